@@ -26,7 +26,7 @@ use llama_cpp_2::model::params::LlamaModelParams;
 use llama_cpp_2::token::LlamaToken;
 use monolith::door::{
     Backend, EngineCost, GateTrial, LocalBackend, LocalLine, LocalOptions, LocalUsage, ModelFile,
-    Patience, RequestEncoder, RequestShape, gate_contract,
+    RequestEncoder, RequestShape, Timeouts, gate_contract,
 };
 use monolith::{AgentMessage, ExecutionContract, Role, RunStarted, ToolExposure};
 use serde_json::{Value, json};
@@ -162,12 +162,12 @@ async fn ask(
 }
 
 async fn send(backend: &Backend, body: Vec<u8>, gated: bool) -> Answer {
-    let patience = Patience {
+    let timeouts = Timeouts {
         cancel: CancellationToken::new(),
         idle: Duration::from_secs(600),
     };
     let asked = Instant::now();
-    let reply = backend.send("", &[], body, &patience).await;
+    let reply = backend.send("", &[], body, &timeouts).await;
     let mut reply = reply.expect("a reply");
     let mut text = String::new();
     let (mut begun, mut first, mut usage) = (!gated, None, None);

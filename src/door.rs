@@ -11,7 +11,7 @@ pub use crate::conformance::{
     run_cases, run_corpus,
 };
 pub use crate::contract::{ModelProfile, ProviderType, Validators};
-pub use crate::inference::{Backend, ModelFile, Patience};
+pub use crate::inference::{Backend, ModelFile, Timeouts};
 #[cfg(feature = "local")]
 pub use crate::inference::{EngineCost, LocalBackend, LocalOptions};
 pub use crate::kernel::{Effect, EffectRecord, Event, InferenceReturned, ToolReturned};

@@ -97,9 +97,9 @@ pub use message::{
     Scrubber, TokenCounter, TokenCounters, ToolEnvelope, ToolInvocation, ToolOutcome,
 };
 pub use replay::{
-    Again, Attribution, BlobSource, Difference, Fork, ForkFault, ForkPoint, LiveReport, LiveScope,
-    NoLongerFits, OtherDecision, Reissuer, ReplayReport, Replayer, TermsDifference, WhatIf,
-    WhatIfReport,
+    Attribution, BlobSource, Difference, Fork, ForkFault, ForkPoint, LiveReport, LiveScope,
+    OtherDecision, RecordingMismatch, Reissue, Reissuer, ReplayReport, Replayer, TermsDifference,
+    WhatIf, WhatIfReport,
 };
 pub use session::{
     Append, Call, Control, Input, Output, RedactionKey, Request, Session, SessionError,

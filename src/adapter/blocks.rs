@@ -1,3 +1,5 @@
+//! The content blocks that Anthropic and Bedrock share. Does not know their events or requests.
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -20,7 +22,7 @@ pub(super) struct BlockMessage {
 }
 
 impl BlockMessage {
-    /// A message whose blocks stand at `pointer`.
+    /// A message whose blocks are at `pointer`.
     pub(super) fn at(pointer: &'static str) -> Self {
         Self {
             blocks: Blocks::at(pointer),
@@ -54,7 +56,7 @@ impl BlockMessage {
         Ok(())
     }
 
-    /// Takes why the model stopped, where it says so; the last word counts.
+    /// Takes the reason why the model stopped, if there is one; the last one counts.
     pub(super) fn stopped(&mut self, reason: Raw<'_>) {
         if let Some(reason) = string(reason).filter(|reason| !reason.is_empty()) {
             self.stop_reason = Some(reason);
@@ -79,9 +81,9 @@ impl BlockMessage {
 #[derive(Debug)]
 pub(super) struct Blocks {
     list: Vec<Block>,
-    /// Where the block stands that is open under an index.
+    /// The position of the block that is open under an index.
     open: BTreeMap<u64, usize>,
-    /// Where they stand: an RFC 6901 pointer.
+    /// Where they are: an RFC 6901 pointer.
     pointer: &'static str,
 }
 
@@ -171,8 +173,8 @@ impl Blocks {
             self.start(index, kind)?;
         }
         let misplaced = self.misplaced(index);
-        let place = self.open.get(&index);
-        let Some(block) = place.and_then(|place| self.list.get_mut(*place)) else {
+        let position = self.open.get(&index);
+        let Some(block) = position.and_then(|position| self.list.get_mut(*position)) else {
             return Err(misplaced);
         };
         match (&mut block.kind, piece) {
@@ -196,13 +198,13 @@ impl Blocks {
 
     /// The block under that index is whole.
     pub(super) fn stop(&mut self, index: u64) {
-        let place = self.open.remove(&index);
-        if let Some(block) = place.and_then(|place| self.list.get_mut(place)) {
+        let position = self.open.remove(&index);
+        if let Some(block) = position.and_then(|position| self.list.get_mut(position)) {
             block.stopped = true;
         }
     }
 
-    /// The text so far, where it stands in one block.
+    /// The text so far, if it is in one block.
     pub(super) fn only_text(&self) -> Option<&str> {
         let mut texts = self.list.iter().filter_map(|block| match &block.kind {
             BlockKind::Text(text) => Some(text.as_str()),
@@ -221,7 +223,7 @@ impl Blocks {
     pub(super) fn into_draft(self, cut: bool, call_below: &str, arguments: &'static str) -> Draft {
         let mut draft = Draft::default();
         let last = self.list.len().saturating_sub(1);
-        for (place, block) in self.list.into_iter().enumerate() {
+        for (position, block) in self.list.into_iter().enumerate() {
             match block.kind {
                 BlockKind::Foreign => {}
                 BlockKind::Text(text) => draft.text(&text, None),
@@ -245,7 +247,7 @@ impl Blocks {
                 } => {
                     let flaw = if !block.stopped {
                         Some((FailureCode::StreamIncomplete, ""))
-                    } else if cut && place == last {
+                    } else if cut && position == last {
                         Some((FailureCode::ArgsInvalidJson, arguments))
                     } else if pieces.is_empty() && whole.as_deref() == Some("null") {
                         Some((FailureCode::ArgsNotObject, arguments))
@@ -258,7 +260,7 @@ impl Blocks {
                     } else {
                         pieces
                     };
-                    let pointer = format!("{}/{place}{call_below}", self.pointer);
+                    let pointer = format!("{}/{position}{call_below}", self.pointer);
                     draft.call(
                         GatheredCall {
                             arguments,

@@ -1,7 +1,10 @@
+//! Validates the calls of one message, the same for every protocol. Knows ids, names and argument text; does not know which
+//! tools are offered.
+
 use std::collections::HashSet;
 
 use super::fold::Failure;
-use super::place::byte_of;
+use super::json_offset::offset_of_line;
 use super::repair::{Repairs, repair};
 use super::rules::Rules;
 use crate::message::{FailureCode, ObjectFault, ObjectText, Repair, ToolInvocation};
@@ -23,7 +26,7 @@ pub(super) struct GatheredCall {
     pub id: String,
     /// Empty where the provider gave none.
     pub name: String,
-    /// Where the call stands: an RFC 6901 pointer.
+    /// Where the call is: an RFC 6901 pointer.
     pub pointer: String,
 }
 
@@ -47,11 +50,11 @@ pub(super) struct ValidCalls {
 enum Text {
     Read(ObjectText),
     Repaired(ObjectText, Vec<&'static str>),
-    /// Nobody can say what was meant, and the calls beside it need not suffer for that.
+    /// What was meant cannot be known. The calls beside it are still made.
     Dropped(FailureCode),
 }
 
-/// Judges the calls of a message, the same for every protocol: no id stands twice, every call has a name, and its
+/// Validates the calls of a message, the same for every protocol: no id occurs twice, every call has a name, and its
 /// arguments are the text of exactly one JSON object, after a repair where `rules` allow one, though never of the call at which
 /// the output was cut. A call without id gets one.
 ///
@@ -80,7 +83,7 @@ pub(super) fn validate(
     let mut first_dropped = None;
     let last = calls.len().saturating_sub(1);
     for (at, call) in calls.into_iter().enumerate() {
-        let place = format!("{}{}", call.pointer, fields.arguments);
+        let pointer = format!("{}{}", call.pointer, fields.arguments);
         // What there is of a call at which the output was cut may have one form, and another meaning than the whole.
         let repairs = if rules.is_cut && at == last {
             Repairs::Never
@@ -93,7 +96,7 @@ pub(super) fn validate(
                 let repaired = arguments.as_str();
                 note(
                     &mut validated.repair,
-                    &place,
+                    &pointer,
                     (&call.arguments, repaired),
                     &steps,
                 );
@@ -102,13 +105,13 @@ pub(super) fn validate(
             Text::Dropped(code) => {
                 note(
                     &mut validated.repair,
-                    &place,
+                    &pointer,
                     (&call.arguments, ""),
                     &[CALL_DROPPED],
                 );
                 first_dropped.get_or_insert_with(|| {
                     let at = fault_at(&call.arguments);
-                    Failure::new(code, place).around(&call.arguments, at)
+                    Failure::new(code, pointer).around(&call.arguments, at)
                 });
                 (ObjectText::empty(), Some(code))
             }
@@ -153,7 +156,7 @@ fn text_of(
             Ok(arguments) => return Ok(Text::Read(arguments)),
             Err(fault) if repairs == Repairs::Never => (code_of(fault), fields.arguments),
             Err(fault) => match repaired(fault, &call.arguments) {
-                Some(mended) => return Ok(mended),
+                Some(repaired) => return Ok(repaired),
                 None => (code_of(fault), fields.arguments),
             },
         },
@@ -174,7 +177,7 @@ fn text_of(
 /// The byte of an argument text at which it ceases to be JSON; its beginning, where something else is wrong with it.
 fn fault_at(arguments: &str) -> usize {
     match ObjectText::parse(arguments) {
-        Err(ObjectFault::InvalidJson { line, column }) => byte_of(arguments, line, column),
+        Err(ObjectFault::InvalidJson { line, column }) => offset_of_line(arguments, line, column),
         Ok(_) | Err(_) => 0,
     }
 }
@@ -184,13 +187,13 @@ fn repaired(fault: ObjectFault, text: &str) -> Option<Text> {
         fault,
         ObjectFault::InvalidJson { .. } | ObjectFault::NotObject
     );
-    let mended = has_a_form.then(|| repair(text)).flatten()?;
-    Some(Text::Repaired(mended.object, mended.steps))
+    let repaired = has_a_form.then(|| repair(text)).flatten()?;
+    Some(Text::Repaired(repaired.object, repaired.steps))
 }
 
-/// Records what became of the text at `place`, as it came and as it was read; those of several calls stand in one record, a
+/// Records what became of the text at `pointer`, as it came and as it was read; several calls share one record, a
 /// line each, and every step names its place.
-fn note(record: &mut Option<Repair>, place: &str, texts: (&str, &str), steps: &[&str]) {
+fn note(record: &mut Option<Repair>, pointer: &str, texts: (&str, &str), steps: &[&str]) {
     let record = record.get_or_insert_with(|| Repair {
         original: String::new(),
         repaired: String::new(),
@@ -202,7 +205,7 @@ fn note(record: &mut Option<Repair>, place: &str, texts: (&str, &str), steps: &[
     }
     record.original.push_str(texts.0);
     record.repaired.push_str(texts.1);
-    let steps = steps.iter().map(|step| format!("{place}: {step}"));
+    let steps = steps.iter().map(|step| format!("{pointer}: {step}"));
     record.steps.extend(steps);
 }
 

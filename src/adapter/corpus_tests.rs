@@ -203,7 +203,7 @@ fn a_recorded_stream_that_is_cut_gives_the_whole_message_or_none() {
     println!("{cuts} cuts");
 }
 
-/// The stream that says what a blocking body says, as its provider would send it.
+/// The stream with the content of a blocking body, as its provider would send it.
 fn twin(proto: &str, body: &Value) -> Option<String> {
     let event = |value: Value| format!("data: {value}\n\n");
     Some(match proto {
@@ -298,7 +298,7 @@ fn anthropic_twin(body: &Value) -> Option<String> {
 }
 
 /// A verdict without what may differ between twins: spaces inside arguments, and the bytes that a trace quotes.
-fn told(decoded: &Decoded) -> Value {
+fn summary(decoded: &Decoded) -> Value {
     let Decoded::Message(result) = decoded else {
         return json!(verdict(decoded));
     };
@@ -328,7 +328,7 @@ fn told(decoded: &Decoded) -> Value {
 }
 
 #[test]
-fn a_recorded_body_and_the_stream_that_says_the_same_give_the_same_message() {
+fn a_recorded_body_and_its_stream_give_the_same_message() {
     let mut twins = BTreeMap::new();
     for record in records() {
         if record.stream || record.status != 200 {
@@ -347,7 +347,7 @@ fn a_recorded_body_and_the_stream_that_says_the_same_give_the_same_message() {
             continue;
         };
         let twin = record.decode([stream.as_bytes()]);
-        assert_eq!(told(&twin), told(&whole), "{}: {stream}", record.id);
+        assert_eq!(summary(&twin), summary(&whole), "{}: {stream}", record.id);
         *twins.entry(record.proto).or_insert(0) += 1;
     }
     println!("twins: {twins:?}");

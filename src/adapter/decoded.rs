@@ -1,6 +1,8 @@
+//! The result of decoding a response: a message or a fault. Plain data.
+
 use crate::message::{ProtocolAdapterResult, ProviderFault, Usage};
 
-/// What became of a response.
+/// The result of decoding a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decoded {
     /// The model answered: a canonical message, or one that is rejected with its reason. The message's `tokens`

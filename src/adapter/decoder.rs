@@ -1,3 +1,5 @@
+//! Decodes one response body in any framing, within size limits. Does not know any wire shape; a fold does.
+
 use super::documents::Documents;
 use super::error_report::ErrorReport;
 use super::fold::{Failure, Fold, Folded, Form, Framing};
@@ -72,7 +74,7 @@ enum Body {
     Lines(LinesBody),
     /// Events.
     Stream(SseSplitter),
-    /// The body of a response whose status says that it is no answer.
+    /// The body of a response with an error status.
     Error(Vec<u8>),
 }
 
@@ -146,7 +148,7 @@ impl<F: Fold + Send> Decoder<F> {
         }
     }
 
-    /// Takes a body that is no event stream; none where it is nothing that the protocol knows.
+    /// Takes a body that is no event stream; none if it is nothing that the protocol knows.
     fn document(&mut self, body: &[u8]) -> Option<Form> {
         let first = body.trim_ascii_start().first().copied();
         match (F::FRAMING, first) {
@@ -322,7 +324,7 @@ impl<F: Fold + Send> Decoder<F> {
             Folded::Fault(report) => Decoded::Fault {
                 fault: ProviderFault {
                     raw_hash: Some(raw_hash),
-                    ..asked_to_wait(report.into_fault(self.meta.status), &self.meta)
+                    ..with_retry_after(report.into_fault(self.meta.status), &self.meta)
                 },
                 usage,
             },
@@ -350,7 +352,7 @@ impl<F: Fold + Send> Decoder<F> {
         Decoded::Fault {
             fault: ProviderFault {
                 raw_hash: Some(self.raw_hash()),
-                ..asked_to_wait(report.into_fault(self.meta.status), &self.meta)
+                ..with_retry_after(report.into_fault(self.meta.status), &self.meta)
             },
             usage: None,
         }
@@ -456,7 +458,7 @@ impl<F: Fold + Send> PushDecoder for Decoder<F> {
 }
 
 /// `fault` with the wait that the headers ask for, else with the one that the body asked for.
-fn asked_to_wait(fault: ProviderFault, meta: &ResponseMeta) -> ProviderFault {
+fn with_retry_after(fault: ProviderFault, meta: &ResponseMeta) -> ProviderFault {
     let wait = retry_after_ms(&meta.headers, meta.received_unix_ms);
     ProviderFault {
         retry_after_ms: wait.or(fault.retry_after_ms),

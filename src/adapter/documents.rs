@@ -1,3 +1,5 @@
+//! Splits a body into its JSON documents. Knows brackets and strings; does not know any protocol.
+
 use serde_json::value::RawValue;
 
 use super::fold::Failure;
@@ -6,7 +8,7 @@ use crate::message::FailureCode;
 /// The JSON documents of a body that holds several; nothing after the first fault.
 #[derive(Debug)]
 pub(super) struct Documents<'a> {
-    /// Whether they stand in one array, separated by commas.
+    /// Whether they are elements of one array, separated by commas.
     in_array: bool,
     /// Whether the array was closed, or a fault was found.
     over: bool,
@@ -38,7 +40,7 @@ impl<'a> Documents<'a> {
         self.rest
     }
 
-    /// What stands before the next document; true where there is none.
+    /// The separator before the next document; true if it has none.
     fn at_end(&mut self) -> Result<bool, FailureCode> {
         self.rest = self.rest.trim_start();
         if !self.in_array {

@@ -1,3 +1,5 @@
+//! A message as its parts arrive, for every protocol. Does not know the wire format that the parts came in.
+
 use super::calls::{CallFields, GatheredCall, MAX_CALLS, ValidCalls, validate};
 use super::fold::{Failure, Folded};
 use super::rules::Rules;
@@ -23,7 +25,7 @@ pub(super) struct Draft {
 /// Who validated, who was asked, and who answered.
 #[derive(Debug)]
 pub(super) struct ResponseOrigin<'a> {
-    pub asked: &'a str,
+    pub requested: &'a str,
     pub answered: Option<&'a str>,
     pub rules: Rules,
     pub version: &'static str,
@@ -62,7 +64,7 @@ impl Draft {
         self.parts.push(ReasoningPart::Block(json));
     }
 
-    /// Takes what the model said in place of an answer.
+    /// Takes the text that the model gave in place of an answer.
     pub(super) fn refusal(&mut self, text: &str) {
         self.refusal.push_str(text);
     }
@@ -92,16 +94,16 @@ impl Draft {
 
     /// The message, or the first rule that one of its calls breaks.
     pub(super) fn finish(self, fields: &CallFields, origin: &ResponseOrigin<'_>) -> Folded {
-        let model = origin.answered.unwrap_or(origin.asked);
+        let model = origin.answered.unwrap_or(origin.requested);
         let ValidCalls { calls, repair } = match validate(self.calls, fields, model, origin.rules) {
             Ok(validated) => validated,
             Err(failure) => return Folded::Rejected(failure),
         };
-        // A refusal is the only thing some models say: for people, it never passes as an answer.
+        // Some models give nothing but a refusal. It is for people and never counts as an answer.
         let refused = self.content.is_empty() && !self.refusal.is_empty();
         let trace = (self.signed && !refused).then(|| ReasoningTrace {
             adapter_version: origin.version.to_owned(),
-            model: origin.asked.to_owned(),
+            model: origin.requested.to_owned(),
             parts: self.parts,
         });
         let message = AgentMessage {

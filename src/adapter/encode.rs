@@ -1,3 +1,5 @@
+//! The trait of a request encoder. Knows the request's shape; does not know any protocol or who sends the bytes.
+
 use std::sync::Arc;
 
 use super::RequestShape;

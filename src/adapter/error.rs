@@ -1,3 +1,5 @@
+//! Why no adapter serves a target. Does not know responses: their faults are verdicts, not errors.
+
 /// Why no adapter can serve a target: the author of the contract asked for something this build lacks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AdapterError {

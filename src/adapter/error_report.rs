@@ -1,3 +1,5 @@
+//! Classifies an error that a provider reports, in whatever shape. Does not decide whether to retry.
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -11,11 +13,11 @@ const MAX_DETAILS: usize = 32;
 /// An error as a provider reports it, in whatever shape.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ErrorReport {
-    /// What it is, where the protocol itself says so.
+    /// Its class, if the protocol itself states one.
     class: Option<ProviderFaultClass>,
     /// `code` and `type`, and those of the inner error, in lower case.
     codes: Vec<String>,
-    /// What it says, for people.
+    /// Its message, for people.
     message: String,
     /// The HTTP status that it states for itself, inside a response whose own status is no error.
     status: Option<u16>,
@@ -69,7 +71,7 @@ struct WireMetadata<'a> {
     reasons: Raw<'a>,
 }
 
-/// Codes and types that say what happened, whatever the status. The first row that one of them stands in decides.
+/// Codes and types that decide the class, whatever the status. The first row with one of them decides.
 const BY_CODE: &[(ProviderFaultClass, &[&str])] = &[
     (
         ProviderFaultClass::Quota,
@@ -187,15 +189,15 @@ const AUTH_WORDS: &[&str] = &[
     "no auth credentials",
 ];
 
-/// Codes that say that there is no such model.
+/// Codes of a missing model.
 const UNKNOWN_MODEL_CODES: &[&str] = &["deploymentnotfound", "model_not_found"];
-/// What stands beside a 404 that is about the model; another one may be a wrong path, or a gateway's.
+/// The words of a 404 that is about the model. Another 404 may be a wrong path, or a gateway's.
 const MODEL_WORDS: &[&str] = &["deployment", "endpoints found", "model"];
-/// What stands beside a 400 that is.
+/// The words of a 400 that is about the model.
 const NO_MODEL_WORDS: &[&str] = &["is not a valid model", "model not found"];
 
 impl ErrorReport {
-    /// The report in an `error` field; none where the field says nothing.
+    /// The report in an `error` field; none if the field is empty.
     pub(super) fn of_value(raw: &RawValue) -> Option<Self> {
         if let Some(text) = string(Some(raw)) {
             return (!text.trim().is_empty()).then(|| Self::of_text(&text));
@@ -290,7 +292,7 @@ impl ErrorReport {
         }
     }
 
-    /// The class, from what the report says and the status it came with.
+    /// The class, from the report and its status.
     fn class(&self, http: u16) -> ProviderFaultClass {
         let named = BY_CODE
             .iter()
@@ -304,7 +306,7 @@ impl ErrorReport {
             self.status.unwrap_or(0)
         };
         let words = self.message.to_ascii_lowercase();
-        let says = |list: &[&str]| list.iter().any(|phrase| words.contains(phrase));
+        let contains_any = |list: &[&str]| list.iter().any(|phrase| words.contains(phrase));
         match status {
             402 => ProviderFaultClass::Quota,
             403 if self.moderated => ProviderFaultClass::ContentFilter,
@@ -313,15 +315,15 @@ impl ErrorReport {
             429 => ProviderFaultClass::RateLimit,
             // Unknown models and overload: their words may speak of anything.
             404 | 502 | 503 | 529 => ProviderFaultClass::Model,
-            _ if says(OVERFLOW_WORDS) => ProviderFaultClass::ContextOverflow,
-            _ if says(QUOTA_WORDS) => ProviderFaultClass::Quota,
-            _ if says(AUTH_WORDS) => ProviderFaultClass::Auth,
+            _ if contains_any(OVERFLOW_WORDS) => ProviderFaultClass::ContextOverflow,
+            _ if contains_any(QUOTA_WORDS) => ProviderFaultClass::Quota,
+            _ if contains_any(AUTH_WORDS) => ProviderFaultClass::Auth,
             413 => ProviderFaultClass::ContextOverflow,
             _ => ProviderFaultClass::Model,
         }
     }
 
-    /// Whether it says that there is no such model: by its code, or by status 404 and a word of models.
+    /// Whether it reports a missing model: by its code, or by status 404 and a word of models.
     fn knows_no_such_model(&self, http: u16) -> bool {
         let named = |code: &String| UNKNOWN_MODEL_CODES.contains(&code.as_str());
         if self.codes.iter().any(named) {
@@ -329,8 +331,9 @@ impl ErrorReport {
         }
         let status = if http >= 400 { Some(http) } else { self.status };
         let words = self.message.to_ascii_lowercase();
-        let says = |list: &[&str]| list.iter().any(|phrase| words.contains(phrase));
-        status == Some(404) && says(MODEL_WORDS) || status == Some(400) && says(NO_MODEL_WORDS)
+        let contains_any = |list: &[&str]| list.iter().any(|phrase| words.contains(phrase));
+        status == Some(404) && contains_any(MODEL_WORDS)
+            || status == Some(400) && contains_any(NO_MODEL_WORDS)
     }
 
     /// The fault, for a response of HTTP status `http`.

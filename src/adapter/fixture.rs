@@ -82,7 +82,7 @@ pub(super) fn encode(
     String::from_utf8(encoder.encode(conversation, &shape)).unwrap()
 }
 
-pub(super) fn say(role: Role, text: &str) -> Arc<AgentMessage> {
+pub(super) fn text_message(role: Role, text: &str) -> Arc<AgentMessage> {
     Arc::new(AgentMessage::text(role, text, 1))
 }
 
@@ -96,8 +96,8 @@ pub(super) fn conversation() -> Vec<Arc<AgentMessage>> {
         source_model: "m".to_owned(),
     };
     vec![
-        say(Role::System, "Be \"brief\"."),
-        say(Role::User, "Grüße\n"),
+        text_message(Role::System, "Be \"brief\"."),
+        text_message(Role::User, "Grüße\n"),
         Arc::new(AgentMessage {
             reasoning: Some("never sent".to_owned()),
             tool_calls: vec![
@@ -107,7 +107,7 @@ pub(super) fn conversation() -> Vec<Arc<AgentMessage>> {
             ..AgentMessage::text(Role::Assistant, "", 5)
         }),
         Arc::new(AgentMessage::observation("a", "ok", 2)),
-        say(Role::Assistant, ""),
+        text_message(Role::Assistant, ""),
     ]
 }
 
@@ -129,10 +129,10 @@ pub(super) fn body(terms: &Terms, talk: &[Arc<AgentMessage>], tools: ToolExposur
 
 /// Decodes a response of status 200.
 pub(super) fn decode<'a>(version: &str, pieces: impl IntoIterator<Item = &'a [u8]>) -> Decoded {
-    answer(version, 200, pieces)
+    decoded_answer(version, 200, pieces)
 }
 
-pub(super) fn answer<'a>(
+pub(super) fn decoded_answer<'a>(
     version: &str,
     status: u16,
     pieces: impl IntoIterator<Item = &'a [u8]>,

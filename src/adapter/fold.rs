@@ -1,7 +1,9 @@
+//! The trait that folds the documents of a response into one message, and what all protocols share of it. Knows no wire format.
+
 use super::error_report::ErrorReport;
 use super::json::{Raw, object};
+use super::json_offset::offset_of_pointer;
 use super::parameter_types::ParameterTypes;
-use super::place::place_of;
 use super::rules::Rules;
 use crate::message::{AgentMessage, FailureCode, Repair, StopReason, Usage, excerpt};
 
@@ -9,7 +11,7 @@ use crate::message::{AgentMessage, FailureCode, Repair, StopReason, Usage, excer
 #[derive(Debug)]
 pub(super) struct Failure {
     pub code: FailureCode,
-    /// What stands there, as far as that is known already.
+    /// The value there, as far as it is known already.
     pub excerpt: Option<String>,
     pub pointer: String,
 }
@@ -23,27 +25,27 @@ impl Failure {
         }
     }
 
-    /// The failure with what stands at the byte `at` of `text`.
+    /// The failure with an excerpt of `text` around the byte `at`.
     pub(super) fn around(mut self, text: &str, at: usize) -> Self {
         self.excerpt.get_or_insert_with(|| excerpt(text, at));
         self
     }
 
-    /// What stands where it says: in the document that the body is, else where the body ends.
+    /// The excerpt at its pointer: of the document that the body is, else of the body's end.
     pub(super) fn shown(&self, whole: Option<&str>, tail: &[u8]) -> String {
         if let Some(shown) = &self.excerpt {
             return shown.clone();
         }
         if let Some(text) = whole {
-            return excerpt(text, place_of(text, &self.pointer));
+            return excerpt(text, offset_of_pointer(text, &self.pointer));
         }
         let tail = String::from_utf8_lossy(tail);
         excerpt(&tail, tail.len())
     }
 
-    /// The failure with what stands in the document where it says.
+    /// The failure with an excerpt of the document at its pointer.
     pub(super) fn in_document(self, text: &str) -> Self {
-        let at = place_of(text, &self.pointer);
+        let at = offset_of_pointer(text, &self.pointer);
         self.around(text, at)
     }
 }
@@ -57,7 +59,7 @@ pub(super) enum Form {
     Piece,
 }
 
-/// What a fold comes to.
+/// The result of a fold.
 #[derive(Debug)]
 pub(super) enum Folded {
     /// A canonical message.
@@ -83,7 +85,7 @@ impl Folded {
 /// What every protocol keeps of a response while it arrives, whatever its wire shape.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    /// The protocol said that nothing of the message follows.
+    /// The protocol marked the end of the message.
     pub done: bool,
     /// The first rule that was broken.
     pub failure: Option<Failure>,
@@ -102,7 +104,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Records `failure` unless an earlier one stands: the first names the cause.
+    /// Records `failure` unless there is an earlier one: the first names the cause.
     pub(super) fn fail(&mut self, failure: Failure) {
         self.failure.get_or_insert(failure);
     }
@@ -149,9 +151,9 @@ pub(super) trait Fold: Default + std::fmt::Debug {
     /// How its bodies are framed.
     const FRAMING: Framing = Framing::Plain;
 
-    /// Where the calls of a message stand, below which no text profile expects any.
+    /// The pointer of a message's calls. No text profile expects any below it.
     const CALLS: &'static str = "";
-    /// Where the text of a message stands.
+    /// The pointer of a message's text.
     const TEXT: &'static str = "";
 
     /// What is common to all protocols.
@@ -169,12 +171,12 @@ pub(super) trait Fold: Default + std::fmt::Debug {
         self.take(text, Form::Piece)
     }
 
-    /// The error that the body of a response is whose status says that it is no answer.
+    /// Reads the body of a response with an error status as an error.
     fn error_body(text: &str) -> ErrorReport {
         ErrorReport::of_body(text)
     }
 
-    /// The text of the message as far as it has arrived; none where only the whole response shows what of it is text.
+    /// The text of the message as far as it has arrived; none if only the whole response shows what of it is text.
     fn text(&self) -> Option<&str> {
         None
     }

@@ -1,3 +1,5 @@
+//! Splits a body into the binary frames of AWS event streams, with checksums. Does not know what a frame's document means.
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 

@@ -1,3 +1,5 @@
+//! One tool as OpenAI's chat form declares it. Does not know which requests carry it.
+
 use serde::Serialize;
 
 use crate::contract::{Terms, ToolTerms};

@@ -27,7 +27,7 @@ pub(super) fn object<'a, T: Deserialize<'a>>(text: &'a str) -> Option<T> {
         .flatten()
 }
 
-/// The string a field holds; none where it is missing, null, of another type, or no Unicode text.
+/// The string a field holds; none if it is missing, null, of another type, or no Unicode text.
 pub(super) fn string(raw: Raw<'_>) -> Option<String> {
     serde_json::from_str(raw?.get()).ok()
 }
@@ -37,7 +37,7 @@ pub(super) fn whole(raw: Raw<'_>) -> Option<u64> {
     serde_json::from_str(raw?.get()).ok()
 }
 
-/// The first `limit` elements of an array, and whether there are more; none where the text is no array. What is
+/// The first `limit` elements of an array, and whether there are more; none if the text is no array. What is
 /// beyond the limit is read over, never kept.
 pub(super) fn elements(raw: &RawValue, limit: usize) -> Option<(Vec<&RawValue>, bool)> {
     struct Bounded(usize);

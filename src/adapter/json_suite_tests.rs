@@ -9,7 +9,7 @@ const SUITE: &str = concat!(
     "/../shared/corpus/jsontestsuite"
 );
 
-/// The verdict over a call whose only argument is `text`, which stands in the body as it is.
+/// The verdict over a call whose only argument is `text`, which is in the body unchanged.
 fn written_in(text: &[u8]) -> String {
     let body = [
         br#"{"choices":[{"message":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":{"v":"#
@@ -45,7 +45,7 @@ fn what_is_json_is_an_argument_and_what_is_none_rejects_the_message() {
         verdicts.extend(std::str::from_utf8(&bytes).map(quoted));
         for verdict in verdicts {
             let native = verdict.starts_with("End: ");
-            // The one rule beyond the grammar: no key stands twice.
+            // The one rule beyond the grammar: no key occurs twice.
             let twice = name.starts_with("y_object_duplicated_key");
             if name.starts_with("n_") || twice {
                 assert!(!native, "{name}: {verdict}");

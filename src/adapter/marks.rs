@@ -1,6 +1,6 @@
 //! The escape that keeps text from being read as markup.
 //!
-//! A marker is `<` and one of a fixed list of words. Between the two any number of backslashes may stand: with none it is
+//! A marker is `<` and one of a fixed list of words. There may be any number of backslashes between the two: with none it is
 //! markup, with n it is text that holds n − 1 of them. Escaping adds one, unescaping takes one away, and both leave
 //! everything else as it is; so unescaping what was escaped gives the same text again, bit for bit.
 
@@ -25,7 +25,7 @@ pub(super) const TAGGED: Marks = Marks(&[
     "|endoftext|>",
 ]);
 
-/// What control tokens begin with in most vocabularies: a server's tokenizer reads them wherever they stand.
+/// What control tokens begin with in most vocabularies: a server's tokenizer reads them anywhere.
 pub(super) const CONTROL: Marks = Marks(&["|"]);
 
 /// The special tokens of Llama 3 that begin calls, turns and headers.
@@ -62,7 +62,7 @@ impl Marks {
         self.each(text, Change::Remove)
     }
 
-    /// JSON text in which no marker stands: the `<` of each is written as `\u003c`, which is the same value.
+    /// JSON text without markers: the `<` of each is written as `\u003c`, which is the same value.
     pub(super) fn in_json(&self, json: &str) -> String {
         let mut out = String::with_capacity(json.len());
         let mut rest = json;

@@ -2,7 +2,7 @@
 //!
 //! Knows how each provider family writes messages, tools, streams and errors; one folder per protocol,
 //! chosen by the `adapter_version` of a contract's target. It deliberately does not know how bytes travel
-//! (that is `inference`), what time it is (a caller says), whether a tool name exists or arguments fit a schema
+//! (that is `inference`), what time it is (the caller passes it in), whether a tool name exists or arguments fit a schema
 //! (that is the machine's). A response is native, rejected, or a provider's fault; where the contract is not
 //! strict, argument text that has one meaning only is repaired by named, recorded steps, and the message is recovered.
 //!
@@ -36,7 +36,7 @@ mod framing;
 mod function_tool;
 mod gemini;
 mod json;
-mod kept;
+mod json_offset;
 mod lines_body;
 mod local_hermes;
 mod marks;
@@ -45,8 +45,8 @@ mod openai_chat;
 mod openai_responses;
 mod openai_tools;
 mod parameter_types;
-mod place;
 mod protocol;
+mod rendered_messages;
 mod repair;
 mod request;
 mod request_shape;

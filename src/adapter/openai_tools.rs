@@ -1,10 +1,12 @@
+//! The tools of a request in OpenAI's two protocols. Does not know the rest of the body.
+
 use serde::Serialize;
 
 use super::json::put;
 use crate::contract::Terms;
 use crate::kernel::ToolExposure;
 
-/// The tools of a request as `OpenAI`'s two protocols say them: `,"tools":[…]` and what goes with them, each tool declared in the
+/// The tools of a request in `OpenAI`'s two protocols: `,"tools":[…]` and what goes with them, each tool declared in the
 /// form of the protocol.
 #[derive(Debug)]
 pub(super) struct OpenaiTools(Option<Vec<u8>>);

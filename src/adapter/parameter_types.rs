@@ -1,3 +1,5 @@
+//! The value types of tool parameters, read from their schemas. Does not validate arguments.
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -45,7 +47,7 @@ impl ParameterTypes {
         )
     }
 
-    /// The kinds that a parameter takes; none where nothing is known of it.
+    /// The kinds that a parameter takes; none if nothing is known of it.
     pub(super) fn kinds(&self, tool: &str, parameter: &str) -> &[Kind] {
         let parameters = self.0.get(tool);
         let kinds = parameters.and_then(|parameters| parameters.get(parameter));
@@ -112,7 +114,7 @@ impl Kind {
         }
     }
 
-    /// The kind of the one JSON value that `text` is; none where it is none.
+    /// The kind of the one JSON value that `text` is; none if it is none.
     pub(super) fn of_text(text: &str) -> Option<Self> {
         let raw: &RawValue = serde_json::from_str(text).ok()?;
         Some(match raw.get().as_bytes().first()? {

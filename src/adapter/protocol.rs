@@ -1,3 +1,5 @@
+//! The list of protocols in this build and the version name of each. Does not know any wire shape.
+
 use super::{anthropic, bedrock, gemini, local_hermes, ollama, openai_chat, openai_responses};
 
 /// The protocols of this build. A later one is a variant here and a folder beside the others.

@@ -59,11 +59,11 @@ fn bodies(arguments: &str) -> Vec<(&'static str, &'static str, String)> {
 #[test]
 fn only_without_strict_mode_is_an_argument_text_repaired_and_the_repair_is_recorded() {
     let original = "{'path': 'a',}";
-    for (version, place, body) in bodies(original) {
+    for (version, pointer, body) in bodies(original) {
         let strict = decoded_in_pieces(version, &body, true, usize::MAX);
         assert_eq!(
             verdict(&strict),
-            format!("ARGS_INVALID_JSON {place}"),
+            format!("ARGS_INVALID_JSON {pointer}"),
             "{version}"
         );
         // Who asks an adapter without a contract gets the strict one.
@@ -78,7 +78,7 @@ fn only_without_strict_mode_is_an_argument_text_repaired_and_the_repair_is_recor
         let repair = lenient.repair.as_ref().unwrap();
         assert_eq!(repair.original, original);
         assert_eq!(repair.repaired, "{\"path\": \"a\"}");
-        let steps = ["quotes_replaced", "comma_removed"].map(|step| format!("{place}: {step}"));
+        let steps = ["quotes_replaced", "comma_removed"].map(|step| format!("{pointer}: {step}"));
         assert_eq!(repair.steps, steps, "{version}");
         let calls = &lenient.canonical_message.as_ref().unwrap().tool_calls;
         assert_eq!(calls[0].arguments.as_str(), repair.repaired);
@@ -109,16 +109,16 @@ fn what_is_an_object_passes_bit_for_bit_and_what_was_cut_is_refused_in_both_mode
             ("[{}]", "ARGS_NOT_OBJECT"),
             ("{\"a\":1,\"a\":2}", "ARGS_DUPLICATE_KEY"),
         ] {
-            for (version, place, body) in bodies(text) {
+            for (version, pointer, body) in bodies(text) {
                 let verdict = verdict(&decoded_in_pieces(version, &body, strict, usize::MAX));
-                assert_eq!(verdict, format!("{code} {place}"), "{version}: {text}");
+                assert_eq!(verdict, format!("{code} {pointer}"), "{version}: {text}");
             }
         }
     }
 }
 
 #[test]
-fn the_repairs_of_several_calls_stand_in_one_record() {
+fn the_repairs_of_several_calls_are_in_one_record() {
     let call = |text: &str| json!({"function": {"name": "f", "arguments": text}});
     let calls = [call("{a:1}"), call("{\"a\":2}"), call("{\"a\":3}}")];
     let body =
@@ -178,26 +178,26 @@ fn what_ends_an_output_that_was_cut_is_never_repaired() {
         "{\"a\":1}} and",
         r#""{\"a\":1}""#,
     ] {
-        for (version, place, body) in bodies(text) {
+        for (version, pointer, body) in bodies(text) {
             let found = verdict(&decoded_in_pieces(version, &cut(&body), false, usize::MAX));
             let code = if text.starts_with('"') && !version.starts_with("anthropic") {
                 "ARGS_NOT_OBJECT"
             } else {
                 "ARGS_INVALID_JSON"
             };
-            assert_eq!(found, format!("{code} {place}"), "{version}: {text}");
+            assert_eq!(found, format!("{code} {pointer}"), "{version}: {text}");
         }
     }
-    // A reason that a server in between translated, and a response that says only that it is not whole.
-    let (version, place, body) = bodies("{'a':1}").swap_remove(0);
+    // A reason that a server in between translated, and a response that reports only that it is not whole.
+    let (version, pointer, body) = bodies("{'a':1}").swap_remove(0);
     let native = "\"finish_reason\":\"tool_calls\",\"native_finish_reason\":\"MAX_TOKENS\"";
     let body = body.replace("\"finish_reason\":\"tool_calls\"", native);
     let found = verdict(&decoded_in_pieces(version, &body, false, usize::MAX));
-    assert_eq!(found, format!("ARGS_INVALID_JSON {place}"));
-    let (version, place, body) = bodies("{'a':1}").swap_remove(3);
+    assert_eq!(found, format!("ARGS_INVALID_JSON {pointer}"));
+    let (version, pointer, body) = bodies("{'a':1}").swap_remove(3);
     let body = body.replace("completed", "incomplete");
     let found = verdict(&decoded_in_pieces(version, &body, false, usize::MAX));
-    assert_eq!(found, format!("ARGS_INVALID_JSON {place}"));
+    assert_eq!(found, format!("ARGS_INVALID_JSON {pointer}"));
 }
 
 #[test]
@@ -212,12 +212,12 @@ fn of_a_cut_output_the_last_call_is_left_out_and_those_before_it_are_repaired() 
         usize::MAX,
     ));
     let calls = result.canonical_message.unwrap().tool_calls;
-    let told: Vec<_> = calls
+    let calls_and_repairs: Vec<_> = calls
         .iter()
         .map(|call| (call.arguments.as_str(), call.fault))
         .collect();
     let lost = Some(FailureCode::ArgsInvalidJson);
-    assert_eq!(told, [("{\"a\":1}", None), ("{}", lost)]);
+    assert_eq!(calls_and_repairs, [("{\"a\":1}", None), ("{}", lost)]);
     let at = |n: usize, step: &str| {
         format!("/choices/0/message/tool_calls/{n}/function/arguments: {step}")
     };
@@ -241,15 +241,15 @@ fn the_form_of_a_text_that_was_cut_is_not_completed() {
     };
     let open = "<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":1}}";
     let bare = "<function=f>\n<parameter=a>\n1\n</parameter>\n</function>";
-    let place = "CALL_SHAPE /choices/0/message/content";
+    let pointer = "CALL_SHAPE /choices/0/message/content";
     let read = "End:  [call_1 f {\"a\":1}]";
     check("openai-chat+hermes/1", open, "stop", read);
-    check("openai-chat+hermes/1", open, "length", place);
+    check("openai-chat+hermes/1", open, "length", pointer);
     check(
         "openai-chat+qwen/1",
         bare,
         "stop",
         "End:  [call_1 f {\"a\": \"1\"}]",
     );
-    check("openai-chat+qwen/1", bare, "length", place);
+    check("openai-chat+qwen/1", bare, "length", pointer);
 }

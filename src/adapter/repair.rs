@@ -2,7 +2,7 @@
 //!
 //! Every step reads a way of writing that has one meaning only, by a name under which it is recorded; the result is parsed
 //! again like any other text. What was cut is never completed: which of its values are missing, and whether the last one is
-//! whole, nobody can know. So every bracket and every quote must have been closed by the model.
+//! whole, cannot be known. So every bracket and every quote must have been closed by the model.
 
 use std::iter::Peekable;
 use std::str::CharIndices;
@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 64;
 /// Whether argument text that is no JSON object may be repaired.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Repairs {
-    /// Every text is validated as it came: strict mode, and wherever no contract says otherwise.
+    /// Every text is validated as it came: strict mode, and the default.
     #[default]
     Never,
     /// What has one meaning only is repaired, and the message is recovered.
@@ -30,18 +30,18 @@ pub(super) struct Repaired {
     pub steps: Vec<&'static str>,
 }
 
-/// Repairs a text that is not the text of one JSON object; none where its meaning would have to be guessed.
+/// Repairs a text that is not the text of one JSON object; none if its meaning would have to be guessed.
 pub(super) fn repair(text: &str) -> Option<Repaired> {
     if let Ok(inner) = serde_json::from_str::<String>(text) {
         let object = ObjectText::parse(inner).ok()?;
         let steps = vec!["arguments_unquoted"];
         return Some(Repaired { object, steps });
     }
-    let mut mender = JsonWriter::default();
-    let text = mender.without_fence(text);
+    let mut repairer = JsonWriter::default();
+    let text = repairer.without_fence(text);
     let from = text.find('{')?;
     let (before, object) = text.split_at(from);
-    let length = mender.object(object)?;
+    let length = repairer.object(object)?;
     let after = object.get(length..).unwrap_or_default();
     if before.contains('[') || after.contains(['{', '[']) {
         // An array is another value than its element, and of two objects either may be meant.
@@ -51,10 +51,10 @@ pub(super) fn repair(text: &str) -> Option<Repaired> {
         return None;
     }
     if !before.trim().is_empty() || !after.trim().is_empty() {
-        mender.note("object_extracted");
+        repairer.note("object_extracted");
     }
-    let object = ObjectText::parse(mender.out).ok()?;
-    let steps = mender.steps;
+    let object = ObjectText::parse(repairer.out).ok()?;
+    let steps = repairer.steps;
     (!steps.is_empty()).then_some(Repaired { object, steps })
 }
 
@@ -65,7 +65,7 @@ fn is_key(before: &str) -> bool {
 }
 
 /// Whether what follows an object may belong to it: a quote that no other one closes, or more members. The object was closed
-/// too early then, by a quote in the middle of a value or by a bracket too many, and nobody can say what the whole would be.
+/// too early then, by a quote in the middle of a value or by a bracket too many. What the whole would be cannot be known.
 fn goes_on(after: &str) -> bool {
     let behind = after.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '}' | ']'));
     behind.starts_with([',', ':']) || !after.matches('"').count().is_multiple_of(2)
@@ -98,7 +98,7 @@ impl JsonWriter {
         }
     }
 
-    /// The text inside of a fence of Markdown, where it stands in one.
+    /// The text inside of a Markdown fence, if it has one.
     fn without_fence<'t>(&mut self, text: &'t str) -> &'t str {
         let inside = || {
             let fenced = text.trim().strip_prefix("```")?.strip_suffix("```")?;
@@ -136,7 +136,7 @@ impl JsonWriter {
                     self.out.push(',');
                 }
                 '"' | '\'' => self.string(c, &mut chars)?,
-                // The exponent of a number stands right after its digits.
+                // The exponent of a number follows its digits directly.
                 'e' | 'E' if self.out.ends_with(|c: char| c.is_ascii_digit()) => self.out.push(c),
                 _ if c.is_ascii_alphabetic() || matches!(c, '_' | '$') => {
                     let rest = text.get(at..).unwrap_or_default();
@@ -202,7 +202,7 @@ impl JsonWriter {
                     ) {
                         self.out.push('\\');
                     } else {
-                        // A backslash that was meant, or a letter that was: nobody can say.
+                        // Either a backslash or a letter was meant: this cannot be decided.
                         return None;
                     }
                     self.out.push(escaped);
@@ -221,7 +221,7 @@ impl JsonWriter {
         Some(())
     }
 
-    /// A bare word, and what stands after it: a key, a literal of JSON or one of Python.
+    /// A bare word, and what follows it: a key, a literal of JSON or one of Python.
     fn word(&mut self, word: &str, after: &str) -> Option<()> {
         let is_key = self.open.last() == Some(&'}') && self.last != Last::Other;
         if is_key && after.trim_start().starts_with(':') {

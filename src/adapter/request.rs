@@ -1,3 +1,5 @@
+//! The encoder for one target of one run. Passes each request on to the encoder of the protocol; knows no wire shape.
+
 use std::sync::Arc;
 
 use super::RequestShape;

@@ -1,3 +1,5 @@
+//! What a request carries beside the conversation. Plain data; decides nothing.
+
 use crate::kernel::{InferRequest, ToolExposure, XmlOffer};
 use crate::message::AgentMessage;
 

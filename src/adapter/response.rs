@@ -1,3 +1,5 @@
+//! The decoder of one response as callers see it. Chooses the protocol's fold; knows no wire shape.
+
 use super::decoder::{Decoder, PushDecoder};
 use super::fold::Fold;
 use super::parameter_types::ParameterTypes;
@@ -10,7 +12,7 @@ use super::{
 };
 use crate::contract::TextProfile;
 
-/// What a decoder is told beforehand.
+/// What a decoder needs to know before the body.
 struct Head<'a> {
     meta: ResponseMeta,
     model: &'a str,
@@ -18,10 +20,10 @@ struct Head<'a> {
     version: &'static str,
 }
 
-/// Judges one response from its bytes, fed in whatever pieces they arrive.
+/// Decodes one response from its bytes, fed in whatever pieces they arrive.
 ///
-/// Whether the body is one JSON document or an event stream is told by its first byte that is not white space, not by
-/// headers: servers get content types wrong, and the stored bytes alone must decode to the same verdict in a replay.
+/// The first byte that is not white space decides whether the body is one JSON document or an event stream. Headers do
+/// not: servers get content types wrong, and the stored bytes alone must decode to the same verdict in a replay.
 /// The verdict depends on the concatenated bytes only, never on where they were split.
 #[derive(Debug)]
 pub struct ResponseDecoder(Box<dyn PushDecoder>);
@@ -105,7 +107,7 @@ impl ResponseDecoder {
         self.0.is_settled()
     }
 
-    /// The text of the message as far as it has arrived; none where only the whole response shows what of it is text.
+    /// The text of the message as far as it has arrived; none if only the whole response shows what of it is text.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         self.0.text()

@@ -1,3 +1,5 @@
+//! Status and headers of a response. Plain data; does not know the body.
+
 use serde::{Deserialize, Serialize};
 
 /// What came before the body of a response.

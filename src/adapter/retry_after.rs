@@ -1,9 +1,11 @@
+//! The wait that a provider's headers ask for. Knows header forms; does not decide whether to retry.
+
 use std::time::UNIX_EPOCH;
 
 use crate::message::MAX_EXACT;
 
 /// Milliseconds that the provider asks to wait: `retry-after-ms`, else `retry-after` in seconds or as an HTTP date
-/// relative to `now_unix_ms`. None where it is missing, unreadable or not positive.
+/// relative to `now_unix_ms`. None if it is missing, unreadable or not positive.
 pub(super) fn retry_after_ms(headers: &[(String, String)], now_unix_ms: u64) -> Option<u64> {
     let value = |name: &str| {
         headers

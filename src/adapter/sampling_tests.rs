@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::fixture::{body, encode, say, terms_of};
+use super::fixture::{body, encode, terms_of, text_message};
 use crate::adapter::Adapter;
 use crate::contract::Terms;
 use crate::kernel::ToolExposure;
@@ -20,7 +20,7 @@ const WRITERS: [(&str, &str); 7] = [
     ("local-hermes/1", "local"),
 ];
 
-/// For each key: a value unlike that of [`base`], and where it stands in the requests of the protocols in the order of
+/// For each key: a value unlike that of [`base`], and its pointer in the requests of the protocols in the order of
 /// [`WRITERS`], as pointer and value. Null: the key is named as not sent.
 fn rows() -> Vec<(&'static str, Value, [Value; 7])> {
     let at = |pointer: &str, value: Value| json!([pointer, value]);
@@ -179,27 +179,31 @@ fn with_provider(
 }
 
 fn request(terms: &Terms) -> Value {
-    body(terms, &[say(Role::User, "x")], ToolExposure::Auto)
+    body(terms, &[text_message(Role::User, "x")], ToolExposure::Auto)
 }
 
 #[test]
 fn a_parameter_is_in_the_request_or_named_as_not_sent() {
-    for (key, value, places) in rows() {
-        for (writer, place) in WRITERS.into_iter().zip(places) {
+    for (key, value, expected) in rows() {
+        for (writer, pointer_and_value) in WRITERS.into_iter().zip(expected) {
             let mut sampling = base();
             let before = request(&terms(writer, &sampling));
             sampling[key] = value.clone();
             let stated = terms(writer, &sampling);
             let after = request(&stated);
             let unsent = Adapter::unsent(&stated, 0).unwrap();
-            if place.is_null() {
+            if pointer_and_value.is_null() {
                 assert_eq!(unsent, [key], "{writer:?}");
                 assert_eq!(after, before, "{writer:?} {key}");
             } else {
                 assert_eq!(unsent, [""; 0], "{writer:?} {key}");
                 assert_ne!(after, before, "{writer:?} {key}");
-                let found = after.pointer(place[0].as_str().unwrap());
-                assert_eq!(found.unwrap_or(&Value::Null), &place[1], "{writer:?} {key}");
+                let found = after.pointer(pointer_and_value[0].as_str().unwrap());
+                assert_eq!(
+                    found.unwrap_or(&Value::Null),
+                    &pointer_and_value[1],
+                    "{writer:?} {key}"
+                );
             }
         }
     }
@@ -228,7 +232,11 @@ fn what_is_switched_off_is_in_no_request() {
     off["max_output_tokens_unsent"] = json!(true);
     for writer in WRITERS {
         let stated = terms(writer, &off);
-        let text = encode(&stated, &[say(Role::User, "x")], ToolExposure::Auto);
+        let text = encode(
+            &stated,
+            &[text_message(Role::User, "x")],
+            ToolExposure::Auto,
+        );
         for word in [
             "temperature",
             "topP",
@@ -252,7 +260,7 @@ fn what_is_switched_off_is_in_no_request() {
 #[test]
 fn streaming_is_asked_for_in_the_body_or_in_the_path() {
     for writer in WRITERS {
-        let said = |stream: bool| {
+        let body_of = |stream: bool| {
             let stated = terms(writer, &json!({"stream": stream}));
             let path = Adapter::of_target(&stated, 0)
                 .unwrap()
@@ -260,7 +268,7 @@ fn streaming_is_asked_for_in_the_body_or_in_the_path() {
                 .into_owned();
             (request(&stated)["stream"].clone(), path)
         };
-        let (plain, streamed) = (said(false), said(true));
+        let (plain, streamed) = (body_of(false), body_of(true));
         match writer.1 {
             "google" => assert!(streamed.1.contains("streamGenerateContent"), "{streamed:?}"),
             // The embedded engine has one way to answer, piece by piece.
@@ -350,7 +358,7 @@ fn options_of_the_provider_are_in_every_request_as_they_are_written() {
             ToolExposure::Forced,
             ToolExposure::Withheld,
         ] {
-            let text = encode(&stated, &[say(Role::User, "x")], exposure);
+            let text = encode(&stated, &[text_message(Role::User, "x")], exposure);
             assert!(text.contains(r#""temperature":0.20"#), "{writer:?} {text}");
             assert!(
                 text.contains(r#""extra":{"b":1e400,"a":"\u0000"}"#),

@@ -1,3 +1,5 @@
+//! The parsed file of a scripted provider. Knows its records and faults; does not play them.
+
 use std::str::FromStr;
 
 use serde::Deserialize;
@@ -9,7 +11,7 @@ use super::Adapter;
 /// The parsed file of a scripted provider: one record per inference, played in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Script {
-    /// The adapter of the protocol that all records are in; none where there is no record.
+    /// The adapter of the protocol that all records are in; none if there is no record.
     pub adapter: Option<Adapter>,
     /// The records, in the file's order.
     pub records: Vec<ScriptRecord>,
@@ -19,7 +21,7 @@ pub struct Script {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptRecord {
     /// With [`ScriptFault::Reset`] and [`ScriptFault::Hang`]: bytes of the response that arrive before it; none
-    /// where the fault comes before any answer.
+    /// if the fault comes before any answer.
     pub after_bytes: Option<u64>,
     /// Milliseconds that pass before anything of the answer arrives.
     pub delay_ms: u64,
@@ -87,12 +89,12 @@ pub enum ScriptRule {
     /// The response is neither text nor a JSON object.
     #[error("response is neither a string nor an object")]
     Response,
-    /// `after_bytes` says where an answer breaks off, and nothing breaks it off.
+    /// `after_bytes` is set for an answer that does not break off.
     #[error("after_bytes needs fault \"reset\" or \"hang\"")]
     AfterBytes,
 }
 
-/// One line as it is written. Fields of recordings that say where they come from are read over.
+/// One line as it is written. Fields about the origin of a recording are ignored.
 #[derive(Deserialize)]
 struct WireRecord<'a> {
     after_bytes: Option<u64>,
@@ -201,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_recorded_line_is_played_as_it_stands() {
+    fn a_recorded_line_is_played_byte_for_byte() {
         let text = concat!(
             "\u{feff}\n",
             r#"{"id":"x","proto":"openai-chat","stream":true,"status":429,"finish":["stop"],"#,

@@ -51,7 +51,7 @@ impl SseSplitter {
         }
     }
 
-    /// Takes bytes off the front of `bytes` until an event is complete; none where `bytes` is used up before.
+    /// Takes bytes off the front of `bytes` until an event is complete; none if `bytes` is used up before.
     ///
     /// After [`LineTooLong`] nothing is taken any more: the caller is done with the stream.
     pub(super) fn next(&mut self, bytes: &mut &[u8]) -> Result<Option<SseEvent>, LineTooLong> {
@@ -81,7 +81,7 @@ impl SseSplitter {
         Ok(None)
     }
 
-    /// What stands at the end of the stream without its closing blank line. Servers leave that line out, and a
+    /// The last event of a stream without its closing blank line. Servers leave that line out, and a
     /// connection may have been cut here: the caller tells one from the other by whether the data is whole.
     pub(super) fn tail(mut self) -> Result<Option<SseEvent>, LineTooLong> {
         let last = self.end_line()?;
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_before_the_end_of_the_stream_counts() {
+    fn everything_before_the_end_of_the_stream_counts() {
         check("data: a", &[("a", false)]);
         check("data: a\n", &[("a", false)]);
         check("data: a\nevent: err", &[("a", false)]);

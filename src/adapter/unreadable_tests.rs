@@ -1,4 +1,4 @@
-//! A call whose arguments nobody can read, beside others that are whole, and null in the place of arguments: in every
+//! A call whose arguments cannot be read, beside others that are whole, and null in the place of arguments: in every
 //! protocol, strict and not.
 
 use serde_json::{Value, json};
@@ -83,16 +83,16 @@ fn bodies(texts: &[&str]) -> Vec<(&'static str, String, String)> {
         .iter()
         .all(|text| serde_json::from_str::<Value>(text).is_ok())
     {
-        let said = whole(json!({"content": in_text.join("\n")})).to_string();
-        bodies.push(("openai-chat+hermes", "call_M", said));
+        let body = whole(json!({"content": in_text.join("\n")})).to_string();
+        bodies.push(("openai-chat+hermes", "call_M", body));
     }
     bodies
         .into_iter()
-        .map(|(name, place, body)| (name, place.to_owned(), body))
+        .map(|(name, pointer, body)| (name, pointer.to_owned(), body))
         .collect()
 }
 
-fn place(pattern: &str, n: usize) -> String {
+fn pointer(pattern: &str, n: usize) -> String {
     pattern
         .replace('N', &n.to_string())
         .replace('M', &(n + 1).to_string())
@@ -117,16 +117,16 @@ fn a_call_that_cannot_be_read_does_not_take_the_others_with_it_but_under_strict(
             assert_eq!(repair.repaired, "", "{version}");
             assert_eq!(
                 repair.steps,
-                [format!("{}: call_dropped", place(&pattern, 1))]
+                [format!("{}: call_dropped", pointer(&pattern, 1))]
             );
             let calls = result.canonical_message.unwrap().tool_calls;
-            let told: Vec<_> = calls
+            let outcomes: Vec<_> = calls
                 .iter()
                 .map(|call| (call.arguments.as_str(), call.fault))
                 .collect();
             let whole = if name.contains('+') { "{}" } else { " {} " };
             assert_eq!(
-                told,
+                outcomes,
                 [("{\"a\":0}", None), ("{}", Some(code)), (whole, None)]
             );
         }
@@ -142,14 +142,14 @@ fn a_message_of_which_no_call_can_be_read_is_rejected_in_every_mode() {
             let expect = if name.contains('+') {
                 "ARGS_NOT_OBJECT /choices/0/message/content".to_owned()
             } else {
-                format!("ARGS_NOT_OBJECT {}", place(&pattern, 0))
+                format!("ARGS_NOT_OBJECT {}", pointer(&pattern, 0))
             };
             assert_eq!(found, expect, "{version}");
         }
     }
 }
 
-/// What breaks the message and not the arguments of one call: nobody knows whose answer is whose, or what is missing.
+/// What breaks the whole message and not the arguments of one call: ids are ambiguous, or a part is missing.
 #[test]
 fn a_flaw_of_the_message_rejects_it_in_every_mode() {
     let call = |id: &str, name: &str, text: &str| json!({"id": id, "function": {"name": name, "arguments": text}});
@@ -197,7 +197,7 @@ fn the_last_call_of_a_cut_output_is_the_only_one_that_is_lost() {
 }
 
 #[test]
-fn null_in_the_place_of_arguments_is_no_object_unless_the_protocol_says_that_it_is_none() {
+fn null_arguments_are_no_object_unless_the_protocol_reads_them_as_none() {
     let check = |name: &str, body: Value, expect: &str| {
         let body = body.to_string();
         for strict in [true, false] {
@@ -227,7 +227,7 @@ fn null_in_the_place_of_arguments_is_no_object_unless_the_protocol_says_that_it_
         json!({"message": {"tool_calls": [{"function": function}]}, "done": true}),
         "ARGS_NOT_OBJECT /message/tool_calls/0/function/arguments",
     );
-    // Two protocols say that null is none.
+    // In two protocols, null means no arguments.
     let none = "End:  [call_1 f {}]";
     check(
         "openai-chat",
@@ -242,7 +242,7 @@ fn null_in_the_place_of_arguments_is_no_object_unless_the_protocol_says_that_it_
 }
 
 #[test]
-fn a_null_that_begins_a_stream_stands_for_what_comes_after_it() {
+fn a_null_at_the_start_of_a_stream_is_replaced_by_what_follows() {
     let stream = |pieces: &str| {
         events(&[
             r#"{"type":"message_start","message":{"content":[]}}"#,

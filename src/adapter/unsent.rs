@@ -1,3 +1,5 @@
+//! Which sampling keys a protocol does not send. Knows protocols; changes no request.
+
 use super::protocol::Protocol;
 use crate::contract::{ProviderType, Sampling, TargetTerms, Terms};
 

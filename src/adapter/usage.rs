@@ -1,3 +1,5 @@
+//! Token counts that arrive in several documents. Knows the counters only; does not estimate.
+
 use super::json::{Raw, count};
 use crate::message::{Usage, exact_sum};
 
@@ -25,7 +27,7 @@ impl UsageReport {
         }
     }
 
-    /// The report, or none where it holds no token at all. A cache read beyond the prompt is no part of the prompt.
+    /// The report, or none if it holds no token at all. A cache read beyond the prompt is no part of the prompt.
     pub(super) fn usage(&self) -> Option<Usage> {
         let cache_read = self.cache_read.unwrap_or(0);
         let prompt = self.input.unwrap_or(0);

@@ -1,3 +1,5 @@
+//! One wire protocol in one version: the way from a contract's target to its encoder and decoder. Knows no wire shape itself.
+
 use std::borrow::Cow;
 
 use super::parameter_types::ParameterTypes;
@@ -11,7 +13,7 @@ use super::{
 };
 use crate::contract::{TargetTerms, Terms, TextProfile};
 
-/// One wire protocol in one version, alone or under a text profile: what encodes requests for a target and judges its
+/// One wire protocol in one version, alone or under a text profile: it encodes requests for a target and decodes its
 /// responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Adapter {
@@ -20,12 +22,12 @@ pub struct Adapter {
     rules: Rules,
 }
 
-/// How a protocol wants the key: the name of a header, and what stands before the key in it.
+/// The header that carries the key of a protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyHeader {
     /// The header's name, in lower case.
     pub name: &'static str,
-    /// What stands before the key, such as `Bearer `.
+    /// The prefix of the key, such as `Bearer `.
     pub prefix: &'static str,
 }
 
@@ -83,7 +85,7 @@ impl Adapter {
         })
     }
 
-    /// The adapter of what recordings and scripts call a protocol, such as `gemini`; none where this build has none.
+    /// The adapter of what recordings and scripts call a protocol, such as `gemini`; none if this build has none.
     #[must_use]
     pub fn by_proto(proto: &str) -> Option<Self> {
         Self::all().find(|adapter| adapter.proto() == proto)
@@ -103,7 +105,7 @@ impl Adapter {
         Ok(adapter.under(terms.strict_mode))
     }
 
-    /// The version that stands in contracts, entries and results.
+    /// The version in contracts, entries and results.
     #[must_use]
     pub fn version(self) -> &'static str {
         let wire = self.protocol.version();

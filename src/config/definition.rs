@@ -7,12 +7,12 @@ use super::env_file::is_name;
 use super::fault::DefinitionFault;
 use super::merged::Merged;
 use super::names::snake;
-use crate::contract::{Definition, Wanted};
+use crate::contract::{Definition, DefinitionKind};
 
 /// A definition in the form of a contract file.
 pub(super) fn definition(
     mut builder: Builder<'_>,
-    wanted: Wanted,
+    wanted: DefinitionKind,
     merged: &Merged,
 ) -> Result<Definition, DefinitionFault> {
     if let Merged::Leaf { layer, .. } = merged {
@@ -23,9 +23,9 @@ pub(super) fn definition(
         });
     }
     match wanted {
-        Wanted::Provider => builder.provider(merged)?,
-        Wanted::Server => builder.server(merged)?,
-        Wanted::Queue => builder.queue(merged)?,
+        DefinitionKind::Provider => builder.provider(merged)?,
+        DefinitionKind::Server => builder.server(merged)?,
+        DefinitionKind::Queue => builder.queue(merged)?,
     }
     Ok(builder.finish())
 }
@@ -77,7 +77,7 @@ impl Builder<'_> {
             return Err(DefinitionFault {
                 key: "apiKey".to_owned(),
                 layer,
-                rule: "a key is written as ${NAME} and stands in the .ai-agent.env beside the file, or in the environment"
+                rule: "a key is written as ${NAME} and belongs in the .ai-agent.env beside the file, or in the environment"
                     .to_owned(),
             });
         };

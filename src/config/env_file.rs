@@ -1,10 +1,12 @@
+//! Parses a file of variables. Does not know which variables are read.
+
 use std::collections::BTreeMap;
 
 /// Reads a file of variables (001 §7): `NAME=value` lines, with or without `export`; quotes around a value go; `#` begins a
 /// comment at the beginning of a line, and behind white space after a value without quotes.
 ///
 /// # Errors
-/// The first line that is none, by its number; never what stands in it.
+/// The first line that is none, by its number; never its content.
 pub(super) fn read(text: &str) -> Result<BTreeMap<String, String>, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut variables = BTreeMap::new();
@@ -21,7 +23,7 @@ pub(super) fn read(text: &str) -> Result<BTreeMap<String, String>, String> {
         let name = name.trim();
         if !is_name(name) {
             return Err(format!(
-                "line {number}: what stands before `=` is no name of a variable"
+                "line {number}: the text before `=` is no name of a variable"
             ));
         }
         let value = value_of(value.trim())
@@ -54,7 +56,7 @@ mod tests {
     use super::read;
 
     #[test]
-    fn variables_are_read_as_the_guide_says() {
+    fn variables_are_read_as_documented() {
         let check = |text: &str, expect: Result<&[(&str, &str)], &str>| {
             let found = read(text);
             let found = found.as_ref().map(|all| {
@@ -78,7 +80,7 @@ mod tests {
         check("A=1\nsecret", Err("line 2 is not NAME=value"));
         check(
             "a-b=1",
-            Err("line 1: what stands before `=` is no name of a variable"),
+            Err("line 1: the text before `=` is no name of a variable"),
         );
         check(
             "A=\"secret",

@@ -1,3 +1,5 @@
+//! Why a layer or a definition in it cannot be used. Names files and keys, never values.
+
 use std::path::PathBuf;
 
 /// Why a layer of the configuration cannot be used.

@@ -25,7 +25,7 @@ pub(super) struct Layer {
 }
 
 impl Layer {
-    /// A file and the variables beside it; none where there is no such file.
+    /// A file and the variables beside it; none if there is no such file.
     pub(super) fn read(path: &Path) -> Result<Option<Self>, ConfigFault> {
         let Some(text) = text_of(path)? else {
             return Ok(None);

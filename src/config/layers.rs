@@ -1,3 +1,5 @@
+//! Reads the layers of a caller and gives a contract the definitions that it names. Does not know what a definition means.
+
 use std::cell::OnceCell;
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +11,7 @@ use super::fault::{ConfigFault, DefinitionFault};
 use super::layer::Layer;
 use super::merged::Merged;
 use super::names::{DEFAULTS_SECTION, default_term, term};
-use crate::contract::{Definition, Definitions, Wanted};
+use crate::contract::{Definition, DefinitionKind, Definitions};
 use crate::driver::Environment;
 
 /// The file of a folder where people work.
@@ -17,12 +19,12 @@ const HERE: &str = ".ai-agent.json";
 /// The file of a folder that is for configuration.
 const SHARED: &str = "ai-agent.json";
 
-/// Where layers are looked for.
+/// Where layers are read from.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Places {
-    /// The file that the caller names: it stands in the place of the next two.
+pub(crate) struct Locations {
+    /// The file that the caller names: it replaces the next two.
     pub(crate) config: Option<PathBuf>,
-    /// Where the caller stands.
+    /// The working directory.
     pub(crate) cwd: PathBuf,
     /// The contract's folder.
     pub(crate) contract_dir: PathBuf,
@@ -38,7 +40,7 @@ pub(crate) struct Places {
 /// depends on no file beside it.
 pub(crate) struct Layers {
     environment: Environment,
-    places: Places,
+    locations: Locations,
     read: OnceCell<Result<Vec<Layer>, ConfigFault>>,
 }
 
@@ -47,13 +49,13 @@ impl Layers {
     ///
     /// # Errors
     /// [`ConfigFault`] where the caller names a file that cannot be used.
-    pub(crate) fn at(places: Places, environment: Environment) -> Result<Self, ConfigFault> {
+    pub(crate) fn at(locations: Locations, environment: Environment) -> Result<Self, ConfigFault> {
         let layers = Self {
             environment,
-            places,
+            locations,
             read: OnceCell::new(),
         };
-        if layers.places.config.is_some() {
+        if layers.locations.config.is_some() {
             layers.all()?;
         }
         Ok(layers)
@@ -61,24 +63,24 @@ impl Layers {
 
     /// The layers, the highest first.
     fn all(&self) -> Result<&[Layer], ConfigFault> {
-        let read = self.read.get_or_init(|| Self::read(&self.places));
+        let read = self.read.get_or_init(|| Self::read(&self.locations));
         read.as_deref().map_err(Clone::clone)
     }
 
-    fn read(places: &Places) -> Result<Vec<Layer>, ConfigFault> {
+    fn read(locations: &Locations) -> Result<Vec<Layer>, ConfigFault> {
         let mut layers = Vec::new();
-        if let Some(path) = &places.config {
+        if let Some(path) = &locations.config {
             let layer = Layer::read(path)?.ok_or_else(|| ConfigFault {
                 path: path.clone(),
                 rule: "there is no such file".to_owned(),
             })?;
             layers.push(layer);
         }
-        let own = [&places.cwd, &places.contract_dir];
-        let own = own.into_iter().filter(|_| places.config.is_none());
-        let own = own.chain(&places.binary_dir).map(|dir| dir.join(HERE));
-        let home = places.home.iter().map(|dir| dir.join(".ai-agent"));
-        let system = places.system.iter().map(|dir| dir.join("ai-agent"));
+        let own = [&locations.cwd, &locations.contract_dir];
+        let own = own.into_iter().filter(|_| locations.config.is_none());
+        let own = own.chain(&locations.binary_dir).map(|dir| dir.join(HERE));
+        let home = locations.home.iter().map(|dir| dir.join(".ai-agent"));
+        let system = locations.system.iter().map(|dir| dir.join("ai-agent"));
         let shared = home.chain(system).map(|dir| dir.join(SHARED));
         let mut seen: Vec<PathBuf> = Vec::new();
         for path in own.chain(shared) {
@@ -92,7 +94,7 @@ impl Layers {
         Ok(layers)
     }
 
-    /// What the layers together say of that name in that section; none where none of them says anything.
+    /// The merged definition of that name in that section; none if no layer has it.
     fn merged(&self, section: &str, name: &str) -> Result<Option<Merged>, ConfigFault> {
         let mut found: Option<Merged> = None;
         for (index, layer) in self.all()?.iter().enumerate() {
@@ -108,7 +110,7 @@ impl Layers {
         Ok(found)
     }
 
-    /// What the layers together say where a contract says nothing.
+    /// The merged defaults of the layers.
     fn merged_defaults(&self) -> Result<Option<Merged>, ConfigFault> {
         let mut found: Option<Merged> = None;
         for (index, layer) in self.all()?.iter().enumerate() {
@@ -137,11 +139,11 @@ impl Layers {
 }
 
 impl Definitions for Layers {
-    fn find(&self, wanted: Wanted, name: &str) -> Result<Option<Definition>, String> {
+    fn find(&self, wanted: DefinitionKind, name: &str) -> Result<Option<Definition>, String> {
         let section = match wanted {
-            Wanted::Provider => "providers",
-            Wanted::Server => "mcpServers",
-            Wanted::Queue => "queues",
+            DefinitionKind::Provider => "providers",
+            DefinitionKind::Server => "mcpServers",
+            DefinitionKind::Queue => "queues",
         };
         let merged = self
             .merged(section, name)
@@ -149,7 +151,7 @@ impl Definitions for Layers {
         let Some(merged) = merged else {
             return Ok(None);
         };
-        let told = |fault: DefinitionFault| {
+        let located = |fault: DefinitionFault| {
             let at = if fault.key.is_empty() {
                 format!("{section}.{name}")
             } else {
@@ -159,26 +161,28 @@ impl Definitions for Layers {
         };
         definition(self.builder()?, wanted, &merged)
             .map(Some)
-            .map_err(told)
+            .map_err(located)
     }
 
-    /// A contract that takes nothing from the layers is what it says, wherever it is run; whoever names a file with `--config`
+    /// A contract that takes nothing from the layers is what it says, wherever it is run; a caller who names a file with `--config`
     /// means its defaults, too.
-    fn defaults(&self, asked: bool) -> Result<Option<Definition>, String> {
-        if !asked && self.places.config.is_none() {
+    fn defaults(&self, uses_layers: bool) -> Result<Option<Definition>, String> {
+        if !uses_layers && self.locations.config.is_none() {
             return Ok(None);
         }
         let merged = self.merged_defaults().map_err(|fault| fault.to_string())?;
         let Some(merged) = merged else {
             return Ok(None);
         };
-        let told = |fault: DefinitionFault| {
+        let located = |fault: DefinitionFault| {
             let origin = self.file_of(fault.layer);
             format!(
                 "{DEFAULTS_SECTION}.{} in {origin}: {}",
                 fault.key, fault.rule
             )
         };
-        defaults(self.builder()?, &merged).map(Some).map_err(told)
+        defaults(self.builder()?, &merged)
+            .map(Some)
+            .map_err(located)
     }
 }

@@ -1,12 +1,14 @@
+//! Layers laid over each other, each value with its layer. Does not know what a key means.
+
 use serde_json::{Map, Value};
 
 /// The one name of a key that may be written in several ways.
-pub(super) type OneName = fn(&str) -> &str;
+pub(super) type KeyName = fn(&str) -> &str;
 
-/// Sections whose keys are nobody's here: each is what it is.
+/// Sections whose keys are free names: they are taken as written.
 const FREE: [&str; 3] = ["custom", "env", "headers"];
 
-fn below(key: &str, one_name: OneName) -> OneName {
+fn below(key: &str, one_name: KeyName) -> KeyName {
     if FREE.contains(&key) {
         |key| key
     } else {
@@ -18,7 +20,7 @@ fn below(key: &str, one_name: OneName) -> OneName {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Merged {
     Leaf {
-        /// Index of the layer that says so.
+        /// Index of the layer that it comes from.
         layer: usize,
         value: Value,
     },
@@ -43,7 +45,7 @@ impl Merged {
 
     /// Lays a lower layer below this one. `one_name` gives the name of a key that may be written in several ways: what a layer says
     /// by one of them counts before what a lower one says by another.
-    pub(super) fn over(&mut self, lower: Self, one_name: OneName) {
+    pub(super) fn over(&mut self, lower: Self, one_name: KeyName) {
         if let (Self::Map(own), Self::Map(lower)) = (self, lower) {
             let spoken: Vec<String> = own.iter().map(|(key, _)| key.clone()).collect();
             for (key, value) in lower {

@@ -1,8 +1,8 @@
 //! Configuration in layers: what a contract may name without defining it, and which file says so (000 §7).
 //!
 //! Knows where the layers are, their files of variables, how they are laid over each other, and how their keys are called in a
-//! contract file. Of a definition it knows where each value is from, and which variables it sees. It gives nothing that nobody
-//! asked for, and what it gives becomes part of the contract. It does not know what a provider or a tool server is.
+//! contract file. Of a definition it knows where each value is from, and which variables it sees. It gives only what was
+//! requested, and that becomes part of the contract. It does not know what a provider or a tool server is.
 //!
 //! ```text
 //! .ai-agent.json + .ai-agent.env, layer by layer ─▶ merged (each value with its layer) ─▶ Definition ─▶ the contract's file
@@ -21,4 +21,4 @@ mod names;
 mod tests;
 
 pub(crate) use fault::ConfigFault;
-pub(crate) use layers::{Layers, Places};
+pub(crate) use layers::{Layers, Locations};

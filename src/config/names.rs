@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// The section of a layer that says what stands where a contract says nothing.
+/// The section of a layer with defaults for contracts.
 pub(super) const DEFAULTS_SECTION: &str = "defaults";
 /// The sections of a layer that are read.
 pub(super) const SECTIONS: [&str; 4] = ["providers", "mcpServers", "queues", DEFAULTS_SECTION];
@@ -19,7 +19,7 @@ const PARAMETERS: [(&str, &str); 5] = [
 /// Other keys of a definition that may be written in two ways.
 const KEYS: [(&str, &str); 2] = [("apiKey", "api_key_env"), ("baseUrl", "base_url")];
 
-/// What `defaults` may say, and where it stands in a contract file.
+/// The keys of `defaults`, and their paths in a contract file.
 pub(super) const DEFAULTS: [(&str, &str); 17] = [
     ("caching", "sampling.caching"),
     ("contextWindowBufferTokens", "context_budget.buffer"),

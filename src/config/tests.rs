@@ -1,16 +1,18 @@
+//! Tests of the layers: files, variables, placeholders and origins.
+
 use std::path::Path;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Layers, Places};
-use crate::contract::{ContractSpec, Definitions, McpTransport, Setting, Wanted};
+use super::{Layers, Locations};
+use crate::contract::{ContractSpec, DefinitionKind, Definitions, McpTransport, Setting};
 use crate::driver::Environment;
 
 /// Folders for every place.
-struct Desk(TempDir);
+struct Fixture(TempDir);
 
-impl Desk {
+impl Fixture {
     fn new() -> Self {
         Self(TempDir::new().unwrap())
     }
@@ -24,7 +26,7 @@ impl Desk {
 
     fn layers(&self, config: Option<&str>) -> Layers {
         let root = self.0.path();
-        let places = Places {
+        let locations = Locations {
             config: config.map(|name| root.join(name)),
             cwd: root.join("cwd"),
             contract_dir: root.join("prompt"),
@@ -34,7 +36,7 @@ impl Desk {
         };
         let environment =
             Environment::new(|name| (name == "SHELL_VAR").then(|| "shell".to_owned()));
-        Layers::at(places, environment).unwrap()
+        Layers::at(locations, environment).unwrap()
     }
 
     fn spec(&self, text: &str) -> Result<ContractSpec, String> {
@@ -52,7 +54,7 @@ fn provider(address: &str) -> Value {
 }
 
 fn address(layers: &Layers) -> Option<Value> {
-    let found = layers.find(Wanted::Provider, "cloud").unwrap()?;
+    let found = layers.find(DefinitionKind::Provider, "cloud").unwrap()?;
     let made = Value::Object(found.members);
     Some(made["base_url"].clone())
 }
@@ -68,23 +70,23 @@ fn the_higher_layer_counts_and_a_named_file_stands_for_the_first_two() {
         "etc/ai-agent/ai-agent.json",
     ];
     for highest in 0..=order.len() {
-        let desk = Desk::new();
+        let fixture = Fixture::new();
         for (n, name) in order.iter().enumerate().skip(highest) {
-            desk.write(name, &provider(&format!("http://{n}/")));
+            fixture.write(name, &provider(&format!("http://{n}/")));
         }
         let expect = (highest < order.len()).then(|| json!(format!("http://{highest}/")));
-        assert_eq!(address(&desk.layers(None)), expect, "{highest}");
-        desk.write("own.json", &json!({}));
+        assert_eq!(address(&fixture.layers(None)), expect, "{highest}");
+        fixture.write("own.json", &json!({}));
         let below = highest.max(2);
         let expect = (below < order.len()).then(|| json!(format!("http://{below}/")));
         assert_eq!(
-            address(&desk.layers(Some("own.json"))),
+            address(&fixture.layers(Some("own.json"))),
             expect,
             "{highest}, named"
         );
-        desk.write("own.json", &provider("http://own/"));
+        fixture.write("own.json", &provider("http://own/"));
         assert_eq!(
-            address(&desk.layers(Some("own.json"))),
+            address(&fixture.layers(Some("own.json"))),
             Some(json!("http://own/"))
         );
     }
@@ -93,8 +95,8 @@ fn the_higher_layer_counts_and_a_named_file_stands_for_the_first_two() {
 /// 000/7.layers.4, 000/7.layers.5, 000/7.placeholders.1, 000/7.placeholders.2, 000/7.placeholders.4, 000/7.placeholders.5
 #[test]
 fn layers_are_laid_over_each_other_and_each_value_sees_the_variables_beside_it() {
-    let desk = Desk::new();
-    desk.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "cwd/.ai-agent.json",
         &json!({"providers": {"cloud": {
             "apiKey": "${KEY}",
@@ -102,8 +104,8 @@ fn layers_are_laid_over_each_other_and_each_value_sees_the_variables_beside_it()
             "models": {"m": {"overrides": {"topP": 0.5}, "contextWindow": 9000}},
         }}}),
     );
-    desk.write("cwd/.ai-agent.env", "A=v-high\nKEY=k\n");
-    desk.write(
+    fixture.write("cwd/.ai-agent.env", "A=v-high\nKEY=k\n");
+    fixture.write(
         "me/.ai-agent/ai-agent.json",
         &json!({"providers": {"cloud": {
             "type": "openai",
@@ -113,8 +115,8 @@ fn layers_are_laid_over_each_other_and_each_value_sees_the_variables_beside_it()
             "custom": {"providerOptions": {"openai": {"user": "me"}}},
         }}}),
     );
-    desk.write("me/.ai-agent/ai-agent.env", "A=v-low\nHOST=h:1\n");
-    let spec = desk
+    fixture.write("me/.ai-agent/ai-agent.env", "A=v-low\nHOST=h:1\n");
+    let spec = fixture
         .spec("task: t\ntargets: [{provider: cloud, model: m}]\n")
         .unwrap();
     let cloud = &spec.providers["cloud"];
@@ -129,28 +131,28 @@ fn layers_are_laid_over_each_other_and_each_value_sees_the_variables_beside_it()
     let seen = |path: &str| spec.origins[path].variable("A").unwrap().to_owned();
     assert_eq!(seen("providers.cloud.headers.X-High"), "v-high");
     assert_eq!(seen("providers.cloud.headers.X-Low"), "v-low");
-    let from = |path: &str| desk.shown(&spec.origins[path].to_string());
+    let from = |path: &str| fixture.shown(&spec.origins[path].to_string());
     assert_eq!(
         from("providers.cloud.base_url"),
         "/me/.ai-agent/ai-agent.json"
     );
     assert_eq!(from("providers.cloud.api_key_env"), "/cwd/.ai-agent.json");
-    let told = format!("{spec:?}");
+    let located = format!("{spec:?}");
     assert!(
-        !told.contains("v-high") && !told.contains("v-low"),
-        "{told}"
+        !located.contains("v-high") && !located.contains("v-low"),
+        "{located}"
     );
 }
 
 #[test]
 fn a_contract_that_defines_what_it_names_reads_no_layer() {
-    let desk = Desk::new();
-    desk.write("cwd/.ai-agent.json", "broken");
+    let fixture = Fixture::new();
+    fixture.write("cwd/.ai-agent.json", "broken");
     let whole = "task: t\ntargets: [{provider: cloud, model: m}]\nproviders: {cloud: {type: openai, base_url: 'http://own/'}}\n";
-    let spec = desk.spec(whole).unwrap();
+    let spec = fixture.spec(whole).unwrap();
     assert!(spec.origins.is_empty());
-    let named = desk.spec("task: t\ntargets: [{provider: cloud, model: m}]\n");
-    let fault = desk.shown(&named.unwrap_err());
+    let named = fixture.spec("task: t\ntargets: [{provider: cloud, model: m}]\n");
+    let fault = fixture.shown(&named.unwrap_err());
     let expect = "configuration /cwd/.ai-agent.json: it is no JSON at line 1, column 1";
     assert!(fault.contains(expect), "{fault}");
 }
@@ -158,8 +160,8 @@ fn a_contract_that_defines_what_it_names_reads_no_layer() {
 /// 000/7.layers.5, 000/7.placeholders.5, 000/7.queues.1
 #[test]
 fn servers_and_their_queues_come_from_layers_and_the_file_counts_where_both_speak() {
-    let desk = Desk::new();
-    desk.write(
+    let fixture = Fixture::new();
+    fixture.write(
         "prompt/.ai-agent.json",
         &json!({
             "mcpServers": {
@@ -169,9 +171,9 @@ fn servers_and_their_queues_come_from_layers_and_the_file_counts_where_both_spea
             "queues": {"slow": {"concurrent": 2}},
         }),
     );
-    desk.write("prompt/.ai-agent.env", "WHAT=server-fs\n");
+    fixture.write("prompt/.ai-agent.env", "WHAT=server-fs\n");
     let text = "task: t\ntargets: [{provider: d, model: m}]\nproviders: {d: {type: ollama}}\n";
-    let spec = desk
+    let spec = fixture
         .spec(&format!(
             "{text}tools: {{mcp: {{fs: , web: {{queue: slow}}}}}}\n"
         ))
@@ -186,11 +188,11 @@ fn servers_and_their_queues_come_from_layers_and_the_file_counts_where_both_spea
     assert_eq!(env["T"], "${T}", "expanded when the server is started");
     assert_eq!(spec.tools.mcp["web"].queue.as_deref(), Some("slow"));
     assert_eq!(spec.queues["slow"].concurrent, 2);
-    let fault = desk
+    let fault = fixture
         .spec(&format!("{text}tools: {{mcp: {{web: }}}}\n"))
         .unwrap_err();
     assert!(
-        fault.contains("no queue `fast` stands under `queues`"),
+        fault.contains("no queue `fast` is defined under `queues`"),
         "{fault}"
     );
 }
@@ -199,20 +201,20 @@ fn servers_and_their_queues_come_from_layers_and_the_file_counts_where_both_spea
 #[test]
 fn what_cannot_be_used_names_layer_and_key_and_never_a_value() {
     let check = |cloud: Value, expect: &str| {
-        let desk = Desk::new();
-        desk.write(
+        let fixture = Fixture::new();
+        fixture.write(
             "cwd/.ai-agent.json",
             &json!({"providers": {"cloud": cloud}}),
         );
-        let fault = desk.spec("task: t\ntargets: [{provider: cloud, model: m}]\n");
-        let fault = desk.shown(&fault.unwrap_err());
+        let fault = fixture.spec("task: t\ntargets: [{provider: cloud, model: m}]\n");
+        let fault = fixture.shown(&fault.unwrap_err());
         let first = fault.lines().next().unwrap();
         assert_eq!(first, format!("error: providers.cloud{expect}"));
         assert!(!fault.contains("sk-secret"), "{fault}");
     };
     check(
         json!({"type": "openai", "apiKey": "sk-secret"}),
-        ": providers.cloud.apiKey in /cwd/.ai-agent.json: a key is written as ${NAME} and stands in the .ai-agent.env beside the file, or in the environment",
+        ": providers.cloud.apiKey in /cwd/.ai-agent.json: a key is written as ${NAME} and belongs in the .ai-agent.env beside the file, or in the environment",
     );
     check(
         json!({"type": "openai", "baseUrl": "http://${NO}/"}),
@@ -235,10 +237,10 @@ fn what_cannot_be_used_names_layer_and_key_and_never_a_value() {
 /// 000/7.layers.4
 #[test]
 fn defaults_stand_where_a_contract_that_takes_from_layers_says_nothing() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let low =
         json!({"defaults": {"maxTurns": 4, "temperature": 0.1, "topP": 0.2, "verbose": true}});
-    desk.write("me/.ai-agent/ai-agent.json", &low);
+    fixture.write("me/.ai-agent/ai-agent.json", &low);
     let high = json!({
         "providers": {"cloud": {"type": "openai"}},
         "defaults": {
@@ -247,10 +249,10 @@ fn defaults_stand_where_a_contract_that_takes_from_layers_says_nothing() {
             "parallelToolCalls": true, "repeatPenalty": 1.5, "maxOutputTokens": 14,
         },
     });
-    desk.write("cwd/.ai-agent.json", &high);
-    desk.write("cwd/.ai-agent.env", "T=off");
+    fixture.write("cwd/.ai-agent.json", &high);
+    fixture.write("cwd/.ai-agent.env", "T=off");
     let asks = "task: t\ntargets: [{provider: cloud, model: m}]\n";
-    let spec = desk.spec(asks).unwrap();
+    let spec = fixture.spec(asks).unwrap();
     let limits = (spec.max_turns, spec.max_attempts_per_turn);
     assert_eq!(limits, (Some(4), Some(2)));
     assert_eq!(spec.max_tool_calls_per_turn, Some(7));
@@ -266,13 +268,13 @@ fn defaults_stand_where_a_contract_that_takes_from_layers_says_nothing() {
     assert_eq!(spec.sampling.top_p, Setting::Value(0.2));
     assert_eq!(spec.sampling.repeat_penalty, Setting::Value(1.5));
     assert_eq!(spec.sampling.max_output_tokens, Setting::Value(14));
-    let origin = |path: &str| desk.shown(&spec.origins[path].to_string());
+    let origin = |path: &str| fixture.shown(&spec.origins[path].to_string());
     assert_eq!(origin("max_turns"), "/me/.ai-agent/ai-agent.json");
     assert_eq!(origin("sampling.temperature"), "/cwd/.ai-agent.json");
 
     // What the file says counts, also where it switches something off; an override comes before both.
     let says = format!("{asks}max_turns: 9\nsampling: {{temperature: 1, top_p: null}}\n");
-    let layers = desk.layers(None);
+    let layers = fixture.layers(None);
     let sets = ["max_attempts_per_turn=1".to_owned()];
     let spec = ContractSpec::parse_with("c.yaml", &says, &sets, &layers).unwrap();
     assert_eq!(
@@ -289,8 +291,8 @@ fn defaults_stand_where_a_contract_that_takes_from_layers_says_nothing() {
 
     // A contract that takes nothing is what it says, unless a file is named.
     let whole = "task: t\ntargets: [{provider: p, model: m}]\nproviders: {p: {type: ollama}}\n";
-    assert_eq!(desk.spec(whole).unwrap().max_turns, None);
-    let named = desk.layers(Some("cwd/.ai-agent.json"));
+    assert_eq!(fixture.spec(whole).unwrap().max_turns, None);
+    let named = fixture.layers(Some("cwd/.ai-agent.json"));
     let spec = ContractSpec::parse_with("c.yaml", whole, &[], &named).unwrap();
     assert_eq!(
         (spec.max_turns, spec.max_attempts_per_turn),
@@ -299,33 +301,36 @@ fn defaults_stand_where_a_contract_that_takes_from_layers_says_nothing() {
 }
 
 #[test]
-fn a_higher_layer_counts_by_whatever_name_it_says_it() {
+fn a_higher_layer_counts_under_any_name_of_a_key() {
     let check = |high: Value, low: Value, expect: u32| {
-        let desk = Desk::new();
-        desk.write("me/.ai-agent/ai-agent.json", &json!({"defaults": low}));
+        let fixture = Fixture::new();
+        fixture.write("me/.ai-agent/ai-agent.json", &json!({"defaults": low}));
         let cloud = json!({"cloud": {"type": "openai"}});
         let high = json!({"providers": cloud, "defaults": high});
-        desk.write("cwd/.ai-agent.json", &high);
+        fixture.write("cwd/.ai-agent.json", &high);
         let asks = "task: t\ntargets: [{provider: cloud, model: m}]\n";
-        let spec = desk.spec(asks).unwrap();
+        let spec = fixture.spec(asks).unwrap();
         assert_eq!(spec.max_turns, Some(expect), "{high}");
-        let origin = desk.shown(&spec.origins["max_turns"].to_string());
+        let origin = fixture.shown(&spec.origins["max_turns"].to_string());
         assert_eq!(origin, "/cwd/.ai-agent.json");
     };
     check(json!({"maxTurns": 9}), json!({"maxToolTurns": 4}), 9);
     check(json!({"maxToolTurns": 9}), json!({"maxTurns": 4}), 9);
-    // What is overruled is nobody's fault any more.
+    // An overruled value is no fault any more.
     let both = json!({"maxTurns": 4, "maxToolTurns": 5});
     check(json!({"maxTurns": 9}), both, 9);
 
     let check = |high: Value, low: Value, path: &str, expect: Value| {
-        let desk = Desk::new();
+        let fixture = Fixture::new();
         let low = json!({"providers": {"cloud": low}});
-        desk.write("me/.ai-agent/ai-agent.json", &low);
+        fixture.write("me/.ai-agent/ai-agent.json", &low);
         let high = json!({"providers": {"cloud": high}});
-        desk.write("cwd/.ai-agent.json", &high);
-        let layers = desk.layers(None);
-        let found = layers.find(Wanted::Provider, "cloud").unwrap().unwrap();
+        fixture.write("cwd/.ai-agent.json", &high);
+        let layers = fixture.layers(None);
+        let found = layers
+            .find(DefinitionKind::Provider, "cloud")
+            .unwrap()
+            .unwrap();
         let made = Value::Object(found.members);
         assert_eq!(made.pointer(path), Some(&expect), "{made}");
     };
@@ -353,7 +358,7 @@ fn a_higher_layer_counts_by_whatever_name_it_says_it() {
         "/overrides",
         json!({"top_p": 0.9}),
     );
-    // Names that are nobody's here are what they are.
+    // Free names are taken as written.
     check(
         json!({"headers": {"baseUrl": "a"}}),
         json!({"headers": {"base_url": "b"}}),
@@ -363,13 +368,13 @@ fn a_higher_layer_counts_by_whatever_name_it_says_it() {
 }
 
 #[test]
-fn a_default_that_cannot_stand_in_a_contract_is_refused_by_its_name() {
+fn a_default_that_no_contract_allows_is_refused_by_its_name() {
     let check = |defaults: Value, expect: &str| {
-        let desk = Desk::new();
+        let fixture = Fixture::new();
         let config = json!({"providers": {"cloud": {"type": "openai"}}, "defaults": defaults});
-        desk.write("cwd/.ai-agent.json", &config);
-        let fault = desk.spec("task: t\ntargets: [{provider: cloud, model: m}]\n");
-        let fault = desk.shown(&fault.unwrap_err());
+        fixture.write("cwd/.ai-agent.json", &config);
+        let fault = fixture.spec("task: t\ntargets: [{provider: cloud, model: m}]\n");
+        let fault = fixture.shown(&fault.unwrap_err());
         assert_eq!(fault.lines().next().unwrap(), format!("error: {expect}"));
     };
     let at = "in /cwd/.ai-agent.json";
@@ -405,10 +410,10 @@ fn a_default_that_cannot_stand_in_a_contract_is_refused_by_its_name() {
 #[test]
 fn an_error_never_shows_what_a_variable_holds() {
     let check = |config: Value, contract: &str, expect: &str| {
-        let desk = Desk::new();
-        desk.write("cwd/.ai-agent.json", &config);
-        desk.write("cwd/.ai-agent.env", "KEY=hunter2-hunter2\n");
-        let fault = desk.spec(contract).unwrap_err();
+        let fixture = Fixture::new();
+        fixture.write("cwd/.ai-agent.json", &config);
+        fixture.write("cwd/.ai-agent.env", "KEY=hunter2-hunter2\n");
+        let fault = fixture.spec(contract).unwrap_err();
         assert!(!fault.contains("hunter2"), "{fault}");
         assert!(fault.contains(expect), "{fault}");
     };
@@ -439,7 +444,7 @@ fn an_error_never_shows_what_a_variable_holds() {
     check(
         server,
         uses,
-        "no queue of the name that a variable holds stands under `queues`",
+        "no queue of the name that a variable holds is defined under `queues`",
     );
     let queue = json!({"mcpServers": {"fs": {"command": "x", "queue": "q"}}, "queues": {"q": {"concurrent": "${KEY}"}}});
     check(queue, uses, got);
@@ -447,12 +452,12 @@ fn an_error_never_shows_what_a_variable_holds() {
 
 #[test]
 fn a_file_that_the_caller_names_must_be_there() {
-    let places = Places {
+    let locations = Locations {
         config: Some(Path::new("/no/such.json").to_owned()),
-        ..Places::default()
+        ..Locations::default()
     };
     let environment = Environment::new(|_| None);
-    let fault = Layers::at(places, environment).err().unwrap();
+    let fault = Layers::at(locations, environment).err().unwrap();
     assert_eq!(
         fault.to_string(),
         "configuration /no/such.json: there is no such file"
@@ -461,13 +466,13 @@ fn a_file_that_the_caller_names_must_be_there() {
 
 #[test]
 fn a_contract_can_do_without_the_tokenizer_of_a_layer() {
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let models = json!({"m": {"tokenizer": "anthropic"}});
     let layer = json!({"providers": {"cloud": {"type": "openai", "models": models}}});
-    desk.write("cwd/.ai-agent.json", &layer);
+    fixture.write("cwd/.ai-agent.json", &layer);
     let asks = "task: t\ntargets: [{provider: cloud, model: m}]\n";
     let check = |more: &str, expect: Option<&str>| {
-        let spec = desk.spec(&format!("{asks}{more}\n")).unwrap();
+        let spec = fixture.spec(&format!("{asks}{more}\n")).unwrap();
         assert_eq!(spec.tokenizer_id().as_deref(), expect, "{more}");
     };
     check("", Some("anthropic"));

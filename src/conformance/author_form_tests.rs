@@ -86,7 +86,7 @@ fn every_golden_transcripts_contract_is_made_again_from_the_transcript_alone() {
         differ.extend(found.map(|found| format!("{}: {found}", path.display())));
     }
     assert!(differ.is_empty(), "{} of {made}: {differ:#?}", differ.len());
-    assert_eq!(made, 79);
+    assert!(made >= 79, "{made} golden transcripts");
 }
 
 /// Changes whose effects reach other fields of the contract.

@@ -12,7 +12,7 @@ use crate::contract::{
     CALL_OPEN, CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract,
     ServerCapability, ServerKind, TargetCapability, ToolCapability, Validators,
 };
-use crate::inference::{Backend, Patience};
+use crate::inference::{Backend, Timeouts};
 use crate::kernel::{RunStarted, ToolExposure};
 
 /// What the model is asked; the tools' server is only told of, never started.
@@ -109,7 +109,7 @@ pub(crate) async fn try_gate(
             tools,
         },
     );
-    let patience = Patience {
+    let timeouts = Timeouts {
         cancel: CancellationToken::new(),
         idle: IDLE,
     };
@@ -117,7 +117,7 @@ pub(crate) async fn try_gate(
         .targets
         .first()
         .map_or_else(Default::default, |target| adapter.path(target));
-    let mut reply = match backend.send(&path, &[], body, &patience).await {
+    let mut reply = match backend.send(&path, &[], body, &timeouts).await {
         Ok(reply) => reply,
         Err(fault) => return failed(&fault),
     };

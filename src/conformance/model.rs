@@ -10,7 +10,7 @@ use crate::message::{
     AdapterStatus, Digest, FailureCode, InferenceSeq, ProtocolAdapterResult, ProviderFault, Repair,
     Usage,
 };
-use crate::session::{Arrived, Input, Judged};
+use crate::session::{DecodedEvent, Input, ReceivedResponse};
 
 impl Drive {
     fn asked(&mut self) -> Result<InferRequest, String> {
@@ -79,7 +79,7 @@ impl Drive {
         meta: ResponseMeta,
         bytes: &[u8],
     ) -> Result<(), String> {
-        let judged = self.session.judge_bytes(inference, meta, bytes);
+        let judged = self.session.decode_bytes(inference, meta, bytes);
         match judged.map(|judged| judged.event) {
             Some(EventKind::InferenceReturned(returned)) => {
                 let rejects = answer.rejected.is_some();
@@ -109,7 +109,8 @@ impl Drive {
         bytes: &[u8],
         alter: impl FnOnce(&mut InferenceReturned),
     ) -> Result<(), String> {
-        let Some(Judged { blobs, mut event }) = self.session.judge_bytes(inference, meta, bytes)
+        let Some(DecodedEvent { blobs, mut event }) =
+            self.session.decode_bytes(inference, meta, bytes)
         else {
             return Err(format!("request {inference} is not in flight"));
         };
@@ -129,8 +130,8 @@ impl Drive {
         let mut fault = ProviderFault::new(text.class, "as the case says");
         fault.retry_after_ms = text.retry_after_ms;
         fault.status = text.status;
-        let broken = Arrived::broken(fault);
-        let Some(mut judged) = self.session.judge(asked.inference, broken, None) else {
+        let broken = ReceivedResponse::broken(fault);
+        let Some(mut judged) = self.session.decode(asked.inference, broken, None) else {
             return Err(format!("request {} is not in flight", asked.inference));
         };
         if let EventKind::InferenceFailed(failed) = &mut judged.event {

@@ -1,3 +1,5 @@
+//! A count beyond what JSON numbers hold exactly. Text form only.
+
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

@@ -1,3 +1,5 @@
+//! Checks over a whole contract: terms that contradict each other. Does not change them.
+
 use std::collections::BTreeSet;
 
 use serde_json::Value;
@@ -13,7 +15,7 @@ use super::{
     TextProfile, ToolPolicy, ToolTransport, Validators,
 };
 
-/// How the embedded engine lays out prompts where the model's file does not say.
+/// The default prompt layout of the embedded engine, if the model's file has none.
 const EMBEDDED_TEMPLATE: &str = "chatml";
 
 /// Why the pinned tools cannot be used (semantics §3).
@@ -149,7 +151,7 @@ pub(crate) fn structure_faults(terms: &Terms) -> Vec<String> {
     faults
 }
 
-/// Models whose requests cost nobody knows what, under a limit on cost.
+/// Models without a known price, under a limit on cost.
 fn unknown_prices(terms: &Terms) -> Vec<String> {
     let targets = terms.targets.iter().enumerate();
     targets
@@ -165,7 +167,7 @@ fn unknown_prices(terms: &Terms) -> Vec<String> {
 }
 
 /// Fields that mean nothing when they are 0.
-/// What the terms may say and are hardly meant to: no check fails for it.
+/// Terms that are allowed and hardly intended: no check fails for them.
 #[must_use]
 pub(crate) fn contract_warnings(terms: &Terms) -> Vec<String> {
     let (turns, invalid) = (terms.max_turns, terms.max_invalid_turns);
@@ -293,8 +295,8 @@ pub(crate) fn profile_faults(terms: &Terms) -> Vec<String> {
         };
         if let Some(grammar) = &terms.grammar_profile {
             let embedded = grammar == GrammarLanguage::Lark.profile();
-            // An embedded model decodes under our own engine, whatever the model; remote ones beside it have no use for it.
-            // A server that reads grammars does so for every model, where calls stand in the text.
+            // An embedded model always decodes under our own engine. Remote targets beside it do not use it.
+            // A server that reads grammars does so for every model whose calls are in the text.
             let sent = grammar == GrammarLanguage::Gbnf.profile();
             let text = TextProfile::of_version(&target.adapter_version);
             let tagged = text.is_some_and(|(_, text)| text.is_tagged());
@@ -349,7 +351,7 @@ fn alignment_fault(
             "targets.{n}: the adapter {version} does not speak the protocol of type {word}"
         ));
     }
-    // The embedded engine lays out one form, unless the model's own file says how.
+    // The embedded engine has one layout, unless the model's own file has another.
     let laid_out = target.prompt_layout.is_none() && provider_type == ProviderType::Local;
     if let Some(template) = profile.template.as_deref().filter(|_| laid_out)
         && template != EMBEDDED_TEMPLATE

@@ -4,7 +4,7 @@ use super::{ModelPrice, ProviderType, Terms};
 use crate::message::Usage;
 
 impl Terms {
-    /// What the model of that target costs, where the contract says so.
+    /// The prices of that target's model, if the contract has them.
     #[must_use]
     pub fn price(&self, target: usize) -> Option<&ModelPrice> {
         let target = self.targets.get(target)?;
@@ -12,7 +12,7 @@ impl Terms {
         models.get(&target.model)
     }
 
-    /// What a request to that target cost: what the provider says, else what the price table makes of it. None where neither
+    /// What a request to that target cost: as the provider reports, else by the price table. None if neither
     /// is there; a target that is none has no price.
     #[must_use]
     pub fn cost_micro_usd(&self, target: Option<usize>, usage: &Usage) -> Option<u64> {
@@ -27,8 +27,7 @@ impl Terms {
         price.map_or(0, |price| price.least_micro_usd(prompt_tokens))
     }
 
-    /// Whether a request to that target can cost anything that only a price table tells: embedded and scripted models charge
-    /// nobody.
+    /// Whether only a price table shows what a request to that target costs. Embedded and scripted models cost nothing.
     pub(super) fn needs_price(&self, target: usize) -> bool {
         let provider = self.targets.get(target).map(|target| &target.provider);
         let provider = provider.and_then(|name| self.providers.get(name));

@@ -1,3 +1,5 @@
+//! The JSON Schema of a stored contract. Does not validate documents.
+
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Deref;
 
-use super::document_size::judge_document_size;
+use super::document_size::check_document_size;
 use super::execution_contract::canonical;
 use super::manifest::ServerCapability;
 use super::offered_tools::{BUILTIN, mcp_origin, tools};
@@ -15,13 +15,13 @@ use super::{
 };
 use crate::message::{Digest, TokenCounters};
 
-/// A contract that lacks what its tool servers offer. It goes two steps: [`Self::decide`] fixes the policy by the task,
-/// [`Self::complete`] adds the tools and seals it. Until then its servers stand as unavailable.
+/// A contract without the offers of its tool servers. It takes two steps: [`Self::decide`] fixes the policy by the task,
+/// [`Self::complete`] adds the tools and seals it. Until then its servers count as unavailable.
 #[derive(Clone, Debug)]
 pub(crate) struct ContractDraft {
     /// One for each target.
     pub(super) adapters: Vec<Adapters>,
-    pub(super) stated: Stated,
+    pub(super) stated: FileTerms,
     pub(super) terms: Terms,
 }
 
@@ -32,16 +32,16 @@ pub(super) struct Adapters {
     pub(super) without: String,
 }
 
-/// What the author's file says and the contract holds only in another form.
+/// Terms of the author's file that the contract holds only in another form.
 #[derive(Clone, Debug)]
-pub(super) struct Stated {
+pub(super) struct FileTerms {
     adapter_version: Option<String>,
     builtin: Vec<String>,
     token_gate: Option<bool>,
     tool_policy: Option<ToolPolicy>,
 }
 
-impl Stated {
+impl FileTerms {
     pub(super) fn of(spec: &ContractSpec) -> Self {
         Self {
             adapter_version: spec.adapter_version.clone(),
@@ -111,8 +111,8 @@ impl ContractDraft {
         }
         let first = terms.targets.first();
         terms.adapter_version = first.map_or_else(String::new, |t| t.adapter_version.clone());
-        let usual = terms.strict_mode && decision.policy == ToolPolicy::Required;
-        terms.token_gate = self.stated.token_gate.unwrap_or(usual);
+        let default_value = terms.strict_mode && decision.policy == ToolPolicy::Required;
+        terms.token_gate = self.stated.token_gate.unwrap_or(default_value);
         terms.tool_policy = decision.policy;
         terms.policy_decision = decision;
     }
@@ -156,7 +156,7 @@ impl ContractDraft {
             terms.grammar = gate_grammar(&terms);
         }
         let contract = ExecutionContract::seal(terms);
-        judge_document_size(&contract.canonical_text()).map_err(FactoryError::TooLarge)?;
+        check_document_size(&contract.canonical_text()).map_err(FactoryError::TooLarge)?;
         Ok(contract)
     }
 }
@@ -183,7 +183,7 @@ fn reach(
     });
 }
 
-/// The text of the closed gate; None where there is none to be made, and where none can be: PRECHECK then says why.
+/// The text of the closed gate; None if there is none to be made, and where none can be: PRECHECK then says why.
 fn gate_grammar(terms: &Terms) -> Option<String> {
     let language = GrammarLanguage::by_profile(terms.grammar_profile.as_deref()?)?;
     let grammar = GateGrammar::closed(terms, language).ok();

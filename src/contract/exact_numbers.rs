@@ -1,10 +1,12 @@
+//! Finds numbers whose canonical form is inexact (semantics §8). Changes nothing.
+
 use serde_json::Value;
 
 use super::schema_bounds::join;
 use crate::message::MAX_EXACT;
 
-/// Where the first number of a document stands whose RFC 8785 form is an integer that it does not hold exactly (semantics
-/// §8): RFC 6901, into the document.
+/// The RFC 6901 pointer of a document's first number whose RFC 8785 form is an integer that it does not hold exactly
+/// (semantics §8).
 #[must_use]
 pub(crate) fn inexact_integer_at(value: &Value) -> Option<String> {
     match value {

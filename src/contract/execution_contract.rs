@@ -1,8 +1,10 @@
+//! The immutable contract, its id and hash. Does not know how it is performed.
+
 use std::ops::Deref;
 
 use serde_json::Value;
 
-use super::document_size::judge_document_size;
+use super::document_size::check_document_size;
 use super::{Terms, ToolTerms};
 use crate::message::Digest;
 
@@ -64,7 +66,7 @@ impl ExecutionContract {
     }
 
     /// The same contract, with what a recorded one says of the tokens of definitions that are in both, where both are counted alike:
-    /// whoever lacks the tokenizer has only that.
+    /// a build without the tokenizer has only that.
     #[must_use]
     pub(crate) fn counted_as(self, recorded: &Self) -> Self {
         if self.tokenizer.is_none() || !self.counting().is_like(&recorded.counting()) {
@@ -91,12 +93,12 @@ impl ExecutionContract {
         Self::seal(terms)
     }
 
-    /// Reads a contract back from its stored form. The hash in it is taken as it stands: PRECHECK judges it.
+    /// Reads a contract back from its stored form. The hash in it is not checked here: PRECHECK does that.
     ///
     /// # Errors
     /// [`ContractDecodeError`] where the text is not of the contract's shape.
     pub fn decode(text: &str) -> Result<Self, ContractDecodeError> {
-        judge_document_size(text).map_err(ContractDecodeError::TooLarge)?;
+        check_document_size(text).map_err(ContractDecodeError::TooLarge)?;
         let mut value: Value = serde_json::from_str(text)?;
         let mut take = |field: &'static str| {
             value

@@ -1,6 +1,8 @@
+//! The factory of contracts: author's file and manifest in, contract out. Does no I/O.
+
 use std::collections::BTreeMap;
 
-use super::draft::{Adapters, ContractDraft, Stated};
+use super::draft::{Adapters, ContractDraft, FileTerms};
 use super::offered_tools::BUILTIN;
 use super::queues::{queue_of, queues};
 use super::redaction::{recorded_url, variables_of};
@@ -69,7 +71,7 @@ impl ContractFactory {
     ) -> Result<ContractDraft, FactoryError> {
         let task = spec.task.as_deref();
         let resolution = IntentPolicyResolver::resolve(spec.page, spec.tool_policy, task);
-        let stated = Stated::of(spec);
+        let stated = FileTerms::of(spec);
         let made = targets(spec, found);
         let (targets, adapters): (Vec<_>, Vec<_>) = match made {
             Ok(targets) => targets.into_iter().unzip(),
@@ -82,22 +84,23 @@ impl ContractFactory {
         let strict_mode = spec
             .strict_mode
             .or(profile.map(|p| p.strict_mode))
-            .unwrap_or(PROFILE.strict_mode.usual);
-        let max_turns = spec.max_turns.unwrap_or(FILE.max_turns.usual);
+            .unwrap_or(PROFILE.strict_mode.default_value);
+        let max_turns = spec.max_turns.unwrap_or(FILE.max_turns.default_value);
         let max_attempts_per_turn = spec
             .max_attempts_per_turn
-            .unwrap_or(FILE.max_attempts_per_turn.usual);
+            .unwrap_or(FILE.max_attempts_per_turn.default_value);
         let max_format_retries = spec
             .max_format_retries
             .or(profile.map(|p| p.max_format_retries))
-            .unwrap_or(PROFILE.max_format_retries.usual);
+            .unwrap_or(PROFILE.max_format_retries.default_value);
         let all_attempts = u64::from(max_turns) * u64::from(max_attempts_per_turn);
-        let completion = spec.completion.unwrap_or(FILE.completion.usual);
+        let completion = spec.completion.unwrap_or(FILE.completion.default_value);
         let final_report = report_terms(&spec.final_report, completion);
         let session_tools = session_tools(
             final_report.as_ref(),
-            spec.progress_report.unwrap_or(FILE.progress_report.usual),
-            spec.batch.unwrap_or(FILE.batch.usual),
+            spec.progress_report
+                .unwrap_or(FILE.progress_report.default_value),
+            spec.batch.unwrap_or(FILE.batch.default_value),
             &QuarterBytes,
         );
         let terms = Terms {
@@ -105,8 +108,10 @@ impl ContractFactory {
             allowed_tools: spec.allowed_tools.clone(),
             approval_timeout_ms: spec
                 .approval_timeout_ms
-                .unwrap_or(FILE.approval_timeout_ms.usual),
-            checkpoint_every: spec.checkpoint_every.unwrap_or(FILE.checkpoint_every.usual),
+                .unwrap_or(FILE.approval_timeout_ms.default_value),
+            checkpoint_every: spec
+                .checkpoint_every
+                .unwrap_or(FILE.checkpoint_every.default_value),
             completion,
             context_budget: context_budget(spec, &targets),
             cycle_forbid: spec.cycle_forbid.clone(),
@@ -115,7 +120,9 @@ impl ContractFactory {
             grammar: spec.grammar.clone(),
             grammar_profile: grammar_profile(spec),
             idempotent: spec.idempotent.clone(),
-            llm_timeout_ms: spec.llm_timeout_ms.unwrap_or(FILE.llm_timeout_ms.usual),
+            llm_timeout_ms: spec
+                .llm_timeout_ms
+                .unwrap_or(FILE.llm_timeout_ms.default_value),
             logits_mask: spec.logits_mask.clone(),
             max_attempts_per_turn,
             max_calls: spec.max_calls.clone(),
@@ -127,15 +134,15 @@ impl ContractFactory {
             )),
             max_invalid_turns: spec
                 .max_invalid_turns
-                .unwrap_or(FILE.max_invalid_turns.usual),
-            max_resumes: spec.max_resumes.unwrap_or(FILE.max_resumes.usual),
+                .unwrap_or(FILE.max_invalid_turns.default_value),
+            max_resumes: spec.max_resumes.unwrap_or(FILE.max_resumes.default_value),
             max_tokens_consumed: BigCount(
                 spec.max_tokens_consumed
-                    .unwrap_or(FILE.max_tokens_consumed.usual),
+                    .unwrap_or(FILE.max_tokens_consumed.default_value),
             ),
             max_tool_calls_per_turn: spec
                 .max_tool_calls_per_turn
-                .unwrap_or(FILE.max_tool_calls_per_turn.usual),
+                .unwrap_or(FILE.max_tool_calls_per_turn.default_value),
             max_turns,
             metadata: spec.metadata.clone(),
             model_profile_id,
@@ -143,7 +150,7 @@ impl ContractFactory {
             page: spec.page,
             parallel_tool_calls: spec
                 .parallel_tool_calls
-                .unwrap_or(FILE.parallel_tool_calls.usual),
+                .unwrap_or(FILE.parallel_tool_calls.default_value),
             parallel_safe: spec.parallel_safe.clone(),
             parent_contract_hash: None,
             policy_decision: resolution.decision.clone(),
@@ -155,8 +162,12 @@ impl ContractFactory {
             semantics_version: SEMANTICS_VERSION,
             servers: servers(spec),
             session_tools,
-            speculative_exec: spec.speculative_exec.unwrap_or(FILE.speculative_exec.usual),
-            step_timeout_ms: spec.step_timeout_ms.unwrap_or(FILE.step_timeout_ms.usual),
+            speculative_exec: spec
+                .speculative_exec
+                .unwrap_or(FILE.speculative_exec.default_value),
+            step_timeout_ms: spec
+                .step_timeout_ms
+                .unwrap_or(FILE.step_timeout_ms.default_value),
             strict_mode,
             system: spec.system.clone().unwrap_or_default(),
             targets,
@@ -164,11 +175,17 @@ impl ContractFactory {
             tokenizer: spec.tokenizer_id(),
             tool_output_budget: tool_output_budget(spec),
             tool_policy: resolution.decision.policy,
-            tool_proof: spec.tool_proof.unwrap_or(FILE.tool_proof.usual),
-            tool_timeout_ms: spec.tool_timeout_ms.unwrap_or(FILE.tool_timeout_ms.usual),
-            tool_transport: spec.tool_transport.unwrap_or(FILE.tool_transport.usual),
+            tool_proof: spec.tool_proof.unwrap_or(FILE.tool_proof.default_value),
+            tool_timeout_ms: spec
+                .tool_timeout_ms
+                .unwrap_or(FILE.tool_timeout_ms.default_value),
+            tool_transport: spec
+                .tool_transport
+                .unwrap_or(FILE.tool_transport.default_value),
             tools: Vec::new(),
-            total_timeout_ms: spec.total_timeout_ms.unwrap_or(FILE.total_timeout_ms.usual),
+            total_timeout_ms: spec
+                .total_timeout_ms
+                .unwrap_or(FILE.total_timeout_ms.default_value),
         };
         let mut draft = ContractDraft {
             adapters,
@@ -187,8 +204,8 @@ fn grammar_profile(spec: &ContractSpec) -> Option<String> {
         provider.is_some_and(|p| p.provider_type == ProviderType::Local)
     };
     let embedded = spec.targets.iter().any(local);
-    let usual = embedded.then(|| GrammarLanguage::Lark.profile().to_owned());
-    spec.grammar_profile.clone().or(usual)
+    let default_value = embedded.then(|| GrammarLanguage::Lark.profile().to_owned());
+    spec.grammar_profile.clone().or(default_value)
 }
 
 /// The nearest count that a JSON number holds exactly (semantics §8).
@@ -309,18 +326,18 @@ fn context_budget(spec: &ContractSpec, targets: &[TargetTerms]) -> ContextBudget
     let attempted = targets.iter().filter(|target| !target.summarizer);
     let longest_output = attempted.map(|t| t.sampling.max_output_tokens).max();
     ContextBudget {
-        buffer: given.buffer.unwrap_or(CONTEXT_BUDGET.buffer.usual),
+        buffer: given.buffer.unwrap_or(CONTEXT_BUDGET.buffer.default_value),
         context_window: given.context_window.unwrap_or(first_window),
         force_synthesis_at_ratio: given
             .force_synthesis_at_ratio
-            .unwrap_or(CONTEXT_BUDGET.force_synthesis_at_ratio.usual),
+            .unwrap_or(CONTEXT_BUDGET.force_synthesis_at_ratio.default_value),
         minimum_loop_margin: given
             .minimum_loop_margin
-            .unwrap_or(CONTEXT_BUDGET.minimum_loop_margin.usual),
+            .unwrap_or(CONTEXT_BUDGET.minimum_loop_margin.default_value),
         reserved_synthesis: given.reserved_synthesis.or(longest_output).unwrap_or(0),
         reserved_system: given
             .reserved_system
-            .unwrap_or(CONTEXT_BUDGET.reserved_system.usual),
+            .unwrap_or(CONTEXT_BUDGET.reserved_system.default_value),
     }
 }
 
@@ -330,10 +347,10 @@ fn tool_output_budget(spec: &ContractSpec) -> ToolOutputBudget {
     ToolOutputBudget {
         max_bytes_per_call: given
             .max_bytes_per_call
-            .unwrap_or(TOOL_OUTPUT_BUDGET.max_bytes_per_call.usual),
+            .unwrap_or(TOOL_OUTPUT_BUDGET.max_bytes_per_call.default_value),
         summarizer_model: given.summarizer_model.clone(),
         truncation_marker: marker
-            .unwrap_or(TOOL_OUTPUT_BUDGET.truncation_marker.usual)
+            .unwrap_or(TOOL_OUTPUT_BUDGET.truncation_marker.default_value)
             .to_owned(),
     }
 }
@@ -342,8 +359,8 @@ fn providers(spec: &ContractSpec) -> BTreeMap<String, ProviderTerms> {
     let one = |(name, given): (&String, &ProviderSpec)| {
         let provider_type = given.provider_type;
         let in_file = given.base_url_env.is_none();
-        let usual = provider_type.usual_base_url().filter(|_| in_file);
-        let address = given.base_url.as_deref().or(usual);
+        let default_value = provider_type.usual_base_url().filter(|_| in_file);
+        let address = given.base_url.as_deref().or(default_value);
         let key_env = address.and_then(|address| provider_type.key_env_at(address));
         let terms = ProviderTerms {
             api_key_env: given

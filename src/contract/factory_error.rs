@@ -1,3 +1,5 @@
+//! Why no contract can be made. Knows no terminal.
+
 use super::{Grounds, ModelProfile, ProviderType, Resolution, TextProfile, ToolPolicy};
 
 /// Why no contract can be made. All are the author's, or of the tool servers the author chose.
@@ -8,10 +10,10 @@ pub enum FactoryError {
     AdapterDisagrees {
         /// What the factory chose.
         chosen: String,
-        /// What the file says.
+        /// The file's value.
         given: String,
     },
-    /// The tools that the servers offer are too many, or say too much of themselves.
+    /// The tools that the servers offer are too many, or their definitions too long.
     #[error(
         "the definitions of all tools up to `{name}` are longer than {max} bytes; name fewer tool servers"
     )]
@@ -49,9 +51,9 @@ pub enum FactoryError {
     /// The page leads to another policy than the one that the file states.
     #[error("tool_policy is {}, but {}", policy_word(*given), explain(resolution))]
     PolicyDisagrees {
-        /// What the rules say, and why.
+        /// The decision of the rules, and why.
         resolution: Resolution,
-        /// What the file says.
+        /// The file's value.
         given: ToolPolicy,
     },
     /// A target asks for calls in text over a wire protocol that is not used that way.
@@ -121,7 +123,7 @@ fn explain(resolution: &Resolution) -> String {
             "page: code makes it {policy}, because no word of the task names a file, a command or \
              the workspace (intent rules {version}); leave one of the two out, such as the page (--set page=null)"
         ),
-        // Without a page the file's own policy stands, so there is nothing to disagree with.
+        // Without a page the file's own policy holds, so there is nothing to disagree with.
         Grounds::Given | Grounds::Default => format!("the rules make it {policy}"),
     }
 }

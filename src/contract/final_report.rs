@@ -1,3 +1,5 @@
+//! The form of a final report (000 §5). Does not read reports.
+
 use std::fmt;
 
 use schemars::JsonSchema;

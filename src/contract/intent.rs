@@ -1,3 +1,5 @@
+//! The intent rules: from a task to a tool policy (002 Phase 2b). Deterministic; asks no model.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
@@ -78,7 +80,7 @@ impl IntentPolicyResolver {
     }
 }
 
-/// The phrases and file names that stand in `task`, each once, in order of appearance.
+/// The phrases and file names in `task`, each once, in order of appearance.
 fn matches(task: &str, rules: &Rules) -> Vec<String> {
     let lower = task.to_lowercase();
     let words = words(&lower);

@@ -1,3 +1,5 @@
+//! What bring-up found of servers and models. Plain data; finds nothing itself.
+
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};

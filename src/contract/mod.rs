@@ -61,7 +61,7 @@ pub(crate) use check::{
     ToolFault, context_feasible, contract_warnings, profile_faults, structure_faults,
     tool_faults_with,
 };
-pub(crate) use document_size::judge_document_size;
+pub(crate) use document_size::check_document_size;
 pub(crate) use draft::ContractDraft;
 pub(crate) use exact_numbers::inexact_integer_at;
 #[cfg(test)]
@@ -87,8 +87,8 @@ pub(crate) use session_tools::{BATCH, FINAL_REPORT, PROGRESS_REPORT, SessionTool
 pub(crate) use spec::check_address;
 pub use spec::{ContractSpec, SpecErrors};
 pub(crate) use spec::{
-    Definition, Definitions, FinalReportSpec, McpSpec, McpTransport, ModelSpec, ProviderSpec,
-    SamplingSpec, Setting, TargetSpec, ValueOrigin, Wanted, contract_file_schema,
+    Definition, DefinitionKind, Definitions, FinalReportSpec, McpSpec, McpTransport, ModelSpec,
+    ProviderSpec, SamplingSpec, Setting, TargetSpec, ValueOrigin, contract_file_schema,
 };
 pub use targets::ProviderType;
 pub(crate) use targets::{PromptLayout, ProviderTerms, ReasoningValue, Sampling, TargetTerms};

@@ -1,3 +1,5 @@
+//! The tools of a contract, gathered from the offers of its servers and checked. Starts no server.
+
 use std::collections::BTreeMap;
 
 use super::execution_contract::canonical;
@@ -11,7 +13,7 @@ use super::{
 use crate::message::{MAX_EXACT, TokenCounter};
 
 /// The most bytes that the definitions of all tools have together: they are part of the contract, each is compiled, and
-/// those that are exposed stand in every request.
+/// the exposed ones are in every request.
 const MAX_DEFINITION_BYTES: usize = 4 << 20;
 
 /// The origin of tools inside monolith, and the name of their server.

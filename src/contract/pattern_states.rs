@@ -1,3 +1,5 @@
+//! The states of a regular expression, bounded. Does not match texts.
+
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 /// The longest regular expression in bytes.

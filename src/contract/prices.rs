@@ -1,3 +1,5 @@
+//! Price tables, and the cost of usage at them. Does not know costs that providers report.
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -108,7 +110,7 @@ impl ModelPrice {
         micro_of(parts.into_iter().fold(0, sum))
     }
 
-    /// The least that a prompt of so many tokens costs, whatever of it the cache holds and however short the answer is.
+    /// The least that a prompt of so many tokens costs: all of it from the cache, and an empty answer.
     #[must_use]
     pub fn least_micro_usd(&self, prompt_tokens: u64) -> u64 {
         let prices = [

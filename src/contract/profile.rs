@@ -1,3 +1,5 @@
+//! Model profiles and how models match them. Asks no model.
+
 use std::sync::LazyLock;
 
 use schemars::JsonSchema;
@@ -102,7 +104,7 @@ impl ModelProfile {
         &PROFILES
     }
 
-    /// The form that is read where the contract's author names none: none where the model has calls of its own.
+    /// The form that is read where the contract's author names none: none if the model has calls of its own.
     #[must_use]
     pub fn usual_text_profile(&self) -> Option<TextProfile> {
         let first = self.text_profiles.first().copied();

@@ -1,3 +1,5 @@
+//! The queues of a contract and the queue of each server. Queues nothing itself.
+
 use std::collections::BTreeMap;
 
 use super::{ContractSpec, McpSpec, QueueTerms};
@@ -15,17 +17,17 @@ fn has_queues(spec: &ContractSpec) -> bool {
 pub(super) fn queues(spec: &ContractSpec) -> BTreeMap<String, QueueTerms> {
     let mut queues = spec.queues.clone();
     if has_queues(spec) {
-        let usual = QueueTerms {
+        let default_value = QueueTerms {
             concurrent: DEFAULT_CONCURRENT,
         };
         queues
             .entry(QueueTerms::DEFAULT.to_owned())
-            .or_insert(usual);
+            .or_insert(default_value);
     }
     queues
 }
 
-/// The queue of a server; none where the contract has none.
+/// The queue of a server; none if the contract has none.
 pub(super) fn queue_of(spec: &ContractSpec, server: &McpSpec) -> Option<String> {
     let named = server.queue.as_deref().unwrap_or(QueueTerms::DEFAULT);
     has_queues(spec).then(|| named.to_owned())

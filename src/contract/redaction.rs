@@ -1,3 +1,5 @@
+//! The redaction terms of a contract: patterns, variables, addresses. Does not scrub texts.
+
 use std::collections::BTreeMap;
 
 use regex::bytes::{Regex, RegexBuilder};
@@ -10,7 +12,7 @@ const MAX_PATTERN_BYTES: usize = 1 << 20;
 pub(super) const MAX_PATTERNS: usize = 100;
 /// The longest pattern.
 const MAX_PATTERN_TEXT: usize = 4_096;
-/// What stands in a contract where a secret stood.
+/// The text that replaces a secret in a contract.
 pub(crate) const SECRET_MARKER: &str = "[SECRET]";
 
 /// What is taken out of everything that is recorded, beside what is taken out anyway: names and patterns, never values.
@@ -47,8 +49,8 @@ pub(crate) fn secret_pattern(text: &str) -> Result<Regex, String> {
         .map_err(|fault| match fault {
             regex::Error::CompiledTooBig(_) => "it is too large once compiled".to_owned(),
             other => {
-                let said = other.to_string();
-                let last = said.lines().last().unwrap_or_default();
+                let message = other.to_string();
+                let last = message.lines().last().unwrap_or_default();
                 let reason = last.trim().trim_start_matches("error: ");
                 format!("not a regular expression: {reason}")
             }
@@ -77,7 +79,7 @@ pub(crate) fn placeholders(text: &str) -> impl Iterator<Item = &str> {
     parts.filter_map(|part| part.split_once('}').map(|(name, _)| name))
 }
 
-/// An address as it may stand in a contract: no user, no password, no fragment, and of a query the names alone.
+/// An address as a contract may hold it: no user, no password, no fragment, and of a query the names alone.
 #[must_use]
 pub(crate) fn recorded_url(url: &str) -> String {
     let url = url.split_once('#').map_or(url, |(before, _)| before);
@@ -185,10 +187,10 @@ mod tests {
     fn a_pattern_is_linear_bounded_and_matches_something() {
         let check = |text: &str, expect: Option<&str>| {
             let fault = secret_pattern(text).err();
-            let told = fault.as_deref().zip(expect);
+            let paired = fault.as_deref().zip(expect);
             let good = fault.is_none() && expect.is_none();
             assert!(
-                good || told.is_some_and(|(f, e)| f.contains(e)),
+                good || paired.is_some_and(|(f, e)| f.contains(e)),
                 "{text}: {fault:?}"
             );
         };

@@ -16,7 +16,7 @@ use crate::message::{ObjectFault, ObjectText, char_prefix, exact_value, is_blank
 /// How many fields of one report may be text that holds JSON.
 const MAX_REPAIRS: usize = 16;
 
-/// The arguments of `agent__final_report`. What else stands in them is nobody's and is left out.
+/// The arguments of `agent__final_report`. Other members are left out.
 #[derive(Deserialize)]
 struct Arguments<'a> {
     #[serde(borrow, default)]
@@ -112,7 +112,7 @@ impl FinalReportTerms {
         })
     }
 
-    /// Reads text that stands in the place of a report: only in a closing turn (000 §5).
+    /// Reads text in place of a report: only in a closing turn (000 §5).
     ///
     /// # Errors
     /// The first rule of the format that it breaks.

@@ -1,3 +1,5 @@
+//! Resolves sampling parameters from the author's layers. Does not know which protocol sends them.
+
 use super::spec::SAMPLING;
 use super::{
     BigCount, ModelSpec, ProviderSpec, Sampling, SamplingDefaults, SamplingSpec, Setting,
@@ -26,26 +28,28 @@ impl<'a> Layers<'a> {
         Self(commanded.chain(written).collect())
     }
 
-    /// The first that says something; `usual` where none does, and None where that one switches it off.
+    /// The first setting; `default_value` if there is none, and None if the first switches it off.
     fn pick<T: Clone>(
         &self,
         key: impl Fn(&SamplingSpec) -> &Setting<T>,
-        usual: Option<T>,
+        default_value: Option<T>,
     ) -> Option<T> {
-        let said = self.0.iter().map(|layer| key(layer));
-        let mut said = said.filter(|said| !matches!(said, Setting::Unset));
-        match said.next() {
-            None | Some(Setting::Unset) => usual,
+        let settings = self.0.iter().map(|layer| key(layer));
+        let mut settings = settings.filter(|setting| !matches!(setting, Setting::Unset));
+        match settings.next() {
+            None | Some(Setting::Unset) => default_value,
             Some(Setting::Off) => None,
             Some(Setting::Value(value)) => Some(value.clone()),
         }
     }
 
-    /// Whether the first that says something switches it off.
+    /// Whether the first setting switches it off.
     fn is_off<T>(&self, key: impl Fn(&SamplingSpec) -> &Setting<T>) -> bool {
-        let said = self.0.iter().map(|layer| key(layer));
-        let mut said = said.filter(|said| !matches!(said, Setting::Unset));
-        said.next().is_some_and(|said| matches!(said, Setting::Off))
+        let settings = self.0.iter().map(|layer| key(layer));
+        let mut settings = settings.filter(|setting| !matches!(setting, Setting::Unset));
+        settings
+            .next()
+            .is_some_and(|setting| matches!(setting, Setting::Off))
     }
 
     /// The parameters, every default filled in.
@@ -53,7 +57,7 @@ impl<'a> Layers<'a> {
         &self,
         target: &TargetSpec,
         provider: &ProviderSpec,
-        usual: &SamplingDefaults,
+        default_value: &SamplingDefaults,
     ) -> Sampling {
         let mapped = model_of(target, provider)
             .and_then(|model| model.reasoning.as_ref())
@@ -63,12 +67,15 @@ impl<'a> Layers<'a> {
             (Some(level), Some(map)) => Some(map.of(level).cloned()),
             (None, _) | (_, None) => None,
         };
-        let longest = usual
+        let longest = default_value
             .max_output_tokens
-            .unwrap_or(SAMPLING.max_output_tokens.usual);
+            .unwrap_or(SAMPLING.max_output_tokens.default_value);
         Sampling {
             caching: self
-                .pick(|s| &s.caching, Some(SAMPLING.caching.usual.to_owned()))
+                .pick(
+                    |s| &s.caching,
+                    Some(SAMPLING.caching.default_value.to_owned()),
+                )
                 .unwrap_or_else(|| "none".to_owned()),
             max_output_tokens: self
                 .pick(|s| &s.max_output_tokens, Some(longest))
@@ -81,33 +88,37 @@ impl<'a> Layers<'a> {
             repeat_penalty: self.pick(
                 |s| &s.repeat_penalty,
                 Some(
-                    usual
+                    default_value
                         .repeat_penalty
-                        .unwrap_or(SAMPLING.repeat_penalty.usual),
+                        .unwrap_or(SAMPLING.repeat_penalty.default_value),
                 ),
             ),
             seed: self
-                .pick(|s| &s.seed, Some(SAMPLING.seed.usual))
+                .pick(|s| &s.seed, Some(SAMPLING.seed.default_value))
                 .map(BigCount),
             stop: self.pick(|s| &s.stop, None).unwrap_or_default(),
             stream: self
                 .0
                 .iter()
                 .find_map(|s| s.stream)
-                .unwrap_or(SAMPLING.stream.usual),
+                .unwrap_or(SAMPLING.stream.default_value),
             temperature: self.pick(
                 |s| &s.temperature,
-                Some(usual.temperature.unwrap_or(SAMPLING.temperature.usual)),
+                Some(
+                    default_value
+                        .temperature
+                        .unwrap_or(SAMPLING.temperature.default_value),
+                ),
             ),
             top_p: self.pick(
                 |s| &s.top_p,
-                Some(usual.top_p.unwrap_or(SAMPLING.top_p.usual)),
+                Some(default_value.top_p.unwrap_or(SAMPLING.top_p.default_value)),
             ),
         }
     }
 }
 
-/// What the provider says of the target's model.
+/// The provider's layer for the target's model.
 pub(super) fn model_of<'a>(
     target: &TargetSpec,
     provider: &'a ProviderSpec,

@@ -1,3 +1,5 @@
+//! Bounds of an input schema: what checking a value against it may cost. Checks no value.
+
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
@@ -27,7 +29,7 @@ const MAX_PATTERN_BYTES: usize = 64 * 1024;
 /// How many bytes that a value is compared with count for one look more.
 const BYTES_PER_LOOK: usize = 32;
 
-/// What is said of a ladder of alternatives.
+/// The rule that a ladder of alternatives breaks.
 pub(super) const MULTIPLY: &str = "its alternatives multiply: one value would be checked too often";
 
 /// Keywords that hold data, not schemas.
@@ -67,14 +69,14 @@ pub(super) fn bounds(schema: &Value) -> Result<ValueBounds, SchemaFault> {
     if schema.to_string().len() > MAX_BYTES {
         return fault("", format!("it is longer than {MAX_BYTES} bytes"));
     }
-    let mut walk = Walk::default();
-    walk.visit(schema, "", 0)?;
-    Looks::of(schema, &walk)
+    let mut visitor = SchemaVisitor::default();
+    visitor.visit(schema, "", 0)?;
+    VisitCounts::of(schema, &visitor)
 }
 
-/// Finds the schemas of a document, and what is refused whatever it costs.
+/// Finds the schemas of a document, and what is refused in any case.
 #[derive(Default)]
-struct Walk<'s> {
+struct SchemaVisitor<'s> {
     nodes: BTreeMap<String, &'s Map<String, Value>>,
     /// The states of the regular expressions of each, and of all.
     states: BTreeMap<String, u64>,
@@ -82,7 +84,7 @@ struct Walk<'s> {
     pattern_bytes: usize,
 }
 
-impl<'s> Walk<'s> {
+impl<'s> SchemaVisitor<'s> {
     fn visit(&mut self, value: &'s Value, at: &str, depth: usize) -> Result<(), SchemaFault> {
         let fault = |key: &str, rule: &str| {
             let pointer = join(at, key);
@@ -145,8 +147,8 @@ impl<'s> Walk<'s> {
     }
 }
 
-impl Walk<'_> {
-    /// Takes a regular expression of the schema that stands at `node`.
+impl SchemaVisitor<'_> {
+    /// Takes a regular expression of the schema at `node`.
     fn expression(&mut self, node: &str, at: &str, pattern: &str) -> Result<(), SchemaFault> {
         let fault = |rule: String| SchemaFault {
             pointer: char_prefix(at, 200).to_owned(),
@@ -175,28 +177,28 @@ pub(super) fn join(at: &str, key: &str) -> String {
     format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 
-/// What the schemas at one place ask of the places below it.
+/// The schemas that one schema applies to the values below its own.
 #[derive(Default)]
-struct Below<'s> {
-    /// Schemas that look at the same place, with how often each does.
+struct SchemasBelow<'s> {
+    /// Schemas that apply to the same value, with how often each does.
     same: BTreeMap<usize, u64>,
     items: Vec<(usize, u64)>,
     every: Vec<(usize, u64)>,
     named: BTreeMap<&'s str, Vec<(usize, u64)>>,
 }
 
-/// How often one place is looked at, for arguments of growing depth.
-struct Looks<'s> {
-    /// Schemas by index, with the pointers they stand at.
+/// How often one value is visited, for arguments of growing depth.
+struct VisitCounts<'s> {
+    /// Schemas by index, with their pointers.
     nodes: Vec<(&'s str, &'s Map<String, Value>)>,
     index: BTreeMap<&'s str, usize>,
     anchors: BTreeMap<&'s str, usize>,
     states: &'s BTreeMap<String, u64>,
 }
 
-impl<'s> Looks<'s> {
-    fn of(root: &'s Value, walk: &'s Walk<'s>) -> Result<ValueBounds, SchemaFault> {
-        let nodes: Vec<_> = walk
+impl<'s> VisitCounts<'s> {
+    fn of(root: &'s Value, visitor: &'s SchemaVisitor<'s>) -> Result<ValueBounds, SchemaFault> {
+        let nodes: Vec<_> = visitor
             .nodes
             .iter()
             .map(|(at, map)| (at.as_str(), *map))
@@ -211,14 +213,14 @@ impl<'s> Looks<'s> {
             name.map(|name| (name, n))
         };
         let anchors = nodes.iter().enumerate().filter_map(anchor).collect();
-        let looks = Self {
+        let visits = Self {
             nodes,
             index,
             anchors,
-            states: &walk.states,
+            states: &visitor.states,
         };
         debug_assert!(root.is_object(), "judged by bounds");
-        looks.deepest()
+        visits.deepest()
     }
 
     /// The schemas that a schema applies to its own place.
@@ -262,9 +264,9 @@ impl<'s> Looks<'s> {
 
     /// What each schema, with everything it applies to its own place, asks for; `order` has those it applies before it.
     /// Stops at the first that is refused, so that a bomb is not even counted to its end.
-    fn gather(&self, order: &[usize]) -> Result<Vec<Below<'s>>, SchemaFault> {
-        let mut all: Vec<Below<'s>> = Vec::new();
-        all.resize_with(self.nodes.len(), Below::default);
+    fn gather(&self, order: &[usize]) -> Result<Vec<SchemasBelow<'s>>, SchemaFault> {
+        let mut all: Vec<SchemasBelow<'s>> = Vec::new();
+        all.resize_with(self.nodes.len(), SchemasBelow::default);
         let mut pairs = 0;
         for node in order.iter().copied() {
             let mut same: BTreeMap<usize, u64> = BTreeMap::from([(node, 1)]);
@@ -280,7 +282,7 @@ impl<'s> Looks<'s> {
             if same.values().copied().fold(0, u64::saturating_add) > MAX_LOOKS {
                 return Err(self.fault(node, MULTIPLY));
             }
-            let mut below = Below::default();
+            let mut below = SchemasBelow::default();
             for (target, count) in &same {
                 self.descend(*target, *count, &mut below);
             }
@@ -303,7 +305,7 @@ impl<'s> Looks<'s> {
         }
     }
 
-    fn descend(&self, node: usize, count: u64, below: &mut Below<'s>) {
+    fn descend(&self, node: usize, count: u64, below: &mut SchemasBelow<'s>) {
         let Some((at, map)) = self.nodes.get(node) else {
             return;
         };
@@ -342,27 +344,30 @@ impl<'s> Looks<'s> {
         let all = self.gather(&order)?;
         let root = self.index.get("").copied().unwrap_or_default();
         let one = vec![1; self.nodes.len()];
-        let mut looks: Vec<u64> = vec![0; self.nodes.len()];
+        let mut visits: Vec<u64> = vec![0; self.nodes.len()];
         let mut max_depth = MAX_ARGUMENT_DEPTH;
         for depth in 0..=MAX_ARGUMENT_DEPTH {
-            let next: Vec<u64> = all.iter().map(|below| below.looks(&looks, &one)).collect();
+            let next: Vec<u64> = all
+                .iter()
+                .map(|below| below.visits(&visits, &one))
+                .collect();
             if next.get(root).is_some_and(|n| *n > MAX_LOOKS) {
                 max_depth = depth
                     .checked_sub(1)
                     .ok_or_else(|| self.fault(root, MULTIPLY))?;
                 break;
             }
-            if next == looks {
+            if next == visits {
                 break;
             }
-            looks = next;
+            visits = next;
         }
         let worst = |weights: &[u64]| {
             let mut sums: Vec<u64> = vec![0; self.nodes.len()];
             for _ in 0..=max_depth {
                 let next: Vec<u64> = all
                     .iter()
-                    .map(|below| below.looks(&sums, weights))
+                    .map(|below| below.visits(&sums, weights))
                     .collect();
                 if next == sums {
                     break;
@@ -372,13 +377,13 @@ impl<'s> Looks<'s> {
             sums.get(root).copied().unwrap_or(u64::MAX)
         };
         let nodes = self.nodes.iter();
-        let looks: Vec<u64> = nodes.clone().map(|(_, map)| 1 + compared(map)).collect();
+        let visits: Vec<u64> = nodes.clone().map(|(_, map)| 1 + compared(map)).collect();
         let states: Vec<u64> = nodes
             .map(|(at, _)| self.states.get(*at).copied().unwrap_or_default())
             .collect();
         Ok(ValueBounds {
             max_depth,
-            looks: worst(&looks),
+            visits: worst(&visits),
             states: worst(&states),
         })
     }
@@ -428,7 +433,7 @@ impl<'s> Looks<'s> {
     }
 }
 
-impl Below<'_> {
+impl SchemasBelow<'_> {
     /// How many other schemas it names.
     fn pairs(&self) -> usize {
         let named: usize = self.named.values().map(Vec::len).sum();
@@ -437,7 +442,7 @@ impl Below<'_> {
 
     /// How often one place is looked at on the worst way down, given the same for one level less; each look weighs what its
     /// schema does.
-    fn looks(&self, less: &[u64], weights: &[u64]) -> u64 {
+    fn visits(&self, less: &[u64], weights: &[u64]) -> u64 {
         let sum = |list: &[(usize, u64)]| {
             let look = |(node, count): &(usize, u64)| {
                 less.get(*node)

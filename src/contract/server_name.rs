@@ -1,3 +1,5 @@
+//! The rule for names of tool servers. Does not know which servers exist.
+
 /// The longest name of a tool server in bytes: exposed names have 64 for it, `__` and the tool's own name.
 const MAX_BYTES: usize = 32;
 

@@ -1,4 +1,4 @@
-//! The tools of the session itself: how a run reports, tells of its progress, and makes several calls in one.
+//! The tools of the session itself: final report, progress, and several calls in one.
 //!
 //! They are no tools in the sense of 002: nothing is started for them, and they prove nothing (semantics §2).
 
@@ -20,7 +20,7 @@ pub(crate) const PROGRESS_REPORT: &str = "agent__progress_report";
 /// The tool that makes several calls in one.
 pub(crate) const BATCH: &str = "agent__batch";
 
-/// What stands for the server of session tools.
+/// The server name of session tools.
 const ORIGIN: &str = "session";
 
 /// One of the session's own tools.
@@ -46,7 +46,7 @@ impl SessionTool {
 }
 
 impl ToolTerms {
-    /// Whether it is one of the session's own: it stands for no work and proves nothing.
+    /// Whether it is one of the session's own: it does no work and proves nothing.
     #[must_use]
     pub fn is_of_session(&self) -> bool {
         self.origin == ORIGIN
@@ -61,7 +61,7 @@ impl Terms {
         SessionTool::by_name(name).filter(|_| offered)
     }
 
-    /// Everything that a request offers, by whatever transport: exposed tools, then the session's own. In the closing turn
+    /// Everything that a request offers, over any transport: exposed tools, then the session's own. In the closing turn
     /// nothing but the final report.
     pub fn offered_tools(&self, closing: bool) -> impl Iterator<Item = &ToolTerms> {
         let exposed = self.exposed_tools().filter(move |_| !closing);
@@ -78,7 +78,7 @@ impl Terms {
         exposed.chain(own)
     }
 
-    /// What of [`Self::offered_tools`] the provider is told of as tools of its own protocol.
+    /// The part of [`Self::offered_tools`] that the provider gets as tools of its own protocol.
     pub fn native_tools(&self, closing: bool) -> impl Iterator<Item = &ToolTerms> {
         self.offered_tools(closing)
             .filter(move |tool| match self.tool_transport {
@@ -105,7 +105,7 @@ impl Terms {
     }
 }
 
-/// What the report must be: as written, Markdown where nothing is. One that stands beside another completion is kept, and
+/// What the report must be: as written, Markdown where nothing is. One beside another completion is kept, and
 /// PRECHECK refuses it.
 pub(super) fn report_terms(
     given: &FinalReportSpec,
@@ -113,7 +113,9 @@ pub(super) fn report_terms(
 ) -> Option<FinalReportTerms> {
     let stated = given.format.is_some() || given.schema.is_some();
     (completion == Completion::FinalReport || stated).then(|| FinalReportTerms {
-        format: given.format.unwrap_or(FINAL_REPORT_KEYS.format.usual),
+        format: given
+            .format
+            .unwrap_or(FINAL_REPORT_KEYS.format.default_value),
         schema: given.schema.as_ref().map(settled),
     })
 }
@@ -125,14 +127,16 @@ pub(crate) fn session_tools(
     batch: bool,
     counter: &dyn TokenCounter,
 ) -> Vec<ToolTerms> {
-    let define = |name: &str, says: &str, schema: &Value| define((name, says, schema), counter);
+    let define = |name: &str, description: &str, schema: &Value| {
+        define((name, description, schema), counter)
+    };
     let report = report.map(|terms| {
         let schema = report_schema(terms);
-        let says = format!(
+        let description = format!(
             "Give your final report, once, when the task is done. Format: {}.",
             terms.format
         );
-        define(FINAL_REPORT, &says, &schema)
+        define(FINAL_REPORT, &description, &schema)
     });
     let progress = progress.then(|| {
         let schema = json!({
@@ -217,7 +221,7 @@ fn report_schema(terms: &FinalReportTerms) -> Value {
                 .schema
                 .clone()
                 .unwrap_or_else(|| json!({"type": "object"}));
-            // References in the schema are to the root of the whole, so its definitions stand there.
+            // References in the schema are to the root of the whole, so its definitions are there.
             if let Some(map) = schema.as_object_mut() {
                 for key in ["$defs", "definitions"] {
                     if let Some(held) = map.shift_remove(key) {

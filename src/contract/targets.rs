@@ -1,3 +1,5 @@
+//! Providers and targets of a contract. Plain data; reaches nothing.
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -58,7 +60,7 @@ impl ProviderType {
         }
     }
 
-    /// The environment variable that usually holds its key; none where no key is needed.
+    /// The environment variable that usually holds its key; none if no key is needed.
     #[must_use]
     pub const fn usual_key_env(self) -> Option<&'static str> {
         match self {
@@ -104,7 +106,7 @@ impl ProviderType {
         self.usual_key_env().filter(|_| own && direct)
     }
 
-    /// Its public address, version included; none where there is no address.
+    /// Its public address, version included; none if there is no address.
     #[must_use]
     pub const fn usual_base_url(self) -> Option<&'static str> {
         match self {
@@ -174,7 +176,7 @@ impl Sampling {
         self.reasoning_tokens == Some(0)
     }
 
-    /// The tokens of reasoning that are stated; none where a level or nothing is.
+    /// The tokens of reasoning that are stated; none if a level or nothing is.
     #[must_use]
     pub fn reasoning_count(&self) -> Option<u64> {
         match (self.reasoning_tokens, &self.reasoning_value) {
@@ -305,8 +307,8 @@ mod tests {
             check(other, false);
         }
         for kind in ProviderType::ALL {
-            let usual = kind.usual_base_url();
-            let sent = usual.and_then(|address| kind.key_env_at(address));
+            let default_value = kind.usual_base_url();
+            let sent = default_value.and_then(|address| kind.key_env_at(address));
             assert_eq!(sent, kind.usual_key_env(), "{kind:?}");
         }
     }

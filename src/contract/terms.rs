@@ -1,3 +1,5 @@
+//! The terms of a contract. Plain data; the factory decides them.
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -410,7 +412,7 @@ impl Terms {
             .count()
     }
 
-    /// The target that makes summaries of results; none where there is to be none.
+    /// The target that makes summaries of results; none if there is to be none.
     #[must_use]
     pub fn summarizer(&self) -> Option<usize> {
         let named = self.tool_output_budget.summarizer_model.as_deref()?;

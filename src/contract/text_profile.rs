@@ -1,3 +1,5 @@
+//! The text profiles: how models write calls into text. Names only; adapters read and write the text.
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -45,13 +47,13 @@ impl TextProfile {
         }
     }
 
-    /// Whether calls stand between `<tool_call>` tags: the form that the token gate's grammar writes.
+    /// Whether calls are between `<tool_call>` tags: the form that the token gate's grammar writes.
     #[must_use]
     pub const fn is_tagged(self) -> bool {
         matches!(self, Self::Hermes | Self::Qwen)
     }
 
-    /// The adapter version of this profile over the wire protocol of that adapter version; none where it has none.
+    /// The adapter version of this profile over the wire protocol of that adapter version; none if it has none.
     #[must_use]
     pub fn over(self, wire: &str) -> Option<&'static str> {
         let found = LAYERED.iter().find(|(w, p, _)| *w == wire && *p == self);

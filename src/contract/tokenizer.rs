@@ -1,3 +1,5 @@
+//! The tokenizers that contracts can name. Holds no vocabulary.
+
 use super::Terms;
 
 /// A tokenizer that this version knows, whether or not a build has it.
@@ -104,7 +106,7 @@ impl Terms {
     pub(crate) fn counting(&self) -> Counting {
         let of_file = self.tokenizer.as_deref() == Some(Tokenizer::Model.id());
         let prints = self.targets.iter().map(|target| &target.model_fingerprint);
-        // Behind the file stands the engine, whose version changes nothing of a vocabulary.
+        // The file is read by the engine, whose version does not change a vocabulary.
         let mut files = prints.filter_map(|print| print.strip_prefix("gguf:")?.split(';').next());
         Counting {
             tokenizer: self.tokenizer.clone(),
@@ -113,7 +115,7 @@ impl Terms {
     }
 }
 
-/// Why nothing can be counted with a contract's tokenizer, whatever the build.
+/// Why no build can count with a contract's tokenizer.
 pub(super) fn tokenizer_fault(terms: &Terms, some_local: bool) -> Option<String> {
     let name = terms.tokenizer.as_deref()?;
     match Tokenizer::by_id(name) {

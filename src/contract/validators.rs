@@ -1,3 +1,5 @@
+//! Compiled argument schemas. Validates arguments; does not repair them.
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +14,7 @@ use crate::message::{Digest, ObjectText};
 
 /// Bytes of one compiled regular expression.
 const MAX_REGEX_BYTES: usize = 1 << 20;
-/// Bytes of a rule's text; it is told to the model.
+/// Bytes of a rule's text; the model reads it.
 const MAX_RULE_BYTES: usize = 200;
 
 /// The compiled input schemas of the tools a contract exposes, by exposed name.
@@ -63,7 +65,7 @@ impl Validators {
             report: terms.final_report.as_ref().and_then(compile_report),
             ..Self::default()
         };
-        // The arguments of a final report are judged by what it says, not as arguments.
+        // The arguments of a final report are validated by its content, not as arguments.
         let own = terms.session_tools.iter();
         let own = own.filter(|tool| tool.name != FINAL_REPORT);
         for tool in terms.exposed_tools().chain(own) {
@@ -133,7 +135,7 @@ impl Validators {
         }
     }
 
-    /// Why a tool's schema cannot be used; None where it can. Compiles it only where that is not known here.
+    /// Why a tool's schema cannot be used; None if it can. Compiles it only where that is not known here.
     pub(super) fn fault(&self, tool: &ToolTerms) -> Option<SchemaFault> {
         let compiled = self.by_tool.get(&tool.name);
         if compiled.is_some_and(|compiled| compiled.pin == tool.pin) {
@@ -145,7 +147,7 @@ impl Validators {
         }
     }
 
-    /// Why a schema cannot be used; None where it can.
+    /// Why a schema cannot be used; None if it can.
     pub(super) fn fault_of(schema: &Value) -> Option<SchemaFault> {
         Compiled::of(schema, Digest::ZERO).err()
     }
@@ -184,7 +186,7 @@ impl Compiled {
     }
 
     fn validate(&self, value: &Value, left: &mut StepsLeft) -> Result<(), ArgumentFault> {
-        let sized = self.bounds.judge(value, left);
+        let sized = self.bounds.check(value, left);
         sized.map_err(|rule| ArgumentFault {
             pointer: String::new(),
             rule,
@@ -198,7 +200,7 @@ impl Compiled {
     }
 }
 
-/// None where the contract has no schema, or one that does not compile: PRECHECK refuses that.
+/// None if the contract has no schema, or one that does not compile: PRECHECK refuses that.
 fn compile_report(terms: &FinalReportTerms) -> Option<Arc<Compiled>> {
     let schema = terms.schema.as_ref()?;
     Compiled::of(schema, Digest::ZERO).ok().map(Arc::new)
@@ -255,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_broken_rule_is_told_with_its_place_and_without_the_value() {
+    fn the_first_broken_rule_is_reported_with_its_pointer_and_without_the_value() {
         let schema = json!({
             "type": "object",
             "required": ["path"],

@@ -1,3 +1,5 @@
+//! The cost of checking one value, bounded. Does not check it.
+
 use serde_json::Value;
 
 /// The most steps that checking the calls of one message may take together: about half a second on a slow machine.
@@ -20,20 +22,20 @@ pub(super) struct ValueBounds {
     /// So that no place of it is looked at more than a few thousand times.
     pub(super) max_depth: usize,
     /// The looks at one place on the worst way down, each with what it compares.
-    pub(super) looks: u64,
+    pub(super) visits: u64,
     /// The states of the regular expressions that may read one byte.
     pub(super) states: u64,
 }
 
 impl ValueBounds {
-    /// Judges the size of a value before it is checked, and takes its steps from what is left: the steps that the schema may take over
-    /// it are bounded, whatever the value is. A clock would make another decision at every replay.
-    pub(super) fn judge(&self, value: &Value, left: &mut StepsLeft) -> Result<(), String> {
+    /// Checks the size of a value before the value itself, and takes its steps from what is left. The steps that the schema may
+    /// take over a value are bounded for every value. A clock would make another decision at every replay.
+    pub(super) fn check(&self, value: &Value, left: &mut StepsLeft) -> Result<(), String> {
         let mut size = Size::default();
         size.add(value, 0);
         let ValueBounds {
             max_depth,
-            looks,
+            visits,
             states,
         } = *self;
         if size.depth > max_depth {
@@ -41,7 +43,7 @@ impl ValueBounds {
         }
         let looked = size
             .values
-            .saturating_mul(looks)
+            .saturating_mul(visits)
             .saturating_mul(STEPS_PER_LOOK);
         let steps = looked.saturating_add(size.bytes.saturating_mul(states));
         let Some(rest) = left.0.checked_sub(steps) else {

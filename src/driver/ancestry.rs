@@ -1,3 +1,5 @@
+//! How many requests the ancestors of a run had answered, read from the store. Plays no script itself.
+
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
@@ -9,7 +11,7 @@ use crate::replay::{BlobSource, Fork, ForkPoint};
 use crate::store::{StoreError, StoreReader};
 use crate::transcript::SealedEntry;
 
-/// How many generations are looked at; a longer line is none that people make.
+/// The most generations that are followed.
 const MOST_PARENTS: usize = 1_000;
 
 /// How many requests each provider had answered where that run began, all its parents together: its scripts were played on
@@ -44,7 +46,7 @@ pub(crate) fn played_from_the_first(
 }
 
 /// What was played of the script of each target, given by its provider. Scripts count by provider: the first target of each
-/// stands for all.
+/// represents all.
 pub(super) fn by_target<'t>(
     providers: impl Iterator<Item = &'t String>,
     mut answered: BTreeMap<String, usize>,
@@ -84,7 +86,7 @@ fn answered_by(
     Ok(answered)
 }
 
-/// The point at which another run began from that one; none where the store does not have it so.
+/// The point at which another run began from that one; none if the store does not have it so.
 fn point_of(reader: &mut StoreReader, from: &ParentRun) -> Result<Option<ForkPoint>, DriverError> {
     let stored = match reader.read_run(&from.run_id) {
         Err(StoreError::NoSuchRun { .. } | StoreError::Erased { .. }) => return Ok(None),

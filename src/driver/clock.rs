@@ -1,3 +1,5 @@
+//! The monotonic clock of one run. Orders nothing by wall-clock time.
+
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
@@ -23,7 +25,7 @@ impl RunClock {
     /// The moment at which the clock shows `at_ms`.
     pub(super) fn instant_of(&self, at_ms: u64) -> Instant {
         let ahead = Duration::from_millis(at_ms.saturating_sub(self.base_ms));
-        // A deadline beyond what the system can count never comes: a century stands for it.
+        // A deadline beyond what the system can count never comes: a century replaces it.
         self.started
             .checked_add(ahead)
             .unwrap_or_else(|| self.started + Duration::from_secs(100 * 365 * 86_400))

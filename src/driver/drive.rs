@@ -1,3 +1,5 @@
+//! The loop of a run: outputs of the session become tasks, and their results become inputs. Decides nothing.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -104,15 +106,15 @@ pub async fn drive(
         start,
     } = prepared;
     let scrubber: Arc<dyn Scrubber> = redactor;
-    let begun = match start {
+    let started_run = match start {
         Start::New {
             invocation,
             started,
         } => Session::new(contract, counter, Arc::clone(&scrubber))
             .map_err(DriverError::from)
-            .and_then(|session| Begun::new(store, invocation, *started, session)),
-        Start::Again(resumption) => {
-            Begun::again(
+            .and_then(|session| StartedRun::new(store, invocation, *started, session)),
+        Start::Resume(resumption) => {
+            StartedRun::resumed(
                 store,
                 &run_id,
                 *resumption,
@@ -121,21 +123,21 @@ pub async fn drive(
             .await
         }
     };
-    let begun = match begun {
-        Ok(begun) => begun,
+    let started_run = match started_run {
+        Ok(started_run) => started_run,
         Err(fault) => {
             servers.close().await;
             return Err(fault);
         }
     };
-    let Begun {
+    let StartedRun {
         at_ms,
         first,
         lock,
         recorder,
         session,
         started_unix_ms,
-    } = begun;
+    } = started_run;
     let servers = Arc::new(servers);
     let clock = RunClock::starting_at(at_ms);
     let mut host = Host::new(
@@ -162,7 +164,7 @@ pub async fn drive(
     if session.run().is_some_and(|run| run.outcome().is_some()) {
         lock.discard();
     } else {
-        // Suspended: whoever resumes it takes the lock.
+        // Suspended: the process that resumes it takes the lock.
         drop(lock);
     }
     let entries = session.entries();
@@ -179,9 +181,9 @@ pub async fn drive(
 }
 
 /// A run that this process, and no other, drives from now on.
-struct Begun<'s> {
+struct StartedRun<'s> {
     at_ms: u64,
-    /// What the session is told first.
+    /// The first input of the session.
     first: Input,
     lock: RunLock,
     recorder: Recorder<'s>,
@@ -189,7 +191,7 @@ struct Begun<'s> {
     started_unix_ms: u64,
 }
 
-impl<'s> Begun<'s> {
+impl<'s> StartedRun<'s> {
     fn new(
         store: &'s Store,
         invocation: Option<Invocation>,
@@ -215,7 +217,7 @@ impl<'s> Begun<'s> {
         })
     }
 
-    async fn again(
+    async fn resumed(
         store: &'s Store,
         run_id: &RunId,
         resumption: Resumption,
@@ -405,7 +407,7 @@ impl<'s> Host<'s> {
                     self.cancel = CancellationToken::new();
                     self.reading.clear();
                 }
-                // A person is asked by whoever watches the entries.
+                // The observer of the entries asks a person.
                 Output::Ask(_) => {}
                 Output::Done(_) => return Ok(true),
             }

@@ -1,3 +1,5 @@
+//! Variables, folders and the program of the process. Does not know which of them a run needs.
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -20,7 +22,7 @@ use crate::tools::Withheld;
 /// ```
 #[derive(Clone)]
 pub struct Environment {
-    /// Who is told how far the reading of a large file has come.
+    /// Receives the progress of reading a large file.
     file_watch: Option<Arc<FileWatch>>,
     /// The host's own keys: what they look like is secret in every run.
     keys: Option<KeyFolder>,
@@ -35,7 +37,7 @@ pub struct Environment {
     withheld: Arc<Withheld>,
 }
 
-/// Told of a file how many of its bytes have been read, and how many it has.
+/// Receives a file, how many of its bytes have been read, and how many it has.
 pub(crate) type FileWatch = dyn Fn(&Path, u64, u64) + Send + Sync;
 
 type Lookup = dyn Fn(&str) -> Option<String> + Send + Sync;
@@ -76,7 +78,7 @@ impl Environment {
         &self.withheld
     }
 
-    /// The same, where somebody is told how far the reading of large files has come.
+    /// The same, with a report of how far the reading of large files has come.
     #[must_use]
     pub(crate) fn with_file_watch(
         self,
@@ -88,7 +90,7 @@ impl Environment {
         }
     }
 
-    /// Who is told how far the reading of large files has come.
+    /// The receiver of the progress of reading large files.
     pub(super) fn file_watch(&self) -> Option<Arc<FileWatch>> {
         self.file_watch.clone()
     }
@@ -129,7 +131,7 @@ impl Environment {
         }
     }
 
-    /// The value of a variable, empty or not; none where it is not set.
+    /// The value of a variable, empty or not; none if it is not set.
     pub(crate) fn raw(&self, name: &str) -> Option<String> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = seen.get(name) {
@@ -140,7 +142,7 @@ impl Environment {
         value
     }
 
-    /// The value of a variable as it is at that place of a file, empty or not; none where it is not set.
+    /// The value of a variable as it is at that place of a file, empty or not; none if it is not set.
     fn raw_at(&self, name: &str, place: &str) -> Option<String> {
         let beside = self
             .origins
@@ -149,7 +151,7 @@ impl Environment {
         beside.map(str::to_owned).or_else(|| self.raw(name))
     }
 
-    /// The value of a variable as it is at that place of a file; none where it is not set or empty.
+    /// The value of a variable as it is at that place of a file; none if it is not set or empty.
     pub(super) fn get_at(&self, name: &str, place: &str) -> Option<String> {
         self.raw_at(name, place).filter(|value| !value.is_empty())
     }
@@ -162,13 +164,13 @@ impl Environment {
         }
     }
 
-    /// The value of a variable; none where it is not set or empty.
+    /// The value of a variable; none if it is not set or empty.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<String> {
         self.raw(name).filter(|value| !value.is_empty())
     }
 
-    /// Replaces every `${NAME}` in `text`. `place` is where the text stands, for the error.
+    /// Replaces every `${NAME}` in `text`. `place` is the position of the text, for the error.
     pub(super) fn expand(&self, text: &str, place: &str) -> Result<String, DriverError> {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;

@@ -1,3 +1,5 @@
+//! Why a run cannot begin or go on. Faults inside a run are outcomes, not errors.
+
 use std::path::PathBuf;
 
 use crate::adapter::{AdapterError, ScriptError};
@@ -20,7 +22,7 @@ pub enum DriverError {
     Workspace {
         /// The folder, resolved.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
     /// The author: a scripted provider's file cannot be read.
@@ -30,7 +32,7 @@ pub enum DriverError {
         path: PathBuf,
         /// The key under `providers`.
         provider: String,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
     /// The author: a scripted provider's file breaks its format.
@@ -64,12 +66,12 @@ pub enum DriverError {
     /// The author: `${` without a name and `}` after it.
     #[error("{place}: `${{` is not followed by a variable's name and `}}`")]
     Placeholder {
-        /// Where it stands, as a dotted path of the file.
+        /// Its dotted path in the file.
         place: String,
     },
-    /// The author: a value that must not be recorded stands in the contract, which is recorded as it is.
+    /// The author: the contract holds a value that must not be recorded, and the contract is recorded unchanged.
     #[error(
-        "the contract shows a secret: what {place} gives stands at {pointer:?} of the contract, which is recorded as it is"
+        "the contract shows a secret: what {place} gives is at {pointer:?} of the contract, which is recorded as it is"
     )]
     SecretInContract {
         /// Where in the contract, as an RFC 6901 pointer.
@@ -129,7 +131,7 @@ pub enum DriverError {
         /// The run.
         run_id: RunId,
     },
-    /// Whoever changed the transcript, or monolith: the recorded events do not give the recorded entries.
+    /// The transcript was changed, or monolith was: the recorded events do not give the recorded entries.
     #[error(
         "resume run {run_id}: its transcript does not replay: {}",
         first(report)
@@ -149,9 +151,9 @@ pub enum DriverError {
         run_id: RunId,
         /// Where the two documents first differ.
         pointer: String,
-        /// What the recorded contract says there.
+        /// The recorded contract's value.
         recorded: String,
-        /// What the file says there.
+        /// The file's value.
         given: String,
     },
     /// The author: the script has changed since the run was begun.
@@ -176,9 +178,9 @@ pub enum DriverError {
         run_id: RunId,
         /// Where the two documents first differ.
         pointer: String,
-        /// What the recorded contract says there.
+        /// The recorded contract's value.
         recorded: String,
-        /// What the file says there.
+        /// The file's value.
         given: String,
     },
     /// The author: the script of an ended run has changed.
@@ -194,7 +196,7 @@ pub enum DriverError {
         /// The run.
         run_id: RunId,
     },
-    /// The operator: how far the scripts of a fork were played says only a run that is not there.
+    /// The operator: the position in a fork's scripts is recorded in a run that is missing.
     #[error(
         "find how far the scripts of run {child} were played: its parent, run {parent}, is not in this store as it was"
     )]
@@ -220,7 +222,7 @@ pub enum DriverError {
         /// The first server that is down, and why.
         fault: BringUpFault,
     },
-    /// The author or the operator: what is there is not what the run was begun with, so the answers would say nothing.
+    /// The author or the operator: the environment differs from the run's, so the answers could not be compared.
     #[error("ask again for run {run_id}: {reason}")]
     CannotAskAgain {
         /// What is other than it was.

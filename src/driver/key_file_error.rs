@@ -1,3 +1,5 @@
+//! Why a key file cannot be used or made. Knows paths and modes; never quotes a key.
+
 use std::path::PathBuf;
 
 use crate::transcript::{BlockError, KeyError};
@@ -10,7 +12,7 @@ pub(crate) enum KeyFileError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
     /// The operator: others may read or write the secret.
@@ -45,7 +47,7 @@ pub(crate) enum KeyFileError {
         /// Its permission bits.
         mode: u32,
     },
-    /// Whoever changed the file: it holds no key.
+    /// The file holds no key: it was changed.
     #[error("use the key file {}: {fault}", path.display())]
     Broken {
         /// The file.
@@ -53,7 +55,7 @@ pub(crate) enum KeyFileError {
         /// The rule that it breaks.
         fault: KeyError,
     },
-    /// Whoever changed the file: it holds no public keys and rotations.
+    /// The file holds no public keys and rotations: it was changed.
     #[error("use the key file {}: {fault}", path.display())]
     BrokenRing {
         /// The file.

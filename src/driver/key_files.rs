@@ -1,3 +1,5 @@
+//! The files of signing keys: made once, rotated, readable by their owner. Does not know what is signed.
+
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -99,7 +101,7 @@ impl KeyFolder {
         let new = random_key(name)?;
         let record = old.rotated_to(&new);
         let partial = write_secret(&files.secret, &new)?;
-        // The record first: a key that nobody is told of must not sign.
+        // The record first: a key that is not published must not sign.
         append(&files.public, &record.to_string())?;
         fs::rename(&partial, &files.secret).map_err(|fault| refuse(&files.secret, &fault))?;
         Ok((new.public(), record))
@@ -218,7 +220,7 @@ fn write_secret(path: &Path, key: &SecretKey) -> Result<PathBuf, KeyFileError> {
     write_beside(path, &tag, &format!("{}\n", key.secret_text()))
 }
 
-/// Writes a text beside a file, readable by its owner alone, under a name that nobody else writes to; returns where.
+/// Writes a text beside a file, readable by its owner alone, under a name that no other process writes to; returns where.
 pub(super) fn write_beside(path: &Path, tag: &str, text: &str) -> Result<PathBuf, KeyFileError> {
     let partial = path.with_extension(format!("{tag}.partial"));
     let mut options = private_file();
@@ -242,7 +244,7 @@ fn append(path: &Path, text: &str) -> Result<(), KeyFileError> {
         .map_err(|fault| refuse(path, &fault))
 }
 
-/// Reads public keys, once it is sure that nobody else may write them.
+/// Reads public keys after checking that no other user may write them.
 fn read_public(path: &Path) -> Result<String, KeyFileError> {
     let refuse = |fault: io::Error| refuse(path, &fault);
     let file = File::open(path).map_err(refuse)?;
@@ -260,7 +262,7 @@ fn read_public(path: &Path) -> Result<String, KeyFileError> {
     }
 }
 
-/// Reads a secret, once it is sure that nobody else may.
+/// Reads a secret after checking that no other user may.
 pub(super) fn read_secret(path: &Path) -> Result<String, KeyFileError> {
     let refuse = |fault: io::Error| refuse(path, &fault);
     let file = match File::open(path) {

@@ -1,3 +1,5 @@
+//! The trait that sees durable entries. Does not influence the run.
+
 use crate::kernel::{EntryDraft, Run};
 use crate::message::InferenceSeq;
 use crate::transcript::SealedEntry;

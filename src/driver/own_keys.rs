@@ -1,3 +1,5 @@
+//! The texts that give this machine's secret keys away, for redaction. Does not sign, and does not search for them.
+
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;

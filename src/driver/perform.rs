@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::clock::{RunClock, unix_ms};
 use super::queues::Queues;
 use crate::adapter::ResponseMeta;
-use crate::inference::{Backend, Patience, Reply, TransportFault};
+use crate::inference::{Backend, Reply, Timeouts, TransportFault};
 use crate::kernel::{Probed, ProbedTarget};
 use crate::message::{Digest, InferenceSeq, Scrubber, ToolOutcome};
 use crate::session::{Call, Input, Request};
@@ -82,16 +82,16 @@ pub(super) async fn infer(
         "panic in the request",
     );
     let inference = request.inference.inference;
-    let mut arriving = Arriving {
+    let mut buffer = ResponseBuffer {
         head: None,
         inference,
         pieces,
         waiting: Vec::new(),
     };
-    let input = match receive(&backend, request, cancel, &mut arriving).await {
-        Ok(()) => arriving.ended().await,
+    let input = match receive(&backend, request, cancel, &mut buffer).await {
+        Ok(()) => buffer.ended().await,
         Err(fault) => {
-            arriving.hand_over().await;
+            buffer.hand_over().await;
             Input::Fault {
                 fault: fault.into_provider_fault(),
                 inference,
@@ -105,9 +105,9 @@ async fn receive(
     backend: &Backend,
     request: Request,
     cancel: CancellationToken,
-    arriving: &mut Arriving,
+    buffer: &mut ResponseBuffer,
 ) -> Result<(), TransportFault> {
-    let patience = Patience {
+    let timeouts = Timeouts {
         cancel,
         idle: Duration::from_millis(request.timeout_ms),
     };
@@ -117,14 +117,14 @@ async fn receive(
         path,
         ..
     } = request;
-    let mut reply = backend.send(&path, &headers, body, &patience).await?;
-    arriving.head = Some(ResponseMeta {
+    let mut reply = backend.send(&path, &headers, body, &timeouts).await?;
+    buffer.head = Some(ResponseMeta {
         headers: reply.head().headers.clone(),
         received_unix_ms: unix_ms(),
         status: reply.head().status,
     });
-    while let Some(chunk) = next_chunk(&mut reply, arriving).await? {
-        arriving.waiting.extend_from_slice(&chunk);
+    while let Some(chunk) = next_chunk(&mut reply, buffer).await? {
+        buffer.waiting.extend_from_slice(&chunk);
     }
     Ok(())
 }
@@ -132,20 +132,20 @@ async fn receive(
 /// The next bytes; what has arrived before is handed over where they have to be waited for.
 async fn next_chunk(
     reply: &mut Reply,
-    arriving: &mut Arriving,
+    buffer: &mut ResponseBuffer,
 ) -> Result<Option<Vec<u8>>, TransportFault> {
     let mut chunk = std::pin::pin!(reply.chunk());
-    if arriving.waiting.len() < PIECE_BYTES
+    if buffer.waiting.len() < PIECE_BYTES
         && let std::task::Poll::Ready(chunk) = poll!(&mut chunk)
     {
         return chunk;
     }
-    arriving.hand_over().await;
+    buffer.hand_over().await;
     chunk.await
 }
 
-/// What has arrived of a response and was not handed over.
-struct Arriving {
+/// The bytes of a response that were not handed over yet.
+struct ResponseBuffer {
     /// None once it was handed over.
     head: Option<ResponseMeta>,
     inference: InferenceSeq,
@@ -153,7 +153,7 @@ struct Arriving {
     waiting: Vec<u8>,
 }
 
-impl Arriving {
+impl ResponseBuffer {
     async fn hand_over(&mut self) {
         let inference = self.inference;
         if let Some(meta) = self.head.take() {
@@ -170,7 +170,7 @@ impl Arriving {
         drop(self.pieces.send(input).await);
     }
 
-    /// What the loop is told at the end, without what was handed over before.
+    /// The last input of a response, without what was handed over before.
     async fn ended(mut self) -> Input {
         let inference = self.inference;
         if let Some(meta) = self.head {
@@ -204,7 +204,7 @@ pub(super) async fn call(tools: Tools, call: Call, cancel: CancellationToken) ->
         queue,
         timeout_ms,
     } = call;
-    let Some(slot) = tools.queues.slot(queue.as_deref(), &cancel).await else {
+    let Some(permit) = tools.queues.permit(queue.as_deref(), &cancel).await else {
         return Input::ToolResult {
             call: order.call,
             outcome: ToolOutcome::Cancelled,
@@ -224,7 +224,7 @@ pub(super) async fn call(tools: Tools, call: Call, cancel: CancellationToken) ->
         timeout_ms,
     };
     let outcome = tools.servers.call(&order, &terms).await;
-    drop(slot);
+    drop(permit);
     Done {
         blobs: blobs.take(),
         input: Input::ToolResult {

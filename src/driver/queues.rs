@@ -20,12 +20,12 @@ pub(super) struct Queues {
 #[derive(Debug)]
 struct Queue {
     name: String,
-    slots: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     waiting: AtomicUsize,
 }
 
-/// The right to make one call; given back when it is dropped. None where nothing limits the call.
-pub(super) type Slot = Option<OwnedSemaphorePermit>;
+/// The right to make one call; given back when it is dropped. None if nothing limits the call.
+pub(super) type CallPermit = Option<OwnedSemaphorePermit>;
 
 impl Queues {
     pub(super) fn of(contract: &ExecutionContract) -> Self {
@@ -36,7 +36,7 @@ impl Queues {
                 let most = usize::try_from(terms.concurrent).unwrap_or(usize::MAX);
                 let queue = Queue {
                     name: name.clone(),
-                    slots: Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))),
+                    permits: Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))),
                     waiting: AtomicUsize::new(0),
                 };
                 (name.clone(), Arc::new(queue))
@@ -53,16 +53,16 @@ impl Queues {
         self.stopped.cancel();
     }
 
-    /// Waits for the right to make a call in that queue. None where the call is cancelled, or a stop came, before.
-    pub(super) async fn slot(
+    /// Waits for the right to make a call in that queue. None if the call is cancelled, or a stop came, before.
+    pub(super) async fn permit(
         &self,
         queue: Option<&str>,
         cancel: &CancellationToken,
-    ) -> Option<Slot> {
+    ) -> Option<CallPermit> {
         let Some(queue) = queue.and_then(|name| self.by_name.get(name)) else {
             return Some(None);
         };
-        if let Ok(permit) = Arc::clone(&queue.slots).try_acquire_owned() {
+        if let Ok(permit) = Arc::clone(&queue.permits).try_acquire_owned() {
             return Some(Some(permit));
         }
         let waits = Waits::begin(queue);
@@ -70,7 +70,7 @@ impl Queues {
             biased;
             () = cancel.cancelled() => None,
             () = self.stopped.cancelled() => None,
-            permit = Arc::clone(&queue.slots).acquire_owned() => permit.ok(),
+            permit = Arc::clone(&queue.permits).acquire_owned() => permit.ok(),
         };
         drop(waits);
         permit.map(Some)
@@ -126,21 +126,21 @@ mod tests {
     #[tokio::test]
     async fn servers_of_one_queue_share_its_places() {
         let (queues, cancel) = (queues(), CancellationToken::new());
-        let first = queues.slot(Some("slow"), &cancel).await.unwrap();
-        let second = queues.slot(Some("slow"), &cancel).await.unwrap();
+        let first = queues.permit(Some("slow"), &cancel).await.unwrap();
+        let second = queues.permit(Some("slow"), &cancel).await.unwrap();
         assert!(first.is_some() && second.is_some());
-        let mut third = Box::pin(queues.slot(Some("slow"), &cancel));
+        let mut third = Box::pin(queues.permit(Some("slow"), &cancel));
         assert!((&mut third).now_or_never().is_none());
         assert_eq!(queues.depth("slow"), 1, "they are one queue");
-        // Another queue, and tools inside monolith, wait for nobody.
+        // Another queue, and tools inside monolith, do not wait.
         assert!(
             queues
-                .slot(Some("default"), &cancel)
+                .permit(Some("default"), &cancel)
                 .await
                 .unwrap()
                 .is_some()
         );
-        assert!(queues.slot(None, &cancel).await.unwrap().is_none());
+        assert!(queues.permit(None, &cancel).await.unwrap().is_none());
         drop(first);
         assert!(third.await.unwrap().is_some());
         assert_eq!(queues.depth("slow"), 0);
@@ -150,12 +150,12 @@ mod tests {
     async fn a_stop_or_a_cancellation_ends_the_wait_and_frees_nothing() {
         let (queues, cancel) = (queues(), CancellationToken::new());
         let held = [
-            queues.slot(Some("slow"), &cancel).await.unwrap(),
-            queues.slot(Some("slow"), &cancel).await.unwrap(),
+            queues.permit(Some("slow"), &cancel).await.unwrap(),
+            queues.permit(Some("slow"), &cancel).await.unwrap(),
         ];
         let own = CancellationToken::new();
-        let mut cancelled = Box::pin(queues.slot(Some("slow"), &own));
-        let mut stopped = Box::pin(queues.slot(Some("slow"), &cancel));
+        let mut cancelled = Box::pin(queues.permit(Some("slow"), &own));
+        let mut stopped = Box::pin(queues.permit(Some("slow"), &cancel));
         assert!((&mut cancelled).now_or_never().is_none());
         assert!((&mut stopped).now_or_never().is_none());
         own.cancel();

@@ -1,3 +1,5 @@
+//! Makes entries durable and signs checkpoints. Does not know what an entry decides.
+
 use super::DriverError;
 use crate::kernel::State;
 use crate::session::Append;
@@ -53,8 +55,8 @@ impl<'s> Recorder<'s> {
         match &mut self.destination {
             Destination::New(new) => {
                 let new = NewRun::clone(new);
-                let begun = self.store.begin_run(new, entries, checkpoint);
-                self.destination = Destination::Stored(begun.await?);
+                let stored = self.store.begin_run(new, entries, checkpoint);
+                self.destination = Destination::Stored(stored.await?);
             }
             Destination::Stored(handle) => {
                 let mut blobs = std::mem::take(&mut self.blobs);

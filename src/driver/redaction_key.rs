@@ -1,3 +1,5 @@
+//! Reads or makes the redaction key. Does not know what it marks.
+
 use std::fs;
 use std::io;
 

@@ -1,4 +1,4 @@
-//! A recorded run's requests and calls, made again. Nothing is written; what differs is for `replay` to say.
+//! Makes the requests and calls of a recorded run again. Writes nothing; `replay` compares.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::ancestry::by_target;
 use super::bring_up::{
-    Again as BroughtUp, Mismatch, Models, Recorded, RunRequest, Tokenizers, bring_up_again,
+    BroughtUp, Mismatch, Models, Recorded, RunRequest, Tokenizers, bring_up_again,
 };
 use super::clock::RunClock;
 use super::error::DriverError;
@@ -20,7 +20,7 @@ use crate::contract::ExecutionContract;
 use crate::inference::Backend;
 use crate::kernel::{EventKind, RunStarted};
 use crate::message::{ProviderFault, ProviderFaultClass, RunId, ToolOutcome};
-use crate::replay::{Again, BlobSource, LiveReport, LiveScope, Reissuer};
+use crate::replay::{BlobSource, LiveReport, LiveScope, Reissue, Reissuer};
 use crate::session::{Call, Input, Request};
 use crate::transcript::SealedEntry;
 
@@ -41,7 +41,7 @@ pub(crate) struct Recording<'r> {
 }
 
 /// Makes the requests and calls of a recorded run again, one after the other, and compares. `request` supplies what a contract
-/// does not hold: values of variables and headers, keys, the folder. `told` hears of each thing before it is asked.
+/// does not hold: values of variables and headers, keys, the folder. `progress` hears of each thing before it is asked.
 ///
 /// # Errors
 /// [`DriverError`] where the file, the workspace or the tool servers are not what the run was begun with, or it was cancelled.
@@ -50,10 +50,10 @@ pub(crate) async fn reissue(
     request: RunRequest,
     scope: LiveScope,
     cancel: &CancellationToken,
-    told: &mut dyn FnMut(&str),
+    progress: &mut dyn FnMut(&str),
 ) -> Result<LiveReport, DriverError> {
     let run_id = recording.run_id.clone();
-    let mut world = World::up(&recording, request, scope, cancel).await?;
+    let mut world = LiveTargets::up(&recording, request, scope, cancel).await?;
     let mut reissuer =
         Reissuer::new(recording.contract, &run_id, scope).counting_with(&world.tokenizers);
     for entry in recording.entries {
@@ -62,14 +62,16 @@ pub(crate) async fn reissue(
                 reissuer.tool_changed(entry, &name);
             }
         }
-        if let Some(again) = reissuer.again(entry) {
-            told(&line(entry.seq, &again));
-            match world.ask(again, &mut reissuer, cancel).await {
-                Asked::Answered(answer) => {
-                    reissuer.compare(entry, *answer, world.tools.scrubber.as_ref());
+        if let Some(reissue) = reissuer.reissue(entry) {
+            progress(&line(entry.seq, &reissue));
+            match world.ask(reissue, &mut reissuer, cancel).await {
+                Reissued::Response(input) => {
+                    reissuer.compare(entry, *input, world.tools.scrubber.as_ref());
                 }
-                Asked::NoTime => reissuer.not_asked(entry.seq, "total_timeout_ms has passed"),
-                Asked::Nobody => reissuer.not_asked(entry.seq, "the contract has no such target"),
+                Reissued::NoTime => reissuer.skipped(entry.seq, "total_timeout_ms has passed"),
+                Reissued::Unavailable => {
+                    reissuer.skipped(entry.seq, "the contract has no such target");
+                }
             }
         }
         if cancel.is_cancelled() {
@@ -82,20 +84,20 @@ pub(crate) async fn reissue(
     Ok(reissuer.finish(recording.open))
 }
 
-fn line(seq: u64, again: &Again) -> String {
-    match again {
-        Again::Inference(request) => {
+fn line(seq: u64, reissue: &Reissue) -> String {
+    match reissue {
+        Reissue::Inference(request) => {
             let inference = request.inference.inference;
             format!("entry {seq}: sending request {inference} again")
         }
-        Again::Call(call) => {
+        Reissue::Call(call) => {
             format!("entry {seq}: calling {} again", call.order.invocation.name)
         }
     }
 }
 
 /// Models and tools as they are now.
-struct World {
+struct LiveTargets {
     backends: Vec<Arc<Backend>>,
     changed: Vec<String>,
     ends: Instant,
@@ -103,13 +105,13 @@ struct World {
     tools: Tools,
 }
 
-enum Asked {
-    Answered(Box<Input>),
+enum Reissued {
+    Response(Box<Input>),
     NoTime,
-    Nobody,
+    Unavailable,
 }
 
-impl World {
+impl LiveTargets {
     async fn up(
         recording: &Recording<'_>,
         request: RunRequest,
@@ -149,7 +151,7 @@ impl World {
         Ok(Self {
             backends,
             changed,
-            // What is beyond the system's count never comes: a century stands for it.
+            // A deadline beyond what the system can count never comes: a century replaces it.
             ends: now
                 .checked_add(total)
                 .unwrap_or(now + Duration::from_secs(100 * 365 * 86_400)),
@@ -166,16 +168,16 @@ impl World {
 
     async fn ask(
         &self,
-        again: Again,
+        reissue: Reissue,
         reissuer: &mut Reissuer,
         cancel: &CancellationToken,
-    ) -> Asked {
+    ) -> Reissued {
         if self.ends <= Instant::now() {
-            return Asked::NoTime;
+            return Reissued::NoTime;
         }
-        match again {
-            Again::Inference(request) => self.infer(*request, reissuer, cancel).await,
-            Again::Call(call) => self.call(*call, cancel).await,
+        match reissue {
+            Reissue::Inference(request) => self.infer(*request, reissuer, cancel).await,
+            Reissue::Call(call) => self.call(*call, cancel).await,
         }
     }
 
@@ -184,9 +186,9 @@ impl World {
         request: Request,
         reissuer: &mut Reissuer,
         cancel: &CancellationToken,
-    ) -> Asked {
+    ) -> Reissued {
         let Some(backend) = self.backends.get(request.inference.target).cloned() else {
-            return Asked::Nobody;
+            return Reissued::Unavailable;
         };
         let inference = request.inference.inference;
         let reading = read(backend, request, reissuer, cancel.child_token());
@@ -198,14 +200,14 @@ impl World {
                 inference,
             }
         });
-        Asked::Answered(Box::new(last))
+        Reissued::Response(Box::new(last))
     }
 
-    async fn call(&self, call: Call, cancel: &CancellationToken) -> Asked {
+    async fn call(&self, call: Call, cancel: &CancellationToken) -> Reissued {
         let number = call.order.call;
         let calling = perform::call(self.tools.clone(), call, cancel.child_token());
         let done = self.in_time(calling).await.map(|done| done.input);
-        Asked::Answered(Box::new(done.unwrap_or(Input::ToolResult {
+        Reissued::Response(Box::new(done.unwrap_or(Input::ToolResult {
             call: number,
             outcome: ToolOutcome::TimedOut,
         })))

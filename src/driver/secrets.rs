@@ -1,3 +1,5 @@
+//! The secret values that a contract file names, and their origin. Does not search texts for them.
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -10,13 +12,13 @@ use crate::inference::Secret;
 use crate::message::Scrubber;
 use crate::session::{Redactor, SCHEMES, can_be_matched};
 
-/// Variables that say where things are, and are no secret where a contract file names them: taking their values out would
+/// Variables that hold paths, and are no secret if a contract file names them: taking their values out would
 /// take out every path. `redact.env` makes a secret of any variable.
 const OPEN_VARIABLES: [&str; 14] = [
     "HOME", "HOSTNAME", "LANG", "LC_ALL", "LOGNAME", "PATH", "PWD", "SHELL", "TEMP", "TERM", "TMP",
     "TMPDIR", "TZ", "USER",
 ];
-/// Parts of a name that say that its value is secret.
+/// Parts of a name that mark its value as secret.
 const TELLING: [&str; 9] = [
     "auth",
     "cookie",
@@ -31,18 +33,18 @@ const TELLING: [&str; 9] = [
 
 /// The values that must not be recorded, and where each comes from.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Secrets(Vec<Known>);
+pub(crate) struct Secrets(Vec<KnownSecret>);
 
 #[derive(Clone, Debug)]
-struct Known {
+struct KnownSecret {
     /// Where it comes from, as a dotted path of the file.
     place: String,
-    /// Whether it is secret for sure. What the author wrote out under a name that tells nothing may be anything.
+    /// Whether it is secret for sure. A literal value under an unsuspicious name may be anything.
     sure: bool,
     value: Secret,
 }
 
-/// A value that is too short or too plain to be told from ordinary text: it is not taken out.
+/// A value that is too short or too plain to be distinguished from ordinary text: it is not taken out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unmatched {
     /// Where it comes from, as a dotted path of the file.
@@ -106,7 +108,7 @@ impl Secrets {
             let place = format!("{place}.{name}");
             let mut variables = placeholders(text).peekable();
             let written_out = variables.peek().is_none();
-            let mut secret = written_out && tells(name);
+            let mut secret = written_out && names_a_secret(name);
             for variable in variables.filter(|name| !OPEN_VARIABLES.contains(name)) {
                 secret = true;
                 self.take_variable(variable, &place, environment);
@@ -135,7 +137,7 @@ impl Secrets {
 
     fn take_url(&mut self, url: &str, place: &str) {
         for (name, value) in url_secrets(url) {
-            self.take(place, name.is_none_or(tells), &value);
+            self.take(place, name.is_none_or(names_a_secret), &value);
         }
     }
 
@@ -151,7 +153,7 @@ impl Secrets {
             known.sure |= sure;
             return;
         }
-        self.0.push(Known {
+        self.0.push(KnownSecret {
             place: place.to_owned(),
             sure,
             value: Secret::new(value),
@@ -164,7 +166,7 @@ impl Secrets {
         values.filter(|value| can_be_matched(value))
     }
 
-    /// What is not looked for, since it could not be told from ordinary text.
+    /// The values that are not looked for, because they cannot be distinguished from ordinary text.
     pub(crate) fn unmatched(&self) -> impl Iterator<Item = Unmatched> {
         let sure = self.0.iter().filter(|known| known.sure);
         let weak = sure.filter(|known| !can_be_matched(known.value.reveal()));
@@ -205,7 +207,7 @@ impl Secrets {
     }
 }
 
-/// An address of the contract in which a well-known credential stands: its RFC 6901 pointer, and its place in the file.
+/// An address of the contract with a well-known credential: its RFC 6901 pointer, and its place in the file.
 fn key_in_an_address(document: &Value) -> Option<(String, String)> {
     let finder = Redactor::fixed([], &RedactionTerms::default());
     let sections = [
@@ -214,7 +216,7 @@ fn key_in_an_address(document: &Value) -> Option<(String, String)> {
     ];
     sections.into_iter().find_map(|(section, key, place)| {
         let all = document.get(section)?.as_object()?;
-        let shown = all.iter().find(|(_, terms)| {
+        let visible = all.iter().find(|(_, terms)| {
             let address = terms.get(key).and_then(Value::as_str);
             // The name of a host may look like anything, and is no secret.
             let path = address
@@ -222,7 +224,7 @@ fn key_in_an_address(document: &Value) -> Option<(String, String)> {
                 .map(|(_, path)| path);
             path.is_some_and(|path| finder.text(path) != path)
         });
-        let (name, _) = shown?;
+        let (name, _) = visible?;
         let step = name.replace('~', "~0").replace('/', "~1");
         Some((
             format!("/{section}/{step}/{key}"),
@@ -232,7 +234,7 @@ fn key_in_an_address(document: &Value) -> Option<(String, String)> {
 }
 
 /// Whether a header, variable or parameter of that name is secret by its name.
-fn tells(name: &str) -> bool {
+fn names_a_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     TELLING.iter().any(|part| name.contains(part))
 }

@@ -1,3 +1,5 @@
+//! The tasks that perform effects. Does not know what an effect does.
+
 use std::collections::{BTreeSet, HashMap};
 use std::future::Future;
 
@@ -36,7 +38,7 @@ impl Tasks {
         self.performs.insert(handle.id(), performs);
     }
 
-    /// Waits for the next task to end, and says what it ends with; none where there is no task. May be dropped while it waits.
+    /// Waits for the next task to end, and returns its result; none if there is no task. May be dropped while it waits.
     pub(super) async fn next(&mut self) -> Option<Done> {
         loop {
             match self.set.join_next_with_id().await? {

@@ -15,7 +15,7 @@ use crate::session::{Control, RedactionKey};
 use crate::store::{Durability, Store, StoreReader};
 use crate::transcript::{SealedEntry, WithheldBlobs};
 
-/// The setting that names the fixture's tool server `s`, with more terms; none where this machine cannot start it, which is said.
+/// The setting that names the fixture's tool server `s`, with more terms; none, with a printed line, if this machine cannot start it.
 pub(super) fn tool_server(more: &str) -> Option<String> {
     let python = std::process::Command::new("python3")
         .arg("--version")
@@ -227,7 +227,7 @@ async fn a_hanging_inference_ends_at_the_step_timeout() {
 }
 
 #[tokio::test]
-async fn what_a_rejected_answer_said_before_the_gate_opened_is_in_no_export() {
+async fn the_text_of_a_rejected_answer_before_the_gate_opened_is_in_no_export() {
     let folder = tempfile::tempdir().expect("a folder");
     let call = json!({"id": "c1", "type": "function",
         "function": {"name": "read_file", "arguments": "{\"path\":"}});

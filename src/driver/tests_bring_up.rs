@@ -30,7 +30,7 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// None where this machine cannot start the servers. The servers `a` and `b` are there while the run is recorded.
+    /// None if this machine cannot start the servers. The servers `a` and `b` are there while the run is recorded.
     async fn recorded() -> Option<Self> {
         let python = std::process::Command::new("python3")
             .arg("--version")

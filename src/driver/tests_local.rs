@@ -1,4 +1,4 @@
-//! The driver over a backend that stands in for the embedded model and plays what it is given: no engine is needed for that.
+//! The driver over a fake of the embedded model that plays what it is given: no engine is needed.
 
 use std::path::Path;
 use std::sync::Arc;

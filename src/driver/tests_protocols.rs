@@ -188,7 +188,7 @@ async fn a_script_of_every_protocol_plays_and_replays() {
 /// Arguments that a parser would change: key order, escapes that need none, numbers beyond a double, digits that mean nothing.
 const ODD: &str = r#"{"z":"x86","a":"\u0000\u0041\/","n":1e400,"m":{"y":1.50,"x":-0.0,"w":[1E2, 12345678901234567890123]},"é":"\ud83d\ude00 😀"}"#;
 
-/// A call of `name` in every protocol, with arguments as they stand.
+/// A call of `name` in every protocol, with unchanged arguments.
 fn call_bodies(name: &str, arguments: &str) -> Vec<(&'static str, String)> {
     let quoted = Value::from(arguments).to_string();
     let chat = format!(
@@ -237,7 +237,7 @@ async fn arguments_reach_a_tool_server_as_the_model_wrote_them() {
         let finished = run(folder.path(), "type: scripted, file: script.jsonl", &sets).await;
         let talk = finished.run.conversation();
         assert_eq!(talk[1].tool_calls[0].arguments.as_str(), ODD, "{proto}");
-        // What the server says is the line that it was sent.
+        // The server echoes the line that it was sent.
         let line = &talk[2].content;
         assert!(
             line.contains(&format!("\"arguments\":{ODD}")),
@@ -264,7 +264,7 @@ async fn a_built_in_tool_is_given_what_the_model_wrote() {
     }
 }
 
-/// The model and the manner of the answer stand in the path of one protocol; the base URL's own query stays.
+/// The path of one protocol names the model and whether the answer streams; the base URL's own query stays.
 #[tokio::test]
 async fn a_query_of_the_protocol_joins_that_of_the_address() {
     let folder = tempfile::tempdir().unwrap();

@@ -105,7 +105,7 @@ pub(super) fn replays(db: &Path) -> bool {
     true
 }
 
-/// What each message of a conversation says.
+/// The text of each message of a conversation.
 fn told(finished: &Finished) -> Vec<(Role, String)> {
     let conversation = finished.run.conversation().iter();
     conversation
@@ -128,13 +128,13 @@ pub(super) fn lost(entries: &[SealedEntry]) -> Vec<LostEffect> {
 }
 
 /// What a run decided, entry by entry, without what a loss may change: times, and how often something was begun anew. Steps that
-/// only say what was lost are left out; `unknown` also leaves out what follows from a result that nobody knows.
+/// only say what was lost are left out; `unknown` also leaves out what follows from an unknown result.
 fn decisions(entries: &[SealedEntry], unknown: bool) -> Vec<Value> {
     let mut decisions = Vec::new();
     for batch in batches(entries) {
         let event: Value = serde_json::from_str(&batch[0].event).expect("JSON");
         let kind = event["event"]["kind"].as_str().expect("a kind");
-        // Where nobody knows how a call ended, its loss stands in the place of its end.
+        // If it is unknown how a call ended, the entry of its loss takes the place of its end.
         let ends_a_call = unknown && event["event"]["value"]["kind"] == "call";
         let says_only = kind == "resumed" || (kind == "effect_lost" && !ends_a_call);
         if says_only {
@@ -338,7 +338,7 @@ async fn a_run_that_keeps_losing_its_process_is_ended() {
         end(&resumed.expect("resumed")),
         "COMPLETED_WITH_TOOLS (final_message)"
     );
-    // The process that resumed died as soon as it had said so.
+    // The process that resumed died directly after recording it.
     cut(&first, &second, 3).await;
     let resumed = resume(&second, request(folder, &sets)).await;
     assert_eq!(end(&resumed.expect("resumed")), "INTERRUPTED (shutdown)");

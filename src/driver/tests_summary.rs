@@ -1,4 +1,4 @@
-//! A result that is too large, told by a model: with the real driver and store, cut at every boundary and resumed.
+//! A result that is too large, summarised by a model: with the real driver and store, cut at every boundary and resumed.
 
 use super::tests::{Watcher, call, end, replay, run, say};
 use super::tests_resume::{batches, cut, lost, replays, request, resume, stored};
@@ -13,7 +13,7 @@ const SETS: [&str; 3] = [
 const TOLD: &str = "[SUMMARY] Original size 5000 bytes; summarized to 12 bytes.\nIt says MIT.";
 
 #[tokio::test]
-async fn a_large_result_is_told_by_the_model_for_it_and_survives_every_cut() {
+async fn a_large_result_is_summarised_by_its_model_and_survives_every_cut() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     std::fs::write(folder.join("big.txt"), "MIT, ".repeat(1_000)).expect("written");
@@ -40,7 +40,7 @@ async fn a_large_result_is_told_by_the_model_for_it_and_survives_every_cut() {
         assert!(replays(&to));
         let observed = &resumed.run.conversation()[2].content;
         let lost = lost(&stored(&to));
-        // It is not asked for again: the cut is shown, and the script goes on with what it would have said.
+        // It is not asked for again: the cut is shown, and the script goes on with its next record.
         if lost.contains(&LostEffect::Inference(InferenceSeq(2)))
             && observed.starts_with("[TRUNCATED]")
         {

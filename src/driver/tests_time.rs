@@ -9,7 +9,7 @@ use crate::session::Control;
 
 const HANGS: &str = r#"{"proto":"openai-chat","status":200,"response":"","fault":"hang"}"#;
 
-/// An answer that tells to wait so many seconds.
+/// An answer that asks to wait so many seconds.
 fn limited(seconds: u64) -> String {
     format!(
         r#"{{"proto":"openai-chat","status":429,"headers":{{"retry-after":"{seconds}"}},"response":"slow down"}}"#
@@ -26,7 +26,7 @@ async fn ends(script: &[String], sets: &[&str], watcher: Watcher) -> (String, u6
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rate_limit_is_waited_for_as_long_as_the_server_says() {
+async fn a_rate_limit_is_waited_for_as_long_as_the_server_asks() {
     let script = [limited(7), say("Done.")];
     let (end, at_ms) = ends(&script, &["tool_policy=optional"], Watcher::default()).await;
     assert_eq!(end, "COMPLETED_CHAT_ONLY (final_message)");
@@ -54,7 +54,7 @@ async fn the_last_attempt_that_is_limited_is_followed_by_no_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_that_says_nothing_costs_an_attempt_each_llm_timeout() {
+async fn a_silent_model_costs_an_attempt_each_llm_timeout() {
     let script = [HANGS, HANGS, HANGS].map(str::to_owned);
     let sets = ["llm_timeout_ms=1000"];
     let (end, at_ms) = ends(&script, &sets, Watcher::default()).await;

@@ -30,7 +30,7 @@ fn script() -> [String; 2] {
 
 #[cfg(not(feature = "tokenizers"))]
 #[tokio::test]
-async fn a_build_without_the_encoder_says_how_to_get_it_and_begins_nothing() {
+async fn a_build_without_the_encoder_names_the_feature_and_starts_no_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let finished = run(folder.path(), &script(), &[O200K], Watcher::default()).await;
     assert_eq!(end(&finished), "FAILED_PREFLIGHT (profile_incompatible)");
@@ -42,7 +42,7 @@ async fn a_build_without_the_encoder_says_how_to_get_it_and_begins_nothing() {
 /// A run that a build with the encoder had begun, and whose process died.
 #[cfg(not(feature = "tokenizers"))]
 #[tokio::test]
-async fn going_on_with_a_run_takes_the_encoder_that_it_was_begun_with() {
+async fn resuming_a_run_takes_the_encoder_that_it_started_with() {
     use super::tests_resume::{batches, cut, resume, stored};
     use super::{DriverError, drive};
     use crate::store::{Durability, Store};
@@ -144,10 +144,10 @@ async fn what_is_a_secret_only_in_a_fork_is_counted_as_what_is_left_of_it() {
     assert_eq!(result.tokens, estimate_tokens(&result.content));
 }
 
-/// The stand-in says through a pipe that it tries the model, and holds the pipe open for as long as it lives.
+/// The fake process reports through a pipe that it tries the model, and holds the pipe open for as long as it lives.
 #[cfg(all(feature = "local", unix))]
 #[tokio::test]
-async fn whoever_cancels_while_a_model_is_tried_gets_no_run_and_the_trial_ends() {
+async fn cancelling_while_a_model_is_tried_gives_no_run_and_ends_the_trial() {
     use std::io::{BufRead as _, BufReader, Read as _};
     use std::os::unix::fs::PermissionsExt as _;
     use std::time::{Duration, Instant};
@@ -239,7 +239,7 @@ mod counted {
     }
 
     #[tokio::test]
-    async fn everything_from_outside_is_counted_and_whoever_lacks_the_encoder_decides_the_same() {
+    async fn everything_from_outside_is_counted_and_a_build_without_the_encoder_decides_the_same() {
         let folder = tempfile::tempdir().expect("a folder");
         let finished = told(folder.path(), &[O200K]).await;
         assert_eq!(end(&finished), "COMPLETED_WITH_TOOLS (final_message)");
@@ -265,7 +265,7 @@ mod counted {
         assert!(with.not_compared.is_empty(), "{:?}", with.not_compared);
     }
 
-    /// The provider says nothing of usage here, so the answer is estimated, too.
+    /// The provider reports no usage here, so the answer is estimated, too.
     #[tokio::test]
     async fn usage_that_is_not_reported_is_estimated_with_the_encoder() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -321,7 +321,7 @@ mod counted {
     }
 
     #[tokio::test]
-    async fn a_fork_counts_with_its_own_tokenizer_what_it_is_begun_with() {
+    async fn a_fork_counts_its_first_messages_with_its_own_tokenizer() {
         let folder = tempfile::tempdir().expect("a folder");
         let folder = folder.path();
         told(folder, &[]).await;

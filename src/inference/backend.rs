@@ -1,3 +1,5 @@
+//! A backend of any kind: probe and send. Does not know protocols.
+
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -6,10 +8,10 @@ use tokio_util::sync::CancellationToken;
 use super::LocalBackend;
 use super::reply::Body;
 use super::{
-    HttpBackend, Patience, Probe, Reply, ScriptedBackend, TransportFault, UnavailableBackend,
+    HttpBackend, Probe, Reply, ScriptedBackend, Timeouts, TransportFault, UnavailableBackend,
 };
 
-/// How long a probe may take, whatever the caller's patience.
+/// How long a probe may take, also if the caller's timeouts are longer.
 const MAX_PROBE: Duration = Duration::from_secs(10);
 /// How long an embedded model may take to load: a file of gigabytes from a slow disk, on a machine that has other work.
 #[cfg(feature = "local")]
@@ -32,20 +34,20 @@ pub enum Backend {
 impl Backend {
     /// Asks whether anything answers, for at most 10 seconds; with the protocol's `headers`.
     pub async fn probe(&self, headers: &[(String, String)], cancel: &CancellationToken) -> Probe {
-        let patience = Patience {
+        let timeouts = Timeouts {
             cancel: cancel.clone(),
             idle: MAX_PROBE,
         };
         match self {
-            Self::Http(backend) => backend.probe(headers, &patience).await,
+            Self::Http(backend) => backend.probe(headers, &timeouts).await,
             Self::Scripted(backend) => backend.probe(),
             #[cfg(feature = "local")]
             Self::Local(backend) => {
-                let patience = Patience {
+                let timeouts = Timeouts {
                     idle: MAX_LOAD,
-                    ..patience
+                    ..timeouts
                 };
-                backend.probe(&patience).await
+                backend.probe(&timeouts).await
             }
             Self::Unavailable(backend) => backend.probe(),
         }
@@ -60,24 +62,24 @@ impl Backend {
         path: &str,
         headers: &[(String, String)],
         body: Vec<u8>,
-        patience: &Patience,
+        timeouts: &Timeouts,
     ) -> Result<Reply, TransportFault> {
         let (head, body) = match self {
             Self::Http(backend) => {
-                let (head, reply) = backend.send(path, headers, body, patience).await?;
+                let (head, reply) = backend.send(path, headers, body, timeouts).await?;
                 (head, Body::Http(reply))
             }
             Self::Scripted(backend) => {
-                let (head, reply) = backend.send(patience).await?;
+                let (head, reply) = backend.send(timeouts).await?;
                 (head, Body::Scripted(reply))
             }
             #[cfg(feature = "local")]
             Self::Local(backend) => {
-                let (head, reply) = backend.send(&body, patience).await?;
+                let (head, reply) = backend.send(&body, timeouts).await?;
                 (head, Body::Local(reply))
             }
             Self::Unavailable(backend) => return Err(backend.fault()),
         };
-        Ok(Reply::new(head, body, patience.clone()))
+        Ok(Reply::new(head, body, timeouts.clone()))
     }
 }

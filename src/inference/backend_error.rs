@@ -1,3 +1,5 @@
+//! Why a backend cannot be built. Faults of requests are `TransportFault`s.
+
 /// Why a backend cannot be built: the author of the configuration is to blame.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BackendError {

@@ -1,13 +1,15 @@
+//! How a transport failed. Does not classify provider errors.
+
 use crate::message::{ProviderFault, ProviderFaultClass};
 
 /// How a transport failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransportFaultKind {
-    /// Nobody listens there.
+    /// No server listens there.
     Refused,
     /// The connection ended before the answer did.
     Reset,
-    /// Nothing arrived within the caller's patience, or no connection came about in time.
+    /// Nothing arrived within the caller's timeouts, or no connection came about in time.
     Timeout,
     /// The host's name has no address.
     Dns,
@@ -27,7 +29,7 @@ pub enum TransportFaultKind {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 pub struct TransportFault {
-    /// What the system said, for people; holds no key, and of the address neither user nor query.
+    /// The system's error, for people; holds no key, and of the address neither user nor query.
     pub detail: String,
     /// What kind of fault.
     pub kind: TransportFaultKind,

@@ -1,3 +1,5 @@
+//! Reads the header of a GGUF file within bounds. Does not read weights.
+
 use std::io::{BufRead, Read};
 
 /// The most of anything that a header may count: metadata, tensors.
@@ -8,7 +10,7 @@ const MAX_NAME_BYTES: u64 = 1024;
 const MAX_STRING_BYTES: u64 = 1 << 20;
 /// The most items of one array.
 const MAX_ITEMS: u64 = 1 << 22;
-/// The longest header in bytes: vocabularies stand in it.
+/// The longest header in bytes: it holds vocabularies.
 const MAX_HEADER_BYTES: u64 = 256 << 20;
 /// The most dimensions of a tensor.
 const MAX_DIMENSIONS: u32 = 4;
@@ -51,9 +53,9 @@ pub(crate) enum HeaderFault {
     /// A count or length beyond every honest file.
     #[error("{what} at byte {at} is {got}, more than {max}")]
     TooLarge {
-        /// Where the number stands.
+        /// The offset of the number.
         at: u64,
-        /// What the file says.
+        /// The file's value.
         got: u64,
         /// The limit.
         max: u64,
@@ -119,13 +121,17 @@ impl ModelHeader {
             let value = reader.value()?;
             check_size(&key, &value, at)?;
             match (key.as_str(), value) {
-                ("general.architecture", Kept::Text(text)) => header.architecture = text,
-                ("general.license", Kept::Text(text)) => header.license = Some(text),
-                ("general.name", Kept::Text(text)) => header.name = Some(text),
-                ("tokenizer.chat_template", Kept::Text(text)) => header.chat_template = Some(text),
-                ("general.alignment", Kept::Number(number)) => alignment = number,
-                ("tokenizer.ggml.tokens", Kept::Items(items)) => header.vocabulary = Some(items),
-                (_, Kept::Number(number)) if key.ends_with(".context_length") => {
+                ("general.architecture", ReadValue::Text(text)) => header.architecture = text,
+                ("general.license", ReadValue::Text(text)) => header.license = Some(text),
+                ("general.name", ReadValue::Text(text)) => header.name = Some(text),
+                ("tokenizer.chat_template", ReadValue::Text(text)) => {
+                    header.chat_template = Some(text);
+                }
+                ("general.alignment", ReadValue::Number(number)) => alignment = number,
+                ("tokenizer.ggml.tokens", ReadValue::Items(items)) => {
+                    header.vocabulary = Some(items);
+                }
+                (_, ReadValue::Number(number)) if key.ends_with(".context_length") => {
                     lengths.push((key, number));
                 }
                 _ => {}
@@ -153,7 +159,7 @@ impl ModelHeader {
             let what = "the tensors' data";
             return Err(HeaderFault::CutOff { needed, size, what });
         }
-        // Whoever names it would wait for all of it to be hashed.
+        // The author who names it would wait for all of it to be hashed.
         let end = if tensors > 0 { needed } else { reader.at };
         if size.saturating_sub(end) > MAX_TRAILING_BYTES {
             return Err(HeaderFault::TooLong { end, size });
@@ -163,8 +169,8 @@ impl ModelHeader {
 }
 
 /// Refuses what a file says of its model's size where llama.cpp would abort on it.
-fn check_size(key: &str, value: &Kept, at: u64) -> Result<(), HeaderFault> {
-    let Kept::Number(got) = *value else {
+fn check_size(key: &str, value: &ReadValue, at: u64) -> Result<(), HeaderFault> {
+    let ReadValue::Number(got) = *value else {
         return Ok(());
     };
     let (what, max) = match key.split_once('.').map_or("", |(_, rest)| rest) {
@@ -186,8 +192,8 @@ fn check_size(key: &str, value: &Kept, at: u64) -> Result<(), HeaderFault> {
     Ok(())
 }
 
-/// What of a value is of use here.
-enum Kept {
+/// The part of a value that is used here.
+enum ReadValue {
     /// How many an array has.
     Items(u64),
     Number(u64),
@@ -277,14 +283,14 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    fn value(&mut self) -> Result<Kept, HeaderFault> {
+    fn value(&mut self) -> Result<ReadValue, HeaderFault> {
         let at = self.at;
         let kind = self.u32()?;
         match kind {
-            2 => self.u16().map(|number| Kept::Number(number.into())),
-            4 => self.u32().map(|number| Kept::Number(number.into())),
-            10 => self.u64().map(Kept::Number),
-            8 => self.text(MAX_STRING_BYTES).map(Kept::Text),
+            2 => self.u16().map(|number| ReadValue::Number(number.into())),
+            4 => self.u32().map(|number| ReadValue::Number(number.into())),
+            10 => self.u64().map(ReadValue::Number),
+            8 => self.text(MAX_STRING_BYTES).map(ReadValue::Text),
             9 => {
                 let at = self.at;
                 let item = self.u32()?;
@@ -302,12 +308,12 @@ impl<R: BufRead> Reader<R> {
                         return Err(HeaderFault::Broken { at, rule });
                     }
                 }
-                Ok(Kept::Items(items))
+                Ok(ReadValue::Items(items))
             }
             _ => {
                 let rule = "a value of an unknown type";
                 let width = width(kind).ok_or(HeaderFault::Broken { at, rule })?;
-                self.skip(width).map(|()| Kept::Nothing)
+                self.skip(width).map(|()| ReadValue::Nothing)
             }
         }
     }

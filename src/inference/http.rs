@@ -1,3 +1,5 @@
+//! The HTTP backend of one target. Carries bytes; does not know protocols.
+
 use std::error::Error as _;
 use std::io;
 use std::time::Duration;
@@ -5,8 +7,8 @@ use std::time::Duration;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{RequestBuilder, Url};
 
-use super::patience::{Patience, wait};
 use super::response_head::ResponseHead;
+use super::timeouts::{Timeouts, wait};
 use super::{BackendError, Probe, Secret, TransportFault, TransportFaultKind};
 
 /// How long a connection may take to come about.
@@ -36,7 +38,7 @@ pub struct HttpBackend {
     /// The names of the author's headers, and of the key's.
     own: Vec<HeaderName>,
     /// The address for people, without user, password, query and fragment.
-    place: String,
+    location: String,
 }
 
 /// A body that is arriving.
@@ -74,19 +76,19 @@ impl HttpBackend {
             .user_agent(USER_AGENT)
             .build()
             .map_err(|e| BackendError::Client(chain(&e)))?;
-        let place = place(&base);
+        let location = location(&base);
         Ok(Self {
             base,
             client,
             own: own.keys().cloned().collect(),
-            place,
+            location,
         })
     }
 
-    pub(super) async fn probe(&self, headers: &[(String, String)], patience: &Patience) -> Probe {
+    pub(super) async fn probe(&self, headers: &[(String, String)], timeouts: &Timeouts) -> Probe {
         let request = self.with(headers, self.client.get(self.at("models")));
-        let asked = wait(patience, async { request.send().await.map_err(fault) });
-        match asked.await {
+        let sent = wait(timeouts, async { request.send().await.map_err(fault) });
+        match sent.await {
             Ok(response) => Probe {
                 detail: format!("HTTP {}", response.status().as_u16()),
                 responsive: true,
@@ -103,7 +105,7 @@ impl HttpBackend {
         path: &str,
         headers: &[(String, String)],
         body: Vec<u8>,
-        patience: &Patience,
+        timeouts: &Timeouts,
     ) -> Result<(ResponseHead, HttpReply), TransportFault> {
         let request = self
             .client
@@ -111,7 +113,7 @@ impl HttpBackend {
             .header(CONTENT_TYPE, "application/json")
             .body(body);
         let request = self.with(headers, request);
-        let sent = wait(patience, async { request.send().await.map_err(fault) }).await;
+        let sent = wait(timeouts, async { request.send().await.map_err(fault) }).await;
         let response = sent.map_err(|fault| self.placed(fault))?;
         let head = ResponseHead {
             headers: response
@@ -139,12 +141,12 @@ impl HttpBackend {
 
     /// The fault, with the address that it is about.
     fn placed(&self, fault: TransportFault) -> TransportFault {
-        let said = match fault.kind {
+        let detail = match fault.kind {
             TransportFaultKind::Cancelled => return fault,
             TransportFaultKind::Refused => "connection refused",
             _ => &fault.detail,
         };
-        TransportFault::new(fault.kind, format!("{}: {said}", self.place))
+        TransportFault::new(fault.kind, format!("{}: {detail}", self.location))
     }
 
     /// The address of `path`: segments, and after a question mark a query, which goes behind the base URL's own.
@@ -180,8 +182,8 @@ impl HttpReply {
     }
 }
 
-/// An address that may stand in a transcript: it holds no secret but for what its path says.
-fn place(base: &Url) -> String {
+/// An address for transcripts: it holds no secret except in its path.
+fn location(base: &Url) -> String {
     let path = base.path().trim_end_matches('/');
     let port = base.port().map(|port| format!(":{port}"));
     format!(
@@ -245,7 +247,7 @@ fn kind_of(error: &reqwest::Error) -> TransportFaultKind {
     if error.is_builder() || error.is_connect() {
         TransportFaultKind::Other
     } else {
-        // The connection stood and the message did not arrive whole.
+        // The connection was up and the message did not arrive whole.
         TransportFaultKind::Reset
     }
 }

@@ -9,7 +9,7 @@ use wiremock::matchers::{body_string, header, method, path, query_param};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use super::{
-    Backend, BackendError, HttpBackend, HttpTarget, Patience, Reply, Secret, TransportFault,
+    Backend, BackendError, HttpBackend, HttpTarget, Reply, Secret, Timeouts, TransportFault,
     TransportFaultKind,
 };
 
@@ -25,8 +25,8 @@ fn backend(base_url: String) -> Backend {
     Backend::Http(HttpBackend::new(&target(base_url)).unwrap())
 }
 
-fn patience(idle: Duration) -> Patience {
-    Patience {
+fn timeouts(idle: Duration) -> Timeouts {
+    Timeouts {
         cancel: CancellationToken::new(),
         idle,
     }
@@ -35,9 +35,9 @@ fn patience(idle: Duration) -> Patience {
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_secs(60);
 
-async fn ask(backend: &Backend, patience: &Patience) -> Result<Reply, TransportFault> {
+async fn ask(backend: &Backend, timeouts: &Timeouts) -> Result<Reply, TransportFault> {
     backend
-        .send("chat/completions", &[], b"{\"x\":1}".to_vec(), patience)
+        .send("chat/completions", &[], b"{\"x\":1}".to_vec(), timeouts)
         .await
 }
 
@@ -101,7 +101,7 @@ async fn a_request_carries_path_key_headers_and_body() {
             key: Some(Secret::new("sk-1")),
         });
         let backend = Backend::Http(backend.unwrap());
-        let mut reply = ask(&backend, &patience(LONG)).await.unwrap();
+        let mut reply = ask(&backend, &timeouts(LONG)).await.unwrap();
         assert_eq!(reply.head().status, 429);
         assert!(
             reply
@@ -147,15 +147,15 @@ async fn a_redirect_is_an_answer_and_not_followed() {
         .expect(1)
         .mount(&server)
         .await;
-    let reply = ask(&backend(server.uri()), &patience(LONG)).await.unwrap();
+    let reply = ask(&backend(server.uri()), &timeouts(LONG)).await.unwrap();
     assert_eq!(reply.head().status, 307);
 }
 
 #[tokio::test]
-async fn nobody_listening_is_refused() {
+async fn a_closed_port_is_refused() {
     let (listener, url) = listen().await;
     drop(listener);
-    let fault = ask(&backend(url.clone()), &patience(LONG))
+    let fault = ask(&backend(url.clone()), &timeouts(LONG))
         .await
         .unwrap_err();
     assert_eq!(fault.kind, TransportFaultKind::Refused);
@@ -166,7 +166,7 @@ async fn nobody_listening_is_refused() {
 async fn a_name_without_an_address_is_a_dns_fault() {
     // A label of more than 63 characters is refused by the resolver itself: nothing is asked of the network.
     let url = format!("http://{}.invalid/v1", "a".repeat(70));
-    let fault = ask(&backend(url), &patience(LONG)).await.unwrap_err();
+    let fault = ask(&backend(url), &timeouts(LONG)).await.unwrap_err();
     assert_eq!(fault.kind, TransportFaultKind::Dns);
 }
 
@@ -174,7 +174,7 @@ async fn a_name_without_an_address_is_a_dns_fault() {
 async fn a_server_without_tls_is_a_tls_fault() {
     let (listener, url) = listen().await;
     let backend = backend(url.replace("http://", "https://"));
-    let patience = patience(LONG);
+    let timeouts = timeouts(LONG);
     let serve = async {
         let (mut socket, _) = listener.accept().await.unwrap();
         let mut hello = Vec::new();
@@ -185,7 +185,7 @@ async fn a_server_without_tls_is_a_tls_fault() {
             .unwrap();
         socket
     };
-    let (asked, _socket) = tokio::join!(ask(&backend, &patience), serve);
+    let (asked, _socket) = tokio::join!(ask(&backend, &timeouts), serve);
     assert_eq!(asked.unwrap_err().kind, TransportFaultKind::Tls);
 }
 
@@ -194,9 +194,9 @@ async fn a_connection_that_ends_before_the_answer_is_reset() {
     for sent in [&b""[..], b"HTTP/1.1 200 OK\r\ncontent-le"] {
         let (listener, url) = listen().await;
         let backend = backend(url);
-        let patience = patience(LONG);
+        let timeouts = timeouts(LONG);
         let serve = async { accept(&listener).await.write_all(sent).await.unwrap() };
-        let (asked, ()) = tokio::join!(ask(&backend, &patience), serve);
+        let (asked, ()) = tokio::join!(ask(&backend, &timeouts), serve);
         assert_eq!(asked.unwrap_err().kind, TransportFaultKind::Reset);
     }
 }
@@ -210,12 +210,12 @@ async fn a_connection_that_ends_in_the_body_is_reset_after_what_came() {
     ] {
         let (listener, url) = listen().await;
         let backend = backend(url);
-        let patience = patience(LONG);
+        let timeouts = timeouts(LONG);
         let serve = async {
             let mut socket = accept(&listener).await;
             socket.write_all(&[head, part].concat()).await.unwrap();
         };
-        let (asked, ()) = tokio::join!(ask(&backend, &patience), serve);
+        let (asked, ()) = tokio::join!(ask(&backend, &timeouts), serve);
         let mut reply = asked.unwrap();
         assert_eq!(
             read(&mut reply).await,
@@ -228,7 +228,7 @@ async fn a_connection_that_ends_in_the_body_is_reset_after_what_came() {
 async fn silence_after_a_chunk_is_a_timeout_after_what_came() {
     let (listener, url) = listen().await;
     let backend = backend(url);
-    let patience = patience(Duration::from_secs(1));
+    let timeouts = timeouts(Duration::from_secs(1));
     let serve = async {
         let mut socket = accept(&listener).await;
         socket
@@ -237,7 +237,7 @@ async fn silence_after_a_chunk_is_a_timeout_after_what_came() {
             .unwrap();
         socket
     };
-    let (asked, _open) = tokio::join!(ask(&backend, &patience), serve);
+    let (asked, _open) = tokio::join!(ask(&backend, &timeouts), serve);
     let got = read(&mut asked.unwrap()).await;
     assert_eq!(got, (b"x".to_vec(), Some(TransportFaultKind::Timeout)));
 }
@@ -246,8 +246,8 @@ async fn silence_after_a_chunk_is_a_timeout_after_what_came() {
 async fn a_server_that_never_answers_is_a_timeout() {
     let (listener, url) = listen().await;
     let backend = backend(url);
-    let patience = patience(Duration::from_millis(50));
-    let (asked, _socket) = tokio::join!(ask(&backend, &patience), accept(&listener));
+    let timeouts = timeouts(Duration::from_millis(50));
+    let (asked, _socket) = tokio::join!(ask(&backend, &timeouts), accept(&listener));
     assert_eq!(asked.unwrap_err().kind, TransportFaultKind::Timeout);
 }
 
@@ -255,7 +255,7 @@ async fn a_server_that_never_answers_is_a_timeout() {
 async fn cancelling_ends_the_wait_and_dropping_the_reply_closes_the_connection() {
     let (listener, url) = listen().await;
     let backend = backend(url);
-    let patience = patience(LONG);
+    let timeouts = timeouts(LONG);
     let serve = async {
         let mut socket = accept(&listener).await;
         socket
@@ -268,9 +268,9 @@ async fn cancelling_ends_the_wait_and_dropping_the_reply_closes_the_connection()
         assert!(rest.is_empty(), "{closed:?}");
     };
     let client = async {
-        let mut reply = ask(&backend, &patience).await.unwrap();
+        let mut reply = ask(&backend, &timeouts).await.unwrap();
         assert_eq!(reply.chunk().await, Ok(Some(b"x".to_vec())));
-        patience.cancel.cancel();
+        timeouts.cancel.cancel();
         assert_eq!(
             reply.chunk().await.unwrap_err().kind,
             TransportFaultKind::Cancelled
@@ -279,7 +279,7 @@ async fn cancelling_ends_the_wait_and_dropping_the_reply_closes_the_connection()
     tokio::time::timeout(LONG, async { tokio::join!(serve, client) })
         .await
         .unwrap();
-    let fault = ask(&backend, &patience).await.unwrap_err();
+    let fault = ask(&backend, &timeouts).await.unwrap_err();
     assert_eq!(fault.kind, TransportFaultKind::Cancelled);
 }
 
@@ -293,7 +293,7 @@ async fn an_error_body_ends_at_its_bound() {
             .respond_with(ResponseTemplate::new(status).set_body_bytes(vec![b'x'; size]))
             .mount(&server)
             .await;
-        let mut reply = ask(&backend(server.uri()), &patience(LONG)).await.unwrap();
+        let mut reply = ask(&backend(server.uri()), &timeouts(LONG)).await.unwrap();
         let (body, end) = read(&mut reply).await;
         assert!(
             (at_least..=at_most).contains(&body.len()),
@@ -348,8 +348,8 @@ async fn an_authors_header_replaces_the_protocols_own() {
             key: None,
         });
         let backend = Backend::Http(backend.unwrap());
-        let patience = patience(LONG);
-        let sent = backend.send("messages", &fixed, b"{}".to_vec(), &patience);
+        let timeouts = timeouts(LONG);
+        let sent = backend.send("messages", &fixed, b"{}".to_vec(), &timeouts);
         assert_eq!(sent.await.unwrap().head().status, 200);
     }
 }

@@ -9,33 +9,33 @@
 //!              └────────── TransportFault ◀────┘
 //! ```
 
-mod ask;
 mod backend;
 mod backend_error;
 mod fault;
 mod gguf;
 mod http;
+mod json_request;
 #[cfg(feature = "local")]
 mod local;
 mod model_file;
 mod model_hash;
 mod model_store;
-mod patience;
 mod probe;
 mod processor;
 mod reply;
 mod response_head;
 mod scripted;
 mod secret;
+mod timeouts;
 mod tokenizers;
 mod unavailable;
 
-pub(crate) use ask::{ask_json, knock};
 pub use backend::Backend;
 pub(crate) use backend_error::BackendError;
 pub(crate) use fault::{TransportFault, TransportFaultKind};
 pub(crate) use gguf::{HeaderFault, ModelHeader};
 pub(crate) use http::{HttpBackend, HttpTarget};
+pub(crate) use json_request::{probe_address, request_json};
 #[cfg(feature = "local")]
 pub use local::{EngineCost, LocalBackend, LocalOptions};
 #[cfg(feature = "local")]
@@ -51,12 +51,12 @@ pub(crate) use model_store::{
     Hub, HubFile, HubReference, KNOWN_MODELS, KnownModel, ModelStore, ModelStoreError, NewModel,
     Partial, PullError, PullLock, StoredModel, USUAL_HUB, check_space,
 };
-pub use patience::Patience;
 pub(crate) use probe::Probe;
 pub(crate) use processor::{engine_features, lacking_features};
 pub(crate) use reply::Reply;
 pub(crate) use scripted::ScriptedBackend;
 pub(crate) use secret::Secret;
+pub use timeouts::Timeouts;
 pub(crate) use tokenizers::BuiltInTokenizers;
 pub(crate) use unavailable::UnavailableBackend;
 

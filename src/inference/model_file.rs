@@ -1,3 +1,5 @@
+//! An open model file: header, hash and weights from the same bytes. Does not run the model.
+
 use std::fs::{self, File, Metadata};
 use std::io::{self, Seek as _};
 use std::path::{Path, PathBuf};
@@ -16,7 +18,7 @@ pub struct ModelFile {
     touched: (i64, i64),
 }
 
-/// What tells one state of a file from another without reading it. Where the system does not number files, those numbers
+/// What distinguishes one state of a file from another without reading it. Where the system does not number files, those numbers
 /// are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileState {
@@ -66,7 +68,7 @@ impl ModelFile {
         self.state.size
     }
 
-    /// What its header says of the model.
+    /// The model's facts in its header.
     ///
     /// # Errors
     /// The first rule that the file breaks.
@@ -88,12 +90,12 @@ impl ModelFile {
     }
 
     /// When the system last noted a change of the file, its name or its rights included: seconds and nanoseconds since 1970. Unlike
-    /// the time of its bytes, nobody can set it back.
+    /// the time of its bytes, it cannot be set back.
     pub(super) const fn touched(&self) -> (i64, i64) {
         self.touched
     }
 
-    /// Whether the bytes that were opened are still the same, as far as the system tells it.
+    /// Whether the bytes that were opened are still the same, as far as the system shows it.
     ///
     /// # Errors
     /// [`FileChanged`].
@@ -215,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn another_file_under_the_same_name_changes_nothing_and_a_change_of_the_file_is_told() {
+    fn a_replaced_file_changes_nothing_and_a_changed_one_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let (path, other) = (folder.path().join("m.gguf"), folder.path().join("other"));
         fs::write(&path, "first").unwrap();

@@ -1,3 +1,5 @@
+//! The hash of a model file, computed once and stored. Does not know the model.
+
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -5,7 +7,7 @@ use std::path::Path;
 use super::ModelFile;
 use crate::message::Digest;
 
-/// Told how many bytes of a large file have been read, every MiB; false ends the reading.
+/// Receives how many bytes of a large file have been read, every MiB; false ends the reading.
 pub(crate) type Reading<'w> = dyn FnMut(u64) -> bool + Send + 'w;
 
 /// Bytes that are read at once.
@@ -27,8 +29,8 @@ impl ModelHash {
         reading: &mut Reading<'_>,
     ) -> io::Result<Self> {
         let kept = cache.map(|cache| cache.join(key(file).to_string()));
-        if let Some(known) = kept.as_deref().and_then(known) {
-            return Ok(Self(known));
+        if let Some(stored) = kept.as_deref().and_then(stored) {
+            return Ok(Self(stored));
         }
         let mut hasher = blake3::Hasher::new();
         let mut piece = vec![0; PIECE];
@@ -48,7 +50,7 @@ impl ModelHash {
         let hash = Digest::from_bytes(*hasher.finalize().as_bytes());
         file.unchanged().map_err(io::Error::other)?;
         if let (Some(kept), Some(cache)) = (kept, cache) {
-            // Written beside and renamed: nobody ever reads half a hash.
+            // Written beside and renamed: a reader never sees half a hash.
             let beside = kept.with_extension(std::process::id().to_string());
             let _ = fs::create_dir_all(cache)
                 .and_then(|()| fs::write(&beside, hash.to_string()))
@@ -58,7 +60,7 @@ impl ModelHash {
     }
 }
 
-fn known(kept: &Path) -> Option<Digest> {
+fn stored(kept: &Path) -> Option<Digest> {
     let mut text = String::new();
     File::open(kept)
         .ok()?
@@ -103,7 +105,7 @@ mod tests {
         };
         fs::write(&file, "one").unwrap();
         assert_eq!(of(), Digest::of(b"one"));
-        // What stands in the cache is believed: so it was read from there.
+        // The cache is trusted, so this shows that it was read.
         fs::write(&kept()[0], Digest::of(b"other").to_string()).unwrap();
         assert_eq!(of(), Digest::of(b"other"));
         fs::write(&kept()[0], "half a ha").unwrap();
@@ -120,18 +122,18 @@ mod tests {
     }
 
     #[test]
-    fn a_reading_is_told_every_mebibyte_and_ends_where_it_is_asked_to() {
+    fn a_reading_is_reported_every_mebibyte_and_ends_when_cancelled() {
         let folder = tempfile::tempdir().unwrap();
         let (path, cache) = (folder.path().join("m.gguf"), folder.path().join("cache"));
         fs::write(&path, vec![7; 3 * PIECE + 1]).unwrap();
         let file = ModelFile::open(&path).unwrap();
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let ended = ModelHash::of(&file, Some(&cache), &mut |have| {
-            told.push(have);
+            reported.push(have);
             have < 2 * PIECE as u64
         });
         assert!(ended.is_err() && !cache.exists(), "{ended:?}");
-        assert_eq!(told, [0, 1 << 20, 2 << 20]);
+        assert_eq!(reported, [0, 1 << 20, 2 << 20]);
         let mut last = 0;
         ModelHash::of(&file, None, &mut |have| {
             last = have;

@@ -1,3 +1,5 @@
+//! The result of a probe. Plain data.
+
 /// What a probe found; never an inference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {

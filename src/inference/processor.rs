@@ -1,3 +1,5 @@
+//! Processor features that the embedded engine needs. Does not load the engine.
+
 /// Processor features that the embedded engine uses without asking and that this processor lacks; the whole list is
 /// [`engine_features`].
 #[must_use]

@@ -1,10 +1,12 @@
+//! The body of a response as it arrives, within size and time. Does not decode it.
+
 use super::TransportFault;
 use super::http::HttpReply;
 #[cfg(feature = "local")]
 use super::local::LocalReply;
-use super::patience::{Patience, wait};
 use super::response_head::ResponseHead;
 use super::scripted::ScriptedReply;
+use super::timeouts::{Timeouts, wait};
 
 /// The most bytes of one response that a backend hands out.
 const MAX_BODY_BYTES: u64 = 64 * 1024 * 1024;
@@ -17,7 +19,7 @@ pub struct Reply {
     body: Body,
     head: ResponseHead,
     left: u64,
-    patience: Patience,
+    timeouts: Timeouts,
 }
 
 #[derive(Debug)]
@@ -30,22 +32,22 @@ pub(super) enum Body {
 
 impl Reply {
     /// An answer of which as many bytes are read as its status allows.
-    pub(super) fn new(head: ResponseHead, body: Body, patience: Patience) -> Self {
+    pub(super) fn new(head: ResponseHead, body: Body, timeouts: Timeouts) -> Self {
         let bound = if head.status >= 400 {
             MAX_ERROR_BODY_BYTES
         } else {
             MAX_BODY_BYTES
         };
-        Self::within(bound, head, body, patience)
+        Self::within(bound, head, body, timeouts)
     }
 
-    /// An answer of which `bound` bytes are read, and one more: with it whoever reads sees that there was more.
-    fn within(bound: u64, head: ResponseHead, body: Body, patience: Patience) -> Self {
+    /// An answer of which `bound` bytes are read, and one more: so the reader sees that there was more.
+    fn within(bound: u64, head: ResponseHead, body: Body, timeouts: Timeouts) -> Self {
         Self {
             body,
             head,
             left: bound.saturating_add(1),
-            patience,
+            timeouts,
         }
     }
 
@@ -67,10 +69,10 @@ impl Reply {
             return Ok(None);
         }
         let next = match &mut self.body {
-            Body::Http(reply) => wait(&self.patience, reply.chunk()).await?,
+            Body::Http(reply) => wait(&self.timeouts, reply.chunk()).await?,
             #[cfg(feature = "local")]
-            Body::Local(reply) => wait(&self.patience, reply.chunk()).await?,
-            Body::Scripted(reply) => wait(&self.patience, reply.chunk()).await?,
+            Body::Local(reply) => wait(&self.timeouts, reply.chunk()).await?,
+            Body::Scripted(reply) => wait(&self.timeouts, reply.chunk()).await?,
         };
         if let Some(chunk) = &next {
             let size = u64::try_from(chunk.len()).unwrap_or(u64::MAX);
@@ -96,12 +98,12 @@ mod tests {
             "\\n".repeat(body_bytes)
         );
         let backend = ScriptedBackend::new(script.parse().unwrap(), 0);
-        let patience = Patience {
+        let timeouts = Timeouts {
             cancel: CancellationToken::new(),
             idle: Duration::from_secs(1),
         };
-        let (head, body) = backend.send(&patience).await.unwrap();
-        let mut reply = Reply::within(bound, head, Body::Scripted(body), patience);
+        let (head, body) = backend.send(&timeouts).await.unwrap();
+        let mut reply = Reply::within(bound, head, Body::Scripted(body), timeouts);
         let mut read = 0;
         while let Some(chunk) = reply.chunk().await.unwrap() {
             read += chunk.len();

@@ -1,3 +1,5 @@
+//! Status and headers of a response. Plain data.
+
 /// What comes before the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponseHead {

@@ -1,9 +1,11 @@
+//! The backend that plays a script. Does not know which run it serves.
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::patience::{Patience, wait};
 use super::response_head::ResponseHead;
+use super::timeouts::{Timeouts, wait};
 use super::{Probe, TransportFault, TransportFaultKind};
 use crate::adapter::{Script, ScriptFault, ScriptRecord};
 
@@ -40,7 +42,7 @@ impl ScriptedBackend {
 
     pub(super) async fn send(
         &self,
-        patience: &Patience,
+        timeouts: &Timeouts,
     ) -> Result<(ResponseHead, ScriptedReply), TransportFault> {
         let at = self.next.fetch_add(1, Ordering::Relaxed);
         let Some(record) = self.script.records.get(at) else {
@@ -49,7 +51,7 @@ impl ScriptedBackend {
                 "script_exhausted",
             ));
         };
-        wait(patience, answer(record)).await
+        wait(timeouts, answer(record)).await
     }
 }
 
@@ -69,7 +71,7 @@ async fn answer(record: &ScriptRecord) -> Result<(ResponseHead, ScriptedReply), 
     Ok((head, ScriptedReply::of(record)))
 }
 
-/// What a scripted fault looks like to whoever waits.
+/// What a scripted fault looks like to the caller.
 async fn happen(fault: ScriptFault) -> TransportFault {
     match fault {
         ScriptFault::Refused => {

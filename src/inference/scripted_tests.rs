@@ -5,23 +5,23 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Backend, Patience, Reply, ScriptedBackend, TransportFault, TransportFaultKind};
+use super::{Backend, Reply, ScriptedBackend, Timeouts, TransportFault, TransportFaultKind};
 use crate::message::ProviderFaultClass;
 
 fn backend(script: &str, played: usize) -> Backend {
     Backend::Scripted(ScriptedBackend::new(script.parse().unwrap(), played))
 }
 
-fn patience(idle_ms: u64) -> Patience {
-    Patience {
+fn timeouts(idle_ms: u64) -> Timeouts {
+    Timeouts {
         cancel: CancellationToken::new(),
         idle: Duration::from_millis(idle_ms),
     }
 }
 
-async fn ask(backend: &Backend, patience: &Patience) -> Result<Reply, TransportFault> {
+async fn ask(backend: &Backend, timeouts: &Timeouts) -> Result<Reply, TransportFault> {
     backend
-        .send("chat/completions", &[], b"{}".to_vec(), patience)
+        .send("chat/completions", &[], b"{}".to_vec(), timeouts)
         .await
 }
 
@@ -43,17 +43,17 @@ async fn records_are_played_in_order_and_then_it_is_exhausted() {
     let backend = backend(script, 0);
     let probe = backend.probe(&[], &CancellationToken::new()).await;
     assert!(probe.responsive);
-    let mut first = ask(&backend, &patience(10)).await.unwrap();
+    let mut first = ask(&backend, &timeouts(10)).await.unwrap();
     assert_eq!(first.head().status, 200);
     assert_eq!(read(&mut first).await, (vec!["a".to_owned()], None));
-    let second = ask(&backend, &patience(10)).await.unwrap();
+    let second = ask(&backend, &timeouts(10)).await.unwrap();
     assert_eq!(second.head().status, 429);
     assert_eq!(
         second.head().headers,
         [("retry-after".to_owned(), "2".to_owned())]
     );
     for _ in 0..2 {
-        let fault = ask(&backend, &patience(10)).await.unwrap_err();
+        let fault = ask(&backend, &timeouts(10)).await.unwrap_err();
         assert_eq!(fault.kind, TransportFaultKind::ScriptExhausted);
         let fault = fault.into_provider_fault();
         assert_eq!(
@@ -66,7 +66,7 @@ async fn records_are_played_in_order_and_then_it_is_exhausted() {
 #[tokio::test(start_paused = true)]
 async fn a_resumed_run_goes_on_where_it_was() {
     let backend = backend("{\"response\":\"a\"}\n{\"response\":\"b\"}", 1);
-    let mut reply = ask(&backend, &patience(10)).await.unwrap();
+    let mut reply = ask(&backend, &timeouts(10)).await.unwrap();
     assert_eq!(read(&mut reply).await, (vec!["b".to_owned()], None));
 }
 
@@ -76,19 +76,19 @@ async fn a_stream_arrives_event_by_event() {
         r#"{"stream":true,"response":"data: a\n\n: c\ndata: b\r\n\r\ndata: [DONE]"}"#,
         0,
     );
-    let mut reply = ask(&backend, &patience(10)).await.unwrap();
+    let mut reply = ask(&backend, &timeouts(10)).await.unwrap();
     let expect = ["data: a\n\n", ": c\ndata: b\r\n\r\n", "data: [DONE]"].map(str::to_owned);
     assert_eq!(read(&mut reply).await, (expect.to_vec(), None));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delay_within_patience_passes_and_beyond_it_is_a_timeout() {
+async fn a_delay_within_the_timeout_passes_and_a_longer_one_does_not() {
     let script = "{\"delay_ms\":500,\"response\":\"a\"}\n{\"delay_ms\":500,\"response\":\"a\"}";
     let backend = backend(script, 0);
     let start = Instant::now();
-    assert!(ask(&backend, &patience(501)).await.is_ok());
+    assert!(ask(&backend, &timeouts(501)).await.is_ok());
     assert_eq!(start.elapsed(), Duration::from_millis(500));
-    let fault = ask(&backend, &patience(499)).await.unwrap_err();
+    let fault = ask(&backend, &timeouts(499)).await.unwrap_err();
     assert_eq!(start.elapsed(), Duration::from_millis(999));
     assert_eq!(
         (fault.kind, fault.class()),
@@ -97,7 +97,7 @@ async fn a_delay_within_patience_passes_and_beyond_it_is_a_timeout() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn faults_happen_where_the_script_says() {
+async fn faults_happen_as_scripted() {
     let script = concat!(
         "{\"fault\":\"refused\"}\n",
         "{\"fault\":\"reset\"}\n",
@@ -107,20 +107,20 @@ async fn faults_happen_where_the_script_says() {
         "{\"fault\":\"reset\",\"after_bytes\":99,\"response\":\"abc\"}\n",
     );
     let backend = backend(script, 0);
-    let patience = patience(70);
+    let timeouts = timeouts(70);
     for expect in [
         TransportFaultKind::Refused,
         TransportFaultKind::Reset,
         TransportFaultKind::Timeout,
     ] {
-        assert_eq!(ask(&backend, &patience).await.unwrap_err().kind, expect);
+        assert_eq!(ask(&backend, &timeouts).await.unwrap_err().kind, expect);
     }
     for (text, expect) in [
         ("abc", TransportFaultKind::Reset),
         ("", TransportFaultKind::Timeout),
         ("abc", TransportFaultKind::Reset),
     ] {
-        let mut reply = ask(&backend, &patience).await.unwrap();
+        let mut reply = ask(&backend, &timeouts).await.unwrap();
         let (chunks, end) = read(&mut reply).await;
         assert_eq!((chunks.concat().as_str(), end), (text, Some(expect)));
     }
@@ -129,11 +129,11 @@ async fn faults_happen_where_the_script_says() {
 #[tokio::test(start_paused = true)]
 async fn cancelling_ends_a_hanging_request_at_once() {
     let backend = backend("{\"fault\":\"hang\"}", 0);
-    let patience = patience(600_000);
+    let timeouts = timeouts(600_000);
     let start = Instant::now();
-    let (asked, ()) = tokio::join!(ask(&backend, &patience), async {
+    let (asked, ()) = tokio::join!(ask(&backend, &timeouts), async {
         tokio::time::sleep(Duration::from_millis(5)).await;
-        patience.cancel.cancel();
+        timeouts.cancel.cancel();
     });
     assert_eq!(asked.unwrap_err().kind, TransportFaultKind::Cancelled);
     assert_eq!(start.elapsed(), Duration::from_millis(5));

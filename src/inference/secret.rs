@@ -1,3 +1,5 @@
+//! A value that `Debug` never shows. Does not scrub texts.
+
 use std::fmt;
 
 /// A value that must not be written anywhere: its `Debug` form shows nothing of it, and it has no `Display`.

@@ -1,3 +1,5 @@
+//! The token encoders of this build. Does not know which contract names one.
+
 use std::sync::Arc;
 
 use crate::contract::Tokenizer;
@@ -104,7 +106,7 @@ mod tests {
     /// From OpenAI's own examples (its cookbook, `How_to_count_tokens_with_tiktoken`), but for the last.
     #[cfg(feature = "tokenizers")]
     #[test]
-    fn texts_have_as_many_tokens_as_their_encoders_maker_says() {
+    fn texts_have_as_many_tokens_as_the_reference_encoder_counts() {
         let check = |text: &str, cl100k: u64, o200k: u64| {
             let count = |id| BuiltInTokenizers.counter(id).unwrap().count(text);
             let counts = (count("cl100k_base/1"), count("o200k_base/1"));

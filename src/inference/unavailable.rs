@@ -1,3 +1,5 @@
+//! A backend that fails every request with a given reason. Connects to nothing.
+
 use super::{Probe, TransportFault, TransportFaultKind};
 
 /// A backend that cannot be there, and why: it never answers.

@@ -1,3 +1,5 @@
+//! The verdict of an adapter over one response (002 §4.2). Plain data; does not know any protocol.
+
 use serde::{Deserialize, Serialize};
 
 use super::{AgentMessage, Digest, FailureCode, TokenCounter, Usage, exact_sum};
@@ -34,7 +36,7 @@ pub enum StopReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Withheld {
-    /// Whether the message said nothing but white space. Texts of a repair, which are held back with it, do not count.
+    /// Whether the message was white space only. Texts of a repair, which are held back with it, do not count.
     pub blank: bool,
     /// Size of the text in bytes.
     pub bytes: u64,
@@ -66,7 +68,7 @@ pub struct ProtocolAdapterResult {
     /// The message, unless rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canonical_message: Option<AgentMessage>,
-    /// What stands where the fault lies, at most 200 bytes, escaped; only when rejected, and none where it must be held back.
+    /// What stands where the fault lies, at most 200 bytes, escaped; only when rejected, and none if it must be held back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<String>,
     /// The reason, exactly when rejected.

@@ -1,3 +1,5 @@
+//! Messages and tool calls of the canonical conversation (002 §4.3). Knows no wire format.
+
 use serde::{Deserialize, Serialize};
 
 use super::{FailureCode, ObjectText, ReasoningTrace, is_blank};
@@ -29,7 +31,7 @@ pub enum Role {
 pub struct AgentMessage {
     /// The text; empty where there is none.
     pub content: String,
-    /// On role `tool`, where results are told in text: how the call ended.
+    /// On role `tool`, if results are rendered as text: how the call ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
     /// What the model reported of its reasoning; never an answer.
@@ -50,7 +52,7 @@ pub struct AgentMessage {
     pub tool_calls: Vec<ToolInvocation>,
 }
 
-/// How a call ended, as the model is told of it.
+/// How a call ended, as the model sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Observed {
@@ -76,7 +78,7 @@ pub enum ObservedStatus {
 pub struct ToolInvocation {
     /// The arguments exactly as the model wrote them: the text of one JSON object.
     pub arguments: ObjectText,
-    /// Why nobody can say what its arguments are: then they stand empty, and the call is answered and never run.
+    /// Why its arguments cannot be read. They are empty then, and the call is answered and never run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<FailureCode>,
     /// The provider's id, or one made deterministically by the adapter.
@@ -119,7 +121,7 @@ impl AgentMessage {
         }
     }
 
-    /// Whether the text holds nothing but white space and characters that nobody sees.
+    /// Whether the text holds nothing but white space and invisible characters.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         is_blank(&self.content)

@@ -1,4 +1,4 @@
-//! What says nothing: white space, and characters that nobody sees.
+//! Blank text: white space and invisible characters. Knows code points only, no language.
 
 /// Characters outside white space and controls that are shown as nothing (Unicode, `Default_Ignorable_Code_Point`), the marks of
 /// interlinear annotations, the Braille pattern without dots and the note head that is none.
@@ -24,7 +24,7 @@ const UNSEEN: [(char, char); 19] = [
     ('\u{e0000}', '\u{e0fff}'),
 ];
 
-/// Whether a text says nothing: white space, control characters and what is shown as nothing, in any number.
+/// Whether a text is blank: any number of white space, control and invisible characters.
 #[must_use]
 pub(crate) fn is_blank(text: &str) -> bool {
     let unseen = |c: char| UNSEEN.iter().any(|(from, to)| (*from..=*to).contains(&c));
@@ -37,7 +37,7 @@ mod tests {
     use super::is_blank;
 
     #[test]
-    fn what_nobody_sees_is_blank_and_a_single_visible_character_is_not() {
+    fn invisible_text_is_blank_and_a_single_visible_character_is_not() {
         let check = |text: &str, expect: bool| assert_eq!(is_blank(text), expect, "{text:?}");
         check("", true);
         check(" \t\r\n\u{a0}\u{3000}\u{2028}", true);

@@ -1,3 +1,5 @@
+//! Cuts an oversized result to its budget, with a marker. Does not know who reads it.
+
 /// The truncation marker's default wording (semantics §6; 000 §1). `{original}` and `{kept}` are
 /// bytes.
 pub(crate) const DEFAULT_TRUNCATION_MARKER: &str =

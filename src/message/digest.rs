@@ -1,3 +1,5 @@
+//! BLAKE3 digests and their text form. Does not know what is hashed.
+
 use std::fmt;
 use std::str::FromStr;
 

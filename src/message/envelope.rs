@@ -1,3 +1,5 @@
+//! The result envelope of a tool call. Plain data; does not cut or scrub it.
+
 use serde::{Deserialize, Serialize};
 
 use super::Digest;
@@ -34,7 +36,7 @@ pub enum ContentBlock {
     },
 }
 
-/// What a tool said of its own failure.
+/// A tool's own report of its failure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnvelopeError {
@@ -117,7 +119,7 @@ pub enum ToolOutcome {
     TimedOut,
     /// The tool's transport closed before an answer; whether the tool acted is unknown.
     ConnectionLost {
-        /// What the transport said; at most 2,048 bytes.
+        /// The transport's error; at most 2,048 bytes.
         detail: String,
     },
     /// Cancelled by monolith; whether the tool acted is unknown.

@@ -1,3 +1,5 @@
+//! Integers that every JSON reader holds exactly, and their saturating sums.
+
 /// The largest integer that every JSON reader holds exactly: 2^53 − 1. Nothing recorded is larger.
 pub(crate) const MAX_EXACT: u64 = (1 << 53) - 1;
 

@@ -1,14 +1,14 @@
-//! A piece of foreign text, short and escaped, that shows what stands at a place (semantics §4, rejection notice).
+//! A piece of foreign text, short and escaped, around one byte of it (semantics §4, rejection notice).
 
 use super::char_prefix;
 use super::invisible::is_invisible;
 
 /// The most bytes of an excerpt, escapes included.
 const MAX_BYTES: usize = 200;
-/// How many of them stand before the place where enough follows it.
+/// How many of them come before the byte if enough follows it.
 const BEFORE_BYTES: usize = 100;
 
-/// What stands around the byte `at` of `text`: at most 200 bytes, escaped as in a JSON string.
+/// The text around the byte `at` of `text`: at most 200 bytes, escaped as in a JSON string.
 pub(crate) fn excerpt(text: &str, at: usize) -> String {
     let (before, after) = text.split_at(char_prefix(text, at).len());
     let follows = fitting(after.chars(), MAX_BYTES).1;

@@ -1,3 +1,5 @@
+//! The closed list of structural faults (semantics §6). Does not know how they are found.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

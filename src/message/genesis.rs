@@ -1,3 +1,5 @@
+//! The genesis hash of a run. Does not know the chain that follows.
+
 use super::{Digest, RunId, framed};
 
 /// What the genesis hash of a run is derived under.

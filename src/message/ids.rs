@@ -1,3 +1,5 @@
+//! Names and numbers of runs, inferences and calls. Does not make them.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

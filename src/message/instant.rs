@@ -1,3 +1,5 @@
+//! RFC 3339 text of a moment. Has no clock.
+
 use jiff::Timestamp;
 
 /// A moment as RFC 3339 text in UTC with milliseconds, such as `2026-11-21T22:32:51.000Z`; one after the year 9999 as the last moment of

@@ -1,7 +1,9 @@
+//! Members, items and levels of a JSON text, counted without building it. Knows no limits.
+
 /// How large a JSON text is, found without building anything from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct JsonSize {
-    /// How deeply objects and lists stand within each other; a scalar is 0 deep.
+    /// How deeply objects and lists nest; a scalar is 0 deep.
     pub(crate) depth: u64,
     /// The members of all objects and the items of all lists.
     pub(crate) values: u64,

@@ -1,10 +1,12 @@
+//! The members of a JSON object in order, with duplicates. Judges nothing.
+
 use std::fmt;
 
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// A JSON object's members in their order, a key that stands twice included; each value as it is written.
+/// A JSON object's members in their order, duplicate keys included; each value as it is written.
 pub(crate) struct Members<'a>(pub(crate) Vec<(String, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Members<'de> {

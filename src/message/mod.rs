@@ -64,4 +64,4 @@ pub use token_counter::{QuarterBytes, TokenCounter, TokenCounters};
 pub use usage::Usage;
 pub(crate) use usage::estimate_tokens;
 pub(crate) use value::{exact_value, nearest_value};
-pub(crate) use version::{VersionFault, judge_version};
+pub(crate) use version::{VersionFault, check_version};

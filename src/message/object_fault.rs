@@ -1,3 +1,5 @@
+//! Why a text is not one JSON object. Names line and column; does not quote the text.
+
 /// Why a text is not the text of one JSON object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectFault {

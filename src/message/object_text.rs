@@ -1,3 +1,5 @@
+//! The text of one JSON object, kept byte for byte. Does not know schemas.
+
 use std::fmt;
 
 use serde::de::Error as _;
@@ -26,7 +28,7 @@ impl ObjectText {
     /// Accepts the text of one JSON object; surrounding white space is allowed and kept.
     ///
     /// # Errors
-    /// [`ObjectFault`] says which rule the text breaks.
+    /// [`ObjectFault`] names the rule that the text breaks.
     pub fn parse(text: impl Into<String>) -> Result<Self, ObjectFault> {
         let text = text.into();
         let whole: &RawValue = serde_json::from_str(&text).map_err(|e| invalid(&e))?;

@@ -1,3 +1,5 @@
+//! The closed list of provider faults. Classes only; does not know how a provider reports them.
+
 use serde::{Deserialize, Serialize};
 
 use super::{Digest, char_prefix};
@@ -53,7 +55,7 @@ impl ProviderFaultClass {
 pub struct ProviderFault {
     /// The class that decides what follows.
     pub class: ProviderFaultClass,
-    /// What the provider or the transport said; at most 2,048 bytes, for people.
+    /// The error of the provider or the transport; at most 2,048 bytes, for people.
     pub message: String,
     /// The raw answer, where one arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,9 +1,11 @@
+//! Signed or encrypted reasoning that a provider wants back. Opaque here.
+
 use serde::{Deserialize, Serialize};
 
-/// What a provider wants to see again of its own reasoning: signed or encrypted blocks, and where in the message they stood.
+/// The part of a provider's reasoning that it wants back: signed or encrypted blocks, and their positions in the message.
 ///
-/// It is worth something to the model that made it and to nobody else, so an encoder sends it to the same model of the same
-/// provider, unchanged, and leaves it out of every other request.
+/// Only the model that made it can use it. An encoder sends it unchanged to the same model of the same
+/// provider, and leaves it out of every other request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReasoningTrace {

@@ -1,3 +1,5 @@
+//! The trait that removes secrets from texts and bytes. Does not know what is secret.
+
 use std::borrow::Cow;
 use std::fmt::Debug;
 

@@ -1,3 +1,5 @@
+//! The trait that counts tokens, and the estimate without an encoder. Knows no vocabulary.
+
 use std::fmt::Debug;
 use std::sync::Arc;
 

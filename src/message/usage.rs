@@ -1,3 +1,5 @@
+//! Token counts of one inference. Plain data; does not know prices.
+
 use serde::{Deserialize, Serialize};
 
 /// Tokens of one inference, as the provider reported them or as they were estimated.

@@ -1,3 +1,5 @@
+//! JSON text as a value in memory, without duplicate keys. Knows JSON limits; does not know any message.
+
 use std::collections::HashSet;
 use std::fmt;
 
@@ -14,11 +16,11 @@ const MAX_DEPTH: usize = 64;
 /// The value in memory of a text that models or people wrote, under the rules of [`super::ObjectText`]: no key twice in one
 /// object, no more than 64 levels.
 ///
-/// `serde_json` by itself takes an object with a reserved key of its own for the text that this key holds, so that a schema would
-/// judge another value than the one that is sent. Here every key is a key.
+/// `serde_json` reserves a key of its own: it takes an object with that key for the text that the key holds. A schema would then
+/// check another value than the one that is sent. Here every key is a key.
 ///
 /// # Errors
-/// [`ObjectFault`] says which rule the text breaks; never [`ObjectFault::NotObject`].
+/// [`ObjectFault`] names the rule that the text breaks; never [`ObjectFault::NotObject`].
 pub(crate) fn exact_value(text: &str) -> Result<Value, ObjectFault> {
     let whole: &RawValue = serde_json::from_str(text).map_err(|e| invalid(&e))?;
     walk(whole, 0)?;
@@ -108,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_what_its_text_says_whatever_its_keys_are() {
+    fn a_value_is_read_exactly_with_any_keys() {
         let check = |text: &str, expect: Result<&str, ObjectFault>| {
             let got = exact_value(text).map(|value| value.to_string());
             assert_eq!(got, expect.map(str::to_owned), "{text}");

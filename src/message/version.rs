@@ -1,3 +1,5 @@
+//! Format versions of stored documents. Compares `NAME/NUMBER`; does not know the formats.
+
 /// Why a stored format is not read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum VersionFault {
@@ -25,7 +27,7 @@ pub(crate) enum VersionFault {
 ///
 /// # Errors
 /// [`VersionFault`].
-pub(crate) fn judge_version(found: &str, known: &'static str) -> Result<u32, VersionFault> {
+pub(crate) fn check_version(found: &str, known: &'static str) -> Result<u32, VersionFault> {
     let unknown = || VersionFault::Unknown {
         found: found.chars().take(80).collect(),
         known,
@@ -57,9 +59,9 @@ mod tests {
     #[test]
     fn a_version_is_known_newer_or_none_of_this_format() {
         let check = |found: &str, expect: Result<u32, &str>| {
-            let judged = judge_version(found, "monolith-contract/2");
-            let judged = judged.map_err(|fault| fault.to_string());
-            assert_eq!(judged, expect.map_err(str::to_owned), "{found}");
+            let checked = check_version(found, "monolith-contract/2");
+            let checked = checked.map_err(|fault| fault.to_string());
+            assert_eq!(checked, expect.map_err(str::to_owned), "{found}");
         };
         check("monolith-contract/2", Ok(2));
         check("monolith-contract/1", Ok(1));
@@ -74,8 +76,9 @@ mod tests {
             "monolith-transcript/1",
             "",
         ] {
-            let said = format!("its format is {other:?}, and this build knows monolith-contract/2");
-            check(other, Err(&said));
+            let message =
+                format!("its format is {other:?}, and this build knows monolith-contract/2");
+            check(other, Err(&message));
         }
     }
 }

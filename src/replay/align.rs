@@ -17,7 +17,7 @@ const MOST_CELLS: usize = 4_000_000;
 const WINDOW: usize = 64;
 /// The longest text of a value that is shown.
 const SHOWN_BYTES: usize = 200;
-/// Members that say when, or that follow from something else that differs.
+/// Members that are times, or that follow from something else that differs.
 const FOLLOWING: [&str; 13] = [
     "at_ms",
     "contract_hash",
@@ -56,7 +56,7 @@ pub(crate) struct DecisionShape {
     pub outcome: Option<Outcome>,
 }
 
-/// Where an entry of one run stands beside an entry of the other, by their places in the two lists.
+/// A pair of entries of the two runs, by their positions in the two lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pairing {
     /// The same decision.
@@ -247,7 +247,7 @@ fn near(left: &[usize], right: &[usize]) -> Vec<Pairing> {
                 (a == b).then_some((skip, far - skip))
             })
         });
-        // Without one, a whole window of both sides stands alone.
+        // Without one, a whole window of both sides has no pair.
         let (left_alone, right_alone) = ahead.unwrap_or((WINDOW, WINDOW));
         let (left_end, right_end) = (
             left.len().min(l + left_alone),
@@ -265,7 +265,7 @@ fn near(left: &[usize], right: &[usize]) -> Vec<Pairing> {
 }
 
 /// The members in which two documents differ, at most `most`. What follows from another difference (hashes, times)
-/// is told only where nothing else differs.
+/// is reported only if nothing else differs.
 #[must_use]
 pub(crate) fn field_differences(left: &Value, right: &Value, most: usize) -> Vec<FieldDifference> {
     let mut found = Vec::new();
@@ -312,12 +312,12 @@ mod tests {
     }
 
     /// Each pair as a letter: alone on the left in brackets, on the right in braces.
-    fn told(left: &str, right: &str) -> String {
+    fn rendered(left: &str, right: &str) -> String {
         let pairs = align(&shapes(left), &shapes(right));
-        told_of(&pairs, left, right)
+        rendered_pairs(&pairs, left, right)
     }
 
-    fn told_of(pairs: &[Pairing], left: &str, right: &str) -> String {
+    fn rendered_pairs(pairs: &[Pairing], left: &str, right: &str) -> String {
         let letter = |text: &str, at| text.chars().nth(at).unwrap();
         let each = |pair: &Pairing| match *pair {
             Pairing::Both(l, r) => {
@@ -332,7 +332,8 @@ mod tests {
 
     #[test]
     fn runs_are_aligned_by_what_they_share() {
-        let check = |left: &str, right: &str, expect: &str| assert_eq!(told(left, right), expect);
+        let check =
+            |left: &str, right: &str, expect: &str| assert_eq!(rendered(left, right), expect);
         check("", "", "");
         check("abc", "abc", "abc");
         check("abc", "", "[a][b][c]");
@@ -347,7 +348,7 @@ mod tests {
         let number = |text: &str| -> Vec<usize> { text.bytes().map(usize::from).collect() };
         let check = |left: &str, right: &str, expect: &str| {
             let pairs = near(&number(left), &number(right));
-            assert_eq!(told_of(&pairs, left, right), expect);
+            assert_eq!(rendered_pairs(&pairs, left, right), expect);
         };
         check("abcd", "abxd", "ab[c]{x}d");
         check("axbycz", "abc", "a[x]b[y]c[z]");
@@ -358,7 +359,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_entry_stands_in_the_alignment_once_and_in_order(left in "[abc]{0,40}", right in "[abc]{0,40}") {
+        fn every_entry_is_in_the_alignment_once_and_in_order(left in "[abc]{0,40}", right in "[abc]{0,40}") {
             let number = |text: &str| -> Vec<usize> { text.bytes().map(usize::from).collect() };
             let whole = align(&shapes(&left), &shapes(&right));
             let close = near(&number(&left), &number(&right));
@@ -375,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_from_a_difference_is_told_only_where_nothing_else_is() {
+    fn consequences_of_a_difference_are_reported_only_alone() {
         let pointers = |left: Value, right: Value| -> Vec<String> {
             let found = field_differences(&left, &right, 9);
             found.into_iter().map(|found| found.pointer).collect()

@@ -1,3 +1,5 @@
+//! The trait that finds recorded bytes by hash. Does not know where they are stored.
+
 use std::collections::BTreeMap;
 
 use crate::message::Digest;
@@ -13,7 +15,7 @@ use crate::message::Digest;
 /// assert_eq!(blobs.blob(Digest::of(b"bytes")), Some(b"bytes".to_vec()));
 /// ```
 pub trait BlobSource {
-    /// The bytes under that hash; none where they are not kept.
+    /// The bytes under that hash; none if they are not kept.
     fn blob(&self, hash: Digest) -> Option<Vec<u8>>;
 
     /// Whether a tombstone says that the bytes under that hash were erased by design.

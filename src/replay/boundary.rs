@@ -6,7 +6,7 @@ use super::{Attribution, BlobSource};
 use crate::adapter::{Adapter, ResponseMeta};
 use crate::kernel::{Event, EventKind, InferenceFailed, InferenceReturned};
 use crate::message::{AgentMessage, Digest, InferenceSeq};
-use crate::session::Judged;
+use crate::session::DecodedEvent;
 use crate::transcript::{SealedEntry, blob_references};
 
 const INFERENCE: &str = "/event/event/value/inference";
@@ -156,7 +156,7 @@ impl Replayer {
             self.differ_at(entry, pointer, version, &actual, cause);
             return;
         }
-        let Some(judged) = self.judged_again(returned.inference, 200, &raw) else {
+        let Some(decoded) = self.decode_again(returned.inference, 200, &raw) else {
             if self.issued.contains(&returned.inference) {
                 let seq = entry.seq;
                 self.not_compared.push(format!(
@@ -165,50 +165,61 @@ impl Replayer {
             }
             return;
         };
-        match judged.event {
-            EventKind::InferenceReturned(again) => self.compare_returned(entry, returned, &again),
-            EventKind::InferenceFailed(again) => {
-                let (recorded, again) = (text_of(recorded), text_of(&again.fault));
+        match decoded.event {
+            EventKind::InferenceReturned(replayed) => {
+                self.compare_returned(entry, returned, &replayed);
+            }
+            EventKind::InferenceFailed(replayed) => {
+                let (recorded, replayed) = (text_of(recorded), text_of(&replayed.fault));
                 let pointer = "/event/event/value/result";
-                self.compare_at(entry, pointer, &recorded, &again, Attribution::Adapter);
+                self.compare_at(entry, pointer, &recorded, &replayed, Attribution::Adapter);
             }
             _ => {}
         }
     }
 
     /// The event that the recorded bytes are, to this build.
-    fn judged_again(&self, inference: InferenceSeq, status: u16, raw: &[u8]) -> Option<Judged> {
+    fn decode_again(
+        &self,
+        inference: InferenceSeq,
+        status: u16,
+        raw: &[u8],
+    ) -> Option<DecodedEvent> {
         let meta = ResponseMeta {
             status,
             ..ResponseMeta::default()
         };
-        self.session.judge_bytes(inference, meta, raw)
+        self.session.decode_bytes(inference, meta, raw)
     }
 
     fn compare_returned(
         &mut self,
         entry: &SealedEntry,
         recorded: &InferenceReturned,
-        again: &InferenceReturned,
+        replayed: &InferenceReturned,
     ) {
         let flags = [
-            ("gated", recorded.gated, again.gated),
-            ("gate_breached", recorded.gate_breached, again.gate_breached),
+            ("gated", recorded.gated, replayed.gated),
+            (
+                "gate_breached",
+                recorded.gate_breached,
+                replayed.gate_breached,
+            ),
         ];
-        for (flag, recorded, again) in flags {
-            if recorded != again {
+        for (flag, recorded, replayed) in flags {
+            if recorded != replayed {
                 let pointer = format!("/event/event/value/{flag}");
-                let (recorded, again) = (recorded.to_string(), again.to_string());
-                self.differ_at(entry, &pointer, &recorded, &again, Attribution::Kernel);
+                let (recorded, replayed) = (recorded.to_string(), replayed.to_string());
+                self.differ_at(entry, &pointer, &recorded, &replayed, Attribution::Kernel);
             }
         }
-        let result = (text_of(&recorded.result), text_of(&again.result));
+        let result = (text_of(&recorded.result), text_of(&replayed.result));
         let pointer = "/event/event/value/result";
         self.compare_at(entry, pointer, &result.0, &result.1, Attribution::Adapter);
-        if again.usage.estimated && self.counts().is_none() {
+        if replayed.usage.estimated && self.counts().is_none() {
             return;
         }
-        let usage = (text_of(&recorded.usage), text_of(&again.usage));
+        let usage = (text_of(&recorded.usage), text_of(&replayed.usage));
         let pointer = "/event/event/value/usage";
         self.compare_at(entry, pointer, &usage.0, &usage.1, Attribution::Adapter);
     }
@@ -218,10 +229,10 @@ impl Replayer {
         entry: &SealedEntry,
         pointer: &str,
         recorded: &str,
-        again: &str,
+        replayed: &str,
         cause: Attribution,
     ) {
-        let found = first_difference(pointer, recorded, again);
+        let found = first_difference(pointer, recorded, replayed);
         if let Some((pointer, expected, actual)) = found {
             self.differ_at(entry, &pointer, &expected, &actual, cause);
         }
@@ -235,22 +246,22 @@ impl Replayer {
         let is_message = returned.result.canonical_message.is_some();
         let run = self.session.run();
         let asks = run.is_some_and(|run| run.asks(&returned.result));
-        let again = issued.closed && is_message && returned.gated && !asks;
-        if again != returned.gate_breached {
-            let (recorded, again) = (returned.gate_breached.to_string(), again.to_string());
+        let replayed = issued.closed && is_message && returned.gated && !asks;
+        if replayed != returned.gate_breached {
+            let (recorded, replayed) = (returned.gate_breached.to_string(), replayed.to_string());
             let pointer = "/event/event/value/gate_breached";
-            self.differ_at(entry, pointer, &recorded, &again, Attribution::Kernel);
+            self.differ_at(entry, pointer, &recorded, &replayed, Attribution::Kernel);
         }
     }
 
-    /// A response whose bytes were not kept, since a secret stood in them in pieces. What is left must agree with the gate.
+    /// A response whose bytes were not kept, because a secret was in them in pieces. What is left must agree with the gate.
     fn check_redacted(&mut self, entry: &SealedEntry, returned: &InferenceReturned) {
         self.check_breach(entry, returned);
-        let Some(again) = self.session.admit(returned.result.clone()) else {
+        let Some(replayed) = self.session.admit(returned.result.clone()) else {
             return;
         };
-        if again.gated != returned.gated || again.withheld.is_some() {
-            let (expected, actual) = (returned.gated.to_string(), again.gated.to_string());
+        if replayed.gated != returned.gated || replayed.withheld.is_some() {
+            let (expected, actual) = (returned.gated.to_string(), replayed.gated.to_string());
             let pointer = "/event/event/value/gated";
             self.differ_at(entry, pointer, &expected, &actual, Attribution::Kernel);
             return;
@@ -261,7 +272,7 @@ impl Replayer {
         ));
     }
 
-    /// Bytes that were erased cannot be decoded again; what the entry says of them is taken as it stands.
+    /// Bytes that were erased cannot be decoded again; what the entry says of them is taken unchanged.
     fn note_erased(&mut self, entry: &SealedEntry, what: &str) {
         let seq = entry.seq;
         self.not_compared
@@ -272,12 +283,12 @@ impl Replayer {
     /// shows no text.
     fn check_withheld(&mut self, entry: &SealedEntry, returned: &InferenceReturned) {
         self.check_breach(entry, returned);
-        let Some(again) = self.session.admit(returned.result.clone()) else {
+        let Some(replayed) = self.session.admit(returned.result.clone()) else {
             return;
         };
         let shows = |message: &AgentMessage| !message.content.is_empty();
         let message = returned.result.canonical_message.as_ref();
-        if !again.gated || message.is_some_and(shows) {
+        if !replayed.gated || message.is_some_and(shows) {
             let pointer = "/event/event/value/gated";
             self.differ_at(entry, pointer, "true", "false", Attribution::Kernel);
             return;
@@ -302,10 +313,10 @@ impl Replayer {
         let Some(counter) = self.counts_if(is_estimate) else {
             return;
         };
-        let again = returned
+        let replayed = returned
             .result
             .usage_or_estimate(expected_tokens, counter.as_ref());
-        let usage = (text_of(&returned.usage), text_of(&again));
+        let usage = (text_of(&returned.usage), text_of(&replayed));
         let pointer = "/event/event/value/usage";
         self.compare_at(entry, pointer, &usage.0, &usage.1, Attribution::Adapter);
     }
@@ -320,9 +331,9 @@ impl Replayer {
         let recorded = &failed.fault;
         let gated = recorded.raw_hash.is_some() && self.session.holds_back();
         if gated != failed.gated && self.session.issued(failed.inference).is_some() {
-            let (recorded, again) = (failed.gated.to_string(), gated.to_string());
+            let (recorded, replayed) = (failed.gated.to_string(), gated.to_string());
             let pointer = "/event/event/value/gated";
-            self.differ_at(entry, pointer, &recorded, &again, Attribution::Kernel);
+            self.differ_at(entry, pointer, &recorded, &replayed, Attribution::Kernel);
         }
         if failed.redacted {
             self.not_compared.push(format!(
@@ -359,24 +370,24 @@ impl Replayer {
                 }
             },
         };
-        let judged = recorded
+        let decoded = recorded
             .status
-            .and_then(|status| self.judged_again(failed.inference, status, &raw));
-        let Some(judged) = judged else { return };
-        let again = match judged.event {
-            EventKind::InferenceFailed(again) => {
-                let usage = (text_of(&failed.usage), text_of(&again.usage));
+            .and_then(|status| self.decode_again(failed.inference, status, &raw));
+        let Some(decoded) = decoded else { return };
+        let replayed = match decoded.event {
+            EventKind::InferenceFailed(replayed) => {
+                let usage = (text_of(&failed.usage), text_of(&replayed.usage));
                 let pointer = "/event/event/value/usage";
                 self.compare_at(entry, pointer, &usage.0, &usage.1, Attribution::Adapter);
-                let mut fault = again.fault;
+                let mut fault = replayed.fault;
                 // What the headers asked is recorded, the headers are not.
                 fault.retry_after_ms = recorded.retry_after_ms;
                 text_of(&fault)
             }
-            EventKind::InferenceReturned(again) => text_of(&again.result),
+            EventKind::InferenceReturned(replayed) => text_of(&replayed.result),
             _ => return,
         };
         let (pointer, recorded) = ("/event/event/value/fault", text_of(recorded));
-        self.compare_at(entry, pointer, &recorded, &again, Attribution::Adapter);
+        self.compare_at(entry, pointer, &recorded, &replayed, Attribution::Adapter);
     }
 }

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_beside_a_report_stays_and_its_answers_stay_behind_it() {
+    fn calls_beside_a_report_stay_and_their_results_follow_it() {
         let observed = AgentMessage::observation("a", "found", 1);
         check(
             vec![

@@ -1,3 +1,5 @@
+//! One difference between a recording and its replay, and what to blame for it.
+
 use std::fmt;
 
 use serde::Serialize;
@@ -5,7 +7,7 @@ use serde::Serialize;
 use crate::kernel::State;
 use crate::transcript::{FirstBad, FlawKind};
 
-/// What a difference comes from (semantics §10).
+/// The cause of a difference (semantics §10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Attribution {
@@ -93,14 +95,14 @@ impl Difference {
     #[must_use]
     pub fn of_flaw(flaw: &FirstBad, entries: u64) -> Self {
         let line = flaw.line.map(|line| format!(" (line {line})"));
-        let place = line.or_else(|| flaw.table.map(|table| format!(" (table {table})")));
+        let location = line.or_else(|| flaw.table.map(|table| format!(" (table {table})")));
         Self {
             seq: flaw.seq.unwrap_or(entries),
             state: None,
             step_id: None,
             pointer: format!("/{}", flaw.field.replace('.', "/")),
             expected: flaw.expected.clone(),
-            actual: format!("{}{}", flaw.actual, place.unwrap_or_default()),
+            actual: format!("{}{}", flaw.actual, location.unwrap_or_default()),
             attribution: flaw.kind.into(),
         }
     }

@@ -1,3 +1,5 @@
+//! Finds the entry at which a fork begins, deciding each entry again. Does not start the new run.
+
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -39,7 +41,7 @@ use crate::transcript::SealedEntry;
 pub struct Fork {
     after: Option<u64>,
     /// The entry; none for the end of the run.
-    asked: Option<u64>,
+    requested: Option<u64>,
     before: Option<u64>,
     contract: ExecutionContract,
     found: Option<ForkPoint>,
@@ -80,10 +82,10 @@ pub struct ForkPoint {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ForkFault {
     /// The caller: the run has no such entry.
-    #[error("fork run {run_id} at entry {asked}: it has entries 0 to {last}")]
+    #[error("fork run {run_id} at entry {requested}: it has entries 0 to {last}")]
     NoSuchEntry {
         /// What was asked for.
-        asked: u64,
+        requested: u64,
         /// The last entry there is.
         last: u64,
         /// The run.
@@ -97,20 +99,20 @@ pub enum ForkFault {
     },
     /// The caller: at that entry a call has no answer yet.
     #[error(
-        "fork run {run_id} at entry {asked}: a call has no answer there; {}",
+        "fork run {run_id} at entry {requested}: a call has no answer there; {}",
         Nearest(*before, *after)
     )]
     Unanswered {
         /// The first entry after it that will do.
         after: Option<u64>,
         /// What was asked for.
-        asked: u64,
+        requested: u64,
         /// The last entry before it that will do.
         before: Option<u64>,
         /// The run.
         run_id: RunId,
     },
-    /// Whoever changed the transcript, or monolith: it does not hold, or the entries are not decided again.
+    /// The transcript was changed, or monolith was: it does not hold, or the entries are not decided again.
     #[error("fork {run}: {}", first(report))]
     DoesNotReplay {
         /// What differs.
@@ -162,8 +164,8 @@ impl Marks {
         if let Some(id) = &message.tool_call_id {
             self.open.remove(id);
         }
-        let asked = message.tool_calls.iter().map(|call| call.id.clone());
-        self.open.extend(asked);
+        let requested = message.tool_calls.iter().map(|call| call.id.clone());
+        self.open.extend(requested);
         let digest = conversation_digest(self.digest(), message);
         self.known.push((digest, self.open.is_empty()));
     }
@@ -173,17 +175,17 @@ impl Marks {
         if digest == Digest::ZERO {
             return Some(0);
         }
-        let place = self.known.iter().rposition(|(known, _)| *known == digest)?;
-        let (_, whole) = self.known.get(place)?;
-        whole.then_some(place.saturating_add(1))
+        let index = self.known.iter().rposition(|(known, _)| *known == digest)?;
+        let (_, whole) = self.known.get(index)?;
+        whole.then_some(index.saturating_add(1))
     }
 }
 
 impl Fork {
-    /// A fork of that run after its entry `asked`.
+    /// A fork of that run after its entry `requested`.
     #[must_use]
-    pub fn new(contract: ExecutionContract, run_id: RunId, asked: u64) -> Self {
-        Self::looking(contract, run_id, Some(asked))
+    pub fn new(contract: ExecutionContract, run_id: RunId, requested: u64) -> Self {
+        Self::looking(contract, run_id, Some(requested))
     }
 
     /// The end of that run: what is said there has an end, too. Calls that were never answered are left out, and an accepted
@@ -192,11 +194,11 @@ impl Fork {
         Self::looking(contract, run_id, None)
     }
 
-    fn looking(contract: ExecutionContract, run_id: RunId, asked: Option<u64>) -> Self {
+    fn looking(contract: ExecutionContract, run_id: RunId, requested: Option<u64>) -> Self {
         let answered = vec![0; contract.targets.len()];
         Self {
             after: None,
-            asked,
+            requested,
             before: None,
             found: None,
             last: None,
@@ -239,7 +241,7 @@ impl Fork {
         let Ok(action) = entry.decode_action() else {
             return;
         };
-        let Some(asked) = self.asked else {
+        let Some(requested) = self.requested else {
             if action.kind == EntryKind::Seal {
                 self.found = Some(self.end(entry.hash));
             }
@@ -248,7 +250,7 @@ impl Fork {
         let Some(length) = self.marks.whole(action.conversation_digest) else {
             return;
         };
-        match entry.seq.cmp(&asked) {
+        match entry.seq.cmp(&requested) {
             Ordering::Less => self.before = Some(entry.seq),
             Ordering::Equal => {
                 self.found = Some(self.point(entry.hash, action.conversation_digest, length));
@@ -302,17 +304,19 @@ impl Fork {
     /// # Errors
     /// [`ForkFault`] where the run does not replay, or no run can begin there.
     pub fn finish(self) -> Result<ForkPoint, ForkFault> {
-        let (asked, run_id) = (self.asked, self.run_id);
+        let (requested, run_id) = (self.requested, self.run_id);
         let report = self.replayer.finish(true);
-        match (report.same, self.last, asked) {
-            (true, Some(last), Some(asked)) if last < asked => Err(ForkFault::NoSuchEntry {
-                asked,
-                last,
-                run_id,
-            }),
-            (true, Some(_), Some(asked)) => self.found.ok_or(ForkFault::Unanswered {
+        match (report.same, self.last, requested) {
+            (true, Some(last), Some(requested)) if last < requested => {
+                Err(ForkFault::NoSuchEntry {
+                    requested,
+                    last,
+                    run_id,
+                })
+            }
+            (true, Some(_), Some(requested)) => self.found.ok_or(ForkFault::Unanswered {
                 after: self.after,
-                asked,
+                requested,
                 before: self.before,
                 run_id,
             }),
@@ -330,12 +334,12 @@ impl ForkPoint {
     #[must_use]
     pub fn intent_with(&self, task: Option<&str>) -> Option<String> {
         let before = RunStarted::intent(&self.messages);
-        let said: Vec<&str> = before.as_deref().into_iter().chain(task).collect();
-        (!said.is_empty()).then(|| said.join("\n"))
+        let texts: Vec<&str> = before.as_deref().into_iter().chain(task).collect();
+        (!texts.is_empty()).then(|| texts.join("\n"))
     }
 
-    /// The conversation that a child begins with: the system prompt of its own contract, the parent's messages, and what it
-    /// is told beside them.
+    /// The conversation that a child begins with: the system prompt of its own contract, the parent's messages, and its
+    /// task beside them.
     #[must_use]
     pub fn opening(
         &self,
@@ -360,10 +364,10 @@ mod tests {
 
     fn fault(before: Option<u64>, after: Option<u64>) -> String {
         let run_id = RunId::try_from("r1".to_owned()).unwrap();
-        let asked = 3;
+        let requested = 3;
         let fault = ForkFault::Unanswered {
             after,
-            asked,
+            requested,
             before,
             run_id,
         };
@@ -399,14 +403,14 @@ mod tests {
             system: "Be brief.".to_owned(),
             task: None,
         };
-        let said = |system: &str, task| {
+        let texts = |system: &str, task| {
             let messages = point.opening(system, task, &QuarterBytes).into_iter();
             messages.map(|message| message.content).collect::<Vec<_>>()
         };
-        assert_eq!(said("Be long.", None), ["Be long.", "Count."]);
-        assert_eq!(said("", Some("More.")), ["Count.", "More."]);
-        let judged = |task| point.intent_with(task);
-        assert_eq!(judged(None).as_deref(), Some("Count."));
-        assert_eq!(judged(Some("More.")).as_deref(), Some("Count.\nMore."));
+        assert_eq!(texts("Be long.", None), ["Be long.", "Count."]);
+        assert_eq!(texts("", Some("More.")), ["Count.", "More."]);
+        let intent_with = |task| point.intent_with(task);
+        assert_eq!(intent_with(None).as_deref(), Some("Count."));
+        assert_eq!(intent_with(Some("More.")).as_deref(), Some("Count.\nMore."));
     }
 }

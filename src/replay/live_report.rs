@@ -1,8 +1,10 @@
+//! The report of a live reissue. Plain data.
+
 use serde::Serialize;
 
 use super::Difference;
 
-/// What came of asking the models or tools of a run again.
+/// The result of making the requests and calls of a run again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LiveReport {
     /// Whether every entry was decided again and everything that was asked again was answered alike.

@@ -20,10 +20,10 @@ impl Replayer {
         }
         let Some(counter) = self.counts() else { return };
         let contract = self.contract.clone();
-        for (pointer, tool, again) in contract.definitions_counted(counter.as_ref()) {
-            if tool.schema_tokens != again {
-                let (recorded, again) = (tool.schema_tokens.to_string(), again.to_string());
-                self.differ_at(entry, &pointer, &recorded, &again, Attribution::Contract);
+        for (pointer, tool, replayed) in contract.definitions_counted(counter.as_ref()) {
+            if tool.schema_tokens != replayed {
+                let (recorded, replayed) = (tool.schema_tokens.to_string(), replayed.to_string());
+                self.differ_at(entry, &pointer, &recorded, &replayed, Attribution::Contract);
             }
         }
     }
@@ -33,17 +33,17 @@ impl Replayer {
             if !matches!(message.role, Role::System | Role::User) {
                 continue;
             }
-            // Whoever lacked the tokenizer estimated without.
+            // A process without the tokenizer estimated.
             let counter = match &started.tokenizer_fault {
                 Some(_) => Some(QuarterBytes::counter()),
                 None => self.counts(),
             };
             let Some(counter) = counter else { continue };
-            let again = counter.count(&message.content);
-            if again != message.tokens {
+            let replayed = counter.count(&message.content);
+            if replayed != message.tokens {
                 let pointer = format!("/event/event/value/messages/{index}/tokens");
-                let (recorded, again) = (message.tokens.to_string(), again.to_string());
-                self.differ_at(entry, &pointer, &recorded, &again, Attribution::Tampered);
+                let (recorded, replayed) = (message.tokens.to_string(), replayed.to_string());
+                self.differ_at(entry, &pointer, &recorded, &replayed, Attribution::Tampered);
             }
         }
     }

@@ -8,23 +8,32 @@ use crate::message::{char_prefix, nearest_value};
 const SHOWN_BYTES: usize = 400;
 
 /// A place where two JSON documents differ: its pointer, and both values as text.
-type Place = (String, String, String);
+type ValueDifference = (String, String, String);
 
-/// The pointer to the first place where two JSON documents differ, below `root`, and both values as text. None where they
+/// The pointer to the first place where two JSON documents differ, below `root`, and both values as text. None if they
 /// are equal.
 #[must_use]
-pub(crate) fn first_difference(root: &str, expected: &str, actual: &str) -> Option<Place> {
+pub(crate) fn first_difference(
+    root: &str,
+    expected: &str,
+    actual: &str,
+) -> Option<ValueDifference> {
     differences(root, expected, actual, 1).into_iter().next()
 }
 
 /// The places where two JSON documents differ, below `root`, in the order of their keys; at most `most`.
 #[must_use]
-pub(super) fn differences(root: &str, expected: &str, actual: &str, most: usize) -> Vec<Place> {
+pub(super) fn differences(
+    root: &str,
+    expected: &str,
+    actual: &str,
+    most: usize,
+) -> Vec<ValueDifference> {
     if expected == actual {
         return Vec::new();
     }
     let whole = || (root.to_owned(), shown(expected), shown(actual));
-    // What models wrote stands in them: every key is a key.
+    // They hold what models wrote: every key is a key.
     let read = |text| serde_json::from_str(text).map(nearest_value);
     let (Ok(left), Ok(right)) = (read(expected), read(actual)) else {
         return vec![whole()];
@@ -44,15 +53,15 @@ pub(super) fn differences(root: &str, expected: &str, actual: &str, most: usize)
     found
 }
 
-/// Hears of a place, and of what either document has there.
-pub(super) type Tell<'t> = dyn FnMut(&str, Option<&Value>, Option<&Value>) + 't;
+/// Receives the pointer of a difference, and the value of either document there.
+pub(super) type OnDifference<'t> = dyn FnMut(&str, Option<&Value>, Option<&Value>) + 't;
 
-/// Tells of each place where two documents differ, with what either has there, in the order of their keys.
+/// Reports each pointer at which two documents differ, with both values, in the order of their keys.
 pub(super) fn descend(
     path: &str,
     left: Option<&Value>,
     right: Option<&Value>,
-    tell: &mut Tell<'_>,
+    on_difference: &mut OnDifference<'_>,
 ) {
     if left == right {
         return;
@@ -64,15 +73,15 @@ pub(super) fn descend(
             keys.dedup();
             for key in keys {
                 let below = format!("{path}/{}", key.replace('~', "~0").replace('/', "~1"));
-                descend(&below, l.get(key), r.get(key), tell);
+                descend(&below, l.get(key), r.get(key), on_difference);
             }
         }
         (Some(Value::Array(l)), Some(Value::Array(r))) => {
             for at in 0..l.len().max(r.len()) {
-                descend(&format!("{path}/{at}"), l.get(at), r.get(at), tell);
+                descend(&format!("{path}/{at}"), l.get(at), r.get(at), on_difference);
             }
         }
-        _ => tell(path, left, right),
+        _ => on_difference(path, left, right),
     }
 }
 

@@ -1,3 +1,5 @@
+//! Finds requests and calls of a recorded run to make again, and compares the results. Sends nothing itself.
+
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
@@ -11,7 +13,7 @@ use crate::message::{
     AgentMessage, Digest, InferenceSeq, ProtocolAdapterResult, ProviderFault, RunId, Scrubber,
     TokenCounters, ToolEnvelope, ToolOutcome,
 };
-use crate::session::{Arrived, Arriving, Call, Input, Request, Scrub};
+use crate::session::{Call, Input, PartialResponse, ReceivedResponse, Request, Scrub};
 use crate::transcript::SealedEntry;
 
 /// How many differences of one answer are named.
@@ -32,21 +34,21 @@ pub struct LiveScope {
     pub tools: bool,
 }
 
-/// Something that the recorded run asked, to be asked again.
+/// A request or call of the recorded run, to be made again.
 #[derive(Clone, Debug)]
-pub enum Again {
+pub enum Reissue {
     /// A request to a model: the digest of its body is the recorded one.
     Inference(Box<Request>),
     /// A call of a tool.
     Call(Box<Call>),
 }
 
-/// Finds in a recorded run what can be asked again, and compares what comes back. It asks nobody itself.
+/// Finds in a recorded run what can be reissued, and compares what comes back. It sends nothing itself.
 ///
 /// Here nothing answers: a program sends what it gets, and hands in what comes back.
 ///
 /// ```
-/// use monolith::{Again, LiveScope, Reissuer};
+/// use monolith::{LiveScope, Reissue, Reissuer};
 /// # use std::collections::BTreeMap;
 /// # use monolith::{ExecutionContract, LineReader, Record, SealedEntry};
 ///
@@ -66,10 +68,10 @@ pub enum Again {
 /// let mut reissuer = Reissuer::new(contract, &run_id, scope);
 /// let mut requests = 0;
 /// for entry in &entries {
-///     if let Some(Again::Inference(request)) = reissuer.again(entry) {
+///     if let Some(Reissue::Inference(request)) = reissuer.reissue(entry) {
 ///         assert!(!request.body.is_empty());
 ///         requests += 1;
-///         reissuer.not_asked(entry.seq, "there is no model here"); // else `compare`
+///         reissuer.skipped(entry.seq, "there is no model here"); // else `compare`
 ///     }
 ///     reissuer.take(entry, &blobs);
 /// }
@@ -80,7 +82,7 @@ pub enum Again {
 pub struct Reissuer {
     answered: BTreeSet<InferenceSeq>,
     /// The response that arrives.
-    arriving: Option<Arriving>,
+    partial: Option<PartialResponse>,
     calls: u64,
     contract: ExecutionContract,
     inferences: u64,
@@ -95,7 +97,7 @@ impl Reissuer {
     pub fn new(contract: ExecutionContract, run_id: &RunId, scope: LiveScope) -> Self {
         Self {
             answered: BTreeSet::new(),
-            arriving: None,
+            partial: None,
             calls: 0,
             inferences: 0,
             notes: Vec::new(),
@@ -114,7 +116,7 @@ impl Reissuer {
 
     /// What the next entry holds the answer of, where that is asked again. A request that this build encodes otherwise than it
     /// was sent is not: the difference is reported when the entry is taken.
-    pub fn again(&mut self, entry: &SealedEntry) -> Option<Again> {
+    pub fn reissue(&mut self, entry: &SealedEntry) -> Option<Reissue> {
         let event = entry.decode_event().ok()??;
         match event.event {
             EventKind::InferenceReturned(returned) => {
@@ -129,7 +131,7 @@ impl Reissuer {
         }
     }
 
-    fn request_again(&mut self, inference: InferenceSeq, sent: Option<Digest>) -> Option<Again> {
+    fn request_again(&mut self, inference: InferenceSeq, sent: Option<Digest>) -> Option<Reissue> {
         self.answered.insert(inference);
         if !self.scope.inference {
             return None;
@@ -139,10 +141,10 @@ impl Reissuer {
             return None;
         }
         let request = self.replayer.requests.as_ref()?.get(&inference)?;
-        Some(Again::Inference(Box::new(request.clone())))
+        Some(Reissue::Inference(Box::new(request.clone())))
     }
 
-    fn call_again(&mut self, seq: u64, returned: &ToolReturned) -> Option<Again> {
+    fn call_again(&mut self, seq: u64, returned: &ToolReturned) -> Option<Reissue> {
         if !self.scope.tools {
             return None;
         }
@@ -150,7 +152,7 @@ impl Reissuer {
         let name = &call.order.invocation.name;
         let why = match &returned.outcome {
             ToolOutcome::Returned(_) if self.scope.effects || self.is_repeatable(name) => {
-                return Some(Again::Call(Box::new(call.clone())));
+                return Some(Reissue::Call(Box::new(call.clone())));
             }
             ToolOutcome::Returned(_) => "it is not known to be repeatable (--effects)",
             _ => "it was not executed to its end",
@@ -162,30 +164,30 @@ impl Reissuer {
 
     fn is_repeatable(&self, name: &str) -> bool {
         let tool = self.contract.tool(name);
-        let says = tool
+        let declared = tool
             .is_some_and(|tool| tool.annotations.get("readOnlyHint") == Some(&Value::Bool(true)));
         let harmless =
             tool.is_some_and(|tool| tool.origin == "builtin") && HARMLESS.contains(&name);
-        says || harmless || self.contract.idempotent.iter().any(|listed| listed == name)
+        declared || harmless || self.contract.idempotent.iter().any(|listed| listed == name)
     }
 
     /// A tool that its server describes otherwise now, or not at all.
     pub fn tool_changed(&mut self, entry: &SealedEntry, name: &str) {
-        let place = self
+        let index = self
             .contract
             .tools
             .iter()
             .position(|tool| tool.name == name);
-        let pin = place.and_then(|place| self.contract.tools.get(place));
+        let pin = index.and_then(|index| self.contract.tools.get(index));
         let pin = pin.map(|tool| tool.pin.to_string()).unwrap_or_default();
-        let pointer = format!("/contract/tools/{}/pin", place.unwrap_or_default());
+        let pointer = format!("/contract/tools/{}/pin", index.unwrap_or_default());
         let actual = format!("another tool of the name {name}, or none");
         self.replayer
             .differ_at(entry, &pointer, &pin, &actual, Attribution::Tool);
     }
 
     /// Something that was to be asked and was not.
-    pub fn not_asked(&mut self, seq: u64, why: &str) {
+    pub fn skipped(&mut self, seq: u64, why: &str) {
         let note = format!("entry {seq}: not asked again: {why}");
         self.replayer.not_compared.push(note);
     }
@@ -194,16 +196,18 @@ impl Reissuer {
     pub fn arrives(&mut self, input: Input) -> bool {
         match input {
             Input::ResponseBegan { inference, meta } => {
-                self.arriving = self.replayer.session.begin(inference, meta);
+                self.partial = self.replayer.session.begin(inference, meta);
             }
             Input::ResponseBytes { bytes, .. } => {
-                if let Some(arriving) = &mut self.arriving {
-                    arriving.push(&bytes);
+                if let Some(partial) = &mut self.partial {
+                    partial.push(&bytes);
                 }
             }
             _ => {}
         }
-        self.arriving.as_ref().is_some_and(Arriving::is_settled)
+        self.partial
+            .as_ref()
+            .is_some_and(PartialResponse::is_settled)
     }
 
     /// Compares what came back (a response, its end, a fault, or the result of a call) with what the entry records. Must come before
@@ -226,14 +230,14 @@ impl Reissuer {
                 inference,
                 meta,
             } => {
-                self.arriving = self.replayer.session.begin(inference, meta);
+                self.partial = self.replayer.session.begin(inference, meta);
                 self.arrives(Input::ResponseBytes { bytes, inference });
-                self.arriving.take().map(Arriving::end)
+                self.partial.take().map(PartialResponse::end)
             }
-            Input::ResponseEnded { .. } => self.arriving.take().map(Arriving::end),
-            Input::Fault { fault, .. } => Some(match self.arriving.take() {
-                Some(arriving) => arriving.break_off(fault),
-                None => Arrived::broken(fault),
+            Input::ResponseEnded { .. } => self.partial.take().map(PartialResponse::end),
+            Input::Fault { fault, .. } => Some(match self.partial.take() {
+                Some(partial) => partial.break_off(fault),
+                None => ReceivedResponse::broken(fault),
             }),
             _ => None,
         };
@@ -241,13 +245,13 @@ impl Reissuer {
         match event.event {
             EventKind::InferenceReturned(returned) => {
                 self.inferences = self.inferences.saturating_add(1);
-                if let Some(live) = self.judged(returned.inference, live, scrubber) {
+                if let Some(live) = self.decode_live(returned.inference, live, scrubber) {
                     self.compare_returned(entry, &returned, live);
                 }
             }
             EventKind::InferenceFailed(failed) => {
                 self.inferences = self.inferences.saturating_add(1);
-                if let Some(live) = self.judged(failed.inference, live, scrubber) {
+                if let Some(live) = self.decode_live(failed.inference, live, scrubber) {
                     self.compare_failed(entry, &failed, live);
                 }
             }
@@ -256,14 +260,14 @@ impl Reissuer {
     }
 
     /// The event that a response is now.
-    fn judged(
+    fn decode_live(
         &self,
         inference: InferenceSeq,
-        live: Arrived,
+        live: ReceivedResponse,
         scrubber: &dyn Scrubber,
     ) -> Option<Live> {
         let session = &self.replayer.session;
-        match session.judge(inference, live, Some(scrubber))?.event {
+        match session.decode(inference, live, Some(scrubber))?.event {
             EventKind::InferenceReturned(returned) => Some(Ok(returned.result)),
             EventKind::InferenceFailed(failed) => Some(Err(failed.fault)),
             _ => None,
@@ -274,7 +278,7 @@ impl Reissuer {
         let live = match live {
             Ok(live) => live,
             Err(fault) => {
-                let actual = told(&fault);
+                let actual = describe_fault(&fault);
                 let pointer = "/event/event/kind";
                 let expected = "inference_returned";
                 self.replayer
@@ -282,7 +286,7 @@ impl Reissuer {
                 return;
             }
         };
-        let (expected, actual) = (said(&recorded.result), said(&live));
+        let (expected, actual) = (describe_result(&recorded.result), describe_result(&live));
         for (pointer, expected, actual) in differences(RESULT, &expected, &actual, MOST) {
             self.replayer
                 .differ_at(entry, &pointer, &expected, &actual, Attribution::Model);
@@ -320,7 +324,7 @@ impl Reissuer {
             Err(live) => (
                 "/event/event/value/fault/class",
                 fault.class.as_str().to_owned(),
-                told(&live),
+                describe_fault(&live),
             ),
         };
         self.replayer
@@ -364,9 +368,9 @@ impl Reissuer {
             );
         }
         let notes = notes.into_iter();
-        let told =
+        let describe_fault =
             notes.map(|what| format!("{what}: no answer is recorded, so it was not asked again"));
-        self.replayer.not_compared.extend(told);
+        self.replayer.not_compared.extend(describe_fault);
     }
 
     /// Ends the replay. `open` accepts a run that has no seal yet.
@@ -396,7 +400,7 @@ fn reasoning(result: &ProtocolAdapterResult) -> Option<&str> {
     message.and_then(|message| message.reasoning.as_deref())
 }
 
-fn told(fault: &ProviderFault) -> String {
+fn describe_fault(fault: &ProviderFault) -> String {
     let status = fault.status.map(|status| format!(", status {status}"));
     let status = status.unwrap_or_default();
     format!(
@@ -406,8 +410,8 @@ fn told(fault: &ProviderFault) -> String {
     )
 }
 
-/// What an answer says: neither ids nor sizes, which a provider makes anew each time.
-fn said(result: &ProtocolAdapterResult) -> String {
+/// The content of an answer: neither ids nor sizes, which a provider makes anew each time.
+fn describe_result(result: &ProtocolAdapterResult) -> String {
     let message = |message: &AgentMessage| {
         let calls = message
             .tool_calls

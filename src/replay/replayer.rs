@@ -1,3 +1,5 @@
+//! Replays a transcript entry by entry and compares decisions. Does not know stores or displays.
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -278,7 +280,7 @@ impl Replayer {
         (report, self.session)
     }
 
-    /// Ends the replay of a run that is to go on: where it stands, if all of it was decided again as recorded.
+    /// Ends the replay of a run that is to go on: its state, if all of it was decided again as recorded.
     ///
     /// # Errors
     /// The report, where anything differs or there is no entry.

@@ -1,3 +1,5 @@
+//! The report of a replay. Plain data.
+
 use serde::Serialize;
 
 use super::Difference;
@@ -25,15 +27,18 @@ pub struct ReplayReport {
 
 impl ReplayReport {
     /// The report where the evidence has a flaw: that comes first, then what the decisions differ in. A break of the chain
-    /// at the same entry is the same finding and is not said twice.
+    /// at the same entry is the same finding and is not reported twice.
     #[must_use]
     pub fn with_flaw(self, flaw: &FirstBad) -> Self {
         let flaw = Difference::of_flaw(flaw, self.entries);
-        let said = |other: &Difference| {
+        let is_implied = |other: &Difference| {
             (other.seq, other.attribution, other.pointer.as_str())
                 == (flaw.seq, flaw.attribution, flaw.pointer.as_str())
         };
-        let others = self.differences.into_iter().filter(|other| !said(other));
+        let others = self
+            .differences
+            .into_iter()
+            .filter(|other| !is_implied(other));
         let differences: Vec<Difference> = std::iter::once(flaw.clone()).chain(others).collect();
         Self {
             same: false,

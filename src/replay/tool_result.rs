@@ -1,4 +1,4 @@
-//! What a recorded tool result says of itself, held against its call and the bytes that it names.
+//! Checks a recorded tool result against its call and the bytes that it names. Calls no tool.
 
 use std::sync::Arc;
 
@@ -42,11 +42,17 @@ impl Replayer {
 
     /// A size follows from the text that it is the size of.
     fn check_size(&mut self, entry: &SealedEntry, field: &str, recorded: u64, text: usize) {
-        let again = u64::try_from(text).unwrap_or(u64::MAX);
-        if again != recorded {
-            let (recorded, again) = (recorded.to_string(), again.to_string());
+        let recomputed = u64::try_from(text).unwrap_or(u64::MAX);
+        if recomputed != recorded {
+            let (recorded, recomputed) = (recorded.to_string(), recomputed.to_string());
             let pointer = format!("{ENVELOPE}/{field}");
-            self.differ_at(entry, &pointer, &recorded, &again, Attribution::Tampered);
+            self.differ_at(
+                entry,
+                &pointer,
+                &recorded,
+                &recomputed,
+                Attribution::Tampered,
+            );
         }
     }
 
@@ -61,7 +67,7 @@ impl Replayer {
         let pointer = format!("{ENVELOPE}/full");
         let hash = full.to_string();
         let Some(bytes) = blobs.blob(full) else {
-            // Whoever looks at all of the event's blobs says so.
+            // The check of all blobs of the event reports it.
             if blobs.erased(full) {
                 return;
             }
@@ -77,9 +83,15 @@ impl Replayer {
         }
         let limit = self.contract.tool_output_budget.max_bytes_per_call;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        for (field, recorded, again) in cut_again(envelope, &bytes, limit) {
+        for (field, recorded, recomputed) in cut_again(envelope, &bytes, limit) {
             let pointer = format!("{ENVELOPE}/{field}");
-            self.differ_at(entry, &pointer, &recorded, &again, Attribution::Tampered);
+            self.differ_at(
+                entry,
+                &pointer,
+                &recorded,
+                &recomputed,
+                Attribution::Tampered,
+            );
         }
     }
 
@@ -98,7 +110,7 @@ impl Replayer {
         Some(QuarterBytes::counter())
     }
 
-    /// Says which estimates were not made again.
+    /// Notes which estimates were not made again.
     pub(super) fn note_uncounted(&mut self) {
         if let (Err(reason), 1..) = (&self.counter, self.uncounted) {
             let note = format!(
@@ -113,10 +125,10 @@ impl Replayer {
     fn check_tokens(&mut self, entry: &SealedEntry, envelope: &ToolEnvelope) {
         let Some(counter) = self.counts() else { return };
         let budget = &self.contract.tool_output_budget;
-        let again = observation_tokens(envelope, budget, counter.as_ref());
-        if again != envelope.tokens {
+        let recomputed = observation_tokens(envelope, budget, counter.as_ref());
+        if recomputed != envelope.tokens {
             let pointer = format!("{ENVELOPE}/tokens");
-            let (expected, actual) = (envelope.tokens.to_string(), again.to_string());
+            let (expected, actual) = (envelope.tokens.to_string(), recomputed.to_string());
             self.differ_at(entry, &pointer, &expected, &actual, Attribution::Kernel);
         }
     }
@@ -127,27 +139,31 @@ fn cut_again(envelope: &ToolEnvelope, whole: &[u8], limit: usize) -> Vec<(String
     let mut found = Vec::new();
     let size = u64::try_from(whole.len()).unwrap_or(u64::MAX);
     if envelope.bytes_out != size {
-        let (recorded, again) = (envelope.bytes_out.to_string(), size.to_string());
-        found.push(("bytes_out".to_owned(), recorded, again));
+        let (recorded, recomputed) = (envelope.bytes_out.to_string(), size.to_string());
+        found.push(("bytes_out".to_owned(), recorded, recomputed));
     }
     if whole.len() <= limit {
-        let again = format!("absent: {size} bytes are within {limit}");
-        found.push(("full".to_owned(), "present".to_owned(), again));
+        let recomputed = format!("absent: {size} bytes are within {limit}");
+        found.push(("full".to_owned(), "present".to_owned(), recomputed));
     }
     // The whole is text by construction; what is not was never written here, and shows as another text.
     let whole = String::from_utf8_lossy(whole);
-    let again = char_prefix(&whole, limit);
-    let is_cut = |text: &str| whole.starts_with(text) && text.len() >= again.len();
+    let recomputed = char_prefix(&whole, limit);
+    let is_cut = |text: &str| whole.starts_with(text) && text.len() >= recomputed.len();
     match (envelope.content.as_slice(), &envelope.error) {
         ([], Some(error)) => {
             if !is_cut(&error.message) {
-                let (recorded, again) = (error.message.clone(), again.to_owned());
-                found.push(("error/message".to_owned(), recorded, again));
+                let (recorded, recomputed) = (error.message.clone(), recomputed.to_owned());
+                found.push(("error/message".to_owned(), recorded, recomputed));
             }
         }
         ([ContentBlock::Text(text)], _) => {
             if !is_cut(text) {
-                found.push(("content/0/value".to_owned(), text.clone(), again.to_owned()));
+                found.push((
+                    "content/0/value".to_owned(),
+                    text.clone(),
+                    recomputed.to_owned(),
+                ));
             }
         }
         (blocks, _) => {
@@ -159,9 +175,9 @@ fn cut_again(envelope: &ToolEnvelope, whole: &[u8], limit: usize) -> Vec<(String
                 if let Some((_, after)) = rest.split_once(text.as_str()) {
                     rest = after;
                 } else {
-                    let again = "a part of the whole text, in its order";
+                    let recomputed = "a part of the whole text, in its order";
                     let field = format!("content/{index}/value");
-                    found.push((field, text.clone(), again.to_owned()));
+                    found.push((field, text.clone(), recomputed.to_owned()));
                 }
             }
         }

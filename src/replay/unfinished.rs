@@ -1,7 +1,9 @@
+//! The state of a run without an end, after replay. Plain data.
+
 use crate::message::Digest;
 use crate::session::Session;
 
-/// Where a run without an end stands, after a fresh machine has decided every entry again as it is recorded.
+/// The state of a run without an end, after a fresh machine has decided every entry again as recorded.
 pub struct Unfinished {
     /// How many requests each target has answered, in the contract's order; lost ones are not counted.
     pub answered: Vec<usize>,

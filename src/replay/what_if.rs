@@ -1,10 +1,12 @@
+//! Feeds recorded events to a machine under another contract. Asks no model or tool.
+
 use std::sync::Arc;
 
 use super::decision::{decision, effect_in_words, in_words, same_effect};
 use super::pointer::{differences, first_difference};
 use super::replayer::{counter_of, session_of, text_of};
-use super::what_if_event::{Answers, Unfit};
-use super::{BlobSource, NoLongerFits, OtherDecision, TermsDifference, WhatIfReport};
+use super::what_if_event::{Mismatch, RecordedAnswers};
+use super::{BlobSource, OtherDecision, RecordingMismatch, TermsDifference, WhatIfReport};
 use crate::contract::ExecutionContract;
 use crate::kernel::{
     Action, EffectRecord, EntryDraft, Event, EventKind, Fold, Outcome, Run, State,
@@ -49,8 +51,8 @@ const MAX_DIFFERENCES: usize = 1_000;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct WhatIf {
-    answers: Answers,
-    fits: Option<NoLongerFits>,
+    recorded_answers: RecordedAnswers,
+    fits: Option<RecordingMismatch>,
     first_other: Option<OtherDecision>,
     other: Arc<ExecutionContract>,
     recorded: Arc<ExecutionContract>,
@@ -76,10 +78,10 @@ impl WhatIf {
     #[must_use]
     pub fn new(recorded: ExecutionContract, other: ExecutionContract) -> Self {
         let (recorded, other) = (Arc::new(recorded), Arc::new(other));
-        let answers = Answers::new(Arc::clone(&recorded), Arc::clone(&other));
+        let recorded_answers = RecordedAnswers::new(Arc::clone(&recorded), Arc::clone(&other));
         Self {
-            session: session_of(&other, &answers.counter),
-            answers,
+            session: session_of(&other, &recorded_answers.counter),
+            recorded_answers,
             fits: None,
             first_other: None,
             recorded_run: Fold::new(Arc::clone(&recorded)),
@@ -95,8 +97,8 @@ impl WhatIf {
     /// The same, with estimates made by the other contract's tokenizer where that is among `tokenizers`.
     #[must_use]
     pub fn counting_with(mut self, tokenizers: &dyn TokenCounters) -> Self {
-        self.answers.counter = counter_of(&self.other, tokenizers);
-        self.session = session_of(&self.other, &self.answers.counter);
+        self.recorded_answers.counter = counter_of(&self.other, tokenizers);
+        self.session = session_of(&self.other, &self.recorded_answers.counter);
         self
     }
 
@@ -104,7 +106,7 @@ impl WhatIf {
     pub fn take(&mut self, entry: &SealedEntry, blobs: &dyn BlobSource) {
         self.entries = self.entries.saturating_add(1);
         let (Ok(action), Ok(event)) = (entry.decode_action(), entry.decode_event()) else {
-            self.unfit(entry.seq, Unfit::unreadable());
+            self.mismatch(entry.seq, Mismatch::unreadable());
             return;
         };
         self.recorded_outcome = action.outcome.or(self.recorded_outcome);
@@ -124,36 +126,36 @@ impl WhatIf {
     pub fn finish(mut self) -> WhatIfReport {
         self.close_step();
         let outcome = self.session.run().and_then(Run::outcome);
-        let place = |(pointer, recorded, other)| TermsDifference {
+        let difference = |(pointer, recorded, other)| TermsDifference {
             pointer,
             recorded,
             other,
         };
-        let uncounted = self.answers.uncounted();
-        self.answers.not_compared.extend(uncounted);
+        let uncounted = self.recorded_answers.uncounted();
+        self.recorded_answers.not_compared.extend(uncounted);
         let (recorded, other) = (text_of(&**self.recorded), text_of(&**self.other));
         let terms = differences("", &recorded, &other, MAX_DIFFERENCES);
         WhatIfReport {
             same_outcome: outcome.is_some() && outcome == self.recorded_outcome,
             recorded_contract: self.recorded.contract_hash(),
             other_contract: self.other.contract_hash(),
-            contract_differences: terms.into_iter().map(place).collect(),
+            contract_differences: terms.into_iter().map(difference).collect(),
             entries: self.entries,
             same_decisions: self.same,
             first_other_decision: self.first_other,
             no_longer_fits: self.fits,
             recorded_outcome: self.recorded_outcome,
             outcome,
-            not_compared: self.answers.not_compared,
+            not_compared: self.recorded_answers.not_compared,
         }
     }
 
-    fn unfit(&mut self, seq: u64, unfit: Unfit) {
-        self.fits.get_or_insert(NoLongerFits {
+    fn mismatch(&mut self, seq: u64, mismatch: Mismatch) {
+        self.fits.get_or_insert(RecordingMismatch {
             seq,
-            why: unfit.why,
-            recorded: unfit.recorded,
-            other: unfit.other,
+            why: mismatch.why,
+            recorded: mismatch.recorded,
+            other: mismatch.other,
         });
     }
 
@@ -170,24 +172,24 @@ impl WhatIf {
             *deadline < event.at_ms && recorded_deadline.is_none_or(|recorded| recorded > *deadline)
         };
         if let Some(at_ms) = run.next_deadline().filter(passed) {
-            let unfit = Unfit::times_out(at_ms, event.at_ms);
+            let mismatch = Mismatch::times_out(at_ms, event.at_ms);
             let event = EventKind::TimerFired;
             self.decide(Event { at_ms, event }, blobs);
-            self.unfit(seq, unfit);
+            self.mismatch(seq, mismatch);
             return;
         }
-        match self.answers.fitted(event, &self.session, blobs) {
+        match self.recorded_answers.fitted(event, &self.session, blobs) {
             Ok(event) => self.decide(event, blobs),
-            Err(unfit) => self.unfit(seq, unfit),
+            Err(mismatch) => self.mismatch(seq, mismatch),
         }
     }
 
     fn begin(&mut self, seq: u64, event: Event, blobs: &dyn BlobSource) {
         let EventKind::RunStarted(started) = event.event else {
-            self.unfit(seq, Unfit::unreadable());
+            self.mismatch(seq, Mismatch::unreadable());
             return;
         };
-        let started = Box::new(self.answers.started(*started));
+        let started = Box::new(self.recorded_answers.started(*started));
         self.hand_in(event.at_ms, Input::Start(started), blobs);
     }
 
@@ -245,7 +247,7 @@ impl WhatIf {
             recorded = recorded.get(1..).unwrap_or_default();
             decided = decided.get(1..).unwrap_or_default();
         }
-        self.judge_effects(&step);
+        self.compare_effects(&step);
     }
 
     /// Notes the first entry that is decided otherwise: each side begins with it, the rest of its step follows.
@@ -258,7 +260,7 @@ impl WhatIf {
             first.map_or_else(|| "null".to_owned(), |action| decision(action))
         };
         let pointer = first_difference("/action", &text(recorded), &text(other));
-        let told = |step: &[&Action], contract: &ExecutionContract| match step.split_first() {
+        let describe = |step: &[&Action], contract: &ExecutionContract| match step.split_first() {
             Some((action, rest)) => in_words(action, rest, contract),
             None => "no entry".to_owned(),
         };
@@ -266,13 +268,13 @@ impl WhatIf {
             seq,
             state: recorded.first().map(|action| action.to),
             pointer: pointer.map_or_else(|| "/action".to_owned(), |(pointer, ..)| pointer),
-            recorded: told(recorded, &self.recorded),
-            other: told(other, &self.other),
+            recorded: describe(recorded, &self.recorded),
+            other: describe(other, &self.other),
         });
     }
 
     /// Whether what the machine sets going now is what was set going then: else its answers are not recorded.
-    fn judge_effects(&mut self, step: &Step) {
+    fn compare_effects(&mut self, step: &Step) {
         let recorded: Vec<&EffectRecord> =
             step.recorded.iter().flat_map(|(_, a)| &a.effects).collect();
         let decided = step.decided.iter().map(|draft| &draft.action);
@@ -297,7 +299,7 @@ impl WhatIf {
             (false, true) => "it goes on, and the recorded run ended here",
             (false, false) => "it does something else here, of which nothing is recorded",
         };
-        let told = |effects: &[&EffectRecord], contract: &ExecutionContract| {
+        let describe = |effects: &[&EffectRecord], contract: &ExecutionContract| {
             let words = effects
                 .iter()
                 .map(|effect| effect_in_words(effect, contract));
@@ -308,11 +310,11 @@ impl WhatIf {
                 words.join(", ")
             }
         };
-        let unfit = Unfit {
+        let mismatch = Mismatch {
             why: why.to_owned(),
-            recorded: told(&recorded, &self.recorded),
-            other: told(&decided, &self.other),
+            recorded: describe(&recorded, &self.recorded),
+            other: describe(&decided, &self.other),
         };
-        self.unfit(seq, unfit);
+        self.mismatch(seq, mismatch);
     }
 }

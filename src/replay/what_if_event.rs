@@ -16,15 +16,15 @@ use crate::message::{
 };
 use crate::session::{Issued, Session};
 
-/// Why a recorded event is no answer to what the machine asks.
-pub(super) struct Unfit {
+/// Why a recorded event does not answer the effect that the machine requests.
+pub(super) struct Mismatch {
     pub(super) why: String,
     pub(super) recorded: String,
     pub(super) other: String,
 }
 
-/// What the machine under the other contract has asked for, and how the recording answers it.
-pub(super) struct Answers {
+/// Answers the effects of the machine under the other contract from the recording.
+pub(super) struct RecordedAnswers {
     /// What counts under the other contract; else why nothing does.
     pub(super) counter: Result<Arc<dyn TokenCounter>, String>,
     pub(super) not_compared: Vec<String>,
@@ -32,7 +32,7 @@ pub(super) struct Answers {
     recorded: Arc<ExecutionContract>,
 }
 
-impl Unfit {
+impl Mismatch {
     fn new(why: impl Into<String>, recorded: impl Into<String>, other: impl Into<String>) -> Self {
         Self {
             why: why.into(),
@@ -55,7 +55,7 @@ impl Unfit {
     }
 }
 
-impl Answers {
+impl RecordedAnswers {
     pub(super) fn new(recorded: Arc<ExecutionContract>, other: Arc<ExecutionContract>) -> Self {
         let mut not_compared = Vec::new();
         for (name, was, is) in [
@@ -102,7 +102,7 @@ impl Answers {
         !self.recorded.counting().is_like(&self.other.counting())
     }
 
-    /// What the other contract needs counted and the recorded one does not tell, where nothing here counts it.
+    /// What the other contract needs counted, the recorded one lacks, and nothing here counts.
     pub(super) fn uncounted(&self) -> Option<String> {
         let reason = self.counter.as_ref().err()?;
         let alike = !self.counts_otherwise();
@@ -146,7 +146,7 @@ impl Answers {
         event: Event,
         session: &Session,
         blobs: &dyn BlobSource,
-    ) -> Result<Event, Unfit> {
+    ) -> Result<Event, Mismatch> {
         let at_ms = event.at_ms;
         let due = session.run().and_then(Run::next_deadline);
         let event = match event.event {
@@ -165,7 +165,7 @@ impl Answers {
                     due.map_or_else(|| "for ever".to_owned(), |due| format!("until {due} ms"));
                 let other = format!("it waits on, {due}");
                 let recorded = format!("the time was up at {at_ms} ms");
-                return Err(Unfit::new(
+                return Err(Mismatch::new(
                     "the recorded run waited no longer",
                     recorded,
                     other,
@@ -177,7 +177,11 @@ impl Answers {
     }
 
     /// A tool's result as it would have been cut and counted.
-    fn tool(&self, mut returned: ToolReturned, blobs: &dyn BlobSource) -> Result<EventKind, Unfit> {
+    fn tool(
+        &self,
+        mut returned: ToolReturned,
+        blobs: &dyn BlobSource,
+    ) -> Result<EventKind, Mismatch> {
         let (was, is) = (
             &self.recorded.tool_output_budget,
             &self.other.tool_output_budget,
@@ -190,7 +194,7 @@ impl Answers {
             }
             let counter = self.counter.as_ref().map_err(|reason| {
                 let recorded = format!("{} tokens", envelope.tokens);
-                Unfit::new("a result cannot be counted again", recorded, reason)
+                Mismatch::new("a result cannot be counted again", recorded, reason)
             })?;
             envelope.tokens = observation_tokens(envelope, is, counter.as_ref());
         }
@@ -202,16 +206,16 @@ impl Answers {
         if was == is {
             return probed;
         }
-        let answer = |name: &(String, String)| {
-            let place = was.iter().position(|other| other == name);
-            let found = place.and_then(|place| probed.targets.get(place)).cloned();
+        let probed_target = |name: &(String, String)| {
+            let index = was.iter().position(|other| other == name);
+            let found = index.and_then(|index| probed.targets.get(index)).cloned();
             found.unwrap_or_else(|| ProbedTarget {
                 detail: "not asked".to_owned(),
                 responsive: true,
             })
         };
         Probed {
-            targets: is.iter().map(answer).collect(),
+            targets: is.iter().map(probed_target).collect(),
         }
     }
 }
@@ -221,15 +225,15 @@ fn issued(
     session: &Session,
     inference: InferenceSeq,
     sent: Option<Digest>,
-) -> Result<&Issued, Unfit> {
+) -> Result<&Issued, Mismatch> {
     let why = format!("request {inference} is another one");
     let Some(issued) = session.issued(inference) else {
-        return Err(Unfit::new(why, "an answer to it", "it is not sent"));
+        return Err(Mismatch::new(why, "an answer to it", "it is not sent"));
     };
     if sent.is_some_and(|sent| sent != issued.body) {
         let body = |body: Digest| format!("a body with the hash {}", body.short(16));
         let recorded = sent.map(body).unwrap_or_default();
-        return Err(Unfit::new(why, recorded, body(issued.body)));
+        return Err(Mismatch::new(why, recorded, body(issued.body)));
     }
     Ok(issued)
 }
@@ -239,35 +243,35 @@ fn returned_now(
     returned: InferenceReturned,
     (session, counts): (&Session, bool),
     blobs: &dyn BlobSource,
-) -> Result<EventKind, Unfit> {
+) -> Result<EventKind, Mismatch> {
     issued(session, returned.inference, Some(returned.request_hash))?;
-    let judged = blobs.blob(returned.result.raw_hash).and_then(|raw| {
+    let decoded = blobs.blob(returned.result.raw_hash).and_then(|raw| {
         let meta = ResponseMeta {
             status: 200,
             ..ResponseMeta::default()
         };
-        let judged = session.judge_bytes(returned.inference, meta, &raw)?;
-        match judged.event {
+        let decoded = session.decode_bytes(returned.inference, meta, &raw)?;
+        match decoded.event {
             EventKind::InferenceReturned(now) => Some(now),
             _ => None,
         }
     });
-    if let Some(mut now) = judged {
+    if let Some(mut now) = decoded {
         if now.usage.estimated && !counts {
             now.usage = returned.usage;
         }
         return Ok(EventKind::InferenceReturned(now));
     }
-    // Without the bytes, the recorded verdict stands where the gate was the same.
+    // Without the bytes, the recorded verdict holds if the gate was the same.
     if session.holds_back() == returned.gated {
         return Ok(EventKind::InferenceReturned(Box::new(returned)));
     }
     let recorded = "its bytes are withheld and were left out";
-    let other = "the token gate stands otherwise";
-    Err(Unfit::new("an answer is not here", recorded, other))
+    let other = "the token gate is in another state";
+    Err(Mismatch::new("an answer is not here", recorded, other))
 }
 
-fn failed_now(failed: InferenceFailed, session: &Session) -> Result<EventKind, Unfit> {
+fn failed_now(failed: InferenceFailed, session: &Session) -> Result<EventKind, Mismatch> {
     issued(session, failed.inference, failed.request_hash)?;
     Ok(EventKind::InferenceFailed(InferenceFailed {
         gated: session.run().is_some_and(|run| run.gates(&failed.fault)),
@@ -281,14 +285,14 @@ fn names(targets: &[TargetTerms]) -> Vec<(String, String)> {
 }
 
 /// Gives an envelope as much of its text as another budget lets it have.
-fn refit(envelope: &mut ToolEnvelope, limit: u64, blobs: &dyn BlobSource) -> Result<(), Unfit> {
+fn refit(envelope: &mut ToolEnvelope, limit: u64, blobs: &dyn BlobSource) -> Result<(), Mismatch> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let whole = match envelope.full {
         None => envelope.text(),
         Some(full) => {
             let bytes = blobs.blob(full).ok_or_else(|| {
                 let recorded = "a beginning of it";
-                Unfit::new("a tool result is not here", recorded, "another part of it")
+                Mismatch::new("a tool result is not here", recorded, "another part of it")
             })?;
             String::from_utf8_lossy(&bytes).into_owned()
         }

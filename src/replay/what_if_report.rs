@@ -1,3 +1,5 @@
+//! The report of a what-if. Plain data.
+
 use serde::Serialize;
 
 use crate::kernel::{Outcome, State};
@@ -21,9 +23,9 @@ pub struct WhatIfReport {
     /// The first entry that decides otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_other_decision: Option<OtherDecision>,
-    /// Where the recording no longer fits: from there on nothing can be said.
+    /// Where the recording no longer fits: nothing is known from there on.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub no_longer_fits: Option<NoLongerFits>,
+    pub no_longer_fits: Option<RecordingMismatch>,
     /// How the recorded run ended; null where it has no end.
     pub recorded_outcome: Option<Outcome>,
     /// How it would have ended; null where the recording does not say.
@@ -38,9 +40,9 @@ pub struct WhatIfReport {
 pub struct TermsDifference {
     /// RFC 6901 pointer into the contract's document.
     pub pointer: String,
-    /// What the recorded contract says there, at most 400 bytes.
+    /// The recorded contract's value, at most 400 bytes.
     pub recorded: String,
-    /// What the other contract says there, at most 400 bytes.
+    /// The other contract's value, at most 400 bytes.
     pub other: String,
 }
 
@@ -62,7 +64,7 @@ pub struct OtherDecision {
 
 /// Where a recording no longer fits a run under another contract.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct NoLongerFits {
+pub struct RecordingMismatch {
     /// The entry's number.
     pub seq: u64,
     /// Why, in words.

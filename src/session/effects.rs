@@ -62,7 +62,7 @@ impl Session {
             .driven
             .then(|| checkpoint(&self.contract, progress, before, &drafts));
         if !self.driven {
-            // Nobody makes them durable: they are.
+            // Recorded entries are durable already.
             self.blobs.clear();
         }
         Some(Output::Append(Append {

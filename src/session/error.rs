@@ -1,6 +1,8 @@
+//! Why a session refuses an input. Faults inside a run are outcomes, not errors.
+
 use crate::message::{Digest, InferenceSeq};
 
-/// What a host did that no session can go on from. The session stays as it was.
+/// An input that the session refuses. The session stays as it was.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -29,7 +31,7 @@ pub enum SessionError {
     /// The host: the run has begun.
     #[error("start a run that has begun")]
     Started,
-    /// The host: the run goes on from its record, and nothing happens before that is said.
+    /// The host: the run goes on from its record, and nothing happens before the host requests that.
     #[error("take an input before `resumed`")]
     NotResumed,
     /// The host: no request of that number was ever sent.

@@ -1,3 +1,5 @@
+//! What a host hands to a session, with the moment. Plain data.
+
 use serde::{Deserialize, Serialize};
 
 use super::base64;
@@ -5,7 +7,7 @@ use crate::adapter::ResponseMeta;
 use crate::kernel::{Approval, EventKind, LostEffect, Probed, ProviderAddress, RunStarted};
 use crate::message::{CallSeq, Digest, InferenceSeq, ProviderFault, ToolOutcome};
 
-/// What a host tells a [`Session`](super::Session), each with the moment at which it became known.
+/// An input of a [`Session`](super::Session). A host hands it in with the moment at which it became known.
 ///
 /// As JSON, for a host in another process:
 ///
@@ -83,7 +85,7 @@ pub enum Input {
     },
     /// The moment of the last [`Output::Arm`](super::Output::Arm) has come.
     Timer,
-    /// Somebody outside wants something of the run.
+    /// A control from outside the run.
     Control(Control),
     /// Another process drives the run from now on. What the last one had begun is lost; the session knows what that was.
     Resumed {
@@ -95,13 +97,13 @@ pub enum Input {
     },
     /// A task of the host itself failed: its effect has no result and gets none.
     Lost(LostEffect),
-    /// An event that was recorded. It is taken as it stands.
+    /// A recorded event. It is taken unchanged.
     Recorded(Box<EventKind>),
     /// All entries up to this number are durable.
     Durable(u64),
 }
 
-/// What somebody outside wants of a run.
+/// A control from outside the run: what it asks for.
 ///
 /// ```
 /// use monolith::{Control, Input};

@@ -1,8 +1,10 @@
+//! What must be known of a request to decode its response. Does not hold the body.
+
 use crate::adapter::Adapter;
 use crate::kernel::XmlOffer;
 use crate::message::Digest;
 
-/// What a response is judged by of the request that it answers.
+/// The part of a request that decoding its response needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Issued {
     /// By whose rules.

@@ -2,7 +2,7 @@
 //!
 //! Knows how a request is written, how a response's bytes become an event (decoding, tags, usage, redaction, the token gate), how entries
 //! are chained, and what a resumed run has lost. It is the only place where bytes become events. It deliberately does not know a
-//! clock, a socket, a file, a key, a store: its host has those. Whoever has a session and does what it asks runs an agent
+//! clock, a socket, a file, a key, a store: its host has those. A host that performs a session's outputs runs an agent
 //! exactly as monolith does.
 //!
 //! ```text
@@ -32,7 +32,7 @@ pub(crate) use issued::Issued;
 pub use output::{Append, Call, Output, Request};
 pub use redaction::RedactionKey;
 pub(crate) use redaction::{Redactor, SCHEMES, can_be_matched, key_texts};
-pub(crate) use response::{Arrived, Arriving, Judged};
+pub(crate) use response::{DecodedEvent, PartialResponse, ReceivedResponse};
 pub(crate) use scrub::Scrub;
 pub use whole_run::Session;
 

@@ -1,3 +1,5 @@
+//! What a session asks of its host. Plain data; performs nothing.
+
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
@@ -7,9 +9,9 @@ use crate::kernel::{CallOrder, EntryDraft, InferRequest, Outcome};
 use crate::message::{Digest, InferenceSeq};
 use crate::transcript::SealedEntry;
 
-/// What a [`Session`](super::Session) asks of its host, in the order in which it must be done.
+/// An effect that a [`Session`](super::Session) requests of its host, in the order in which it must be performed.
 ///
-/// After an [`Output::Append`] nothing comes until the host has said [`Input::Durable`](super::Input::Durable) of its entries.
+/// After an [`Output::Append`] nothing comes until the host has handed in [`Input::Durable`](super::Input::Durable) for its entries.
 ///
 /// As JSON, for a host in another process:
 ///
@@ -48,7 +50,7 @@ pub enum Output {
     },
     /// Ask a person about a call; hand in `Control::Approve` or `Control::Deny`.
     Ask(CallOrder),
-    /// Hand in `Timer` at this moment, in milliseconds since the run began, and at no other; at none where it is absent.
+    /// Hand in `Timer` at this moment, in milliseconds since the run began, and at no other; at none if it is absent.
     Arm(Option<u64>),
     /// Text of a response that may be shown: the token gate is open, and secrets are out. The response may still fail.
     Delta {
@@ -92,7 +94,7 @@ pub struct Request {
     pub body: Vec<u8>,
     /// Headers that every request of the protocol carries. Keys and the author's own headers are the host's.
     pub headers: Vec<(String, String)>,
-    /// What the machine says of it: its number, target, attempt, turn, how tools are offered.
+    /// The machine's terms of it: its number, target, attempt, turn, how tools are offered.
     pub inference: InferRequest,
     /// Where it goes, below the address of the provider: segments without a leading slash, and a query where there is one.
     pub path: String,
@@ -104,13 +106,13 @@ pub struct Request {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Call {
-    /// The same for every attempt at the same call of the same run; for tools that can tell a repetition.
+    /// The same for every attempt at the same call of the same run; for tools that recognise a repetition.
     pub idempotency_key: String,
     /// The call itself.
     pub order: CallOrder,
     /// The most bytes of text that its envelope may hold.
     pub output_limit_bytes: u64,
-    /// The queue of the contract that limits how many calls run at once; none where nothing does.
+    /// The queue of the contract that limits how many calls run at once; none if nothing does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
     /// How long it may take, in milliseconds.

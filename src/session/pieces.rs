@@ -1,4 +1,4 @@
-//! What the strings of an answer say together: a stream brings a text in pieces, and a secret with it.
+//! The strings of an answer joined: a stream brings a text in pieces, and so may split a secret. Does not know secrets.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,10 +11,10 @@ const MOST_LOOSE: usize = 64;
 /// The strings at each place of an answer's JSON, one after the other over all lines, events and list items. Where the last line
 /// broke off, each of its strings continues each place once more.
 pub(super) fn joined(raw: &[u8]) -> Vec<String> {
-    let mut places = BTreeMap::new();
+    let mut by_pointer = BTreeMap::new();
     let mut broken = None;
     if let Some(strings) = strings(raw) {
-        add(&mut places, strings);
+        add(&mut by_pointer, strings);
     } else {
         for line in raw.split(|byte| *byte == b'\n') {
             let line = line.trim_ascii();
@@ -24,40 +24,40 @@ pub(super) fn joined(raw: &[u8]) -> Vec<String> {
             }
             broken = match strings(line) {
                 Some(strings) => {
-                    add(&mut places, strings);
+                    add(&mut by_pointer, strings);
                     None
                 }
                 None => Some(line),
             };
         }
     }
-    let loose = broken.map(literals).unwrap_or_default();
+    let literal_texts = broken.map(literals).unwrap_or_default();
     let mut joined: Vec<String> = Vec::new();
-    for text in places.into_values() {
+    for text in by_pointer.into_values() {
         joined.extend(
-            loose
+            literal_texts
                 .iter()
                 .map(|literal| format!("{}{literal}", tail(&text))),
         );
         joined.push(text);
     }
-    joined.extend(loose);
+    joined.extend(literal_texts);
     joined
 }
 
-fn add(places: &mut BTreeMap<String, String>, strings: Vec<(String, String)>) {
-    for (place, text) in strings {
-        places.entry(place).or_default().push_str(&text);
+fn add(by_pointer: &mut BTreeMap<String, String>, strings: Vec<(String, String)>) {
+    for (pointer, text) in strings {
+        by_pointer.entry(pointer).or_default().push_str(&text);
     }
 }
 
-/// The strings of one JSON document, each with its place; none where it is none. No value is built of it: every key is a key, a
+/// The strings of one JSON document, each with its place; none if it is none. No value is built of it: every key is a key, a
 /// second of its name too, and one that `serde_json` keeps for itself.
 fn strings(document: &[u8]) -> Option<Vec<(String, String)>> {
     let mut found = Vec::new();
     let mut reader = serde_json::Deserializer::from_slice(document);
-    let gather = Gather {
-        place: &mut String::new(),
+    let gather = StringCollector {
+        pointer: &mut String::new(),
         found: &mut found,
     };
     gather.deserialize(&mut reader).ok()?;
@@ -65,13 +65,13 @@ fn strings(document: &[u8]) -> Option<Vec<(String, String)>> {
     Some(found)
 }
 
-/// Notes every string below `place`; the items of a list share a place.
-struct Gather<'g> {
-    place: &'g mut String,
+/// Notes every string below `pointer`; the items of a list share a place.
+struct StringCollector<'g> {
+    pointer: &'g mut String,
     found: &'g mut Vec<(String, String)>,
 }
 
-impl<'de> DeserializeSeed<'de> for Gather<'_> {
+impl<'de> DeserializeSeed<'de> for StringCollector<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -79,7 +79,7 @@ impl<'de> DeserializeSeed<'de> for Gather<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Gather<'_> {
+impl<'de> Visitor<'de> for StringCollector<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -87,24 +87,27 @@ impl<'de> Visitor<'de> for Gather<'_> {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<(), E> {
-        self.found.push((self.place.clone(), text.to_owned()));
+        self.found.push((self.pointer.clone(), text.to_owned()));
         Ok(())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        let Self { place, found } = self;
-        while items.next_element_seed(Gather { place, found })?.is_some() {}
+        let Self { pointer, found } = self;
+        while items
+            .next_element_seed(StringCollector { pointer, found })?
+            .is_some()
+        {}
         Ok(())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
-        let Self { place, found } = self;
+        let Self { pointer, found } = self;
         while let Some(key) = members.next_key::<String>()? {
-            let length = place.len();
-            place.push('/');
-            place.push_str(&key);
-            members.next_value_seed(Gather { place, found })?;
-            place.truncate(length);
+            let length = pointer.len();
+            pointer.push('/');
+            pointer.push_str(&key);
+            members.next_value_seed(StringCollector { pointer, found })?;
+            pointer.truncate(length);
         }
         Ok(())
     }
@@ -181,7 +184,7 @@ mod tests {
             "secret",
         );
         check("{\"m\":\"se\"}\n{\"m\":\"cret\"}\n", "secret");
-        // A key that stands twice, and one that a parser keeps for itself.
+        // A key that occurs twice, and one that a parser reserves.
         check("{\"m\":\"secret\",\"m\":\"\"}", "secret");
         check(
             "{\"m\":\"se\"}\n{\"m\":{\"$serde_json::private::RawValue\":\"1 secret\"}}\n",

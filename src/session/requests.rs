@@ -1,10 +1,12 @@
+//! Encodes requests and tracks which are in flight. Does not send them.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::error::SessionError;
 use super::issued::Issued;
 use super::output::Request;
-use super::response::Arriving;
+use super::response::PartialResponse;
 use crate::adapter::{Adapter, AdapterError, RequestEncoder, RequestShape, ResponseMeta};
 use crate::contract::ExecutionContract;
 use crate::kernel::{InferRequest, Run, SummaryRequest, ToolExposure};
@@ -22,7 +24,7 @@ pub(super) struct Requests {
     targets: Vec<Result<Target, AdapterError>>,
 }
 
-/// What speaks to one target.
+/// The encoder of one target.
 #[derive(Debug)]
 struct Target {
     adapter: Adapter,
@@ -32,7 +34,7 @@ struct Target {
 /// A request that was sent, and what of its response has arrived.
 #[derive(Debug)]
 pub(super) struct InFlight {
-    pub(super) arriving: Option<Arriving>,
+    pub(super) partial: Option<PartialResponse>,
     pub(super) issued: Issued,
 }
 
@@ -80,7 +82,7 @@ impl Requests {
         headers.map(Result::unwrap_or_default).collect()
     }
 
-    /// The request as it is sent; none where this build cannot speak to its target.
+    /// The request as it is sent; none if this build cannot speak to its target.
     pub(super) fn send(&mut self, run: &Run, inference: InferRequest) -> Option<Request> {
         let target = self.targets.get_mut(inference.target)?.as_mut().ok()?;
         let shape = RequestShape::from(&inference);
@@ -147,7 +149,7 @@ impl Requests {
             xml: inference.xml,
         };
         let in_flight = InFlight {
-            arriving: None,
+            partial: None,
             issued,
         };
         self.in_flight.insert(inference.inference, in_flight);
@@ -160,7 +162,7 @@ impl Requests {
         })
     }
 
-    /// What a response to that request is judged by; none where it is not in flight.
+    /// What a response to that request is judged by; none if it is not in flight.
     pub(super) fn issued(&self, inference: InferenceSeq) -> Option<&Issued> {
         let in_flight = self.in_flight.get(&inference)?;
         Some(&in_flight.issued)
@@ -185,10 +187,14 @@ impl Requests {
         let Some(in_flight) = self.in_flight.get_mut(&inference) else {
             return Ok(());
         };
-        if in_flight.arriving.is_some() {
+        if in_flight.partial.is_some() {
             return Err(SessionError::SecondHead { inference });
         }
-        in_flight.arriving = Some(Arriving::new(&in_flight.issued, &self.contract, meta));
+        in_flight.partial = Some(PartialResponse::new(
+            &in_flight.issued,
+            &self.contract,
+            meta,
+        ));
         Ok(())
     }
 }

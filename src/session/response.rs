@@ -1,4 +1,4 @@
-//! A response from its bytes to the event that it is: the only place where bytes become events.
+//! Decodes a response's bytes into its event: the only place where bytes become events. Does not know how bytes arrive.
 
 use super::issued::Issued;
 use super::scrub::{Scrub, Scrubbed};
@@ -10,17 +10,17 @@ use crate::message::{
     Digest, InferenceSeq, ProtocolAdapterResult, ProviderFault, Scrubber, TokenCounter, Usage,
 };
 
-/// A response that arrives.
+/// A response that is still arriving.
 #[derive(Debug)]
-pub(crate) struct Arriving {
+pub(crate) struct PartialResponse {
     decoder: ResponseDecoder,
     meta: ResponseMeta,
     raw: Vec<u8>,
 }
 
-/// A response that has arrived, or as much of one as there will be.
+/// A response that has ended, complete or not.
 #[derive(Debug)]
-pub(crate) enum Arrived {
+pub(crate) enum ReceivedResponse {
     /// To its end.
     Whole {
         decoded: Decoded,
@@ -31,26 +31,26 @@ pub(crate) enum Arrived {
     Broken { fault: ProviderFault, raw: Vec<u8> },
 }
 
-/// What a response is judged by.
+/// Decodes a response into its event, under the state of the run.
 #[derive(Clone, Copy)]
-pub(super) struct Judge<'s> {
+pub(super) struct EventDecoder<'s> {
     pub(super) contract: &'s ExecutionContract,
     pub(super) counter: &'s dyn TokenCounter,
     pub(super) inference: InferenceSeq,
     pub(super) issued: &'s Issued,
     pub(super) run: &'s Run,
-    /// None where what arrives was scrubbed before.
+    /// None if the bytes were scrubbed before.
     pub(super) scrubber: Option<&'s dyn Scrubber>,
 }
 
-/// The event that a response is, and the bytes that it names.
+/// The event of a response, and the blobs that it names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Judged {
+pub(crate) struct DecodedEvent {
     pub(crate) blobs: Vec<Vec<u8>>,
     pub(crate) event: EventKind,
 }
 
-impl Arrived {
+impl ReceivedResponse {
     /// A response of which nothing arrived.
     pub(crate) const fn broken(fault: ProviderFault) -> Self {
         Self::Broken {
@@ -60,7 +60,7 @@ impl Arrived {
     }
 }
 
-impl Arriving {
+impl PartialResponse {
     pub(super) fn new(issued: &Issued, contract: &ExecutionContract, meta: ResponseMeta) -> Self {
         Self {
             decoder: decoder(issued, contract, meta.clone()),
@@ -79,22 +79,22 @@ impl Arriving {
         self.decoder.is_settled()
     }
 
-    /// The text of the message as far as it has arrived; none where only the whole response shows what of it is text.
+    /// The text of the message so far; none if only the whole response shows which part is text.
     pub(super) fn text(&self) -> Option<&str> {
         self.decoder.text()
     }
 
-    pub(crate) fn end(self) -> Arrived {
-        Arrived::Whole {
+    pub(crate) fn end(self) -> ReceivedResponse {
+        ReceivedResponse::Whole {
             decoded: self.decoder.finish(),
             meta: self.meta,
             raw: self.raw,
         }
     }
 
-    pub(crate) fn break_off(self, fault: ProviderFault) -> Arrived {
+    pub(crate) fn break_off(self, fault: ProviderFault) -> ReceivedResponse {
         let raw = self.raw;
-        Arrived::Broken { fault, raw }
+        ReceivedResponse::Broken { fault, raw }
     }
 }
 
@@ -106,9 +106,9 @@ fn decoder(issued: &Issued, contract: &ExecutionContract, meta: ResponseMeta) ->
 
 /// What is kept of a response's bytes.
 struct Evidence {
-    /// The name of the bytes; none where nothing arrived.
+    /// The name of the bytes; none if nothing arrived.
     hash: Option<Digest>,
-    /// The bytes without secrets; none where nothing arrived, or they cannot be kept.
+    /// The bytes without secrets; none if nothing arrived, or they cannot be kept.
     raw: Option<Vec<u8>>,
 }
 
@@ -126,10 +126,10 @@ impl Evidence {
     }
 }
 
-impl Judge<'_> {
-    pub(super) fn judge(&self, arrived: Arrived) -> Judged {
+impl EventDecoder<'_> {
+    pub(super) fn decode(&self, arrived: ReceivedResponse) -> DecodedEvent {
         match arrived {
-            Arrived::Whole { decoded, meta, raw } => {
+            ReceivedResponse::Whole { decoded, meta, raw } => {
                 let arrived = !raw.is_empty();
                 let Scrubbed {
                     decoded,
@@ -149,7 +149,7 @@ impl Judge<'_> {
                     Decoded::Fault { fault, usage } => self.failed(fault, usage, evidence),
                 }
             }
-            Arrived::Broken { mut fault, raw } => {
+            ReceivedResponse::Broken { mut fault, raw } => {
                 let arrived = !raw.is_empty();
                 let (raw, hash) = match self.scrubber {
                     None => {
@@ -166,10 +166,10 @@ impl Judge<'_> {
         }
     }
 
-    fn returned(&self, result: ProtocolAdapterResult, evidence: Evidence) -> Judged {
+    fn returned(&self, result: ProtocolAdapterResult, evidence: Evidence) -> DecodedEvent {
         let asked = (self.issued.target, self.issued.adapter);
         let result = transported(result, self.issued.xml.as_ref(), self.contract, asked);
-        // Before anything is held back: an estimate counts what was said, whether or not it may be shown.
+        // Before anything is held back: an estimate counts the whole text, shown or not.
         let usage = result.usage_or_estimate(self.issued.expected_tokens, self.counter);
         let is_message = result.canonical_message.is_some();
         let asks = self.run.asks(&result);
@@ -177,10 +177,10 @@ impl Judge<'_> {
         let redacted = evidence.is_redacted();
         let blobs = evidence.raw.into_iter();
         let blobs = blobs.chain(admitted.withheld.map(String::into_bytes));
-        Judged {
+        DecodedEvent {
             blobs: blobs.collect(),
             event: EventKind::InferenceReturned(Box::new(InferenceReturned {
-                // A message that asks for nothing, through a mask that allows nothing but a call.
+                // A message without calls, through a mask that allows only a call.
                 gate_breached: self.issued.closed && is_message && admitted.gated && !asks,
                 gated: admitted.gated,
                 inference: self.inference,
@@ -192,12 +192,17 @@ impl Judge<'_> {
         }
     }
 
-    fn failed(&self, fault: ProviderFault, usage: Option<Usage>, evidence: Evidence) -> Judged {
+    fn failed(
+        &self,
+        fault: ProviderFault,
+        usage: Option<Usage>,
+        evidence: Evidence,
+    ) -> DecodedEvent {
         let fault = ProviderFault {
             raw_hash: evidence.hash,
             ..fault
         };
-        Judged {
+        DecodedEvent {
             event: EventKind::InferenceFailed(InferenceFailed {
                 gated: self.run.gates(&fault),
                 fault,

@@ -1,11 +1,11 @@
-//! Responses while they arrive, and what they are once they have.
+//! Responses while they arrive, and the events that they become.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::error::SessionError;
 use super::issued::Issued;
 use super::output::Output;
-use super::response::{Arrived, Arriving, Judge, Judged};
+use super::response::{DecodedEvent, EventDecoder, PartialResponse, ReceivedResponse};
 use super::whole_run::Session;
 use crate::adapter::ResponseMeta;
 use crate::kernel::{Admitted, EventKind, Run};
@@ -13,8 +13,8 @@ use crate::message::{
     InferenceSeq, ProtocolAdapterResult, ProviderFault, ProviderFaultClass, Scrubber,
 };
 
-/// What comes of a response, or instead of it.
-pub(super) enum Arrival {
+/// A part of a response, or its fault.
+pub(super) enum ResponsePart {
     Head(ResponseMeta),
     Bytes(Vec<u8>),
     End,
@@ -23,37 +23,47 @@ pub(super) enum Arrival {
 }
 
 impl Session {
-    /// Begins to read a response beside the run, to see what it would be.
-    pub(crate) fn begin(&self, inference: InferenceSeq, meta: ResponseMeta) -> Option<Arriving> {
+    /// Begins to read a response beside the run, to see which event it would be.
+    pub(crate) fn begin(
+        &self,
+        inference: InferenceSeq,
+        meta: ResponseMeta,
+    ) -> Option<PartialResponse> {
         let issued = self.requests.issued(inference)?;
-        Some(Arriving::new(issued, &self.contract, meta))
+        Some(PartialResponse::new(issued, &self.contract, meta))
     }
 
     /// The event that these bytes, which were scrubbed before, would be as a whole response now; nothing happens.
-    pub(crate) fn judge_bytes(
+    pub(crate) fn decode_bytes(
         &self,
         inference: InferenceSeq,
         meta: ResponseMeta,
         bytes: &[u8],
-    ) -> Option<Judged> {
-        let mut arriving = self.begin(inference, meta)?;
-        arriving.push(bytes);
-        self.judge(inference, arriving.end(), None)
+    ) -> Option<DecodedEvent> {
+        let mut partial = self.begin(inference, meta)?;
+        partial.push(bytes);
+        self.decode(inference, partial.end(), None)
     }
 
     /// The event that this response would be now; nothing happens. `scrubber` knows the secrets of one that was not scrubbed yet.
-    pub(crate) fn judge(
+    pub(crate) fn decode(
         &self,
         inference: InferenceSeq,
-        arrived: Arrived,
+        arrived: ReceivedResponse,
         scrubber: Option<&dyn Scrubber>,
-    ) -> Option<Judged> {
+    ) -> Option<DecodedEvent> {
         let issued = self.requests.issued(inference)?;
-        let judge = self.judge_of(inference, issued)?;
-        Some(Judge { scrubber, ..judge }.judge(arrived))
+        let decoder = self.decoder_for(inference, issued)?;
+        Some(
+            EventDecoder {
+                scrubber,
+                ..decoder
+            }
+            .decode(arrived),
+        )
     }
 
-    /// What of a recorded verdict may be seen now: the same as is recorded, where the token gate stands as it did.
+    /// The part of a recorded verdict that may be seen now. It is the recorded part if the token gate is in the same state.
     pub(crate) fn admit(&self, result: ProtocolAdapterResult) -> Option<Admitted> {
         self.run().map(|run| run.admit(result))
     }
@@ -63,8 +73,12 @@ impl Session {
         self.run().is_some_and(Run::holds_back)
     }
 
-    fn judge_of<'s>(&'s self, inference: InferenceSeq, issued: &'s Issued) -> Option<Judge<'s>> {
-        Some(Judge {
+    fn decoder_for<'s>(
+        &'s self,
+        inference: InferenceSeq,
+        issued: &'s Issued,
+    ) -> Option<EventDecoder<'s>> {
+        Some(EventDecoder {
             contract: &self.contract,
             counter: self.counter.as_ref(),
             inference,
@@ -81,7 +95,7 @@ impl Session {
     pub(super) fn response(
         &mut self,
         inference: InferenceSeq,
-        arrival: Arrival,
+        part: ResponsePart,
     ) -> Result<Option<EventKind>, SessionError> {
         let run = self.run().ok_or(SessionError::NotStarted)?;
         if inference.0 > run.counters().inferences {
@@ -89,52 +103,55 @@ impl Session {
         }
         let issued = self.requests.issued(inference).cloned();
         // Only the request itself can be left half read, and it is taken away then.
-        let read = AssertUnwindSafe(|| self.arrives(inference, arrival));
+        let read = AssertUnwindSafe(|| self.arrives(inference, part));
         catch_unwind(read).unwrap_or_else(|_| {
             drop(self.requests.take(inference));
             let class = ProviderFaultClass::InvalidResponse;
             let fault = ProviderFault::new(class, "monolith failed to read the response");
-            let judge = issued
+            let decoder = issued
                 .as_ref()
-                .and_then(|issued| self.judge_of(inference, issued));
-            let judge = judge.map(|judge| Judge {
+                .and_then(|issued| self.decoder_for(inference, issued));
+            let decoder = decoder.map(|decoder| EventDecoder {
                 scrubber: None,
-                ..judge
+                ..decoder
             });
-            Ok(judge.map(|judge| judge.judge(Arrived::broken(fault)).event))
+            Ok(decoder.map(|decoder| decoder.decode(ReceivedResponse::broken(fault)).event))
         })
     }
 
     fn arrives(
         &mut self,
         inference: InferenceSeq,
-        arrival: Arrival,
+        part: ResponsePart,
     ) -> Result<Option<EventKind>, SessionError> {
-        match arrival {
-            Arrival::Head(meta) => {
+        match part {
+            ResponsePart::Head(meta) => {
                 self.requests.begin(inference, meta)?;
                 Ok(None)
             }
-            Arrival::Bytes(bytes) => self.bytes(inference, &bytes),
-            Arrival::End => self.ended(inference),
-            Arrival::Whole(meta, bytes) => {
+            ResponsePart::Bytes(bytes) => self.bytes(inference, &bytes),
+            ResponsePart::End => self.ended(inference),
+            ResponsePart::Whole(meta, bytes) => {
                 self.requests.begin(inference, meta)?;
-                if let Some(arriving) = self.arriving(inference)? {
-                    arriving.push(&bytes);
+                if let Some(partial) = self.partial(inference)? {
+                    partial.push(&bytes);
                 }
                 self.ended(inference)
             }
-            Arrival::Fault(fault) => Ok(self.broken(inference, fault)),
+            ResponsePart::Fault(fault) => Ok(self.broken(inference, fault)),
         }
     }
 
-    /// What has arrived of a response; none where its request is no longer in flight.
-    fn arriving(&mut self, inference: InferenceSeq) -> Result<Option<&mut Arriving>, SessionError> {
+    /// What has arrived of a response; none if its request is no longer in flight.
+    fn partial(
+        &mut self,
+        inference: InferenceSeq,
+    ) -> Result<Option<&mut PartialResponse>, SessionError> {
         match self.requests.get_mut(inference) {
             None => Ok(None),
-            Some(in_flight) => match &mut in_flight.arriving {
+            Some(in_flight) => match &mut in_flight.partial {
                 None => Err(SessionError::NoHead { inference }),
-                Some(arriving) => Ok(Some(arriving)),
+                Some(partial) => Ok(Some(partial)),
             },
         }
     }
@@ -144,18 +161,18 @@ impl Session {
         inference: InferenceSeq,
         bytes: &[u8],
     ) -> Result<Option<EventKind>, SessionError> {
-        let Some(arriving) = self.arriving(inference)? else {
+        let Some(partial) = self.partial(inference)? else {
             return Ok(None);
         };
-        arriving.push(bytes);
-        if arriving.is_settled() {
+        partial.push(bytes);
+        if partial.is_settled() {
             self.outputs.push(Output::Close(inference));
             return self.ended(inference);
         }
         if self.releases()
             && let Some(in_flight) = self.requests.get_mut(inference)
             && in_flight.issued.releases()
-            && let Some(text) = in_flight.arriving.as_ref().and_then(Arriving::text)
+            && let Some(text) = in_flight.partial.as_ref().and_then(PartialResponse::text)
         {
             let scrubber = self.scrubber.as_deref();
             let delta = self.deltas.next(inference, text, scrubber);
@@ -165,10 +182,10 @@ impl Session {
     }
 
     fn ended(&mut self, inference: InferenceSeq) -> Result<Option<EventKind>, SessionError> {
-        self.arriving(inference)?;
+        self.partial(inference)?;
         let in_flight = self.requests.get_mut(inference);
-        let arriving = in_flight.and_then(|in_flight| in_flight.arriving.take());
-        Ok(arriving.and_then(|arriving| self.judged(inference, arriving.end())))
+        let partial = in_flight.and_then(|in_flight| in_flight.partial.take());
+        Ok(partial.and_then(|partial| self.decode_received(inference, partial.end())))
     }
 
     /// Whether text that arrives may be shown at once.
@@ -176,10 +193,14 @@ impl Session {
         self.driven && self.run().is_some_and(|run| !run.holds_back())
     }
 
-    fn judged(&mut self, inference: InferenceSeq, arrived: Arrived) -> Option<EventKind> {
+    fn decode_received(
+        &mut self,
+        inference: InferenceSeq,
+        arrived: ReceivedResponse,
+    ) -> Option<EventKind> {
         let in_flight = self.requests.take(inference)?;
-        let judge = self.judge_of(inference, &in_flight.issued)?;
-        let Judged { blobs, event } = judge.judge(arrived);
+        let decoder = self.decoder_for(inference, &in_flight.issued)?;
+        let DecodedEvent { blobs, event } = decoder.decode(arrived);
         self.blobs.extend(blobs);
         if self.driven && !in_flight.issued.is_summary {
             let delta = self.deltas.last(&event);
@@ -190,10 +211,10 @@ impl Session {
 
     fn broken(&mut self, inference: InferenceSeq, fault: ProviderFault) -> Option<EventKind> {
         let in_flight = self.requests.get_mut(inference)?;
-        let arrived = match in_flight.arriving.take() {
-            Some(arriving) => arriving.break_off(fault),
-            None => Arrived::broken(fault),
+        let arrived = match in_flight.partial.take() {
+            Some(partial) => partial.break_off(fault),
+            None => ReceivedResponse::broken(fault),
         };
-        self.judged(inference, arrived)
+        self.decode_received(inference, arrived)
     }
 }

@@ -1,3 +1,5 @@
+//! Scrubs a response before it is recorded. Does not know which values are secret.
+
 use std::borrow::Cow;
 
 use super::pieces::joined;
@@ -13,7 +15,7 @@ use crate::message::{
 pub(super) struct Scrubbed {
     /// The decoded answer, from which the event is made.
     pub(super) decoded: Decoded,
-    /// The bytes to keep; none where they would show what the answer no longer does.
+    /// The bytes to keep; none if they would show what the answer no longer does.
     pub(super) raw: Option<Vec<u8>>,
     /// The name of the bytes: plain BLAKE3 of what is kept, keyed with the run's salt where nothing is.
     pub(super) raw_hash: Digest,
@@ -145,7 +147,7 @@ impl Scrub<'_> {
         if let Ok(cleaned) = self.message(message) {
             return changed | cleaned;
         }
-        // Arguments that are no object any more cannot be said to be what the model asked for.
+        // Arguments that are no object any more are not what the model asked for.
         result.canonical_message = None;
         result.failure_code = Some(FailureCode::ArgsInvalidJson);
         result.repair = None;
@@ -204,7 +206,7 @@ impl Scrub<'_> {
         text.as_mut().is_some_and(|text| self.string(text))
     }
 
-    /// What a call's end may be recorded as. What the envelope says was gone over before it was cut.
+    /// Scrubs a call's end for the record. The envelope's content was scrubbed before it was cut.
     pub(crate) fn outcome(&self, outcome: &mut ToolOutcome) {
         match outcome {
             ToolOutcome::Malformed { detail, .. } | ToolOutcome::ConnectionLost { detail } => {

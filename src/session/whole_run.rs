@@ -1,3 +1,5 @@
+//! The session: inputs in, outputs out. Has no clock, I/O or randomness.
+
 use std::sync::Arc;
 
 use super::deltas::Deltas;
@@ -6,7 +8,7 @@ use super::input::{Control, Input};
 use super::issued::Issued;
 use super::output::{Output, Outputs};
 use super::requests::Requests;
-use super::responses::Arrival;
+use super::responses::ResponsePart;
 use super::scrub::Scrub;
 use crate::adapter::AdapterError;
 use crate::contract::{ExecutionContract, Validators};
@@ -86,19 +88,19 @@ use crate::transcript::Chain;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Session {
-    /// The moment that the host was last told to hand in `Timer`.
+    /// The moment of the last timer that the host was asked to set.
     pub(super) armed: Option<u64>,
     /// What the next entries name.
     pub(super) blobs: Vec<Vec<u8>>,
     pub(super) contract: Arc<ExecutionContract>,
     pub(super) counter: Arc<dyn TokenCounter>,
     pub(super) deltas: Deltas,
-    /// Whether somebody drives the run: outputs wait for what is durable, and text is released.
+    /// Whether a driver runs it: outputs wait until entries are durable, and text is released.
     pub(super) driven: bool,
     pub(super) outputs: Outputs,
     pub(super) progress: Option<Progress>,
     pub(super) requests: Requests,
-    /// Whether another process has to say first that it goes on.
+    /// Whether another process must first confirm that it goes on.
     pub(super) resuming: bool,
     pub(super) scrubber: Option<Arc<dyn Scrubber>>,
 }
@@ -156,7 +158,7 @@ impl Session {
         if let Some((_, fault)) = self.requests.unknown().next() {
             return Err(fault.clone());
         }
-        // Another host: it was told nothing yet.
+        // Another host: it has received no outputs yet.
         self.armed = None;
         self.counter = counter;
         self.driven = true;
@@ -166,7 +168,7 @@ impl Session {
         Ok(self)
     }
 
-    /// Takes one input. `at_ms` is when it became known, in milliseconds since the run began, not counting time in which nobody drove
+    /// Takes one input. `at_ms` is when it became known, in milliseconds since the run began, not counting time in which no process drove
     /// the run; an earlier moment than the last one counts as the last one.
     ///
     /// # Errors
@@ -191,18 +193,20 @@ impl Session {
                 tools_changed,
             } => return self.resumed(at_ms, addresses, tools_changed),
             Input::ResponseBegan { inference, meta } => {
-                self.response(inference, Arrival::Head(meta))?
+                self.response(inference, ResponsePart::Head(meta))?
             }
             Input::ResponseBytes { inference, bytes } => {
-                self.response(inference, Arrival::Bytes(bytes))?
+                self.response(inference, ResponsePart::Bytes(bytes))?
             }
-            Input::ResponseEnded { inference } => self.response(inference, Arrival::End)?,
+            Input::ResponseEnded { inference } => self.response(inference, ResponsePart::End)?,
             Input::Response {
                 inference,
                 meta,
                 bytes,
-            } => self.response(inference, Arrival::Whole(meta, bytes))?,
-            Input::Fault { inference, fault } => self.response(inference, Arrival::Fault(fault))?,
+            } => self.response(inference, ResponsePart::Whole(meta, bytes))?,
+            Input::Fault { inference, fault } => {
+                self.response(inference, ResponsePart::Fault(fault))?
+            }
             Input::ToolResult { call, outcome } => Some(self.tool_returned(call, outcome)),
             Input::Probed(probed) => Some(EventKind::Probed(self.scrubbed_probe(probed))),
             Input::Timer => Some(EventKind::TimerFired),
@@ -239,7 +243,7 @@ impl Session {
         &self.contract
     }
 
-    /// The hash of the last entry; none where there is no entry.
+    /// The hash of the last entry; none if there is no entry.
     #[must_use]
     pub fn head(&self) -> Option<Digest> {
         self.progress.as_ref().map(|progress| progress.chain.head())
@@ -257,7 +261,7 @@ impl Session {
         self.requests.unknown()
     }
 
-    /// What a response to that request is judged by; none where none is in flight.
+    /// What a response to that request is judged by; none if none is in flight.
     pub(crate) fn issued(&self, inference: InferenceSeq) -> Option<&Issued> {
         self.requests.issued(inference)
     }

@@ -14,7 +14,7 @@ use super::{Durability, StoreError, deletions};
 use crate::kernel::{EventKind, Outcome};
 use crate::message::{Digest, RunId};
 use crate::transcript::{
-    LineReader, LogLeaf, MAX_LINE_BYTES, Note, Place, Record, Tombstone, Trust, Verifier,
+    LineReader, Location, LogLeaf, MAX_LINE_BYTES, Note, Record, Tombstone, Trust, Verifier,
     VerifyOptions, VerifyReport,
 };
 
@@ -201,7 +201,7 @@ fn read(
         if length == 0 {
             break;
         }
-        let place = Place::Line(reader.line().saturating_add(1));
+        let place = Location::Line(reader.line().saturating_add(1));
         let record = match reader.read(&line) {
             Ok(record) => record,
             Err(fault) => {

@@ -9,18 +9,18 @@ use super::schema::missing_table;
 use super::{StoreError, StoreReader, log_name, run_log};
 use crate::message::{Digest, RunId};
 use crate::transcript::{
-    BlobRecord, CheckpointRecord, EntryRecord, Flaw, FlawKind, HeaderRecord, IndexClaims,
-    LogEvidence, Pin, Place, Record, TombstoneRecord, Trust, Verifier, VerifyOptions, VerifyReport,
+    BlobRecord, CheckpointRecord, EntryRecord, Flaw, FlawKind, HeaderRecord, IndexClaims, Location,
+    LogEvidence, Pin, Record, TombstoneRecord, Trust, Verifier, VerifyOptions, VerifyReport,
     WithheldBlobs,
 };
 
-const RUNS: Place = Place::Table("runs");
-const ENTRIES: Place = Place::Table("entries");
-const BLOBS: Place = Place::Table("blobs");
-const RUN_BLOBS: Place = Place::Table("run_blobs");
-const TOMBSTONES: Place = Place::Table("tombstones");
-const CHECKPOINTS: Place = Place::Table("checkpoints");
-pub(super) const LOG_LEAVES: Place = Place::Table("log_leaves");
+const RUNS: Location = Location::Table("runs");
+const ENTRIES: Location = Location::Table("entries");
+const BLOBS: Location = Location::Table("blobs");
+const RUN_BLOBS: Location = Location::Table("run_blobs");
+const TOMBSTONES: Location = Location::Table("tombstones");
+const CHECKPOINTS: Location = Location::Table("checkpoints");
+pub(super) const LOG_LEAVES: Location = Location::Table("log_leaves");
 
 impl StoreReader {
     /// Verifies a stored run row by row, from the bytes of each column; `open` accepts a run in progress.
@@ -77,7 +77,7 @@ pub(super) fn judge(
         return Ok(None);
     };
     if let Some(table) = missing_table(conn)? {
-        verifier.take_flaw("schema", Place::Table(table), run_log::missing(table));
+        verifier.take_flaw("schema", Location::Table(table), run_log::missing(table));
         return Ok(Some(verifier.finish()));
     }
     if show_entries(conn, key, &mut verifier)?
@@ -166,7 +166,7 @@ fn show_log(
     let name = match log_name::name(conn)? {
         Ok(name) => name,
         Err(flaw) => {
-            verifier.take_flaw("log", Place::Table("log_name"), flaw);
+            verifier.take_flaw("log", Location::Table("log_name"), flaw);
             return Ok(());
         }
     };
@@ -197,7 +197,7 @@ fn show_log(
 
 fn show(
     rows: &mut Rows<'_>,
-    place: Place,
+    place: Location,
     verifier: &mut Verifier,
     read: impl for<'a> Fn(&'a Row<'_>) -> Result<Record<'a>, Flaw>,
 ) -> rusqlite::Result<bool> {

@@ -11,7 +11,7 @@ use super::{StoreError, StoreReader};
 use crate::kernel::Outcome;
 use crate::message::{Digest, RunId};
 use crate::transcript::{
-    FirstBad, Flaw, FlawKind, LogLeaf, Pin, SignedDeletion, Trust, VerifyCheck, judge_tree,
+    FirstBad, Flaw, FlawKind, LogLeaf, Pin, SignedDeletion, Trust, VerifyCheck, check_tree,
 };
 
 /// What a verification of the log of runs found.
@@ -73,7 +73,7 @@ impl StoreReader {
                 "pinned heads: none was given, so an older state or a removed run can go unnoticed";
             report.not_checked.push(why.to_owned());
         }
-        if let Err(flaw) = trust.judge_pins() {
+        if let Err(flaw) = trust.check_pins() {
             report.take("pins", "log_leaves", Err(flaw), String::new());
         }
         for pin in &trust.pins {
@@ -81,7 +81,7 @@ impl StoreReader {
                 Pin::Log { head, .. } => {
                     let log = Some(report.log.as_str());
                     let detail = format!("the first {} runs are those that were noted", head.size);
-                    ("pins", "log_leaves", judge_tree(head, log, &leaves), detail)
+                    ("pins", "log_leaves", check_tree(head, log, &leaves), detail)
                 }
                 Pin::Run {
                     run_id,

@@ -1,3 +1,5 @@
+//! Accounting lines (000 §4), one for each request and call. Reads a view; writes no file.
+
 use serde::Serialize;
 
 use crate::message::{RunId, StopReason, Usage};
@@ -21,7 +23,7 @@ pub enum AccountingLine {
 pub enum AccountingStatus {
     /// A canonical message, or a valid envelope that reports no error.
     Ok,
-    /// Anything else; the line's `error` says what.
+    /// Anything else; the line's `error` names it.
     Failed,
 }
 
@@ -126,7 +128,7 @@ pub enum CallSource {
     Xml,
 }
 
-/// A result that did not fit the context, and what stands in its place (000 §2).
+/// A result that did not fit the context, and its replacement (000 §2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DroppedTokens {

@@ -26,7 +26,7 @@ pub(crate) const ATIF_VERSION: &str = "ATIF-v1.8";
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AtifTrajectory {
     /// The step of each response.
-    answers: BTreeMap<InferenceSeq, usize>,
+    message_steps: BTreeMap<InferenceSeq, usize>,
     erased: Vec<Value>,
     /// The step in which the conversation before the run asked last for the call of that id.
     opening: BTreeMap<String, usize>,
@@ -49,7 +49,9 @@ impl AtifTrajectory {
         let mut call = None;
         let text = match &event.event {
             EventKind::RunStarted(started) => return self.start(view, entry, started),
-            EventKind::InferenceReturned(returned) => return self.answer(view, entry, returned),
+            EventKind::InferenceReturned(returned) => {
+                return self.message_step(view, entry, returned);
+            }
             EventKind::InferenceFailed(failed) => {
                 let request = view.request(failed.inference);
                 let mut step = self.request_step(view, entry, request, "");
@@ -204,7 +206,7 @@ impl AtifTrajectory {
         true
     }
 
-    fn answer(&mut self, view: &RunView, entry: Entry<'_>, returned: &InferenceReturned) {
+    fn message_step(&mut self, view: &RunView, entry: Entry<'_>, returned: &InferenceReturned) {
         let request = view.request(returned.inference);
         let result = &returned.result;
         let message = result.canonical_message.as_ref();
@@ -235,7 +237,8 @@ impl AtifTrajectory {
             extra(&mut step, "withheld_bytes", json!(withheld.bytes));
         }
         summary_of(&mut step, request);
-        self.answers.insert(returned.inference, self.steps.len());
+        self.message_steps
+            .insert(returned.inference, self.steps.len());
         self.steps.push(step);
     }
 
@@ -291,7 +294,9 @@ impl AtifTrajectory {
 
     /// A result stands with the step that asked for its call, however much later the call ran.
     fn add_result(&mut self, call: &Call, content: &str, result: &Value) {
-        let step = call.asked_in.and_then(|asked| self.answers.get(&asked));
+        let step = call
+            .requested_in
+            .and_then(|inference| self.message_steps.get(&inference));
         if let Some(step) = step.and_then(|step| self.steps.get_mut(*step)) {
             let id = call.batch.as_ref().unwrap_or(&call.id);
             add_result(

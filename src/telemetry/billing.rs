@@ -1,3 +1,5 @@
+//! The billing file: accounting lines of all runs, appended under a lock. Does not compute a line.
+
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
@@ -14,7 +16,7 @@ const MAX_LINE_BYTES: u64 = 1 << 20;
 /// The file that keeps the accounting of all runs: one JSON document a line, only ever added to (001 §12).
 ///
 /// Several processes may share it: each line is written whole, under a lock of the operating system. A line that a crash has
-/// cut is closed by whoever writes next, and is no JSON.
+/// cut is closed by the next writer, and is no JSON.
 #[derive(Debug)]
 pub(crate) struct BillingFile {
     durable: bool,
@@ -30,11 +32,11 @@ pub(crate) struct BillingFault {
     pub action: &'static str,
     /// The file.
     pub path: PathBuf,
-    /// What the system said.
+    /// The system's error.
     pub reason: String,
 }
 
-/// What of a line says which entry it is.
+/// The members of a line that identify its entry.
 #[derive(Deserialize)]
 struct Named {
     index: u64,

@@ -1,3 +1,5 @@
+//! Exit tags and exit codes (001 §1). A function of the outcome; does not exit.
+
 use std::fmt;
 
 use serde::Serialize;

@@ -9,7 +9,7 @@ const UNANSWERED: &str = "no answer was recorded";
 /// What is stated of a report that kept to its form and still counted for nothing, where the machine stated nothing else.
 const UNCOUNTED: &str = "the report did not count";
 
-/// Why the activity failed; none where it did not.
+/// Why the activity failed; none if it did not.
 pub(super) fn of_activity(view: &RunView, activity: Activity) -> Option<String> {
     match activity {
         Activity::Request(inference) => of_request(view.request(inference)?),

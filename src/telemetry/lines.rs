@@ -86,7 +86,7 @@ impl ToolLine {
         let result = execution.result();
         let waited = latency(execution.began_at_ms, execution.ended_at_ms);
         // The size of a call in a batch is known from its envelope only.
-        let asked = call.batch.is_none().then(|| size(&call.arguments));
+        let requested_size = call.batch.is_none().then(|| size(&call.arguments));
         let run = RunNames::of(view);
         Self {
             mcp_server: origin.strip_prefix("mcp:").unwrap_or(origin).to_owned(),
@@ -100,7 +100,7 @@ impl ToolLine {
             parent_txn_id: run.parent,
             origin_txn_id: run.origin,
             timestamp: view.unix_ms(execution.began_at_ms),
-            characters_in: result.map_or(asked.unwrap_or(0), |result| result.bytes_in),
+            characters_in: result.map_or(requested_size.unwrap_or(0), |result| result.bytes_in),
             characters_out: result.map_or(0, |result| result.bytes_out),
             source: (contract.tool_transport == ToolTransport::Xml).then_some(CallSource::Xml),
             dropped: execution.dropped.map(|dropped| DroppedTokens {

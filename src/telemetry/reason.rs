@@ -1,3 +1,5 @@
+//! The sentence that says why a run ended. Reads a view; decides no outcome.
+
 use super::failures;
 use crate::contract::ExecutionContract;
 use crate::kernel::{AgentOutcome, Check, CheckName, OutcomeCode, ProbedTarget};
@@ -6,13 +8,13 @@ use crate::view::{Activity, Approvals, Preflight, Request, RunView};
 /// How many faults are named.
 const MOST_NAMED: usize = 3;
 
-/// Why the run ended: the code's sentence, made exact by what this run did. In foreign words where those say more; none
-/// where the run has no end.
+/// Why the run ended: the code's sentence, made exact by what this run did. In foreign words if those are more exact; none
+/// if the run has no end.
 #[must_use]
 pub(crate) fn why(view: &RunView) -> Option<String> {
     let code = view.outcome()?.code;
-    let (said, cause) = match code {
-        OutcomeCode::NoCallResponse if view.asked_calls() > 0 => {
+    let (sentence, cause) = match code {
+        OutcomeCode::NoCallResponse if view.requested_calls() > 0 => {
             let causes = [denied(view.approvals()), failed_calls(view)];
             let causes: Vec<String> = causes.into_iter().flatten().collect();
             let cause = (!causes.is_empty()).then(|| causes.join("; "));
@@ -23,8 +25,8 @@ pub(crate) fn why(view: &RunView) -> Option<String> {
         _ => (sentence(code).to_owned(), cause(view)),
     };
     Some(match cause {
-        Some(cause) => format!("{said} ({cause})"),
-        None => said,
+        Some(cause) => format!("{sentence} ({cause})"),
+        None => sentence,
     })
 }
 
@@ -110,7 +112,7 @@ fn last_failure(view: &RunView) -> Option<String> {
     failures::of_activity(view, *last?)
 }
 
-/// Which calls were not made for want of an approval; none where there are none.
+/// Which calls were not made for want of an approval; none if there are none.
 fn denied(approvals: &Approvals) -> Option<String> {
     let times = |count: usize| match count {
         1 => String::new(),
@@ -131,12 +133,12 @@ fn denied(approvals: &Approvals) -> Option<String> {
 
 /// What became of the calls of a run that executed none.
 fn not_executed(view: &RunView) -> String {
-    let asked = view.asked_calls();
+    let requested = view.requested_calls();
     let calls = view.calls().values();
     let started: usize = calls.map(|call| call.executions.len()).sum();
-    let what = match (started, asked) {
+    let what = match (started, requested) {
         (0, 1) => "1 was asked for and was not started".to_owned(),
-        (0, asked) => format!("{asked} were asked for and none was started"),
+        (0, requested) => format!("{requested} were asked for and none was started"),
         (1, _) => "1 was started and did not come back".to_owned(),
         (started, _) => format!("{started} were started and none came back"),
     };
@@ -183,7 +185,7 @@ fn failed_calls(view: &RunView) -> Option<String> {
     brief(started)
 }
 
-/// Each text once, and how many more there are; none where there are none.
+/// Each text once, and how many more there are; none if there are none.
 fn brief(texts: impl Iterator<Item = String>) -> Option<String> {
     let mut named: Vec<String> = Vec::new();
     for text in texts {

@@ -1,3 +1,5 @@
+//! The result document of a run. A function of its view; does not know the terminal.
+
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -166,7 +168,7 @@ pub struct ResultCall {
     pub name: String,
     /// The arguments, byte for byte as the model wrote them but for surrounding white space.
     pub arguments: Box<RawValue>,
-    /// Why nobody could read its arguments: then they are empty, and it was never run.
+    /// Why its arguments could not be read. They are empty then, and it was never run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<FailureCode>,
 }
@@ -182,7 +184,7 @@ impl AgentResult {
         let conversation = run.conversation();
         let why = why(view).unwrap_or_else(|| UNFINISHED.to_owned());
         let content = if success {
-            answer(conversation.iter().map(AsRef::as_ref)).to_owned()
+            final_answer(conversation.iter().map(AsRef::as_ref)).to_owned()
         } else {
             why.clone()
         };
@@ -354,7 +356,7 @@ impl FinalReport {
 }
 
 /// The model's last words: what a successful run answers.
-fn answer<'m>(conversation: impl DoubleEndedIterator<Item = &'m AgentMessage>) -> &'m str {
+fn final_answer<'m>(conversation: impl DoubleEndedIterator<Item = &'m AgentMessage>) -> &'m str {
     conversation
         .rev()
         .find(|message| message.role == Role::Assistant)

@@ -1,3 +1,5 @@
+//! Sums by model and tool server for the summary. Reads a result document only.
+
 use std::collections::BTreeMap;
 
 use super::{AccountingLine, AccountingStatus, AgentResult};
@@ -112,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dollars_are_told_exactly() {
+    fn dollars_are_rendered_exactly() {
         let check = |micro, expect: &str| assert_eq!(dollars(micro), expect);
         check(0, "0.000000 USD");
         check(1, "0.000001 USD");

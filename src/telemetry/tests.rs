@@ -1,3 +1,5 @@
+//! Tests of accounting, results and trajectories over a view that is fed by hand.
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -21,12 +23,12 @@ mod attempts;
 mod unread;
 
 /// A view that is fed by hand; the contract has the one target `demo/script`.
-struct Fed {
+struct Fixture {
     seq: u64,
     view: RunView,
 }
 
-impl Fed {
+impl Fixture {
     fn new() -> Self {
         Self {
             seq: 0,
@@ -157,25 +159,25 @@ fn envelope(error: Option<&str>) -> ToolOutcome {
 
 #[test]
 fn a_request_has_a_line_with_the_names_of_the_source_contract() {
-    let mut fed = Fed::new();
-    fed.take(5, EventKind::TimerFired, infer());
-    fed.take(17, returned(Some(text("hi"))), Vec::new());
+    let mut fixture = Fixture::new();
+    fixture.take(5, EventKind::TimerFired, infer());
+    fixture.take(17, returned(Some(text("hi"))), Vec::new());
     let expect = json!({
         "type": "llm", "provider": "demo", "model": "script", "status": "ok", "latency": 12,
         "tokens": {"inputTokens": 10, "outputTokens": 5, "cachedTokens": 3, "totalTokens": 18},
         "timestamp": 5, "costUsd": 1.5, "stopReason": "end",
         "index": 0, "turn": 0, "attempt": 1, "costMicroUsd": 1_500_000, "costSource": "provider",
     });
-    assert_eq!(fed.line(), expect);
+    assert_eq!(fixture.line(), expect);
 }
 
 #[test]
-fn a_request_without_a_canonical_answer_has_failed_and_says_why() {
+fn a_request_without_a_canonical_message_has_failed_with_a_reason() {
     let check = |event: EventKind, error: &str, total: u64| {
-        let mut fed = Fed::new();
-        fed.take(0, EventKind::TimerFired, infer());
-        fed.take(4, event, Vec::new());
-        let line = fed.line();
+        let mut fixture = Fixture::new();
+        fixture.take(0, EventKind::TimerFired, infer());
+        fixture.take(4, event, Vec::new());
+        let line = fixture.line();
         assert_eq!(line["status"], "failed", "{error}");
         assert_eq!(line["error"], error);
         assert_eq!(line["latency"], 4, "{error}");
@@ -201,20 +203,20 @@ fn a_request_without_a_canonical_answer_has_failed_and_says_why() {
 
 #[test]
 fn a_request_that_was_never_answered_still_has_a_line() {
-    let mut fed = Fed::new();
-    fed.take(0, EventKind::TimerFired, infer());
-    assert_eq!(fed.line()["status"], "failed");
-    assert_eq!(fed.line()["error"], "no answer was recorded");
+    let mut fixture = Fixture::new();
+    fixture.take(0, EventKind::TimerFired, infer());
+    assert_eq!(fixture.line()["status"], "failed");
+    assert_eq!(fixture.line()["error"], "no answer was recorded");
 }
 
 #[test]
 fn a_cancelled_request_stays_failed_but_is_charged_for_a_late_answer() {
-    let mut fed = Fed::new();
-    fed.take(0, EventKind::TimerFired, infer());
+    let mut fixture = Fixture::new();
+    fixture.take(0, EventKind::TimerFired, infer());
     let interrupted = EventKind::Interrupted(Interrupter::Abort);
-    fed.take(9, interrupted, vec![EffectRecord::Cancel]);
-    fed.take(20, returned(Some(text("late"))), Vec::new());
-    let line = fed.line();
+    fixture.take(9, interrupted, vec![EffectRecord::Cancel]);
+    fixture.take(20, returned(Some(text("late"))), Vec::new());
+    let line = fixture.line();
     assert_eq!(line["status"], "failed");
     assert_eq!(line["error"], "cancelled");
     assert_eq!(line["latency"], 9);
@@ -223,20 +225,20 @@ fn a_cancelled_request_stays_failed_but_is_charged_for_a_late_answer() {
 
 #[test]
 fn a_call_has_a_line_with_the_sizes_that_the_tool_had_in_hand() {
-    let mut fed = Fed::new();
-    fed.take(5, EventKind::TimerFired, execute());
-    fed.take(40, tool(envelope(None)), Vec::new());
+    let mut fixture = Fixture::new();
+    fixture.take(5, EventKind::TimerFired, execute());
+    fixture.take(40, tool(envelope(None)), Vec::new());
     let expect = json!({
         "type": "tool", "mcpServer": "", "command": "read_file", "status": "ok", "latency": 7,
         "timestamp": 5, "charactersIn": 12, "charactersOut": 99_000, "index": 0, "turn": 0, "attempt": 0,
     });
-    assert_eq!(fed.line(), expect);
+    assert_eq!(fixture.line(), expect);
 }
 
 #[test]
-fn a_call_that_did_not_succeed_has_failed_and_says_why() {
+fn a_call_without_success_has_failed_with_a_reason() {
     let check = |event: EventKind, error: &str| {
-        let mut fed = Fed::new();
+        let mut fixture = Fixture::new();
         let message = AgentMessage {
             tool_calls: vec![ToolInvocation {
                 arguments: ObjectText::parse("{\"path\":\"a\"}").unwrap(),
@@ -248,9 +250,9 @@ fn a_call_that_did_not_succeed_has_failed_and_says_why() {
             }],
             ..text("")
         };
-        fed.take(0, returned(Some(message)), execute());
-        fed.take(3, event, Vec::new());
-        let line = fed.line();
+        fixture.take(0, returned(Some(message)), execute());
+        fixture.take(3, event, Vec::new());
+        let line = fixture.line();
         assert_eq!(line["status"], "failed", "{error}");
         assert_eq!(line["error"], error);
         assert_eq!(line["charactersIn"], 12, "{error}");
@@ -358,7 +360,7 @@ fn a_failed_run_has_a_synthetic_report_that_names_the_code_and_the_cause() {
 }
 
 #[test]
-fn a_run_in_progress_has_no_outcome_and_says_so() {
+fn a_run_in_progress_has_no_outcome_and_its_reason_is_that() {
     let (run, view) = run_of(&[]);
     let result = serde_json::to_value(AgentResult::of_run(&run, &view)).unwrap();
     assert_eq!(result["outcome"], Value::Null);
@@ -415,7 +417,7 @@ fn a_sentence_is_a_sentence() {
 
 /// A run that ends with `code` after a message with `asked` calls, of which the first was started and came to `outcome`.
 fn why(code: OutcomeCode, asked: usize, outcome: Option<ToolOutcome>) -> Option<String> {
-    let mut fed = Fed::new();
+    let mut fixture = Fixture::new();
     let call = ToolInvocation {
         arguments: ObjectText::parse("{}").unwrap(),
         id: "c1".to_owned(),
@@ -428,22 +430,22 @@ fn why(code: OutcomeCode, asked: usize, outcome: Option<ToolOutcome>) -> Option<
         tool_calls: vec![call; asked],
         ..text("")
     };
-    fed.take(0, EventKind::TimerFired, infer());
-    fed.take(1, returned(Some(message)), Vec::new());
+    fixture.take(0, EventKind::TimerFired, infer());
+    fixture.take(1, returned(Some(message)), Vec::new());
     if let Some(outcome) = outcome {
-        fed.take(2, EventKind::TimerFired, execute());
-        fed.take(3, tool(outcome), Vec::new());
+        fixture.take(2, EventKind::TimerFired, execute());
+        fixture.take(3, tool(outcome), Vec::new());
     }
     let action = Action {
         outcome: Some(Outcome::new(AgentOutcome::FailedProtocolNoTools, code)),
         ..sample::action(9, EntryKind::Transition, State::Infer, State::Terminate)
     };
-    fed.take_action(&action, None);
-    reason::why(&fed.view)
+    fixture.take_action(&action, None);
+    reason::why(&fixture.view)
 }
 
 #[test]
-fn a_run_without_an_executed_call_says_what_became_of_those_it_asked_for() {
+fn a_run_without_an_executed_call_names_the_fate_of_the_requested_ones() {
     let check = |asked, outcome, expect: &str| {
         let why = why(OutcomeCode::NoCallResponse, asked, outcome);
         assert_eq!(why.as_deref(), Some(expect));

@@ -1,3 +1,5 @@
+//! The trait that keeps bytes by hash. Does not know the store.
+
 use crate::message::Digest;
 
 /// Where bytes go that are kept by hash: whole results, images, answers that do not decode.

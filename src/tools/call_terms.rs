@@ -1,3 +1,5 @@
+//! The terms of one call beside its order. Plain data.
+
 use tokio_util::sync::CancellationToken;
 
 use super::{BlobSink, Clock};
@@ -16,7 +18,7 @@ pub(crate) struct CallTerms<'a> {
     pub idempotency_key: &'a str,
     /// Bytes of text that the envelope may hold; the rest goes to `blobs`.
     pub output_limit_bytes: u64,
-    /// Goes over what the tool says before any of it is cut.
+    /// Scrubs the tool's output before any of it is cut.
     pub scrub: &'a dyn Scrubber,
     /// After so long the call ends as `TimedOut`.
     pub timeout_ms: u64,

@@ -1,3 +1,5 @@
+//! The trait of the clock that stamps results. Has no clock itself.
+
 /// The driver's clock, lent to a call.
 pub(crate) trait Clock: Send + Sync {
     /// Milliseconds since the run began, as events count them.

@@ -1,19 +1,21 @@
+//! Makes the result envelope of a call: scrubbed, cut, with blobs. Does not know transports.
+
 use super::CallTerms;
 use crate::kernel::CallOrder;
 use crate::message::{
     ContentBlock, EnvelopeError, EnvelopeStatus, Scrubber, ToolEnvelope, char_prefix,
 };
 
-/// The code of a failure for which the tool gave none.
+/// The code of a failure without one of the tool's own.
 pub(super) const TOOL_ERROR: &str = "TOOL_ERROR";
-/// Bytes of `error.message` where the same words stand in the content.
+/// Bytes of `error.message` where the content has the same words.
 const REPEATED_MESSAGE_BYTES: usize = 2_048;
 /// Longest media type that is taken over; RFC 6838 §4.2 allows 127 + 1 + 127.
 const MIME_TYPE_BYTES: usize = 255;
 
-/// What a tool answered, before it is brought under the output budget.
+/// The response of a tool, before it is cut to the output budget.
 #[derive(Debug, Default)]
-pub(super) struct ToolAnswer {
+pub(super) struct ToolResponse {
     failure: Option<Failure>,
     parts: Vec<Part>,
 }
@@ -21,13 +23,13 @@ pub(super) struct ToolAnswer {
 #[derive(Debug)]
 struct Failure {
     code: String,
-    /// None where the tool's words are its content.
+    /// None if the tool's words are its content.
     message: Option<String>,
 }
 
 #[derive(Debug)]
 enum Part {
-    /// Texts that follow each other: one block, in which line feeds stand between them.
+    /// Texts that follow each other: one block, joined by line feeds.
     Text(Vec<String>),
     Resource {
         bytes: Vec<u8>,
@@ -35,12 +37,12 @@ enum Part {
     },
 }
 
-impl ToolAnswer {
+impl ToolResponse {
     /// A success that is one text.
     pub(super) fn of_text(text: String) -> Self {
-        let mut answer = Self::default();
-        answer.push_text(text);
-        answer
+        let mut response = Self::default();
+        response.push_text(text);
+        response
     }
 
     /// A failure with nothing but its message.
@@ -124,11 +126,13 @@ impl ToolAnswer {
         };
         if let Some(failure) = self.failure {
             envelope.status = EnvelopeStatus::Error;
-            let words = failure.message.map(|words| terms.scrub.owned_text(words));
-            let words = words.unwrap_or_else(|| envelope.text());
+            let message = failure
+                .message
+                .map(|message| terms.scrub.owned_text(message));
+            let message = message.unwrap_or_else(|| envelope.text());
             envelope.error = Some(EnvelopeError {
                 code: terms.scrub.owned_text(failure.code),
-                message: words,
+                message,
             });
         }
         let whole = envelope.text();
@@ -151,7 +155,7 @@ impl ToolAnswer {
     }
 }
 
-/// The parts, none of which shows a piece of a known secret that stands in several of them. Texts that show one together become one
+/// The parts, none of which shows a piece of a known secret that is spread over several of them. Texts that show one together become one
 /// text without line feeds between them; where bytes are needed for it, nothing of the result is kept. What only looks like a
 /// credential once texts are put together is none: nobody wrote it.
 fn without_split_secrets(parts: Vec<Part>, scrub: &dyn Scrubber) -> Vec<Part> {

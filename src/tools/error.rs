@@ -1,3 +1,5 @@
+//! Why a tool server did not come up or list its tools. Faults of calls are outcomes.
+
 /// Why a tool server did not come up, or could not be asked again.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ToolServerError {
@@ -12,7 +14,7 @@ pub(crate) enum ToolServerError {
     Spawn {
         /// The command as given.
         command: String,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
     /// The tool: it ended before it had introduced itself.
@@ -70,7 +72,7 @@ pub(crate) enum ToolServerError {
     /// The operator: the workspace cannot be resolved.
     #[error("open the workspace: {reason}")]
     Workspace {
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
     /// The author: a server may not be called that.

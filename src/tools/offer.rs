@@ -1,3 +1,5 @@
+//! The tools that one server offers, checked. Does not know the contract's policy.
+
 use serde_json::{Value, json};
 
 use crate::contract::{ToolCapability, ToolPin, inexact_integer_at};
@@ -34,7 +36,7 @@ pub(super) struct Described {
 impl Offer {
     /// Judges a tool of the server whose exposed names begin with `prefix`, and takes it or notes why not.
     pub(super) fn add(&mut self, prefix: &str, tool: Described) {
-        if let Err(reason) = self.judge(prefix, &tool) {
+        if let Err(reason) = self.check(prefix, &tool) {
             self.leave_out(&tool.name, &reason);
             return;
         }
@@ -55,7 +57,7 @@ impl Offer {
             .push(format!("tool {name:?} left out: {reason}"));
     }
 
-    fn judge(&self, prefix: &str, tool: &Described) -> Result<(), String> {
+    fn check(&self, prefix: &str, tool: &Described) -> Result<(), String> {
         let exposed = format!("{prefix}{}", tool.name);
         if !is_exposable(&exposed) {
             return Err(format!(

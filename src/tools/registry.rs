@@ -1,3 +1,5 @@
+//! The tool servers of a run: starts, calls and closes them. Does not decide which calls are made.
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,7 +9,7 @@ use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
 use super::builtin::Builtins;
-use super::mcp::{McpServer, Patience, Program};
+use super::mcp::{McpServer, Program, Timeouts};
 use super::offer::{self, BUILTIN, Offer};
 use super::{CallTerms, ServerSpec, ToolServerError};
 use crate::contract::{ServerCapability, ServerKind, ToolCapability, ToolPin, check_server_name};
@@ -61,14 +63,14 @@ impl ToolServers {
         total_timeout_ms: u64,
         cancel: &CancellationToken,
     ) -> BringUp {
-        let patience = (Patience::within(total_timeout_ms), scrub);
-        Self::bring_up_within(specs, workspace, patience, cancel).await
+        let timeouts = (Timeouts::within(total_timeout_ms), scrub);
+        Self::bring_up_within(specs, workspace, timeouts, cancel).await
     }
 
     pub(super) async fn bring_up_within(
         specs: BTreeMap<String, ServerSpec>,
         workspace: &Path,
-        (patience, scrub): (Patience, &Arc<dyn Scrubber>),
+        (timeouts, scrub): (Timeouts, &Arc<dyn Scrubber>),
         cancel: &CancellationToken,
     ) -> BringUp {
         let workspace = tokio::fs::canonicalize(workspace)
@@ -80,7 +82,7 @@ impl ToolServers {
             async move {
                 let workspace =
                     workspace.map_err(|reason| ToolServerError::Workspace { reason })?;
-                Host::start(name, spec, workspace, (patience, scrub), cancel).await
+                Host::start(name, spec, workspace, (timeouts, scrub), cancel).await
             }
         }))
         .await;
@@ -221,7 +223,7 @@ impl Host {
         name: &str,
         spec: &ServerSpec,
         workspace: PathBuf,
-        patience: (Patience, &Arc<dyn Scrubber>),
+        timeouts: (Timeouts, &Arc<dyn Scrubber>),
         cancel: &CancellationToken,
     ) -> Result<(Self, Offer), ToolServerError> {
         check_name(name, spec)?;
@@ -248,12 +250,12 @@ impl Host {
                     supervisor: supervisor.as_deref(),
                     workspace: &workspace,
                 };
-                McpServer::start(name, &program, patience, cancel)
+                McpServer::start(name, &program, timeouts, cancel)
                     .await
                     .map(Self::mcp)
             }
             ServerSpec::Http { headers, url } => {
-                McpServer::connect(name, url, headers, patience, cancel)
+                McpServer::connect(name, url, headers, timeouts, cancel)
                     .await
                     .map(Self::mcp)
             }
@@ -295,15 +297,15 @@ async fn call_builtin(
     terms: &CallTerms<'_>,
 ) -> ToolOutcome {
     let started_at_ms = terms.clock.run_ms();
-    let answer = tokio::select! {
+    let response = tokio::select! {
         biased;
         () = terms.cancel.cancelled() => return ToolOutcome::Cancelled,
-        answer = tools.call(tool, &order.invocation.arguments, terms.clock) => answer,
+        response = tools.call(tool, &order.invocation.arguments, terms.clock) => response,
         () = tokio::time::sleep(Duration::from_millis(terms.timeout_ms)) => {
             return ToolOutcome::TimedOut;
         }
     };
-    answer.map_or(ToolOutcome::ToolChanged, |answer| {
-        ToolOutcome::Returned(answer.into_envelope(order, terms, started_at_ms))
+    response.map_or(ToolOutcome::ToolChanged, |response| {
+        ToolOutcome::Returned(response.into_envelope(order, terms, started_at_ms))
     })
 }

@@ -1,3 +1,5 @@
+//! Scrubs every string and key of a JSON value. Does not know which values are secret.
+
 use serde_json::Value;
 
 use crate::message::Scrubber;

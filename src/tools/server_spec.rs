@@ -1,3 +1,5 @@
+//! How a tool server is reached, with resolved values. Does not start it.
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -23,7 +25,7 @@ pub(crate) enum ServerSpec {
         command: String,
         /// Added to the few inherited variables; wins over them.
         env: BTreeMap<String, String>,
-        /// This program, which starts the server and ends whatever it has started; none where the host is no monolith.
+        /// This program, which starts the server and ends whatever it has started; none if the host is no monolith.
         supervisor: Option<PathBuf>,
     },
     /// MCP over streamable HTTP.

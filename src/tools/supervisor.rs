@@ -60,7 +60,7 @@ mod linux {
 
     async fn supervised(parent: Pid, mut server: Command) -> io::Result<u8> {
         // First what ends it, then what is to be ended.
-        let mut asked = signal(SignalKind::user_defined1())?;
+        let mut requested = signal(SignalKind::user_defined1())?;
         let mut children = signal(SignalKind::child())?;
         // These are for the server, which is in the same group.
         let mut ignored = [
@@ -92,7 +92,7 @@ mod linux {
             let [hangup, interrupt, terminate] = &mut ignored;
             tokio::select! {
                 _ = children.recv() => {}
-                _ = asked.recv() => break,
+                _ = requested.recv() => break,
                 _ = look.tick() => if getppid() != Some(parent) { break },
                 _ = hangup.recv() => {}
                 _ = interrupt.recv() => {}

@@ -1,3 +1,5 @@
+//! Files and folders that no built-in tool opens. Does not know why.
+
 #[cfg(unix)]
 use std::collections::BTreeSet;
 #[cfg(unix)]
@@ -53,7 +55,7 @@ impl Withheld {
                     uncounted = Some(name.to_string_lossy().into_owned());
                     break;
                 }
-                // A link leads to a file that is used as if it stood here.
+                // A link leads to a file that is used as if it were here.
                 let found = entry.and_then(|entry| std::fs::metadata(entry.path()));
                 if let Some(found) = found.ok().filter(Metadata::is_file) {
                     closed.insert((found.dev(), found.ino()));

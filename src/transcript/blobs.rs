@@ -1,3 +1,5 @@
+//! Which blobs an event names, and which must be there. Does not read them.
+
 use crate::kernel::{Event, EventKind};
 use crate::message::{ContentBlock, Digest, ToolOutcome};
 

@@ -1,3 +1,5 @@
+//! Splits a file of keys or pins into its blocks. Does not read the blocks.
+
 use super::Note;
 
 /// Why a file of keys or pins cannot be read.

@@ -1,3 +1,5 @@
+//! The canonical text of our own recorded values. Does not canonicalise foreign JSON.
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

@@ -1,3 +1,5 @@
+//! The hash chain of one run. Hashes texts; does not decode them.
+
 use super::{SealedEntry, canonical};
 use crate::kernel::EntryDraft;
 use crate::message::{Digest, RunId, framed, genesis};

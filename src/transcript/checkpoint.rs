@@ -1,3 +1,5 @@
+//! The signed text over a run's entries. Does not know when one is due.
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
@@ -74,7 +76,7 @@ impl EarlierCheckpoints {
         self.hash = framed(EARLIER_CONTEXT, &[self.hash.as_bytes(), text.as_bytes()]);
     }
 
-    /// The text to sign of a checkpoint that is due: at the seal with its last line, before it as it stands.
+    /// The text to sign of a checkpoint that is due: at the seal with its last line, before it unchanged.
     #[must_use]
     pub fn complete(&self, due: &str) -> String {
         if due.ends_with("\noutcome open\n") {
@@ -84,7 +86,7 @@ impl EarlierCheckpoints {
     }
 }
 
-/// How many earlier checkpoints the last line of a seal's checkpoint counts; none where the line is another.
+/// How many earlier checkpoints the last line of a seal's checkpoint counts; none if the line is another.
 pub(super) fn counted_earlier(line: &str) -> Option<u64> {
     let (count, hash) = line.strip_prefix(EARLIER)?.split_once(' ')?;
     let number: u64 = count.parse().ok()?;
@@ -144,7 +146,7 @@ impl Checkpoint {
 }
 
 impl CheckpointHead {
-    /// Reads the lines that a checkpoint shares with every other of its form; none where the text is not one.
+    /// Reads the lines that a checkpoint shares with every other of its form; none if the text is not one.
     pub(super) fn read(text: &str) -> Option<Self> {
         let (origin, entries, head) = log_lines(text)?;
         let run_id = RunId::try_from(origin.strip_prefix(ORIGIN)?.to_owned()).ok()?;
@@ -157,7 +159,7 @@ impl CheckpointHead {
     }
 }
 
-/// Origin, size and hash of a checkpoint of a log; none where the text does not begin with them.
+/// Origin, size and hash of a checkpoint of a log; none if the text does not begin with them.
 pub(super) fn log_lines(text: &str) -> Option<(&str, u64, [u8; 32])> {
     let mut lines = text.split('\n');
     let (origin, size, hash) = (lines.next()?, lines.next()?, lines.next()?);

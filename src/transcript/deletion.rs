@@ -1,3 +1,5 @@
+//! The signed record of a deleted run. Does not delete anything.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +11,7 @@ use crate::message::{Digest, MAX_EXACT, RunId};
 /// The first line of every note of a deletion.
 const TITLE: &str = "monolith deletion v1";
 
-/// What stays of a run that was deleted by design: who deleted it says so, and signs. The leaf of a sealed run stays in the log.
+/// The record of a run that was deleted by design, signed by the operator who deleted it. The leaf of a sealed run stays in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Deletion {
     /// The run.
@@ -18,7 +20,7 @@ pub(crate) struct Deletion {
     pub(crate) entries: u64,
     /// The hash of the last of them.
     pub(crate) head: Digest,
-    /// Why; empty where nothing was said.
+    /// Why; empty if no reason was given.
     pub(crate) reason: String,
     /// When, in milliseconds since 1970-01-01 UTC, by the clock of the machine that deleted it.
     pub(crate) at_unix_ms: u64,
@@ -42,7 +44,7 @@ impl Deletion {
         key.sign(self.text())
     }
 
-    /// What a note states; none where it is not exactly that of a deletion.
+    /// What a note states; none if it is not exactly that of a deletion.
     pub(crate) fn read(note: &Note) -> Option<Self> {
         let mut lines = note.text().strip_prefix(TITLE)?.split('\n').skip(1);
         let mut value = |key: &str| lines.next()?.strip_prefix(key);
@@ -135,7 +137,7 @@ impl fmt::Display for SignedDeletion {
     }
 }
 
-/// Which runs of a log were deleted, as whoever makes a proof about it says: the tree holds the leaves of deleted runs as of any other.
+/// Which runs of a log were deleted, as the maker of a proof states: the tree holds the leaves of deleted runs as of any other.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LogDeletions {

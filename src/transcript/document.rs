@@ -59,9 +59,9 @@ fn the_numbers_of_the_document_are_those_of_its_example() {
     );
 }
 
-/// Without these nobody could write a verifier from the document.
+/// A verifier cannot be written from the document without these.
 #[test]
-fn the_document_says_how_the_chain_is_computed() {
+fn the_document_describes_how_the_chain_is_computed() {
     let formulas = block("text");
     for hash in ["contract_hash", "contract_id", "H_0", "H_(seq+1)"] {
         let rule = formulas.lines().find(|line| line.starts_with(hash));

@@ -1,3 +1,5 @@
+//! One sealed entry as stored. Does not verify itself.
+
 use serde::{Deserialize, Serialize};
 
 use super::{Flaw, canonical};
@@ -29,7 +31,7 @@ impl SealedEntry {
         canonical::decode("action", &self.action)
     }
 
-    /// The event that began the step, read back from its text; none where the entry carries none.
+    /// The event that began the step, read back from its text; none if the entry carries none.
     ///
     /// # Errors
     /// [`Flaw`] where the text is neither `null` nor the canonical text of an event.

@@ -1,3 +1,5 @@
+//! The lines of a transcript file. Writes and reads single lines; does not know disks.
+
 use std::borrow::Cow;
 use std::fmt;
 
@@ -10,7 +12,7 @@ use super::record::{
     BlobRecord, CheckpointRecord, EntryRecord, HeaderRecord, Record, TombstoneRecord,
 };
 use super::{Flaw, FlawKind, SealedEntry, canonical};
-use crate::message::{Digest, JsonSize, RunId, judge_version};
+use crate::message::{Digest, JsonSize, RunId, check_version};
 
 /// The file format this build writes and reads.
 pub(crate) const TRANSCRIPT_FORMAT: &str = "monolith-transcript/1";
@@ -22,7 +24,7 @@ pub(crate) const MAX_LINE_BYTES: usize = 128 << 20;
 const MAX_HEADER_BYTES: usize = 32 << 20;
 /// The most members of objects and items of lists in a line: each takes far more memory than its text.
 const MAX_LINE_VALUES: u64 = 1 << 18;
-/// How deeply they stand within each other.
+/// How deeply they may nest.
 const MAX_LINE_DEPTH: u64 = 128;
 
 /// The first line of a file. `contract` is the contract's canonical document.
@@ -233,8 +235,8 @@ fn read_line<'a>(line: &'a [u8], blob: &'a mut Vec<u8>) -> Result<Record<'a>, Fl
     };
     let line = std::str::from_utf8(line)
         .map_err(|fault| Flaw::tampered("line", "UTF-8 throughout", fault))?;
-    judge_size(line)?;
-    // RFC 8785 sorts keys, so the first key tells the kind of the line.
+    check_size(line)?;
+    // RFC 8785 sorts keys, so the first key gives the kind of the line.
     if line.starts_with("{\"action\":") {
         entry(line)
     } else if line.starts_with("{\"blob\":") {
@@ -264,7 +266,7 @@ fn read_line<'a>(line: &'a [u8], blob: &'a mut Vec<u8>) -> Result<Record<'a>, Fl
 }
 
 /// Holds a line to the limits of the format, before anything is built from it.
-fn judge_size(line: &str) -> Result<(), Flaw> {
+fn check_size(line: &str) -> Result<(), Flaw> {
     let refuse =
         |expected: String, found: &dyn fmt::Display| Err(Flaw::tampered("line", expected, found));
     if line.starts_with("{\"contract\":") && line.len() >= MAX_HEADER_BYTES {
@@ -284,7 +286,7 @@ fn judge_size(line: &str) -> Result<(), Flaw> {
 
 fn header(line: &str) -> Result<Record<'_>, Flaw> {
     let parsed: HeaderLine<'_> = parse(line)?;
-    if judge_version(&parsed.format, TRANSCRIPT_FORMAT).is_err() {
+    if check_version(&parsed.format, TRANSCRIPT_FORMAT).is_err() {
         return Err(Flaw::new(
             FlawKind::UnknownVersion,
             "format",

@@ -1,3 +1,5 @@
+//! One flaw in stored evidence and what it amounts to. Does not search for flaws.
+
 use std::fmt;
 
 use serde::Serialize;
@@ -12,7 +14,7 @@ pub enum FlawKind {
     Tampered,
     /// The end is missing.
     Truncated,
-    /// Something stands where nothing may follow, or that no entry speaks of.
+    /// Something follows where nothing may, or no entry names it.
     Extended,
     /// There is no seal: the run is in progress, was abandoned, or its end is missing.
     Incomplete,
@@ -20,7 +22,7 @@ pub enum FlawKind {
     UnknownVersion,
     /// An entry names a blob that is not there.
     MissingBlob,
-    /// Less is here than somebody noted earlier: an older state was put back, or the end was removed.
+    /// Less is here than an earlier record states: an older state was put back, or the end was removed.
     Rollback,
     /// Two heads that were noted cannot both be of one history.
     SplitView,
@@ -38,7 +40,7 @@ pub struct Flaw {
     pub field: String,
     /// What would have been right; at most 400 bytes.
     pub expected: String,
-    /// What stands there; at most 400 bytes.
+    /// The value there; at most 400 bytes.
     pub actual: String,
 }
 

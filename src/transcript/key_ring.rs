@@ -1,13 +1,15 @@
+//! The trusted public keys and their rotations. Reads texts; opens no file.
+
 use super::blocks::{Block, BlockError, blocks};
 use super::note::{Note, Signed};
 use super::{PublicKey, SecretKey};
 
 const ROTATION: &str = "monolith/rotation";
 
-/// The public keys that somebody trusts, with what they were replaced by.
+/// The public keys that a verifier trusts, with their rotations.
 ///
 /// In text, one of these after the other: a public key; a rotation record, which is a note signed by the old key; the
-/// word `revoked` and a public key. Lines that begin with `#` say nothing.
+/// word `revoked` and a public key. Lines that begin with `#` are ignored.
 ///
 /// ```
 /// use monolith::{KeyRing, SecretKey};
@@ -162,7 +164,7 @@ mod tests {
         check("local+x", "line 1: no key: it is `NAME+ID+BASE64`");
         check(
             "monolith/rotation\nfrom",
-            "line 1: no signed note: an empty line stands before the signatures",
+            "line 1: no signed note: an empty line must precede the signatures",
         );
     }
 }

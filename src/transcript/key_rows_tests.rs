@@ -20,7 +20,7 @@ struct Seen {
     keys: BTreeMap<String, usize>,
 }
 
-/// Walks a value as the verifiers do: an object has the row of the key that it stands under, or of its kind.
+/// Walks a value as the verifiers do: an object has the row of its key, or of its kind.
 fn walk(value: &Value, name: &str, seen: &mut BTreeMap<String, Seen>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| walk(item, name, seen)),

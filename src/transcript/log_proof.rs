@@ -1,3 +1,5 @@
+//! Printed proofs about a log of runs: inclusion and growth. Does not know the store.
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
@@ -93,14 +95,14 @@ impl LogProof {
 
     /// Checks the proof against the head that it brings along, and that against keys and heads from elsewhere.
     #[must_use]
-    pub(crate) fn judge(&self, trust: &Trust) -> ProofReport {
+    pub(crate) fn verify(&self, trust: &Trust) -> ProofReport {
         let mut report = ProofReport {
             proven: String::new(),
             checks: Vec::new(),
             not_checked: Vec::new(),
             kind: None,
         };
-        if let Err((name, flaw)) = self.judge_into(trust, &mut report) {
+        if let Err((name, flaw)) = self.check_into(trust, &mut report) {
             let detail = format!(
                 "{}: expected {}, got {}",
                 flaw.field, flaw.expected, flaw.actual
@@ -112,7 +114,7 @@ impl LogProof {
         report
     }
 
-    fn judge_into(
+    fn check_into(
         &self,
         trust: &Trust,
         report: &mut ProofReport,
@@ -127,7 +129,7 @@ impl LogProof {
         };
         let root = hash("root", root).map_err(|flaw| ("proof", flaw))?;
         let (detail, old) = self
-            .judge_hashes(size, &root)
+            .check_hashes(size, &root)
             .map_err(|flaw| ("proof", flaw))?;
         report.proven.clone_from(&detail);
         passed(report, "proof", detail);
@@ -154,7 +156,7 @@ impl LogProof {
         self.judge_deletions(size, trust, report)
             .map_err(|flaw| ("deletions", flaw))?;
         let pins = self
-            .judge_pins(trust, &head, old)
+            .check_pins(trust, &head, old)
             .map_err(|flaw| ("pins", flaw))?;
         if pins > 0 {
             passed(report, "pins", format!("heads noted earlier: {pins}"));
@@ -175,7 +177,7 @@ impl LogProof {
     }
 
     /// What the hashes prove, and the old size with its root where there is one.
-    fn judge_hashes(
+    fn check_hashes(
         &self,
         size: u64,
         root: &TreeHash,
@@ -205,7 +207,7 @@ impl LogProof {
         }
     }
 
-    /// Judges what the proof says of deleted runs, and says what nothing covers: the tree is the same with and without them.
+    /// Checks what the proof states of deleted runs, and lists what nothing covers: the tree is the same with and without them.
     fn judge_deletions(
         &self,
         size: u64,
@@ -254,14 +256,14 @@ impl LogProof {
         Ok(())
     }
 
-    /// Holds the heads of the proof against those that were noted; returns how many said something.
-    fn judge_pins(
+    /// Compares the heads of the proof with the pinned ones; returns how many could be compared.
+    fn check_pins(
         &self,
         trust: &Trust,
         head: &TreeHead,
         old: Option<(u64, TreeHash)>,
     ) -> Result<usize, Flaw> {
-        trust.judge_pins()?;
+        trust.check_pins()?;
         let mut count = 0_usize;
         for pin in &trust.pins {
             match pin {

@@ -47,7 +47,7 @@ pub(crate) fn tree_root(leaves: &[TreeHash]) -> TreeHash {
     }
 }
 
-/// The proof that leaf `index` is in the tree over these leaf hashes; none where there is no such leaf.
+/// The proof that leaf `index` is in the tree over these leaf hashes; none if there is no such leaf.
 #[must_use]
 pub(crate) fn inclusion_proof(index: u64, leaves: &[TreeHash]) -> Option<Vec<TreeHash>> {
     let index = usize::try_from(index).ok()?;
@@ -57,7 +57,7 @@ pub(crate) fn inclusion_proof(index: u64, leaves: &[TreeHash]) -> Option<Vec<Tre
     Some(proof)
 }
 
-/// The proof that the tree over the first `old_size` leaf hashes is a prefix of the tree over all; none where there is
+/// The proof that the tree over the first `old_size` leaf hashes is a prefix of the tree over all; none if there is
 /// no such tree. The empty tree is a prefix of every tree, and there is no proof of it.
 #[must_use]
 pub(crate) fn consistency_proof(old_size: u64, leaves: &[TreeHash]) -> Option<Vec<TreeHash>> {
@@ -251,7 +251,7 @@ fn path(index: usize, leaves: &[TreeHash], proof: &mut Vec<TreeHash>) {
     }
 }
 
-/// RFC 9162 §2.1.4.1; `known` where whoever verifies holds the root of the old tree.
+/// RFC 9162 §2.1.4.1; `known` is the root of the old tree, if the verifier holds it.
 fn prefix(old: usize, leaves: &[TreeHash], known: bool, proof: &mut Vec<TreeHash>) {
     if old == leaves.len() {
         if !known {
@@ -324,8 +324,8 @@ mod tests {
         }
     }
 
-    /// One vector: whether it holds for this build; none where its hashes are none.
-    fn judge(subject: &str, vector: &Value) -> Option<Result<(), ProofError>> {
+    /// One vector: whether it holds for this build; none if its hashes are none.
+    fn verdict_of(subject: &str, vector: &Value) -> Option<Result<(), ProofError>> {
         let bytes = |value: &Value| BASE64.decode(value.as_str()?).ok();
         let hash = |value: &Value| TreeHash::try_from(bytes(value)?).ok();
         let number = |name: &str| vector[name].as_u64();
@@ -392,7 +392,7 @@ mod tests {
                     }
                     let vector: Value =
                         serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-                    let verdict = judge(subject, &vector);
+                    let verdict = verdict_of(subject, &vector);
                     let holds = verdict == Some(Ok(()));
                     let expect = !vector["wantErr"].as_bool().unwrap();
                     assert_eq!(holds, expect, "{}: {verdict:?}", path.display());

@@ -69,7 +69,7 @@ pub use record::Record;
 pub(crate) use record::{
     BlobRecord, CheckpointRecord, EntryRecord, HeaderRecord, IndexClaims, TombstoneRecord,
 };
-pub(crate) use report::Place;
+pub(crate) use report::Location;
 pub use report::{FirstBad, VerifyCheck, VerifyReport};
 pub(crate) use run_log::is_log_name;
 pub use run_log::{LogLeaf, TreeHead};
@@ -78,4 +78,4 @@ pub(crate) use tombstone::MAX_REASON_BYTES;
 pub use tombstone::Tombstone;
 pub use trust::{Pin, Trust};
 pub use verify::{LineVerifier, VerifyOptions, WithheldBlobs, verify_lines};
-pub(crate) use verify::{LogEvidence, ParentFound, Verifier, judge_tree};
+pub(crate) use verify::{LogEvidence, ParentFound, Verifier, check_tree};

@@ -1,3 +1,5 @@
+//! Signed notes: a text and signature lines. Does not read the text.
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -20,7 +22,7 @@ pub struct Note {
     pub(super) signatures: Vec<NoteSignature>,
 }
 
-/// A signature line of a note. Nothing says that it holds until a key has been asked.
+/// A signature line of a note. It is not known to hold until a key has checked it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoteSignature {
     /// The name of the key, as the line gives it.
@@ -31,7 +33,7 @@ pub struct NoteSignature {
     pub(super) bytes: Vec<u8>,
 }
 
-/// What a note is worth to whoever trusts one key.
+/// The result of checking a note against one trusted key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signed {
     /// There is no signature by that key.
@@ -63,7 +65,7 @@ impl Note {
         &self.signatures
     }
 
-    /// What that key says to the text. One signature of its that does not hold outweighs others that do.
+    /// The verdict of that key on the text. One signature of its that does not hold outweighs others that do.
     #[must_use]
     pub fn signed_by(&self, key: &PublicKey) -> Signed {
         let mut verdict = Signed::Absent;
@@ -81,7 +83,7 @@ impl Note {
 }
 
 impl Note {
-    /// When a witness has cosigned the text, in seconds since 1970-01-01 UTC by its clock; none where that key gives no time.
+    /// When a witness has cosigned the text, in seconds since 1970-01-01 UTC by its clock; none if that key gives no time.
     #[must_use]
     pub fn cosigned_at(&self, key: &PublicKey) -> Option<u64> {
         let signatures = self.signatures.iter();
@@ -104,7 +106,7 @@ impl FromStr for Note {
         }
         let end = whole
             .rfind("\n\n")
-            .ok_or(refuse("an empty line stands before the signatures"))?;
+            .ok_or(refuse("an empty line must precede the signatures"))?;
         let (text, lines) = (whole.get(..=end), whole.get(end + 2..));
         let text = text.unwrap_or_default().to_owned();
         let lines = lines

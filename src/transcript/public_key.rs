@@ -1,3 +1,5 @@
+//! A public key, its id and its text form. Does not decide whom to trust.
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -66,7 +68,7 @@ impl PublicKey {
         &self.name
     }
 
-    /// What tells it from other keys of its name.
+    /// What distinguishes it from other keys of its name.
     #[must_use]
     pub fn id(&self) -> KeyId {
         key_id(&self.name, &self.typed())
@@ -134,7 +136,7 @@ fn key_id(name: &str, typed: &[u8]) -> KeyId {
     KeyId([a, b, c, d])
 }
 
-/// `NAME+ID+BASE64`: the name, the id as it stands, the algorithm and the bytes.
+/// `NAME+ID+BASE64`: the name, the id as written, the algorithm and the bytes.
 pub(super) fn parse(text: &str) -> Result<(&str, &str, Algorithm, [u8; 32]), KeyError> {
     let refuse = |rule| KeyError { rule };
     let form = refuse("it is `NAME+ID+BASE64`");

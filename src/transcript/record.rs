@@ -1,8 +1,10 @@
+//! One piece of a stored transcript, from a line or a row. Decodes it; does not verify it.
+
 use super::checkpoint::CheckpointHead;
 use super::{Flaw, FlawKind, Note, SealedEntry, canonical};
-use crate::contract::{CONTRACT_FORMAT, ExecutionContract, judge_document_size, structure_faults};
+use crate::contract::{CONTRACT_FORMAT, ExecutionContract, check_document_size, structure_faults};
 use crate::kernel::{Action, Event};
-use crate::message::{Digest, JsonSize, RunId, judge_version};
+use crate::message::{Digest, JsonSize, RunId, check_version};
 
 /// The most members of objects and items of lists in the action or the event of an entry.
 const MAX_ENTRY_VALUES: u64 = 1 << 18;
@@ -27,7 +29,7 @@ pub enum Record<'a> {
 pub struct HeaderRecord<'a> {
     /// The contract's document as stored.
     pub contract: &'a str,
-    /// What an index beside the chain says of it; none in a file.
+    /// The claims of an index beside the chain; none in a file.
     pub claims: Option<IndexClaims>,
     /// The name of the run.
     pub run_id: RunId,
@@ -46,7 +48,7 @@ pub struct IndexClaims {
     pub length: u64,
 }
 
-/// An entry: its stored texts, and what they say.
+/// An entry: its stored texts, and their decoded values.
 #[derive(Clone, Debug)]
 pub struct EntryRecord<'a> {
     /// The number as stored beside the texts.
@@ -59,9 +61,9 @@ pub struct EntryRecord<'a> {
     pub action: &'a str,
     /// The hash as stored.
     pub hash: Digest,
-    /// What the text of the action says.
+    /// The decoded action.
     pub decoded_action: Action,
-    /// What the text of the event says.
+    /// The decoded event.
     pub decoded_event: Option<Event>,
 }
 
@@ -83,7 +85,7 @@ pub struct CheckpointRecord {
     pub note: String,
 }
 
-/// A signed note that says that a blob was erased.
+/// A signed note that a blob was erased.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TombstoneRecord {
     /// The hash as stored beside the note; none in a file, where only the note states it.
@@ -93,7 +95,7 @@ pub struct TombstoneRecord {
 }
 
 impl CheckpointRecord {
-    /// The number of entries that the note states; none where it is no checkpoint.
+    /// The number of entries that the note states; none if it is no checkpoint.
     #[must_use]
     pub fn stated_entries(&self) -> Option<u64> {
         let note: Note = self.note.parse().ok()?;
@@ -114,7 +116,7 @@ impl<'a> EntryRecord<'a> {
         hash: Digest,
     ) -> Result<Self, Flaw> {
         for (field, text) in [("action", action), ("event", event)] {
-            judge_entry_size(field, text)?;
+            check_entry_size(field, text)?;
         }
         Ok(Self {
             seq,
@@ -146,11 +148,11 @@ impl HeaderRecord<'_> {
     ///
     /// # Errors
     /// [`Flaw`] where the document is not canonical, of another format, or not the one its id and hash name.
-    pub(super) fn judge_contract(&self) -> Result<(Digest, Option<String>), Flaw> {
+    pub(super) fn check_contract(&self) -> Result<(Digest, Option<String>), Flaw> {
         let refuse = |expected: &str, actual: &dyn std::fmt::Display| {
             Flaw::tampered("contract", expected, actual)
         };
-        judge_document_size(self.contract)
+        check_document_size(self.contract)
             .map_err(|fault| refuse("a document of a contract's size", &fault))?;
         let mut value: serde_json::Value = serde_json::from_str(self.contract)
             .map_err(|fault| refuse("the text of a JSON object", &fault))?;
@@ -159,7 +161,7 @@ impl HeaderRecord<'_> {
             return Err(refuse("a JSON object", &self.contract));
         };
         let format = map.get("format").and_then(|v| v.as_str());
-        if judge_version(format.unwrap_or_default(), CONTRACT_FORMAT).is_err() {
+        if check_version(format.unwrap_or_default(), CONTRACT_FORMAT).is_err() {
             return Err(Flaw::new(
                 FlawKind::UnknownVersion,
                 "contract.format",
@@ -200,7 +202,7 @@ impl HeaderRecord<'_> {
 }
 
 /// Holds a text of an entry to its limits, before anything is built from it.
-fn judge_entry_size(field: &str, text: &str) -> Result<(), Flaw> {
+fn check_entry_size(field: &str, text: &str) -> Result<(), Flaw> {
     let size = JsonSize::of(text);
     if size.values > MAX_ENTRY_VALUES {
         let expected = format!("at most {MAX_ENTRY_VALUES} members and items");

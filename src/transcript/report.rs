@@ -1,9 +1,11 @@
+//! The report of a verification. Plain data.
+
 use serde::Serialize;
 
 use super::FlawKind;
 use crate::message::Digest;
 
-/// What a verification found: what was checked, what was not, and the first flaw.
+/// The report of a verification: what was checked, what was not, and the first flaw.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VerifyReport {
     /// What the evidence is worth: `none` where a flaw was found, `L0` for a whole chain, `L1` where a known key has signed
@@ -19,7 +21,7 @@ pub struct VerifyReport {
     /// How many entries hold.
     #[serde(skip)]
     pub entries: u64,
-    /// The hash of the last entry that holds; none where not even the header does.
+    /// The hash of the last entry that holds; none if not even the header does.
     #[serde(skip)]
     pub head: Option<Digest>,
 }
@@ -51,7 +53,7 @@ pub struct FirstBad {
     pub field: String,
     /// What would have been right.
     pub expected: String,
-    /// What stands there.
+    /// The value there.
     pub actual: String,
     /// What it amounts to.
     pub kind: FlawKind,
@@ -59,7 +61,7 @@ pub struct FirstBad {
 
 /// Where a record was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Location {
     /// A line of a file, from 1.
     Line(u64),
     /// A row of this table of a store.

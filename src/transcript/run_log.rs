@@ -1,3 +1,5 @@
+//! Leaves and tree heads of the log of runs. Does not store them.
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
@@ -9,7 +11,7 @@ use super::{Flaw, Note, SecretKey};
 use crate::kernel::Outcome;
 use crate::message::{Digest, RunId};
 
-/// What the first line of every tree head begins with.
+/// The prefix of the first line of every tree head.
 const ORIGIN: &str = "monolith/log/";
 
 /// What the log of runs keeps of a sealed run: a leaf of its Merkle tree.
@@ -92,7 +94,7 @@ impl TreeHead {
         key.sign(self.text())
     }
 
-    /// What a note states; none where it is not that of a tree head.
+    /// What a note states; none if it is not that of a tree head.
     #[must_use]
     pub fn read(note: &Note) -> Option<Self> {
         let (origin, size, root) = log_lines(note.text())?;

@@ -1,3 +1,5 @@
+//! A signing key and its text form. Does not know where keys are kept.
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -60,7 +62,7 @@ impl SecretKey {
         self.key.as_bytes()
     }
 
-    /// Signs a text of somebody else's, as a witness does.
+    /// Signs a text that another party wrote, as a witness does.
     ///
     /// # Errors
     /// [`NoteError`] where the text is none for a note.

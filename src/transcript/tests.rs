@@ -1,3 +1,5 @@
+//! Tests of verification: changed, cut, swapped and forged transcripts.
+
 use super::sample::{SampleRun, action};
 use super::sample_values::{every_event, full_action};
 use super::*;
@@ -70,7 +72,7 @@ fn plain_serialisation_of_recorded_values_is_rfc_8785_and_holds_no_float() {
     check(canonical::text_of(&None::<crate::kernel::Event>));
 }
 
-/// Its hashes all hold: nobody has changed it, and no machine has made it.
+/// Its hashes all hold, but no run of the machine produces it.
 #[test]
 fn a_contract_that_breaks_a_rule_gets_no_run_past_precheck() {
     let lines = SampleRun::without_tools("r-1").lines();
@@ -180,7 +182,7 @@ fn every_cut_of_the_tail_is_found() {
         let report = verify(&lines[..kept]);
         let expect = match kept {
             0 => Some(FlawKind::Truncated),
-            // TERMINATE stands, its seal does not.
+            // TERMINATE is there, its seal is not.
             n if n == entries => Some(FlawKind::Truncated),
             n if n < entries => Some(FlawKind::Incomplete),
             n if lines[n..].iter().any(|l| needed.contains(l)) => Some(FlawKind::MissingBlob),
@@ -309,7 +311,7 @@ fn a_seal_must_state_the_length_and_the_outcome_that_was_decided() {
     assert_eq!(rewrite(&|a| a.counters.calls = 1 << 53), "action");
 }
 
-/// Whoever computes every hash anew still has to keep the rules between neighbours.
+/// A forger who computes every hash anew still has to keep the rules between neighbours.
 #[test]
 fn an_entry_must_follow_the_one_before_it() {
     let check = |change: &dyn Fn(&mut [EntryDraft]), expect: Option<(u64, &str)>| {
@@ -418,12 +420,12 @@ fn a_missing_blob_is_found_at_the_entry_that_names_it() {
             assert_eq!(found.kind, FlawKind::MissingBlob);
             assert_eq!(found.expected, Digest::of(blob).to_string());
         }
-        // An export leaves out what stands behind the token gate, and says so; requests can be made again.
+        // An export leaves out what the token gate holds back, and reports it; requests can be made again.
         let report = verify(&without.lines());
-        let said = |what| report.not_checked.iter().any(|n| n.starts_with(what));
+        let text = |what| report.not_checked.iter().any(|n| n.starts_with(what));
         let gated = at == 1 || at == 2;
-        assert_eq!(said("withheld: 1"), gated, "{report:#?}");
-        assert_eq!(said("requests: 1"), named.is_none(), "{report:#?}");
+        assert_eq!(text("withheld: 1"), gated, "{report:#?}");
+        assert_eq!(text("requests: 1"), named.is_none(), "{report:#?}");
         assert_eq!(report.holds(), gated || named.is_none(), "{report:#?}");
     }
 }

@@ -1,3 +1,5 @@
+//! The signed record of erased blobs. Does not erase anything.
+
 use super::{Note, SecretKey, canonical};
 use crate::message::{Digest, MAX_EXACT, RunId};
 
@@ -7,7 +9,7 @@ const TITLE: &str = "monolith tombstone v1";
 /// The longest reason of a tombstone, in bytes.
 pub(crate) const MAX_REASON_BYTES: usize = 1024;
 
-/// What stays of a blob that was erased by design: whoever erased it says so, and signs.
+/// The record of a blob that was erased by design, signed by the operator who erased it.
 ///
 /// It holds nothing of the bytes but the hash, which the entries name anyway.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,9 +18,9 @@ pub struct Tombstone {
     pub run_id: RunId,
     /// BLAKE3 of the bytes that are gone.
     pub blob: Digest,
-    /// Why, as whoever erased them wrote it; empty where nothing was said.
+    /// Why, in the words of the operator who erased them; empty if no reason was given.
     pub reason: String,
-    /// When, in milliseconds since 1970-01-01 UTC, by the clock of whoever erased them.
+    /// When, in milliseconds since 1970-01-01 UTC, by the clock of the process that erased them.
     pub at_unix_ms: u64,
 }
 
@@ -41,7 +43,7 @@ impl Tombstone {
         key.sign(self.text())
     }
 
-    /// What a note states; none where it is not exactly that of a tombstone.
+    /// What a note states; none if it is not exactly that of a tombstone.
     #[must_use]
     pub fn read(note: &Note) -> Option<Self> {
         let mut lines = note.text().strip_prefix(TITLE)?.split('\n').skip(1);

@@ -1,3 +1,5 @@
+//! What a verification trusts: keys, pins and witnesses. Reads no file.
+
 use std::fmt;
 
 use base64::Engine as _;
@@ -21,7 +23,7 @@ use crate::message::{Digest, RunId};
 /// for line in std::fs::read("replay/v1/core.valid_call.jsonl")?.split_inclusive(|byte| *byte == b'\n') {
 ///     verifier.line(line);
 /// }
-/// assert!(!verifier.finish().holds()); // nobody has signed it
+/// assert!(!verifier.finish().holds()); // it is not signed
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,7 +36,7 @@ pub struct Trust {
     pub pins: Vec<Pin>,
     /// Keys of witnesses.
     pub witnesses: Vec<PublicKey>,
-    /// What the verifier's own clock says, in milliseconds since 1970-01-01 UTC, where it has one.
+    /// The verifier's own clock, in milliseconds since 1970-01-01 UTC, if it has one.
     pub now_unix_ms: Option<u64>,
 }
 
@@ -44,7 +46,7 @@ pub struct Trust {
 /// use monolith::{Digest, Pin, RunId};
 ///
 /// let run_id = RunId::try_from("r-1".to_owned())?;
-/// let line = Pin::line_of(&run_id, 24, Digest::of(b"the last entry")); // kept where nobody can change it
+/// let line = Pin::line_of(&run_id, 24, Digest::of(b"the last entry")); // kept where it cannot be changed
 /// let pins = Pin::read_all(&line)?;
 /// assert!(matches!(pins.first(), Some(Pin::Run { entries: 24, .. })));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -59,14 +61,14 @@ pub enum Pin {
         entries: u64,
         /// The hash of the last of them.
         head: Digest,
-        /// The checkpoint that says so, where it came as one.
+        /// The checkpoint that it came from, if it came as one.
         note: Option<Note>,
     },
     /// Of a log of runs.
     Log {
         /// The log at that time.
         head: TreeHead,
-        /// The note that says so.
+        /// The note that it came from.
         note: Note,
     },
 }
@@ -76,7 +78,7 @@ impl Trust {
     ///
     /// # Errors
     /// [`Flaw`]: a split view, where two of them cannot both be of one run or one log.
-    pub fn judge_pins(&self) -> Result<(), Flaw> {
+    pub fn check_pins(&self) -> Result<(), Flaw> {
         for (at, one) in self.pins.iter().enumerate() {
             for other in self.pins.iter().skip(at.saturating_add(1)) {
                 one.agrees(other)?;

@@ -1,3 +1,5 @@
+//! Requests, calls and notes in the order in which they began and ended. Holds positions only.
+
 use crate::message::{CallSeq, InferenceSeq};
 
 /// One thing that a run set going or was given, by the place where its facts stand.

@@ -1,3 +1,5 @@
+//! Which calls wait or waited for approval, and how that ended. Does not ask anyone.
+
 use crate::kernel::{Action, EffectRecord, EntryKind, Event, EventKind};
 use crate::message::{CallSeq, Digest};
 

@@ -1,3 +1,5 @@
+//! One call and its executions. Plain data; the fold is in `calls`.
+
 use super::ApprovalEnd;
 use crate::kernel::DroppedResult;
 use crate::message::{EnvelopeError, EnvelopeStatus, InferenceSeq, ToolOutcome};
@@ -8,7 +10,7 @@ pub(crate) struct Call {
     /// The argument text.
     pub arguments: String,
     /// The response whose message asked for it, where that came in this run.
-    pub asked_in: Option<InferenceSeq>,
+    pub requested_in: Option<InferenceSeq>,
     /// The id of the batch that holds it, where one does.
     pub batch: Option<String>,
     /// Each time that it was started: once, and once more where it was lost and may run again.
@@ -56,7 +58,7 @@ pub(crate) enum CallEnd {
     TimedOut,
     /// The tool's transport closed before an answer.
     ConnectionLost {
-        /// What the transport said.
+        /// The transport's error.
         detail: String,
     },
     /// The process that ran the tool cancelled it.
@@ -100,7 +102,7 @@ impl Call {
         last.is_some_and(|execution| execution.end.is_none())
     }
 
-    /// What was reported of it last, be it late: none where nothing came, also where the machine gave it up.
+    /// What was reported of it last, be it late: none if nothing came, also where the machine gave it up.
     pub(crate) fn reported(&self) -> Option<&CallEnd> {
         let last = self.executions.last()?;
         let end = last.late.as_ref().or(last.end.as_ref());

@@ -1,7 +1,9 @@
+//! Folds entries into the calls of a run. Does not know how they are displayed.
+
 use std::collections::BTreeMap;
 
 use super::activity::{Activities, Activity};
-use super::asked_calls::AskedCalls;
+use super::requested_calls::RequestedCalls;
 use super::{ApprovalEnd, Call, CallEnd, Execution};
 use crate::contract::ExecutionContract;
 use crate::kernel::{Action, DroppedResult, judged_outcome};
@@ -31,7 +33,7 @@ impl Calls {
     pub(super) fn await_approval(
         &mut self,
         contract: &ExecutionContract,
-        asked: &mut AskedCalls,
+        requested: &mut RequestedCalls,
         call: CallSeq,
         hash: Digest,
     ) {
@@ -39,13 +41,13 @@ impl Calls {
             return;
         }
         let waits = |name: &str| contract.require_approval.iter().any(|one| one == name);
-        let asked = asked.awaiting(call, hash, waits).cloned();
-        let known = asked.map_or_else(Call::unknown, |asked| Call {
-            arguments: asked.arguments,
-            asked_in: Some(asked.inference),
-            batch: asked.batch,
-            id: asked.id,
-            name: asked.name,
+        let requested = requested.awaiting(call, hash, waits).cloned();
+        let known = requested.map_or_else(Call::unknown, |requested| Call {
+            arguments: requested.arguments,
+            requested_in: Some(requested.inference),
+            batch: requested.batch,
+            id: requested.id,
+            name: requested.name,
             ..Call::unknown()
         });
         self.all.insert(call, known);
@@ -61,7 +63,7 @@ impl Calls {
     /// The call of that id and name is started.
     pub(super) fn start(
         &mut self,
-        asked: &AskedCalls,
+        requested: &RequestedCalls,
         activities: &mut Activities,
         (call, id, name): (CallSeq, &str, &str),
         action: &Action,
@@ -70,12 +72,12 @@ impl Calls {
         let known = self.all.entry(call).or_insert_with(Call::unknown);
         name.clone_into(&mut known.name);
         id.clone_into(&mut known.id);
-        if known.asked_in.is_none()
-            && let Some(asked) = asked.of_id(id)
+        if known.requested_in.is_none()
+            && let Some(requested) = requested.of_id(id)
         {
-            known.arguments.clone_from(&asked.arguments);
-            known.asked_in = Some(asked.inference);
-            known.batch.clone_from(&asked.batch);
+            known.arguments.clone_from(&requested.arguments);
+            known.requested_in = Some(requested.inference);
+            known.batch.clone_from(&requested.batch);
         }
         known.executions.push(Execution {
             attempt: action.attempt,
@@ -142,7 +144,7 @@ impl Call {
         Self {
             approval: None,
             arguments: String::new(),
-            asked_in: None,
+            requested_in: None,
             batch: None,
             executions: Vec::new(),
             id: String::new(),

@@ -1,3 +1,5 @@
+//! Why the machine left PRECHECK or COMMIT. Reads one action; decides nothing.
+
 use crate::kernel::{Action, Predicate, State};
 
 /// Why the machine left PRECHECK or COMMIT as it did.

@@ -1,3 +1,5 @@
+//! One entry as the view takes it, decoded. Does not verify it.
+
 use crate::kernel::{Action, EntryDraft, Event};
 use crate::message::Digest;
 use crate::transcript::{Flaw, SealedEntry};

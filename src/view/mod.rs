@@ -13,7 +13,6 @@
 
 mod activity;
 mod approvals;
-mod asked_calls;
 mod call;
 mod calls;
 mod decision;
@@ -21,6 +20,7 @@ mod entry;
 mod outline;
 mod preflight;
 mod reports;
+mod requested_calls;
 mod requests;
 mod run_start;
 mod run_view;

@@ -1,3 +1,5 @@
+//! The outline of a run for lists, from its first and last entries. Reads nothing between them.
+
 use super::run_start::RunStart;
 use super::{DecodedEntry, Entry};
 use crate::contract::ExecutionContract;
@@ -21,7 +23,7 @@ pub(crate) struct RunOutline {
 }
 
 impl RunOutline {
-    /// The outline of a run with nothing but its beginning; none where `first` is no beginning.
+    /// The outline of a run with nothing but its beginning; none if `first` is no beginning.
     pub(crate) fn begin(contract: &ExecutionContract, first: &DecodedEntry) -> Option<Self> {
         let start = RunStart::of(first.entry().event?)?;
         let targets = contract.targets.iter();

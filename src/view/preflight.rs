@@ -1,3 +1,5 @@
+//! What a run found before its first request. Plain data; the view fills it in.
+
 use crate::kernel::{BringUpFault, Check, ProbedTarget};
 
 /// What was found before the first request.

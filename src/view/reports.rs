@@ -51,7 +51,7 @@ pub(super) struct Reports {
     last_fault: Option<ReportFault>,
     /// Whether the last one's worth is not known yet.
     is_pending: bool,
-    /// The id that a report in its tag has; none where calls do not travel as tags.
+    /// The id that a report in its tag has; none if calls do not travel as tags.
     slot: Option<String>,
 }
 

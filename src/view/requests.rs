@@ -1,3 +1,5 @@
+//! Folds entries into the requests of a run. Does not know how they are displayed.
+
 use std::collections::BTreeMap;
 
 use super::activity::{Activities, Activity};
@@ -61,7 +63,7 @@ pub(crate) enum RequestEnd {
     Failed {
         /// Whose fault it is.
         class: ProviderFaultClass,
-        /// What was said of it.
+        /// The message of the fault.
         message: String,
     },
     /// Its process ended first.

@@ -1,3 +1,5 @@
+//! What entry 0 states of a run. Does not know later entries.
+
 use crate::kernel::{Event, EventKind, ParentRun, RunStarted};
 use crate::message::{Digest, Role, RunId};
 

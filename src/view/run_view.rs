@@ -1,10 +1,12 @@
+//! The whole run, folded once from its entries. Knows entries; does not know displays or stores.
+
 use std::sync::Arc;
 
 use super::activity::Activities;
-use super::asked_calls::AskedCalls;
 use super::calls::Calls;
 use super::decision::Decision;
 use super::reports::Reports;
+use super::requested_calls::RequestedCalls;
 use super::requests::Requests;
 use super::turns::Turns;
 use super::usage_totals::UsageTotals;
@@ -18,7 +20,7 @@ use crate::message::{Digest, InferenceSeq, RunId, Usage};
 
 mod facts;
 
-/// A run as its entries tell it, folded once.
+/// A run, folded once from its entries.
 ///
 /// An entry costs what its new bytes cost. What is kept grows by one fixed-size record for each request, call and turn, and by
 /// the arguments of calls.
@@ -56,7 +58,7 @@ pub struct RunView {
     activities: Activities,
     addresses: Vec<AddressFrom>,
     approvals: Approvals,
-    asked: AskedCalls,
+    requested: RequestedCalls,
     at_ms: u64,
     calls: Calls,
     closing: Option<ClosingReason>,
@@ -73,7 +75,7 @@ pub struct RunView {
     origin: Option<RunId>,
     outcome: Option<Outcome>,
     preflight: Preflight,
-    /// What VALIDATE_CALLS said of the last message of which no call was authorised.
+    /// The refusal by VALIDATE_CALLS of the last message without an authorised call.
     refused: Option<String>,
     reports: Reports,
     requests: Requests,
@@ -109,7 +111,7 @@ impl RunView {
             activities: Activities::default(),
             addresses: Vec::new(),
             approvals: Approvals::default(),
-            asked: AskedCalls::default(),
+            requested: RequestedCalls::default(),
             at_ms: 0,
             calls: Calls::default(),
             closing: None,
@@ -180,7 +182,7 @@ impl RunView {
         }
         if let Some((call, hash)) = self.approvals.awaited() {
             self.calls
-                .await_approval(&self.contract, &mut self.asked, call, hash);
+                .await_approval(&self.contract, &mut self.requested, call, hash);
         }
         self.reports.settle(&mut self.activities, action);
         self.turns.begun(action.counters.turns, self.at_ms);
@@ -265,7 +267,7 @@ impl RunView {
         let in_time = action.kind != EntryKind::Ignored;
         if in_time && !self.requests.is_summary(inference) {
             self.judged = Some(inference);
-            self.asked
+            self.requested
                 .take(inference, result.canonical_message.as_ref());
         }
         self.charge(inference, &returned.usage);
@@ -330,7 +332,7 @@ impl RunView {
             EffectRecord::Execute { call, id, name, .. } => {
                 let which = (*call, id.as_str(), name.as_str());
                 self.calls
-                    .start(&self.asked, &mut self.activities, which, action, at_ms);
+                    .start(&self.requested, &mut self.activities, which, action, at_ms);
             }
             EffectRecord::Cancel => {
                 self.requests.give_up(&mut self.activities, at_ms);

@@ -1,3 +1,5 @@
+//! Tests of the view over golden transcripts.
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -162,7 +164,7 @@ fn a_run_that_has_ended_knows_what_decided_it() {
 }
 
 #[test]
-fn a_request_tells_how_it_ended() {
+fn a_request_shows_how_it_ended() {
     let check = |name: &str, expect: &[&str]| {
         let view = Golden::of(name).whole();
         let ends = view.requests().values().map(|request| match &request.end {

@@ -1,3 +1,5 @@
+//! The turns of a run: attempts, then calls. Holds numbers only.
+
 use crate::message::{CallSeq, InferenceSeq};
 
 /// One turn of a run: attempts until one succeeds, then the calls of its message.

@@ -1,3 +1,5 @@
+//! Sums of usage and cost over a run. Does not know prices.
+
 use crate::message::Usage;
 
 /// What all requests used, added up as it was reported; every sum ends at what a counter holds.

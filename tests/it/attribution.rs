@@ -2,9 +2,9 @@
 //! answered again, and forked at every entry.
 
 use monolith::{
-    Again, BlobSource as _, Difference, Digest, EventKind, ExecutionContract, Fork, ForkFault,
-    InferenceSeq, Input, LiveScope, NoSecrets, Reissuer, ResponseMeta, SealedEntry, WhatIf,
-    WhatIfReport,
+    BlobSource as _, Difference, Digest, EventKind, ExecutionContract, Fork, ForkFault,
+    InferenceSeq, Input, LiveScope, NoSecrets, Reissue, Reissuer, ResponseMeta, SealedEntry,
+    WhatIf, WhatIfReport,
 };
 use serde_json::Value;
 
@@ -168,29 +168,29 @@ fn answers_that_are_the_recorded_ones_are_the_same() {
         let mut reissuer = Reissuer::new(golden.contract.clone(), &golden.run_id, scope);
         let mut asked = 0;
         for entry in &golden.entries {
-            if let Some(again) = reissuer.again(entry) {
+            if let Some(reissue) = reissuer.reissue(entry) {
                 asked += 1;
                 let event = entry.decode_event().unwrap().unwrap().event;
-                let answer = match (again, event) {
-                    (Again::Inference(request), EventKind::InferenceReturned(returned)) => {
+                let answer = match (reissue, event) {
+                    (Reissue::Inference(request), EventKind::InferenceReturned(returned)) => {
                         assert_eq!(Digest::of(&request.body), returned.request_hash);
                         golden.response(returned.inference, 200, Some(returned.result.raw_hash))
                     }
-                    (Again::Inference(_), EventKind::InferenceFailed(failed)) => {
+                    (Reissue::Inference(_), EventKind::InferenceFailed(failed)) => {
                         let (inference, fault) = (failed.inference, failed.fault);
                         match fault.status {
                             Some(status) => golden.response(inference, status, fault.raw_hash),
                             None => Input::Fault { fault, inference },
                         }
                     }
-                    (Again::Call(call), EventKind::ToolReturned(returned)) => {
+                    (Reissue::Call(call), EventKind::ToolReturned(returned)) => {
                         assert_eq!(call.order.call, returned.call);
                         Input::ToolResult {
                             call: returned.call,
                             outcome: returned.outcome,
                         }
                     }
-                    (again, event) => panic!("{again:?} is not answered by {event:?}"),
+                    (reissue, event) => panic!("{reissue:?} is not answered by {event:?}"),
                 };
                 // What is withheld is no part of a recorded verdict, so only its bytes could be held back again.
                 if !entry.event.contains("\"gated\":true") {
@@ -220,7 +220,7 @@ fn a_request_that_this_build_encodes_otherwise_is_a_difference_and_is_not_sent()
     let mut reissuer = Reissuer::new(golden.contract.clone(), &golden.run_id, scope);
     let mut asked = Vec::new();
     for entry in &golden.entries {
-        asked.extend(reissuer.again(entry).map(|_| entry.seq));
+        asked.extend(reissuer.reissue(entry).map(|_| entry.seq));
         reissuer.take(entry, &golden.blobs);
     }
     assert_eq!(asked, [7], "the second request is the recorded one");
@@ -240,7 +240,7 @@ fn what_was_never_answered_is_named_and_not_asked_again() {
         };
         let mut reissuer = Reissuer::new(golden.contract.clone(), &golden.run_id, scope);
         for entry in &golden.entries {
-            reissuer.again(entry);
+            reissuer.reissue(entry);
             reissuer.take(entry, &golden.blobs);
         }
         let left_out = reissuer.finish(false).not_compared;

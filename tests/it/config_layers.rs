@@ -66,7 +66,7 @@ async fn a_provider_of_a_layer_is_asked_with_the_key_beside_it_and_stands_in_the
     assert_eq!(lost.code, 4);
     let told = lost.err;
     assert!(
-        told.contains("no provider `cloud` stands under `providers`"),
+        told.contains("no provider `cloud` is defined under `providers`"),
         "{told}"
     );
     let shown = desk.at_home(&["export", "r", "-o", "r.jsonl"]);
@@ -179,7 +179,7 @@ fn an_address_that_shows_a_key_gives_no_contract_and_no_message_shows_it() {
     };
     check(
         "https://gate.example/sk-abcdefghij0123456789/v1",
-        "what providers.cloud.base_url gives stands at \"/providers/cloud/base_url\"",
+        "what providers.cloud.base_url gives is at \"/providers/cloud/base_url\"",
     );
     // The name of a host may look like anything.
     let host = json!({"type": "openai", "baseUrl": "https://sk-abcdefghij-northeurope.example/v1"});

@@ -66,6 +66,9 @@ mod pieces;
 #[cfg(test)]
 mod reach;
 #[cfg(test)]
+#[cfg(unix)]
+mod recipes;
+#[cfg(test)]
 mod recorded;
 #[cfg(test)]
 mod refused;

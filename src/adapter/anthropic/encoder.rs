@@ -1,3 +1,5 @@
+//! Renders request bodies of Anthropic's protocol. Does not know how they are sent.
+
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -6,7 +8,9 @@ use serde_json::value::RawValue;
 use crate::adapter::RequestShape;
 use crate::adapter::encode::Encode;
 use crate::adapter::json::{Elements, put};
-use crate::adapter::kept::{Kept, SentPart, Side, TargetModel, parts_of, reasoning_budget, turns};
+use crate::adapter::rendered_messages::{
+    RenderedMessages, SentPart, Side, TargetModel, parts_of, reasoning_budget, turns,
+};
 use crate::adapter::tail::tail;
 use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms};
 use crate::kernel::ToolExposure;
@@ -20,14 +24,14 @@ const MARK: &[u8] = b",\"cache_control\":{\"type\":\"ephemeral\"}";
 #[derive(Debug)]
 pub(in crate::adapter) struct Encoder {
     caches: bool,
-    kept: Kept,
+    messages: RenderedMessages,
     /// `{"model":…,`
     head: Vec<u8>,
     one_call: bool,
     /// With reasoning, and without: a forced call allows none.
     tails: [Vec<u8>; 2],
     to: TargetModel,
-    /// `,"tools":[…]`; none where no tool is exposed.
+    /// `,"tools":[…]`; none if no tool is exposed.
     tools: Option<Vec<u8>>,
 }
 
@@ -39,7 +43,7 @@ impl Encoder {
         let tail = |budget| tail(terms, target, &Parameters::of(&target.sampling, budget));
         Self {
             caches: target.sampling.caching == "full",
-            kept: Kept::default(),
+            messages: RenderedMessages::default(),
             head,
             one_call: !terms.parallel_tool_calls,
             tails: [tail(budget), tail(None)],
@@ -76,12 +80,12 @@ impl Encoder {
 
 impl Encode for Encoder {
     fn encode(&mut self, conversation: &[Arc<AgentMessage>], shape: &RequestShape<'_>) -> Vec<u8> {
-        let Self { kept, to, .. } = self;
-        let said = kept.said(conversation, shape.notices, |_, message| {
+        let Self { messages, to, .. } = self;
+        let request = messages.request(conversation, shape.notices, |_, message| {
             rendered(message, to)
         });
-        let mut system = turns(said.of_system(), |_| (b",\"system\":[", b"]"));
-        let mut messages = turns(said.of_both_sides(), |side| {
+        let mut system = turns(request.of_system(), |_| (b",\"system\":[", b"]"));
+        let mut messages = turns(request.of_both_sides(), |side| {
             if side == Side::Model {
                 (b"{\"role\":\"assistant\",\"content\":[", b"]}")
             } else {
@@ -91,7 +95,7 @@ impl Encode for Encoder {
         if self.caches {
             // The last block of the instructions, and that of the last turn where it is no reasoning of the model's.
             mark(&mut system, b"}]");
-            if said
+            if request
                 .chunks()
                 .last()
                 .is_some_and(|chunk| chunk.side == Side::User)
@@ -262,7 +266,7 @@ impl<'a> Parameters<'a> {
             max_tokens: sampling.max_output_tokens,
             // The protocol's range ends at 1; with reasoning it takes neither of the two.
             temperature: sampling.temperature.filter(|_| plain).map(|t| t.min(1.0)),
-            // 1 says nothing, and newer models refuse it beside a temperature.
+            // 1 is the default, and newer models refuse it beside a temperature.
             top_p: sampling.top_p.filter(|p| plain && *p < 1.0),
             stop_sequences: &sampling.stop,
             output_config: sampling

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::VERSION;
 use crate::adapter::Adapter;
-use crate::adapter::fixture::{body, conversation, encode, message, say, terms_of};
+use crate::adapter::fixture::{body, conversation, encode, message, terms_of, text_message};
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, Role};
 
@@ -34,19 +34,19 @@ fn a_body_is_these_bytes() {
     talk.pop();
     talk.push(Arc::new(AgentMessage::observation("b", "no", 1)));
     // An answer without a word is no turn.
-    talk.push(say(Role::Assistant, " "));
+    talk.push(text_message(Role::Assistant, " "));
     let got = encode(&terms(&json!({"top_p": 1.0})), &talk, ToolExposure::Auto);
     assert_eq!(got, expect);
 }
 
 #[test]
-fn tools_are_offered_as_the_shape_says() {
+fn tools_are_offered_as_the_shape_requires() {
     let check = |talk: &[Arc<AgentMessage>], exposure, expect: Value| {
         let got = body(&terms(&json!({})), talk, exposure);
         assert_eq!(got["tool_choice"], expect);
         assert_eq!(got["tools"].is_null(), expect.is_null());
     };
-    let fresh = [say(Role::User, "x")];
+    let fresh = [text_message(Role::User, "x")];
     check(&fresh, ToolExposure::Withheld, Value::Null);
     // The protocol takes a conversation with calls only beside tools.
     check(
@@ -64,7 +64,11 @@ fn tools_are_offered_as_the_shape_says() {
 #[test]
 fn parameters_are_sent_as_the_protocol_takes_them() {
     let check = |sampling: Value, exposure, expect: Value| {
-        let mut got = body(&terms(&sampling), &[say(Role::User, "x")], exposure);
+        let mut got = body(
+            &terms(&sampling),
+            &[text_message(Role::User, "x")],
+            exposure,
+        );
         let map = got.as_object_mut().unwrap();
         for key in ["model", "messages", "tools", "tool_choice", "stream"] {
             map.remove(key);
@@ -102,12 +106,12 @@ fn parameters_are_sent_as_the_protocol_takes_them() {
     assert!(!uncached.contains("cache_control"), "{uncached}");
 }
 
-/// What came back goes out again in its places, to the model that said it and to no other.
+/// The parts of a response go out again in their positions, to their own model and to no other.
 #[test]
 fn signed_reasoning_goes_back_to_its_own_model_only() {
     let response = r#"{"type":"message","model":"m-2026","content":[{"type":"thinking","thinking":"why","signature":"s1"},{"type":"text","text":"hi"},{"type":"redacted_thinking","data":"xx"},{"type":"tool_use","id":"t1","name":"read","input":{"a":1}}],"stop_reason":"tool_use"}"#;
-    let said = Arc::new(message(VERSION, response));
-    let talk = [say(Role::User, "x"), Arc::clone(&said)];
+    let reply = Arc::new(message(VERSION, response));
+    let talk = [text_message(Role::User, "x"), Arc::clone(&reply)];
     let own = body(&terms(&json!({})), &talk, ToolExposure::Auto);
     let came: Value = serde_json::from_str(response).unwrap();
     assert_eq!(own["messages"][1]["content"], came["content"]);
@@ -122,7 +126,7 @@ fn signed_reasoning_goes_back_to_its_own_model_only() {
         assert_eq!(got["messages"][1]["content"], without);
     };
     other(|v| v["targets"][0]["model"] = json!("n"));
-    // Another provider serves a model of that name: the message does not say whose it is.
+    // Another provider serves a model of that name: the message does not name its provider.
     other(|v| {
         v["providers"]["q"] = v["providers"]["p"].clone();
         let mut second = v["targets"][0].clone();
@@ -144,9 +148,9 @@ fn signed_reasoning_goes_back_to_its_own_model_only() {
         }
     }
     // A message whose text was changed since, such as one that was held back, has lost its places.
-    let mut changed = (*said).clone();
+    let mut changed = (*reply).clone();
     changed.content.push('!');
-    let talk = [say(Role::User, "x"), Arc::new(changed)];
+    let talk = [text_message(Role::User, "x"), Arc::new(changed)];
     let sent = encode(&terms(&json!({})), &talk, ToolExposure::Auto);
     assert!(!sent.contains("s1"), "{sent}");
 }

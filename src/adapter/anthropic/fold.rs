@@ -1,3 +1,5 @@
+//! Folds Anthropic's messages or events into one message. Does not know requests or transport.
+
 use serde_json::value::RawValue;
 
 use super::wire::{WireBlock, WireEvent, WireUsage};
@@ -113,7 +115,7 @@ impl fold::Fold for Fold {
         }
         let cut = self.stop() == StopReason::Length;
         let origin = ResponseOrigin {
-            asked: model,
+            requested: model,
             answered: self.0.progress.model.as_deref(),
             rules: self.0.progress.rules,
             version: self.0.progress.version,
@@ -124,7 +126,7 @@ impl fold::Fold for Fold {
 }
 
 impl Fold {
-    /// What a body, or the beginning of a stream, says.
+    /// Takes the fields of a body, or of the beginning of a stream.
     fn message(&mut self, message: &WireEvent<'_>) -> Result<(), Failure> {
         self.0.progress.name_model(string(message.model));
         self.0.stopped(message.stop_reason);
@@ -171,7 +173,7 @@ fn kind_of(block: &WireBlock<'_>, form: Form) -> BlockKind {
     }
 }
 
-/// The piece that a delta is; none where it carries nothing of the message, such as a citation.
+/// The piece that a delta is; none if it carries nothing of the message, such as a citation.
 fn piece_of(delta: &WireBlock<'_>, index: u64) -> Result<Option<Piece>, Failure> {
     let field = |raw: Raw<'_>, code| {
         let text = string(raw);

@@ -1,7 +1,7 @@
 //! Anthropic messages, `anthropic-messages`.
 //!
 //! **Requests.** `model`, `system` (all instructions, apart from the turns), `messages` with `user` and `assistant` in turn:
-//! neighbours of one side share a turn, so the results of parallel calls stand in one message, as the protocol demands. A
+//! neighbours of one side share a turn, so the results of parallel calls are in one message, as the protocol demands. A
 //! blank text is no block. Then `tools` with `tool_choice` (`auto`, `any` while the token gate is closed; `none` where they
 //! are withheld from a conversation that holds calls, which the protocol takes only with tools), `max_tokens`,
 //! `temperature` (at most 1), `top_p` (below 1 only), `stop_sequences`, `output_config`, `thinking`, `stream`. There is no seed and no penalty. Reasoning takes

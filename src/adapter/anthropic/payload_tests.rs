@@ -2,7 +2,7 @@
 
 use super::VERSION;
 use crate::adapter::Decoded;
-use crate::adapter::fixture::{self, answer, decode, events, message, verdict};
+use crate::adapter::fixture::{self, decode, decoded_answer, events, message, verdict};
 use crate::message::{ReasoningPart, Usage};
 
 fn check(body: &str, expect: &str) {
@@ -142,7 +142,7 @@ fn a_call_at_the_end_of_a_cut_output_is_cut() {
 }
 
 #[test]
-fn ids_and_names_are_judged_as_everywhere() {
+fn ids_and_names_are_validated_as_in_every_protocol() {
     let call = |id: &str, name: &str| {
         format!(r#"{{"type":"tool_use","id":"{id}","name":"{name}","input":{{}}}}"#)
     };
@@ -225,7 +225,7 @@ fn an_error_is_a_fault_at_every_place() {
     };
     let at = |status: u16, kind: &str, words: &str, expect: &str| {
         let body = error(kind, words);
-        let decoded = answer(VERSION, status, [body.as_bytes()]);
+        let decoded = decoded_answer(VERSION, status, [body.as_bytes()]);
         assert_eq!(
             verdict(&decoded),
             format!("fault {expect}"),

@@ -1,3 +1,5 @@
+//! The JSON documents of Anthropic's protocol. Knows shapes only; judges nothing.
+
 use serde::Deserialize;
 
 use crate::adapter::json::{Raw, given};

@@ -1,3 +1,5 @@
+//! Folds Bedrock's documents or frames into one message. Does not know requests: Bedrock is read only.
+
 use serde_json::value::RawValue;
 
 use super::wire::{
@@ -108,7 +110,7 @@ impl fold::Fold for Fold {
         }
         let cut = self.stop() == StopReason::Length;
         let origin = ResponseOrigin {
-            asked: model,
+            requested: model,
             answered: None,
             rules: self.0.progress.rules,
             version: self.0.progress.version,
@@ -152,15 +154,15 @@ fn kind_of(block: &WireBlock<'_>, is_whole: bool) -> BlockKind {
     let reasoning: Option<WireReasoning<'_>> =
         block.reasoning_content.and_then(|raw| object(raw.get()));
     if let Some(reasoning) = reasoning {
-        let said: WireReasoning<'_> = reasoning
+        let content: WireReasoning<'_> = reasoning
             .reasoning_text
             .and_then(|raw| object(raw.get()))
             .unwrap_or_default();
         return match string(reasoning.redacted_content) {
             Some(data) => BlockKind::Redacted(data),
             None => BlockKind::Thinking {
-                signature: text(said.signature),
-                text: text(said.text),
+                signature: text(content.signature),
+                text: text(content.text),
             },
         };
     }

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::VERSION;
-use crate::adapter::fixture::{self, answer, decode, verdict};
+use crate::adapter::fixture::{self, decode, decoded_answer, verdict};
 use crate::adapter::frames::tests::frame;
 
 fn check(body: impl AsRef<[u8]>, expect: &str) {
@@ -148,7 +148,7 @@ fn an_exception_is_a_fault() {
         (429, "Too many requests", "rate_limit"),
     ] {
         let body = format!(r#"{{"message":"{words}"}}"#);
-        let decoded = answer(VERSION, status, [body.as_bytes()]);
+        let decoded = decoded_answer(VERSION, status, [body.as_bytes()]);
         assert_eq!(verdict(&decoded), format!("fault {expect}"), "{status}");
     }
 }

@@ -1,3 +1,5 @@
+//! The name of Bedrock's protocol. Constants only.
+
 use crate::contract::wire_version;
 
 /// What contracts and results call the adapter.

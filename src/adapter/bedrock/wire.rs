@@ -1,3 +1,5 @@
+//! The JSON documents of Bedrock's protocol. Knows shapes only; judges nothing.
+
 use serde::Deserialize;
 
 use crate::adapter::json::{Raw, given};

@@ -1,3 +1,5 @@
+//! Renders request bodies of Gemini's protocol. Does not know how they are sent.
+
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -6,8 +8,8 @@ use serde_json::value::RawValue;
 use crate::adapter::RequestShape;
 use crate::adapter::encode::Encode;
 use crate::adapter::json::{Elements, put};
-use crate::adapter::kept::{
-    Kept, SentPart, Side, TargetModel, name_of, parts_of, reasoning_budget, turns,
+use crate::adapter::rendered_messages::{
+    RenderedMessages, SentPart, Side, TargetModel, name_of, parts_of, reasoning_budget, turns,
 };
 use crate::adapter::tail::tail;
 use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms};
@@ -17,11 +19,11 @@ use crate::message::{AgentMessage, Role};
 /// Renders bodies for one target; see the module's documentation for what is sent.
 #[derive(Debug)]
 pub(in crate::adapter) struct Encoder {
-    kept: Kept,
+    messages: RenderedMessages,
     /// Parameters and the closing brace, after a comma.
     tail: Vec<u8>,
     to: TargetModel,
-    /// `,"tools":[…]`; none where no tool is exposed.
+    /// `,"tools":[…]`; none if no tool is exposed.
     tools: Option<Vec<u8>>,
 }
 
@@ -29,7 +31,7 @@ impl Encoder {
     pub(in crate::adapter) fn new(terms: &Terms, target: &TargetTerms) -> Self {
         let generation_config = Parameters::of(&target.sampling);
         Self {
-            kept: Kept::default(),
+            messages: RenderedMessages::default(),
             tail: tail(terms, target, &Config { generation_config }),
             to: TargetModel::of(terms, target),
             tools: tools(terms),
@@ -39,14 +41,14 @@ impl Encoder {
 
 impl Encode for Encoder {
     fn encode(&mut self, conversation: &[Arc<AgentMessage>], shape: &RequestShape<'_>) -> Vec<u8> {
-        let Self { kept, to, .. } = self;
-        let said = kept.said(conversation, shape.notices, |before, message| {
+        let Self { messages, to, .. } = self;
+        let request = messages.request(conversation, shape.notices, |before, message| {
             rendered(before, message, to)
         });
-        let system = turns(said.of_system(), |_| {
+        let system = turns(request.of_system(), |_| {
             (b",\"systemInstruction\":{\"parts\":[", b"]}")
         });
-        let contents = turns(said.of_both_sides(), |side| {
+        let contents = turns(request.of_both_sides(), |side| {
             if side == Side::Model {
                 (b"{\"role\":\"model\",\"parts\":[", b"]}")
             } else {
@@ -236,7 +238,7 @@ struct Thinking<'a> {
 }
 
 impl<'a> Thinking<'a> {
-    /// A count, the author's own word for the level, or a count of 0 that switches it off; none where nothing is said.
+    /// A count, the author's own word for the level, or a count of 0 that switches it off; none if nothing is set.
     fn of(sampling: &'a Sampling) -> Option<Self> {
         let off = sampling.reasoning_off().then_some(0);
         let budget = off.or(reasoning_budget(sampling, 1));

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::VERSION;
 use crate::adapter::Adapter;
-use crate::adapter::fixture::{body, conversation, encode, message, say, terms_of};
+use crate::adapter::fixture::{body, conversation, encode, message, terms_of, text_message};
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, Role};
 
@@ -37,7 +37,11 @@ fn a_body_is_these_bytes() {
 fn parameters_are_sent_as_the_protocol_takes_them() {
     let check = |sampling: Value, expect: Value| {
         let terms = terms_of(VERSION, &sampling);
-        let got = body(&terms, &[say(Role::User, "x")], ToolExposure::Withheld);
+        let got = body(
+            &terms,
+            &[text_message(Role::User, "x")],
+            ToolExposure::Withheld,
+        );
         assert_eq!(got["generationConfig"], expect);
         assert!(got["tools"].is_null() && got["toolConfig"].is_null());
     };
@@ -55,9 +59,12 @@ fn parameters_are_sent_as_the_protocol_takes_them() {
 }
 
 #[test]
-fn signatures_go_back_on_the_parts_they_stood_on() {
+fn signatures_go_back_on_their_own_parts() {
     let response = r#"{"candidates":[{"content":{"parts":[{"text":"why","thought":true},{"text":"a"},{"text":"b","thoughtSignature":"s1"},{"functionCall":{"name":"read","args":{"a":1}},"thoughtSignature":"s2"},{"functionCall":{"name":"read","args":{}}}]},"finishReason":"STOP"}]}"#;
-    let talk = [say(Role::User, "x"), Arc::new(message(VERSION, response))];
+    let talk = [
+        text_message(Role::User, "x"),
+        Arc::new(message(VERSION, response)),
+    ];
     let got = body(&terms_of(VERSION, &json!({})), &talk, ToolExposure::Auto);
     let came: Value = serde_json::from_str(response).unwrap();
     let came = came["candidates"][0]["content"]["parts"]
@@ -73,7 +80,7 @@ fn signatures_go_back_on_the_parts_they_stood_on() {
 }
 
 #[test]
-fn the_model_and_the_manner_of_the_answer_stand_in_the_path() {
+fn the_path_names_the_model_and_whether_it_streams() {
     let path = |model: &str, stream: bool| {
         let mut terms = terms_of(VERSION, &json!({"stream": stream}));
         model.clone_into(&mut terms.targets[0].model);

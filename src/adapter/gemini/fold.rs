@@ -1,3 +1,5 @@
+//! Folds Gemini's documents into one message. Does not know requests or transport.
+
 use serde_json::value::RawValue;
 
 use super::partial_args::PartialArgs;
@@ -26,7 +28,7 @@ const FIELDS: CallFields = CallFields {
 #[derive(Debug, Default)]
 pub(in crate::adapter) struct Fold {
     draft: Draft,
-    /// Whether nothing was said after the last call.
+    /// Whether no text followed the last call.
     ends_in_call: bool,
     finish_reason: Option<String>,
     /// The call whose arguments still arrive.
@@ -68,9 +70,11 @@ impl fold::Fold for Fold {
         };
         let (candidates, _) = elements(candidates, MAX_CANDIDATES)
             .ok_or_else(|| Failure::new(FailureCode::BodyShape, "/candidates"))?;
-        for (place, raw) in (0..).zip(candidates) {
-            let candidate: WireCandidate<'_> = part(Some(raw), &format!("/candidates/{place}"))?;
-            let index = candidate.index.map_or(Some(place), |raw| whole(Some(raw)));
+        for (position, raw) in (0..).zip(candidates) {
+            let candidate: WireCandidate<'_> = part(Some(raw), &format!("/candidates/{position}"))?;
+            let index = candidate
+                .index
+                .map_or(Some(position), |raw| whole(Some(raw)));
             if index == Some(0) {
                 self.candidate(&candidate)?;
             }
@@ -130,7 +134,7 @@ impl fold::Fold for Fold {
             self.draft.cut_last_call(FIELDS.arguments);
         }
         let origin = ResponseOrigin {
-            asked: model,
+            requested: model,
             answered: self.progress.model.as_deref(),
             rules: self.progress.rules,
             version: self.progress.version,
@@ -140,7 +144,7 @@ impl fold::Fold for Fold {
 }
 
 impl Fold {
-    /// What a chunk says beside its candidates.
+    /// The members of a chunk beside its candidates.
     fn note(&mut self, chunk: &WireChunk<'_>) {
         if let Some(report) = chunk.error.and_then(ErrorReport::of_value) {
             self.progress.report(report);

@@ -1,3 +1,5 @@
+//! Builds arguments from pieces with JSON paths. Does not know the call that they belong to.
+
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -16,7 +18,7 @@ pub(super) struct PartialArgs(Map<String, Value>);
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
     Key(String),
-    Place(usize),
+    Index(usize),
 }
 
 impl PartialArgs {
@@ -60,18 +62,18 @@ fn descend<'a>(slot: &'a mut Value, step: &Step) -> Option<&'a mut Value> {
     if slot.is_null() {
         *slot = match step {
             Step::Key(_) => Value::Object(Map::new()),
-            Step::Place(_) => Value::Array(Vec::new()),
+            Step::Index(_) => Value::Array(Vec::new()),
         };
     }
     match (slot, step) {
         (Value::Object(members), Step::Key(key)) => {
             Some(members.entry(key.clone()).or_insert(Value::Null))
         }
-        (Value::Array(elements), Step::Place(place)) => {
-            if *place == elements.len() && *place < MAX_PIECES {
+        (Value::Array(elements), Step::Index(index)) => {
+            if *index == elements.len() && *index < MAX_PIECES {
                 elements.push(Value::Null);
             }
-            elements.get_mut(*place)
+            elements.get_mut(*index)
         }
         _ => None,
     }
@@ -114,8 +116,8 @@ fn steps(path: &str) -> Option<Vec<Step>> {
                 let (name, after) = inside.get(1..)?.split_once(&format!("{quote}]"))?;
                 (Step::Key(name.to_owned()), after)
             } else {
-                let (place, after) = inside.split_once(']')?;
-                (Step::Place(place.parse().ok()?), after)
+                let (index, after) = inside.split_once(']')?;
+                (Step::Index(index.parse().ok()?), after)
             }
         };
         if step == Step::Key(String::new()) {
@@ -141,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn values_stand_where_their_paths_lead() {
+    fn values_are_placed_by_their_paths() {
         check(&[], Some("{}"));
         check(
             &[

@@ -2,7 +2,7 @@
 
 use super::VERSION;
 use crate::adapter::Decoded;
-use crate::adapter::fixture::{self, answer, decode, events, message, verdict};
+use crate::adapter::fixture::{self, decode, decoded_answer, events, message, verdict};
 use crate::message::{ReasoningPart, Usage};
 
 fn check(body: &str, expect: &str) {
@@ -176,7 +176,7 @@ fn a_blocked_prompt_and_an_error_are_faults_at_every_place() {
         )
     };
     let at = |body: &str, status: u16, expect: &str| {
-        let decoded = answer(VERSION, status, [body.as_bytes()]);
+        let decoded = decoded_answer(VERSION, status, [body.as_bytes()]);
         assert_eq!(verdict(&decoded), format!("fault {expect}"), "{body}");
         // The same error as a chunk of a response that began well.
         check_stream(
@@ -212,7 +212,7 @@ fn a_blocked_prompt_and_an_error_are_faults_at_every_place() {
         retry,
     );
     at(&limited, 429, "rate_limit");
-    let Decoded::Fault { fault, .. } = answer(VERSION, 429, [limited.as_bytes()]) else {
+    let Decoded::Fault { fault, .. } = decoded_answer(VERSION, 429, [limited.as_bytes()]) else {
         panic!("no fault")
     };
     assert_eq!(fault.retry_after_ms, Some(34_500));

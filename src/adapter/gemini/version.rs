@@ -1,9 +1,11 @@
+//! The name and paths of Gemini's protocol. Constants and one path rule.
+
 use crate::contract::{TargetTerms, wire_version};
 
 /// What contracts and results call the adapter.
 pub(in crate::adapter) const VERSION: &str = wire_version::GEMINI;
 
-/// Where requests go, below the base URL: the model and the manner of the answer stand in the path.
+/// Where requests go, below the base URL: the path names the model and whether the answer streams.
 pub(in crate::adapter) fn path(target: &TargetTerms) -> String {
     let model = target.model.replace('?', "%3F");
     let folder = if model.contains('/') { "" } else { "models/" };

@@ -1,3 +1,5 @@
+//! A conversation in the form that chat templates read. Does not know any template.
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -10,7 +12,7 @@ use crate::message::{AgentMessage, Role, nearest_value};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LocalChat {
-    /// What was said.
+    /// The messages.
     pub messages: Vec<ChatMessage>,
     /// When the run began, in milliseconds since 1970: what the template takes for the present.
     pub now_unix_ms: u64,
@@ -22,7 +24,7 @@ pub struct LocalChat {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChatMessage {
-    /// What it says.
+    /// Its text.
     pub content: String,
     /// The tool whose result it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,14 +100,14 @@ impl LocalChat {
             now_unix_ms: 0,
             tools: vec![serde_json::json!({"type": "function", "function": function})],
         };
-        let said = [
+        let sample_texts = [
             "Use the tools.",
             "What is a heron?",
             "Looks a word up.",
             "heron",
             "A wading bird.",
         ];
-        (chat, said)
+        (chat, sample_texts)
     }
 }
 
@@ -124,23 +126,25 @@ pub(super) fn declarations(terms: &Terms) -> Vec<serde_json::Value> {
     terms.exposed_tools().map(one).collect()
 }
 
-/// A conversation and what is said behind it in this request only.
+/// A conversation and the notices of this request only.
 pub(super) fn messages(
     conversation: &[Arc<AgentMessage>],
     notices: &[AgentMessage],
 ) -> Vec<ChatMessage> {
-    let mut asked: Vec<(&str, &str)> = Vec::new();
+    let mut requested: Vec<(&str, &str)> = Vec::new();
     let mut messages = Vec::with_capacity(conversation.len() + notices.len());
     for message in conversation.iter().map(AsRef::as_ref).chain(notices) {
         if !message.tool_calls.is_empty() {
-            asked = message
+            requested = message
                 .tool_calls
                 .iter()
                 .map(|call| (call.id.as_str(), call.name.as_str()))
                 .collect();
         }
         let id = message.tool_call_id.as_deref();
-        let name = asked.iter().find(|(asked, _)| Some(*asked) == id);
+        let name = requested
+            .iter()
+            .find(|(requested, _)| Some(*requested) == id);
         let calls = message.tool_calls.iter().map(|call| ChatCall {
             function: ChatFunction {
                 arguments: call.arguments.to_value(),

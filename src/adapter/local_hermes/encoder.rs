@@ -1,3 +1,5 @@
+//! Lays a conversation out as a prompt for an embedded model. Does not know tokens or llama.cpp.
+
 use std::sync::Arc;
 
 use super::chat::{self, LocalChat};
@@ -18,10 +20,10 @@ pub(in crate::adapter) struct Encoder {
     closed: Option<GateGrammar>,
     max_tokens: u64,
     prose: GateGrammar,
-    /// Of a closing turn that asks for the final report; none where it asks for words.
+    /// Of a closing turn that asks for the final report; none if it asks for words.
     report: Option<GateGrammar>,
     sampling: LocalSampling,
-    /// What the model's own template is given of the tools, and of the time; none where prompts are laid out here.
+    /// What the model's own template is given of the tools, and of the time; none if prompts are laid out here.
     template: Option<LocalChat>,
     tools: Option<String>,
 }
@@ -40,7 +42,7 @@ impl Encoder {
             }),
             max_tokens: sampling.max_output_tokens,
             prose: GateGrammar::prose(GrammarLanguage::Lark),
-            // A schema that no grammar can say is the model's to follow.
+            // A schema that no grammar can express is left to the model.
             report: GateGrammar::report(terms, GrammarLanguage::Lark).and_then(Result::ok),
             sampling: LocalSampling {
                 repeat_penalty: sampling.repeat_penalty,
@@ -63,7 +65,7 @@ impl Encoder {
     fn prompt(&self, conversation: &[Arc<AgentMessage>], notices: &[AgentMessage]) -> Vec<Segment> {
         let [begin, end] = CONTROL_TOKENS;
         let mut segments = Vec::new();
-        let mut say = |text: String| {
+        let mut text_message = |text: String| {
             segments.push(Segment::Control(begin.to_owned()));
             segments.push(Segment::Text(text));
         };
@@ -88,8 +90,8 @@ impl Encoder {
             };
             turns.push(format!("{role}\n{}", hermes::body(message)));
         }
-        turns.into_iter().for_each(&mut say);
-        say("assistant\n".to_owned());
+        turns.into_iter().for_each(&mut text_message);
+        text_message("assistant\n".to_owned());
         let mut closed = Vec::with_capacity(segments.len() * 2);
         let last = segments.len();
         for (n, segment) in segments.into_iter().enumerate() {

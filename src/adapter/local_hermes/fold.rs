@@ -1,3 +1,5 @@
+//! Folds the lines of an embedded model into one message. Does not know llama.cpp.
+
 use super::hermes::{Parsed, parse};
 use super::wire::LocalLine;
 use crate::adapter::error_report::ErrorReport;

@@ -12,7 +12,7 @@ use crate::adapter::rules::Rules;
 use crate::contract::{CALL_CLOSE, CALL_OPEN, Terms};
 use crate::message::{AgentMessage, FailureCode, Members, ObjectFault, ObjectText, Role};
 
-/// A call is named as a whole: what is wrong stands in the text of a model, not in fields of a wire.
+/// A pointer names the whole call: the flaw is in the text of a model, not in fields of a wire format.
 const FIELDS: CallFields = CallFields {
     arguments: "",
     id: "",
@@ -26,7 +26,7 @@ struct Declaration<'a> {
     parameters: &'a serde_json::Value,
 }
 
-/// What the system prompt says of the tools; nothing where none is exposed.
+/// The tools in the system prompt; empty if none is exposed.
 pub(super) fn tools_prompt(terms: &Terms) -> Option<String> {
     let mut tools = String::new();
     for tool in terms.exposed_tools() {
@@ -50,7 +50,7 @@ pub(super) fn tools_prompt(terms: &Terms) -> Option<String> {
     })
 }
 
-/// A message's text as it stands in the prompt, after its role and a line feed.
+/// A message's text as the prompt has it, after its role and a line feed.
 pub(super) fn body(message: &AgentMessage) -> String {
     if message.role == Role::Tool {
         return format!("<tool_response>\n{}\n</tool_response>", message.content);
@@ -131,7 +131,7 @@ fn call(text: &str) -> Result<(String, String, &str), FailureCode> {
     Ok((name, arguments, behind))
 }
 
-/// Whether what a call says is told apart by its keys, at any depth.
+/// Whether the keys of a call are unambiguous at any depth.
 fn sound(object: &str) -> Result<(), FailureCode> {
     match ObjectText::parse(object) {
         Ok(_) => Ok(()),
@@ -141,7 +141,7 @@ fn sound(object: &str) -> Result<(), FailureCode> {
     }
 }
 
-/// The object of a call with nothing in its arguments; none where it is no object.
+/// The object of a call with nothing in its arguments; none if it is no object.
 fn without_arguments(whole: &str) -> Option<String> {
     let Members(members) = object(whole)?;
     let member = |(key, value): (String, &RawValue)| {

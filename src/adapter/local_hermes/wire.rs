@@ -1,3 +1,5 @@
+//! Requests and lines between an adapter and an embedded model. Knows shapes only; does not know llama.cpp.
+
 use serde::{Deserialize, Serialize};
 
 use super::LocalChat;
@@ -24,7 +26,7 @@ pub enum GatePhase {
 pub enum Segment {
     /// One control token by its name.
     Control(String),
-    /// Text; whatever stands in it is no control token.
+    /// Text; nothing in it is a control token.
     Text(String),
 }
 

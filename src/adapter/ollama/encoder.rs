@@ -1,3 +1,5 @@
+//! Renders request bodies of Ollama's chat protocol. Does not know how they are sent.
+
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -7,7 +9,7 @@ use crate::adapter::RequestShape;
 use crate::adapter::encode::Encode;
 use crate::adapter::function_tool::FunctionTool;
 use crate::adapter::json::put;
-use crate::adapter::kept::{Kept, name_of};
+use crate::adapter::rendered_messages::{RenderedMessages, name_of};
 use crate::adapter::tail::tail;
 use crate::contract::{TargetTerms, Terms};
 use crate::kernel::ToolExposure;
@@ -18,10 +20,10 @@ use crate::message::{AgentMessage, Role, ToolInvocation};
 pub(in crate::adapter) struct Encoder {
     /// `{"model":…,"messages":[`
     head: Vec<u8>,
-    kept: Kept,
+    messages: RenderedMessages,
     /// Parameters and the closing brace, after a comma.
     tail: Vec<u8>,
-    /// `,"tools":[…]`; none where no tool is exposed.
+    /// `,"tools":[…]`; none if no tool is exposed.
     tools: Option<Vec<u8>>,
 }
 
@@ -32,7 +34,7 @@ impl Encoder {
         head.extend_from_slice(b",\"messages\":[");
         Self {
             head,
-            kept: Kept::default(),
+            messages: RenderedMessages::default(),
             tail: tail(terms, target, &Parameters::of(target)),
             tools: tools(terms),
         }
@@ -41,7 +43,7 @@ impl Encoder {
 
 impl Encode for Encoder {
     fn encode(&mut self, conversation: &[Arc<AgentMessage>], shape: &RequestShape<'_>) -> Vec<u8> {
-        let said = self.kept.said(conversation, shape.notices, rendered);
+        let request = self.messages.request(conversation, shape.notices, rendered);
         let tools = match (&self.tools, shape.tools) {
             // The protocol has no way to force a call.
             (Some(tools), ToolExposure::Auto | ToolExposure::Forced) => tools.as_slice(),
@@ -49,7 +51,7 @@ impl Encode for Encoder {
         };
         [
             self.head.as_slice(),
-            &said.joined(),
+            &request.joined(),
             b"]",
             tools,
             &self.tail,

@@ -1,3 +1,5 @@
+//! Folds the lines of Ollama's chat protocol into one message. Does not know requests or transport.
+
 use serde_json::value::RawValue;
 
 use super::wire::{WireCall, WireFunction, WireLine, WireMessage};
@@ -99,7 +101,7 @@ impl fold::Fold for Fold {
             return fail(FailureCode::StreamIncomplete, "/done");
         }
         let origin = ResponseOrigin {
-            asked: model,
+            requested: model,
             answered: self.progress.model.as_deref(),
             rules: self.progress.rules,
             version: self.progress.version,

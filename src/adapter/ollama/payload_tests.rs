@@ -4,7 +4,9 @@ use serde_json::json;
 
 use super::VERSION;
 use crate::adapter::Adapter;
-use crate::adapter::fixture::{self, answer, conversation, decode, encode, terms_of, verdict};
+use crate::adapter::fixture::{
+    self, conversation, decode, decoded_answer, encode, terms_of, verdict,
+};
 use crate::kernel::ToolExposure;
 
 fn check(body: &str, expect: &str) {
@@ -48,7 +50,7 @@ fn a_body_is_one_line_and_a_stream_is_many() {
 }
 
 #[test]
-fn the_end_is_a_line_that_says_so() {
+fn the_end_is_a_line_of_its_own() {
     check(&line(r#"{"content":"hi"}"#), "STREAM_INCOMPLETE /done");
     check(
         &(line(r#"{"content":"hi"}"#) + "\n{\"mo"),
@@ -101,13 +103,13 @@ fn an_error_is_a_fault_at_every_place() {
         &format!("{}\n{error}\n", line(r#"{"content":"hi"}"#)),
         "fault model",
     );
-    let missing = answer(
+    let missing = decoded_answer(
         VERSION,
         404,
         [br#"{"error":"model \"x\" not found"}"#.as_slice()],
     );
     assert_eq!(verdict(&missing), "fault model");
-    let auth = answer(VERSION, 401, [br#"{"error":"unauthorized"}"#.as_slice()]);
+    let auth = decoded_answer(VERSION, 401, [br#"{"error":"unauthorized"}"#.as_slice()]);
     assert_eq!(verdict(&auth), "fault auth");
 }
 

@@ -1,3 +1,5 @@
+//! The name and path of Ollama's chat protocol. Constants only.
+
 use crate::contract::wire_version;
 
 /// What contracts and results call the adapter.

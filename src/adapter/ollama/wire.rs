@@ -1,3 +1,5 @@
+//! The JSON documents of Ollama's chat protocol. Knows shapes only; judges nothing.
+
 use serde::Deserialize;
 
 use crate::adapter::json::{Raw, given};

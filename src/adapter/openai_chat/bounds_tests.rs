@@ -30,15 +30,15 @@ fn within<'a>(
 
 #[test]
 fn what_follows_done_is_no_part_of_the_message_however_long_its_line_is() {
-    let told = stream(&[r#"{"content":"x"}"#], "stop");
-    let long = told.clone() + &"x".repeat(MAX_BODY_BYTES);
+    let whole = stream(&[r#"{"content":"x"}"#], "stop");
+    let long = whole.clone() + &"x".repeat(MAX_BODY_BYTES);
     assert_eq!(verdict(&decode([long.as_bytes()])), "End: x");
-    let pieces = [told.as_bytes(), &long.as_bytes()[told.len()..]];
+    let pieces = [whole.as_bytes(), &long.as_bytes()[whole.len()..]];
     assert_eq!(verdict(&decode(pieces)), "End: x");
 }
 
 #[test]
-fn a_fault_before_the_bound_stands_however_the_bytes_beyond_it_arrive() {
+fn a_fault_before_the_bound_is_kept_however_later_bytes_arrive() {
     let body = "data: 1\n\n: more\n: more\n";
     let check = |body_bytes: usize, expect: &str| {
         let whole = within(body_bytes, 200, [body.as_bytes()]);

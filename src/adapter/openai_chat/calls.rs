@@ -1,3 +1,5 @@
+//! Gathers the pieces of tool calls in OpenAI's chat protocol. Does not validate the calls.
+
 use super::wire::{MESSAGE, WireCall, WireFunction};
 use crate::adapter::calls::{CallFields, GatheredCall, MAX_CALLS, ValidCalls, validate};
 use crate::adapter::fold::Failure;
@@ -13,10 +15,11 @@ const FIELDS: CallFields = CallFields {
 
 /// The calls of a message, gathered from their pieces.
 ///
-/// Which call a piece belongs to: the one of its `index`; without an index the one of its `id`; without either the last
-/// one. A piece begins a call where there is no such call, where it brings a name and an id other than the call's (servers
-/// that number every call 0), and where it brings a name and neither index nor id while the last call already has
-/// arguments (servers that send each call whole).
+/// A piece belongs to the call of its `index`; without an index to that of its `id`; without either to the last one. It begins
+/// a new call in three cases:
+/// - There is no such call.
+/// - It has a name and an id other than the call's: some servers number every call 0.
+/// - It has a name, neither index nor id, and the last call already has arguments: some servers send each call whole.
 #[derive(Debug, Default)]
 pub(super) struct Calls(Vec<Parts>);
 
@@ -31,7 +34,7 @@ struct Parts {
 }
 
 impl Calls {
-    /// Takes one element of `tool_calls`; `whole_call` where it stands in a `message`, so that it is never a
+    /// Takes one element of `tool_calls`; `whole_call` if it is in a `message`, so that it is never a
     /// piece of another.
     pub(super) fn take(&mut self, text: &str, whole_call: bool) -> Result<(), Failure> {
         let piece: WireCall<'_> = object(text)

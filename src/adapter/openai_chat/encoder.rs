@@ -1,3 +1,5 @@
+//! Renders request bodies of OpenAI's chat protocol. Does not know how they are sent.
+
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -7,8 +9,8 @@ use crate::adapter::RequestShape;
 use crate::adapter::encode::Encode;
 use crate::adapter::function_tool::FunctionTool;
 use crate::adapter::json::put;
-use crate::adapter::kept::{TargetModel, common};
 use crate::adapter::openai_tools::OpenaiTools;
+use crate::adapter::rendered_messages::{TargetModel, common};
 use crate::adapter::tail::tail;
 use crate::contract::{ProviderType, Sampling, TargetTerms, Terms};
 use crate::message::{AgentMessage, ReasoningPart, Role, ToolInvocation};
@@ -18,10 +20,10 @@ use crate::message::{AgentMessage, ReasoningPart, Role, ToolInvocation};
 pub(in crate::adapter) struct Encoder {
     /// `{"model":…,"messages":[`
     head: Vec<u8>,
-    /// The messages of `kept`, rendered, joined by commas.
+    /// The messages of `rendered_messages`, rendered, joined by commas.
     messages: Vec<u8>,
     /// What `messages` was rendered from, each with the length of `messages` after it.
-    kept: Vec<(Arc<AgentMessage>, usize)>,
+    rendered_messages: Vec<(Arc<AgentMessage>, usize)>,
     tools: OpenaiTools,
     /// Parameters and the closing brace, after a comma.
     tail: Vec<u8>,
@@ -40,7 +42,7 @@ impl Encoder {
         Self {
             head,
             messages: Vec::new(),
-            kept: Vec::new(),
+            rendered_messages: Vec::new(),
             tools: OpenaiTools::of(&FunctionTool::exposed(terms), terms),
             tail: tail(terms, target, &Parameters::of(&target.sampling, provider)),
             to: TargetModel::of(terms, target),
@@ -49,16 +51,17 @@ impl Encoder {
 
     /// Brings `messages` up to `conversation`: keeps the common beginning, renders the rest.
     fn keep(&mut self, conversation: &[Arc<AgentMessage>]) {
-        let common = common(&self.kept, conversation);
+        let common = common(&self.rendered_messages, conversation);
         let end = common
             .checked_sub(1)
-            .and_then(|last| self.kept.get(last))
+            .and_then(|last| self.rendered_messages.get(last))
             .map_or(0, |(_, end)| *end);
-        self.kept.truncate(common);
+        self.rendered_messages.truncate(common);
         self.messages.truncate(end);
         for message in conversation.iter().skip(common) {
             append_message(&mut self.messages, message, &self.to);
-            self.kept.push((Arc::clone(message), self.messages.len()));
+            self.rendered_messages
+                .push((Arc::clone(message), self.messages.len()));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::adapter::fixture::{conversation, encode, say, terms};
+use crate::adapter::fixture::{conversation, encode, terms, text_message};
 use crate::adapter::{Adapter, AdapterError, RequestEncoder, RequestShape};
 use crate::contract::Terms;
 use crate::kernel::ToolExposure;
@@ -36,7 +36,7 @@ fn a_body_is_these_bytes() {
 
 /// The body's fields beside model and messages, as JSON.
 fn fields(terms: &Terms, tools: ToolExposure) -> Value {
-    let body = encode(terms, &[say(Role::User, "x")], tools);
+    let body = encode(terms, &[text_message(Role::User, "x")], tools);
     let mut value: Value = serde_json::from_str(&body).unwrap();
     let map = value.as_object_mut().unwrap();
     map.remove("model");
@@ -54,7 +54,7 @@ fn fields(terms: &Terms, tools: ToolExposure) -> Value {
 }
 
 #[test]
-fn tools_are_offered_as_the_shape_says() {
+fn tools_are_offered_as_the_shape_requires() {
     let check = |change: fn(&mut Value), tools: ToolExposure, expect: Value| {
         let mut got = fields(&terms(change), tools);
         let map = got.as_object_mut().unwrap();
@@ -167,7 +167,10 @@ fn notices_follow_the_conversation_in_one_request_only() {
             .map(|m| m["content"].as_str().unwrap().to_owned())
             .collect()
     };
-    let conversation = [say(Role::System, "s"), say(Role::User, "u")];
+    let conversation = [
+        text_message(Role::System, "s"),
+        text_message(Role::User, "u"),
+    ];
     assert_eq!(
         messages(&conversation, &notice),
         ["s", "u", "System notice: again."]
@@ -225,7 +228,7 @@ proptest! {
         let mut talk: Vec<Arc<AgentMessage>> = Vec::new();
         for (keep, texts) in steps {
             talk.truncate(keep);
-            talk.extend(texts.iter().map(|text| say(Role::User, text)));
+            talk.extend(texts.iter().map(|text| text_message(Role::User, text)));
             let shape = RequestShape { closing: false, xml: None, notices: &[], tools: ToolExposure::Auto };
             let got = String::from_utf8(kept.encode(&talk, &shape)).unwrap();
             prop_assert_eq!(&got, &encode(&terms, &talk, ToolExposure::Auto));

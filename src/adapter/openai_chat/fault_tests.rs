@@ -195,7 +195,7 @@ fn status_and_body_give_the_class() {
 }
 
 #[test]
-fn an_error_in_a_successful_response_is_judged_by_what_it_says_of_itself() {
+fn an_error_in_a_successful_response_is_classified_by_its_own_code() {
     let check = |error: &str, expect: &str| {
         for body in [
             format!("{{\"error\":{error}}}"),

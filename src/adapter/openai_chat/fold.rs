@@ -1,3 +1,5 @@
+//! Folds the documents of OpenAI's chat protocol into one message. Does not know requests or transport.
+
 use serde_json::value::RawValue;
 
 use super::calls::Calls;
@@ -56,12 +58,13 @@ impl<const OPENROUTER: bool> fold::Fold for Fold<OPENROUTER> {
         };
         let (choices, _) = elements(choices, MAX_CHOICES)
             .ok_or_else(|| Failure::new(FailureCode::BodyShape, "/choices"))?;
-        for (place, choice) in choices.into_iter().enumerate() {
-            let choice: WireChoice<'_> = object(choice.get())
-                .ok_or_else(|| Failure::new(FailureCode::BodyShape, format!("/choices/{place}")))?;
+        for (position, choice) in choices.into_iter().enumerate() {
+            let choice: WireChoice<'_> = object(choice.get()).ok_or_else(|| {
+                Failure::new(FailureCode::BodyShape, format!("/choices/{position}"))
+            })?;
             let index = choice
                 .index
-                .map_or(Some(place as u64), |raw| whole(Some(raw)));
+                .map_or(Some(position as u64), |raw| whole(Some(raw)));
             if index == Some(0) {
                 self.choice(&choice, form)?;
             }
@@ -90,7 +93,7 @@ impl<const OPENROUTER: bool> fold::Fold for Fold<OPENROUTER> {
             || ["length", "max"].iter().any(|word| native.contains(word))
     }
 
-    /// The verdict. A stream is whole where it gave a finish reason or said `[DONE]`.
+    /// The verdict. A stream is whole if it had a finish reason or `[DONE]`.
     fn finish(mut self, form: Form, model: &str) -> Folded {
         if let Some(decided) = self.progress.decided() {
             return decided;
@@ -121,7 +124,7 @@ impl<const OPENROUTER: bool> fold::Fold for Fold<OPENROUTER> {
                 Err(failure) => return Folded::Rejected(failure),
             };
         let mut message = AgentMessage {
-            // A refusal is the only thing some models say: for people, it never passes as an answer.
+            // Some models give nothing but a refusal. It is for people and never counts as an answer.
             content: if self.content.is_empty() {
                 self.refusal
             } else {
@@ -140,7 +143,7 @@ impl<const OPENROUTER: bool> fold::Fold for Fold<OPENROUTER> {
 }
 
 impl<const OPENROUTER: bool> Fold<OPENROUTER> {
-    /// What a chunk says beside its choices.
+    /// The members of a chunk beside its choices.
     fn note(&mut self, chunk: &WireChunk<'_>, text: &str) {
         let own = chunk.error.and_then(ErrorReport::of_value);
         let bare = || (string(chunk.object)? == "error").then(|| ErrorReport::of_body(text));
@@ -152,7 +155,7 @@ impl<const OPENROUTER: bool> Fold<OPENROUTER> {
         self.meter(chunk.usage.or_else(groq));
     }
 
-    /// The last report that says anything counts: some servers report with every chunk, growing.
+    /// The last report with a number counts: some servers report with every chunk, growing.
     fn meter(&mut self, raw: Raw<'_>) {
         if let Some(usage) = raw.and_then(usage) {
             self.progress.usage = Some(usage);
@@ -233,20 +236,20 @@ impl<const OPENROUTER: bool> Fold<OPENROUTER> {
         if more {
             return Err(at(FailureCode::TooLarge, format!("/{MAX_PARTS}")));
         }
-        for (place, raw) in parts.into_iter().enumerate() {
+        for (position, raw) in parts.into_iter().enumerate() {
             if raw.get().starts_with('"') {
                 let text = string(Some(raw))
-                    .ok_or_else(|| at(FailureCode::BodyInvalidJson, format!("/{place}")))?;
+                    .ok_or_else(|| at(FailureCode::BodyInvalidJson, format!("/{position}")))?;
                 self.content.push_str(&text);
                 continue;
             }
-            let part: WirePart<'_> =
-                object(raw.get()).ok_or_else(|| at(FailureCode::BodyShape, format!("/{place}")))?;
+            let part: WirePart<'_> = object(raw.get())
+                .ok_or_else(|| at(FailureCode::BodyShape, format!("/{position}")))?;
             match string(part.kind).as_deref() {
                 None | Some("text" | "output_text") => {
                     if let Some(raw) = part.text {
                         let text = string(Some(raw)).ok_or_else(|| {
-                            at(FailureCode::BodyInvalidJson, format!("/{place}/text"))
+                            at(FailureCode::BodyInvalidJson, format!("/{position}/text"))
                         })?;
                         self.content.push_str(&text);
                     }
@@ -298,7 +301,7 @@ fn legacy(raw: &RawValue) -> Result<(), Failure> {
     }
 }
 
-/// Whether a piece of a stream says nothing: null, or an object without id and function.
+/// Whether a piece of a stream is empty: null, or an object without id and function.
 fn is_blank(raw: &RawValue) -> bool {
     raw.get() == "null"
         || object::<WireCall<'_>>(raw.get())

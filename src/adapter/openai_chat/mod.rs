@@ -19,7 +19,7 @@
 //! - A stream is whole with a finish reason or with `[DONE]`; the reason itself proves nothing about a call.
 //! - An `error` in a response of status 200 is a provider's fault, whatever came before it.
 //!
-//! OpenRouter's dialect, `openrouter-chat/1`, is the same protocol: its errors stand in the body, in a choice or in the last
+//! OpenRouter's dialect, `openrouter-chat/1`, is the same protocol: its errors are in the body, in a choice or in the last
 //! chunk of a stream, with the upstream's own words in `metadata`, and all of them are read. Its `reasoning_details` are
 //! kept where one is signed or encrypted, and go back to the same model.
 

@@ -1,4 +1,4 @@
-//! OpenRouter's dialect: its errors, wherever they stand.
+//! Tests of OpenRouter's dialect: errors in every position.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::OPENROUTER_VERSION as VERSION;
 use crate::adapter::Decoded;
 use crate::adapter::fixture::{
-    answer, body, check, decode, encode, events, message, say, terms_of, verdict,
+    body, check, decode, decoded_answer, encode, events, message, terms_of, text_message, verdict,
 };
 use crate::kernel::ToolExposure;
 use crate::message::Role;
@@ -31,7 +31,7 @@ fn results_carry_the_version_of_the_dialect() {
 }
 
 #[test]
-fn an_error_is_a_fault_wherever_it_stands() {
+fn an_error_is_a_fault_at_any_position() {
     let error = |code: u16, more: &str| {
         format!(r#"{{"code":{code},"message":"Provider returned error"{more}}}"#)
     };
@@ -56,7 +56,10 @@ fn an_error_is_a_fault_wherever_it_stands() {
         let error = error(code, more);
         // As the answer, in a body of status 200, in a choice, and in the last chunk of a stream that began well.
         let body = format!(r#"{{"error":{error},"user_id":"u"}}"#);
-        assert_eq!(verdict(&answer(VERSION, code, [body.as_bytes()])), expect);
+        assert_eq!(
+            verdict(&decoded_answer(VERSION, code, [body.as_bytes()])),
+            expect
+        );
         check(VERSION, &body, &expect);
         let inside = choice(&format!(
             r#""message":{{"content":"",{CALL}}},"finish_reason":"error","error":{error}"#
@@ -73,14 +76,14 @@ fn an_error_is_a_fault_wherever_it_stands() {
         );
         check(VERSION, &stream, &expect);
     }
-    // A reason without an error says as much.
+    // A reason without an error has the same meaning.
     let silent = choice(r#""message":{"content":"hi"},"finish_reason":"error""#);
     check(VERSION, &silent, "fault model");
 }
 
-/// Recorded there: arguments that were cut, under a finish reason that says they are whole.
+/// Recorded there: arguments that were cut, under the finish reason of complete ones.
 #[test]
-fn a_cut_call_is_rejected_whatever_the_finish_reason_says() {
+fn a_cut_call_is_rejected_with_any_finish_reason() {
     for finish in ["tool_calls", "stop", "length"] {
         let cut = CALL.replace(r#""{}""#, r#""{\"path\":\"a""#);
         let body = choice(&format!(
@@ -115,8 +118,8 @@ fn signed_details_of_reasoning_go_back_to_their_model_only() {
         &delta(&format!(r#""content":"hi",{CALL}"#)),
         &choice(r#""delta":{},"finish_reason":"tool_calls""#),
     ]);
-    let said = message(VERSION, &whole);
-    assert_eq!(message(VERSION, &stream), said);
+    let expected = message(VERSION, &whole);
+    assert_eq!(message(VERSION, &stream), expected);
     let plain = details
         .replace(r#","signature":"sig""#, "")
         .replace(r#","data":"xx""#, "");
@@ -125,7 +128,7 @@ fn signed_details_of_reasoning_go_back_to_their_model_only() {
         None
     );
     assert_eq!(message("openai-chat/1", &whole).reasoning_trace, None);
-    let talk = [say(Role::User, "x"), Arc::new(said)];
+    let talk = [text_message(Role::User, "x"), Arc::new(expected)];
     let sent = body(&terms_of(VERSION, &json!({})), &talk, ToolExposure::Auto);
     let came: Value = serde_json::from_str(details).unwrap();
     assert_eq!(sent["messages"][1]["reasoning_details"], came);

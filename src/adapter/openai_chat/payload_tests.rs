@@ -145,7 +145,7 @@ fn arguments_written_as_an_object_keep_their_bytes() {
 }
 
 #[test]
-fn a_call_of_another_shape_is_rejected_where_it_stands() {
+fn a_call_of_another_shape_is_rejected_at_its_pointer() {
     let calls = |calls: &str, expect: &str| {
         check(
             &whole(&format!(r#"{{"tool_calls":{calls}}}"#), "tool_calls"),
@@ -325,7 +325,7 @@ fn only_the_choice_of_index_0_counts() {
 }
 
 #[test]
-fn a_body_that_holds_no_message_says_what_it_is() {
+fn a_body_without_a_message_is_described() {
     check("{}", "BODY_SHAPE /choices/0/message");
     check(r#"{"choices":[]}"#, "BODY_SHAPE /choices/0/message");
     check(r#"{"choices":{}}"#, "BODY_SHAPE /choices");

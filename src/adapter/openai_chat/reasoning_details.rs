@@ -1,3 +1,5 @@
+//! OpenRouter's reasoning details, gathered and sent back. Does not know what they mean.
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 

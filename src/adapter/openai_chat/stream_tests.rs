@@ -1,11 +1,11 @@
-//! Synthetic streams: one message said in many ways, cut and split everywhere.
+//! Synthetic streams: one message in many forms, cut and split everywhere.
 
 use proptest::prelude::*;
 
 use super::test_support::{call, check, decode, message, stream, verdict, whole};
 use crate::adapter::Decoded;
 
-/// The same message as a blocking body, and as streams that say it in different ways.
+/// The same message as a blocking body, and as streams of different forms.
 const TWIN: &str = "End: hi [x read {\"p\":\"é😀\"}] [y list {}]";
 
 fn twins() -> Vec<String> {

@@ -1,4 +1,4 @@
-//! What the tests of responses share: decoding, and one line that says what became of it.
+//! What the tests of responses share: decoding, and one line with the result.
 
 use std::fmt::Write as _;
 

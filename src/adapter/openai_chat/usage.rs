@@ -1,3 +1,5 @@
+//! Usage and cost as servers of OpenAI's chat protocol report them. Does not estimate.
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -41,7 +43,7 @@ struct WireCost<'a> {
     total_cost: Raw<'a>,
 }
 
-/// The provider's report, or none where it reports no token at all (then an estimate takes its place).
+/// The provider's report, or none if it reports no token at all (then an estimate takes its place).
 ///
 /// Where numbers contradict each other, the larger reading counts: a cache read beyond the prompt is no part of the
 /// prompt, and a total beyond prompt and completion is reasoning that the completion leaves out.
@@ -108,7 +110,7 @@ fn cost(raw: Raw<'_>) -> Result<Option<u64>, NoAmount> {
         return Ok(None);
     }
     let dollars: f64 = serde_json::from_str(text).map_err(|_| NoAmount)?;
-    // The text says it, however small: a double may have rounded it to nothing.
+    // The text decides, however small: a double may have rounded it to zero.
     let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
     let some = mantissa.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
     if some && text.starts_with('-') {

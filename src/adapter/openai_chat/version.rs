@@ -1,3 +1,5 @@
+//! The names and path of OpenAI's chat protocol and OpenRouter's dialect. Constants only.
+
 use crate::contract::wire_version;
 
 /// What contracts and results call the adapter.

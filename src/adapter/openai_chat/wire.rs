@@ -1,8 +1,10 @@
+//! The JSON documents of OpenAI's chat protocol. Knows shapes only; judges nothing.
+
 use serde::Deserialize;
 
 use crate::adapter::json::Raw;
 
-/// Where the message stands in a blocking body, and by convention in a folded stream.
+/// The pointer of the message in a blocking body, and by convention in a folded stream.
 pub(super) const MESSAGE: &str = "/choices/0/message";
 
 /// A blocking body, or one chunk of a stream.

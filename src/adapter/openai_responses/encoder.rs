@@ -1,3 +1,5 @@
+//! Renders request bodies of OpenAI's Responses protocol. Does not know how they are sent.
+
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -5,8 +7,8 @@ use serde::Serialize;
 use crate::adapter::RequestShape;
 use crate::adapter::encode::Encode;
 use crate::adapter::json::{Elements, put};
-use crate::adapter::kept::{Kept, SentPart, TargetModel, parts_of};
 use crate::adapter::openai_tools::OpenaiTools;
+use crate::adapter::rendered_messages::{RenderedMessages, SentPart, TargetModel, parts_of};
 use crate::adapter::tail::tail;
 use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms};
 use crate::message::{AgentMessage, Role};
@@ -16,7 +18,7 @@ use crate::message::{AgentMessage, Role};
 pub(in crate::adapter) struct Encoder {
     /// `{"model":…,"input":[`
     head: Vec<u8>,
-    kept: Kept,
+    messages: RenderedMessages,
     /// Parameters and the closing brace, after a comma.
     tail: Vec<u8>,
     to: TargetModel,
@@ -31,7 +33,7 @@ impl Encoder {
         let tools: Vec<WireTool<'_>> = terms.exposed_tools().map(WireTool::of).collect();
         Self {
             head,
-            kept: Kept::default(),
+            messages: RenderedMessages::default(),
             tail: tail(terms, target, &Parameters::of(&target.sampling)),
             to: TargetModel::of(terms, target),
             tools: OpenaiTools::of(&tools, terms),
@@ -41,14 +43,14 @@ impl Encoder {
 
 impl Encode for Encoder {
     fn encode(&mut self, conversation: &[Arc<AgentMessage>], shape: &RequestShape<'_>) -> Vec<u8> {
-        let Self { kept, to, .. } = self;
-        let said = kept.said(conversation, shape.notices, |_, message| {
+        let Self { messages, to, .. } = self;
+        let request = messages.request(conversation, shape.notices, |_, message| {
             rendered(message, to)
         });
         let [tools, choice] = self.tools.sent(shape.tools);
         [
             self.head.as_slice(),
-            &said.joined(),
+            &request.joined(),
             b"]",
             tools,
             choice,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::VERSION;
 use crate::adapter::Adapter;
-use crate::adapter::fixture::{body, conversation, encode, message, say, terms_of};
+use crate::adapter::fixture::{body, conversation, encode, message, terms_of, text_message};
 use crate::kernel::ToolExposure;
 use crate::message::Role;
 
@@ -40,7 +40,10 @@ fn reasoning_is_asked_for_and_goes_back_to_its_own_model_only() {
     let response = format!(
         r#"{{"status":"completed","output":[{item},{{"type":"function_call","call_id":"c","name":"read","arguments":"{{}}"}},{{"type":"message","content":[{{"type":"output_text","text":"hi"}}]}}]}}"#
     );
-    let talk = [say(Role::User, "x"), Arc::new(message(VERSION, &response))];
+    let talk = [
+        text_message(Role::User, "x"),
+        Arc::new(message(VERSION, &response)),
+    ];
     let got = body(&terms_of(VERSION, &thinking), &talk, ToolExposure::Withheld);
     let items: Vec<Value> = got["input"].as_array().unwrap()[1..].to_vec();
     assert_eq!(items[0], serde_json::from_str::<Value>(item).unwrap());

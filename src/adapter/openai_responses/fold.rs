@@ -1,3 +1,5 @@
+//! Folds a response object, or its events, into one message. Does not know requests or transport.
+
 use super::items::{FIELDS, Items, OUTPUT};
 use super::wire::{WireDetails, WireEvent, WireUsage};
 use crate::adapter::draft::ResponseOrigin;
@@ -15,7 +17,7 @@ pub(in crate::adapter) struct Fold {
     items: Items,
     progress: Progress,
     status: Option<String>,
-    /// Whether the stream said how the response ended.
+    /// Whether the stream reported how the response ended.
     terminal: bool,
 }
 
@@ -117,7 +119,7 @@ impl fold::Fold for Fold {
             return fail(FailureCode::BodyShape, OUTPUT);
         }
         let origin = ResponseOrigin {
-            asked: model,
+            requested: model,
             answered: self.progress.model.as_deref(),
             rules: self.progress.rules,
             version: self.progress.version,

@@ -1,3 +1,5 @@
+//! The output items of a response: text, reasoning and calls. Does not know the events around them.
+
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
@@ -47,7 +49,7 @@ impl Items {
         Ok(())
     }
 
-    /// The text so far, where it stands in one item.
+    /// The text so far, if it is in one item.
     pub(super) fn only_text(&self) -> Option<&str> {
         let mut texts = self.pieces.values().map(|pieces| pieces.text.as_str());
         let mut texts = texts.by_ref().filter(|text| !text.is_empty());
@@ -60,7 +62,7 @@ impl Items {
         self.list.is_some() || !self.pieces.is_empty()
     }
 
-    /// Takes an event about an item. Events that say nothing of a message are read over.
+    /// Takes an event about an item. Events without a part of the message are ignored.
     pub(super) fn take_event(&mut self, kind: &str, event: &WireEvent<'_>) -> Result<(), Failure> {
         let Some(index) = whole(event.output_index) else {
             return Ok(());
@@ -119,7 +121,7 @@ impl Items {
     }
 }
 
-/// Whether the provider ran the shell calls of the output itself: then their output stands beside them.
+/// Whether the provider ran the shell calls of the output itself: then their output is beside them.
 fn answered_by_provider<'a>(mut items: impl Iterator<Item = &'a str>) -> bool {
     items.any(|item| {
         let item: WireItem<'_> = object(item).unwrap_or_default();
@@ -150,7 +152,7 @@ fn take_item(draft: &mut Draft, at: usize, text: &str, runs_alone: bool) -> Resu
             }
         }
         "function_call" => draft.call(call_of(&item, pointer, None), None),
-        // Calls that wait for an answer, of tools that nobody offered.
+        // Calls that wait for an answer, of tools that were not offered.
         "apply_patch_call"
         | "computer_call"
         | "custom_tool_call"

@@ -1,7 +1,7 @@
 //! Synthetic responses and errors of this protocol: one for every rule.
 
 use super::VERSION;
-use crate::adapter::fixture::{self, answer, decode, events, message, verdict};
+use crate::adapter::fixture::{self, decode, decoded_answer, events, message, verdict};
 use crate::message::ReasoningPart;
 
 fn check(body: &str, expect: &str) {
@@ -27,7 +27,7 @@ fn call(arguments: &str) -> String {
     CALL.replace(r#""{\"a\":1}""#, arguments)
 }
 
-/// The stream that says the three items, its last object with `output`.
+/// The stream of the three items, its last object with `output`.
 fn stream(output: &str) -> String {
     let done = format!(
         r#"{{"type":"response.completed","response":{}}}"#,
@@ -36,7 +36,7 @@ fn stream(output: &str) -> String {
     let item = |kind: &str, at: usize, item: &str| {
         format!(r#"{{"type":"response.output_item.{kind}","output_index":{at},"item":{item}}}"#)
     };
-    let begun = CALL.replace(r#""{\"a\":1}""#, r#""""#);
+    let empty_call = CALL.replace(r#""{\"a\":1}""#, r#""""#);
     let all = [
         r#"{"type":"response.created","response":{"model":"gpt","status":"in_progress","output":[]}}"#.to_owned(),
         item("added", 0, r#"{"type":"reasoning","summary":[]}"#),
@@ -45,7 +45,7 @@ fn stream(output: &str) -> String {
         item("added", 1, r#"{"type":"message","content":[]}"#),
         r#"{"type":"response.output_text.delta","output_index":1,"delta":"h"}"#.to_owned(),
         r#"{"type":"response.output_text.delta","output_index":1,"delta":"i"}"#.to_owned(),
-        item("added", 2, &begun),
+        item("added", 2, &empty_call),
         r#"{"type":"response.function_call_arguments.delta","output_index":2,"delta":"{\"a\""}"#.to_owned(),
         r#"{"type":"response.function_call_arguments.delta","output_index":2,"delta":":1}"}"#.to_owned(),
         done,
@@ -94,8 +94,8 @@ fn arguments_are_the_text_of_one_object_or_the_message_is_rejected() {
     check(&whole(&two), "CALL_ID_DUPLICATE /output/1/call_id");
     let bare = CALL.replace(r#""call_id":"c1","#, "");
     check(&whole(&bare), "End:  [fc f {\"a\":1}]");
-    let nobody = bare.replace(r#""id":"fc","#, "");
-    check(&whole(&nobody), "End:  [call_1 f {\"a\":1}]");
+    let without_id = bare.replace(r#""id":"fc","#, "");
+    check(&whole(&without_id), "End:  [call_1 f {\"a\":1}]");
     check(
         &whole(&CALL.replace(r#""name":"f","#, "")),
         "CALL_NAME_MISSING /output/0/name",
@@ -107,7 +107,7 @@ fn arguments_are_the_text_of_one_object_or_the_message_is_rejected() {
 }
 
 #[test]
-fn a_call_that_nobody_offered_is_named_and_what_the_provider_ran_is_not() {
+fn a_call_of_an_unoffered_tool_is_named_and_one_that_the_provider_ran_is_not() {
     for kind in [
         "custom_tool_call",
         "mcp_approval_request",
@@ -125,7 +125,7 @@ fn a_call_that_nobody_offered_is_named_and_what_the_provider_ran_is_not() {
 }
 
 #[test]
-fn the_status_says_how_it_ended() {
+fn the_status_shows_how_it_ended() {
     let length = r#"{"reason":"max_output_tokens"}"#;
     check(&ended("incomplete", length, TEXT), "Length: hi");
     let filter = r#"{"reason":"content_filter"}"#;
@@ -200,7 +200,7 @@ fn an_error_is_a_fault_at_every_place() {
     }
     let body = r#"{"code":"invalid-argument","error":"Incorrect API key provided."}"#;
     assert_eq!(
-        verdict(&answer(VERSION, 400, [body.as_bytes()])),
+        verdict(&decoded_answer(VERSION, 400, [body.as_bytes()])),
         "fault auth"
     );
 }

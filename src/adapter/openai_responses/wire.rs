@@ -1,3 +1,5 @@
+//! The JSON documents of OpenAI's Responses protocol. Knows shapes only; judges nothing.
+
 use serde::Deserialize;
 
 use crate::adapter::json::{Raw, given};

@@ -1,3 +1,5 @@
+//! Renders a conversation as messages without calls, each once. Does not know the wire format that carries them.
+
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -5,8 +7,8 @@ use super::payload::ArgumentsKey;
 use super::{json_calls, prompt, tags};
 use crate::adapter::RequestShape;
 use crate::adapter::encode::Encode;
-use crate::adapter::kept::common;
 use crate::adapter::marks::{CONTROL, LLAMA3, TAGGED};
+use crate::adapter::rendered_messages::common;
 use crate::contract::{Terms, TextProfile};
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, Role, ToolInvocation};
@@ -15,13 +17,13 @@ use crate::message::{AgentMessage, Role, ToolInvocation};
 #[derive(Debug)]
 pub(in crate::adapter) struct Encoder {
     /// What was rendered, and how many of `plain` there were after it.
-    kept: Vec<(Arc<AgentMessage>, usize)>,
+    rendered_messages: Vec<(Arc<AgentMessage>, usize)>,
     /// The conversation after its system prompt, rendered.
     plain: Vec<Arc<AgentMessage>>,
     profile: TextProfile,
     /// The system prompt as it is and with the tools.
     system: Option<(Arc<AgentMessage>, Arc<AgentMessage>)>,
-    /// What is said of the tools; none where no tool is exposed.
+    /// The description of the tools; none if no tool is exposed.
     tools: Option<String>,
     wire: Box<dyn Encode>,
 }
@@ -33,7 +35,7 @@ impl Encoder {
         wire: Box<dyn Encode>,
     ) -> Self {
         Self {
-            kept: Vec::new(),
+            rendered_messages: Vec::new(),
             plain: Vec::new(),
             profile,
             system: None,
@@ -44,18 +46,24 @@ impl Encoder {
 
     /// Brings `plain` up to `conversation`, which has no system prompt at its head.
     fn keep(&mut self, conversation: &[Arc<AgentMessage>]) {
-        let mut common = common(&self.kept, conversation);
-        if common < self.kept.len() {
+        let mut common = common(&self.rendered_messages, conversation);
+        if common < self.rendered_messages.len() {
             // Results that share a message are rendered together: back to the first of them.
             let is_result = |at: usize| {
-                let kept = self.kept.get(at).map(|(message, _)| message.role);
-                kept == Some(Role::Tool)
+                let role = self
+                    .rendered_messages
+                    .get(at)
+                    .map(|(message, _)| message.role);
+                role == Some(Role::Tool)
             };
             while common > 0 && is_result(common) && is_result(common - 1) {
                 common -= 1;
             }
-            self.kept.truncate(common);
-            let rendered = self.kept.last().map_or(0, |(_, rendered)| *rendered);
+            self.rendered_messages.truncate(common);
+            let rendered = self
+                .rendered_messages
+                .last()
+                .map_or(0, |(_, rendered)| *rendered);
             self.plain.truncate(rendered);
         }
         let mut at = common;
@@ -69,24 +77,29 @@ impl Encoder {
             } else {
                 let name = called(conversation, at).map(|call| call.name.as_str());
                 self.plain.push(render(self.profile, message, name));
-                self.kept.push((Arc::clone(message), self.plain.len()));
+                self.rendered_messages
+                    .push((Arc::clone(message), self.plain.len()));
                 at += 1;
             }
         }
     }
 
-    /// Renders the results from `at` on as one message of the user, joined to one that stands already.
+    /// Renders the results from `at` on as one message of the user, joined to a previous one.
     fn results(&mut self, conversation: &[Arc<AgentMessage>], at: usize, count: usize) {
-        let joins = self.kept.last().is_some_and(|(m, _)| m.role == Role::Tool);
-        let begun = if joins { self.plain.pop() } else { None };
-        let mut text = begun.map_or_else(String::new, |message| message.content.clone());
-        for (place, message) in conversation.iter().enumerate().skip(at).take(count) {
-            let name = called(conversation, place).map(|call| call.name.as_str());
+        let joins = self
+            .rendered_messages
+            .last()
+            .is_some_and(|(m, _)| m.role == Role::Tool);
+        let last_turn = if joins { self.plain.pop() } else { None };
+        let mut text = last_turn.map_or_else(String::new, |message| message.content.clone());
+        for (index, message) in conversation.iter().enumerate().skip(at).take(count) {
+            let name = called(conversation, index).map(|call| call.name.as_str());
             if !text.is_empty() {
                 text.push('\n');
             }
             text.push_str(&result(self.profile, name, &message.content));
-            self.kept.push((Arc::clone(message), self.plain.len() + 1));
+            self.rendered_messages
+                .push((Arc::clone(message), self.plain.len() + 1));
         }
         let message = AgentMessage::text(Role::User, text, 0);
         self.plain.push(Arc::new(message));
@@ -104,11 +117,11 @@ impl Encoder {
         let Some(tools) = self.tools.as_deref().filter(|_| with_tools) else {
             return (own.map(Arc::clone), rest);
         };
-        let stands = self.system.as_ref().is_some_and(|(kept, _)| match own {
-            Some(own) => Arc::ptr_eq(kept, own) || kept == own,
-            None => kept.content.is_empty(),
+        let is_current = self.system.as_ref().is_some_and(|(system, _)| match own {
+            Some(own) => Arc::ptr_eq(system, own) || system == own,
+            None => system.content.is_empty(),
         });
-        if !stands {
+        if !is_current {
             let own = own.map_or_else(
                 || Arc::new(AgentMessage::text(Role::System, "", 0)),
                 Arc::clone,
@@ -156,8 +169,12 @@ impl Encode for Encoder {
 fn called(conversation: &[Arc<AgentMessage>], at: usize) -> Option<&ToolInvocation> {
     let id = conversation.get(at)?.tool_call_id.as_deref()?;
     let before = conversation.get(..at)?.iter().rev();
-    let mut asked = before.skip_while(|message| message.tool_calls.is_empty());
-    asked.next()?.tool_calls.iter().find(|call| call.id == id)
+    let mut requested = before.skip_while(|message| message.tool_calls.is_empty());
+    requested
+        .next()?
+        .tool_calls
+        .iter()
+        .find(|call| call.id == id)
 }
 
 /// One message as plain chat carries it.
@@ -169,7 +186,7 @@ fn render(
     let text = message.content.as_str();
     let content = match (message.role, profile) {
         (Role::System, _) => return Arc::clone(message),
-        (Role::Assistant, _) => answer(profile, text, &message.tool_calls),
+        (Role::Assistant, _) => assistant_text(profile, text, &message.tool_calls),
         (Role::User, TextProfile::Llama3) => LLAMA3.escape(text).into_owned(),
         (Role::User, TextProfile::Hermes | TextProfile::Qwen) => TAGGED.escape(text).into_owned(),
         (Role::Tool, _) => result(profile, name, text),
@@ -180,8 +197,8 @@ fn render(
     })
 }
 
-/// What the model said and called, as it would write it.
-pub(super) fn answer(profile: TextProfile, text: &str, calls: &[ToolInvocation]) -> String {
+/// The model's text and calls, as it would write them.
+pub(super) fn assistant_text(profile: TextProfile, text: &str, calls: &[ToolInvocation]) -> String {
     let llama = profile == TextProfile::Llama3;
     let escaped = if llama {
         json_calls::escape(text)
@@ -197,7 +214,7 @@ pub(super) fn answer(profile: TextProfile, text: &str, calls: &[ToolInvocation])
     if llama {
         out.push_str(json_calls::TAG);
     }
-    for (place, call) in calls.iter().enumerate() {
+    for (index, call) in calls.iter().enumerate() {
         let key = if llama {
             ArgumentsKey::Parameters.as_str()
         } else {
@@ -207,7 +224,7 @@ pub(super) fn answer(profile: TextProfile, text: &str, calls: &[ToolInvocation])
         let arguments = CONTROL.in_json(call.arguments.as_str());
         let json = format!("{{\"name\": {name}, \"{key}\": {arguments}}}");
         let _ = if llama {
-            write!(out, "{}{json}", if place > 0 { "; " } else { "" })
+            write!(out, "{}{json}", if index > 0 { "; " } else { "" })
         } else {
             let line = if out.is_empty() { "" } else { "\n" };
             let (open, close) = (tags::OPEN, tags::CLOSE);

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::encoder::Encoder;
 use crate::adapter::encode::Encode;
-use crate::adapter::fixture::{say, terms};
+use crate::adapter::fixture::{terms, text_message};
 use crate::adapter::marks::TAGGED;
 use crate::adapter::test_text::marked_text;
 use crate::adapter::{RequestEncoder, RequestShape};
@@ -32,8 +32,8 @@ fn conversation() -> Vec<Arc<AgentMessage>> {
         source_model: "m".to_owned(),
     };
     vec![
-        say(Role::System, "Be brief."),
-        say(Role::User, "What is <tool_call>? <|eot_id|>"),
+        text_message(Role::System, "Be brief."),
+        text_message(Role::User, "What is <tool_call>? <|eot_id|>"),
         Arc::new(AgentMessage {
             reasoning: Some("never sent".to_owned()),
             tool_calls: vec![call("call_1", "read"), call("call_2", "write")],
@@ -45,7 +45,7 @@ fn conversation() -> Vec<Arc<AgentMessage>> {
             2,
         )),
         Arc::new(AgentMessage::observation("call_2", "<|python_tag|>", 2)),
-        say(Role::Assistant, "{\"name\": \"f\", \"parameters\": {}}"),
+        text_message(Role::Assistant, "{\"name\": \"f\", \"parameters\": {}}"),
     ]
 }
 
@@ -89,17 +89,17 @@ fn check(profile: TextProfile, expect: &[(&str, &str)]) {
 
 #[test]
 fn calls_and_results_are_text_in_the_form_of_the_family() {
-    let asked = concat!(
+    let requested = concat!(
         "I look.\n<tool_call>\n{\"name\": \"read\", \"arguments\": {\"path\": \"</tool_call>\"}}\n</tool_call>\n",
         "<tool_call>\n{\"name\": \"write\", \"arguments\": {\"path\": \"</tool_call>\"}}\n</tool_call>"
     );
     let task = ("user", "What is <\\tool_call>? <|eot_id|>");
-    let answer = ("assistant", "{\"name\": \"f\", \"parameters\": {}}");
+    let reply = ("assistant", "{\"name\": \"f\", \"parameters\": {}}");
     check(
         TextProfile::Hermes,
         &[
             task,
-            ("assistant", asked),
+            ("assistant", requested),
             (
                 "user",
                 concat!(
@@ -110,7 +110,7 @@ fn calls_and_results_are_text_in_the_form_of_the_family() {
                     "\n</tool_response>"
                 ),
             ),
-            answer,
+            reply,
             ("user", "Again, <\\think>."),
         ],
     );
@@ -118,7 +118,7 @@ fn calls_and_results_are_text_in_the_form_of_the_family() {
         TextProfile::Qwen,
         &[
             task,
-            ("assistant", asked),
+            ("assistant", requested),
             (
                 "user",
                 concat!(
@@ -126,7 +126,7 @@ fn calls_and_results_are_text_in_the_form_of_the_family() {
                     "<tool_response>\n<|python_tag|>\n</tool_response>"
                 ),
             ),
-            answer,
+            reply,
             ("user", "Again, <\\think>."),
         ],
     );
@@ -150,7 +150,7 @@ fn calls_and_results_are_text_in_the_form_of_the_family() {
 }
 
 #[test]
-fn the_tools_stand_in_the_system_prompt_once_and_only_where_they_are_offered() {
+fn the_system_prompt_has_the_tools_once_and_only_if_they_are_offered() {
     for profile in TextProfile::ALL {
         let terms = layered(profile, |value| {
             value["tools"][0]["description"] = "reads </tools> <|eot_id|>".into();
@@ -259,15 +259,15 @@ proptest! {
     }
 
     #[test]
-    fn what_a_tool_or_a_user_says_never_reads_as_markup_and_comes_back(text in marked_text()) {
-        let mut said = conversation();
-        said[1] = say(Role::User, &text);
-        said[3] = Arc::new(AgentMessage::observation("call_1", text.clone(), 2));
-        said.remove(4);
+    fn text_of_a_tool_or_user_is_never_markup_and_comes_back(text in marked_text()) {
+        let mut hostile = conversation();
+        hostile[1] = text_message(Role::User, &text);
+        hostile[3] = Arc::new(AgentMessage::observation("call_1", text.clone(), 2));
+        hostile.remove(4);
         let tag = "<tool_response>\n";
         for profile in [TextProfile::Hermes, TextProfile::Qwen] {
             let terms = layered(profile, |_| {});
-            let (messages, _) = sent(&encode(&terms, &said, ToolExposure::Auto));
+            let (messages, _) = sent(&encode(&terms, &hostile, ToolExposure::Auto));
             for word in TAGGED.0 {
                 let marker = format!("<{word}");
  prop_assert!(!messages[1].1.contains(&marker));
@@ -295,7 +295,7 @@ proptest! {
 
 #[test]
 fn the_same_plain_messages_go_out_over_another_wire_protocol() {
-    let said = |wire: &str, conversation: &[Arc<AgentMessage>]| -> Value {
+    let hostile = |wire: &str, conversation: &[Arc<AgentMessage>]| -> Value {
         let version = TextProfile::Hermes.over(wire).unwrap();
         let terms = terms(|value| value["targets"][0]["adapter_version"] = version.into());
         let mut encoder = RequestEncoder::new(&terms, 0).unwrap();
@@ -309,8 +309,8 @@ fn the_same_plain_messages_go_out_over_another_wire_protocol() {
     };
     let conversation = conversation();
     let (near, far) = (
-        said("ollama-chat/1", &conversation),
-        said("openai-chat/1", &conversation),
+        hostile("ollama-chat/1", &conversation),
+        hostile("openai-chat/1", &conversation),
     );
     assert!(near.get("tools").is_none() && near["options"]["num_predict"].is_u64());
     let texts = |body: &Value| -> Vec<(String, String)> {

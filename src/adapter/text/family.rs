@@ -1,3 +1,5 @@
+//! Text profiles as types, so that a fold needs no arguments. Knows the names only, not how their text is read.
+
 use crate::contract::TextProfile;
 
 /// A text profile as a type: folds are made without arguments.

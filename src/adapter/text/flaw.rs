@@ -1,3 +1,5 @@
+//! Why a text breaks its profile's form, and a repair if there is one. Plain data; decides nothing.
+
 use std::ops::Range;
 
 use crate::message::FailureCode;

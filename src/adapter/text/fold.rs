@@ -1,3 +1,5 @@
+//! Puts a text profile over a wire protocol's fold. Knows neither the wire format nor the profile's form.
+
 use std::marker::PhantomData;
 
 use super::family::Family;

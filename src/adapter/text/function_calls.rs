@@ -1,3 +1,5 @@
+//! Reads calls of the form `<function=…><parameter=…>`. Knows the form and its repairs; does not know other text profiles.
+
 use std::ops::Range;
 
 use super::flaw::{Fix, Flaw};
@@ -27,11 +29,11 @@ pub(super) struct Function {
 struct Outline<'t> {
     length: usize,
     name: &'t str,
-    /// Each key, and where its value stands.
+    /// Each key, and the range of its value.
     values: Vec<(&'t str, Range<usize>)>,
 }
 
-/// Reads the call that `text` begins with. `base` is where `text` stands in the whole message.
+/// Reads the call that `text` begins with. `base` is the offset of `text` in the whole message.
 ///
 /// A value is bare text. Where the parameter takes strings it is one, letter for letter but for one line break at each end;
 /// where it does not, it is the JSON value that the text is. A text that is neither stays a string, which the tool's schema
@@ -62,7 +64,7 @@ pub(super) fn function(text: &str, base: usize, types: &ParameterTypes) -> Resul
     })
 }
 
-/// How long the call is that `text` begins with, whatever its values are; none where it is not whole.
+/// How long the call is that `text` begins with, whatever its values are; none if it is not whole.
 pub(super) fn whole_length(text: &str) -> Option<usize> {
     outline(text).ok().map(|outline| outline.length)
 }
@@ -85,10 +87,10 @@ fn outline(text: &str) -> Result<Outline<'_>, Flaw> {
             });
         }
         if !rest.starts_with(PARAMETER) {
-            let begun = [PARAMETER, FUNCTION_END]
+            let is_cut = [PARAMETER, FUNCTION_END]
                 .iter()
                 .any(|tag| tag.starts_with(rest));
-            return Err(if begun { cut() } else { shape() });
+            return Err(if is_cut { cut() } else { shape() });
         }
         let (key, inside) = head(rest, PARAMETER).ok_or_else(cut)??;
         let length = value_length(inside).ok_or_else(cut)?;
@@ -103,24 +105,24 @@ fn outline(text: &str) -> Result<Outline<'_>, Flaw> {
 }
 
 /// Whether a tag of the form begins a line of a value, or follows another one there. It is the next tag, after one that was never
-/// closed, or a text about tags: nobody can say.
+/// closed, or a text about tags: this cannot be decided.
 fn holds_a_tag(value: &str) -> bool {
     [PARAMETER, FUNCTION, FUNCTION_END, OPEN, CLOSE]
         .into_iter()
         .flat_map(|tag| value.match_indices(tag))
         .any(|(at, tag)| {
             let before = value.get(..at).unwrap_or_default();
-            let said = before.trim_end();
+            let trimmed = before.trim_end();
             let follows = match tag {
                 FUNCTION => [OPEN, CLOSE, FUNCTION_END].as_slice(),
                 CLOSE => &[FUNCTION_END],
                 _ => &[],
             };
-            begins_a_line(before) || follows.iter().any(|tag| said.ends_with(tag))
+            begins_a_line(before) || follows.iter().any(|tag| trimmed.ends_with(tag))
         })
 }
 
-/// The name in the tag that `text` begins with, and what follows it; none where the tag does not end.
+/// The name in the tag that `text` begins with, and what follows it; none if the tag does not end.
 fn head<'t>(text: &'t str, tag: &str) -> Option<Result<(&'t str, &'t str), Flaw>> {
     let inside = text.strip_prefix(tag)?;
     let (name, rest) = inside.split_once('>')?;
@@ -174,9 +176,9 @@ fn typed(value: &str, kinds: &[Kind]) -> Result<String, (Vec<&'static str>, Stri
                 return Err((vec!["literal_replaced"], literal));
             }
             if kinds.contains(&Kind::Object)
-                && let Some(mended) = repair(trimmed)
+                && let Some(repaired) = repair(trimmed)
             {
-                return Err((mended.steps, mended.object.as_str().to_owned()));
+                return Err((repaired.steps, repaired.object.as_str().to_owned()));
             }
             Ok(as_string())
         }

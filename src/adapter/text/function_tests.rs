@@ -1,4 +1,4 @@
-//! Calls in the form of Qwen3-Coder: values are bare text, and the tool's schema says what they are.
+//! Calls in the form of Qwen3-Coder: values are bare text, and the tool's schema gives their types.
 
 use std::fmt::Write as _;
 
@@ -83,7 +83,7 @@ const SHAPE: &str = "CALL_SHAPE /choices/0/message/content";
 const CUT: &str = "ARGS_INVALID_JSON /choices/0/message/content";
 
 #[test]
-fn a_value_is_what_the_schema_says_that_it_is() {
+fn a_value_has_the_type_of_its_schema() {
     for (key, value, expect) in [
         ("text", "5", "\"5\""),
         ("text", "true", "\"true\""),
@@ -117,7 +117,7 @@ fn a_value_is_what_the_schema_says_that_it_is() {
 }
 
 #[test]
-fn calls_stand_between_text_and_beside_calls_of_the_other_form() {
+fn calls_may_be_between_text_and_beside_calls_of_the_other_form() {
     check(&written(&[]), "End:  [call_1 f {}]");
     check(
         &written(&[("count", "1"), ("text", "a")]),
@@ -253,7 +253,7 @@ fn what_begins_a_line_like_a_function_is_a_call_or_rejected() {
         "It is ``` here.\n<function=f>",
         "```not a fence```\n  <function=f>",
         "~~~\n~~~\n<function=f>",
-        // The line of a call that has just ended is nobody's.
+        // The rest of the line on which a call ended is ignored.
         &format!("{} <function=f></function>", written(&[])),
         &format!("{}      <function=f></function>", written(&[])),
         &format!("<function=f>\nunclosed\n{}", written(&[])),

@@ -1,3 +1,5 @@
+//! Adds the token gate's grammar to the bodies of a text profile. Does not know how the grammar was made.
+
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -15,7 +17,7 @@ const END: &[u8] = b"}";
 /// and nothing else while the gate is closed, anything but calls where tools are withheld.
 #[derive(Debug)]
 pub(in crate::adapter) struct Gated {
-    /// `,"grammar":"…"}` of the closed phase; none where the contract closes no gate.
+    /// `,"grammar":"…"}` of the closed phase; none if the contract closes no gate.
     closed: Option<Vec<u8>>,
     layer: Box<dyn Encode>,
     /// The same of a message without calls.

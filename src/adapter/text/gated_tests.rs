@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::adapter::fixture::{say, terms};
+use crate::adapter::fixture::{terms, text_message};
 use crate::adapter::{Adapter, Decoded, RequestEncoder, RequestShape, ResponseMeta};
 use crate::contract::{GateGrammar, GrammarLanguage, Terms, TextProfile};
 use crate::kernel::ToolExposure;
@@ -19,7 +19,7 @@ fn gated(profile: TextProfile, language: GrammarLanguage) -> Terms {
 }
 
 fn body(terms: &Terms, tools: ToolExposure) -> Value {
-    let conversation = [say(Role::User, "Hi.")];
+    let conversation = [text_message(Role::User, "Hi.")];
     let shape = RequestShape {
         closing: false,
         notices: &[],
@@ -40,7 +40,7 @@ fn a_closed_gate_sends_calls_only_a_closing_turn_sends_prose_only_and_an_open_on
         assert_eq!(sent(ToolExposure::Withheld), Some(prose));
         assert_eq!(sent(ToolExposure::Auto), None);
         let forced = body(&terms, ToolExposure::Forced);
-        // A server refuses a grammar beside tools: they stand in the prompt alone.
+        // A server refuses a grammar beside tools, so the tools are in the prompt only.
         assert_eq!(
             (forced.get("tools"), forced.get("tool_choice")),
             (None, None)
@@ -58,18 +58,18 @@ fn a_grammar_for_another_engine_is_not_sent() {
 }
 
 #[test]
-fn a_call_as_the_grammar_writes_it_is_read_as_it_stands() {
+fn a_call_of_the_grammar_is_read_byte_for_byte() {
     let terms = gated(TextProfile::Hermes, GrammarLanguage::Gbnf);
     let text = "<tool_call>\n{\"name\":\"read\",\"arguments\":{\"path\":\"a\"}}\n</tool_call>";
     let message = serde_json::json!({"role": "assistant", "content": text});
-    let answer = serde_json::json!({"choices": [{"message": message, "finish_reason": "stop"}]});
+    let response = serde_json::json!({"choices": [{"message": message, "finish_reason": "stop"}]});
     let adapter = Adapter::of_target(&terms, 0).unwrap();
     let meta = ResponseMeta {
         status: 200,
         ..ResponseMeta::default()
     };
     let mut decoder = adapter.decoder(meta, "m");
-    decoder.push(answer.to_string().as_bytes());
+    decoder.push(response.to_string().as_bytes());
     let Decoded::Message(result) = decoder.finish() else {
         panic!("no message")
     };

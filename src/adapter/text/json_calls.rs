@@ -1,3 +1,5 @@
+//! Reads calls that are bare JSON objects or follow a tag. Does not know the offered tools or the wire protocol.
+
 use std::borrow::Cow;
 
 use super::flaw::Flaw;
@@ -10,8 +12,8 @@ use crate::message::FailureCode;
 
 pub(super) const TAG: &str = "<|python_tag|>";
 
-/// Reads calls that are JSON objects, separated by `;`: the whole message, or what follows the tag. `base` is where
-/// `text` stands in the whole message.
+/// Reads calls that are JSON objects, separated by `;`: the whole message, or what follows the tag. `base` is the
+/// offset of `text` in the whole message.
 pub(super) fn read(text: &str, base: usize, rules: Rules) -> Result<ParsedText, Flaw> {
     let mut parsed = ParsedText::default();
     let mut at = 0;

@@ -1,9 +1,11 @@
+//! Tells prose from code in Markdown and finds tags that begin a line. Does not know what a tag means.
+
 /// The least run of one character that opens a fence.
 const FENCE: usize = 3;
 /// Where a line is indented that far, it is code.
 const CODE_COLUMN: usize = 4;
 
-/// Whether a line ends there, for somebody who reads the text or for a program that does.
+/// Whether a line ends there, for a person or for a program that reads the text.
 pub(super) const fn is_line_break(c: char) -> bool {
     matches!(
         c,
@@ -13,16 +15,16 @@ pub(super) const fn is_line_break(c: char) -> bool {
 
 /// Whether what follows `before` begins a line, white space aside.
 pub(super) fn begins_a_line(before: &str) -> bool {
-    let said = before.trim_end();
-    said.is_empty()
+    let trimmed = before.trim_end();
+    trimmed.is_empty()
         || before
-            .get(said.len()..)
+            .get(trimmed.len()..)
             .is_some_and(|space| space.contains(is_line_break))
 }
 
 /// Where `tag` first begins a line of `text` that is no code.
 pub(super) fn first_in_prose(text: &str, tag: &str) -> Option<usize> {
-    Prose::default().first(text, tag, LineStart::New)
+    ProseScanner::default().first(text, tag, LineStart::New)
 }
 
 /// What a piece of text begins with.
@@ -34,29 +36,29 @@ pub(super) enum LineStart {
     AfterCall,
 }
 
-/// Text that is told from code as Markdown does it: a fenced block is code, and so is a line that is indented by four columns.
+/// Separates prose from code as Markdown does: a fenced block is code, and so is a line that is indented by four columns.
 #[derive(Debug, Default)]
-pub(super) struct Prose {
+pub(super) struct ProseScanner {
     /// The character and the length of the fence that is open.
     fence: Option<(char, usize)>,
 }
 
-impl Prose {
+impl ProseScanner {
     /// Reads the next piece up to where `tag` first begins a line outside of code; all of it where none does. The rest of a
     /// line on which a call ended counts as one, however far it is indented, and neither opens nor closes a fence.
     pub(super) fn first(&mut self, piece: &str, tag: &str, start: LineStart) -> Option<usize> {
         let mut at = 0;
         let mut start = start;
         for line in piece.split_inclusive(is_line_break) {
-            let said = line.trim_start();
+            let trimmed = line.trim_start();
             let is_whole = std::mem::replace(&mut start, LineStart::New) == LineStart::New;
-            let indent = line.get(..line.len() - said.len()).unwrap_or_default();
+            let indent = line.get(..line.len() - trimmed.len()).unwrap_or_default();
             let is_code = is_whole && columns(indent) >= CODE_COLUMN;
-            if self.fence.is_none() && !is_code && said.starts_with(tag) {
+            if self.fence.is_none() && !is_code && trimmed.starts_with(tag) {
                 return Some(at + indent.len());
             }
             if is_whole && !is_code {
-                self.pass(said);
+                self.pass(trimmed);
             }
             at += line.len();
         }
@@ -121,12 +123,12 @@ mod tests {
 
     #[test]
     fn a_fence_goes_on_through_the_pieces_of_a_text() {
-        let mut prose = Prose::default();
+        let mut prose = ProseScanner::default();
         assert_eq!(prose.first("```\n", "<f", LineStart::New), None);
         assert_eq!(prose.first(" <f\n<f", "<f", LineStart::AfterCall), None);
         let rest = "```\n```\n      <f";
         assert_eq!(prose.first(rest, "<f", LineStart::AfterCall), None);
-        let mut prose = Prose::default();
+        let mut prose = ProseScanner::default();
         assert_eq!(prose.first("     <f", "<f", LineStart::AfterCall), Some(5));
     }
 }

@@ -1,6 +1,8 @@
+//! A text taken apart into prose and calls. Does not know the form that the calls were written in.
+
 use crate::adapter::calls::GatheredCall;
 
-/// A text taken apart: what was said, and what was called.
+/// A text taken apart into prose and calls.
 #[derive(Debug, Default)]
 pub(super) struct ParsedText {
     pub calls: Vec<GatheredCall>,
@@ -9,7 +11,7 @@ pub(super) struct ParsedText {
 }
 
 impl ParsedText {
-    /// Takes text outside of markup: as it stands, but for white space next to a call. `before_call`: one follows.
+    /// Takes text outside of markup unchanged, but for white space next to a call. `before_call`: one follows.
     pub(super) fn push_text(&mut self, piece: &str, before_call: bool) {
         let after_call = !self.calls.is_empty();
         let piece = if after_call {

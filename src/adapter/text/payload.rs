@@ -1,3 +1,5 @@
+//! Reads the JSON object of one call in a text. Knows the keys of the families; does not know their tags.
+
 use std::ops::Range;
 
 use serde::Deserialize;
@@ -71,7 +73,7 @@ pub(super) fn is_call(json: &str, key: ArgumentsKey) -> bool {
     })
 }
 
-/// Reads the object of one call. `at` is where it stands in the text, for a repair.
+/// Reads the object of one call. `at` is its offset in the text, for a repair.
 pub(super) fn call(
     json: &str,
     at: Range<usize>,

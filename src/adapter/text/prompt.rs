@@ -1,10 +1,12 @@
+//! What a system prompt tells the model of its tools, by profile. Does not know when tools are exposed.
+
 use std::fmt::Write as _;
 
 use crate::adapter::function_tool::FunctionTool;
 use crate::adapter::marks::{LLAMA3, TAGGED};
 use crate::contract::{Terms, TextProfile};
 
-/// What a system prompt says of the tools and of how they are called; none where no tool is exposed.
+/// The part of a system prompt about the tools and how to call them; none if no tool is exposed.
 pub(super) fn tools(profile: TextProfile, terms: &Terms) -> Option<String> {
     let marks = match profile {
         TextProfile::Hermes | TextProfile::Qwen => TAGGED,

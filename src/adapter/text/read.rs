@@ -1,3 +1,5 @@
+//! Reads a whole text under a profile and repairs what the rules allow. Does not know how the text arrived.
+
 use super::flaw::{Fix, Flaw};
 use super::read_options::ReadOptions;
 use super::{json_calls, tagged_calls, thinking};
@@ -71,9 +73,9 @@ fn as_it_stands(text: &str, model: &str, options: &ReadOptions<'_>) -> Result<Re
         TextProfile::Llama3 => json_calls::read(rest, base, options.rules),
     }?;
     let mut calls = parsed.calls;
-    for (place, call) in (1..).zip(&mut calls) {
+    for (index, call) in (1..).zip(&mut calls) {
         // Of a text that is rejected the whole text is named; a record names the call.
-        call.pointer = format!("call_{place}");
+        call.pointer = format!("call_{index}");
     }
     let fields = CallFields {
         arguments: "",

@@ -1,3 +1,5 @@
+//! The rules and parameter types under which a text is read. Plain data; does not read anything.
+
 use crate::adapter::parameter_types::ParameterTypes;
 use crate::adapter::rules::Rules;
 use crate::contract::TextProfile;
@@ -12,7 +14,7 @@ pub(super) struct ReadOptions<'a> {
 }
 
 impl<'a> ReadOptions<'a> {
-    /// What types the values of calls that are written as functions; none where no call is.
+    /// What types the values of calls that are written as functions; none if no call is.
     pub(super) fn functions(&self) -> Option<&'a ParameterTypes> {
         (self.profile == TextProfile::Qwen).then_some(self.types)
     }

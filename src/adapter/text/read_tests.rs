@@ -133,10 +133,10 @@ fn text_that_is_not_this_form_is_text() {
     check(TextProfile::Hermes, bare, &format!("{bare:?}"));
     let tagged = r#"<tool_call>{"name":"f","arguments":{}}</tool_call>"#;
     check(TextProfile::Llama3, tagged, &format!("{tagged:?}"));
-    let answer = r#"{"name":"Ada","age":36}"#;
-    check(TextProfile::Llama3, answer, &format!("{answer:?}"));
-    let told = format!("I would call {bare}");
-    check(TextProfile::Llama3, &told, &format!("{told:?}"));
+    let report = r#"{"name":"Ada","age":36}"#;
+    check(TextProfile::Llama3, report, &format!("{report:?}"));
+    let prose = format!("I would call {bare}");
+    check(TextProfile::Llama3, &prose, &format!("{prose:?}"));
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn reasoning_is_split_off_and_never_holds_a_call() {
 }
 
 #[test]
-fn what_is_repaired_is_named_and_still_judged() {
+fn a_repair_is_named_and_still_validated() {
     use TextProfile::{Hermes, Llama3};
     check(
         Hermes,
@@ -309,7 +309,7 @@ fn a_repair_records_what_came_and_what_was_read() {
 }
 
 #[test]
-fn what_the_provider_says_of_a_refusal_is_neither_call_nor_markup() {
+fn the_text_of_a_refusal_is_neither_call_nor_markup() {
     let text = "<tool_call>";
     check_ended(
         TextProfile::Hermes,
@@ -333,7 +333,7 @@ proptest! {
     #[test]
     fn where_a_stream_is_cut_changes_nothing(
         text in marked_text(),
-        places in proptest::collection::vec(any::<proptest::sample::Index>(), 0..6),
+        cut_points in proptest::collection::vec(any::<proptest::sample::Index>(), 0..6),
         piece in 1_usize..40,
     ) {
         for profile in TextProfile::ALL {
@@ -341,7 +341,7 @@ proptest! {
             let mut cuts: Vec<usize> = if bounds.is_empty() {
                 Vec::new()
             } else {
-                places.iter().map(|place| *place.get(&bounds)).collect()
+                cut_points.iter().map(|cut_point| *cut_point.get(&bounds)).collect()
             };
             cuts.sort_unstable();
             let blocking = verdict(&decode(profile, &whole(&text, "stop"), usize::MAX));

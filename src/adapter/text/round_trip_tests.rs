@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::encoder::answer;
+use super::encoder::assistant_text;
 use super::read::{Reading, read};
 use super::read_options::ReadOptions;
 use crate::adapter::marks::CONTROL;
@@ -83,7 +83,7 @@ proptest! {
     #[test]
     fn calls_and_text_come_back_bit_for_bit(text in marked_text(), calls in calls()) {
         for profile in TextProfile::ALL {
-            let written = answer(profile, &text, &calls);
+            let written = assistant_text(profile, &text, &calls);
             let reading = read_as(profile, &written);
             prop_assert!(reading.is_ok(), "{profile:?} {reading:?}\n{written}");
             let reading = reading.unwrap();
@@ -102,7 +102,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_panics_and_a_repair_stands_on_its_own(text in marked_text()) {
+    fn no_text_panics_and_a_repaired_text_needs_no_repair(text in marked_text()) {
         for profile in TextProfile::ALL {
             let Ok(reading) = read_as(profile, &text) else { continue };
             if let Some(repair) = reading.repair {

@@ -1,6 +1,8 @@
+//! Reads calls between `<tool_call>` tags. Knows JSON and function payloads; does not know which tools are offered.
+
 use super::flaw::{Fix, Flaw};
 use super::function_calls::{FUNCTION, function, whole_length};
-use super::lines::{LineStart, Prose, first_in_prose, is_line_break};
+use super::lines::{LineStart, ProseScanner, first_in_prose, is_line_break};
 use super::parsed_text::ParsedText;
 use super::payload::{ArgumentsKey, call, value_at};
 use super::read_options::ReadOptions;
@@ -8,11 +10,11 @@ use super::tags::{CLOSE, OPEN};
 use crate::adapter::calls::{GatheredCall, MAX_CALLS};
 use crate::message::FailureCode;
 
-/// Reads `<tool_call>` JSON `</tool_call>`, and what stands outside as text. The JSON is read as JSON, so a tag inside a
+/// Reads `<tool_call>` JSON `</tool_call>`, and everything outside as text. The JSON is read as JSON, so a tag inside a
 /// string of it is part of the string. `from` is where the reasoning of the message ends.
 pub(super) fn read(text: &str, from: usize, options: &ReadOptions<'_>) -> Result<ParsedText, Flaw> {
     let mut parsed = ParsedText::default();
-    let mut prose = Prose::default();
+    let mut prose = ProseScanner::default();
     let mut at = from;
     loop {
         let rest = text.get(at..).unwrap_or_default();
@@ -62,14 +64,14 @@ pub(super) fn read(text: &str, from: usize, options: &ReadOptions<'_>) -> Result
     }
 }
 
-/// Reads the call that stands at `inside`, and where it ends.
+/// Reads the call at `inside`, and where it ends.
 fn one(
     text: &str,
     inside: usize,
     options: &ReadOptions<'_>,
 ) -> Result<(GatheredCall, usize), Flaw> {
-    let begun = text.get(inside..).unwrap_or_default();
-    let trimmed = begun.trim_start();
+    let payload = text.get(inside..).unwrap_or_default();
+    let trimmed = payload.trim_start();
     if let Some(types) = options.functions()
         && trimmed.starts_with(FUNCTION)
     {
@@ -82,7 +84,7 @@ fn one(
         };
         return Ok((call, from + found.length));
     }
-    let found = value_at(begun).map_err(Flaw::new)?;
+    let found = value_at(payload).map_err(Flaw::new)?;
     let (from, to) = (inside + found.start, inside + found.end);
     let json = text.get(from..to).unwrap_or_default();
     let call = call(json, from..to, ArgumentsKey::Arguments, options.rules)?;
@@ -95,7 +97,7 @@ pub(super) fn is_markup(text: &str, options: &ReadOptions<'_>) -> bool {
     text.contains(OPEN) || options.functions().is_some() && has_function()
 }
 
-/// Where the line begins in which the reasoning has ended at `from`: there itself, where reasoning stands on it.
+/// Where the line begins in which the reasoning has ended at `from`: there itself, if reasoning is on that line.
 fn line_of(text: &str, from: usize) -> usize {
     let before = text.get(..from).unwrap_or_default();
     let indent = before.rsplit(is_line_break).next().unwrap_or_default();
@@ -106,8 +108,8 @@ fn line_of(text: &str, from: usize) -> usize {
     }
 }
 
-/// What is wrong with a function that stands without the tags of a call, or without the first of them: `head` bytes behind
-/// `start`, where `begins` says what stands before that. It can be repaired where it is whole and on a line of its own.
+/// The flaw of a function without the tags of a call, or without the first of them: `head` bytes behind
+/// `start`, where `begins` says what is before that. It can be repaired where it is whole and on a line of its own.
 fn unopened(text: &str, start: usize, head: usize, begins: LineStart) -> Flaw {
     let flaw = Flaw::new(FailureCode::CallShape);
     let at = start + head;
@@ -115,11 +117,11 @@ fn unopened(text: &str, start: usize, head: usize, begins: LineStart) -> Flaw {
     if begins == LineStart::AfterCall && !before.contains(is_line_break) {
         return flaw;
     }
-    let begun = text.get(at..).unwrap_or_default();
-    let Some(length) = whole_length(begun) else {
+    let payload = text.get(at..).unwrap_or_default();
+    let Some(length) = whole_length(payload) else {
         return flaw;
     };
-    let (call, rest) = begun.split_at(length);
+    let (call, rest) = payload.split_at(length);
     let end = rest
         .trim_start()
         .strip_prefix(CLOSE)
@@ -131,7 +133,7 @@ fn unopened(text: &str, start: usize, head: usize, begins: LineStart) -> Flaw {
     })
 }
 
-/// Where the first tag of a call stands, opening or closing.
+/// The offset of the first tag of a call, opening or closing.
 fn first_tag(text: &str) -> Option<usize> {
     let mut from = 0;
     loop {

@@ -1,4 +1,6 @@
-/// What stands before a call in Hermes' form and in Qwen's.
+//! The two tags around a call in Hermes' and Qwen's form. Constants only.
+
+/// The opening tag of a call in Hermes' form and in Qwen's.
 pub(super) const OPEN: &str = "<tool_call>";
-/// What stands after it.
+/// The closing tag.
 pub(super) const CLOSE: &str = "</tool_call>";

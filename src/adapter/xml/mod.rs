@@ -1,7 +1,7 @@
 //! The tags of the XML tool transport (000 §11): `<ai-agent-NONCE-0001 tool="…">payload</ai-agent-NONCE-0001>`.
 //!
-//! Knows the nonce and the slots of a session, finds tags in a model's text as it arrives, and renders what a turn tells
-//! the model (XML-NEXT) and what came of earlier calls (XML-PAST). Tags are found as substrings; nothing here is an XML
+//! Knows the nonce and the slots of a session, and finds tags in a model's text as it arrives. Renders the terms of a turn
+//! (XML-NEXT) and the results of earlier calls (XML-PAST). Tags are found as substrings; nothing here is an XML
 //! parser. It does not know turns, retries or budgets, whether a tool exists, or what a final report must look like.
 //!
 //! Text without this session's nonce stays text. A tag with it is never text: it is a call, a report, or ignored with a

@@ -1,15 +1,17 @@
+//! The XML-PAST text: the results of earlier calls. Knows the layout; does not know which results are due.
+
 use std::fmt::Write as _;
 
 use crate::adapter::marks::XML;
 
-/// What came of one call, as the model is told of it.
+/// The result of one call, as the model sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct XmlPast<'a> {
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
     /// The arguments, as the model wrote them.
     pub request: &'a str,
-    /// What the model is shown of the result.
+    /// The part of the result that the model sees.
     pub response: &'a str,
     /// The id of its slot, such as `0a1b2c3d-0001`.
     pub slot: &'a str,
@@ -21,7 +23,7 @@ pub(crate) struct XmlPast<'a> {
 
 impl XmlPast<'_> {
     /// The message XML-PAST: the calls of one turn, in the given order; empty where there are none. What it quotes is escaped, so no
-    /// tag and no block of it is one.
+    /// tag or block in a quotation counts.
     #[must_use]
     pub(crate) fn message(calls: &[Self]) -> String {
         let mut out = String::new();

@@ -1,10 +1,12 @@
+//! The XML-NEXT text: slots, tools and budgets of one turn. Knows the layout; does not decide the turn's terms.
+
 use std::fmt::Write as _;
 
 use super::slot::{FINAL, PROGRESS, XmlTerms, numbered};
 use crate::adapter::marks::XML;
 use crate::contract::{FINAL_REPORT, PROGRESS_REPORT, ToolTerms};
 
-/// What XML-NEXT tells the model of one turn; sent with it, never kept.
+/// The XML-NEXT text of one turn; sent with the request, never kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct XmlNext<'a> {
     /// The format that the final report must have, where there is to be one.

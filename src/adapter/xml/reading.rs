@@ -1,10 +1,12 @@
+//! What a scanned text holds: calls, a final report, ignored tags. Does not know how the tags were found.
+
 use super::slot::Nonce;
 use crate::adapter::calls::GatheredCall;
 
-/// A call that stood whole between its tags.
+/// A complete call: both of its tags were there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct XmlCall {
-    /// What stood between the tags, byte for byte.
+    /// The bytes between the tags.
     pub payload: String,
     /// The number of its slot.
     pub slot: u32,
@@ -19,14 +21,14 @@ pub(crate) struct XmlFinalReport {
     pub closed: bool,
     /// The attribute `format`, where the tag has it.
     pub format: Option<String>,
-    /// What stood between the tags, byte for byte.
+    /// The bytes between the tags.
     pub payload: String,
 }
 
 /// Why a tag of this session counts for nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum XmlFlaw {
-    /// What stands after the slot is not `name="value"`, or names one twice.
+    /// The attributes after the slot are not `name="value"`, or one occurs twice.
     Attributes,
     /// It has no attribute `tool`, or an empty one.
     NoTool,
@@ -47,7 +49,7 @@ pub(crate) enum XmlFlaw {
 pub(crate) struct XmlIgnored {
     /// Why.
     pub flaw: XmlFlaw,
-    /// What stands where a slot should, cut to 32 characters.
+    /// The text in place of a slot, cut to 32 characters.
     pub slot: String,
 }
 

@@ -1,3 +1,5 @@
+//! Finds the tags of one text, whole or in pieces. Knows the turn's slots; does not know which tools exist.
+
 use std::collections::BTreeSet;
 
 use super::reading::{XmlCall, XmlFinalReport, XmlFlaw, XmlIgnored, XmlReading};
@@ -8,7 +10,7 @@ use crate::message::StopReason;
 
 /// The most opening tags of one text that are read.
 const MAX_TAGS: usize = 128;
-/// What of a tag stands before the nonce.
+/// The part of a tag before the nonce.
 const BEFORE_NONCE: &str = "ai-agent-";
 
 /// Reads the tags of a text that is whole; `stop` is why the model ended it.
@@ -19,7 +21,7 @@ pub(crate) fn read_tags(terms: &XmlTerms, text: &str, stop: StopReason) -> XmlRe
     scanner.finish(stop).1
 }
 
-/// Takes a model's text as it arrives, lets through what stands outside of tags, and keeps what stands inside.
+/// Takes a model's text as it arrives, passes on text outside of tags, and keeps the payloads inside.
 ///
 /// What is let through and what is read depend on the whole text only, never on where it was cut.
 #[derive(Debug)]
@@ -28,7 +30,7 @@ pub(crate) struct XmlScanner {
     closing: String,
     /// The tag that was opened last and is not closed.
     inside: Option<Inside>,
-    /// Whether an unclosed tag was given up: what is outside of tags after it is nobody's text.
+    /// Whether an unclosed tag was given up: text outside of tags after it is dropped.
     muted: bool,
     /// `<ai-agent-NONCE-`
     opening: String,
@@ -60,8 +62,8 @@ enum Purpose {
     Progress,
 }
 
-/// What stands where a tag of ours may begin.
-enum Found {
+/// What the scanner finds where one of its tags may begin.
+enum Scan {
     /// Nothing of ours up to this byte; text.
     TextTo(usize),
     /// An opening tag, to this byte.
@@ -126,7 +128,7 @@ impl XmlScanner {
             let slot = tag.split(char::is_whitespace).next().unwrap_or_default();
             self.ignore(slot, XmlFlaw::Unclosed);
         } else if rest.contains(BEFORE_NONCE) {
-            // Too short to say whose, and of no use as text.
+            // Too short to be recognised, and useless as text.
             self.ignore("", XmlFlaw::Unclosed);
         } else if !self.muted {
             self.reading.text.push_str(&rest);
@@ -178,21 +180,21 @@ impl XmlScanner {
                 self.close(payload);
                 continue;
             }
-            match self.look(rest) {
-                Found::TextTo(end) => {
+            match self.scan(rest) {
+                Scan::TextTo(end) => {
                     if !self.muted {
                         let text = rest.get(..end).unwrap_or_default();
                         self.reading.text.push_str(text);
                     }
                     at += end;
                 }
-                Found::Opening(end) => {
+                Scan::Opening(end) => {
                     let inner = rest.get(self.opening.len()..end - 1).unwrap_or_default();
                     self.open(&Opening::parse(inner));
                     at += end;
                 }
-                Found::Closing(end) => at += end,
-                Found::Undecided => break,
+                Scan::Closing(end) => at += end,
+                Scan::Undecided => break,
             }
         }
         // Nothing is copied while a long payload arrives.
@@ -200,33 +202,33 @@ impl XmlScanner {
         self.pending = pending;
     }
 
-    fn look(&self, rest: &str) -> Found {
+    fn scan(&self, rest: &str) -> Scan {
         let mut from = 0;
         while let Some(found) = rest.get(from..).and_then(|rest| rest.find('<')) {
             let at = from + found;
             let here = rest.get(at..).unwrap_or_default();
-            let begun = self.opening.starts_with(here) || self.closing.starts_with(here);
+            let is_partial = self.opening.starts_with(here) || self.closing.starts_with(here);
             let (opens, closes) = (
                 here.starts_with(&self.opening),
                 here.starts_with(&self.closing),
             );
-            if begun || opens || closes {
+            if is_partial || opens || closes {
                 let end = extent(here);
-                if begun || end != Extent::None {
+                if is_partial || end != Extent::None {
                     return match end {
-                        _ if at > 0 => Found::TextTo(at),
-                        Extent::To(end) if opens => Found::Opening(end),
-                        Extent::To(end) => Found::Closing(end),
-                        Extent::Open | Extent::None => Found::Undecided,
+                        _ if at > 0 => Scan::TextTo(at),
+                        Extent::To(end) if opens => Scan::Opening(end),
+                        Extent::To(end) => Scan::Closing(end),
+                        Extent::Open | Extent::None => Scan::Undecided,
                     };
                 }
             }
             from = at + 1;
         }
         if rest.is_empty() {
-            Found::Undecided
+            Scan::Undecided
         } else {
-            Found::TextTo(rest.len())
+            Scan::TextTo(rest.len())
         }
     }
 

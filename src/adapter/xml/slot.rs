@@ -1,3 +1,5 @@
+//! Nonces and slot ids of the XML transport. Knows their form; does not know what a model puts into a slot.
+
 use std::fmt;
 
 use crate::message::Digest;

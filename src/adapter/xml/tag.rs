@@ -1,3 +1,5 @@
+//! Parses one opening tag after its nonce. Knows attributes and quotes; does not know which slots a turn offers.
+
 use std::collections::BTreeMap;
 
 /// The most bytes of an opening or closing tag; what is longer is text.
@@ -6,12 +8,12 @@ pub(super) const MAX_TAG_BYTES: usize = 1024;
 /// An opening tag after the nonce: its slot and its attributes.
 #[derive(Debug)]
 pub(super) struct Opening {
-    /// None where they are not `name="value"`.
+    /// None if they are not `name="value"`.
     pub attributes: Option<BTreeMap<String, String>>,
     pub slot: String,
 }
 
-/// Where a tag stands whose beginning is known.
+/// Where a tag with a known beginning ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
     /// It ends before this byte of `text`.
@@ -22,7 +24,7 @@ pub(super) enum Extent {
     None,
 }
 
-/// Where the tag ends that `text` begins with: at the first `>` that stands in no quotes.
+/// Where the tag ends that `text` begins with: at the first `>` outside of quotes.
 pub(super) fn extent(text: &str) -> Extent {
     let mut quoted = false;
     for (at, byte) in text.bytes().enumerate().take(MAX_TAG_BYTES) {
@@ -40,7 +42,7 @@ pub(super) fn extent(text: &str) -> Extent {
 }
 
 impl Opening {
-    /// Reads what stands between the nonce's hyphen and the `>`.
+    /// Reads the text between the nonce's hyphen and the `>`.
     pub(super) fn parse(inside: &str) -> Self {
         let end = inside.find(char::is_whitespace).unwrap_or(inside.len());
         let (slot, rest) = inside.split_at(end);
@@ -63,7 +65,7 @@ fn attributes(mut rest: &str) -> Option<BTreeMap<String, String>> {
         if trimmed.is_empty() {
             return Some(found);
         }
-        // An attribute stands apart from what is before it.
+        // White space separates an attribute from what is before it.
         if trimmed.len() == rest.len() {
             return None;
         }

@@ -1,3 +1,5 @@
+//! Tests of the XML scanner, its tags, slots and prompt texts.
+
 use std::fmt::Write as _;
 
 use proptest::prelude::*;
@@ -219,7 +221,7 @@ fn only_a_final_report_may_be_unclosed_and_only_where_the_model_ended_it() {
         "\"\" report - \"</ai-agent-0a1b2c3d-0004>a\" unclosed",
     );
     check(&format!("{opening}</N-"), "\"\" Unclosed(FINAL) Unclosed()");
-    // What comes after an unclosed tag is read, and nobody's text.
+    // Text after an unclosed tag is read, and belongs to no message.
     check(
         "a<N-0004 tool=\"f\">{} b <N-0005 tool=\"g\">{}</N-0005> c",
         "\"a\" [5 g \"{}\"] Unclosed(0004)",
@@ -295,16 +297,16 @@ fn the_messages_of_a_turn_are_these() {
         status: "ok",
         tool: "read",
     };
-    let said = [
+    let samples = [
         next.message(),
         last.message(),
         XmlPast::message(&[past.clone(), past.clone()]),
     ];
     assert_eq!(XmlPast::message(&[]), "");
     // What a tool gave back is no tag.
-    let quoted = read_tags(&turn(), &said[2], StopReason::End);
-    assert_eq!(line(&quoted), format!("{:?}", said[2]));
-    insta::assert_snapshot!(said.join("\n=====\n"));
+    let quoted = read_tags(&turn(), &samples[2], StopReason::End);
+    assert_eq!(line(&quoted), format!("{:?}", samples[2]));
+    insta::assert_snapshot!(samples.join("\n=====\n"));
 }
 
 #[test]
@@ -356,12 +358,12 @@ proptest! {
     #[test]
     fn where_the_text_is_cut_changes_nothing_and_no_tag_leaks(
         text in tagged_text(),
-        places in proptest::collection::vec(any::<proptest::sample::Index>(), 0..8),
+        cut_points in proptest::collection::vec(any::<proptest::sample::Index>(), 0..8),
         stop in proptest::sample::select([StopReason::End, StopReason::Length, StopReason::Unknown].as_slice()),
     ) {
         let whole = read_tags(&turn(), &text, stop);
         let bounds: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
-        let mut cuts: Vec<usize> = places.iter().map(|place| *place.get(&bounds)).collect();
+        let mut cuts: Vec<usize> = cut_points.iter().map(|cut_point| *cut_point.get(&bounds)).collect();
         cuts.sort_unstable();
         let mut scanner = XmlScanner::new(turn());
         let mut shown = String::new();

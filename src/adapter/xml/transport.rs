@@ -1,3 +1,5 @@
+//! The XML transport of one run: renders calls as tags and reads tags as calls. Does not know the wire protocol below it.
+
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -9,7 +11,7 @@ use super::{XmlNext, XmlPast};
 use crate::adapter::Adapter;
 use crate::adapter::calls::{CallFields, GatheredCall, joined, validate};
 use crate::adapter::fold::Failure;
-use crate::adapter::kept::common;
+use crate::adapter::rendered_messages::common;
 use crate::contract::{
     FINAL_REPORT, PROGRESS_REPORT, SessionTool, Terms, ToolTerms, ToolTransport,
 };
@@ -19,21 +21,21 @@ use crate::message::{
     StopReason, ToolInvocation, estimate_tokens,
 };
 
-/// What stands between tags has no places of its own.
+/// A payload between tags has no pointers of its own.
 const FIELDS: CallFields = CallFields {
     arguments: "",
     id: "",
     name: "",
 };
 
-/// One run's conversation as the XML transport tells it: calls as tags, results as messages of the user. Every message is
+/// One run's conversation as the XML transport renders it: calls as tags, results as messages of the user. Every message is
 /// rendered once.
 #[derive(Debug)]
 pub(crate) struct XmlTransport {
     /// The format of the final report, where there is to be one.
     format: Option<&'static str>,
     /// What was rendered, and how many of `plain` there were after it.
-    kept: Vec<(Arc<AgentMessage>, usize)>,
+    rendered_messages: Vec<(Arc<AgentMessage>, usize)>,
     plain: Vec<Arc<AgentMessage>>,
     progress: bool,
     tools: Vec<ToolTerms>,
@@ -41,7 +43,7 @@ pub(crate) struct XmlTransport {
 }
 
 impl XmlTransport {
-    /// The transport of a contract; none where that is the providers' own.
+    /// The transport of a contract; none if that is the providers' own.
     pub(in crate::adapter) fn of(terms: &Terms) -> Option<Self> {
         if terms.tool_transport == ToolTransport::Native {
             return None;
@@ -55,7 +57,7 @@ impl XmlTransport {
         };
         Some(Self {
             format: terms.final_report.as_ref().map(|r| r.format.as_str()),
-            kept: Vec::new(),
+            rendered_messages: Vec::new(),
             plain: Vec::new(),
             progress: has_progress(terms),
             tools: terms
@@ -67,7 +69,7 @@ impl XmlTransport {
         })
     }
 
-    /// XML-NEXT: what one request says of its tags, in that request only.
+    /// XML-NEXT: the tags of one request, described in that request only.
     pub(in crate::adapter) fn next(&self, offer: &XmlOffer) -> AgentMessage {
         let tools: Vec<&ToolTerms> = self.tools.iter().collect();
         let text = XmlNext {
@@ -85,34 +87,38 @@ impl XmlTransport {
         &mut self,
         conversation: &[Arc<AgentMessage>],
     ) -> &[Arc<AgentMessage>] {
-        let mut common = common(&self.kept, conversation);
-        if common < self.kept.len() || results_from(conversation, common) > 0 {
+        let mut common = common(&self.rendered_messages, conversation);
+        if common < self.rendered_messages.len() || results_from(conversation, common) > 0 {
             // Results are rendered together: back to the message that they answer.
             while common > 0 && role(conversation, common - 1) == Some(Role::Tool) {
                 common -= 1;
             }
-            self.kept.truncate(common);
-            let rendered = self.kept.last().map_or(0, |(_, rendered)| *rendered);
+            self.rendered_messages.truncate(common);
+            let rendered = self
+                .rendered_messages
+                .last()
+                .map_or(0, |(_, rendered)| *rendered);
             self.plain.truncate(rendered);
         }
         let mut at = common;
         while let Some(message) = conversation.get(at) {
             let run = results_from(conversation, at);
             if run == 0 {
-                let said = self.said(message);
-                self.plain.push(said);
-                self.kept.push((Arc::clone(message), self.plain.len()));
+                let rendered_as_text = self.rendered_as_text(message);
+                self.plain.push(rendered_as_text);
+                self.rendered_messages
+                    .push((Arc::clone(message), self.plain.len()));
                 at += 1;
                 continue;
             }
             let results = conversation.get(at..at + run).unwrap_or_default();
-            let asked = at
+            let calls = at
                 .checked_sub(1)
                 .and_then(|before| conversation.get(before));
-            self.results(asked.map_or(&[], |asked| &asked.tool_calls), results);
+            self.results(calls.map_or(&[], |calls| &calls.tool_calls), results);
             let rendered = self.plain.len();
-            let kept = results.iter().map(|m| (Arc::clone(m), rendered));
-            self.kept.extend(kept);
+            let results = results.iter().map(|m| (Arc::clone(m), rendered));
+            self.rendered_messages.extend(results);
             at += run;
         }
         &self.plain
@@ -127,28 +133,30 @@ impl XmlTransport {
         }
     }
 
-    fn said(&self, message: &Arc<AgentMessage>) -> Arc<AgentMessage> {
+    fn rendered_as_text(&self, message: &Arc<AgentMessage>) -> Arc<AgentMessage> {
         if !message.tool_calls.iter().any(|call| self.carries(call)) {
             return Arc::clone(message);
         }
-        let mut said = AgentMessage::clone(message);
+        let mut rendered_as_text = AgentMessage::clone(message);
         // What a provider wants to see again of its reasoning belongs to the text as it was.
-        said.reasoning_trace = None;
-        said.tool_calls.retain(|call| !self.carries(call));
+        rendered_as_text.reasoning_trace = None;
+        rendered_as_text
+            .tool_calls
+            .retain(|call| !self.carries(call));
         for call in message.tool_calls.iter().filter(|call| self.carries(call)) {
-            if !said.content.is_empty() {
-                said.content.push('\n');
+            if !rendered_as_text.content.is_empty() {
+                rendered_as_text.content.push('\n');
             }
-            said.content.push_str(&tag(call));
+            rendered_as_text.content.push_str(&tag(call));
         }
-        Arc::new(said)
+        Arc::new(rendered_as_text)
     }
 
     /// What came of a message's calls: those of the provider's own form as they are, then the others in one message.
-    fn results(&mut self, asked: &[ToolInvocation], results: &[Arc<AgentMessage>]) {
+    fn results(&mut self, calls: &[ToolInvocation], results: &[Arc<AgentMessage>]) {
         let call_of = |message: &AgentMessage| {
             let id = message.tool_call_id.as_deref();
-            asked.iter().find(|call| Some(call.id.as_str()) == id)
+            calls.iter().find(|call| Some(call.id.as_str()) == id)
         };
         let mut past = Vec::new();
         let mut tokens: u64 = 0;
@@ -183,7 +191,7 @@ fn role(conversation: &[Arc<AgentMessage>], at: usize) -> Option<Role> {
     conversation.get(at).map(|message| message.role)
 }
 
-/// How many results stand from `at` on, one after the other.
+/// How many results follow each other from `at` on.
 fn results_from(conversation: &[Arc<AgentMessage>], at: usize) -> usize {
     conversation.get(at..).map_or(0, |rest| {
         rest.iter().take_while(|m| m.role == Role::Tool).count()
@@ -241,7 +249,7 @@ fn tag(call: &ToolInvocation) -> String {
     format!("<ai-agent-{id} tool=\"{name}\">{arguments}</ai-agent-{id}>")
 }
 
-/// Reads the tags of an answer to a request that offered them: each becomes a call, and what stands outside of them is the text.
+/// Reads the tags of an answer to a request that offered them: each becomes a call, and the text outside of them is the message's text.
 ///
 /// Pure, over the verdict of `adapter`, that of the target; under the native transport, where nothing is offered, it changes
 /// nothing.
@@ -256,10 +264,10 @@ pub(crate) fn transported(
         return result;
     };
     let unexpected = |call: &ToolInvocation| travels_as_a_tag(call, terms.tool_transport);
-    if let Some(place) = message.tool_calls.iter().position(unexpected) {
-        let pointer = format!("/tool_calls/{place}");
+    if let Some(index) = message.tool_calls.iter().position(unexpected) {
+        let pointer = format!("/tool_calls/{index}");
         let failure = Failure::new(FailureCode::CallUnexpected, pointer);
-        let name = message.tool_calls.get(place).map(|call| call.name.clone());
+        let name = message.tool_calls.get(index).map(|call| call.name.clone());
         let failure = failure.around(&name.unwrap_or_default(), 0);
         return rejected(result, failure);
     }
@@ -298,7 +306,7 @@ pub(crate) fn transported(
         }
     };
     if reading.text != message.content {
-        // What stands around tags is white space more often than not.
+        // Text around tags is mostly white space.
         reading.text.trim().clone_into(&mut message.content);
         message.reasoning_trace = None;
     }

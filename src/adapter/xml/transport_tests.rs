@@ -38,7 +38,7 @@ fn offer() -> XmlOffer {
     }
 }
 
-fn said(content: &str, calls: Vec<ToolInvocation>, stop: StopReason) -> ProtocolAdapterResult {
+fn returned(content: &str, calls: Vec<ToolInvocation>, stop: StopReason) -> ProtocolAdapterResult {
     ProtocolAdapterResult {
         adapter_version: "openai-chat/1".to_owned(),
         canonical_message: Some(AgentMessage {
@@ -80,7 +80,7 @@ fn validated(
 /// The text, and each call as `id name arguments`; or the code and place of the rejection.
 fn check(transport: &str, content: &str, native: Vec<ToolInvocation>, expect: &str) {
     let content = content.replace("N-", "ai-agent-0a1b2c3d-");
-    let result = said(&content, native, StopReason::End);
+    let result = returned(&content, native, StopReason::End);
     let offer = XmlOffer {
         slots: if transport == "xml" { 2 } else { 0 },
         ..offer()
@@ -145,7 +145,7 @@ fn tags_of_an_answer_become_calls_and_the_rest_stays_text() {
         vec![call("c1", "read", "{}")],
         "\"\" [c1 read {}] [N-FINAL agent__final_report {\"report_content\":\"done\"}]",
     );
-    let untouched = said("<N-0001>", vec![], StopReason::End);
+    let untouched = returned("<N-0001>", vec![], StopReason::End);
     assert_eq!(
         validated(untouched.clone(), None, &reporting("xml")),
         untouched
@@ -157,7 +157,7 @@ fn conversation() -> Vec<Arc<AgentMessage>> {
         tool_calls: calls,
         ..AgentMessage::text(Role::Assistant, "Hm.", 1)
     };
-    let answers = |id: &str, text: &str| AgentMessage {
+    let observation = |id: &str, text: &str| AgentMessage {
         observed: Some(Observed {
             duration_ms: 3,
             status: ObservedStatus::Ok,
@@ -172,21 +172,21 @@ fn conversation() -> Vec<Arc<AgentMessage>> {
             call("0a1b2c3d-0001", "read", "{\"path\":\"a\"}"),
             call("0a1b2c3d-0002", "read", "{\"path\":\"b\"}"),
         ]),
-        answers("0a1b2c3d-0001", "one"),
-        answers("0a1b2c3d-0002", "two"),
+        observation("0a1b2c3d-0001", "one"),
+        observation("0a1b2c3d-0002", "two"),
         asks(vec![
             call("c1", "read", "{}"),
             call("0a1b2c3d-FINAL", FINAL_REPORT, report),
         ]),
-        answers("c1", "three"),
-        answers("0a1b2c3d-FINAL", "(tool failed: no)"),
+        observation("c1", "three"),
+        observation("0a1b2c3d-FINAL", "(tool failed: no)"),
         AgentMessage::text(Role::User, "go on", 1),
     ];
     messages.into_iter().map(Arc::new).collect()
 }
 
 #[test]
-fn a_conversation_is_told_in_tags_and_each_turns_results_in_one_message() {
+fn a_conversation_is_rendered_as_tags_and_each_turns_results_as_one_message() {
     let of = |transport: &str| XmlTransport::of(&reporting(transport)).unwrap();
     let lines = |plain: &[Arc<AgentMessage>]| -> String {
         let line = |m: &Arc<AgentMessage>| {
@@ -202,16 +202,20 @@ fn a_conversation_is_told_in_tags_and_each_turns_results_in_one_message() {
 }
 
 #[test]
-fn what_was_told_before_changes_nothing() {
+fn earlier_renderings_change_nothing() {
     let whole = conversation();
     for transport in ["xml", "xml-final"] {
         let fresh = |end: usize| {
             let mut encoder = XmlTransport::of(&reporting(transport)).unwrap();
             encoder.plain(&whole[..end]).to_vec()
         };
-        let mut kept = XmlTransport::of(&reporting(transport)).unwrap();
+        let mut encoder = XmlTransport::of(&reporting(transport)).unwrap();
         for end in (0..=whole.len()).chain((0..whole.len()).rev()) {
-            assert_eq!(kept.plain(&whole[..end]), fresh(end), "{transport} {end}");
+            assert_eq!(
+                encoder.plain(&whole[..end]),
+                fresh(end),
+                "{transport} {end}"
+            );
         }
     }
 }
@@ -221,7 +225,11 @@ fn a_report_of_xml_final_in_the_providers_own_form_was_not_offered() {
     let check = |name: &str, expect: Option<FailureCode>| {
         let terms = reporting("xml-final");
         let native = vec![call("c0", "f", "{}"), call("c1", name, "{}")];
-        let validated = validated(said("", native, StopReason::End), Some(&offer()), &terms);
+        let validated = validated(
+            returned("", native, StopReason::End),
+            Some(&offer()),
+            &terms,
+        );
         assert_eq!(validated.failure_code, expect, "{name}");
         let pointer = expect.map(|_| "/tool_calls/1".to_owned());
         assert_eq!(validated.pointer, pointer);

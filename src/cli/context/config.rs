@@ -6,7 +6,7 @@ use directories::ProjectDirs;
 
 use super::app::App;
 use super::error::{CliError, StateFault};
-use crate::config::{Layers, Places};
+use crate::config::{Layers, Locations};
 use crate::store::{Durability, private_folder};
 use crate::telemetry::BillingFile;
 
@@ -25,7 +25,7 @@ impl App {
     ) -> Result<Layers, CliError> {
         let folder = |name: &str| self.environment.get(name).map(PathBuf::from);
         let program = std::env::current_exe().ok();
-        let places = Places {
+        let places = Locations {
             config,
             cwd: base.to_owned(),
             contract_dir: contract_dir.to_owned(),

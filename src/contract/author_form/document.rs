@@ -1,3 +1,5 @@
+//! A contract file that is being written. Does not know which keys it needs.
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -20,17 +22,17 @@ impl Document {
         let Some((last, way)) = path.split_last() else {
             return;
         };
-        let mut slot = &mut self.members;
+        let mut section = &mut self.members;
         for key in way {
-            let below = slot
+            let below = section
                 .entry(*key)
                 .or_insert_with(|| Value::Object(Map::new()));
             let Value::Object(below) = below else {
                 return;
             };
-            slot = below;
+            section = below;
         }
-        slot.insert((*last).to_owned(), value);
+        section.insert((*last).to_owned(), value);
     }
 
     /// States a key of one of `targets`.
@@ -52,7 +54,7 @@ impl Document {
         self.options.insert(provider.to_owned(), text.to_owned());
     }
 
-    /// What stands at that path.
+    /// The value at that path.
     pub(super) fn get(&self, path: &[&str]) -> Option<&Value> {
         let (first, rest) = path.split_first()?;
         let first = self.members.get(*first)?;
@@ -103,7 +105,7 @@ fn readable(json: &str) -> String {
         if plain {
             text.push(c);
         } else {
-            // Outside ASCII nothing stands but in a string.
+            // Characters outside ASCII occur in strings only.
             let _ = write!(text, "\\u{:04x}", u32::from(c));
         }
     }

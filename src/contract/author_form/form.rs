@@ -1,6 +1,8 @@
+//! The file that gives a recorded contract again, with changes. Writes no file.
+
 use super::error::ChangedError;
-use super::servers::KnownOffers;
-use super::settle::{Settled, settled};
+use super::servers::RecordedOffers;
+use super::settle::{AuthorFile, author_file};
 use crate::contract::{ContractFactory, ContractSpec, ExecutionContract, TargetCapability};
 use crate::message::TokenCounters;
 
@@ -17,7 +19,7 @@ pub(crate) struct AuthorForm<'r> {
 #[derive(Debug)]
 pub(crate) struct Changed {
     pub(crate) contract: ExecutionContract,
-    /// Servers that the recorded contract does not have so; sorted. They stand as unavailable.
+    /// Servers that the recorded contract does not have so; sorted. They count as unavailable.
     pub(crate) unknown_servers: Vec<String>,
 }
 
@@ -31,7 +33,7 @@ impl<'r> AuthorForm<'r> {
         name: &str,
         task: Option<&str>,
     ) -> Result<Self, ChangedError> {
-        let Settled { file, found } = settled(recorded, name, task)?;
+        let AuthorFile { file, found } = author_file(recorded, name, task)?;
         Ok(Self {
             found,
             name: name.to_owned(),
@@ -53,7 +55,7 @@ impl<'r> AuthorForm<'r> {
         let spec = ContractSpec::parse(&self.name, &self.text, sets)?;
         let mut draft = ContractFactory::draft(&spec, &self.found_for(&spec))?;
         draft.decide(spec.task.as_deref())?;
-        let offers = KnownOffers::of(&draft.servers, self.recorded);
+        let offers = RecordedOffers::of(&draft.servers, self.recorded);
         let parent = self.recorded.parent_contract_hash;
         let contract = draft.complete(&offers.offered, parent, tokenizers)?;
         Ok(Changed {

@@ -1,3 +1,5 @@
+//! The sampling keys that a recorded contract needs in a file. Does not know protocols.
+
 use serde_json::{Value, json};
 
 use super::document::Document;
@@ -67,7 +69,7 @@ pub(super) fn settle_sampling(file: &mut Document, made: &Terms, recorded: &Exec
     }
 }
 
-/// A parameter of every target, as a file says it.
+/// A parameter of every target, as a file writes it.
 fn values(targets: &[TargetTerms], key: &str) -> Vec<Value> {
     let targets = targets.iter();
     targets.map(|target| value(&target.sampling, key)).collect()

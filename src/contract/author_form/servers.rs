@@ -1,3 +1,5 @@
+//! What a recorded contract knows of the servers of another one. Starts nothing.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::contract::{
@@ -6,13 +8,13 @@ use crate::contract::{
 
 /// What a recorded contract knows of the servers of another one: what each offered that both reach in the same way.
 #[derive(Debug, Default)]
-pub(super) struct KnownOffers {
+pub(super) struct RecordedOffers {
     pub(super) offered: BTreeMap<String, ServerCapability>,
     /// Servers of which nothing is known.
     pub(super) unknown: BTreeSet<String>,
 }
 
-impl KnownOffers {
+impl RecordedOffers {
     pub(super) fn of(
         servers: &BTreeMap<String, ServerTerms>,
         recorded: &ExecutionContract,

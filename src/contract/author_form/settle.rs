@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::document::Document;
 use super::error::ChangedError;
 use super::sampling::{settle_reasoning, settle_sampling};
-use super::servers::KnownOffers;
+use super::servers::RecordedOffers;
 use super::stated::stated;
 use crate::contract::factory::adapter_of;
 use crate::contract::spec::{CONTEXT_BUDGET, FILE, FileKeys, TARGET};
@@ -15,49 +15,49 @@ use crate::contract::{
 };
 use crate::message::NoTokenizers;
 
-/// A file that gives a recorded contract again, and what bring-up found of its models.
-pub(super) struct Settled {
+/// A file that reproduces a recorded contract, and what bring-up found of its models.
+pub(super) struct AuthorFile {
     pub(super) file: Document,
     pub(super) found: Vec<TargetCapability>,
 }
 
 /// The file of a recorded contract. A key is stated after those that its default follows from.
-pub(super) fn settled(
+pub(super) fn author_file(
     recorded: &ExecutionContract,
     name: &str,
     task: Option<&str>,
-) -> Result<Settled, ChangedError> {
-    let mut making = Making {
+) -> Result<AuthorFile, ChangedError> {
+    let mut builder = Builder {
         found: recorded.targets.iter().map(found_in).collect(),
         file: stated(recorded, task),
         name,
         recorded,
     };
-    settle_reasoning(&mut making.file, recorded);
-    let draft = making.draft()?;
-    making.profiles(&draft);
-    let draft = making.draft()?;
-    making.plain(&draft);
-    settle_sampling(&mut making.file, &draft, recorded);
-    making.scripted_windows(&draft);
-    let draft = making.draft()?;
-    making.adapters(&draft);
-    making.windows(&draft);
-    let draft = making.draft()?;
-    making.sections(&draft);
+    settle_reasoning(&mut builder.file, recorded);
+    let draft = builder.draft()?;
+    builder.profiles(&draft);
+    let draft = builder.draft()?;
+    builder.plain(&draft);
+    settle_sampling(&mut builder.file, &draft, recorded);
+    builder.scripted_windows(&draft);
+    let draft = builder.draft()?;
+    builder.adapters(&draft);
+    builder.windows(&draft);
+    let draft = builder.draft()?;
+    builder.sections(&draft);
     // The budget's window is that of every target of which nothing else is known.
-    let draft = making.draft()?;
-    making.windows(&draft);
-    let draft = making.draft()?;
-    making.derived(&draft);
-    making.grammar()?;
-    Ok(Settled {
-        file: making.file,
-        found: making.found,
+    let draft = builder.draft()?;
+    builder.windows(&draft);
+    let draft = builder.draft()?;
+    builder.derived(&draft);
+    builder.grammar()?;
+    Ok(AuthorFile {
+        file: builder.file,
+        found: builder.found,
     })
 }
 
-/// What the header of a model's file says, and no key.
+/// Facts from the header of a model's file, which no key holds.
 fn found_in(target: &TargetTerms) -> TargetCapability {
     TargetCapability {
         fingerprint: Some(target.model_fingerprint.clone()),
@@ -67,14 +67,14 @@ fn found_in(target: &TargetTerms) -> TargetCapability {
     }
 }
 
-struct Making<'r> {
+struct Builder<'r> {
     file: Document,
     found: Vec<TargetCapability>,
     name: &'r str,
     recorded: &'r ExecutionContract,
 }
 
-impl Making<'_> {
+impl Builder<'_> {
     fn draft(&self) -> Result<ContractDraft, ChangedError> {
         let spec = ContractSpec::parse(self.name, &self.file.text(), &[])?;
         let mut draft = ContractFactory::draft(&spec, &self.found)?;
@@ -212,7 +212,7 @@ impl Making<'_> {
     /// The grammar, where it is not the one that is made from the tools.
     fn grammar(&mut self) -> Result<(), ChangedError> {
         let draft = self.draft()?;
-        let offers = KnownOffers::of(&draft.servers, self.recorded);
+        let offers = RecordedOffers::of(&draft.servers, self.recorded);
         let made = draft.complete(&offers.offered, None, &NoTokenizers)?;
         if let Some(grammar) = &self.recorded.grammar
             && made.grammar.as_ref() != Some(grammar)

@@ -14,7 +14,7 @@ use crate::contract::{
     ProviderTerms, QueueTerms, ServerKind, ServerTerms,
 };
 
-/// The file with what no default stands for.
+/// The file with every value that is not a default.
 pub(super) fn stated(recorded: &ExecutionContract, task: Option<&str>) -> Document {
     let mut file = Document::default();
     if let Some(task) = task {

@@ -1,4 +1,4 @@
-//! Schemas that say something together.
+//! Merges schemas that apply to one value. Does not know grammars.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::keywords::{STRUCTURE, is, types_of};
 const MAX_STEPS: usize = 8;
 /// How deeply two schemas are compared.
 const MAX_DEPTH: usize = 4;
-/// Keywords about the members of an object: what one schema says of them binds what another one adds.
+/// Keywords about the members of an object: those of one schema bind the members that another one adds.
 const MEMBERS: [&str; 4] = [
     "additionalProperties",
     "maxProperties",
@@ -24,13 +24,13 @@ pub(super) fn resolve<'v, 'r>(root: &'v Value, target: &'r str) -> Option<(&'v V
     root.pointer(pointer).map(|found| (found, pointer))
 }
 
-/// Follows references that stand alone.
+/// Follows references without other keywords beside them.
 fn followed<'v>(root: &'v Value, mut schema: &'v Value) -> &'v Value {
     for _ in 0..MAX_STEPS {
         let Some(map) = schema.as_object() else { break };
-        let says = |key: &&str| map.contains_key(*key);
-        let alone =
-            !STRUCTURE.iter().any(says) && !["type", "allOf", "anyOf", "oneOf"].iter().any(says);
+        let has_key = |key: &&str| map.contains_key(*key);
+        let alone = !STRUCTURE.iter().any(has_key)
+            && !["type", "allOf", "anyOf", "oneOf"].iter().any(has_key);
         let target = map.get("$ref").and_then(Value::as_str).filter(|_| alone);
         match target.and_then(|target| resolve(root, target)) {
             Some((found, _)) => schema = found,
@@ -40,7 +40,7 @@ fn followed<'v>(root: &'v Value, mut schema: &'v Value) -> &'v Value {
     schema
 }
 
-/// One schema that says what two say.
+/// One schema with the constraints of two.
 ///
 /// # Errors
 /// The rule by which they cannot be made one.
@@ -52,33 +52,33 @@ pub(super) fn merge(
     let other = match followed(root, other) {
         Value::Object(other) => other,
         Value::Bool(true) => return Ok(base.clone()),
-        _ => return Err("it cannot be made one with what stands beside it".to_owned()),
+        _ => return Err("it cannot be merged with the keywords beside it".to_owned()),
     };
     let mut merged = base.clone();
     let speaks = |schema: &Map<String, Value>| MEMBERS.iter().any(|key| schema.contains_key(*key));
     if speaks(base) && speaks(other) {
         return Err("two schemas of one object's members cannot be made one".to_owned());
     }
-    for (key, said) in other {
+    for (key, value) in other {
         match (merged.get_mut(key), key.as_str()) {
             (None, _) => {
-                merged.insert(key.clone(), said.clone());
+                merged.insert(key.clone(), value.clone());
             }
-            (Some(before), _) if before == said => {}
+            (Some(before), _) if before == value => {}
             (Some(Value::Array(before)), "required") => {
-                let more = said.as_array().into_iter().flatten();
+                let more = value.as_array().into_iter().flatten();
                 before.extend(more.cloned());
             }
             (Some(_), key) if is_annotation(key) => {}
             (Some(_), _) => {
-                return Err(format!("`{key}` stands here and beside it, and differs"));
+                return Err(format!("`{key}` is here and beside it, with another value"));
             }
         }
     }
     Ok(merged)
 }
 
-/// Whether a keyword says nothing of the value.
+/// Whether a keyword does not constrain the value.
 fn is_annotation(key: &str) -> bool {
     matches!(
         key,
@@ -171,7 +171,7 @@ fn values_of(schema: &Map<String, Value>) -> Option<Vec<&Value>> {
     }
 }
 
-/// Whether two values may be equal as JSON Schema counts: 1 and 1.0 are the same number, wherever they stand.
+/// Whether two values may be equal as JSON Schema counts: 1 and 1.0 are the same number at any depth.
 fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),

@@ -1,7 +1,9 @@
+//! Compiles a JSON Schema into parts of a grammar. Does not print them.
+
 use serde_json::{Map, Value};
 
 use super::combine::{disjoint, merge, resolve};
-use super::expr::{Closing, Expr};
+use super::expr::{ClosingCost, Expr};
 use super::keywords::{COMBINING, REFUSED, STRUCTURE, fault, is, says_nothing, span, types_of};
 use super::numbers::numbers;
 use super::pattern::pattern;
@@ -13,7 +15,7 @@ const MAX_PARTS: usize = 20_000;
 const MAX_STEPS: usize = 20_000;
 /// How deeply schemas may lie in one another once references are followed.
 const MAX_DEPTH: usize = 96;
-/// How often a reference may stand inside itself; deeper, only values without it are offered.
+/// How often a reference may occur inside itself; deeper, only values without it are offered.
 const MAX_RECURSION: usize = 2;
 
 /// What holds where the schema itself is wider.
@@ -25,7 +27,7 @@ pub(super) struct Limits {
     pub(super) string_characters: u32,
 }
 
-/// Turns schemas into parts of one grammar. None stands for a schema that no value fits.
+/// Turns schemas into parts of one grammar. None means a schema that no value fits.
 #[derive(Debug)]
 pub(super) struct Compiler<'s> {
     depth: usize,
@@ -34,7 +36,7 @@ pub(super) struct Compiler<'s> {
     /// References that are being followed.
     open: Vec<String>,
     root: &'s Value,
-    pub(super) closings: Vec<Closing>,
+    pub(super) closings: Vec<ClosingCost>,
     pub(super) rules: Vec<Expr>,
     steps: usize,
 }
@@ -45,7 +47,7 @@ impl<'s> Compiler<'s> {
         root: &'s Value,
         limits: Limits,
         rules: Vec<Expr>,
-        closings: Vec<Closing>,
+        closings: Vec<ClosingCost>,
     ) -> Self {
         Self {
             depth: 0,
@@ -186,7 +188,7 @@ impl<'s> Compiler<'s> {
         compiled
     }
 
-    /// `$ref`, `allOf`, `anyOf` or `oneOf`, alone or beside what else the schema says.
+    /// `$ref`, `allOf`, `anyOf` or `oneOf`, alone or beside other keywords.
     fn combination(
         &mut self,
         schema: &Map<String, Value>,
@@ -311,7 +313,7 @@ impl<'s> Compiler<'s> {
         Ok((!forms.is_empty()).then(|| Expr::alt(forms)))
     }
 
-    /// Any value but arrays and objects: what is offered where a schema says nothing.
+    /// Any value but arrays and objects: the grammar of an empty schema.
     pub(super) fn scalar(&self) -> Expr {
         let any = numbers(&Map::new(), true);
         let mut forms = vec![Expr::string(0, self.limits.string_characters)];

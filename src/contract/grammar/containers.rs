@@ -99,16 +99,19 @@ impl Compiler<'_> {
                 None => {}
             }
         }
-        // From the end: what may follow once a member stands, and what may follow while none does.
+        // From the end: what may follow after a member, and what may follow before the first.
         let mut later = Expr::literal("}");
         let mut first = Expr::literal("}");
         for (needed, member) in members.into_iter().rev() {
-            let begun = Expr::seq(vec![member.clone(), later.clone()]);
+            let started = Expr::seq(vec![member.clone(), later.clone()]);
             let more = Expr::seq(vec![Expr::literal(","), member, later.clone()]);
             (first, later) = if needed {
-                (begun, more)
+                (started, more)
             } else {
-                (Expr::Alt(vec![begun, first]), Expr::Alt(vec![more, later]))
+                (
+                    Expr::Alt(vec![started, first]),
+                    Expr::Alt(vec![more, later]),
+                )
             };
             first = self.rule(first, at)?;
             later = self.rule(later, at)?;
@@ -120,7 +123,7 @@ impl Compiler<'_> {
         let empty = Expr::literal("{}");
         let one_fits = schema.get("maxProperties").and_then(Value::as_u64) != Some(0);
         let member = match schema.get("additionalProperties") {
-            // Nothing is said of the members: an object that is meant to be empty, such as the arguments of a tool without any.
+            // The members are not described: an object that is meant to be empty, such as the arguments of a tool without any.
             None => None,
             Some(_)
                 if !one_fits

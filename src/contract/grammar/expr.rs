@@ -1,3 +1,5 @@
+//! The parts of a grammar. Does not know schemas.
+
 use std::borrow::Cow;
 
 /// A part of a grammar.
@@ -13,7 +15,7 @@ pub(super) enum Expr {
     Literal(String),
     /// At least so many, at most so many.
     Repeat(Box<Expr>, u32, u32),
-    /// The rule of that index; it stands before every rule that names it.
+    /// The rule of that index; it comes before every rule that names it.
     Rule(usize),
     /// One after the other.
     Seq(Vec<Expr>),
@@ -21,7 +23,7 @@ pub(super) enum Expr {
 
 /// A character of a JSON string that is not escaped.
 pub(super) const PLAIN: &str = r#"^"\\\x00-\x1F\x7F"#;
-/// What may stand behind a backslash; `\u` is left out: every character but the controls can be written as it is.
+/// What may follow a backslash; `\u` is left out: every character but the controls can be written as it is.
 const ESCAPED: &str = r#""\\bfnrt"#;
 
 /// The most bytes of one character of a class.
@@ -104,16 +106,16 @@ impl Expr {
     }
 
     /// What closing costs, given the costs of the rules before.
-    pub(super) fn closing(&self, rules: &[Closing]) -> Closing {
+    pub(super) fn closing(&self, rules: &[ClosingCost]) -> ClosingCost {
         match self {
-            Self::Literal(text) => Closing::both(text.len() as u64),
-            Self::Class(_) => Closing::both(CHARACTER_BYTES),
+            Self::Literal(text) => ClosingCost::both(text.len() as u64),
+            Self::Class(_) => ClosingCost::both(CHARACTER_BYTES),
             Self::Rule(index) => rules.get(*index).copied().unwrap_or_default(),
             Self::Lexeme(inner) => inner.lexeme_closing(),
             Self::Repeat(inner, least, _) => {
                 let one = inner.closing(rules);
                 let needed = one.whole.saturating_mul(u64::from(*least));
-                Closing {
+                ClosingCost {
                     rest: one.rest.saturating_add(needed),
                     whole: needed,
                 }
@@ -121,21 +123,24 @@ impl Expr {
             Self::Alt(parts) => parts
                 .iter()
                 .map(|part| part.closing(rules))
-                .fold(Closing::default(), Closing::worse),
-            Self::Seq(parts) => parts.iter().rev().fold(Closing::default(), |after, part| {
-                let one = part.closing(rules);
-                let whole = one.whole.saturating_add(after.whole);
-                let begun = one.rest.saturating_add(after.whole);
-                Closing {
-                    rest: after.rest.max(begun).max(whole),
-                    whole,
-                }
-            }),
+                .fold(ClosingCost::default(), ClosingCost::worse),
+            Self::Seq(parts) => parts
+                .iter()
+                .rev()
+                .fold(ClosingCost::default(), |after, part| {
+                    let one = part.closing(rules);
+                    let whole = one.whole.saturating_add(after.whole);
+                    let started = one.rest.saturating_add(after.whole);
+                    ClosingCost {
+                        rest: after.rest.max(started).max(whole),
+                        whole,
+                    }
+                }),
         }
     }
 
     /// A string is closed by its quote as soon as it is long enough; of any other word all may still come.
-    fn lexeme_closing(&self) -> Closing {
+    fn lexeme_closing(&self) -> ClosingCost {
         if let Self::Seq(parts) = self
             && let [
                 Self::Literal(_),
@@ -144,12 +149,12 @@ impl Expr {
             ] = parts.as_slice()
         {
             let whole = 2 + u64::from(*least) * STRING_CHARACTER_BYTES;
-            return Closing {
+            return ClosingCost {
                 rest: whole + STRING_CHARACTER_BYTES,
                 whole,
             };
         }
-        Closing::both(self.longest())
+        ClosingCost::both(self.longest())
     }
 
     /// The most bytes of a part that names no rule.
@@ -168,14 +173,14 @@ impl Expr {
 
 /// What finishing a part costs at most, where every choice that can end something does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Closing {
+pub(super) struct ClosingCost {
     /// Bytes from the worst place inside it, or from its beginning.
     pub(super) rest: u64,
     /// Bytes from its beginning.
     pub(super) whole: u64,
 }
 
-impl Closing {
+impl ClosingCost {
     const fn both(bytes: u64) -> Self {
         Self {
             rest: bytes,

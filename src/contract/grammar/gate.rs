@@ -1,9 +1,11 @@
+//! The grammar of the token gate: calls only. Does not know engines.
+
 use std::fmt;
 
 use serde_json::Value;
 
 use super::compiler::{Compiler, Limits};
-use super::expr::{Closing, Expr};
+use super::expr::{ClosingCost, Expr};
 use super::language::GrammarLanguage;
 use super::print::{self, prose};
 use crate::contract::schema_bounds::SchemaFault;
@@ -16,7 +18,7 @@ pub(crate) const CALL_CLOSE: &str = "</tool_call>";
 
 /// The longest grammar in bytes.
 const MAX_TEXT_BYTES: usize = 512 * 1024;
-/// What a report may have and a closing turn does without: a model that has to end shall say what it found.
+/// What a report may have and a closing turn does without: a model that has to end shall report what it found.
 const OPTIONAL_OF_REPORT: [&str; 2] = ["encoding", "metadata"];
 /// The most calls of one message behind a closed gate.
 const MAX_CALLS: u64 = 8;
@@ -36,7 +38,7 @@ pub(crate) struct GateGrammar {
 pub(crate) struct GrammarFault {
     /// RFC 6901, into the tool's input schema.
     pub pointer: String,
-    /// What cannot be said.
+    /// What cannot be expressed.
     pub rule: String,
     /// The exposed name.
     pub tool: String,
@@ -89,7 +91,7 @@ impl GateGrammar {
     }
 
     /// The grammar of a closing turn that offers the final report and nothing else: that report, in its format, with neither
-    /// metadata nor an encoding. None where these terms offer something else.
+    /// metadata nor an encoding. None if these terms offer something else.
     ///
     /// # Errors
     /// The report's schema cannot be compiled.
@@ -119,7 +121,7 @@ impl GateGrammar {
         language: GrammarLanguage,
     ) -> Result<Self, Vec<GrammarFault>> {
         let mut rules = Vec::new();
-        let mut closings: Vec<Closing> = Vec::new();
+        let mut closings: Vec<ClosingCost> = Vec::new();
         let mut calls = Vec::new();
         let mut faults = Vec::new();
         for (name, schema) in tools {

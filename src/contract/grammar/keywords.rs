@@ -1,10 +1,10 @@
-//! The words of JSON Schema, and what a schema says in them.
+//! The keywords of JSON Schema, and which of them a grammar can express. Knows names only.
 
 use serde_json::{Map, Value};
 
 use crate::contract::schema_bounds::{SchemaFault, join};
 
-/// Keywords that say something of the value in a way that no grammar of this form can.
+/// Keywords that constrain the value in a way that no grammar of this form can.
 pub(super) const REFUSED: [&str; 17] = [
     "$dynamicRef",
     "$recursiveRef",
@@ -24,7 +24,7 @@ pub(super) const REFUSED: [&str; 17] = [
     "then",
     "unevaluatedItems",
 ];
-/// Keywords that say what a value may be, apart from the combining ones.
+/// Keywords that constrain a value, apart from the combining ones.
 pub(super) const STRUCTURE: [&str; 19] = [
     "additionalProperties",
     "const",
@@ -48,7 +48,7 @@ pub(super) const STRUCTURE: [&str; 19] = [
 ];
 pub(super) const COMBINING: [&str; 4] = ["$ref", "allOf", "anyOf", "oneOf"];
 
-/// Whether a keyword that cannot be said leaves every value as it is.
+/// Whether a keyword that cannot be expressed allows every value.
 pub(super) fn says_nothing(key: &str, schema: &Map<String, Value>) -> bool {
     match (key, schema.get(key)) {
         ("patternProperties", Some(Value::Object(patterns))) => patterns.is_empty(),
@@ -63,7 +63,7 @@ pub(super) fn says_nothing(key: &str, schema: &Map<String, Value>) -> bool {
     }
 }
 
-/// The types that a schema names, or that its keywords are about; None where it names none.
+/// The types that a schema names, or that its keywords are about; None if it names none.
 pub(super) fn types_of(schema: &Map<String, Value>) -> Option<Vec<&str>> {
     match schema.get("type") {
         Some(Value::String(kind)) => return Some(vec![kind]),

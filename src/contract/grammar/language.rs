@@ -1,3 +1,5 @@
+//! The languages that grammars are printed in. Does not print.
+
 /// A language that grammars are written in; each has its engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GrammarLanguage {

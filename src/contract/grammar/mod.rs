@@ -3,8 +3,8 @@
 //!
 //! Knows JSON Schema as far as tools use it, what one call looks like, and the two languages that engines read: Lark as
 //! llguidance reads it, and strict GBNF as a llama-server reads it. Whatever the grammar accepts fits the schema; the other way
-//! round it is narrower: members stand in the schema's order, nothing is written with white space, and every string, array
-//! and number has a bound, because a grammar cannot force an end. What cannot be said that way is refused, with the place in
+//! round it is narrower: members are in the schema's order, nothing is written with white space, and every string, array
+//! and number has a bound, because a grammar cannot force an end. What cannot be expressed that way is refused, with the place in
 //! the schema. It deliberately does not know tokens, models or how anything is sampled.
 //!
 //! ```text

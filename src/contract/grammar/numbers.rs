@@ -1,3 +1,5 @@
+//! Numbers and integers of a schema as grammar. Does not know objects.
+
 use serde_json::{Map, Value};
 
 use super::expr::Expr;
@@ -12,7 +14,7 @@ const FRACTION_DIGITS: u32 = 6;
 const DIGIT: &str = "0-9";
 
 /// The numbers that a schema's bounds leave: whole ones of at most 15 digits, and where `fractions`, those with at most six
-/// digits after the point. None where there are none of this form.
+/// digits after the point. None if there are none of this form.
 pub(super) fn numbers(schema: &Map<String, Value>, fractions: bool) -> Option<Expr> {
     let bound = |key: &str| schema.get(key).and_then(Value::as_f64);
     let least = |inclusive: f64| inclusive.ceil();

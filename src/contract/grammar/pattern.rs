@@ -1,4 +1,4 @@
-//! Regular expressions of `pattern`, as far as a grammar can say them.
+//! Regular expressions of `pattern`, as far as a grammar can express them. Does not match texts.
 
 use super::expr::Expr;
 
@@ -12,7 +12,7 @@ const MAX_BYTES: u64 = 2048;
 const MAX_DEPTH: usize = 16;
 const LAST: u32 = 0x0010_FFFF;
 
-/// Why an expression cannot be said.
+/// Why an expression cannot be expressed.
 type Refusal = &'static str;
 
 /// A part of an expression, with the fewest and the most characters of its texts.
@@ -79,7 +79,7 @@ impl Reader {
                 Some('$') => {
                     self.signs.pop();
                     if self.depth > 0 || !matches!(self.signs.last(), None | Some('|')) {
-                        return Err("an anchor stands inside it");
+                        return Err("it has an anchor inside");
                     }
                 }
                 Some(_) => {
@@ -104,7 +104,7 @@ impl Reader {
                 .part(),
             Some('\\') => self.escape()?.0.part(),
             Some('^' | '$' | '*' | '+' | '?' | '{' | '}' | ']') | None => {
-                Err("a sign stands where it means nothing")
+                Err("a sign is where it means nothing")
             }
             Some(sign) => Set::one(sign).part(),
         }
@@ -222,12 +222,12 @@ impl Reader {
         Ok(match (negated, ascii) {
             (false, _) => set,
             (true, false) => set.complement(),
-            // What a shorthand stands for beyond ASCII is not the same everywhere.
+            // Engines disagree on what a shorthand means beyond ASCII.
             (true, true) => set.complement().ascii(),
         })
     }
 
-    /// What stands behind a backslash: its characters, and the one that it is where it is one.
+    /// What follows a backslash: its characters, and the single one if it is one.
     fn escape(&mut self) -> Result<(Set, Option<char>), Refusal> {
         let digits: &[(u32, u32)] = &[(48, 57)];
         let words: &[(u32, u32)] = &[(48, 57), (65, 90), (95, 95), (97, 122)];
@@ -306,7 +306,7 @@ impl Set {
             .any(|(low, high)| (*low..=*high).contains(&sign))
     }
 
-    /// One character of the set as it stands in a JSON string.
+    /// One character of the set as a JSON string writes it.
     fn part(&self) -> Result<Part, Refusal> {
         // Controls, quote, backslash, and what is no character.
         let plain = self.without(&[(0, 31), (34, 34), (92, 92), (127, 127), (0xD800, 0xDFFF)]);

@@ -11,10 +11,10 @@ pub(super) fn grammar(language: GrammarLanguage, rules: &[Expr], start: &Expr) -
         GrammarLanguage::Lark => ("start", ":"),
         GrammarLanguage::Gbnf => ("root", " ::="),
     };
-    let mut text = format!("{name}{is} {}\n", shown(language, start, Place::Rule));
+    let mut text = format!("{name}{is} {}\n", printed(language, start, Position::Rule));
     for (n, rule) in rules.iter().enumerate() {
         // Writing to a string does not fail.
-        let _ = writeln!(text, "r{n}{is} {}", shown(language, rule, Place::Rule));
+        let _ = writeln!(text, "r{n}{is} {}", printed(language, rule, Position::Rule));
     }
     text
 }
@@ -67,21 +67,21 @@ fn class_text(sign: char) -> String {
     }
 }
 
-/// Where a part stands: it decides whether it needs brackets.
+/// The position of a part: it decides whether the part needs brackets.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Position {
     Rule,
     Seq,
     Repeat,
 }
 
-fn shown(language: GrammarLanguage, expr: &Expr, place: Place) -> String {
+fn printed(language: GrammarLanguage, expr: &Expr, position: Position) -> String {
     match expr {
         Expr::Literal(text) => quoted(language, text),
         Expr::Rule(index) => format!("r{index}"),
         Expr::Lexeme(inner) => match language {
-            GrammarLanguage::Lark => format!("/{}/", regex(inner, Place::Rule)),
-            GrammarLanguage::Gbnf => shown(language, inner, place),
+            GrammarLanguage::Lark => format!("/{}/", regex(inner, Position::Rule)),
+            GrammarLanguage::Gbnf => printed(language, inner, position),
         },
         Expr::Class(class) => match language {
             GrammarLanguage::Lark => format!("/[{class}]/"),
@@ -90,23 +90,23 @@ fn shown(language: GrammarLanguage, expr: &Expr, place: Place) -> String {
         Expr::Repeat(inner, least, most) => {
             format!(
                 "{}{{{least},{most}}}",
-                shown(language, inner, Place::Repeat)
+                printed(language, inner, Position::Repeat)
             )
         }
         Expr::Alt(parts) => {
             let parts: Vec<String> = parts
                 .iter()
-                .map(|part| shown(language, part, Place::Seq))
+                .map(|part| printed(language, part, Position::Seq))
                 .collect();
-            bracketed(parts.join(" | "), place != Place::Rule)
+            bracketed(parts.join(" | "), position != Position::Rule)
         }
         Expr::Seq(parts) if parts.is_empty() => "\"\"".to_owned(),
         Expr::Seq(parts) => {
             let parts: Vec<String> = parts
                 .iter()
-                .map(|part| shown(language, part, Place::Seq))
+                .map(|part| printed(language, part, Position::Seq))
                 .collect();
-            bracketed(parts.join(" "), place == Place::Repeat)
+            bracketed(parts.join(" "), position == Position::Repeat)
         }
     }
 }
@@ -115,26 +115,32 @@ fn bracketed(text: String, brackets: bool) -> String {
     if brackets { format!("({text})") } else { text }
 }
 
-fn regex(expr: &Expr, place: Place) -> String {
+fn regex(expr: &Expr, position: Position) -> String {
     match expr {
         Expr::Literal(text) => {
             let many = text.chars().nth(1).is_some();
-            bracketed(regex_literal(text), many && place == Place::Repeat)
+            bracketed(regex_literal(text), many && position == Position::Repeat)
         }
         Expr::Class(class) => format!("[{class}]"),
         // A lexeme names no rule.
         Expr::Rule(_) => String::new(),
-        Expr::Lexeme(inner) => regex(inner, place),
+        Expr::Lexeme(inner) => regex(inner, position),
         Expr::Repeat(inner, least, most) => {
-            format!("{}{{{least},{most}}}", regex(inner, Place::Repeat))
+            format!("{}{{{least},{most}}}", regex(inner, Position::Repeat))
         }
         Expr::Alt(parts) => {
-            let parts: Vec<String> = parts.iter().map(|part| regex(part, Place::Seq)).collect();
-            bracketed(parts.join("|"), place != Place::Rule)
+            let parts: Vec<String> = parts
+                .iter()
+                .map(|part| regex(part, Position::Seq))
+                .collect();
+            bracketed(parts.join("|"), position != Position::Rule)
         }
         Expr::Seq(parts) => {
-            let parts: Vec<String> = parts.iter().map(|part| regex(part, Place::Seq)).collect();
-            bracketed(parts.concat(), place == Place::Repeat)
+            let parts: Vec<String> = parts
+                .iter()
+                .map(|part| regex(part, Position::Seq))
+                .collect();
+            bracketed(parts.concat(), position == Position::Repeat)
         }
     }
 }

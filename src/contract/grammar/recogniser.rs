@@ -1,4 +1,4 @@
-//! Reads GBNF text as a llama-server does, and tells whether a text is a sentence of it; also makes sentences.
+//! Reads GBNF text as a llama-server does, and decides whether a text is a sentence of it; also makes sentences.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -77,34 +77,36 @@ impl Recogniser {
     }
 
     /// A sentence, made of `choices` as long as there are any and of last alternatives and least counts then; and how many of
-    /// its bytes stood when the last choice was made.
+    /// its bytes were written when the last choice was made.
     pub(super) fn sentence(&self, choices: &[u8]) -> (String, usize) {
-        let mut pen = Pen {
+        let mut writer = SentenceWriter {
             choices: choices.iter().copied(),
             chosen: None,
             out: String::new(),
         };
-        self.write(&self.0["root"], &mut pen);
-        let chosen = pen.chosen.unwrap_or(pen.out.len());
-        (pen.out, chosen)
+        self.write(&self.0["root"], &mut writer);
+        let chosen = writer.chosen.unwrap_or(writer.out.len());
+        (writer.out, chosen)
     }
 
-    fn write(&self, node: &Node, pen: &mut Pen<impl Iterator<Item = u8>>) {
+    fn write(&self, node: &Node, writer: &mut SentenceWriter<impl Iterator<Item = u8>>) {
         match node {
-            Node::Text(literal) => pen.out.extend(literal),
+            Node::Text(literal) => writer.out.extend(literal),
             Node::Class { negated, ranges } => {
-                let choice = pen.choose();
-                pen.out.push(pick(*negated, ranges, choice));
+                let choice = writer.choose();
+                writer.out.push(pick(*negated, ranges, choice));
             }
-            Node::Name(name) => self.write(&self.0[name], pen),
+            Node::Name(name) => self.write(&self.0[name], writer),
             Node::Alt(parts) => {
                 let last = parts.len() - 1;
-                let at = pen.choose().map_or(last, |c| usize::from(c) % parts.len());
-                self.write(&parts[at], pen);
+                let at = writer
+                    .choose()
+                    .map_or(last, |c| usize::from(c) % parts.len());
+                self.write(&parts[at], writer);
             }
-            Node::Seq(parts) => parts.iter().for_each(|part| self.write(part, pen)),
+            Node::Seq(parts) => parts.iter().for_each(|part| self.write(part, writer)),
             Node::Repeat(inner, least, most) => {
-                let more = pen.choose().map_or(0, |c| {
+                let more = writer.choose().map_or(0, |c| {
                     // Now and then as many as there may be.
                     let many = if c == 255 {
                         usize::MAX
@@ -115,10 +117,10 @@ impl Recogniser {
                 });
                 for n in 0..least + more {
                     // Without choices nothing more is begun.
-                    if n >= *least && pen.chosen.is_some() {
+                    if n >= *least && writer.chosen.is_some() {
                         break;
                     }
-                    self.write(inner, pen);
+                    self.write(inner, writer);
                 }
             }
         }
@@ -126,13 +128,13 @@ impl Recogniser {
 }
 
 /// What writes a sentence.
-struct Pen<C> {
+struct SentenceWriter<C> {
     choices: C,
     chosen: Option<usize>,
     out: String,
 }
 
-impl<C: Iterator<Item = u8>> Pen<C> {
+impl<C: Iterator<Item = u8>> SentenceWriter<C> {
     fn choose(&mut self) -> Option<u8> {
         let choice = self.choices.next();
         if choice.is_none() {

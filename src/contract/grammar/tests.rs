@@ -1,3 +1,5 @@
+//! Tests of gate grammars against sentences, schemas and engines.
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -33,7 +35,7 @@ fn gbnf(terms: &Terms) -> GateGrammar {
     GateGrammar::closed(terms, GrammarLanguage::Gbnf).unwrap_or_else(|faults| panic!("{faults:?}"))
 }
 
-/// What stands between the markers: name and argument text.
+/// The parts between the markers: name and argument text.
 fn call_of(sentence: &str) -> (String, String) {
     let inner = sentence
         .strip_prefix(CALL_OPEN)
@@ -161,7 +163,7 @@ fn what_fits_the_schema_in_canonical_form_is_a_sentence() {
 }
 
 #[test]
-fn several_calls_stand_in_one_message_only_where_the_contract_allows_them() {
+fn several_calls_in_one_message_need_the_contracts_permission() {
     let mut terms = Terms::clone(&gated(&[json!({"type": "object"})]));
     terms.parallel_tool_calls = true;
     terms.max_tool_calls_per_turn = 2;
@@ -174,7 +176,7 @@ fn several_calls_stand_in_one_message_only_where_the_contract_allows_them() {
 }
 
 #[test]
-fn what_no_grammar_can_say_is_refused_by_name_and_pointer() {
+fn what_no_grammar_can_express_is_refused_by_name_and_pointer() {
     let check = |member: Value, expect: &str| {
         let schema = json!({"type": "object", "properties": {"a/b": member}});
         let found = GateGrammar::closed(&gated(&[schema]), GrammarLanguage::Lark);
@@ -191,8 +193,8 @@ fn what_no_grammar_can_say_is_refused_by_name_and_pointer() {
     };
     for (pattern, why) in [
         ("^(?=a)b$", "a group that looks around or has a name"),
-        ("a^b", "a sign stands where it means nothing"),
-        ("(a$)b", "an anchor stands inside it"),
+        ("a^b", "a sign is where it means nothing"),
+        ("(a$)b", "it has an anchor inside"),
         (r"\bword", "a sign behind a backslash that is not known"),
         ("(a|b", "a bracket is not closed"),
         ("a)", "a bracket is closed that was not opened"),
@@ -338,7 +340,7 @@ fn a_pattern_is_a_sentence_exactly_where_it_matches_as_a_whole() {
     }
 }
 
-/// Schemas of the kinds that a grammar can say.
+/// Schemas of the kinds that a grammar can express.
 fn schemas() -> impl Strategy<Value = Value> {
     let bounds = (-1200_i64..1200, 0_i64..1200);
     let leaf = prop_oneof![

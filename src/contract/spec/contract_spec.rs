@@ -1,3 +1,5 @@
+//! What the author's file states, before defaults. Does not decide anything.
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -107,7 +109,7 @@ impl ContractSpec {
         own.or_else(|| ModelProfile::by_id(id))
     }
 
-    /// The profile of a target: the one that is named, else the first that describes its model; none where there is no such
+    /// The profile of a target: the one that is named, else the first that describes its model; none if there is no such
     /// profile, or no such provider.
     #[must_use]
     pub(in crate::contract) fn profile_for(&self, target: &TargetSpec) -> Option<&ModelProfile> {
@@ -120,7 +122,7 @@ impl ContractSpec {
     }
 
     /// The tokenizer of the contract to be, as the contract will name it: the file's, else that of the first target's model at its
-    /// provider, else its profile's; none also where the first that says something says null. What nobody knows stays as it is written, and PRECHECK refuses it.
+    /// provider, else its profile's; none also if the first setting is null. An unknown name stays as it is written, and PRECHECK refuses it.
     #[must_use]
     pub(crate) fn tokenizer_id(&self) -> Option<String> {
         let first = self.targets.first();
@@ -222,7 +224,7 @@ pub struct ModelSpec {
 pub struct ReasoningMap(pub [Option<ReasoningValue>; 4]);
 
 impl ReasoningMap {
-    /// What a level is; None where it is off.
+    /// What a level is; None if it is off.
     #[must_use]
     pub fn of(&self, level: &str) -> Option<&ReasoningValue> {
         let Self([minimal, low, medium, high]) = self;
@@ -340,7 +342,7 @@ pub enum Setting<T> {
 // Each field is the field of that name in Sampling.
 pub struct SamplingSpec {
     pub caching: Setting<String>,
-    /// What of it an override of the command line says; it comes before every other.
+    /// The part from overrides of the command line; it comes before every other.
     pub commanded: Option<Box<SamplingSpec>>,
     pub max_output_tokens: Setting<u64>,
     pub reasoning: Setting<String>,

@@ -1,3 +1,5 @@
+//! Faults of a contract file with line, column and excerpt. Does not find them.
+
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -11,7 +13,7 @@ const LONG_HELP: usize = 200;
 pub struct SpecErrors {
     /// The file's name as the caller gave it.
     pub file: String,
-    /// The file's text; values of headers and of environment variables stand as asterisks.
+    /// The file's text; values of headers and of environment variables are asterisks.
     pub text: String,
     /// At least one.
     pub errors: Vec<SpecError>,
@@ -32,9 +34,9 @@ pub struct SpecError {
     pub path: String,
     /// The rule that is broken.
     pub rule: String,
-    /// What to write instead, where it can be said.
+    /// What to write instead, if that is known.
     pub help: Option<String>,
-    /// The override it stands in, `key=value`; then the place is one in this text, not in the file.
+    /// The override with the fault, `key=value`; the position is then in this text, not in the file.
     pub set: Option<String>,
 }
 
@@ -43,14 +45,15 @@ impl SpecErrors {
     #[must_use]
     pub fn render(&self) -> String {
         let mut out = String::new();
-        let mut said = BTreeSet::new();
+        let mut shown_helps = BTreeSet::new();
         for (n, error) in self.errors.iter().enumerate() {
             if n > 0 {
                 out.push('\n');
             }
             let help = error.help.as_deref();
             // A long list is read once.
-            let again = help.is_some_and(|help| help.len() > LONG_HELP && !said.insert(help));
+            let again =
+                help.is_some_and(|help| help.len() > LONG_HELP && !shown_helps.insert(help));
             let help = if again { Some("as above") } else { help };
             self.render_one(error, help, &mut out);
         }
@@ -123,7 +126,7 @@ impl Excerpt {
     }
 }
 
-/// Which text a place is in.
+/// The text that a range is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Origin {
     /// The file.
@@ -134,7 +137,7 @@ pub(super) enum Origin {
 
 /// A range of bytes in the file or in an override.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct SourceRange {
     /// None for the file, else the index of the override.
     set: Option<usize>,
     pub(super) offset: usize,
@@ -142,12 +145,12 @@ pub(super) struct Place {
 }
 
 impl Origin {
-    pub(super) fn place(self, offset: usize, len: usize) -> Place {
+    pub(super) fn place(self, offset: usize, len: usize) -> SourceRange {
         let (set, base) = match self {
             Self::File => (None, 0),
             Self::Set { index, base } => (Some(index), base),
         };
-        Place {
+        SourceRange {
             set,
             offset: base + offset,
             len,
@@ -155,7 +158,7 @@ impl Origin {
     }
 }
 
-impl Place {
+impl SourceRange {
     /// Whether it lies in an override of the command line.
     pub(super) const fn is_override(&self) -> bool {
         self.set.is_some()
@@ -184,7 +187,7 @@ fn is_at(known: &str, path: &str) -> bool {
 const MAX_ERRORS: usize = 100;
 
 /// Place, path, rule, help.
-type Finding = (Place, String, String, Option<String>);
+type Finding = (SourceRange, String, String, Option<String>);
 
 /// Collects what is wrong while the file is read.
 pub(super) struct Findings<'a> {
@@ -213,7 +216,7 @@ impl<'a> Findings<'a> {
 
     pub(super) fn add(
         &self,
-        place: &Place,
+        place: &SourceRange,
         path: &str,
         rule: impl Into<String>,
         help: Option<String>,
@@ -238,31 +241,31 @@ impl<'a> Findings<'a> {
         self.clamped.take()
     }
 
-    /// What is said of that path from now on is said of a value that stands in another file.
+    /// From now on, findings at that path are about a value from another file.
     pub(super) fn defined_outside(&self, path: &str, origin: &str) {
         let mut outside = self.outside.borrow_mut();
         outside.push((path.to_owned(), origin.to_owned()));
     }
 
-    /// What stands at that path, or below it, is not shown from now on.
+    /// From now on, values at that path or below it are not shown.
     pub(super) fn hide(&self, path: &str) {
         self.hidden.borrow_mut().push(path.to_owned());
     }
 
-    /// Whether what stands at that path is never shown.
+    /// Whether the value at that path is never shown.
     pub(super) fn is_hidden(&self, path: &str) -> bool {
         self.hidden.borrow().iter().any(|known| is_at(known, path))
     }
 
     /// A place in words: `on line 3`, `in --set max_turns=6`.
-    pub(super) fn locate(&self, place: &Place) -> String {
+    pub(super) fn locate(&self, place: &SourceRange) -> String {
         match place.set.and_then(|index| self.sets.get(index)) {
             Some(set) => format!("in --set {set}"),
             None => format!("on line {}", position(self.text, place.offset).0),
         }
     }
 
-    /// Whether one more finding has a chance to be shown: what is said of the others may stay short.
+    /// Whether one more finding can still be shown. The others may be reported briefly.
     pub(super) fn matter(&self) -> bool {
         self.list.borrow().len() < MAX_ERRORS
     }

@@ -1,3 +1,5 @@
+//! Reads the top level of a contract file. Fills in no default.
+
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
@@ -10,17 +12,17 @@ use super::keys::{
     CONTEXT_BUDGET, CYCLE_EXCEPTION, FILE, FINAL_REPORT, MAX_CALLS, METADATA, PRICES, QUEUE,
     SERVER, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
 };
-use super::out::Out;
 use super::reader::Big;
+use super::reporter::Reporter;
 use super::section::Section;
 use super::suggest::suggest;
 use super::tree::{Kind, Node};
 use super::words::TextForm;
 use crate::contract::{CallLimits, ContractMetadata, CycleException, QueueTerms};
 
-/// Reads the whole file; None where it is no mapping. Whatever is wrong stands in the findings.
-pub(super) fn read_file(root: &Node, out: &Out<'_>) -> Option<ContractSpec> {
-    Section::read(root, out, &FILE, |file| {
+/// Reads the whole file; None if it is no mapping. Every fault is in the findings.
+pub(super) fn read_file(root: &Node, reporter: &Reporter<'_>) -> Option<ContractSpec> {
+    Section::read(root, reporter, &FILE, |file| {
         // Those of faulty providers, too, so that a target is not blamed for them.
         let provider_names = names_below(file, FILE.providers.name);
         let mut targets = read_targets(file, &provider_names);
@@ -92,7 +94,7 @@ pub(super) fn read_file(root: &Node, out: &Out<'_>) -> Option<ContractSpec> {
     })
 }
 
-/// The names of what stands in the mapping of that name.
+/// The names of the entries of the mapping of that name.
 fn names_below(file: &Section<'_, '_>, name: &str) -> Vec<String> {
     match file.peek(name).map(|node| &node.kind) {
         Some(Kind::Map(entries)) => entries.iter().map(|(key, _)| key.text.clone()).collect(),
@@ -100,7 +102,7 @@ fn names_below(file: &Section<'_, '_>, name: &str) -> Vec<String> {
     }
 }
 
-/// What stands at that name in a mapping.
+/// The value of that name in a mapping.
 fn child<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
     match &node.kind {
         Kind::Map(entries) => {
@@ -118,16 +120,19 @@ fn refuse_unknown_prices(file: &Section<'_, '_>, providers: &[String]) {
     let Some(Kind::Map(entries)) = models.map(|models| &models.kind) else {
         return;
     };
-    let out = file.out.below(FILE.prices.name).below(PRICES.models.name);
+    let reporter = file
+        .reporter
+        .below(FILE.prices.name)
+        .below(PRICES.models.name);
     let unknown = |name: &str| !providers.iter().any(|known| known == name);
     for (key, value) in entries.iter().filter(|(key, _)| unknown(&key.text)) {
         let (rule, help) = no_such_provider(&key.text, providers);
-        out.below(&key.text).refuse(value, rule, help);
+        reporter.below(&key.text).refuse(value, rule, help);
     }
 }
 
 fn no_such_provider(name: &str, providers: &[String]) -> (String, Option<String>) {
-    let rule = format!("no provider `{name}` stands under `providers`");
+    let rule = format!("no provider `{name}` is defined under `providers`");
     (rule, suggest(name, providers.iter().map(String::as_str)))
 }
 
@@ -138,33 +143,33 @@ fn read_queues(file: &mut Section<'_, '_>) -> BTreeMap<String, QueueTerms> {
     let servers = tools.and_then(|tools| child(tools, TOOLS.mcp.name));
     if let Some(Kind::Map(servers)) = servers.map(|node| &node.kind) {
         for (server, node) in servers {
-            let Some(asked) = child(node, SERVER.queue.name) else {
+            let Some(named_queue) = child(node, SERVER.queue.name) else {
                 continue;
             };
-            let Kind::Scalar { text, .. } = &asked.kind else {
+            let Kind::Scalar { text, .. } = &named_queue.kind else {
                 continue;
             };
-            if asked.is_null() || text == QueueTerms::DEFAULT || names.contains(text) {
+            if named_queue.is_null() || text == QueueTerms::DEFAULT || names.contains(text) {
                 continue;
             }
-            let out = file.out.below(FILE.tools.name).below(TOOLS.mcp.name);
-            let out = out.below(&server.text).below(SERVER.queue.name);
-            let (missing, help) = if out.findings.is_hidden(&out.path) {
+            let reporter = file.reporter.below(FILE.tools.name).below(TOOLS.mcp.name);
+            let reporter = reporter.below(&server.text).below(SERVER.queue.name);
+            let (missing, help) = if reporter.findings.is_hidden(&reporter.path) {
                 ("of the name that a variable holds".to_owned(), None)
             } else {
                 let help = suggest(text, names.iter().map(String::as_str));
                 (format!("`{text}`"), help)
             };
-            let rule = format!("no queue {missing} stands under `queues`");
-            out.refuse(asked, rule, help);
+            let rule = format!("no queue {missing} is defined under `queues`");
+            reporter.refuse(named_queue, rule, help);
         }
     }
     file.get(&FILE.queues).unwrap_or_default()
 }
 
 impl Read for QueueTerms {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        Section::read(node, out, &QUEUE, |section| {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        Section::read(node, reporter, &QUEUE, |section| {
             let concurrent = section.get(&QUEUE.concurrent)?;
             if concurrent == 0 {
                 let rule = "a queue runs at least 1 call";
@@ -184,7 +189,7 @@ fn read_targets(file: &mut Section<'_, '_>, providers: &[String]) -> Vec<TargetS
     let Some(Kind::List(items)) = file.peek(FILE.targets.name).map(|node| &node.kind) else {
         return Vec::new();
     };
-    let out = file.out.below(FILE.targets.name);
+    let reporter = file.reporter.below(FILE.targets.name);
     if items.is_empty() {
         file.refuse_key(FILE.targets.name, "at least one target is needed", None);
     }
@@ -196,7 +201,8 @@ fn read_targets(file: &mut Section<'_, '_>, providers: &[String]) -> Vec<TargetS
             && !providers.contains(text)
         {
             let (rule, help) = no_such_provider(text, providers);
-            out.below(&n.to_string())
+            reporter
+                .below(&n.to_string())
                 .below(TARGET.provider.name)
                 .refuse(provider, rule, help);
         }
@@ -239,8 +245,11 @@ fn summarizer(
         let budget = file.peek(FILE.tool_output_budget.name);
         let name = TOOL_OUTPUT_BUDGET.summarizer_model.name;
         if let Some(node) = budget.and_then(|budget| child(budget, name)) {
-            let out = file.out.below(FILE.tool_output_budget.name).below(name);
-            out.refuse(node, rule, help);
+            let reporter = file
+                .reporter
+                .below(FILE.tool_output_budget.name)
+                .below(name);
+            reporter.refuse(node, rule, help);
         }
         return None;
     };
@@ -253,8 +262,8 @@ fn summarizer(
 }
 
 impl Read for TargetSpec {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        Section::read(node, out, &TARGET, |target| {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        Section::read(node, reporter, &TARGET, |target| {
             let (model, provider) = (target.get(&TARGET.model), target.get(&TARGET.provider));
             let (context_window, model_profile_id, sampling) = (
                 target.get(&TARGET.context_window),
@@ -284,8 +293,8 @@ impl Read for TargetSpec {
 }
 
 impl Read for FinalReportSpec {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        Section::read(node, out, &FINAL_REPORT, |section| Self {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        Section::read(node, reporter, &FINAL_REPORT, |section| Self {
             format: section.get(&FINAL_REPORT.format),
             schema: section.get(&FINAL_REPORT.schema),
         })
@@ -297,8 +306,8 @@ impl Read for FinalReportSpec {
 }
 
 impl Read for ContextBudgetSpec {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        Section::read(node, out, &CONTEXT_BUDGET, |section| Self {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        Section::read(node, reporter, &CONTEXT_BUDGET, |section| Self {
             buffer: section.get(&CONTEXT_BUDGET.buffer),
             context_window: section.get(&CONTEXT_BUDGET.context_window),
             force_synthesis_at_ratio: section.get(&CONTEXT_BUDGET.force_synthesis_at_ratio),
@@ -314,8 +323,8 @@ impl Read for ContextBudgetSpec {
 }
 
 impl Read for ToolOutputBudgetSpec {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        Section::read(node, out, &TOOL_OUTPUT_BUDGET, |section| Self {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        Section::read(node, reporter, &TOOL_OUTPUT_BUDGET, |section| Self {
             max_bytes_per_call: section.get(&TOOL_OUTPUT_BUDGET.max_bytes_per_call),
             summarizer_model: section.get(&TOOL_OUTPUT_BUDGET.summarizer_model),
             truncation_marker: section.get(&TOOL_OUTPUT_BUDGET.truncation_marker),
@@ -328,8 +337,8 @@ impl Read for ToolOutputBudgetSpec {
 }
 
 impl Read for ContractMetadata {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        Section::read(node, out, &METADATA, |section| Self {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        Section::read(node, reporter, &METADATA, |section| Self {
             cycle_exceptions: section.get(&METADATA.cycle_exceptions).unwrap_or_default(),
         })
     }
@@ -340,14 +349,14 @@ impl Read for ContractMetadata {
 }
 
 impl Read for CallLimits {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         if matches!(node.kind, Kind::Scalar { .. }) {
             return Some(Self {
-                run: Some(u64::read(node, out)?),
+                run: Some(u64::read(node, reporter)?),
                 ..Self::default()
             });
         }
-        Section::read(node, out, &MAX_CALLS, |section| Self {
+        Section::read(node, reporter, &MAX_CALLS, |section| Self {
             per_tool: section.get(&MAX_CALLS.per_tool).unwrap_or_default(),
             run: section.get(&MAX_CALLS.run),
         })
@@ -359,8 +368,8 @@ impl Read for CallLimits {
 }
 
 impl Read for CycleException {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        Section::read(node, out, &CYCLE_EXCEPTION, |section| {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        Section::read(node, reporter, &CYCLE_EXCEPTION, |section| {
             let from = section.get(&CYCLE_EXCEPTION.from);
             let to = section.get(&CYCLE_EXCEPTION.to);
             let max = section.get(&CYCLE_EXCEPTION.max);

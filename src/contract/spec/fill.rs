@@ -1,10 +1,10 @@
-//! What a file names and does not define, taken from whoever knows it: providers, tool servers, queues (000 §7).
+//! Fills in what a file names and does not define: providers, tool servers, queues (000 §7). Does not know where definitions come from.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::error::{Findings, Origin, Place};
+use super::error::{Findings, Origin, SourceRange};
 use super::keys::{FILE, PROVIDER, SERVER, TARGET, TOOL_OUTPUT_BUDGET, TOOLS};
 use super::origin::ValueOrigin;
 use super::tree::{Key, Kind, MAX_DEPTH, Node};
@@ -12,7 +12,7 @@ use crate::contract::QueueTerms;
 
 /// A kind of thing that a file may name without defining it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Wanted {
+pub(crate) enum DefinitionKind {
     /// A provider of models.
     Provider,
     /// A tool server.
@@ -31,34 +31,34 @@ pub(crate) struct Definition {
 }
 
 impl Definition {
-    /// The definition as a part of the file's tree. What is wrong with it is shown at `place`, where the file names it; none where
+    /// The definition as a part of the file's tree. What is wrong with it is shown at `place`, where the file names it; none if
     /// it nests too deeply.
-    fn node(self, place: &Place) -> Option<Node> {
+    fn node(self, place: &SourceRange) -> Option<Node> {
         node_of(Value::Object(self.members), place, MAX_DEPTH)
     }
 }
 
-/// Who knows definitions. Pure: whatever it knows was read before.
+/// A source of definitions. Pure: everything in it was read before.
 pub(crate) trait Definitions {
-    /// The definition of that name; none where nobody knows it.
+    /// The definition of that name, if there is one.
     ///
     /// # Errors
     /// Why the definition that there is cannot be used: where, and which rule.
-    fn find(&self, wanted: Wanted, name: &str) -> Result<Option<Definition>, String>;
+    fn find(&self, wanted: DefinitionKind, name: &str) -> Result<Option<Definition>, String>;
 
-    /// What stands where the file says nothing: keys of the file's own form. `asked` is whether the file took a definition from
-    /// here; none where nothing is to be filled in.
+    /// Defaults for what the file leaves out: keys of the file's own form. `uses_layers` is whether the file took a definition from
+    /// here; none if nothing is to be filled in.
     ///
     /// # Errors
     /// Why what there is cannot be used: where, and which rule.
-    fn defaults(&self, asked: bool) -> Result<Option<Definition>, String>;
+    fn defaults(&self, uses_layers: bool) -> Result<Option<Definition>, String>;
 }
 
-/// Nobody knows anything: the file stands alone.
-pub(super) struct Nothing;
+/// No definitions: the file must define everything itself.
+pub(super) struct NoDefinitions;
 
-impl Definitions for Nothing {
-    fn find(&self, _: Wanted, _: &str) -> Result<Option<Definition>, String> {
+impl Definitions for NoDefinitions {
+    fn find(&self, _: DefinitionKind, _: &str) -> Result<Option<Definition>, String> {
         Ok(None)
     }
 
@@ -67,54 +67,54 @@ impl Definitions for Nothing {
     }
 }
 
-/// Fills in what the tree names and does not define, and says where each value is from. A value of the file stays where both
+/// Fills in what the tree names and does not define, and returns the origin of each value. A value of the file stays where both
 /// have one.
 pub(super) fn fill(
     root: &mut Node,
     known: &dyn Definitions,
     findings: &Findings<'_>,
 ) -> BTreeMap<String, ValueOrigin> {
-    let mut filling = Filling {
+    let mut filler = Filler {
         findings,
         known,
         origins: BTreeMap::new(),
     };
     for (name, place) in named_providers(root) {
-        filling.take(root, Wanted::Provider, &name, &place);
+        filler.take(root, DefinitionKind::Provider, &name, &place);
     }
     for (name, place) in unreached_servers(root) {
-        filling.take(root, Wanted::Server, &name, &place);
+        filler.take(root, DefinitionKind::Server, &name, &place);
     }
     for (name, place) in named_queues(root) {
-        filling.take(root, Wanted::Queue, &name, &place);
+        filler.take(root, DefinitionKind::Queue, &name, &place);
     }
-    filling.defaults(root);
-    filling.origins
+    filler.defaults(root);
+    filler.origins
 }
 
-struct Filling<'f> {
+struct Filler<'f> {
     findings: &'f Findings<'f>,
     known: &'f dyn Definitions,
     origins: BTreeMap<String, ValueOrigin>,
 }
 
-impl Filling<'_> {
-    fn take(&mut self, root: &mut Node, wanted: Wanted, name: &str, place: &Place) {
+impl Filler<'_> {
+    fn take(&mut self, root: &mut Node, wanted: DefinitionKind, name: &str, place: &SourceRange) {
         let path = match wanted {
-            Wanted::Provider => vec![FILE.providers.name, name],
-            Wanted::Server => vec![FILE.tools.name, TOOLS.mcp.name, name],
-            Wanted::Queue => vec![FILE.queues.name, name],
+            DefinitionKind::Provider => vec![FILE.providers.name, name],
+            DefinitionKind::Server => vec![FILE.tools.name, TOOLS.mcp.name, name],
+            DefinitionKind::Queue => vec![FILE.queues.name, name],
         };
         let dotted = path.join(".");
         let mut found = match self.known.find(wanted, name) {
             Ok(Some(found)) => found,
             Ok(None) => {
-                // What it lacks is said of it as of any other server.
-                if wanted == Wanted::Server
-                    && let Some(slot) = slot(root, &path, place)
+                // A key that it lacks is reported as for any other server.
+                if wanted == DefinitionKind::Server
+                    && let Some(target) = target(root, &path, place)
                 {
                     let (kind, place) = (Kind::Map(Vec::new()), place.clone());
-                    lay_under(slot, Node { kind, place });
+                    lay_under(target, Node { kind, place });
                 }
                 return;
             }
@@ -129,8 +129,8 @@ impl Filling<'_> {
             self.findings.add(place, &dotted, rule, None);
             return;
         };
-        match slot(root, &path, place) {
-            Some(slot) => lay_under(slot, node),
+        match target(root, &path, place) {
+            Some(target) => lay_under(target, node),
             None => return,
         }
         for (key, origin) in origins {
@@ -153,8 +153,8 @@ impl Filling<'_> {
     }
 }
 
-impl Filling<'_> {
-    /// Fills in what the file says nothing of. Whatever stands in the file counts, also where it is null: that switches a
+impl Filler<'_> {
+    /// Fills in what the file leaves out. A value of the file always counts, null too: it switches a
     /// parameter off.
     fn defaults(&mut self, root: &mut Node) {
         let place = Origin::File.place(0, 0);
@@ -191,15 +191,15 @@ impl Filling<'_> {
         value: Node,
         origins: &mut BTreeMap<String, ValueOrigin>,
     ) {
-        let said = path.iter().try_fold(&*root, |node, key| child(node, key));
-        if said.is_some() {
+        let own_value = path.iter().try_fold(&*root, |node, key| child(node, key));
+        if own_value.is_some() {
             return;
         }
         let place = value.place.clone();
-        let Some(slot) = slot(root, path, &place) else {
+        let Some(target) = target(root, path, &place) else {
             return;
         };
-        *slot = value;
+        *target = value;
         let dotted = path.join(".");
         if let Some(origin) = origins.remove(&dotted) {
             self.from(dotted, origin);
@@ -207,8 +207,8 @@ impl Filling<'_> {
     }
 }
 
-/// A value as a node of the tree, all of it at one place; none where it nests deeper than `depth` levels.
-fn node_of(value: Value, place: &Place, depth: usize) -> Option<Node> {
+/// A value as a node of the tree, all of it at one place; none if it nests deeper than `depth` levels.
+fn node_of(value: Value, place: &SourceRange, depth: usize) -> Option<Node> {
     let plain = |text: String| Kind::Scalar { text, plain: true };
     let kind = match value {
         Value::Null => plain("null".to_owned()),
@@ -237,7 +237,7 @@ fn node_of(value: Value, place: &Place, depth: usize) -> Option<Node> {
     })
 }
 
-/// Lays a definition under what the file says: mappings key by key, and else the file's value stands.
+/// Lays a definition under the file's own values: mappings are merged key by key, any other value of the file stays.
 fn lay_under(over: &mut Node, under: Node) {
     if over.is_null() {
         *over = under;
@@ -255,14 +255,14 @@ fn lay_under(over: &mut Node, under: Node) {
     }
 }
 
-/// The node at that path, made where it is missing; none where the file has something else there, which its reader refuses.
-fn slot<'n>(root: &'n mut Node, path: &[&str], place: &Place) -> Option<&'n mut Node> {
-    let mut slot = root;
+/// The node at that path, made where it is missing; none if the file has something else there, which its reader refuses.
+fn target<'n>(root: &'n mut Node, path: &[&str], place: &SourceRange) -> Option<&'n mut Node> {
+    let mut target = root;
     for name in path {
-        if slot.is_null() {
-            slot.kind = Kind::Map(Vec::new());
+        if target.is_null() {
+            target.kind = Kind::Map(Vec::new());
         }
-        let Kind::Map(entries) = &mut slot.kind else {
+        let Kind::Map(entries) = &mut target.kind else {
             return None;
         };
         if !entries.iter().any(|(key, _)| key.text == **name) {
@@ -273,9 +273,9 @@ fn slot<'n>(root: &'n mut Node, path: &[&str], place: &Place) -> Option<&'n mut 
             entries.push((key, Node::null(place.clone())));
         }
         let mut found = entries.iter_mut().filter(|(key, _)| key.text == **name);
-        slot = found.next().map(|(_, node)| node)?;
+        target = found.next().map(|(_, node)| node)?;
     }
-    Some(slot)
+    Some(target)
 }
 
 fn child<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
@@ -299,8 +299,8 @@ fn word(node: &Node) -> Option<&str> {
     }
 }
 
-/// Providers that targets name, or that stand in the file, without a `type`; each once, with where the file names it.
-fn named_providers(root: &Node) -> Vec<(String, Place)> {
+/// Providers that targets name, or that the file defines, without a `type`; each once, with where the file names it.
+fn named_providers(root: &Node) -> Vec<(String, SourceRange)> {
     let defined = child(root, FILE.providers.name);
     let is_whole = |name: &str| {
         let entry = defined.and_then(|providers| child(providers, name));
@@ -328,7 +328,7 @@ fn named_providers(root: &Node) -> Vec<(String, Place)> {
     once(all.filter(|(name, _)| !is_whole(name)))
 }
 
-/// Whether nothing, or a mapping, stands there.
+/// Whether the value there is missing or a mapping.
 fn can_be_filled(node: &Node) -> bool {
     node.is_null() || matches!(node.kind, Kind::Map(_))
 }
@@ -340,8 +340,8 @@ fn servers(root: &Node) -> &[(Key, Node)] {
     servers.map(entries).unwrap_or_default()
 }
 
-/// Tool servers of the file that say neither `command` nor `url`.
-fn unreached_servers(root: &Node) -> Vec<(String, Place)> {
+/// Tool servers of the file with neither `command` nor `url`.
+fn unreached_servers(root: &Node) -> Vec<(String, SourceRange)> {
     let servers = servers(root).iter();
     let unreached = servers.filter(|(_, server)| {
         can_be_filled(server)
@@ -352,7 +352,7 @@ fn unreached_servers(root: &Node) -> Vec<(String, Place)> {
 }
 
 /// Queues that servers wait in and that the file does not define.
-fn named_queues(root: &Node) -> Vec<(String, Place)> {
+fn named_queues(root: &Node) -> Vec<(String, SourceRange)> {
     let defined = child(root, FILE.queues.name);
     let is_there = |name: &str| defined.is_some_and(|queues| child(queues, name).is_some());
     let servers = servers(root).iter();
@@ -361,8 +361,8 @@ fn named_queues(root: &Node) -> Vec<(String, Place)> {
     once(named.filter(|(name, _)| !is_there(name) && name != QueueTerms::DEFAULT))
 }
 
-fn once(all: impl Iterator<Item = (String, Place)>) -> Vec<(String, Place)> {
-    let mut found: Vec<(String, Place)> = Vec::new();
+fn once(all: impl Iterator<Item = (String, SourceRange)>) -> Vec<(String, SourceRange)> {
+    let mut found: Vec<(String, SourceRange)> = Vec::new();
     for (name, place) in all {
         if !found.iter().any(|(known, _)| *known == name) {
             found.push((name, place));

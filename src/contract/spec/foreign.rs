@@ -1,7 +1,9 @@
+//! Reads the author's provider options: free JSON members of a request. Does not know protocols.
+
 use serde_json::{Value, json};
 
 use super::form::{Read, Schemas};
-use super::out::Out;
+use super::reporter::Reporter;
 use super::secrets::is_secret_key;
 use super::tree::{Kind, Node};
 
@@ -42,21 +44,21 @@ const OWNED_BELOW: &[(&str, &str)] = &[
 pub(in crate::contract) struct ProviderOptions(pub(super) String);
 
 impl Read for ProviderOptions {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         let Kind::Map(entries) = &node.kind else {
-            out.expected(node, "a mapping");
+            reporter.expected(node, "a mapping");
             return None;
         };
-        let refuse = |out: &Out<'_>, value: &Node, key: &str| {
+        let refuse = |reporter: &Reporter<'_>, value: &Node, key: &str| {
             let rule = format!("`{key}` of a request is the machine's own");
             let help = "the contract's own keys say what is asked".to_owned();
-            out.refuse(value, rule, Some(help));
+            reporter.refuse(value, rule, Some(help));
         };
         let mut whole = true;
         for (key, value) in entries {
-            let out = out.below(&key.text);
+            let reporter = reporter.below(&key.text);
             if OWNED.contains(&key.text.as_str()) {
-                refuse(&out, value, &key.text);
+                refuse(&reporter, value, &key.text);
                 whole = false;
             }
             let Kind::Map(below) = &value.kind else {
@@ -64,13 +66,13 @@ impl Read for ProviderOptions {
             };
             for (inner, value) in below {
                 if OWNED_BELOW.contains(&(key.text.as_str(), inner.text.as_str())) {
-                    refuse(&out.below(&inner.text), value, &inner.text);
+                    refuse(&reporter.below(&inner.text), value, &inner.text);
                     whole = false;
                 }
             }
         }
         let mut text = String::new();
-        write(node, out, &mut text)?;
+        write(node, reporter, &mut text)?;
         whole.then_some(Self(text))
     }
 
@@ -79,8 +81,8 @@ impl Read for ProviderOptions {
     }
 }
 
-/// Appends the JSON text of a node; None where a finding says what has none.
-fn write(node: &Node, out: &Out<'_>, text: &mut String) -> Option<()> {
+/// Appends the JSON text of a node; None if a finding says what has none.
+fn write(node: &Node, reporter: &Reporter<'_>, text: &mut String) -> Option<()> {
     match &node.kind {
         Kind::Scalar {
             text: word,
@@ -93,7 +95,7 @@ fn write(node: &Node, out: &Out<'_>, text: &mut String) -> Option<()> {
             } else if word.parse::<f64>().is_ok() || word.starts_with(['+', '.']) {
                 let rule = format!("`{word}` is no number of JSON");
                 let help = "write it as JSON does, or in quotes where it is text".to_owned();
-                out.refuse(node, rule, Some(help));
+                reporter.refuse(node, rule, Some(help));
                 return None;
             } else {
                 text.push_str(&quoted(word));
@@ -106,18 +108,18 @@ fn write(node: &Node, out: &Out<'_>, text: &mut String) -> Option<()> {
                 if n > 0 {
                     text.push(',');
                 }
-                write(item, &out.below(&n.to_string()), text)?;
+                write(item, &reporter.below(&n.to_string()), text)?;
             }
             text.push(']');
         }
         Kind::Map(entries) => {
             text.push('{');
             for (n, (key, value)) in entries.iter().enumerate() {
-                let out = out.below(&key.text);
+                let reporter = reporter.below(&key.text);
                 if is_secret_key(&key.text) {
                     let rule = format!("`{}` may hold a secret", key.text);
                     let help = "write `api_key_env` or `headers` of the provider".to_owned();
-                    out.refuse(value, rule, Some(help));
+                    reporter.refuse(value, rule, Some(help));
                     return None;
                 }
                 if n > 0 {
@@ -125,7 +127,7 @@ fn write(node: &Node, out: &Out<'_>, text: &mut String) -> Option<()> {
                 }
                 text.push_str(&quoted(&key.text));
                 text.push(':');
-                write(value, &out, text)?;
+                write(value, &reporter, text)?;
             }
             text.push('}');
         }

@@ -1,17 +1,17 @@
-//! What the table of keys is made of: a [`Key`] is a name, the type that stands there, what holds where it is left out, and what it
+//! The elements of the table of keys: a [`Key`] is a name, the type of its value, its default, and what it
 //! means. Reading, the JSON Schema and the tables of the documentation come from it.
 
 use std::marker::PhantomData;
 
 use serde_json::{Map, Value, json};
 
-use super::out::Out;
+use super::reporter::Reporter;
 use super::tree::Node;
 use crate::contract::ProviderType;
 
-/// A type that is read from one node; None where a finding says why not.
+/// A type that is read from one node; None if a finding says why not.
 pub(super) trait Read: Sized {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self>;
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self>;
 
     /// JSON Schema of what is read.
     fn schema(definitions: &mut Schemas) -> Value;
@@ -47,18 +47,18 @@ pub(super) enum Need {
     Somewhere,
 }
 
-/// What holds where a key is left out, in words: it depends on something else.
+/// The default of a key in words: it depends on something else.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::contract) struct Said(pub(super) &'static str);
+pub(in crate::contract) struct DefaultText(pub(super) &'static str);
 
-/// What a key that cannot be left out has in the place of a default.
-pub(super) const NEEDED: Said = Said("needed");
+/// Takes the place of a default if a key cannot be left out.
+pub(super) const NEEDED: DefaultText = DefaultText("needed");
 
 /// A key of a mapping: the type of its value, and that of what holds where it is left out.
 pub(in crate::contract) struct Key<T, U> {
     pub(in crate::contract) name: &'static str,
-    /// What holds where it is left out.
-    pub(in crate::contract) usual: U,
+    /// Its default.
+    pub(in crate::contract) default_value: U,
     facts: Facts,
     read: PhantomData<fn() -> T>,
 }
@@ -75,10 +75,10 @@ struct Facts {
 }
 
 impl<T, U> Key<T, U> {
-    pub(super) const fn new(name: &'static str, usual: U, meaning: &'static str) -> Self {
+    pub(super) const fn new(name: &'static str, default_value: U, meaning: &'static str) -> Self {
         Self {
             name,
-            usual,
+            default_value,
             facts: Facts {
                 at_least_one: false,
                 meaning,
@@ -116,7 +116,7 @@ impl<T, U> Key<T, U> {
         self
     }
 
-    /// It does not stand beside that key.
+    /// It excludes that key.
     pub(super) const fn not_with(mut self, others: &'static [&'static str]) -> Self {
         self.facts.not_with = others;
         self
@@ -155,8 +155,8 @@ impl<T, U> Key<T, U> {
     }
 }
 
-/// What a key says, and the table of the documentation that it stands in.
-pub(super) fn row<T: Read, U: Usual>(key: &Key<T, U>, table: &'static str) -> Row {
+/// A key's documentation, and its table there.
+pub(super) fn row<T: Read, U: DefaultValue>(key: &Key<T, U>, table: &'static str) -> Row {
     let Facts {
         at_least_one,
         meaning,
@@ -177,11 +177,11 @@ pub(super) fn row<T: Read, U: Usual>(key: &Key<T, U>, table: &'static str) -> Ro
         only_for,
         schema: T::schema,
         table,
-        usual: key.usual.shown(),
+        default_value: key.default_value.rendered(),
     }
 }
 
-/// What a [`Key`] says, whatever its types.
+/// The documentation of a [`Key`] of any type.
 pub(super) struct Row {
     pub(super) at_least_one: bool,
     pub(super) meaning: &'static str,
@@ -192,18 +192,18 @@ pub(super) struct Row {
     pub(super) null: Null,
     pub(super) only_for: &'static [ProviderType],
     pub(super) schema: fn(&mut Schemas) -> Value,
-    /// The table of the documentation that it stands in.
+    /// Its table in the documentation.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "a test writes the documentation")
     )]
     pub(super) table: &'static str,
-    pub(super) usual: Shown,
+    pub(super) default_value: RenderedDefault,
 }
 
-/// What holds where a key is left out, as it is shown.
-pub(super) enum Shown {
-    Said(
+/// The default of a key as the documentation shows it.
+pub(super) enum RenderedDefault {
+    Text(
         #[cfg_attr(
             not(test),
             expect(dead_code, reason = "a test writes the documentation")
@@ -213,51 +213,51 @@ pub(super) enum Shown {
     Value(Value),
 }
 
-/// What may hold where a key is left out.
-pub(super) trait Usual {
-    fn shown(&self) -> Shown;
+/// A type that can be the default of a key.
+pub(super) trait DefaultValue {
+    fn rendered(&self) -> RenderedDefault;
 }
 
-impl Usual for Said {
-    fn shown(&self) -> Shown {
-        Shown::Said(self.0)
+impl DefaultValue for DefaultText {
+    fn rendered(&self) -> RenderedDefault {
+        RenderedDefault::Text(self.0)
     }
 }
 
-impl Usual for bool {
-    fn shown(&self) -> Shown {
-        Shown::Value(json!(self))
+impl DefaultValue for bool {
+    fn rendered(&self) -> RenderedDefault {
+        RenderedDefault::Value(json!(self))
     }
 }
 
-impl Usual for u32 {
-    fn shown(&self) -> Shown {
-        Shown::Value(json!(self))
+impl DefaultValue for u32 {
+    fn rendered(&self) -> RenderedDefault {
+        RenderedDefault::Value(json!(self))
     }
 }
 
-impl Usual for u64 {
-    fn shown(&self) -> Shown {
-        Shown::Value(json!(self))
+impl DefaultValue for u64 {
+    fn rendered(&self) -> RenderedDefault {
+        RenderedDefault::Value(json!(self))
     }
 }
 
-impl Usual for f64 {
-    fn shown(&self) -> Shown {
-        Shown::Value(json!(self))
+impl DefaultValue for f64 {
+    fn rendered(&self) -> RenderedDefault {
+        RenderedDefault::Value(json!(self))
     }
 }
 
-impl Usual for &str {
-    fn shown(&self) -> Shown {
-        Shown::Value(json!(self))
+impl DefaultValue for &str {
+    fn rendered(&self) -> RenderedDefault {
+        RenderedDefault::Value(json!(self))
     }
 }
 
-impl<T: Choice + PartialEq> Usual for T {
-    fn shown(&self) -> Shown {
+impl<T: Choice + PartialEq> DefaultValue for T {
+    fn rendered(&self) -> RenderedDefault {
         let word = T::WORDS.iter().find(|(_, value)| value == self);
-        Shown::Value(json!(word.map(|(word, _)| word)))
+        RenderedDefault::Value(json!(word.map(|(word, _)| word)))
     }
 }
 
@@ -287,14 +287,14 @@ macro_rules! form {
         $form:ident: $keys:ident, $id:literal, $title:literal;
         $($table:literal: {
             $(
-                $field:ident $(as $name:literal)?: $value:ty, $usual:ty = $default:expr,
+                $field:ident $(as $name:literal)?: $value:ty, $default_value:ty = $default:expr,
                 $meaning:expr $(=> $($fact:ident $(($argument:expr))?),+)?;
             )+
         })+
     ) => {
         $(#[$doc])*
         pub(in crate::contract) struct $keys {
-            $($(pub(in crate::contract) $field: $crate::contract::spec::form::Key<$value, $usual>,)+)+
+            $($(pub(in crate::contract) $field: $crate::contract::spec::form::Key<$value, $default_value>,)+)+
         }
 
         $(#[$doc])*

@@ -1,6 +1,6 @@
 //! The author's file: YAML or JSON text and `--set` overrides in, a [`ContractSpec`] or every fault at once out.
 //!
-//! Knows the file's keys and types, where in the text each value stands, and which words look like which. It fills in
+//! Knows the file's keys and types, the position of each value in the text, and which words look like which. It fills in
 //! no default and knows no tool server: that is the factory's. The text is bounded (1 MiB, 32 levels, no aliases).
 //!
 //! ```text
@@ -17,7 +17,6 @@ mod form;
 mod keys;
 mod names;
 mod origin;
-mod out;
 mod overrides;
 #[cfg(test)]
 mod page;
@@ -26,6 +25,7 @@ mod prices;
 mod profiles;
 mod reach;
 mod reader;
+mod reporter;
 mod sampling;
 mod schema;
 mod secrets;
@@ -47,7 +47,7 @@ pub(crate) use contract_spec::{
     TargetSpec,
 };
 pub use error::SpecErrors;
-pub(crate) use fill::{Definition, Definitions, Wanted};
+pub(crate) use fill::{Definition, DefinitionKind, Definitions};
 pub(in crate::contract) use keys::{
     CONTEXT_BUDGET, FILE, FINAL_REPORT, FileKeys, MODEL, PRICE, PRICES, PROFILE, PROVIDER,
     SAMPLING, SERVER, SamplingKeys, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,

@@ -5,21 +5,21 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Where a value comes from that stands neither in the contract's file nor in an override: a layer of configuration, and how
+/// The origin of a value that is neither in the contract's file nor in an override: a layer of configuration, and how
 /// its placeholders are treated. A fault of the file itself has its line in [`SpecError`](super::error::SpecError).
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum ValueOrigin {
-    /// It stands so in the file of a layer.
+    /// The file of a layer has it as it is.
     Layer {
         /// The file.
         file: Arc<Path>,
     },
-    /// It stands in the file of a layer, and the value of a variable is part of it: it may be a secret, and is never shown.
+    /// It is in the file of a layer, and the value of a variable is part of it: it may be a secret, and is never shown.
     Expanded {
         /// The file.
         file: Arc<Path>,
     },
-    /// It stands in the file of a layer, and its placeholders are replaced where it is used.
+    /// It is in the file of a layer, and its placeholders are replaced where it is used.
     Deferred {
         /// The file.
         file: Arc<Path>,
@@ -34,7 +34,7 @@ impl ValueOrigin {
         matches!(self, Self::Expanded { .. })
     }
 
-    /// The variable of that name beside the value; none where there is none, and for a value whose placeholders are replaced.
+    /// The variable of that name beside the value; none if there is none, and for a value whose placeholders are replaced.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         match self {
             Self::Deferred { variables, .. } => variables.get(name).map(String::as_str),

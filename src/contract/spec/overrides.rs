@@ -1,7 +1,9 @@
-use super::error::{Findings, Origin, Place};
+//! Applies `--set` arguments to the tree. Does not know keys.
+
+use super::error::{Findings, Origin, SourceRange};
 use super::tree::{self, Key, Kind, Node};
 
-/// Applies `--set` arguments, each `a.b=value`, in their order: the value replaces what stands at the dotted key, and
+/// Applies `--set` arguments, each `a.b=value`, in their order: the value replaces the one at the dotted key, and
 /// mappings on the way are made where there are none. A number is the index of a list.
 ///
 /// A value that begins with `[`, `{` or a quote is YAML; any other is one scalar, taken whole.
@@ -40,7 +42,7 @@ fn read_value(text: &str, origin: Origin, findings: &Findings<'_>) -> Option<Nod
 }
 
 fn put(root: &mut Node, key: &str, origin: Origin, value: Node, findings: &Findings<'_>) {
-    let mut slot = root;
+    let mut target = root;
     let mut start = 0;
     for segment in key.split('.') {
         let place = origin.place(start, segment.len());
@@ -49,26 +51,30 @@ fn put(root: &mut Node, key: &str, origin: Origin, value: Node, findings: &Findi
             findings.add(&place, "", "a part of the key is empty", None);
             return;
         }
-        match step(slot, segment, &place) {
-            Ok(next) => slot = next,
+        match step(target, segment, &place) {
+            Ok(next) => target = next,
             Err(rule) => {
                 findings.add(&place, "", rule, None);
                 return;
             }
         }
     }
-    *slot = value;
+    *target = value;
 }
 
-/// The node one level below `slot`, made where it is missing.
-fn step<'n>(slot: &'n mut Node, segment: &str, place: &Place) -> Result<&'n mut Node, String> {
-    if slot.is_null() {
-        slot.kind = Kind::Map(Vec::new());
-        slot.place = place.clone();
+/// The node one level below `target`, made where it is missing.
+fn step<'n>(
+    target: &'n mut Node,
+    segment: &str,
+    place: &SourceRange,
+) -> Result<&'n mut Node, String> {
+    if target.is_null() {
+        target.kind = Kind::Map(Vec::new());
+        target.place = place.clone();
     }
-    match &mut slot.kind {
+    match &mut target.kind {
         Kind::Scalar { .. } => Err(format!(
-            "nothing can stand below it: `{segment}` is one too many"
+            "it can have no key below it: `{segment}` is one too many"
         )),
         Kind::List(items) => {
             let len = items.len();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::form::{Choice, Row, Shown};
+use super::form::{Choice, RenderedDefault, Row};
 use super::keys::FORMS;
 use crate::contract::ProviderType;
 
@@ -37,17 +37,18 @@ fn rendered(rows: &[Row]) -> String {
         } else {
             String::new()
         };
-        let (name, usual, meaning) = (row.name, usual(&row.usual), row.meaning);
-        writeln!(out, "| `{name}` |{types} {usual} | {meaning} |").unwrap();
+        let (name, default_value, meaning) =
+            (row.name, default_value(&row.default_value), row.meaning);
+        writeln!(out, "| `{name}` |{types} {default_value} | {meaning} |").unwrap();
     }
     out
 }
 
-fn usual(shown: &Shown) -> String {
-    match shown {
-        Shown::Said(words) => (*words).to_owned(),
-        Shown::Value(serde_json::Value::String(word)) => format!("`{word}`"),
-        Shown::Value(value) => value.to_string(),
+fn default_value(rendered: &RenderedDefault) -> String {
+    match rendered {
+        RenderedDefault::Text(words) => (*words).to_owned(),
+        RenderedDefault::Value(serde_json::Value::String(word)) => format!("`{word}`"),
+        RenderedDefault::Value(value) => value.to_string(),
     }
 }
 
@@ -89,17 +90,17 @@ fn with_tables(page: &str) -> String {
 
 #[test]
 fn the_tables_of_the_page_are_those_of_the_table_of_keys() {
-    let shown = std::fs::read_to_string(PAGE).unwrap();
-    let generated = with_tables(&shown);
+    let rendered = std::fs::read_to_string(PAGE).unwrap();
+    let generated = with_tables(&rendered);
     if std::env::var_os("UPDATE_SCHEMAS").is_some() {
         std::fs::write(PAGE, &generated).unwrap();
     }
-    let shown = std::fs::read_to_string(PAGE).unwrap();
+    let rendered = std::fs::read_to_string(PAGE).unwrap();
     assert!(
-        shown == generated,
+        rendered == generated,
         "docs/contract-file.md is not what the table of keys gives: run the tests with UPDATE_SCHEMAS=1",
     );
-    let places = shown.matches("<!-- keys: ").count();
+    let places = rendered.matches("<!-- keys: ").count();
     assert_eq!(
         places,
         tables().len(),

@@ -1,8 +1,10 @@
+//! From the text of a contract file to its spec. Opens no file.
+
 use super::contract_spec::ContractSpec;
 use super::error::{Findings, Origin, SpecErrors};
 use super::file::read_file;
-use super::fill::{Definitions, Nothing, fill};
-use super::out::Out;
+use super::fill::{Definitions, NoDefinitions, fill};
+use super::reporter::Reporter;
 use super::{overrides, secrets, tree};
 
 /// The largest contract file in bytes.
@@ -12,15 +14,15 @@ impl ContractSpec {
     /// Reads the author's file. `file` is its name for messages; `sets` are `--set` arguments, each `a.b=value`.
     ///
     /// # Errors
-    /// Every fault of the file at once, except that a fault of syntax hides what stands after it.
+    /// Every fault of the file at once, except that a fault of syntax hides everything after it.
     pub fn parse(file: &str, text: &str, sets: &[String]) -> Result<Self, SpecErrors> {
-        Self::parse_with(file, text, sets, &Nothing)
+        Self::parse_with(file, text, sets, &NoDefinitions)
     }
 
     /// As [`Self::parse`], where `known` has the definitions of what the file names and does not define.
     ///
     /// # Errors
-    /// As [`Self::parse`]; a fault of a definition is told where the file names it.
+    /// As [`Self::parse`]; a fault of a definition is reported where the file names it.
     pub(crate) fn parse_with(
         file: &str,
         text: &str,
@@ -40,17 +42,17 @@ impl ContractSpec {
         let mut secret = root.as_ref().map(secrets::places).unwrap_or_default();
         if let Some(root) = &mut root {
             overrides::apply(root, sets, &findings);
-            // What an override replaced stands in the file still.
+            // The file still holds what an override replaced.
             secret.extend(secrets::places(root));
         }
         let origins = root.as_mut().map(|root| fill(root, known, &findings));
         let origins = origins.unwrap_or_default();
         let spec = root.as_ref().and_then(|root| {
-            let out = Out {
+            let reporter = Reporter {
                 findings: &findings,
                 path: String::new(),
             };
-            read_file(root, &out)
+            read_file(root, &reporter)
         });
         match spec {
             Some(spec) if findings.is_empty() => Ok(Self {

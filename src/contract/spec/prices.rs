@@ -1,8 +1,10 @@
+//! Reads price tables. Does not compute costs.
+
 use serde_json::Value;
 
-use super::form::{Key, Read, Said, Schemas};
+use super::form::{DefaultText, Key, Read, Schemas};
 use super::keys::{PRICE, PRICES};
-use super::out::Out;
+use super::reporter::Reporter;
 use super::section::Section;
 use super::texts::Dollars;
 use super::tree::{Kind, Node};
@@ -10,8 +12,8 @@ use crate::contract::prices::{PriceFault, PriceUnit};
 use crate::contract::{BigCount, ModelPrice, PriceTable};
 
 impl Read for PriceTable {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        Section::read(node, out, &PRICES, |section| {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        Section::read(node, reporter, &PRICES, |section| {
             let version = section.get(&PRICES.version);
             let models = section.get(&PRICES.models);
             Some(Self {
@@ -27,12 +29,12 @@ impl Read for PriceTable {
 }
 
 impl Read for ModelPrice {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        Section::read(node, out, &PRICE, |section| {
-            let unit = section.get(&PRICE.unit).unwrap_or(PRICE.unit.usual);
-            let mut price = |key: &Key<Dollars, Said>| {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        Section::read(node, reporter, &PRICE, |section| {
+            let unit = section.get(&PRICE.unit).unwrap_or(PRICE.unit.default_value);
+            let mut price = |key: &Key<Dollars, DefaultText>| {
                 let Dollars(node) = section.get(key)?;
-                price(&node, &section.out.below(key.name), unit)
+                price(&node, &section.reporter.below(key.name), unit)
             };
             let (input, output) = (price(&PRICE.input), price(&PRICE.output));
             let cache_read = price(&PRICE.cache_read);
@@ -53,29 +55,29 @@ impl Read for ModelPrice {
 }
 
 /// A price in dollars. Read from the text, as a number of the file would not be exact.
-fn price(node: &Node, out: &Out<'_>, unit: PriceUnit) -> Option<BigCount> {
+fn price(node: &Node, reporter: &Reporter<'_>, unit: PriceUnit) -> Option<BigCount> {
     let Kind::Scalar { text, .. } = &node.kind else {
-        out.expected(node, "a price in dollars, such as 2.50");
+        reporter.expected(node, "a price in dollars, such as 2.50");
         return None;
     };
     match unit.pico_usd(text) {
         Ok(price) => Some(price),
         Err(PriceFault::NotDecimal) => {
-            out.expected(node, "a price in dollars, such as 2.50");
+            reporter.expected(node, "a price in dollars, such as 2.50");
             None
         }
         Err(PriceFault::TooFine(most)) => {
-            let rule = format!("{} has more than {most} decimals", out.describe(node));
+            let rule = format!("{} has more than {most} decimals", reporter.describe(node));
             let help = "prices are counted exactly, in trillionths of a dollar per token";
-            out.refuse(node, rule, Some(help.to_owned()));
+            reporter.refuse(node, rule, Some(help.to_owned()));
             None
         }
         Err(PriceFault::TooLarge) => {
             let rule = format!(
                 "out of range: {} is more than can be counted",
-                out.describe(node)
+                reporter.describe(node)
             );
-            out.refuse(node, rule, None);
+            reporter.refuse(node, rule, None);
             None
         }
     }
@@ -93,7 +95,7 @@ mod tests {
              cache_read: 1, cache_write: 2}}}}",
         );
         let table = read.unwrap().prices.unwrap();
-        let told = |model: &str| {
+        let recorded_prices = |model: &str| {
             let price = table.models["p"][model];
             [
                 price.input_pico_usd.0,
@@ -102,8 +104,11 @@ mod tests {
                 price.cache_write_pico_usd.0,
             ]
         };
-        assert_eq!(told("m"), [2_500_000, 10_000_000, 2_500_000, 2_500_000]);
-        assert_eq!(told("n"), [1, 0, 1_000_000_000, 2_000_000_000]);
+        assert_eq!(
+            recorded_prices("m"),
+            [2_500_000, 10_000_000, 2_500_000, 2_500_000]
+        );
+        assert_eq!(recorded_prices("n"), [1, 0, 1_000_000_000, 2_000_000_000]);
         assert_eq!(parse(&small("prices: null")).unwrap().prices, None);
         let check = |text: &str, expect: &[&str]| assert_eq!(rules(prices(text)), expect, "{text}");
         let of_m = |price: &str| format!("{{version: a, models: {{p: {{m: {price}}}}}}}");
@@ -111,7 +116,7 @@ mod tests {
         check("{version: a}", &["prices: the key `models` is missing"]);
         check(
             "{version: a, models: {q: {}}}",
-            &["prices.models.q: no provider `q` stands under `providers`"],
+            &["prices.models.q: no provider `q` is defined under `providers`"],
         );
         check(
             &of_m("{input: 1}"),

@@ -1,8 +1,10 @@
+//! Reads the author's own model profiles. Does not match them to models.
+
 use serde_json::Value;
 
 use super::form::{Read, Schemas};
 use super::keys::{MATCH, PROFILE, PROFILE_SAMPLING};
-use super::out::Out;
+use super::reporter::Reporter;
 use super::section::Section;
 use super::tree::Node;
 use crate::contract::{ModelProfile, ProfileMatch, SamplingDefaults};
@@ -11,8 +13,8 @@ use crate::contract::{ModelProfile, ProfileMatch, SamplingDefaults};
 const MAX_CHARS: usize = 200;
 
 impl Read for ModelProfile {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        let read = Section::read(node, out, &PROFILE, |profile| {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        let read = Section::read(node, reporter, &PROFILE, |profile| {
             let id: Option<String> = profile.get(&PROFILE.id);
             Some(Self {
                 context_window: profile.get(&PROFILE.context_window),
@@ -21,14 +23,14 @@ impl Read for ModelProfile {
                 matches: profile.get(&PROFILE.matches).unwrap_or_default(),
                 max_format_retries: profile
                     .get(&PROFILE.max_format_retries)
-                    .unwrap_or(PROFILE.max_format_retries.usual),
+                    .unwrap_or(PROFILE.max_format_retries.default_value),
                 sampling: profile.get(&PROFILE.sampling).unwrap_or_default(),
                 strict_mode: profile
                     .get(&PROFILE.strict_mode)
-                    .unwrap_or(PROFILE.strict_mode.usual),
+                    .unwrap_or(PROFILE.strict_mode.default_value),
                 supports_native_tools: profile
                     .get(&PROFILE.supports_native_tools)
-                    .unwrap_or(PROFILE.supports_native_tools.usual),
+                    .unwrap_or(PROFILE.supports_native_tools.default_value),
                 template: profile.get(&PROFILE.template),
                 text_profiles: profile.get(&PROFILE.text_profiles).unwrap_or_default(),
                 tokenizer: profile.get(&PROFILE.tokenizer),
@@ -37,7 +39,7 @@ impl Read for ModelProfile {
         })??;
         if read.id.is_empty() || read.id.chars().count() > MAX_CHARS {
             let rule = "a profile's id has 1 to 200 characters".to_owned();
-            out.below(PROFILE.id.name).refuse(node, rule, None);
+            reporter.below(PROFILE.id.name).refuse(node, rule, None);
         }
         let outside = |number: Option<f64>, max: f64| {
             number.is_some_and(|number| !(0.0..=max).contains(&number))
@@ -50,7 +52,9 @@ impl Read for ModelProfile {
         } = read.sampling;
         if outside(temperature, 2.0) || outside(top_p, 1.0) || outside(repeat_penalty, f64::MAX) {
             let rule = "temperature is 0 to 2, top_p 0 to 1, repeat_penalty at least 0".to_owned();
-            out.below(PROFILE.sampling.name).refuse(node, rule, None);
+            reporter
+                .below(PROFILE.sampling.name)
+                .refuse(node, rule, None);
         }
         Some(read)
     }
@@ -61,8 +65,8 @@ impl Read for ModelProfile {
 }
 
 impl Read for SamplingDefaults {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        Section::read(node, out, &PROFILE_SAMPLING, |section| Self {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        Section::read(node, reporter, &PROFILE_SAMPLING, |section| Self {
             max_output_tokens: section.get(&PROFILE_SAMPLING.max_output_tokens),
             repeat_penalty: section.get(&PROFILE_SAMPLING.repeat_penalty),
             temperature: section.get(&PROFILE_SAMPLING.temperature),
@@ -76,8 +80,8 @@ impl Read for SamplingDefaults {
 }
 
 impl Read for ProfileMatch {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        Section::read(node, out, &MATCH, |section| {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        Section::read(node, reporter, &MATCH, |section| {
             let models = section.get(&MATCH.models);
             let providers = section.get(&MATCH.providers);
             Some(Self {
@@ -111,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_of_the_authors_own_comes_first_and_stands_whole_in_the_contract() {
+    fn the_authors_own_profile_comes_first_and_is_whole_in_the_contract() {
         let own = |description: &str| {
             contract(&format!(
                 "model_profiles: [{{id: our, description: {description}, match: [{{providers: [openai], models: [\"our-*\"]}}], \
@@ -136,8 +140,8 @@ mod tests {
     #[test]
     fn a_faulty_profile_is_refused_with_its_place() {
         let check = |profile: &str, expect: &str| {
-            let said = spec(&format!("model_profiles: [{profile}]\n")).unwrap_err();
-            assert!(said.contains(expect), "{said}");
+            let message = spec(&format!("model_profiles: [{profile}]\n")).unwrap_err();
+            assert!(message.contains(expect), "{message}");
         };
         check("{context_window: 1}", "id");
         check("{id: a, widow: 1}", "widow");

@@ -1,9 +1,11 @@
+//! Reads providers and tool servers. Reaches nothing.
+
 use super::contract_spec::{McpSpec, McpTransport, ProviderSpec, ReasoningMap, ToolsSpec};
 use super::foreign::ProviderOptions;
 use super::form::{Form as _, Read, Schemas};
 use super::keys::{PROVIDER, REDACT, SERVER, TOOLS};
-use super::out::Out;
-use super::reader::Loose;
+use super::reader::ScalarText;
+use super::reporter::Reporter;
 use super::section::Section;
 use super::texts::{Env, EnvName, HeaderName, Headers, KeyEnv, SecretPattern, Servers, Url};
 use super::tree::Node;
@@ -13,8 +15,8 @@ use crate::contract::{ProviderType, ReasoningValue, RedactionTerms};
 use serde_json::Value;
 
 impl Read for ProviderSpec {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        Section::read(node, out, &PROVIDER, |section| {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        Section::read(node, reporter, &PROVIDER, |section| {
             let provider_type = section.get(&PROVIDER.provider_type);
             let api_key_env = section.get(&PROVIDER.api_key_env);
             let base_url = section.get(&PROVIDER.base_url);
@@ -103,13 +105,13 @@ fn refuse_token_counts(section: &Section<'_, '_>, spec: &ProviderSpec) {
 }
 
 impl Read for ToolsSpec {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        Section::read(node, out, &TOOLS, |section| {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        Section::read(node, reporter, &TOOLS, |section| {
             let builtin = section.get(&TOOLS.builtin).unwrap_or_default();
             let mut names: Vec<String> = Vec::new();
             for Builtin(name) in builtin {
                 if names.iter().any(|known| known == name) {
-                    let rule = format!("`{name}` stands twice");
+                    let rule = format!("`{name}` occurs twice");
                     section.refuse_key(TOOLS.builtin.name, rule, None);
                 } else {
                     names.push(name.to_owned());
@@ -130,8 +132,8 @@ impl Read for ToolsSpec {
 }
 
 impl Read for RedactionTerms {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        Section::read(node, out, &REDACT, |section| {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        Section::read(node, reporter, &REDACT, |section| {
             let env = section.get(&REDACT.env).unwrap_or_default();
             let headers = section.get(&REDACT.headers).unwrap_or_default();
             let patterns = section.get(&REDACT.patterns).unwrap_or_default();
@@ -156,8 +158,8 @@ impl Read for RedactionTerms {
 }
 
 impl Read for McpSpec {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        Section::read(node, out, &SERVER, |section| {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        Section::read(node, reporter, &SERVER, |section| {
             let command = section.get(&SERVER.command);
             let args = section.get(&SERVER.args).unwrap_or_default();
             let Env(env) = section.get(&SERVER.env).unwrap_or_default();
@@ -192,7 +194,7 @@ impl Read for McpSpec {
                 }
             } else {
                 McpTransport::Stdio {
-                    args: args.into_iter().map(|Loose(text)| text).collect(),
+                    args: args.into_iter().map(|ScalarText(text)| text).collect(),
                     command: command?,
                     env,
                 }

@@ -1,22 +1,24 @@
+//! Reads numbers, texts, lists and choices from nodes. Does not know keys.
+
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
 use super::form::{Choice, Read, Schemas};
-use super::out::Out;
+use super::reporter::Reporter;
 use super::suggest::suggest;
 use super::tree::{Kind, Node};
 use crate::message::{Digest, MAX_EXACT};
 
 impl Read for bool {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         let value = match plain(node) {
             Some("true" | "True" | "TRUE") => Some(true),
             Some("false" | "False" | "FALSE") => Some(false),
             _ => None,
         };
         if value.is_none() {
-            out.expected(node, "true or false");
+            reporter.expected(node, "true or false");
         }
         value
     }
@@ -27,8 +29,8 @@ impl Read for bool {
 }
 
 impl Read for u64 {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        integer(node, out, MAX_EXACT)
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        integer(node, reporter, MAX_EXACT)
     }
 
     fn schema(_: &mut Schemas) -> Value {
@@ -37,8 +39,8 @@ impl Read for u64 {
 }
 
 impl Read for u32 {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        let value = integer(node, out, Self::MAX.into())?;
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        let value = integer(node, reporter, Self::MAX.into())?;
         Self::try_from(value).ok()
     }
 
@@ -51,16 +53,16 @@ impl Read for u32 {
 pub(in crate::contract) struct Big(pub(super) u64);
 
 impl Read for Big {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         if let Kind::Scalar { text, plain: false } = &node.kind {
             let value = text.parse::<u64>().ok().filter(|v| v.to_string() == *text);
             if value.is_none() {
                 let what = format!("a whole number from 0 to {}", u64::MAX);
-                out.expected(node, &what);
+                reporter.expected(node, &what);
             }
             return value.map(Self);
         }
-        integer(node, out, u64::MAX).map(Self)
+        integer(node, reporter, u64::MAX).map(Self)
     }
 
     fn schema(_: &mut Schemas) -> Value {
@@ -72,13 +74,13 @@ impl Read for Big {
 }
 
 impl Read for f64 {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         let value = plain(node)
             .filter(|text| is_number(text))
             .and_then(|text| text.parse::<Self>().ok())
             .filter(|value| value.is_finite());
         if value.is_none() {
-            out.expected(node, "a finite number");
+            reporter.expected(node, "a finite number");
         }
         value
     }
@@ -89,16 +91,16 @@ impl Read for f64 {
 }
 
 impl Read for String {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         let Kind::Scalar { text, plain } = &node.kind else {
-            out.expected(node, "text");
+            reporter.expected(node, "text");
             return None;
         };
         if *plain && (node.is_null() || is_bool(text) || is_number(text)) {
-            let rule = format!("expected text, got {}", out.describe(node));
+            let rule = format!("expected text, got {}", reporter.describe(node));
             let help =
                 format!("text that looks like a number or a word of YAML needs quotes: \"{text}\"");
-            out.refuse(node, rule, Some(help));
+            reporter.refuse(node, rule, Some(help));
             return None;
         }
         Some(text.clone())
@@ -110,14 +112,14 @@ impl Read for String {
 }
 
 /// Any scalar but null, taken as the text it is written as: arguments, headers, environment variables.
-pub(in crate::contract) struct Loose(pub(super) String);
+pub(in crate::contract) struct ScalarText(pub(super) String);
 
-impl Read for Loose {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+impl Read for ScalarText {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         match &node.kind {
             Kind::Scalar { text, .. } if !node.is_null() => Some(Self(text.clone())),
             Kind::Scalar { .. } | Kind::List(_) | Kind::Map(_) => {
-                out.refuse(node, "expected text", None);
+                reporter.refuse(node, "expected text", None);
                 None
             }
         }
@@ -129,13 +131,13 @@ impl Read for Loose {
 }
 
 impl Read for Digest {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         let digest = match &node.kind {
             Kind::Scalar { text, .. } => text.parse().ok(),
             Kind::List(_) | Kind::Map(_) => None,
         };
         if digest.is_none() {
-            out.expected(node, "64 lower-case hex digits");
+            reporter.expected(node, "64 lower-case hex digits");
         }
         digest
     }
@@ -146,16 +148,16 @@ impl Read for Digest {
 }
 
 impl<T: Read> Read for Vec<T> {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         let Kind::List(items) = &node.kind else {
-            out.expected(node, "a list");
+            reporter.expected(node, "a list");
             return None;
         };
         // Every item is read, so that every fault is found.
         let read: Vec<Option<T>> = items
             .iter()
             .enumerate()
-            .map(|(n, item)| T::read(item, &out.below(&n.to_string())))
+            .map(|(n, item)| T::read(item, &reporter.below(&n.to_string())))
             .collect();
         read.into_iter().collect()
     }
@@ -166,17 +168,20 @@ impl<T: Read> Read for Vec<T> {
 }
 
 impl<T: Read> Read for (T, T) {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         let Kind::List(items) = &node.kind else {
-            out.expected(node, "a pair [from, to]");
+            reporter.expected(node, "a pair [from, to]");
             return None;
         };
         let [a, b] = items.as_slice() else {
             let rule = format!("expected a pair [from, to], got {} items", items.len());
-            out.refuse(node, rule, None);
+            reporter.refuse(node, rule, None);
             return None;
         };
-        let (a, b) = (T::read(a, &out.below("0")), T::read(b, &out.below("1")));
+        let (a, b) = (
+            T::read(a, &reporter.below("0")),
+            T::read(b, &reporter.below("1")),
+        );
         Some((a?, b?))
     }
 
@@ -192,14 +197,14 @@ impl<T: Read> Read for (T, T) {
 
 /// A mapping whose keys the author chooses.
 impl<T: Read> Read for BTreeMap<String, T> {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         let Kind::Map(entries) = &node.kind else {
-            out.expected(node, "a mapping");
+            reporter.expected(node, "a mapping");
             return None;
         };
         let mut map = Self::new();
         for (key, value) in entries {
-            if let Some(value) = T::read(value, &out.below(&key.text)) {
+            if let Some(value) = T::read(value, &reporter.below(&key.text)) {
                 map.insert(key.text.clone(), value);
             }
         }
@@ -213,14 +218,14 @@ impl<T: Read> Read for BTreeMap<String, T> {
 
 /// Any value, typed as YAML's core schema types it: JSON written in place.
 impl Read for Value {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         match &node.kind {
-            Kind::List(_) => Vec::read(node, out).map(Self::Array),
+            Kind::List(_) => Vec::read(node, reporter).map(Self::Array),
             Kind::Map(entries) => {
                 let read: Vec<Option<(String, Self)>> = entries
                     .iter()
                     .map(|(key, value)| {
-                        let value = Self::read(value, &out.below(&key.text))?;
+                        let value = Self::read(value, &reporter.below(&key.text))?;
                         Some((key.text.clone(), value))
                     })
                     .collect();
@@ -229,13 +234,13 @@ impl Read for Value {
             }
             Kind::Scalar { .. } if node.is_null() => Some(Self::Null),
             Kind::Scalar { text, plain: true } if is_bool(text) => {
-                bool::read(node, out).map(Self::Bool)
+                bool::read(node, reporter).map(Self::Bool)
             }
             Kind::Scalar { text, plain: true } if is_number(text) => {
                 if let Ok(integer) = text.parse::<i64>() {
                     return Some(Self::from(integer));
                 }
-                f64::read(node, out).map(Self::from)
+                f64::read(node, reporter).map(Self::from)
             }
             Kind::Scalar { text, .. } => Some(Self::String(text.clone())),
         }
@@ -247,8 +252,8 @@ impl Read for Value {
 }
 
 impl<T: Choice> Read for T {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        choose(node, out, T::WORDS)
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        choose(node, reporter, T::WORDS)
     }
 
     fn schema(_: &mut Schemas) -> Value {
@@ -258,7 +263,11 @@ impl<T: Choice> Read for T {
 }
 
 /// The value that `node` names among `words`.
-pub(super) fn choose<T: Copy>(node: &Node, out: &Out<'_>, words: &[(&str, T)]) -> Option<T> {
+pub(super) fn choose<T: Copy>(
+    node: &Node,
+    reporter: &Reporter<'_>,
+    words: &[(&str, T)],
+) -> Option<T> {
     let names = || words.iter().map(|(word, _)| *word);
     if let Kind::Scalar { text, .. } = &node.kind {
         if let Some((_, value)) = words.iter().find(|(word, _)| word == text) {
@@ -268,12 +277,12 @@ pub(super) fn choose<T: Copy>(node: &Node, out: &Out<'_>, words: &[(&str, T)]) -
         let rule = format!(
             "expected one of {}, got {}",
             known.join(", "),
-            out.describe(node)
+            reporter.describe(node)
         );
-        out.refuse(node, rule, suggest(text, names()));
+        reporter.refuse(node, rule, suggest(text, names()));
     } else {
         let known: Vec<&str> = names().collect();
-        out.expected(node, &format!("one of {}", known.join(", ")));
+        reporter.expected(node, &format!("one of {}", known.join(", ")));
     }
     None
 }
@@ -286,20 +295,20 @@ pub(super) fn plain(node: &Node) -> Option<&str> {
     }
 }
 
-fn integer(node: &Node, out: &Out<'_>, max: u64) -> Option<u64> {
+fn integer(node: &Node, reporter: &Reporter<'_>, max: u64) -> Option<u64> {
     let text = plain(node).unwrap_or_default();
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-        out.expected(node, "a whole number");
+        reporter.expected(node, "a whole number");
         return None;
     }
     let value = text.parse::<u64>().ok().filter(|value| *value <= max);
     if value.is_none() {
         let rule = format!(
             "out of range: {} is not from 0 to {max}",
-            out.describe(node)
+            reporter.describe(node)
         );
-        out.refuse(node, rule, None);
+        reporter.refuse(node, rule, None);
     }
     value
 }

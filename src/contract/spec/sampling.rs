@@ -1,12 +1,14 @@
+//! Reads sampling parameters. Does not know which protocol sends them.
+
 use serde_json::{Value, json};
 
 use super::contract_spec::{ModelSpec, ReasoningMap, SamplingSpec, Setting};
 use super::form::{Key, OFF_WORDS, Read, Schemas};
 use super::keys::{MODEL, SAMPLING};
-use super::out::Out;
 use super::reader::{Big, plain};
+use super::reporter::Reporter;
 use super::section::Section;
-use super::texts::{NotNegative, ReasoningTokens, Stops, UpTo};
+use super::texts::{ClampedTo, NotNegative, ReasoningTokens, StopTexts};
 use super::tree::{Kind, Node};
 use super::words::{Caching, Level};
 use crate::contract::ReasoningValue;
@@ -15,10 +17,10 @@ use crate::contract::ReasoningValue;
 const MAX_WORD: usize = 64;
 
 impl Read for SamplingSpec {
-    /// What overrides of the command line say is kept apart: it comes before whatever any part of the file says.
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+    /// Overrides of the command line are kept apart: they come before every part of the file.
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         let Kind::Map(entries) = &node.kind else {
-            out.expected(node, "a mapping");
+            reporter.expected(node, "a mapping");
             return None;
         };
         let (commanded, written): (Vec<_>, Vec<_>) = entries
@@ -28,7 +30,7 @@ impl Read for SamplingSpec {
         let part = |entries| {
             let kind = Kind::Map(entries);
             let place = node.place.clone();
-            Section::read(&Node { kind, place }, out, &SAMPLING, read_sampling)
+            Section::read(&Node { kind, place }, reporter, &SAMPLING, read_sampling)
         };
         let above = (!commanded.is_empty()).then(|| part(commanded));
         let below = part(written)?;
@@ -52,10 +54,10 @@ fn read_sampling(section: &mut Section<'_, '_>) -> SamplingSpec {
         reasoning_tokens: setting(section, &SAMPLING.reasoning_tokens, |ReasoningTokens(n)| n),
         repeat_penalty: setting(section, &SAMPLING.repeat_penalty, |NotNegative(n)| n),
         seed: setting(section, &SAMPLING.seed, |Big(n)| n),
-        stop: setting(section, &SAMPLING.stop, |Stops(stops)| stops),
+        stop: setting(section, &SAMPLING.stop, |StopTexts(stops)| stops),
         stream: section.get(&SAMPLING.stream),
-        temperature: setting(section, &SAMPLING.temperature, |UpTo(n)| n),
-        top_p: setting(section, &SAMPLING.top_p, |UpTo(n)| n),
+        temperature: setting(section, &SAMPLING.temperature, |ClampedTo(n)| n),
+        top_p: setting(section, &SAMPLING.top_p, |ClampedTo(n)| n),
     }
 }
 
@@ -72,13 +74,13 @@ fn setting<T: Read, U, V>(
     if off || node.is_null() {
         return Setting::Off;
     }
-    let read = T::read(node, &section.out.below(key.name));
+    let read = T::read(node, &section.reporter.below(key.name));
     read.map_or(Setting::Unset, |read| Setting::Value(value(read)))
 }
 
 impl Read for ModelSpec {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        Section::read(node, out, &MODEL, |section| Self {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        Section::read(node, reporter, &MODEL, |section| Self {
             context_window: section.get(&MODEL.context_window),
             overrides: section.get(&MODEL.overrides).unwrap_or_default(),
             reasoning: section.get(&MODEL.reasoning),
@@ -92,9 +94,9 @@ impl Read for ModelSpec {
 }
 
 impl Read for ReasoningMap {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         let Kind::List(items) = &node.kind else {
-            let value = read_value(node, out)?;
+            let value = read_value(node, reporter)?;
             return Some(Self([value.clone(), value.clone(), value.clone(), value]));
         };
         let [minimal, low, medium, high] = items.as_slice() else {
@@ -102,10 +104,10 @@ impl Read for ReasoningMap {
                 "expected one value or four, [minimal, low, medium, high], got {}",
                 items.len()
             );
-            out.refuse(node, rule, None);
+            reporter.refuse(node, rule, None);
             return None;
         };
-        let one = |n: &str, item| read_value(item, &out.below(n));
+        let one = |n: &str, item| read_value(item, &reporter.below(n));
         let (minimal, low) = (one("0", minimal), one("1", low));
         let (medium, high) = (one("2", medium), one("3", high));
         Some(Self([minimal?, low?, medium?, high?]))
@@ -124,22 +126,22 @@ impl Read for ReasoningMap {
     }
 }
 
-/// A word, a number of tokens, or null; None where it is none of them.
+/// A word, a number of tokens, or null; None if it is none of them.
 #[expect(
     clippy::option_option,
     reason = "null is a value here: the level is off"
 )]
-fn read_value(node: &Node, out: &Out<'_>) -> Option<Option<ReasoningValue>> {
+fn read_value(node: &Node, reporter: &Reporter<'_>) -> Option<Option<ReasoningValue>> {
     if node.is_null() {
         return Some(None);
     }
     if plain(node).is_some_and(|text| text.bytes().all(|b| b.is_ascii_digit())) {
-        return u64::read(node, out).map(|n| (n > 0).then_some(ReasoningValue::Tokens(n)));
+        return u64::read(node, reporter).map(|n| (n > 0).then_some(ReasoningValue::Tokens(n)));
     }
-    let word = String::read(node, out)?;
+    let word = String::read(node, reporter)?;
     if word.is_empty() || word.chars().count() > MAX_WORD {
         let rule = format!("expected a word of 1 to {MAX_WORD} characters or a number of tokens");
-        out.refuse(node, rule, None);
+        reporter.refuse(node, rule, None);
         return None;
     }
     Some(Some(ReasoningValue::Word(word)))

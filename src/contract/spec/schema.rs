@@ -1,11 +1,11 @@
 //! JSON Schema of the author's file, for editors: made from the table of keys, so it knows what the reader knows.
 //!
-//! It sees the form of a file. What takes more than one place (a provider that nothing defines, a key that stands twice) is the
+//! It sees the form of a file. What takes more than one place (a provider that nothing defines, a key that occurs twice) is the
 //! reader's alone.
 
 use serde_json::{Map, Value, json};
 
-use super::form::{Choice as _, Form, Need, Null, OFF_WORDS, Row, Schemas, Shown};
+use super::form::{Choice as _, Form, Need, Null, OFF_WORDS, RenderedDefault, Row, Schemas};
 use super::keys::FILE;
 use crate::contract::ProviderType;
 
@@ -103,8 +103,8 @@ impl Schemas {
         if let Value::Object(property) = &mut value {
             let meaning = json!(without_links(row.meaning));
             property.insert("description".to_owned(), meaning);
-            if let Shown::Value(usual) = &row.usual {
-                property.insert("default".to_owned(), usual.clone());
+            if let RenderedDefault::Value(default_value) = &row.default_value {
+                property.insert("default".to_owned(), default_value.clone());
             }
         }
         value
@@ -137,7 +137,7 @@ fn without_links(text: &str) -> String {
     out + rest
 }
 
-/// What stands before the first link, its words, and what stands behind it.
+/// The text before the first link, the link's text, and the text behind it.
 fn link_in(text: &str) -> Option<(&str, &str, &str)> {
     let (head, target) = text.split_once("](")?;
     let (before, words) = head.rsplit_once('[')?;

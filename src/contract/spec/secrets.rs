@@ -1,17 +1,19 @@
-use super::error::Place;
+//! Masks secret values of a file in error messages. Does not know whether they are used.
+
+use super::error::SourceRange;
 use super::names::is_env_name;
 use super::tree::{Kind, Node};
 
-/// Where a tree holds values of headers and environment variables, or something else where the name of a key's
-/// variable should stand.
-pub(super) fn places(root: &Node) -> Vec<Place> {
+/// Where a tree holds values of headers and environment variables, or something else in place of the name of a key's
+/// variable.
+pub(super) fn places(root: &Node) -> Vec<SourceRange> {
     let mut places = Vec::new();
     collect(root, false, &mut places);
     places
 }
 
 /// The file and its overrides as they may be shown: secrets are asterisks. Offsets stay what they are.
-pub(super) fn masked(places: &[Place], text: &str, sets: &[String]) -> (String, Vec<String>) {
+pub(super) fn masked(places: &[SourceRange], text: &str, sets: &[String]) -> (String, Vec<String>) {
     let mut text = text.to_owned();
     let mut sets: Vec<String> = sets.iter().map(|set| mask_override(set)).collect();
     for place in places {
@@ -26,7 +28,7 @@ pub(super) fn masked(places: &[Place], text: &str, sets: &[String]) -> (String, 
     (text, sets)
 }
 
-/// As [`masked`], for a text that has no tree: what stands behind or below a secret key, as far as indentation tells.
+/// As [`masked`], for a text that has no tree: masks everything behind or below a secret key, as far as indentation tells.
 pub(super) fn masked_blindly(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut above: Option<usize> = None;
@@ -76,7 +78,7 @@ fn secret_from(line: &str) -> Option<usize> {
     ends.map(|(at, _)| at + 1).next()
 }
 
-fn collect(node: &Node, secret: bool, places: &mut Vec<Place>) {
+fn collect(node: &Node, secret: bool, places: &mut Vec<SourceRange>) {
     match &node.kind {
         Kind::Scalar { .. } if secret => places.push(node.place.clone()),
         Kind::Scalar { text, .. } => {

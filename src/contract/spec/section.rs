@@ -1,37 +1,39 @@
+//! One mapping of the file while its keys are read. Does not know what they mean.
+
 use super::contract_spec::Setting;
-use super::error::Place;
+use super::error::SourceRange;
 use super::form::{Form, Key as FormKey, Null, Read};
-use super::out::Out;
+use super::reporter::Reporter;
 use super::suggest::{elsewhere, suggest};
 use super::tree::{Key, Kind, Node};
 
 /// One mapping of the file while its keys are read; [`Section::read`] refuses the keys that its form does not have.
 pub(super) struct Section<'n, 'f> {
-    asked: Vec<&'static str>,
+    declared: Vec<&'static str>,
     entries: &'n [(Key, Node)],
     form: &'static dyn Form,
-    place: &'n Place,
-    pub(super) out: Out<'f>,
+    place: &'n SourceRange,
+    pub(super) reporter: Reporter<'f>,
 }
 
 impl<'n, 'f> Section<'n, 'f> {
     /// Reads `node` as a mapping: opens it, lets `fill` take its keys, refuses those that are none of the form's.
     pub(super) fn read<T>(
         node: &'n Node,
-        out: &Out<'f>,
+        reporter: &Reporter<'f>,
         form: &'static dyn Form,
         fill: impl FnOnce(&mut Self) -> T,
     ) -> Option<T> {
         let Kind::Map(entries) = &node.kind else {
-            out.expected(node, "a mapping");
+            reporter.expected(node, "a mapping");
             return None;
         };
         let mut section = Self {
-            asked: Vec::new(),
+            declared: Vec::new(),
             entries,
             form,
             place: &node.place,
-            out: out.clone(),
+            reporter: reporter.clone(),
         };
         let filled = fill(&mut section);
         section.finish();
@@ -40,7 +42,7 @@ impl<'n, 'f> Section<'n, 'f> {
 
     /// The node of `key`, which counts as read.
     pub(super) fn node<T, U>(&mut self, key: &FormKey<T, U>) -> Option<&'n Node> {
-        self.asked.push(key.name);
+        self.declared.push(key.name);
         self.peek(key.name)
     }
 
@@ -50,19 +52,19 @@ impl<'n, 'f> Section<'n, 'f> {
         found.map(|(_, node)| node)
     }
 
-    /// Whether a key of that name stands in the file.
+    /// Whether the file has a key of that name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.peek(name).is_some()
     }
 
-    /// The value of `key`. Null is one, and faulty, unless the key says that it means the same as leaving it out.
+    /// The value of `key`. Null is one, and faulty, unless null means the same as leaving the key out.
     pub(super) fn get<T: Read, U>(&mut self, key: &FormKey<T, U>) -> Option<T> {
         let node = self.node(key);
         if node.is_none() && key.is_needed() {
             self.refuse(format!("the key `{}` is missing", key.name), None);
         }
         let node = node.filter(|node| key.null() != Null::LeftOut || !node.is_null())?;
-        T::read(node, &self.out.below(key.name))
+        T::read(node, &self.reporter.below(key.name))
     }
 
     /// The value of `key`, where null means that there shall be none.
@@ -71,29 +73,29 @@ impl<'n, 'f> Section<'n, 'f> {
             None => Setting::Unset,
             Some(node) if node.is_null() => Setting::Off,
             Some(node) => {
-                T::read(node, &self.out.below(key.name)).map_or(Setting::Unset, Setting::Value)
+                T::read(node, &self.reporter.below(key.name)).map_or(Setting::Unset, Setting::Value)
             }
         }
     }
 
     /// Reports a rule that the section as a whole breaks.
     pub(super) fn refuse(&self, rule: impl Into<String>, help: Option<String>) {
-        let Out { findings, path } = &self.out;
+        let Reporter { findings, path } = &self.reporter;
         findings.add(self.place, path, rule, help);
     }
 
     /// Reports a rule that the value of a key of that name breaks.
     pub(super) fn refuse_key(&self, name: &str, rule: impl Into<String>, help: Option<String>) {
         let place = self.peek(name).map_or(self.place, |node| &node.place);
-        self.out
+        self.reporter
             .findings
-            .add(place, &self.out.join(name), rule, help);
+            .add(place, &self.reporter.join(name), rule, help);
     }
 
     fn finish(self) {
         let known = self.form.names();
         debug_assert!(
-            known.iter().all(|name| self.asked.contains(name)),
+            known.iter().all(|name| self.declared.contains(name)),
             "a key of {} is declared and never read",
             self.form.id()
         );
@@ -102,15 +104,17 @@ impl<'n, 'f> Section<'n, 'f> {
                 continue;
             }
             let rule = format!("unknown key `{}`", key.text);
-            let help = elsewhere(&self.out.path, &key.text)
+            let help = elsewhere(&self.reporter.path, &key.text)
                 .or_else(|| suggest(&key.text, known.iter().copied()))
                 .unwrap_or_else(|| {
                     let mut known = known.to_vec();
                     known.sort_unstable();
                     format!("known keys: {}", known.join(", "))
                 });
-            let path = self.out.join(&key.text);
-            self.out.findings.add(&key.place, &path, rule, Some(help));
+            let path = self.reporter.join(&key.text);
+            self.reporter
+                .findings
+                .add(&key.place, &path, rule, Some(help));
         }
     }
 }

@@ -1,8 +1,10 @@
+//! Suggestions for unknown keys. Does not report them.
+
 /// Keys that belong in another place, or that other programs call otherwise: (key, where it belongs).
 pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     (
         "api_key",
-        "write `api_key_env: NAME`; a key itself never stands in a contract file",
+        "write `api_key_env: NAME`; a key itself never belongs in a contract file",
     ),
     ("buffer", "it belongs under `context_budget`"),
     ("caching", "it belongs under `sampling`"),

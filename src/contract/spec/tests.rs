@@ -1,3 +1,5 @@
+//! Tests of reading contract files: values, faults and their positions.
+
 use super::{ContractSpec, McpTransport, Setting, SpecErrors};
 use crate::contract::{Page, ProviderType, ToolPolicy};
 
@@ -125,8 +127,8 @@ fn a_server_is_called_as_bring_up_will_take_it() {
     let found = |name: &str| {
         let text = small(&format!("tools: {{mcp: {{{name}: {{command: x}}}}}}"));
         let errors = parse(&text).err().map(|e| e.errors).unwrap_or_default();
-        let told = errors.into_iter().map(|e| (e.line, e.column, e.rule));
-        told.collect::<Vec<_>>()
+        let reported = errors.into_iter().map(|e| (e.line, e.column, e.rule));
+        reported.collect::<Vec<_>>()
     };
     let check = |name: &str, rule: &str| {
         assert_eq!(found(name), [(3, 15, rule.to_owned())], "{name}");
@@ -180,8 +182,8 @@ fn a_file_is_bounded_in_size_depth_and_form() {
         "tools: {{mcp: {{fs: {{command: x, env: {{\n{wide}}}}}}}}}"
     ));
     let errors = parse(&wide).unwrap_err().errors;
-    let told: Vec<_> = errors.iter().map(|e| (e.line, e.rule.as_str())).collect();
-    assert_eq!(told, [(4 + 4096, "a mapping has at most 4096 keys")]);
+    let reported: Vec<_> = errors.iter().map(|e| (e.line, e.rule.as_str())).collect();
+    assert_eq!(reported, [(4 + 4096, "a mapping has at most 4096 keys")]);
     let twice = format!("{}b:\n", "# x\n".repeat(100_000)) + &"b:\n".repeat(200_000);
     assert_eq!(parse(&twice).unwrap_err().errors.len(), 100);
     let bomb = format!("a: {}", "[".repeat(100_000));
@@ -326,7 +328,7 @@ fn sampling_is_clamped_or_switched_off() {
 }
 
 #[test]
-fn an_override_lands_where_its_key_says() {
+fn an_override_sets_the_value_at_its_key() {
     let set = |sets: &[&str]| with_sets(DEMO, sets).unwrap();
     assert_eq!(set(&["max_turns=3"]).max_turns, Some(3));
     assert_eq!(set(&["max_turns=3", "max_turns=4"]).max_turns, Some(4));

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::contract_file_schema;
 use super::error::{Findings, Origin};
-use super::form::{Form, Read, Shown};
+use super::form::{Form, Read, RenderedDefault};
 use super::keys::FORMS;
-use super::out::Out;
+use super::reporter::Reporter;
 use super::suggest::ELSEWHERE;
 use super::tests::{parse, small};
 use super::tree;
@@ -29,11 +29,11 @@ fn validator() -> Validator {
 fn document(text: &str) -> Value {
     let findings = Findings::new(text, &[]);
     let root = tree::parse(text, Origin::File, &findings).unwrap();
-    let out = Out {
+    let reporter = Reporter {
         findings: &findings,
         path: String::new(),
     };
-    Value::read(&root, &out).unwrap()
+    Value::read(&root, &reporter).unwrap()
 }
 
 fn refusals(validator: &Validator, text: &str) -> Vec<String> {
@@ -98,8 +98,8 @@ fn every_contract_that_is_shipped_or_shown_fits_the_schema() {
                 .map(|text| (name.clone(), text)),
         );
     }
-    let shown = |page: &str| files.iter().any(|(name, _)| name == page);
-    assert!(shown("README.md") && shown("contract-file.md") && shown("local.md"));
+    let rendered = |page: &str| files.iter().any(|(name, _)| name == page);
+    assert!(rendered("README.md") && rendered("contract-file.md") && rendered("local.md"));
     for (name, text) in files {
         assert_eq!(refusals(&validator, &text), [""; 0], "{name}: {text}");
         assert!(parse(&text).is_ok(), "{name}");
@@ -284,16 +284,16 @@ fn every_form_is_described_once_and_refuses_what_it_does_not_know() {
         for row in form.rows() {
             let property = &properties[row.name];
             assert!(property["description"].is_string(), "{}", row.name);
-            let stated = match row.usual {
-                Shown::Value(usual) => Some(usual),
-                Shown::Said(_) => None,
+            let stated = match row.default_value {
+                RenderedDefault::Value(default_value) => Some(default_value),
+                RenderedDefault::Text(_) => None,
             };
             assert_eq!(property.get("default"), stated.as_ref(), "{}", row.name);
         }
     }
 }
 
-/// Where the keys of a form stand, as an override names it.
+/// The path of a form's keys, as an override names it.
 fn dotted(form: &dyn Form) -> Option<&'static str> {
     Some(match form.id() {
         "file" => "",

@@ -1,15 +1,17 @@
+//! Tests of the oddities of YAML that are refused.
+
 use super::tests::{parse, small};
 
 /// Each fault as `line:column rule`; where the file gives no tree, one is all there is.
 #[test]
-fn the_oddities_of_yaml_are_named_where_they_stand() {
+fn the_oddities_of_yaml_are_reported_at_their_positions() {
     let check = |text: &str, expect: &[&str]| {
         let errors = parse(text).unwrap_err().errors;
-        let told: Vec<String> = errors
+        let reported: Vec<String> = errors
             .iter()
             .map(|e| format!("{}:{} {}", e.line, e.column, e.rule))
             .collect();
-        assert_eq!(told, expect, "{text:?}");
+        assert_eq!(reported, expect, "{text:?}");
     };
     check("task: a\n\ttools: b\n", &["2:1 a tab cannot indent"]);
     check("task: |\n\ta\n", &["2:1 a tab cannot indent"]);
@@ -39,14 +41,14 @@ fn the_oddities_of_yaml_are_named_where_they_stand() {
         "a: *nope\n",
         &["1:4 while parsing node, found unknown anchor"],
     );
-    let twice = "2:1 the key `task` stands twice";
+    let twice = "2:1 the key `task` occurs twice";
     let missing = "1:1 the key `targets` is missing";
     check("task: a\ntask: b\n", &[missing, twice]);
     check("task: a\r\ntask: b\r\n", &[missing, twice]);
     check("\u{feff}task: a\ntask: b\n", &[missing, twice]);
     check(
         "{\"task\": \"x\", \"task\": \"y\"}",
-        &[missing, "1:15 the key `task` stands twice"],
+        &[missing, "1:15 the key `task` occurs twice"],
     );
     let anchors = "anchors are not allowed in a contract file";
     let tags = "tags are not allowed in a contract file";

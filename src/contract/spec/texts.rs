@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::contract_spec::McpSpec;
 use super::form::{Read, Schemas};
 use super::names::{ENV_NAME, HEADER_NAME, SERVER_NAME, is_env_name, is_header_name};
-use super::out::Out;
-use super::reader::Loose;
+use super::reader::ScalarText;
+use super::reporter::Reporter;
 use super::tree::{Kind, Node};
 use crate::contract::{check_server_name, secret_pattern};
 
@@ -16,14 +16,14 @@ use crate::contract::{check_server_name, secret_pattern};
 const MAX_STOPS: usize = 4;
 const MAX_STOP_CHARS: usize = 256;
 
-/// The name of a variable, with what to say where the value itself stands there.
-fn env_name(node: &Node, out: &Out<'_>, help: &str) -> Option<String> {
-    let name = String::read(node, out)?;
+/// The name of a variable, with a message for a file that has the value itself there.
+fn env_name(node: &Node, reporter: &Reporter<'_>, help: &str) -> Option<String> {
+    let name = String::read(node, reporter)?;
     if is_env_name(&name) {
         return Some(name);
     }
     let rule = "expected the name of an environment variable";
-    out.refuse(node, rule, Some(help.to_owned()));
+    reporter.refuse(node, rule, Some(help.to_owned()));
     None
 }
 
@@ -31,9 +31,9 @@ fn env_name(node: &Node, out: &Out<'_>, help: &str) -> Option<String> {
 pub(in crate::contract) struct KeyEnv(pub(super) String);
 
 impl Read for KeyEnv {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        let help = "the key itself never stands in a contract file";
-        env_name(node, out, help).map(Self)
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        let help = "the key itself never belongs in a contract file";
+        env_name(node, reporter, help).map(Self)
     }
 
     fn schema(_: &mut Schemas) -> Value {
@@ -45,9 +45,9 @@ impl Read for KeyEnv {
 pub(in crate::contract) struct EnvName(pub(super) String);
 
 impl Read for EnvName {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        let help = "the value itself never stands in a contract file";
-        env_name(node, out, help).map(Self)
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        let help = "the value itself never belongs in a contract file";
+        env_name(node, reporter, help).map(Self)
     }
 
     fn schema(_: &mut Schemas) -> Value {
@@ -60,17 +60,17 @@ impl Read for EnvName {
 pub(in crate::contract) struct Env(pub(super) BTreeMap<String, String>);
 
 impl Read for Env {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        let map: BTreeMap<String, Loose> = Read::read(node, out)?;
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        let map: BTreeMap<String, ScalarText> = Read::read(node, reporter)?;
         if map.keys().any(|name| !is_env_name(name)) {
-            out.refuse(node, "expected names of environment variables", None);
+            reporter.refuse(node, "expected names of environment variables", None);
         }
-        let plain = map.into_iter().map(|(name, Loose(text))| (name, text));
+        let plain = map.into_iter().map(|(name, ScalarText(text))| (name, text));
         Some(Self(plain.collect()))
     }
 
     fn schema(definitions: &mut Schemas) -> Value {
-        named(ENV_NAME, &Loose::schema(definitions))
+        named(ENV_NAME, &ScalarText::schema(definitions))
     }
 }
 
@@ -78,12 +78,12 @@ impl Read for Env {
 pub(in crate::contract) struct HeaderName(pub(super) String);
 
 impl Read for HeaderName {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        let name = String::read(node, out)?;
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        let name = String::read(node, reporter)?;
         if is_header_name(&name) {
             return Some(Self(name));
         }
-        out.refuse(node, "not a header name", None);
+        reporter.refuse(node, "not a header name", None);
         None
     }
 
@@ -97,20 +97,22 @@ impl Read for HeaderName {
 pub(in crate::contract) struct Headers(pub(super) BTreeMap<String, String>);
 
 impl Read for Headers {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         if let Kind::Map(entries) = &node.kind {
             for (key, _) in entries.iter().filter(|(key, _)| !is_header_name(&key.text)) {
                 let rule = "not a header name";
-                out.findings.add(&key.place, &out.path, rule, None);
+                reporter
+                    .findings
+                    .add(&key.place, &reporter.path, rule, None);
             }
         }
-        let map: BTreeMap<String, Loose> = Read::read(node, out)?;
-        let plain = map.into_iter().map(|(name, Loose(text))| (name, text));
+        let map: BTreeMap<String, ScalarText> = Read::read(node, reporter)?;
+        let plain = map.into_iter().map(|(name, ScalarText(text))| (name, text));
         Some(Self(plain.collect()))
     }
 
     fn schema(definitions: &mut Schemas) -> Value {
-        named(HEADER_NAME, &Loose::schema(definitions))
+        named(HEADER_NAME, &ScalarText::schema(definitions))
     }
 }
 
@@ -119,16 +121,18 @@ impl Read for Headers {
 pub(in crate::contract) struct Servers(pub(super) BTreeMap<String, McpSpec>);
 
 impl Read for Servers {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         if let Kind::Map(entries) = &node.kind {
             for (key, _) in entries {
-                let out = out.below(&key.text);
+                let reporter = reporter.below(&key.text);
                 if let Err(rule) = check_server_name(&key.text) {
-                    out.findings.add(&key.place, &out.path, rule, None);
+                    reporter
+                        .findings
+                        .add(&key.place, &reporter.path, rule, None);
                 }
             }
         }
-        Read::read(node, out).map(Self)
+        Read::read(node, reporter).map(Self)
     }
 
     fn schema(definitions: &mut Schemas) -> Value {
@@ -149,12 +153,12 @@ fn named(pattern: &str, value: &Value) -> Value {
 pub(in crate::contract) struct SecretPattern(pub(super) String);
 
 impl Read for SecretPattern {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        let text = String::read(node, out)?;
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        let text = String::read(node, reporter)?;
         match secret_pattern(&text) {
             Ok(_) => Some(Self(text)),
             Err(rule) => {
-                out.refuse(node, rule, None);
+                reporter.refuse(node, rule, None);
                 None
             }
         }
@@ -190,12 +194,12 @@ pub(crate) fn check_address(text: &str) -> Result<(), &'static str> {
 pub(in crate::contract) struct Url(pub(super) String);
 
 impl Read for Url {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        let text = String::read(node, out)?;
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        let text = String::read(node, reporter)?;
         match check_address(&text) {
             Ok(()) => Some(Self(text)),
             Err(rule) => {
-                out.refuse(node, rule, None);
+                reporter.refuse(node, rule, None);
                 None
             }
         }
@@ -207,15 +211,15 @@ impl Read for Url {
 }
 
 /// Texts that end an answer.
-pub(in crate::contract) struct Stops(pub(super) Vec<String>);
+pub(in crate::contract) struct StopTexts(pub(super) Vec<String>);
 
-impl Read for Stops {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        let stops = Vec::<String>::read(node, out)?;
+impl Read for StopTexts {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        let stops = Vec::<String>::read(node, reporter)?;
         let long = |stop: &String| stop.is_empty() || stop.chars().count() > MAX_STOP_CHARS;
         if stops.len() > MAX_STOPS || stops.iter().any(long) {
             let rule = format!("at most {MAX_STOPS} texts of 1 to {MAX_STOP_CHARS} characters");
-            out.refuse(node, rule, None);
+            reporter.refuse(node, rule, None);
             return None;
         }
         Some(Self(stops))
@@ -234,11 +238,11 @@ impl Read for Stops {
 pub(in crate::contract) struct ReasoningTokens(pub(super) u64);
 
 impl Read for ReasoningTokens {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         if matches!(&node.kind, Kind::Scalar { text, .. } if text == "disabled") {
             return Some(Self(0));
         }
-        u64::read(node, out).map(Self)
+        u64::read(node, reporter).map(Self)
     }
 
     fn schema(definitions: &mut Schemas) -> Value {
@@ -247,11 +251,11 @@ impl Read for ReasoningTokens {
 }
 
 /// A number that is clamped to 0 to MAX (001 §2).
-pub(in crate::contract) struct UpTo<const MAX: u32>(pub(super) f64);
+pub(in crate::contract) struct ClampedTo<const MAX: u32>(pub(super) f64);
 
-impl<const MAX: u32> Read for UpTo<MAX> {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        f64::read(node, out).map(|number| Self(clamped(number, f64::from(MAX), out)))
+impl<const MAX: u32> Read for ClampedTo<MAX> {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        f64::read(node, reporter).map(|number| Self(clamped(number, f64::from(MAX), reporter)))
     }
 
     fn schema(definitions: &mut Schemas) -> Value {
@@ -263,8 +267,8 @@ impl<const MAX: u32> Read for UpTo<MAX> {
 pub(in crate::contract) struct NotNegative(pub(super) f64);
 
 impl Read for NotNegative {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        f64::read(node, out).map(|number| Self(clamped(number, f64::MAX, out)))
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        f64::read(node, reporter).map(|number| Self(clamped(number, f64::MAX, reporter)))
     }
 
     fn schema(definitions: &mut Schemas) -> Value {
@@ -272,11 +276,11 @@ impl Read for NotNegative {
     }
 }
 
-fn clamped(number: f64, max: f64, out: &Out<'_>) -> f64 {
+fn clamped(number: f64, max: f64, reporter: &Reporter<'_>) -> f64 {
     // `+ 0.0` turns the −0 that clamp lets pass into 0.
     let taken = number.clamp(0.0, max) + 0.0;
     if (taken - number).abs() > 0.0 {
-        out.findings.clamp(&out.path, number, taken);
+        reporter.findings.clamp(&reporter.path, number, taken);
     }
     taken
 }
@@ -285,7 +289,7 @@ fn clamped(number: f64, max: f64, out: &Out<'_>) -> f64 {
 pub(in crate::contract) struct Dollars(pub(super) Node);
 
 impl Read for Dollars {
-    fn read(node: &Node, _: &Out<'_>) -> Option<Self> {
+    fn read(node: &Node, _: &Reporter<'_>) -> Option<Self> {
         Some(Self(node.clone()))
     }
 

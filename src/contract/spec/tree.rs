@@ -1,8 +1,10 @@
+//! The file as a tree with positions. Knows YAML; does not know keys.
+
 use std::collections::HashMap;
 
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, ScanError, Span};
 
-use super::error::{Findings, Origin, Place};
+use super::error::{Findings, Origin, SourceRange};
 
 /// How deeply a contract file may nest.
 pub(super) const MAX_DEPTH: usize = 32;
@@ -10,14 +12,14 @@ pub(super) const MAX_DEPTH: usize = 32;
 /// The most keys of one mapping.
 const MAX_KEYS: usize = 4096;
 
-/// A value of the file with the place it stands at.
+/// A value of the file with its position.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) kind: Kind,
-    pub(super) place: Place,
+    pub(super) place: SourceRange,
 }
 
-/// What stands at a place. Scalars stay text: their type is decided by whoever reads them.
+/// The value of a node. A scalar stays text: the type that reads it decides what it is.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
     /// `plain` is false for quoted and block scalars, which are always text.
@@ -33,12 +35,12 @@ pub(super) enum Kind {
 #[derive(Clone, Debug)]
 pub(super) struct Key {
     pub(super) text: String,
-    pub(super) place: Place,
+    pub(super) place: SourceRange,
 }
 
 impl Node {
-    /// The null that stands at `place`.
-    pub(super) fn null(place: Place) -> Self {
+    /// The null at `place`.
+    pub(super) fn null(place: SourceRange) -> Self {
         let kind = Kind::Scalar {
             text: String::new(),
             plain: true,
@@ -78,21 +80,21 @@ struct Open {
     node: Node,
     /// The key whose value comes next; mappings only.
     key: Option<Key>,
-    /// Where each key stands so far; mappings only.
-    keys: HashMap<String, Place>,
+    /// The position of each key so far; mappings only.
+    keys: HashMap<String, SourceRange>,
     /// Whether it has as many as it may and more came.
     full: bool,
 }
 
 /// Parses one YAML 1.2 document into a tree. JSON is YAML.
 ///
-/// Findings are what a tree can still be built in spite of (a key that stands twice, a tag); none is returned where
+/// Findings are what a tree can still be built in spite of (a key that occurs twice, a tag); none is returned where
 /// the text has no tree: a fault of syntax, an empty document, one that nests too deeply.
 pub(super) fn parse(text: &str, origin: Origin, findings: &Findings<'_>) -> Option<Node> {
     let mut stack: Vec<Open> = Vec::new();
     let mut root: Option<Node> = None;
     let mut documents = 0;
-    let place_of = |span: &Span| -> Place {
+    let place_of = |span: &Span| -> SourceRange {
         let range = span.byte_range().unwrap_or(0..0);
         origin.place(range.start, range.len())
     };
@@ -181,7 +183,7 @@ pub(super) fn parse(text: &str, origin: Origin, findings: &Findings<'_>) -> Opti
     root
 }
 
-/// Where the anchor or tag stands that is written directly before a value, and its length; `before` ends where the value
+/// The position of an anchor or tag directly before a value, and its length; `before` ends where the value
 /// begins.
 fn mark_before(before: &str, sigil: char) -> Option<(usize, usize)> {
     let mut rest = before.trim_end();
@@ -215,7 +217,7 @@ fn attach(parent: &mut Open, node: Node, findings: &Findings<'_>) {
                 let place = node.place;
                 parent.key = Some(Key { text, place });
             }
-            // The first that is too many is told of; the rest is not even kept.
+            // The first that is too many is reported; the rest is not kept.
             Some(key) if entries.len() >= MAX_KEYS => {
                 if !std::mem::replace(&mut parent.full, true) {
                     let rule = format!("a mapping has at most {MAX_KEYS} keys");
@@ -225,8 +227,8 @@ fn attach(parent: &mut Open, node: Node, findings: &Findings<'_>) {
             Some(key) => {
                 if let Some(first) = parent.keys.get(&key.text) {
                     let help = findings.matter().then(|| findings.locate(first));
-                    let help = help.map(|place| format!("it stands first {place}"));
-                    let rule = format!("the key `{}` stands twice", key.text);
+                    let help = help.map(|place| format!("it is first used {place}"));
+                    let rule = format!("the key `{}` occurs twice", key.text);
                     findings.add(&key.place, "", rule, help);
                 } else {
                     parent.keys.insert(key.text.clone(), key.place.clone());
@@ -238,7 +240,7 @@ fn attach(parent: &mut Open, node: Node, findings: &Findings<'_>) {
     }
 }
 
-/// What the scanner stumbled over: where, the rule, what to do. Two of its findings stand elsewhere than where it noticed them:
+/// A fault that the scanner found: where, the rule, what to do. Two faults are elsewhere than where it noticed them:
 /// a tab, and a quote that is never closed. `read` is where the last thing ended that it did understand.
 fn syntax_fault(error: &ScanError, text: &str, read: usize) -> (usize, String, Option<String>) {
     let offset = error.marker().byte_offset().unwrap_or(0).min(text.len());

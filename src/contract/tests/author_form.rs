@@ -8,7 +8,7 @@ use crate::contract::{
 };
 use crate::message::NoTokenizers;
 
-/// Whatever a file may say in a form that a contract holds otherwise.
+/// Every value that a file and a contract write in different forms.
 const RICH: &str = r#"
 task: Which licence?
 targets:

@@ -1,3 +1,5 @@
+//! Tests of the checks over a whole contract.
+
 use serde_json::{Value, json};
 
 use super::{make, manifest, spec, tool, tool_faults};
@@ -116,7 +118,7 @@ fn terms_that_contradict_themselves_are_contracts_with_faults() {
 }
 
 #[test]
-fn every_limit_of_nothing_is_a_fault_and_all_are_told_at_once() {
+fn every_limit_of_zero_is_a_fault_and_all_are_reported_at_once() {
     let mut terms = (*make(&[])).clone();
     terms.approval_timeout_ms = 0;
     terms.checkpoint_every = 0;
@@ -160,7 +162,7 @@ fn a_document_whose_parts_disagree_is_a_fault() {
 }
 
 #[test]
-fn what_is_not_built_is_incompatible_and_says_so() {
+fn a_missing_feature_is_incompatible_with_a_reason() {
     let check = |sets: &[&str], expect: &[&str]| check(profile_faults, sets, expect);
     check(&["completion=final_report"], &[]);
     for transport in ["tool_transport=xml", "tool_transport=xml-final"] {
@@ -264,7 +266,7 @@ fn an_embedded_model_whose_profile_wants_another_layout_needs_a_template_of_its_
 }
 
 #[test]
-fn adapter_profile_provider_and_transport_go_together_or_the_fault_says_what_does_not() {
+fn adapter_profile_provider_and_transport_fit_or_the_fault_names_what_does_not() {
     let check = |sets: &[&str], expect: &[&str]| check(profile_faults, sets, expect);
     for form in ["hermes", "llama3", "qwen", "none"] {
         check(&[&format!("targets.0.text_profile={form}")], &[]);

@@ -1,3 +1,5 @@
+//! Tests of the factory: refusals, hashes and pins.
+
 use serde_json::{Value, json};
 
 use super::{make, manifest, spec, tool, tool_faults};
@@ -400,11 +402,11 @@ fn no_derived_count_outgrows_what_a_json_number_holds() {
 fn the_definitions_of_all_tools_are_bounded_together() {
     let offered = |tools: usize| {
         let mut found = manifest();
-        let mut told = tool("t", json!({"type": "object"}));
-        told.description = "x".repeat(250_000);
+        let mut described = tool("t", json!({"type": "object"}));
+        described.description = "x".repeat(250_000);
         let named = |n| ToolCapability {
             name: format!("t{n}"),
-            ..told.clone()
+            ..described.clone()
         };
         found.servers.get_mut("web").unwrap().tools = (0..tools).map(named).collect();
         let spec = spec(&["tools.mcp.web={url: 'https://example.org'}"]);

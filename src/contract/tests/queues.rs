@@ -50,18 +50,18 @@ fn a_queue_that_is_not_there_is_refused_by_name() {
         let faults = ContractSpec::parse("c.yaml", DEMO, &sets)
             .unwrap_err()
             .errors;
-        let told: Vec<String> = faults
+        let reported: Vec<String> = faults
             .iter()
             .map(|e| format!("{}: {}", e.path, e.rule))
             .collect();
-        assert_eq!(told, expect);
+        assert_eq!(reported, expect);
     };
     check(
         &[
             "tools.mcp.a={command: x, queue: slwo}",
             "queues={slow: {concurrent: 1}}",
         ],
-        &["tools.mcp.a.queue: no queue `slwo` stands under `queues`"],
+        &["tools.mcp.a.queue: no queue `slwo` is defined under `queues`"],
     );
     check(
         &["queues={slow: {concurrent: 0}, other: {}}"],

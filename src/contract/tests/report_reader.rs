@@ -1,3 +1,5 @@
+//! Tests of reading final reports.
+
 use serde_json::{Value, json};
 
 use crate::contract::{FinalReportTerms, ReportFormat, Validators};
@@ -30,7 +32,7 @@ fn check(
 }
 
 #[test]
-fn every_text_format_takes_its_content_as_it_stands() {
+fn every_text_format_takes_its_content_unchanged() {
     let plain = [
         ReportFormat::Markdown,
         ReportFormat::MarkdownMermaid,
@@ -228,7 +230,7 @@ fn text_in_place_of_a_report_must_pass_the_format() {
 }
 
 #[test]
-fn a_report_is_judged_by_what_its_bytes_say() {
+fn a_report_is_validated_by_its_bytes() {
     let schema = json!({"type": "object", "required": ["licence"], "additionalProperties": false,
         "properties": {"licence": {"type": "string"}, "n": {"type": "number"}}});
     let (terms, validators) = terms(ReportFormat::Json, Some(schema));

@@ -1,4 +1,4 @@
-//! Parameters of a target: who says them, what each layer may say, and what becomes of it (000 §1, 001 §2, §6, §8).
+//! Tests of a target's parameters: their layers, what each layer may set, and the result (000 §1, 001 §2, §6, §8).
 
 use serde_json::{Value, json};
 
@@ -77,7 +77,7 @@ fn the_command_line_comes_before_every_part_of_the_file() {
 }
 
 #[test]
-fn what_nobody_says_is_the_built_in_default() {
+fn an_unset_value_is_the_built_in_default() {
     let text = "targets: [{provider: p, model: m, context_window: 9000}]\nproviders: {p: {type: openai}}\n";
     let contract = made(text, &[]).unwrap();
     assert_eq!(
@@ -143,12 +143,12 @@ fn a_level_is_what_the_provider_or_the_model_makes_of_it() {
         let (levels, values) = level(name);
         assert_eq!(values, [first.clone(), second, null.clone()], "{name}");
         // A level that the mapping switches off is not asked for.
-        let asked = if first.is_null() {
+        let expected = if first.is_null() {
             null.clone()
         } else {
             json!(name)
         };
-        assert_eq!(levels, [asked, json!(name), json!(name)]);
+        assert_eq!(levels, [expected, json!(name), json!(name)]);
     };
     check("minimal", null.clone(), json!(9000));
     check("low", json!("light"), json!(9000));
@@ -162,8 +162,8 @@ fn a_level_is_what_the_provider_or_the_model_makes_of_it() {
 #[test]
 fn a_faulty_layer_is_refused_with_its_place() {
     let check = |set: &str, expect: &str| {
-        let said = made(FILE, &[set]).unwrap_err();
-        assert!(said.contains(expect), "{set}: {said}");
+        let message = made(FILE, &[set]).unwrap_err();
+        assert!(message.contains(expect), "{set}: {message}");
     };
     check(
         "providers.a.overrides={temprature: 1}",
@@ -219,8 +219,8 @@ fn options_of_a_provider_stay_as_they_are_written() {
     );
     let refused = |written: &str, expect: &str| {
         let set = format!("providers.b.provider_options={written}");
-        let said = made(FILE, &[&set]).unwrap_err();
-        assert!(said.contains(expect), "{written}: {said}");
+        let message = made(FILE, &[&set]).unwrap_err();
+        assert!(message.contains(expect), "{written}: {message}");
     };
     for owned in [
         "model",

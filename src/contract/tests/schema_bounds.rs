@@ -72,7 +72,7 @@ fn alternatives_that_multiply_are_refused_before_they_cost_anything() {
 }
 
 #[test]
-fn a_bomb_that_nothing_sets_off_is_refused_where_it_stands() {
+fn an_unused_alias_bomb_is_refused_at_its_position() {
     let twice = |next: String| json!({"anyOf": [{"$ref": next}, {"$ref": next}]});
     let mut unused = ladder(40, twice);
     unused["$ref"] = json!("#/$defs/d40");
@@ -95,30 +95,33 @@ fn a_long_chain_is_refused_before_it_is_followed_to_its_end() {
     assert_eq!(Validators::fault_of(&deep), None);
 }
 
-/// A second compilation would find what the schema says now.
+/// A second compilation would find the changed schema.
 #[test]
 fn what_was_found_out_of_a_schema_is_not_found_out_again() {
     let mut terms = (*make(&["allowed_tools=[read_file]"])).clone();
     let good = terms.tool("read_file").unwrap().input_schema.clone();
     let bad = json!({"type": 1});
-    let mut say = |schema: &Value| {
+    let mut offered_tools = |schema: &Value| {
         for tool in &mut terms.tools {
             tool.input_schema = schema.clone();
         }
         terms.clone()
     };
-    let compiled = Validators::compile(&say(&good));
-    let broken = Validators::compile(&say(&bad));
+    let compiled = Validators::compile(&offered_tools(&good));
+    let broken = Validators::compile(&offered_tools(&bad));
     let faults = |validators: &Validators, terms: &Terms| {
         let faults = tool_faults_with(terms, validators);
         faults.into_iter().map(|(_, text)| text).collect::<Vec<_>>()
     };
-    let fault = faults(&broken, &say(&bad));
-    assert_eq!(fault, faults(&Validators::default(), &say(&bad)));
+    let fault = faults(&broken, &offered_tools(&bad));
+    assert_eq!(fault, faults(&Validators::default(), &offered_tools(&bad)));
     assert_eq!(fault.len(), 1);
-    assert_eq!(faults(&broken, &say(&good)), fault);
-    assert_eq!(faults(&compiled, &say(&bad)), Vec::<String>::new());
-    let mut other = say(&bad);
+    assert_eq!(faults(&broken, &offered_tools(&good)), fault);
+    assert_eq!(
+        faults(&compiled, &offered_tools(&bad)),
+        Vec::<String>::new()
+    );
+    let mut other = offered_tools(&bad);
     other.tools.iter_mut().for_each(|t| t.pin = Digest::ZERO);
     assert_eq!(faults(&compiled, &other), fault);
 }
@@ -167,7 +170,7 @@ fn arguments_are_refused_by_their_size_times_what_the_schema_does_with_them() {
     let members: serde_json::Map<String, Value> = (0..40_000)
         .map(|n| (format!("{}{n}", "a".repeat(90)), json!(n)))
         .collect();
-    let fault = judged(&schema, &Value::Object(members)).unwrap_err();
+    let fault = checked(&schema, &Value::Object(members)).unwrap_err();
     assert_eq!(fault.pointer, "");
     assert!(
         fault.rule.starts_with("too large for this schema: "),
@@ -176,20 +179,20 @@ fn arguments_are_refused_by_their_size_times_what_the_schema_does_with_them() {
     );
     // What a model writes is checked.
     let few = json!({"a".repeat(90): 1, "b": "x".repeat(1000)});
-    assert_eq!(judged(&schema, &few), Ok(()));
+    assert_eq!(checked(&schema, &few), Ok(()));
     let plain = json!({"properties": {"path": {"type": "string"}, "content": {"type": "string"}}});
     let large = json!({"path": "p", "content": "x".repeat(4_000_000)});
-    assert_eq!(judged(&plain, &large), Ok(()));
+    assert_eq!(checked(&plain, &large), Ok(()));
     // A long list of alternatives is compared with each item.
     let options: Vec<String> = (0..10_000).map(|n| format!("option-{n}")).collect();
     let listed = json!({"properties": {"a": {"items": {"enum": options}}}});
     let one = json!({"a": ["option-1"]});
-    assert_eq!(judged(&listed, &one), Ok(()));
+    assert_eq!(checked(&listed, &one), Ok(()));
     let many = json!({"a": vec!["option-1"; 100_000]});
-    assert!(judged(&listed, &many).is_err());
+    assert!(checked(&listed, &many).is_err());
 }
 
-fn judged(schema: &Value, arguments: &Value) -> Result<(), crate::contract::ArgumentFault> {
+fn checked(schema: &Value, arguments: &Value) -> Result<(), crate::contract::ArgumentFault> {
     let mut terms = (*make(&["allowed_tools=[read_file]"])).clone();
     for tool in &mut terms.tools {
         tool.input_schema = schema.clone();

@@ -1,10 +1,12 @@
+//! Tests of contracts that name a tokenizer.
+
 use std::sync::Arc;
 
 use super::fixture::{make, manifest, spec};
 use crate::contract::*;
 use crate::message::{TokenCounter, TokenCounters};
 
-/// Counts bytes, so that what was counted can be told from an estimate.
+/// Counts bytes, so that a count differs from an estimate.
 #[derive(Debug)]
 struct Bytes;
 
@@ -62,7 +64,7 @@ fn the_contract_names_the_encoder_and_its_version_whatever_the_author_wrote() {
     check(&["tokenizer=x"], Some("x"));
     check(&["model_profile_id=openai-o200k"], Some("o200k_base/1"));
     check(&[&model("gpt-4")], Some("cl100k_base/1"));
-    // Null is a word, too: whoever comes first says that there is none.
+    // Null counts as a value: the first layer with it decides that there is none.
     check(&["tokenizer=null", &model("gpt-4")], None);
     check(&["tokenizer=null", "model_profile_id=openai-o200k"], None);
     check(&["model_profile_id=openai-o200k", &model("null")], None);
@@ -96,24 +98,24 @@ fn definitions_are_counted_by_the_tokenizer_where_it_is_there() {
     );
 }
 
-/// A resumed run must come to the contract that it was begun with, though its servers tell the keys of a schema in another order.
+/// A resumed run must come to the contract that it was begun with, even if its servers send the keys of a schema in another order.
 #[test]
 fn what_a_contract_recorded_is_counted_as_what_the_server_offered() {
     let here = Only("o200k_base/1");
     let sets = ["tokenizer=gpt-4o"];
-    let begun = counted(&sets, &here);
+    let original = counted(&sets, &here);
     let manifest = CapabilityManifest {
         targets: manifest().targets,
-        ..CapabilityManifest::recorded_in(&begun)
+        ..CapabilityManifest::recorded_in(&original)
     };
     let again = counted_from(&sets, &manifest, &here);
-    assert_eq!(again.contract_hash(), begun.contract_hash());
+    assert_eq!(again.contract_hash(), original.contract_hash());
     // Under a contract without a tokenizer nothing of what was counted is left.
     let without = ContractFactory.make(&spec(&[]), &manifest, None).unwrap();
     assert!(
         tokens(&without)
             .iter()
-            .zip(tokens(&begun))
+            .zip(tokens(&original))
             .all(|(less, more)| *less == more.div_ceil(4))
     );
 }

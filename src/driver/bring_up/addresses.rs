@@ -40,7 +40,7 @@ impl Addresses {
         Ok(Self(addresses))
     }
 
-    /// Where that provider is, where a variable says it.
+    /// The address of that provider, if it is in a variable.
     pub(super) fn of(&self, provider: &str) -> Option<&str> {
         self.0.get(provider).map(String::as_str)
     }
@@ -55,7 +55,7 @@ impl Addresses {
     }
 }
 
-/// What a provider's variable holds now; none where it names none, or one that is not set.
+/// What a provider's variable holds now; none if it names none, or one that is not set.
 pub(super) fn address_of(
     provider: &str,
     given: &ProviderSpec,

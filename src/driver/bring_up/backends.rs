@@ -11,7 +11,7 @@ use crate::driver::{DriverError, Environment};
 use crate::inference::{Backend, HttpBackend, HttpTarget, ScriptedBackend, Secret};
 
 /// One backend for each target, shared where targets share a provider. Keys are looked up only where they are wanted: a run
-/// whose tools did not come up needs none to say so. `answered` says how many requests each target has answered before:
+/// whose tools did not come up needs none to report that. `answered` is how many requests each target has answered before:
 /// a script is played on from there.
 pub(super) fn backends(
     spec: &ContractSpec,

@@ -7,11 +7,11 @@ use crate::message::Digest;
 
 pub(super) use built::{TrialEnd, backend, identity, vocabulary};
 
-/// What builds without the engine say.
+/// The fault of builds without the engine.
 pub(super) const NO_ENGINE: &str =
     "this build has no embedded model; `cargo build --release --features local` makes one that has";
 
-/// How a model is run, beside what its contract says.
+/// How a model is run, beside the terms of its contract.
 #[cfg_attr(
     not(feature = "local"),
     expect(dead_code, reason = "there is no engine to be told of it")
@@ -35,7 +35,7 @@ pub(super) struct Settings {
     not(feature = "local"),
     expect(dead_code, reason = "there is no engine to be told of it")
 )]
-pub(super) struct Tried<'a> {
+pub(super) struct TrialFile<'a> {
     pub(super) file: &'a ModelFile,
     pub(super) hash: Digest,
     pub(super) notes: Option<&'a Path>,
@@ -47,7 +47,7 @@ pub(super) struct Tried<'a> {
 mod built {
     use std::sync::Arc;
 
-    use super::{Settings, Tried};
+    use super::{Settings, TrialFile};
     use crate::contract::Terms;
     use crate::inference::{
         Backend, LocalBackend, LocalOptions, LocalVocabulary, ModelTrial, TemplateRenderer,
@@ -58,14 +58,19 @@ mod built {
     pub(in crate::driver::bring_up) use crate::inference::engine_identity as identity;
 
     pub(in crate::driver::bring_up) fn vocabulary(
-        tried: &Tried<'_>,
+        trial_file: &TrialFile<'_>,
         end: &TrialEnd,
     ) -> Result<Arc<dyn TokenCounter>, String> {
-        let window = u32::try_from(tried.window).unwrap_or(u32::MAX);
-        let trial = tried
-            .program
-            .map(|program| ModelTrial::of(program.to_owned(), tried.hash, window, tried.notes));
-        let vocabulary = LocalVocabulary::read(tried.file, trial.as_ref(), window, end)?;
+        let window = u32::try_from(trial_file.window).unwrap_or(u32::MAX);
+        let trial = trial_file.program.map(|program| {
+            ModelTrial::of(
+                program.to_owned(),
+                trial_file.hash,
+                window,
+                trial_file.notes,
+            )
+        });
+        let vocabulary = LocalVocabulary::read(trial_file.file, trial.as_ref(), window, end)?;
         Ok(Arc::new(vocabulary))
     }
 
@@ -100,7 +105,7 @@ mod built {
 mod built {
     use std::sync::Arc;
 
-    use super::{Settings, Tried};
+    use super::{Settings, TrialFile};
     use crate::contract::Terms;
     use crate::inference::Backend;
     use crate::message::TokenCounter;
@@ -115,7 +120,7 @@ mod built {
     }
 
     pub(in crate::driver::bring_up) fn vocabulary(
-        _: &Tried<'_>,
+        _: &TrialFile<'_>,
         _: &TrialEnd,
     ) -> Result<Arc<dyn TokenCounter>, String> {
         Err(super::NO_ENGINE.to_owned())

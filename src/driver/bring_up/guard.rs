@@ -14,7 +14,7 @@ use crate::store::Invocation;
 /// What keeps the secrets of a request out of its contract and its run.
 #[derive(Debug)]
 pub(super) struct Guard {
-    /// Goes over what tool servers say of themselves, which becomes part of the contract.
+    /// Scrubs the offers of tool servers, which become part of the contract.
     pub(super) servers: Arc<dyn Scrubber>,
     secrets: Secrets,
 }
@@ -37,7 +37,7 @@ impl Guard {
         })
     }
 
-    /// What is too short to be told from ordinary text.
+    /// Values that are too short to be distinguished from ordinary text.
     pub(super) fn unmatched(&self) -> Vec<Unmatched> {
         self.secrets.unmatched().collect()
     }
@@ -55,7 +55,7 @@ impl Guard {
         run_id: &RunId,
     ) -> Arc<Redactor> {
         let salt = key.salt(run_id);
-        // Whoever has it can try what a marker stands for.
+        // With the key, trying values shows what a marker stands for.
         let own = key.texts();
         let values = self.secrets.matched().chain(own.iter().map(String::as_str));
         Arc::new(Redactor::salted(values, &spec.redact, salt))

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::engine::{self, Settings, TrialEnd, Tried};
+use super::engine::{self, Settings, TrialEnd, TrialFile};
 use crate::contract::{CALL_OPEN, PromptLayout, ProviderType, Terms};
 use crate::driver::Environment;
 use crate::inference::{Backend, ModelFile, ModelHash, UnavailableBackend};
 use crate::message::{Digest, TokenCounter};
 
-/// The window that a run has where nobody states one and the file allows more: memory grows with it.
+/// The default window if the file allows more: memory grows with it.
 const USUAL_WINDOW: u64 = 32_768;
 
 /// The longest template that is run.
@@ -20,9 +20,9 @@ const MAX_TEMPLATE_BYTES: usize = 1 << 18;
 /// What bring-up found out about the file of an embedded model.
 #[derive(Clone, Debug)]
 pub(super) struct LocalModel {
-    /// The window to use where nobody states one.
+    /// The window to use by default.
     pub(super) context_window: Option<u64>,
-    /// Tokens that the file says the model was made for.
+    /// The window in tokens that the file states for the model.
     made_for: Option<u64>,
     /// Tokens of its vocabulary.
     pub(super) vocabulary: Option<u64>,
@@ -39,12 +39,12 @@ pub(super) struct LocalModel {
 }
 
 impl LocalModel {
-    /// Reads a file's header and hash. A file that is no model is no error here: the run says so.
+    /// Reads a file's header and hash. A file that is no model is no error here: the run reports it.
     pub(super) async fn inspect(path: PathBuf, environment: &Environment) -> Self {
         let cache = environment.models().map(|models| models.join("hashes"));
         let read = path.clone();
         let watch = environment.file_watch();
-        // Hashing ends where nobody waits for it any more.
+        // Hashing ends when its caller is gone.
         let waiting = Waiting::default();
         let waited = Arc::clone(&waiting.0);
         let read = tokio::task::spawn_blocking(move || {
@@ -90,7 +90,7 @@ impl LocalModel {
     }
 
     /// A model that is not there, and why. The window is not its own: the run shall end for the lack of the model, not for a
-    /// window that nobody could know.
+    /// window that is not known.
     pub(super) fn missing(fault: String) -> Self {
         Self {
             context_window: Some(USUAL_WINDOW),
@@ -155,14 +155,14 @@ impl LocalModel {
             (None, None) => return Err("its file was never opened".to_owned()),
         };
         let notes = environment.models().map(|models| models.join("tried"));
-        let tried = Tried {
+        let trial_file = TrialFile {
             file,
             hash: *hash,
             notes: notes.as_deref(),
             program: environment.program(),
             window,
         };
-        engine::vocabulary(&tried, end)
+        engine::vocabulary(&trial_file, end)
             .map_err(|fault| format!("{}: {fault}", file.path().display()))
     }
 
@@ -208,7 +208,7 @@ impl LocalModel {
     }
 }
 
-/// Whether somebody waits; nobody once it is dropped.
+/// Whether a caller waits; none does once it is dropped.
 struct Waiting(Arc<AtomicBool>);
 
 impl Default for Waiting {

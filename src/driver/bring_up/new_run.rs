@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::found::Found;
 use super::guard::recorded;
 use super::prepared::{GRACE, Prepared, Start};
+use super::read_request::ReadRequest;
 use super::recorded::{Mismatch, check_contract};
 use super::request::RunRequest;
 use super::resume::fault_of;
@@ -24,7 +24,7 @@ use crate::session::{Redactor, Scrub};
 
 /// Brings up what a run needs and makes its contract.
 ///
-/// A tool server that does not come up is no error: it stands in the contract as unavailable, and the run ends with a
+/// A tool server that does not come up is no error: the contract lists it as unavailable, and the run ends with a
 /// transcript that says so. Tools are judged before keys.
 ///
 /// # Errors
@@ -97,7 +97,7 @@ pub(crate) async fn prepare_continuation(
 pub(crate) struct Continuation {
     /// The contract of the other run.
     pub(crate) contract: ExecutionContract,
-    /// What the user says now.
+    /// The user's new message.
     pub(crate) message: String,
     /// The end of the other run.
     pub(crate) point: ForkPoint,
@@ -119,7 +119,7 @@ enum Beginning {
 }
 
 impl Beginning {
-    /// What the run is to do; none where that is nothing.
+    /// What the run is to do; none if that is nothing.
     fn intent(&self) -> Option<String> {
         let is_blank = |task: &String| task.trim().is_empty();
         let intent = match self {
@@ -153,7 +153,7 @@ impl Beginning {
     /// Holds the file against the contract of the run that this one goes on from, before a server is started.
     async fn check(
         &self,
-        found: &Found<'_>,
+        found: &ReadRequest<'_>,
         cancel: &CancellationToken,
     ) -> Result<(), DriverError> {
         let Self::Continuation(continuation) = self else {
@@ -240,7 +240,7 @@ async fn begin(
     };
     let invocation = request.invocation.take();
     let workspace = Workspace::find(&request.spec, &request.contract_dir).await?;
-    let found = Found::read(&request, cancel).await?;
+    let found = ReadRequest::read(&request, cancel).await?;
     let servers = found.servers(ServersToStart::All)?;
     let draft = found.draft();
     let guard = found.guard(draft.as_ref().ok())?;
@@ -276,7 +276,7 @@ async fn begin(
     let (counter, tokenizer_fault) = match tokenizers.counter_of(contract.tokenizer.as_deref()) {
         Ok(counter) => (counter, None),
         Err(fault) => {
-            // It may name a file, and says what llama.cpp says.
+            // It may name a file, and it quotes llama.cpp.
             (QuarterBytes::counter(), Some(redactor.cut_text(&fault)))
         }
     };

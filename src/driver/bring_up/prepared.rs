@@ -11,7 +11,7 @@ use crate::session::{Redactor, Session};
 use crate::store::{Invocation, RunLock};
 use crate::tools::ToolServers;
 
-/// How long what is in flight may still end once a run is suspended, where nobody says otherwise.
+/// How long what is in flight may still end once a run is suspended, by default.
 pub(in crate::driver) const GRACE: Duration = Duration::from_secs(10);
 
 /// A run that can be begun, or gone on with: its contract is made, its tool servers are up or known to be down.
@@ -36,7 +36,7 @@ pub(in crate::driver) enum Start {
         started: Box<RunStarted>,
     },
     /// From where its transcript ends.
-    Again(Box<Resumption>),
+    Resume(Box<Resumption>),
 }
 
 impl Prepared {

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tokio_util::sync::CancellationToken;
 
-use super::found::Found;
 use super::reach::Reach;
+use super::read_request::ReadRequest;
 use super::request::RunRequest;
 use super::servers::{Offer, ServersToStart, Started};
 use super::tokenizers::Tokenizers;
@@ -21,7 +21,7 @@ use crate::kernel::BringUpFault;
 /// The contract that a file gives, without a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Preview {
-    /// The contract; its servers stand as unavailable where they were not started.
+    /// The contract; its servers count as unavailable if they were not started.
     pub(crate) contract: ExecutionContract,
     /// What did not come up; sorted by server.
     pub(crate) faults: Vec<BringUpFault>,
@@ -29,7 +29,7 @@ pub(crate) struct Preview {
     pub(crate) model_faults: BTreeMap<String, String>,
     /// What a run of it reaches.
     pub(crate) reach: Reach,
-    /// Secrets that are too short to be told from ordinary text, and so are not taken out.
+    /// Secrets that are too short to be distinguished from ordinary text, and so are not taken out.
     pub(crate) unmatched: Vec<Unmatched>,
     /// Where each value is from that the contract's own file does not hold, by its dotted path.
     pub(crate) origins: BTreeMap<String, ValueOrigin>,
@@ -47,7 +47,7 @@ pub(crate) struct Preview {
 }
 
 impl Preview {
-    /// The same, with what a recorded contract says of the tokens of definitions that are in both.
+    /// The same, with the recorded token counts of definitions that are in both.
     pub(crate) fn counted_as(self, recorded: &ExecutionContract) -> Self {
         Self {
             contract: self.contract.counted_as(recorded),
@@ -90,7 +90,7 @@ async fn made(
 ) -> Result<Preview, DriverError> {
     let spec = &request.spec;
     let workspace = Workspace::find(spec, &request.contract_dir).await?;
-    let found = Found::read(request, cancel).await?;
+    let found = ReadRequest::read(request, cancel).await?;
     let draft = found.draft();
     let guard = found.guard(draft.as_ref().ok())?;
     let specs = found.servers(which)?;

@@ -15,7 +15,7 @@ use crate::driver::Environment;
 /// What a run reaches.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Reach {
-    /// Programs that are started, with the rights of whoever starts the run.
+    /// Programs that are started, with the rights of the user who starts the run.
     pub(crate) commands: Vec<ReachedCommand>,
     /// Servers that requests are sent to.
     pub(crate) hosts: Vec<ReachedHost>,
@@ -39,7 +39,7 @@ pub(crate) struct ReachedCommand {
 pub(crate) struct ReachedHost {
     /// The dotted path of the file that names it.
     pub(crate) place: String,
-    /// Its address, of a query the names alone; none where it is in a variable that is not set.
+    /// Its address, of a query the names alone; none if it is in a variable that is not set.
     pub(crate) address: Option<String>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct ReachedVariable {
     pub(crate) variable: String,
     /// The dotted path of the file that reads it.
     pub(crate) place: String,
-    /// The host that it is sent to, or the command that is started with it; none where it goes nowhere.
+    /// The host that it is sent to, or the command that is started with it; none if it goes nowhere.
     pub(crate) goes_to: Option<String>,
     /// Whether it is set now.
     pub(crate) is_set: bool,

@@ -1,4 +1,4 @@
-//! Bringing up for a run that is recorded: what is there must be what the run was begun with.
+//! Bring-up for a recorded run: what is there must be what the run was begun with.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::found::Found;
+use super::read_request::ReadRequest;
 use super::request::RunRequest;
 use super::servers::{Offer, ServersToStart, Started};
 use super::tokenizers::Tokenizers;
@@ -25,7 +25,7 @@ use crate::tools::ToolServers;
 /// A recorded run, and what of it is to be brought up again.
 pub(in crate::driver) struct Recorded<'r> {
     pub(in crate::driver) contract: &'r ExecutionContract,
-    /// How its models are to answer; none where they are not asked.
+    /// How its models are to answer; none if they are not asked.
     pub(in crate::driver) models: Option<Models>,
     pub(in crate::driver) run_id: &'r RunId,
     pub(in crate::driver) started: &'r RunStarted,
@@ -43,11 +43,11 @@ pub(in crate::driver) struct Models {
     pub(in crate::driver) with_keys: bool,
 }
 
-/// What was brought up again.
-pub(in crate::driver) struct Again {
-    /// Where each provider is whose address is in a variable; none where no model is asked.
+/// What bring-up made of a recorded run.
+pub(in crate::driver) struct BroughtUp {
+    /// Where each provider is whose address is in a variable; none if no model is asked.
     pub(in crate::driver) addresses: Vec<ProviderAddress>,
-    /// One for each target; none where no model is asked.
+    /// One for each target; none if no model is asked.
     pub(in crate::driver) backends: Vec<Arc<Backend>>,
     /// Tools that are not the pinned ones any more, sorted.
     pub(in crate::driver) changed: Vec<String>,
@@ -91,11 +91,11 @@ pub(in crate::driver) async fn bring_up_again(
     recorded: Recorded<'_>,
     mut request: RunRequest,
     cancel: &CancellationToken,
-) -> Result<Again, Mismatch> {
+) -> Result<BroughtUp, Mismatch> {
     let contract = recorded.contract;
     let judged = recorded.started.judged_messages(contract);
     request.spec.task = RunStarted::intent(judged);
-    let found = Found::read(&request, cancel).await?;
+    let found = ReadRequest::read(&request, cancel).await?;
     let draft = found.draft();
     let name = contract.tokenizer.clone();
     let tokenizers = found.tokenizers(name, draft.as_ref().ok(), cancel).await?;
@@ -135,7 +135,7 @@ pub(in crate::driver) async fn bring_up_again(
         ((), running) = checked.await?;
         changed = running.expect_pins(pins_of(contract));
     }
-    Ok(Again {
+    Ok(BroughtUp {
         addresses,
         backends,
         changed,
@@ -168,7 +168,7 @@ async fn workspace_of(
 pub(super) fn check_contract(
     recorded: &ExecutionContract,
     draft: Result<ContractDraft, FactoryError>,
-    found: &Found<'_>,
+    found: &ReadRequest<'_>,
     tokenizers: &Tokenizers,
     task: Option<&str>,
 ) -> Result<(), Mismatch> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::prepared::{GRACE, Prepared, Resumption, Start};
-use super::recorded::{Again, Mismatch, Models, Recorded, bring_up_again};
+use super::recorded::{BroughtUp, Mismatch, Models, Recorded, bring_up_again};
 use super::reopened::Reopened;
 use super::request::RunRequest;
 use crate::driver::DriverError;
@@ -41,7 +41,7 @@ pub(crate) async fn prepare_resume(
         unknown_workspace: false,
     };
     let up = Box::pin(bring_up_again(recorded, request, cancel)).await;
-    let Again {
+    let BroughtUp {
         addresses,
         backends,
         changed,
@@ -51,7 +51,7 @@ pub(crate) async fn prepare_resume(
         ..
     } = up.map_err(|mismatch| fault_of(mismatch, &run_id))?;
     let unfinished = reopened.unfinished;
-    let start = Start::Again(Box::new(Resumption {
+    let start = Start::Resume(Box::new(Resumption {
         addresses,
         at_ms: unfinished.at_ms,
         head: unfinished.head,

@@ -53,9 +53,10 @@ impl Sources {
         let mut scripts = BTreeMap::new();
         for (name, provider) in used_providers(spec) {
             if is_local(provider.provider_type) {
-                let asked = spec.targets.iter().find(|target| target.provider == *name);
-                let asked = asked.map_or("", |target| target.model.as_str());
-                let model = match file_of(folder, provider.file.as_deref(), asked, environment) {
+                let model_name = spec.targets.iter().find(|target| target.provider == *name);
+                let model_name = model_name.map_or("", |target| target.model.as_str());
+                let model = match file_of(folder, provider.file.as_deref(), model_name, environment)
+                {
                     Ok(path) => LocalModel::inspect(path, environment).await,
                     Err(fault) => LocalModel::missing(fault),
                 };
@@ -135,7 +136,7 @@ impl Sources {
         faults.collect()
     }
 
-    /// What reads the vocabulary of the first target that is an embedded model, run as these terms say; none where there is no such
+    /// What reads the vocabulary of the first target that is an embedded model, run under these terms; none if there is no such
     /// target. What tries the file first is ended by `end`.
     pub(super) fn vocabulary(
         &self,
@@ -155,7 +156,7 @@ impl Sources {
         })
     }
 
-    /// The script, with its provider, whose fingerprint stands at that place of a contract.
+    /// The script, with its provider, whose fingerprint is at that place of a contract.
     pub(super) fn script_at(
         &self,
         spec: &ContractSpec,

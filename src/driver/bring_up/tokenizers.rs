@@ -13,9 +13,9 @@ use crate::message::{TokenCounter, TokenCounters};
 
 /// The one tokenizer that a run counts with: looked for before anything is begun, and kept for as long as it lasts.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tokenizers(Option<(String, Found)>);
+pub(crate) struct Tokenizers(Option<(String, CounterResult)>);
 
-/// Somebody waits for the trial of a model; it ends where nobody does any more.
+/// Keeps the trial of a model running; dropping it ends the trial.
 #[derive(Default)]
 struct Waiting(TrialEnd);
 
@@ -25,7 +25,7 @@ impl Drop for Waiting {
     }
 }
 
-type Found = Result<Arc<dyn TokenCounter>, String>;
+type CounterResult = Result<Arc<dyn TokenCounter>, String>;
 
 impl Tokenizers {
     /// Gets the tokenizer of that name ready; nothing is to get ready without one. An embedded model's own is read as the draft
@@ -43,7 +43,7 @@ impl Tokenizers {
         let Some(name) = tokenizer else {
             return Ok(Self::default());
         };
-        let asked = name.clone();
+        let requested = name.clone();
         let waiting = Waiting::default();
         // A vocabulary is built when it is first asked for, and that takes a while.
         let found = if name == Tokenizer::Model.id() {
@@ -55,10 +55,10 @@ impl Tokenizers {
                 let fault = format!("tokenizer {name}: no target is an embedded model");
                 return Ok(Self(Some((name, Err(fault)))));
             };
-            let told = move |fault| format!("tokenizer {asked}: {fault}");
-            tokio::task::spawn_blocking(move || read().map_err(told))
+            let named = move |fault| format!("tokenizer {requested}: {fault}");
+            tokio::task::spawn_blocking(move || read().map_err(named))
         } else {
-            tokio::task::spawn_blocking(move || BuiltInTokenizers.counter(&asked))
+            tokio::task::spawn_blocking(move || BuiltInTokenizers.counter(&requested))
         };
         let found = tokio::select! {
             biased;
@@ -72,14 +72,14 @@ impl Tokenizers {
     /// What counts under a contract that was made with these.
     ///
     /// # Errors
-    /// One line that says why nothing here counts so.
-    pub(in crate::driver) fn counter_of(&self, tokenizer: Option<&str>) -> Found {
+    /// One line with the reason why no encoder here counts so.
+    pub(in crate::driver) fn counter_of(&self, tokenizer: Option<&str>) -> CounterResult {
         (self as &dyn TokenCounters).of(tokenizer)
     }
 }
 
 impl TokenCounters for Tokenizers {
-    fn counter(&self, tokenizer: &str) -> Found {
+    fn counter(&self, tokenizer: &str) -> CounterResult {
         match &self.0 {
             Some((name, found)) if name == tokenizer => found.clone(),
             _ => Err(format!("tokenizer {tokenizer} was not asked for")),

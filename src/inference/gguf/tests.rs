@@ -1,3 +1,5 @@
+//! Tests of the GGUF header reader on small and damaged files.
+
 use std::path::Path;
 
 use super::*;
@@ -44,7 +46,7 @@ fn parse(bytes: &[u8]) -> Result<ModelHeader, HeaderFault> {
 }
 
 #[test]
-fn a_header_says_what_the_model_is() {
+fn a_header_describes_the_model() {
     let header = parse(&sample()).unwrap();
     assert_eq!(header.architecture, "llama");
     assert_eq!(header.context_length, Some(8192));

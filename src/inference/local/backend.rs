@@ -1,3 +1,5 @@
+//! The thread that owns an embedded model, and the backend that queues jobs for it. Does not know prompts.
+
 use std::cell::Cell;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,14 +16,14 @@ use super::engine_fault::EngineFault;
 use super::identity::processor_fault;
 use super::llama::load;
 use super::options::LocalOptions;
-use super::trial::UnderWay;
+use super::trial::TrialProcess;
 use crate::adapter::{LocalLine, LocalRequest};
-use crate::inference::patience::{Patience, wait};
 use crate::inference::response_head::ResponseHead;
+use crate::inference::timeouts::{Timeouts, wait};
 use crate::inference::{FileChanged, ModelFile, Probe, TransportFault, TransportFaultKind};
 use crate::message::ProviderFaultClass;
 
-/// Pieces that may wait for whoever reads them.
+/// Pieces that may wait for their reader.
 const WAITING_PIECES: usize = 64;
 
 /// An embedded model: one thread that loads it at the first question and answers one request after another.
@@ -40,13 +42,13 @@ struct Worker {
     /// Set where loading is to end before the model is whole.
     stop: Arc<AtomicBool>,
     thread: JoinHandle<()>,
-    trial: UnderWay,
+    trial: TrialProcess,
 }
 
-/// What the thread and whoever waits for it tell each other while it loads.
+/// What the thread and its callers share while it loads.
 struct Loading {
     stop: Arc<AtomicBool>,
-    trial: UnderWay,
+    trial: TrialProcess,
     weights: Arc<AtomicBool>,
 }
 
@@ -55,7 +57,7 @@ enum Job {
     Infer(Box<LocalRequest>, mpsc::Sender<Event>),
 }
 
-/// What the thread says of one request.
+/// The thread's events for one request.
 #[derive(Debug)]
 enum Event {
     Bytes(Vec<u8>),
@@ -79,20 +81,20 @@ impl LocalBackend {
         }
     }
 
-    /// What it has cost so far; whoever measures keeps it beside the backend.
+    /// What it has cost so far; a benchmark keeps it beside the backend.
     #[must_use]
     pub fn cost(&self) -> Arc<EngineCost> {
         Arc::clone(&self.cost)
     }
 
-    /// Loads the model, where that has not happened, and says whether it can answer. The weights of a large model may take
+    /// Loads the model, if that has not happened, and reports whether it can answer. The weights of a large model may take
     /// longer than a probe: then its header and template have been found good, and the first request waits for the rest.
-    pub(in crate::inference) async fn probe(&self, patience: &Patience) -> Probe {
-        let (reply, answer) = oneshot::channel();
-        let asked = self.ask(Job::Probe(reply));
-        let probe = wait(patience, async {
-            asked?;
-            answer.await.map_err(|_| gone())
+    pub(in crate::inference) async fn probe(&self, timeouts: &Timeouts) -> Probe {
+        let (reply, generate) = oneshot::channel();
+        let sent = self.ask(Job::Probe(reply));
+        let probe = wait(timeouts, async {
+            sent?;
+            generate.await.map_err(|_| gone())
         });
         probe.await.unwrap_or_else(|fault| {
             let late = fault.kind == TransportFaultKind::Timeout;
@@ -112,7 +114,7 @@ impl LocalBackend {
     pub(in crate::inference) async fn send(
         &self,
         body: &[u8],
-        patience: &Patience,
+        timeouts: &Timeouts,
     ) -> Result<(ResponseHead, LocalReply), TransportFault> {
         let request: LocalRequest = serde_json::from_slice(body).map_err(|fault| {
             TransportFault::new(
@@ -120,10 +122,10 @@ impl LocalBackend {
                 format!("the request cannot be read: {fault}"),
             )
         })?;
-        let (pieces, mut answer) = mpsc::channel(WAITING_PIECES);
+        let (pieces, mut generate) = mpsc::channel(WAITING_PIECES);
         self.ask(Job::Infer(Box::new(request), pieces))?;
-        let status = wait(patience, async {
-            match answer.recv().await {
+        let status = wait(timeouts, async {
+            match generate.recv().await {
                 Some(Event::Head(status)) => Ok(status),
                 Some(Event::Fault(fault)) => Err(fault),
                 Some(Event::Bytes(_)) | None => Err(gone()),
@@ -133,7 +135,7 @@ impl LocalBackend {
             headers: Vec::new(),
             status: status.await?,
         };
-        Ok((head, LocalReply(answer)))
+        Ok((head, LocalReply(generate)))
     }
 
     /// Hands a job to the thread, which begins with the first one.
@@ -143,7 +145,7 @@ impl LocalBackend {
             let (jobs, received) = channel();
             let options = self.options.clone();
             let stop = Arc::new(AtomicBool::new(false));
-            let trial = UnderWay::default();
+            let trial = TrialProcess::default();
             let loading = Loading {
                 stop: Arc::clone(&stop),
                 trial: trial.clone(),
@@ -170,7 +172,7 @@ impl LocalBackend {
 }
 
 impl Drop for LocalBackend {
-    /// Waits for the thread, so that the process never ends while llama.cpp computes: at most one batch, for nobody waits for
+    /// Waits for the thread, so that the process never ends while llama.cpp computes: at most one batch, for no caller waits for
     /// an answer any more. Loading ends, too.
     fn drop(&mut self) {
         let worker = self
@@ -210,7 +212,7 @@ fn engine_fault(detail: String) -> TransportFault {
     TransportFault::new(TransportFaultKind::Engine, detail)
 }
 
-/// The thread: loads the model, then answers until nobody can ask any more.
+/// The thread: loads the model, then answers until the last sender is gone.
 fn serve(options: &LocalOptions, jobs: &Receiver<Job>, loading: &Loading, cost: Arc<EngineCost>) {
     match prepare(options, loading) {
         Ok(model) => match ready(&model, options, cost) {
@@ -231,7 +233,7 @@ fn serve(options: &LocalOptions, jobs: &Receiver<Job>, loading: &Loading, cost: 
                             let _ = reply.send(Probe { detail, responsive });
                         }
                         Job::Infer(request, pieces) => {
-                            let said = answer(&mut engine, &request, &options.file, pieces);
+                            let generated = generate(&mut engine, &request, &options.file, pieces);
                             let next = Cell::new(None);
                             let idle = || match jobs.try_recv() {
                                 Ok(job) => {
@@ -241,8 +243,8 @@ fn serve(options: &LocalOptions, jobs: &Receiver<Job>, loading: &Loading, cost: 
                                 Err(TryRecvError::Empty) => true,
                                 Err(TryRecvError::Disconnected) => false,
                             };
-                            if let Some(said) = said {
-                                engine.look_ahead(&request, &said, &idle);
+                            if let Some(generated) = generated {
+                                engine.look_ahead(&request, &generated, &idle);
                             }
                             early = next.into_inner();
                         }
@@ -310,16 +312,16 @@ fn refuse(reason: &str, jobs: &Receiver<Job>) {
 
 /// Text on its way out.
 struct Pieces {
-    begun: bool,
+    head_sent: bool,
     out: mpsc::Sender<Event>,
     /// All of it so far.
-    said: String,
+    generated: String,
 }
 
 impl Pieces {
-    /// One line of the answer, the head before the first one. Where nobody waits, the next step notices.
+    /// One line of the answer, the head before the first one. If no caller waits, the next step notices.
     fn line(&mut self, status: u16, line: &LocalLine) {
-        if !std::mem::replace(&mut self.begun, true) {
+        if !std::mem::replace(&mut self.head_sent, true) {
             let _ = self.out.blocking_send(Event::Head(status));
         }
         let _ = self.out.blocking_send(Event::Bytes(line.to_bytes()));
@@ -332,23 +334,23 @@ impl Listener for Pieces {
     }
 
     fn text(&mut self, text: &str) {
-        self.said.push_str(text);
+        self.generated.push_str(text);
         let text = text.to_owned();
         self.line(200, &LocalLine::Text { text });
     }
 }
 
 /// One answer, and its text where it came about. Its weights are looked at in the file as they are needed, so what was changed in it meanwhile spoils the answer.
-fn answer(
+fn generate(
     engine: &mut Engine<'_>,
     request: &LocalRequest,
     file: &ModelFile,
     out: mpsc::Sender<Event>,
 ) -> Option<String> {
     let mut pieces = Pieces {
-        begun: false,
+        head_sent: false,
         out,
-        said: String::new(),
+        generated: String::new(),
     };
     let unchanged = || {
         let changed =
@@ -362,7 +364,7 @@ fn answer(
         Ok(ended) => {
             let Ended { stop, usage } = ended;
             pieces.line(200, &LocalLine::Stop { stop, usage });
-            return Some(pieces.said);
+            return Some(pieces.generated);
         }
         Err(EngineFault::Cancelled) => {}
         Err(EngineFault::Overflow(message)) => pieces.line(

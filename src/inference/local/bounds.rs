@@ -37,7 +37,7 @@ pub(super) fn available_memory() -> Option<u64> {
     number("/proc/meminfo", "MemAvailable:")
 }
 
-/// The number of bytes that stands behind a word in a file of the system.
+/// The number of bytes after a word in a file of the system.
 fn number(file: &str, word: &str) -> Option<u64> {
     let text = std::fs::read_to_string(file).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(word))?;

@@ -1,3 +1,5 @@
+//! The key-value cache of one context. Does not know prompts.
+
 use std::num::NonZeroU32;
 use std::sync::{Arc, PoisonError, TryLockError};
 
@@ -9,20 +11,20 @@ use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 
 use super::engine_fault::EngineFault;
-use super::llama::{Chatter, MAKING, TILE, begin};
+use super::llama::{INIT_LOCK, LogOutput, TILE, begin};
 use super::options::LocalOptions;
 use super::pace::Pace;
 
 /// Tokens that are decoded at once: between two batches a run can be cancelled.
 pub(super) const BATCH: usize = 128;
-/// The same where nobody waits for the answer, but somebody may soon wait for another.
+/// The same in idle time: no caller waits for this answer, but one may soon wait for another.
 pub(super) const SMALL_BATCH: usize = 16;
 /// The policy that turns flash attention off.
 const PLAIN_ATTENTION: i32 = 0;
 /// The only sequence of a context.
 const SEQUENCE: i32 = 0;
 
-/// Makes a context, of a window and so many threads; whoever calls it has [`MAKING`].
+/// Makes a context, of a window and so many threads; the caller holds [`INIT_LOCK`].
 type Make<'m> = fn(&'m LlamaModel, u32, u32) -> Result<LlamaContext<'m>, String>;
 
 /// A context of a model, and which tokens its cache holds.
@@ -43,7 +45,7 @@ pub(super) struct Cache<'m> {
 impl<'m> Cache<'m> {
     pub(super) fn new(model: &'m Arc<LlamaModel>, options: &LocalOptions) -> Result<Self, String> {
         let (window, threads) = (options.context_window, options.threads.max(1));
-        let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+        let _lock = INIT_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
         let made = context(model, window, threads)?;
         Ok(Self {
             held: Vec::new(),
@@ -63,7 +65,7 @@ impl<'m> Cache<'m> {
         self.reuse
     }
 
-    /// What the model says of the token after the last one.
+    /// The model's logits of the token after the last one.
     pub(super) fn logits(&self) -> &[f32] {
         self.context.as_ref().map_or(&[], LlamaContext::get_logits)
     }
@@ -137,7 +139,7 @@ impl<'m> Cache<'m> {
 
     fn compute(&mut self, batch: &mut LlamaBatch<'_>, tokens: usize) -> Result<(), String> {
         if self.context.is_none() {
-            let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+            let _lock = INIT_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
             self.context = Some((self.make)(self.model, self.window, self.pace.threads())?);
         }
         let Self { context, pace, .. } = self;
@@ -165,8 +167,8 @@ impl<'m> Cache<'m> {
         let Some(threads) = self.pace.fewer() else {
             return Ok(());
         };
-        // Somebody who loads a model may have it for minutes: this answer goes on, and asks again a second later.
-        let _making = match MAKING.try_lock() {
+        // Loading a model may hold the lock for minutes. This answer goes on and tries again a second later.
+        let _lock = match INIT_LOCK.try_lock() {
             Ok(making) => making,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return Ok(()),
@@ -239,7 +241,7 @@ impl<'m> Cache<'m> {
 }
 
 fn context(model: &LlamaModel, window: u32, threads: u32) -> Result<LlamaContext<'_>, String> {
-    let llama = begin(Chatter::Silent)?;
+    let llama = begin(LogOutput::Silent)?;
     let threads = i32::try_from(threads).unwrap_or(i32::MAX);
     let batch = u32::try_from(BATCH).unwrap_or(u32::MAX);
     let params = LlamaContextParams::default()

@@ -1,3 +1,5 @@
+//! What an embedded model has cost. Counters only.
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 

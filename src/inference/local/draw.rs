@@ -32,7 +32,7 @@ impl Draw {
         }
     }
 
-    /// Draws one of `allowed`, which ascend; None where there is none with a finite logit.
+    /// Draws one of `allowed`, which ascend; None if there is none with a finite logit.
     pub(super) fn token(
         &mut self,
         logits: &[f32],
@@ -68,7 +68,7 @@ impl Draw {
         self.candidates.last().map(|(token, _)| *token)
     }
 
-    /// What may be drawn, with its logit: less for what was said a short while ago.
+    /// The tokens that may be drawn, with their logits: recent tokens are penalised.
     fn weigh(&mut self, logits: &[f32], allowed: impl Iterator<Item = i32>, recent: &[i32]) {
         self.candidates.clear();
         for token in allowed {
@@ -174,7 +174,7 @@ mod tests {
         }
         assert_eq!(draw.token(&logits, [].into_iter(), &[]), None);
         assert_eq!(draw.token(&[f32::NAN, f32::NEG_INFINITY], 0..2, &[]), None);
-        // A penalty of 0 leaves nothing of what was said.
+        // A penalty of 0 would remove recent tokens.
         let nothing = LocalSampling {
             repeat_penalty: Some(0.0),
             ..sampling(1, 1.5, 1.0)
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_come_as_often_as_their_weight_says() {
+    fn tokens_come_as_often_as_their_weight() {
         let logits = [0.0, 3.0_f32.ln()];
         let ones = drawn(&sampling(3, 1.0, 1.0), &[], &logits, 4000);
         let ones = ones.iter().filter(|token| **token == 1).count();

@@ -1,3 +1,5 @@
+//! One loaded model: prompt, generation, mask. Does not know threads or queues.
+
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -24,7 +26,7 @@ pub(super) struct Ended {
     pub(super) usage: LocalUsage,
 }
 
-/// Who takes the text, and says whether it is still wanted.
+/// Receives the text, and decides whether the answer goes on.
 pub(super) trait Listener {
     /// Whether to go on.
     fn waits(&self) -> bool;
@@ -103,7 +105,7 @@ impl<'m> Engine<'m> {
             }
         };
         let ids: Vec<i32> = prompt.iter().map(|token| token.0).collect();
-        let mut answer = Answer {
+        let mut generation = Generation {
             draw: Draw::new(&request.sampling, &ids),
             limit,
             listener,
@@ -122,11 +124,11 @@ impl<'m> Engine<'m> {
                     if self.gates.ends(token) {
                         break;
                     }
-                    if answer.output >= limit {
+                    if generation.output >= limit {
                         whole = false;
                         break;
                     }
-                    self.write(token, &mut answer);
+                    self.write(token, &mut generation);
                     next.push(LlamaToken(token));
                 }
                 if !whole {
@@ -136,8 +138,8 @@ impl<'m> Engine<'m> {
                     break StopReason::End;
                 }
             }
-            answer.flush(false);
-            if answer.output >= limit {
+            generation.flush(false);
+            if generation.output >= limit {
                 break match &mut gate {
                     // Whole calls are no cut answer.
                     Some(gate) if request.gate == GatePhase::Closed => {
@@ -152,37 +154,39 @@ impl<'m> Engine<'m> {
                 };
             }
             self.cache
-                .decode(&next, BATCH, &|| answer.listener.waits())?;
-            let token = self.draw(&mut gate, &mut answer, request)?;
+                .decode(&next, BATCH, &|| generation.listener.waits())?;
+            let token = self.draw(&mut gate, &mut generation, request)?;
             if self.gates.ends(token) {
                 break StopReason::End;
             }
             if let Some(gate) = &mut gate {
                 gate.take(token).map_err(EngineFault::Failed)?;
             }
-            self.write(token, &mut answer);
+            self.write(token, &mut generation);
             next = vec![LlamaToken(token)];
         };
-        answer.flush(true);
+        generation.flush(true);
         Ok(Ended {
             stop,
             usage: LocalUsage {
                 input: length,
-                output: answer.output,
+                output: generation.output,
             },
         })
     }
 
-    fn write(&self, token: i32, answer: &mut Answer<'_>) {
-        answer.output += 1;
-        answer.recent.push(token);
-        answer.undecoded.extend_from_slice(self.gates.bytes(token));
+    fn write(&self, token: i32, generation: &mut Generation<'_>) {
+        generation.output += 1;
+        generation.recent.push(token);
+        generation
+            .undecoded
+            .extend_from_slice(self.gates.bytes(token));
     }
 
     fn draw(
         &self,
         gate: &mut Option<Gate>,
-        answer: &mut Answer<'_>,
+        generation: &mut Generation<'_>,
         request: &LocalRequest,
     ) -> Result<i32, EngineFault> {
         let nothing = || EngineFault::Failed("no token can be drawn".to_owned());
@@ -199,22 +203,22 @@ impl<'m> Engine<'m> {
         }
         let Some(gate) = gate else {
             let spoken = self.gates.spoken().iter().copied();
-            return answer
+            return generation
                 .draw
-                .token(logits, spoken, &answer.recent)
+                .token(logits, spoken, &generation.recent)
                 .ok_or_else(nothing);
         };
-        let asked = Instant::now();
+        let started = Instant::now();
         let mask = gate.mask().map_err(EngineFault::Failed)?;
-        self.cost.mask(asked.elapsed());
-        let left = answer.limit - answer.output;
+        self.cost.mask(started.elapsed());
+        let left = generation.limit - generation.output;
         if request.gate == GatePhase::Closed && left <= request.closing_tokens {
             return self.gates.soonest_end(&mask).ok_or_else(nothing);
         }
         let allowed = mask.iter().map(u32::cast_signed);
-        answer
+        generation
             .draw
-            .token(logits, allowed, &answer.recent)
+            .token(logits, allowed, &generation.recent)
             .ok_or_else(nothing)
     }
 
@@ -224,28 +228,28 @@ impl<'m> Engine<'m> {
     pub(super) fn look_ahead(
         &mut self,
         request: &LocalRequest,
-        said: &str,
+        generated: &str,
         idle: &dyn Fn() -> bool,
     ) {
-        if !self.cache.keeps() || !said.contains(CALL_OPEN) {
+        if !self.cache.keeps() || !generated.contains(CALL_OPEN) {
             return;
         }
-        let Ok(tokens) = self.prompts.of(request, Some(said)) else {
+        let Ok(tokens) = self.prompts.of(request, Some(generated)) else {
             return;
         };
         if tokens.len() as u64 >= self.cache.window() {
             return;
         }
         let common = self.cache.keep_common(&tokens);
-        // Whatever comes of it, the cache holds what `held` says.
+        // On success or failure, the cache holds what `held` says.
         let _ = self
             .cache
             .decode(tokens.get(common..).unwrap_or_default(), SMALL_BATCH, idle);
     }
 }
 
-/// What is written of one answer.
-struct Answer<'a> {
+/// One answer while it is generated.
+struct Generation<'a> {
     draw: Draw,
     limit: u64,
     listener: &'a mut dyn Listener,
@@ -256,7 +260,7 @@ struct Answer<'a> {
     undecoded: Vec<u8>,
 }
 
-impl Answer<'_> {
+impl Generation<'_> {
     /// Hands on whole characters; at the end also what is none, as the sign for it.
     fn flush(&mut self, all: bool) {
         let whole = match std::str::from_utf8(&self.undecoded) {

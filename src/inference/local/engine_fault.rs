@@ -1,7 +1,9 @@
+//! Why an answer of the embedded engine failed. Plain data.
+
 /// Why an answer did not come about.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum EngineFault {
-    /// Nobody waits for it any more.
+    /// The caller is gone.
     Cancelled,
     /// The prompt does not fit.
     Overflow(String),

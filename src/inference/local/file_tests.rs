@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 use super::LocalBackend;
 use super::tests::{contract, gated, model_file, options, request, turns};
 use crate::adapter::Decoded;
-use crate::inference::{Backend, Patience};
+use crate::inference::{Backend, Timeouts};
 
 #[tokio::test]
 async fn a_file_that_is_no_whole_model_never_reaches_the_engine() {
@@ -42,7 +42,7 @@ async fn a_file_whose_control_tokens_are_typed_as_text_is_refused() {
     let mut bytes = std::fs::read(model).unwrap();
     let key = b"tokenizer.ggml.token_type";
     let at = bytes.windows(key.len()).position(|found| found == key);
-    // Type of value, type of item and count stand before the first item; the second one is <|im_start|>.
+    // Type of value, type of item and count precede the first item; the second one is <|im_start|>.
     let item = at.unwrap() + key.len() + 4 + 4 + 8 + 4;
     let (control, user_defined) = (3_i32.to_le_bytes(), 4_i32.to_le_bytes());
     let place = bytes.get_mut(item..item + 4).unwrap();
@@ -79,18 +79,18 @@ async fn a_file_that_is_swapped_is_not_run_and_one_that_is_changed_ends_the_answ
         panic!("no message")
     };
     assert!(answer.canonical_message.is_some());
-    // A byte behind its last one: the weights themselves stay, and nobody can know that.
+    // A byte behind its last one: the weights stay the same, but that cannot be known.
     let mut file = std::fs::OpenOptions::new()
         .append(true)
         .open(&kept)
         .unwrap();
     std::io::Write::write_all(&mut file, b"x").unwrap();
     let body = serde_json::to_vec(&request(turns(&["user\nHi"]), 1)).unwrap();
-    let patience = Patience {
+    let timeouts = Timeouts {
         cancel: cancel.clone(),
         idle: std::time::Duration::from_secs(600),
     };
-    let fault = backend.send("", &[], body, &patience).await.unwrap_err();
+    let fault = backend.send("", &[], body, &timeouts).await.unwrap_err();
     let expect = "m.gguf: the file was changed since it was opened";
     assert!(fault.detail.contains(expect), "{}", fault.detail);
     // One that was changed before it was loaded is not loaded at all.

@@ -44,7 +44,7 @@ impl TokenizerEnv for Vocabulary {
 pub(super) struct Gates {
     ends: Vec<i32>,
     factory: ParserFactory,
-    /// Every token but those that stand in prompts alone.
+    /// Every token but those that occur in prompts only.
     spoken: Vec<i32>,
     vocabulary: Arc<Vocabulary>,
 }
@@ -53,7 +53,7 @@ impl Gates {
     pub(super) fn new(model: &Arc<LlamaModel>) -> Result<Self, String> {
         let vocab = model.vocab();
         let count = vocab.n_tokens();
-        let mut words = Vec::new();
+        let mut token_bytes = Vec::new();
         let mut ends: Vec<i32> = Vec::new();
         let mut spoken: Vec<i32> = Vec::new();
         for id in 0..count {
@@ -73,14 +73,14 @@ impl Gates {
                 word = vec![CONTROL];
                 word.extend(vocab.token_to_piece(token, true, None));
             }
-            words.push(word);
+            token_bytes.push(word);
         }
         let ids: Vec<TokenId> = ends.iter().map(|id| id.cast_unsigned()).collect();
         let end = *ids
             .first()
             .ok_or("the model has no token that ends a text")?;
         let info = TokRxInfo::new(count.cast_unsigned(), end);
-        let trie = TokTrie::from(&info, &words).with_eos_tokens(&ids);
+        let trie = TokTrie::from(&info, &token_bytes).with_eos_tokens(&ids);
         let vocabulary = Arc::new(Vocabulary {
             model: Arc::clone(model),
             trie,
@@ -107,7 +107,7 @@ impl Gates {
         self.ends.contains(&token)
     }
 
-    /// The tokens that a model may write where no grammar says which: text, and what ends it. A control token that begins
+    /// The tokens that a model may write without a grammar: text, and what ends it. A control token that begins
     /// another message is none of them.
     pub(super) fn spoken(&self) -> &[i32] {
         &self.spoken
@@ -180,7 +180,7 @@ impl Gate {
         }
         let tokens = self.matcher.consume_ff_tokens();
         match self.matcher.get_error() {
-            Some(fault) => Err(format!("what is forced cannot be told: {fault}")),
+            Some(fault) => Err(format!("the forced tokens cannot be computed: {fault}")),
             None => Ok(tokens.into_iter().map(u32::cast_signed).collect()),
         }
     }
@@ -188,7 +188,7 @@ impl Gate {
     /// Whether the end may follow.
     pub(super) fn may_end(&mut self) -> Result<bool, String> {
         let may = self.matcher.is_accepting();
-        may.map_err(|fault| format!("whether the text may end cannot be told: {fault}"))
+        may.map_err(|fault| format!("whether the text may end cannot be computed: {fault}"))
     }
 
     /// Whether nothing but the end can follow.

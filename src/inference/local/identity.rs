@@ -1,3 +1,5 @@
+//! The identity of the embedded engine. Constants of the build.
+
 use super::llama::TILE;
 use crate::inference::{engine_features, lacking_features};
 
@@ -13,7 +15,7 @@ const GATE: &str = "llguidance 1.9.1";
 /// Whether llama.cpp rearranges the weights of some quantisations when it loads them: a switch of its build, on unless whoever
 /// builds says otherwise.
 const REPACK: &str = match option_env!("GGML_CPU_REPACK") {
-    Some(said) => said,
+    Some(declared) => declared,
     None => "ON",
 };
 
@@ -29,7 +31,7 @@ pub(crate) fn engine_identity() -> String {
     )
 }
 
-/// Why this processor cannot run the backend; None where it can.
+/// Why this processor cannot run the backend; None if it can.
 pub(super) fn processor_fault() -> Option<String> {
     let missing = lacking_features();
     (!missing.is_empty()).then(|| {

@@ -1,3 +1,5 @@
+//! How an embedded model is run. Plain data.
+
 use std::sync::Arc;
 
 use super::template::TemplateRenderer;

@@ -1,6 +1,8 @@
+//! Adapts the number of threads to the processors that are free. Does not decode.
+
 use std::time::{Duration, Instant};
 
-/// How much decoding is looked at before anything is said of it.
+/// How much decoding is measured before anything is concluded.
 const LEAST: Duration = Duration::from_secs(1);
 /// So many times what a token took before, no other load makes of it: the process was stopped, or weights came from the disk.
 /// A token alone takes up to ten times what it takes in a batch.
@@ -109,7 +111,7 @@ fn process_time() -> Option<Duration> {
         return None;
     }
     let text = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The program's name stands in brackets, and may hold anything.
+    // The program's name is in brackets, and may hold anything.
     let (_, numbers) = text.rsplit_once(") ")?;
     let ticks: u64 = numbers
         .split(' ')
@@ -154,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn one_poor_second_says_nothing() {
+    fn one_poor_second_proves_nothing() {
         check(16, &[10], None);
         check(16, &[10, 15_900], None);
         check(16, &[10, 15_900, 10], None);
@@ -164,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn less_than_a_second_says_nothing() {
+    fn less_than_a_second_proves_nothing() {
         let mut pace = Pace::starved(2);
         pace.took -= Duration::from_millis(1);
         assert_eq!(pace.fewer(), None);
@@ -197,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_settled_and_one_thread_are_never_looked_at_and_what_was_judged_is_forgotten() {
+    fn a_settled_pace_and_one_thread_are_never_measured_and_a_decision_resets_the_measure() {
         let mut settled = Pace::new(4);
         settled.settle();
         for mut pace in [Pace::new(1), settled] {
@@ -217,7 +219,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn the_system_says_what_the_process_had() {
+    fn the_system_reports_what_the_process_had() {
         let before = process_time().unwrap();
         let began = Instant::now();
         let mut sum: u64 = 0;

@@ -1,3 +1,5 @@
+//! Turns requests into tokens of one model. Does not generate.
+
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token_type::LlamaTokenAttr;
@@ -37,25 +39,27 @@ impl<'m> Prompts<'m> {
         }
     }
 
-    /// The tokens of a request's prompt; with what is `said` behind it, as where both are read as one text.
+    /// The tokens of a request's prompt; with what is `generated` behind it, as where both are read as one text.
     pub(super) fn of(
         &self,
         request: &LocalRequest,
-        said: Option<&str>,
+        generated: Option<&str>,
     ) -> Result<Vec<LlamaToken>, String> {
         match (&request.chat, &self.template) {
             (None, _) => {
                 let mut segments = request.segments.clone();
-                if let (Some(said), Some(Segment::Text(last))) = (said, segments.last_mut()) {
-                    last.push_str(said);
+                if let (Some(generated), Some(Segment::Text(last))) =
+                    (generated, segments.last_mut())
+                {
+                    last.push_str(generated);
                     segments.push(Segment::Control(MESSAGE_END.to_owned()));
                 }
                 self.tokens(&segments)
             }
             (Some(chat), Some(template)) => {
                 let mut pieces = template.renderer.render(chat, &template.controls)?;
-                if let (Some(said), Some(last)) = (said, pieces.last_mut()) {
-                    last.push_str(said);
+                if let (Some(generated), Some(last)) = (generated, pieces.last_mut()) {
+                    last.push_str(generated);
                 }
                 let mut tokens = self.tokens(&[])?;
                 for piece in pieces {
@@ -64,7 +68,7 @@ impl<'m> Prompts<'m> {
                 Ok(tokens)
             }
             (Some(_), None) => {
-                let fault = "the request leaves its prompt to a template that nobody named";
+                let fault = "the request leaves its prompt to a template, and none is named";
                 Err(fault.to_owned())
             }
         }

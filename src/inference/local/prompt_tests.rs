@@ -105,7 +105,7 @@ fn wherever_two_prompts_part_what_they_share_changes_no_byte() {
     }
 }
 
-/// What was written is read again while nobody asks: the next prompt then has little that is new, and nothing comes out otherwise.
+/// The answer is read again while the engine is idle. The next prompt then has little that is new, and its answer is the same.
 #[test]
 fn an_answer_that_is_read_again_in_idle_time_spares_the_next_prompt_and_changes_no_byte() {
     let Some(path) = model_file() else { return };
@@ -156,7 +156,7 @@ fn an_answer_that_is_read_again_in_idle_time_spares_the_next_prompt_and_changes_
 }
 
 #[test]
-fn a_control_token_of_a_prompt_is_never_written_where_no_grammar_says_what_is() {
+fn without_a_grammar_the_model_never_writes_a_control_token_of_the_prompt() {
     let Some(path) = model_file() else { return };
     let model = load(&path, Arc::default()).unwrap();
     let start = model.vocab().tokenize(b"<|im_start|>", false, true)[0].0;

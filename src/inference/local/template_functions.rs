@@ -31,8 +31,8 @@ fn write_json(
     out: &mut String,
 ) -> Result<(), Error> {
     if depth > MAX_DEPTH {
-        let said = "a value is nested too deeply";
-        return Err(Error::new(ErrorKind::InvalidOperation, said));
+        let reason = "a value is nested too deeply";
+        return Err(Error::new(ErrorKind::InvalidOperation, reason));
     }
     let line = |out: &mut String, depth: usize| {
         if let Some(indent) = indent {
@@ -44,8 +44,8 @@ fn write_json(
     match value.kind() {
         ValueKind::Map => {
             out.push('{');
-            for (place, key) in value.try_iter()?.enumerate() {
-                if place > 0 {
+            for (index, key) in value.try_iter()?.enumerate() {
+                if index > 0 {
                     out.push_str(between);
                 }
                 line(out, depth + 1);
@@ -60,8 +60,8 @@ fn write_json(
         }
         ValueKind::Seq | ValueKind::Iterable => {
             out.push('[');
-            for (place, item) in value.try_iter()?.enumerate() {
-                if place > 0 {
+            for (index, item) in value.try_iter()?.enumerate() {
+                if index > 0 {
                     out.push_str(between);
                 }
                 line(out, depth + 1);
@@ -75,8 +75,8 @@ fn write_json(
         _ => match serde_json::to_string(value) {
             Ok(text) => out.push_str(&text),
             Err(fault) => {
-                let said = fault.to_string();
-                return Err(Error::new(ErrorKind::InvalidOperation, said));
+                let reason = fault.to_string();
+                return Err(Error::new(ErrorKind::InvalidOperation, reason));
             }
         },
     }
@@ -145,8 +145,8 @@ pub(super) fn strftime(format: &str, unix_ms: u64) -> Result<String, Error> {
             Some('%') => "%".to_owned(),
             other => {
                 let other = other.map(String::from).unwrap_or_default();
-                let said = format!("strftime_now does not know %{other}");
-                return Err(Error::new(ErrorKind::InvalidOperation, said));
+                let reason = format!("strftime_now does not know %{other}");
+                return Err(Error::new(ErrorKind::InvalidOperation, reason));
             }
         });
     }

@@ -30,7 +30,7 @@ use crate::contract::{
     CALL_CLOSE, CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, GateGrammar,
     GrammarLanguage, ServerCapability, ServerKind, TargetCapability, ToolCapability, Validators,
 };
-use crate::inference::{Backend, ModelFile, Patience};
+use crate::inference::{Backend, ModelFile, Timeouts};
 use crate::kernel::{RunStarted, ToolExposure};
 use crate::message::{ObjectText, StopReason};
 
@@ -290,13 +290,13 @@ pub(super) fn turns(texts: &[&str]) -> Vec<Segment> {
 
 /// Gathers text, and stops after so many pieces.
 #[derive(Default)]
-struct Gather {
+struct TextCollector {
     pieces: usize,
     stop_after: Option<usize>,
     text: String,
 }
 
-impl Listener for Gather {
+impl Listener for TextCollector {
     fn waits(&self) -> bool {
         self.stop_after.is_none_or(|most| self.pieces < most)
     }
@@ -308,9 +308,9 @@ impl Listener for Gather {
 }
 
 pub(super) fn infer(engine: &mut Engine<'_>, request: &LocalRequest) -> (String, Ended) {
-    let mut gather = Gather::default();
-    let ended = engine.infer(request, &mut gather).unwrap();
-    (gather.text, ended)
+    let mut collector = TextCollector::default();
+    let ended = engine.infer(request, &mut collector).unwrap();
+    (collector.text, ended)
 }
 
 #[test]
@@ -342,13 +342,13 @@ fn a_gate_that_cannot_be_kept_is_a_fault_and_nothing_is_written() {
     let mut engine = Engine::new(&model, &options(&path, true), Arc::default()).unwrap();
     let mut broken = request(turns(&["user\nHi"]), 1);
     let mut fails = |request: &LocalRequest, expect: &str| {
-        let mut gather = Gather::default();
-        let fault = engine.infer(request, &mut gather).unwrap_err();
+        let mut collector = TextCollector::default();
+        let fault = engine.infer(request, &mut collector).unwrap_err();
         let EngineFault::Failed(reason) = fault else {
             panic!("{fault:?}")
         };
         assert!(reason.contains(expect), "{reason}");
-        assert_eq!(gather.text, "");
+        assert_eq!(collector.text, "");
     };
     broken.gate = GatePhase::Closed;
     fails(&broken, "a phase that needs a grammar has none");
@@ -359,13 +359,13 @@ fn a_gate_that_cannot_be_kept_is_a_fault_and_nothing_is_written() {
 }
 
 #[test]
-fn an_answer_that_nobody_waits_for_ends_between_two_tokens_and_a_prompt_too_long_is_refused() {
+fn a_cancelled_answer_ends_between_two_tokens_and_a_prompt_too_long_is_refused() {
     let Some(path) = model_file() else { return };
     let model = load(&path, Arc::default()).unwrap();
     let mut engine = Engine::new(&model, &options(&path, true), Arc::default()).unwrap();
-    let mut gather = Gather {
+    let mut collector = TextCollector {
         stop_after: Some(3),
-        ..Gather::default()
+        ..TextCollector::default()
     };
     let request_of = |text: &str| request(turns(&[text]), 1);
     let mut counts = request_of("user\nCount to a hundred.");
@@ -373,10 +373,10 @@ fn an_answer_that_nobody_waits_for_ends_between_two_tokens_and_a_prompt_too_long
         Segment::Control("<|im_start|>".to_owned()),
         Segment::Text("assistant\none, two, three, four, five,".to_owned()),
     ]);
-    let fault = engine.infer(&counts, &mut gather);
-    assert_eq!((fault, gather.pieces), (Err(EngineFault::Cancelled), 3));
+    let fault = engine.infer(&counts, &mut collector);
+    assert_eq!((fault, collector.pieces), (Err(EngineFault::Cancelled), 3));
     let long = format!("user\n{}", "many words ".repeat(800));
-    let fault = engine.infer(&request_of(&long), &mut Gather::default());
+    let fault = engine.infer(&request_of(&long), &mut TextCollector::default());
     assert!(matches!(fault, Err(EngineFault::Overflow(_))), "{fault:?}");
     // The engine goes on after both.
     let (_, ended) = infer(&mut engine, &request_of("user\nHi"));
@@ -399,12 +399,12 @@ pub(super) async fn gated(backend: &Backend, contract: &ExecutionContract) -> De
             tools,
         },
     );
-    let patience = Patience {
+    let timeouts = Timeouts {
         cancel: CancellationToken::new(),
         idle: std::time::Duration::from_secs(600),
     };
     let mut reply = backend
-        .send(&adapter.path(&contract.targets[0]), &[], body, &patience)
+        .send(&adapter.path(&contract.targets[0]), &[], body, &timeouts)
         .await
         .unwrap();
     let meta = ResponseMeta {

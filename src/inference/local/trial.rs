@@ -1,8 +1,8 @@
-//! The first time that a file is loaded, where it can do no harm.
+//! Loads a model file for the first time in a process of its own, where it can do no harm.
 //!
-//! llama.cpp ends its process where a file contradicts itself: by an assertion, by an exception that nobody catches, by a
-//! fault of memory. So a file that was never loaded before is loaded first by `monolith __try-model`, a process with bounds on
-//! memory and time, which makes a context, compiles the vocabulary for the gate and infers a few tokens. What ends that
+//! llama.cpp ends its process where a file contradicts itself: by an assertion, by an uncaught exception, by a
+//! fault of memory. So `monolith __try-model` loads a new file first: a process with bounds on
+//! memory and time. It makes a context, compiles the vocabulary for the gate and infers a few tokens. What ends that
 //! process is the reason why the model is refused. What passed is noted by the file's hash, and later runs pay nothing.
 
 use std::fs;
@@ -27,7 +27,7 @@ const LEAST_SECONDS: u64 = 30;
 /// Bytes of a file for each of which it may take a second more.
 const BYTES_A_SECOND: u64 = 16 << 20;
 /// How much is read of what the process says.
-const MAX_SAID_BYTES: u64 = 1 << 20;
+const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 /// How much of it is shown, in characters.
 const MAX_SHOWN: usize = 300;
 
@@ -40,7 +40,7 @@ pub struct ModelTrial {
     pub passed: Option<Arc<PassedNote>>,
 }
 
-/// Where it is noted that a model passed. The folder is the user's own, like the keys: who can write there needs no forged
+/// The note that a model passed. The folder is the user's own, like the keys: who can write there needs no forged
 /// note. A file that says something else is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassedNote {
@@ -48,21 +48,21 @@ pub struct PassedNote {
     what: String,
 }
 
-/// The process of a trial that is under way, for whoever wants it to end.
+/// The process of a running trial, so that a caller can end it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct UnderWay(Arc<Mutex<Option<Child>>>);
+pub(super) struct TrialProcess(Arc<Mutex<Option<Child>>>);
 
 /// Ends a trial, whether it is under way or yet to begin.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TrialEnd {
     pub(super) stop: Arc<AtomicBool>,
-    pub(super) under_way: UnderWay,
+    pub(super) process: TrialProcess,
 }
 
-/// What the process says.
+/// The reply of the process.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Said {
+pub(super) enum TrialReply {
     Fault(String),
     Passed,
 }
@@ -95,18 +95,18 @@ impl ModelTrial {
         file: &ModelFile,
         context_window: u32,
         stop: &AtomicBool,
-        under_way: &UnderWay,
+        process: &TrialProcess,
     ) -> Result<(), String> {
         if self.passed.as_ref().is_some_and(|note| note.is_there()) {
             return Ok(());
         }
-        let (status, said, words) = self
-            .watched(file, context_window, stop, under_way)
+        let (status, reply, stderr) = self
+            .watched(file, context_window, stop, process)
             .map_err(|fault| format!("it cannot be tried: {fault}"))?;
-        judge(
+        verdict(
             status,
-            serde_json::from_slice(&said).ok(),
-            &words,
+            serde_json::from_slice(&reply).ok(),
+            &stderr,
             file.size(),
         )?;
         file.unchanged().map_err(|fault| fault.to_string())?;
@@ -122,7 +122,7 @@ impl ModelTrial {
         file: &ModelFile,
         context_window: u32,
         stop: &AtomicBool,
-        under_way: &UnderWay,
+        process: &TrialProcess,
     ) -> io::Result<(ExitStatus, Vec<u8>, String)> {
         let mut child = Command::new(&self.program)
             .arg(TRIAL_COMMAND)
@@ -136,22 +136,22 @@ impl ModelTrial {
             .stderr(Stdio::piped())
             .spawn()?;
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        under_way.set(child);
+        process.set(child);
         if stop.load(Ordering::Relaxed) {
-            under_way.end();
+            process.end();
         }
-        // Its answer is short and comes last: whoever reads the rest first never waits for it.
-        let mut words = Vec::new();
+        // Its answer is short and comes last, so reading the rest first never blocks.
+        let mut stderr = Vec::new();
         if let Some(stderr) = stderr {
-            stderr.take(MAX_SAID_BYTES).read_to_end(&mut words)?;
+            stderr.take(MAX_OUTPUT_BYTES).read_to_end(&mut stderr)?;
         }
-        let mut said = Vec::new();
+        let mut reply = Vec::new();
         if let Some(stdout) = stdout {
-            stdout.take(MAX_SAID_BYTES).read_to_end(&mut said)?;
+            stdout.take(MAX_OUTPUT_BYTES).read_to_end(&mut reply)?;
         }
         let gone = || io::Error::other("its process is gone");
-        let status = under_way.taken().ok_or_else(gone)?.wait()?;
-        Ok((status, said, String::from_utf8_lossy(&words).into_owned()))
+        let status = process.taken().ok_or_else(gone)?.wait()?;
+        Ok((status, reply, String::from_utf8_lossy(&stderr).into_owned()))
     }
 }
 
@@ -168,7 +168,7 @@ impl PassedNote {
         read.is_ok() && found == self.what.as_bytes()
     }
 
-    /// Writes it beside and renames it: nobody reads half of it. One that cannot be written only costs time.
+    /// Writes it beside and renames it: a reader never sees half of it. One that cannot be written only costs time.
     fn write(&self) {
         let folder = self.path.parent().unwrap_or(&self.path);
         let beside = self.path.with_extension(std::process::id().to_string());
@@ -181,7 +181,7 @@ impl PassedNote {
     }
 }
 
-impl UnderWay {
+impl TrialProcess {
     fn set(&self, child: Child) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(child);
     }
@@ -204,32 +204,32 @@ impl TrialEnd {
     /// Ends it, for good.
     pub(crate) fn end(&self) {
         self.stop.store(true, Ordering::Relaxed);
-        self.under_way.end();
+        self.process.end();
     }
 }
 
 /// What became of a trial.
-fn judge(
+fn verdict(
     status: ExitStatus,
-    said: Option<Said>,
-    words: &str,
+    reply: Option<TrialReply>,
+    stderr: &str,
     file_bytes: u64,
 ) -> Result<(), String> {
-    match said {
-        Some(Said::Passed) if status.success() => Ok(()),
-        Some(Said::Fault(fault)) => Err(match complaint(words) {
-            Some(words) => format!("{fault}: {words}"),
+    match reply {
+        Some(TrialReply::Passed) if status.success() => Ok(()),
+        Some(TrialReply::Fault(fault)) => Err(match complaint(stderr) {
+            Some(stderr) => format!("{fault}: {stderr}"),
             None => fault,
         }),
-        Some(Said::Passed) | None if out_of_time(status) => Err(format!(
+        Some(TrialReply::Passed) | None if out_of_time(status) => Err(format!(
             "llama.cpp takes more than {} s of processor time to load it",
             seconds(file_bytes)
         )),
-        Some(Said::Passed) | None => {
-            let words = last_words(words).map(|words| format!(": {words}"));
+        Some(TrialReply::Passed) | None => {
+            let stderr = last_line(stderr).map(|stderr| format!(": {stderr}"));
             Err(format!(
                 "llama.cpp ended the process that tried to load it ({status}){}",
-                words.unwrap_or_default()
+                stderr.unwrap_or_default()
             ))
         }
     }
@@ -247,14 +247,14 @@ fn out_of_time(_: ExitStatus) -> bool {
 }
 
 /// What llama.cpp complained of first.
-fn complaint(words: &str) -> Option<String> {
+fn complaint(stderr: &str) -> Option<String> {
     let complains = |line: &&str| line.contains("error");
-    words.lines().find(complains).map(shown)
+    stderr.lines().find(complains).map(shown)
 }
 
 /// What was said last before a process ended; an assertion goes before what follows from it.
-fn last_words(words: &str) -> Option<String> {
-    let lines = || words.lines().filter(|line| !line.trim().is_empty());
+fn last_line(stderr: &str) -> Option<String> {
+    let lines = || stderr.lines().filter(|line| !line.trim().is_empty());
     let assertion = lines().find(|line| line.contains("GGML_ASSERT"));
     assertion.or_else(|| lines().next_back()).map(shown)
 }
@@ -263,8 +263,8 @@ fn last_words(words: &str) -> Option<String> {
 fn shown(line: &str) -> String {
     let line = line.trim();
     let begins = line.find(": ").unwrap_or_default();
-    let place = line.get(..begins).and_then(|place| place.rfind('/'));
-    let from = place.map_or(0, |slash| slash + 1);
+    let slash = line.get(..begins).and_then(|slash| slash.rfind('/'));
+    let from = slash.map_or(0, |slash| slash + 1);
     let line = line.get(from..).unwrap_or(line);
     line.chars().take(MAX_SHOWN).collect()
 }
@@ -279,9 +279,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ends_a_trial_is_told_without_the_builders_folders() {
-        let check = |words: &str, expect: &str| {
-            assert_eq!(last_words(words).as_deref(), Some(expect), "{words}");
+    fn the_end_of_a_trial_is_reported_without_the_builders_folders() {
+        let check = |stderr: &str, expect: &str| {
+            assert_eq!(last_line(stderr).as_deref(), Some(expect), "{stderr}");
         };
         let assertion = "/of/a/builder/ggml.c:12: GGML_ASSERT(a > 0) failed\n";
         let expect = "ggml.c:12: GGML_ASSERT(a > 0) failed";
@@ -291,10 +291,10 @@ mod tests {
             "terminate called\n  what():  std::bad_alloc\n",
             "what():  std::bad_alloc",
         );
-        assert_eq!(last_words("\n"), None);
-        let words = "info: fine\nllama_model_load: error loading model: no vocabulary\nfailed";
+        assert_eq!(last_line("\n"), None);
+        let stderr = "info: fine\nllama_model_load: error loading model: no vocabulary\nfailed";
         let expect = "llama_model_load: error loading model: no vocabulary";
-        assert_eq!(complaint(words).as_deref(), Some(expect));
+        assert_eq!(complaint(stderr).as_deref(), Some(expect));
     }
 
     #[test]
@@ -334,14 +334,14 @@ mod tests {
         let pass = |script: &str| {
             let program = stand_in(folder.path(), script);
             let trial = ModelTrial::of(program, Digest::of(b"a"), 64, Some(&notes));
-            trial.pass(&file, 64, &AtomicBool::new(false), &UnderWay::default())
+            trial.pass(&file, 64, &AtomicBool::new(false), &TrialProcess::default())
         };
         // What the system calls the signal differs.
         let fault = pass("echo '/a/b.c:1: GGML_ASSERT(x) failed' >&2; kill -ABRT $$").unwrap_err();
         assert!(fault.ends_with(": b.c:1: GGML_ASSERT(x) failed"), "{fault}");
         let fault = pass(r#"echo '{"fault":"no vocabulary"}'"#).unwrap_err();
         assert_eq!(fault, "no vocabulary");
-        // It is told the file as its input, and which window.
+        // It receives the file as its input, and the window as an argument.
         let reads =
             r#"[ "$(cat)" = weights ] && [ "$1 $3" = "__try-model 64" ] && echo '"passed"'"#;
         assert_eq!(pass(reads), Ok(()));
@@ -368,35 +368,40 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_trial_that_nobody_waits_for_is_ended() {
+    fn a_cancelled_trial_is_ended() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("m.gguf");
         fs::write(&path, "weights").unwrap();
         let file = ModelFile::open(&path).unwrap();
         let program = stand_in(folder.path(), "exec sleep 3600");
         let trial = ModelTrial::of(program, Digest::of(b"a"), 64, None);
-        let under_way = UnderWay::default();
+        let process = TrialProcess::default();
         let stop = AtomicBool::new(true);
-        let ended = trial.pass(&file, 64, &stop, &under_way);
+        let ended = trial.pass(&file, 64, &stop, &process);
         assert!(ended.is_err(), "{ended:?}");
     }
 
     #[cfg(unix)]
     #[test]
-    fn only_a_process_that_ended_well_and_says_so_has_passed() {
+    fn only_a_process_that_ended_well_and_reports_it_has_passed() {
         use std::os::unix::process::ExitStatusExt as _;
-        let check = |raw: i32, said: Option<Said>, words: &str, expect: Option<&str>| {
-            let judged = judge(ExitStatus::from_raw(raw), said, words, 1 << 30).err();
-            assert_eq!(judged.as_deref(), expect);
+        let check = |raw: i32, reply: Option<TrialReply>, stderr: &str, expect: Option<&str>| {
+            let got = verdict(ExitStatus::from_raw(raw), reply, stderr, 1 << 30).err();
+            assert_eq!(got.as_deref(), expect);
         };
-        check(0, Some(Said::Passed), "an error that nobody minds", None);
-        let fault = || Some(Said::Fault("it is broken".to_owned()));
+        check(
+            0,
+            Some(TrialReply::Passed),
+            "an error that nobody minds",
+            None,
+        );
+        let fault = || Some(TrialReply::Fault("it is broken".to_owned()));
         check(0, fault(), "", Some("it is broken"));
         check(0, fault(), "x: error: y", Some("it is broken: x: error: y"));
         let ended = "llama.cpp ended the process that tried to load it";
         let aborted = format!("{ended} (signal: 6 (SIGABRT)): a");
         check(6, None, "a\n", Some(&aborted));
-        check(6, Some(Said::Passed), "a\n", Some(&aborted));
+        check(6, Some(TrialReply::Passed), "a\n", Some(&aborted));
         check(0, None, "", Some(&format!("{ended} (exit status: 0)")));
         check(
             24,

@@ -1,3 +1,5 @@
+//! The process that tries a model file within limits. Does not keep the result.
+
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -5,9 +7,9 @@ use std::sync::Arc;
 use super::bounds::{available_memory, bind};
 use super::engine::{Engine, Listener};
 use super::engine_fault::EngineFault;
-use super::llama::{Chatter, begin, load};
+use super::llama::{LogOutput, begin, load};
 use super::options::LocalOptions;
-use super::trial::{Said, seconds};
+use super::trial::{TrialReply, seconds};
 use crate::adapter::{GatePhase, LocalRequest, LocalSampling, Segment};
 use crate::inference::ModelFile;
 
@@ -24,8 +26,8 @@ pub(crate) fn trial_process(
     output: &mut dyn Write,
 ) -> io::Result<()> {
     let tried = tried(path, context_window);
-    let said = tried.map_or_else(Said::Fault, |()| Said::Passed);
-    output.write_all(&serde_json::to_vec(&said)?)?;
+    let reply = tried.map_or_else(TrialReply::Fault, |()| TrialReply::Passed);
+    output.write_all(&serde_json::to_vec(&reply)?)?;
     output.flush()
 }
 
@@ -35,7 +37,7 @@ fn tried(path: &Path, context_window: u32) -> Result<(), String> {
     // The file is mapped, and what llama.cpp arranges anew is beside it.
     let most = file.size().saturating_mul(2).saturating_add(memory);
     bind(most, seconds(file.size()))?;
-    begin(Chatter::Told)?;
+    begin(LogOutput::Shown)?;
     let model = load(path, Arc::default())?;
     let options = LocalOptions {
         context_window,
@@ -47,7 +49,7 @@ fn tried(path: &Path, context_window: u32) -> Result<(), String> {
         trial: None,
     };
     let mut engine = Engine::new(&model, &options, Arc::default())?;
-    match engine.infer(&first_words(), &mut Nobody) {
+    match engine.infer(&first_words(), &mut NoListener) {
         Ok(_) | Err(EngineFault::Cancelled | EngineFault::Overflow(_)) => Ok(()),
         Err(EngineFault::Failed(reason)) => Err(reason),
     }
@@ -71,10 +73,10 @@ fn first_words() -> LocalRequest {
     }
 }
 
-/// Nobody reads the answer, and everybody waits for it.
-struct Nobody;
+/// Discards the text and never stops the generation.
+struct NoListener;
 
-impl Listener for Nobody {
+impl Listener for NoListener {
     fn waits(&self) -> bool {
         true
     }

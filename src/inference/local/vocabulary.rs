@@ -1,3 +1,5 @@
+//! Counts tokens with a model file's own vocabulary. Does not load weights.
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -29,7 +31,7 @@ impl LocalVocabulary {
         }
         file.header().map_err(|fault| fault.to_string())?;
         if let Some(trial) = trial {
-            trial.pass(file, context_window, &end.stop, &end.under_way)?;
+            trial.pass(file, context_window, &end.stop, &end.process)?;
         }
         let name = file.name_here().map_err(|fault| fault.to_string())?;
         let model = load_vocabulary(&name)?;

@@ -1,3 +1,5 @@
+//! Tests of the token counter of an embedded model.
+
 use std::sync::Arc;
 
 use super::cost::EngineCost;

@@ -1,3 +1,5 @@
+//! Whether a file fits the disk. Does not write it.
+
 use std::path::Path;
 
 use super::PullError;
@@ -32,10 +34,10 @@ mod tests {
         assert!(check_space(folder.path(), 1).is_ok());
         let refused = check_space(folder.path(), 1 << 62);
         if free_bytes(folder.path()).is_some() {
-            let said = refused.unwrap_err().to_string();
+            let message = refused.unwrap_err().to_string();
             assert!(
-                said.contains(&((1_u64 << 62) + MARGIN).to_string()),
-                "{said}"
+                message.contains(&((1_u64 << 62) + MARGIN).to_string()),
+                "{message}"
             );
         }
     }

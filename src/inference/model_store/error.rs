@@ -1,3 +1,5 @@
+//! Why the model store or a download failed. Knows no exit codes.
+
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +43,7 @@ pub(crate) enum ModelStoreError {
         /// What it should be.
         expected: Digest,
     },
-    /// Whoever asked for it does not want it any more.
+    /// The caller cancelled it.
     #[error("{}: its reading was ended, and nothing was changed", path.display())]
     Stopped {
         /// The file that was read.
@@ -52,7 +54,7 @@ pub(crate) enum ModelStoreError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What it said.
+        /// Its error.
         fault: io::Error,
     },
 }
@@ -108,12 +110,12 @@ pub(crate) enum PullError {
         what: String,
     },
     /// The hub cannot be reached.
-    #[error("{place}: {detail}")]
+    #[error("{location}: {detail}")]
     Unreachable {
         /// What went wrong.
         detail: String,
         /// The address, without a query.
-        place: String,
+        location: String,
     },
     /// A redirect that is not followed.
     #[error("{what}: a redirect is not followed: {rule}")]
@@ -151,10 +153,10 @@ pub(crate) enum PullError {
         /// What was asked for.
         what: String,
     },
-    /// The file is another one than the hub says. Nothing of it is kept.
+    /// The file differs from the one that the hub describes. Nothing of it is kept.
     #[error("{what}: its sha256 is {got}, expected {expected}; it was removed")]
     Sha256 {
-        /// What the hub says.
+        /// The hub's value.
         expected: String,
         /// What it is.
         got: String,

@@ -1,3 +1,5 @@
+//! The HTTP client of a hub. Does not know the store.
+
 use std::time::Duration;
 
 use reqwest::header::{
@@ -6,11 +8,11 @@ use reqwest::header::{
 use reqwest::{Method, Response, StatusCode, Url};
 use serde::Deserialize;
 
-use super::hub_file::{HubFile, place};
+use super::hub_file::{HubFile, location};
 use super::{HubReference, Partial, PullError};
 use crate::inference::Secret;
 
-/// The hub that references mean where nobody says otherwise.
+/// The default hub of references.
 pub(crate) const USUAL_HUB: &str = "https://huggingface.co";
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -80,7 +82,7 @@ impl Hub {
         })
     }
 
-    /// What the hub says of a file: how long it is, its hash, its licence. Fetches nothing of the file itself.
+    /// The hub's description of a file: length, hash, licence. Fetches nothing of the file itself.
     ///
     /// # Errors
     /// Why there is no such file, or none to be had.
@@ -95,8 +97,8 @@ impl Hub {
         path.extend(file.split('/'));
         let url = self.at(&path);
         let what = reference.to_string();
-        let asked = self.send(Method::HEAD, url.clone(), &what, None).await?;
-        let headers = asked.headers();
+        let head = self.send(Method::HEAD, url.clone(), &what, None).await?;
+        let headers = head.headers();
         let linked = text(headers, "x-linked-etag");
         let etag = linked.or_else(|| text(headers, ETAG.as_str()));
         let etag = etag.map(bare).unwrap_or_default().to_owned();
@@ -114,7 +116,7 @@ impl Hub {
         })
     }
 
-    /// Fetches what is missing of a file. `progress` is told how many bytes are here after each piece.
+    /// Fetches what is missing of a file. `progress` receives how many bytes are here after each piece.
     ///
     /// # Errors
     /// Why it is not whole; what came stays, unless it was too much.
@@ -197,7 +199,7 @@ impl Hub {
         }
     }
 
-    /// The licence of a repository's card. A hub that does not say is no error: people are told that it is unknown.
+    /// The licence of a repository's card. A hub that does not say is no error: it is shown as unknown.
     async fn licence(&self, reference: &HubReference) -> Option<String> {
         let HubReference {
             owner,
@@ -253,12 +255,13 @@ impl Hub {
                 .send()
                 .await
                 .map_err(|fault| PullError::Unreachable {
-                    place: place(&url),
+                    location: location(&url),
                     detail: chain(fault),
                 })?;
             let status = response.status();
-            let says = method == Method::HEAD && response.headers().contains_key("x-linked-etag");
-            if status.is_success() || (status.is_redirection() && says) {
+            let is_linked =
+                method == Method::HEAD && response.headers().contains_key("x-linked-etag");
+            if status.is_success() || (status.is_redirection() && is_linked) {
                 return Ok(response);
             }
             if !status.is_redirection() {
@@ -338,10 +341,10 @@ fn chain(fault: reqwest::Error) -> String {
     let mut text = fault.to_string();
     let mut source = std::error::Error::source(&fault);
     while let Some(cause) = source {
-        let said = cause.to_string();
-        if !text.ends_with(&said) {
+        let cause_text = cause.to_string();
+        if !text.ends_with(&cause_text) {
             text.push_str(": ");
-            text.push_str(&said);
+            text.push_str(&cause_text);
         }
         source = cause.source();
     }

@@ -1,8 +1,10 @@
+//! What a hub reports of a file. Does not download it.
+
 use reqwest::Url;
 
 use super::HubReference;
 
-/// What a hub says of a file.
+/// A hub's description of a file.
 #[derive(Clone, Debug)]
 pub(crate) struct HubFile {
     /// Its length.
@@ -22,8 +24,8 @@ pub(crate) struct HubFile {
 
 impl HubFile {
     /// Where it is, for people and for keys: without a query.
-    pub(super) fn place(&self) -> String {
-        place(&self.url)
+    pub(super) fn location(&self) -> String {
+        location(&self.url)
     }
 
     /// What messages call it.
@@ -43,7 +45,7 @@ impl HubFile {
 }
 
 /// An address without query and fragment.
-pub(super) fn place(url: &Url) -> String {
+pub(super) fn location(url: &Url) -> String {
     let mut bare = url.clone();
     bare.set_query(None);
     bare.set_fragment(None);

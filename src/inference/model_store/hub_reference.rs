@@ -1,3 +1,5 @@
+//! References to files on a hub. Parses text; asks no server.
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -28,7 +30,7 @@ impl HubReference {
         text.starts_with(SCHEME)
     }
 
-    /// What the store calls the file where nobody says otherwise: its own name without the ending, in lower case.
+    /// The store's default name of the file: its own name without the ending, in lower case.
     #[must_use]
     pub(crate) fn usual_name(&self) -> String {
         let name = self.file.rsplit('/').next().unwrap_or_default();
@@ -114,8 +116,8 @@ mod tests {
     #[test]
     fn what_names_no_file_is_refused_with_the_rule() {
         let check = |text: &str, expect: &str| {
-            let said = text.parse::<HubReference>().unwrap_err().to_string();
-            assert!(said.contains(expect), "{said}");
+            let message = text.parse::<HubReference>().unwrap_err().to_string();
+            assert!(message.contains(expect), "{message}");
         };
         check("o/r/m.gguf", "it has the form");
         check("hf:o/m.gguf", "it has the form");

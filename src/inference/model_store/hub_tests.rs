@@ -20,28 +20,28 @@ const REFERENCE: &str = "hf:owner/repo/dir/m.gguf";
 
 /// How the hub answers.
 #[derive(Clone)]
-struct Manner {
+struct HubBehaviour {
     /// Where bodies end, in requests of that number; the connection is closed there.
     cuts: Vec<usize>,
     file: Vec<u8>,
-    /// Whether the licence stands in the card.
+    /// Whether the card has the licence.
     licence: bool,
-    /// Whether the file lies elsewhere, as large files do.
+    /// Whether the file is on another host, as large files are.
     linked: bool,
-    /// What Content-Range says instead of the truth.
+    /// A wrong Content-Range.
     range: Option<&'static str>,
     /// Whether ranges are honoured.
     ranges: bool,
     /// How often the hub redirects before it answers.
     redirects: usize,
-    /// What the hub says the file's sha256 is, instead of the truth.
+    /// A wrong sha256 that the hub states.
     sha256: Option<String>,
-    /// How long the hub says the file is, instead of the truth.
+    /// A wrong length that the hub states.
     size: Option<usize>,
     status: u16,
 }
 
-impl Manner {
+impl HubBehaviour {
     fn usual(file: Vec<u8>) -> Self {
         Self {
             cuts: Vec::new(),
@@ -65,7 +65,7 @@ struct FakeHub {
 }
 
 impl FakeHub {
-    async fn with(manner: Manner) -> Self {
+    async fn with(behaviour: HubBehaviour) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let seen: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -73,10 +73,10 @@ impl FakeHub {
         let accepting = tokio::spawn(async move {
             let bodies = Arc::new(Mutex::new(0));
             while let Ok((stream, _)) = listener.accept().await {
-                let (manner, own) = (manner.clone(), own.clone());
+                let (behaviour, own) = (behaviour.clone(), own.clone());
                 let (bodies, requests) = (Arc::clone(&bodies), Arc::clone(&requests));
                 tokio::spawn(async move {
-                    drop(answer(stream, &manner, &own, &bodies, &requests).await);
+                    drop(answer(stream, &behaviour, &own, &bodies, &requests).await);
                 });
             }
         });
@@ -109,7 +109,7 @@ impl Drop for FakeHub {
 
 async fn answer(
     mut stream: TcpStream,
-    manner: &Manner,
+    behaviour: &HubBehaviour,
     base: &str,
     bodies: &Mutex<usize>,
     requests: &Mutex<Vec<String>>,
@@ -126,19 +126,19 @@ async fn answer(
     let request = String::from_utf8_lossy(&request).into_owned();
     requests.lock().unwrap().push(request.clone());
     let line = request.lines().next().unwrap_or_default().to_owned();
-    let file = &manner.file;
+    let file = &behaviour.file;
     let sha256: [u8; 32] = Sha256::digest(file).into();
-    let sha256 = manner
+    let sha256 = behaviour
         .sha256
         .clone()
         .unwrap_or_else(|| Digest::from_bytes(sha256).to_string());
-    let size = manner.size.unwrap_or(file.len());
+    let size = behaviour.size.unwrap_or(file.len());
     let head = |status: u16, headers: &str| {
         format!("HTTP/1.1 {status} X\r\nconnection: close\r\n{headers}\r\n")
     };
     let path = line.split(' ').nth(1).unwrap_or_default();
     if path.starts_with("/api/models/owner/repo/revision/") {
-        let card = if manner.licence {
+        let card = if behaviour.licence {
             r#"{"sha":"c0ffee","cardData":{"license":"apache-2.0"}}"#
         } else {
             r#"{"sha":"c0ffee"}"#
@@ -147,19 +147,19 @@ async fn answer(
         stream.write_all(head(200, &length).as_bytes()).await?;
         return stream.write_all(card.as_bytes()).await;
     }
-    if manner.status != 200 {
-        let head = head(manner.status, "content-length: 0\r\n");
+    if behaviour.status != 200 {
+        let head = head(behaviour.status, "content-length: 0\r\n");
         return stream.write_all(head.as_bytes()).await;
     }
     let hop = path
         .split_once("?hop=")
         .map_or(0, |(_, hop)| hop.parse().unwrap_or(0));
-    if hop < manner.redirects && !path.starts_with("/cdn") {
+    if hop < behaviour.redirects && !path.starts_with("/cdn") {
         let next = path.split('?').next().unwrap_or_default();
         let location = format!("location: {next}?hop={}\r\ncontent-length: 0\r\n", hop + 1);
         return stream.write_all(head(307, &location).as_bytes()).await;
     }
-    if !path.starts_with("/cdn") && manner.linked {
+    if !path.starts_with("/cdn") && behaviour.linked {
         let headers = format!(
             "location: {base}/cdn/m?signature=s3cret\r\nx-linked-etag: \"{sha256}\"\r\n\
              x-linked-size: {size}\r\nx-repo-commit: c0ffee\r\ncontent-length: 0\r\n"
@@ -170,18 +170,18 @@ async fn answer(
         let headers = format!("etag: \"{sha256}\"\r\ncontent-length: {size}\r\n");
         return stream.write_all(head(200, &headers).as_bytes()).await;
     }
-    let asked = request
+    let range = request
         .lines()
         .find_map(|line| line.strip_prefix("range: bytes="));
-    let from = asked.and_then(|range| range.trim_end_matches('-').parse().ok());
-    let from = from.filter(|_| manner.ranges);
+    let from = range.and_then(|range| range.trim_end_matches('-').parse().ok());
+    let from = from.filter(|_| behaviour.ranges);
     let body = &file[from.unwrap_or(0).min(file.len())..];
     let mut headers = format!("content-length: {}\r\n", body.len());
     if let Some(from) = from {
         let range = format!("bytes {from}-{}/{}", file.len() - 1, file.len());
         headers = format!(
             "{headers}content-range: {}\r\n",
-            manner.range.unwrap_or(&range)
+            behaviour.range.unwrap_or(&range)
         );
     }
     let status = if from.is_some() { 206 } else { 200 };
@@ -191,7 +191,7 @@ async fn answer(
         *bodies += 1;
         *bodies - 1
     };
-    let end = manner.cuts.get(number).copied().unwrap_or(usize::MAX);
+    let end = behaviour.cuts.get(number).copied().unwrap_or(usize::MAX);
     stream.write_all(&body[..end.min(body.len())]).await?;
     stream.shutdown().await
 }
@@ -204,12 +204,12 @@ fn model() -> Vec<u8> {
     bytes
 }
 
-struct Desk {
+struct Fixture {
     folder: TempDir,
     store: ModelStore,
 }
 
-impl Desk {
+impl Fixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = ModelStore::new(folder.path().join("models"));
@@ -247,23 +247,23 @@ fn entry(file: &HubFile) -> NewModel<'_> {
 
 #[tokio::test]
 async fn a_file_of_a_hub_is_described_fetched_checked_and_stored_and_the_token_goes_nowhere_else() {
-    let served = FakeHub::with(Manner::usual(model())).await;
+    let served = FakeHub::with(HubBehaviour::usual(model())).await;
     // The file's bytes come from another origin by name, as large files do.
     let hub = Hub::new(
         &served.base.replace("127.0.0.1", "localhost"),
         Some(Secret::new("hf_secret")),
     )
     .unwrap();
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     let file = hub.describe(&REFERENCE.parse().unwrap()).await.unwrap();
     assert_eq!(file.bytes, model().len() as u64);
     assert_eq!(file.licence.as_deref(), Some("apache-2.0"));
     assert_eq!(file.source(), "hf:owner/repo/dir/m.gguf@c0ffee");
     assert_eq!(file.sha256.as_deref().map(str::len), Some(64));
-    assert_eq!(desk.pull(&hub).await.unwrap(), Digest::of(&model()));
-    let stored = desk.store.verify("m", &mut |_| true).unwrap();
+    assert_eq!(fixture.pull(&hub).await.unwrap(), Digest::of(&model()));
+    let stored = fixture.store.verify("m", &mut |_| true).unwrap();
     assert_eq!(stored.licence.as_deref(), Some("apache-2.0"));
-    assert_eq!(desk.parts(), Vec::<PathBuf>::new());
+    assert_eq!(fixture.parts(), Vec::<PathBuf>::new());
     let seen = served.seen.lock().unwrap();
     for request in seen.iter() {
         let has_token = request.contains("hf_secret");
@@ -273,26 +273,26 @@ async fn a_file_of_a_hub_is_described_fetched_checked_and_stored_and_the_token_g
 
 #[tokio::test]
 async fn a_file_that_lies_on_the_hub_itself_is_fetched_and_a_card_without_a_licence_is_no_error() {
-    let mut manner = Manner::usual(model());
-    (manner.linked, manner.licence, manner.redirects) = (false, false, 3);
-    let served = FakeHub::with(manner).await;
-    let desk = Desk::new();
+    let mut behaviour = HubBehaviour::usual(model());
+    (behaviour.linked, behaviour.licence, behaviour.redirects) = (false, false, 3);
+    let served = FakeHub::with(behaviour).await;
+    let fixture = Fixture::new();
     let file = served.hub().describe(&REFERENCE.parse().unwrap()).await;
     assert_eq!(file.unwrap().licence, None);
     assert_eq!(
-        desk.pull(&served.hub()).await.unwrap(),
+        fixture.pull(&served.hub()).await.unwrap(),
         Digest::of(&model())
     );
 }
 
 #[tokio::test]
 async fn a_fetch_that_is_cut_off_goes_on_within_one_pull() {
-    let mut manner = Manner::usual(model());
-    manner.cuts = vec![1000, 1000];
-    let served = FakeHub::with(manner).await;
-    let desk = Desk::new();
+    let mut behaviour = HubBehaviour::usual(model());
+    behaviour.cuts = vec![1000, 1000];
+    let served = FakeHub::with(behaviour).await;
+    let fixture = Fixture::new();
     assert_eq!(
-        desk.pull(&served.hub()).await.unwrap(),
+        fixture.pull(&served.hub()).await.unwrap(),
         Digest::of(&model())
     );
     let ranges: Vec<bool> = served
@@ -305,37 +305,41 @@ async fn a_fetch_that_is_cut_off_goes_on_within_one_pull() {
 
 #[tokio::test]
 async fn a_pull_that_died_goes_on_where_it_was_unless_the_file_is_another_one() {
-    let mut manner = Manner::usual(model());
+    let mut behaviour = HubBehaviour::usual(model());
     // The second request brings nothing at all: the pull ends there.
-    manner.cuts = vec![1000, 0];
-    let served = FakeHub::with(manner).await;
-    let desk = Desk::new();
-    let fault = desk.pull(&served.hub()).await.unwrap_err();
+    behaviour.cuts = vec![1000, 0];
+    let served = FakeHub::with(behaviour).await;
+    let fixture = Fixture::new();
+    let fault = fixture.pull(&served.hub()).await.unwrap_err();
     let PullError::CutOff { got, expected, .. } = fault else {
         panic!("{fault}");
     };
     assert!((1..=1000).contains(&got), "{got}");
     assert_eq!(expected, model().len() as u64);
-    assert_eq!(fs::metadata(&desk.parts()[0]).unwrap().len(), got);
+    assert_eq!(fs::metadata(&fixture.parts()[0]).unwrap().len(), got);
     assert_eq!(
-        desk.pull(&served.hub()).await.unwrap(),
+        fixture.pull(&served.hub()).await.unwrap(),
         Digest::of(&model())
     );
     let last = served.fetches().pop().unwrap();
     assert!(last.contains(&format!("range: bytes={got}-")), "{last}");
 
     // The same part under another file's etag is of no use.
-    let desk = Desk::new();
-    let mut manner = Manner::usual(model());
-    manner.cuts = vec![1000, 0];
-    let served = FakeHub::with(manner).await;
-    drop(desk.pull(&served.hub()).await.unwrap_err());
+    let fixture = Fixture::new();
+    let mut behaviour = HubBehaviour::usual(model());
+    behaviour.cuts = vec![1000, 0];
+    let served = FakeHub::with(behaviour).await;
+    drop(fixture.pull(&served.hub()).await.unwrap_err());
     let mut file = served
         .hub()
         .describe(&REFERENCE.parse().unwrap())
         .await
         .unwrap();
-    let have = |file: &HubFile| Partial::open(&desk.store.pulling(), file).unwrap().have();
+    let have = |file: &HubFile| {
+        Partial::open(&fixture.store.pulling(), file)
+            .unwrap()
+            .have()
+    };
     assert!(have(&file) > 0);
     file.etag = "another".to_owned();
     assert_eq!(have(&file), 0);
@@ -343,49 +347,49 @@ async fn a_pull_that_died_goes_on_where_it_was_unless_the_file_is_another_one() 
 
 #[tokio::test]
 async fn a_server_without_ranges_begins_anew_and_one_with_other_ranges_is_refused() {
-    let mut manner = Manner::usual(model());
-    (manner.cuts, manner.ranges) = (vec![1000], false);
-    let served = FakeHub::with(manner.clone()).await;
-    let desk = Desk::new();
+    let mut behaviour = HubBehaviour::usual(model());
+    (behaviour.cuts, behaviour.ranges) = (vec![1000], false);
+    let served = FakeHub::with(behaviour.clone()).await;
+    let fixture = Fixture::new();
     assert_eq!(
-        desk.pull(&served.hub()).await.unwrap(),
+        fixture.pull(&served.hub()).await.unwrap(),
         Digest::of(&model())
     );
-    (manner.ranges, manner.range) = (true, Some("bytes 7-4023/4024"));
-    let served = FakeHub::with(manner).await;
-    let desk = Desk::new();
-    let fault = desk.pull(&served.hub()).await.unwrap_err();
+    (behaviour.ranges, behaviour.range) = (true, Some("bytes 7-4023/4024"));
+    let served = FakeHub::with(behaviour).await;
+    let fixture = Fixture::new();
+    let fault = fixture.pull(&served.hub()).await.unwrap_err();
     assert!(matches!(fault, PullError::Length { .. }), "{fault}");
-    assert_eq!(fs::metadata(&desk.parts()[0]).unwrap().len(), 0);
+    assert_eq!(fs::metadata(&fixture.parts()[0]).unwrap().len(), 0);
 }
 
 #[tokio::test]
 async fn a_wrong_hash_or_a_file_that_is_no_model_is_removed() {
-    let mut manner = Manner::usual(model());
-    manner.sha256 = Some("0".repeat(64));
-    let served = FakeHub::with(manner).await;
-    let desk = Desk::new();
-    let fault = desk.pull(&served.hub()).await.unwrap_err();
+    let mut behaviour = HubBehaviour::usual(model());
+    behaviour.sha256 = Some("0".repeat(64));
+    let served = FakeHub::with(behaviour).await;
+    let fixture = Fixture::new();
+    let fault = fixture.pull(&served.hub()).await.unwrap_err();
     assert!(matches!(fault, PullError::Sha256 { .. }), "{fault}");
-    assert_eq!(desk.parts(), Vec::<PathBuf>::new());
-    assert_eq!(desk.store.list().unwrap(), []);
+    assert_eq!(fixture.parts(), Vec::<PathBuf>::new());
+    assert_eq!(fixture.store.list().unwrap(), []);
 
-    let served = FakeHub::with(Manner::usual(b"<html>".to_vec())).await;
-    let fault = desk.pull(&served.hub()).await.unwrap_err();
+    let served = FakeHub::with(HubBehaviour::usual(b"<html>".to_vec())).await;
+    let fault = fixture.pull(&served.hub()).await.unwrap_err();
     assert!(
         matches!(fault, PullError::Store(ModelStoreError::NoModel { .. })),
         "{fault}"
     );
-    assert_eq!(desk.parts(), Vec::<PathBuf>::new());
+    assert_eq!(fixture.parts(), Vec::<PathBuf>::new());
 }
 
 #[tokio::test]
 async fn refusals_wrong_lengths_and_loops_end_with_their_reason() {
-    let check = async |change: fn(&mut Manner), expect: &str| {
-        let mut manner = Manner::usual(model());
-        change(&mut manner);
-        let served = FakeHub::with(manner).await;
-        let fault = Desk::new().pull(&served.hub()).await.unwrap_err();
+    let check = async |change: fn(&mut HubBehaviour), expect: &str| {
+        let mut behaviour = HubBehaviour::usual(model());
+        change(&mut behaviour);
+        let served = FakeHub::with(behaviour).await;
+        let fault = Fixture::new().pull(&served.hub()).await.unwrap_err();
         assert!(fault.to_string().contains(expect), "{fault}");
         assert!(!fault.to_string().contains("s3cret"), "{fault}");
     };
@@ -399,7 +403,7 @@ async fn refusals_wrong_lengths_and_loops_end_with_their_reason() {
 }
 
 #[tokio::test]
-async fn a_hub_that_is_not_there_and_a_file_for_no_disk_are_told() {
+async fn a_missing_hub_and_a_file_for_no_disk_are_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
@@ -414,19 +418,19 @@ async fn a_hub_that_is_not_there_and_a_file_for_no_disk_are_told() {
 
 #[tokio::test]
 async fn two_pulls_of_one_file_do_not_run_beside_each_other() {
-    let served = FakeHub::with(Manner::usual(model())).await;
-    let desk = Desk::new();
+    let served = FakeHub::with(HubBehaviour::usual(model())).await;
+    let fixture = Fixture::new();
     let file = served
         .hub()
         .describe(&REFERENCE.parse().unwrap())
         .await
         .unwrap();
-    let held = Partial::open(&desk.store.pulling(), &file).unwrap();
-    let fault = desk.pull(&served.hub()).await.unwrap_err();
+    let held = Partial::open(&fixture.store.pulling(), &file).unwrap();
+    let fault = fixture.pull(&served.hub()).await.unwrap_err();
     assert!(matches!(fault, PullError::Busy { .. }), "{fault}");
     drop(held);
     assert_eq!(
-        desk.pull(&served.hub()).await.unwrap(),
+        fixture.pull(&served.hub()).await.unwrap(),
         Digest::of(&model())
     );
 }

@@ -1,3 +1,5 @@
+//! The models that this build can get by name. Data only.
+
 /// A model that this build knows where to get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KnownModel {

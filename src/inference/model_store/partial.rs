@@ -1,3 +1,5 @@
+//! A download that can be resumed. Does not know the hub's protocol.
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -40,7 +42,7 @@ impl Partial {
     /// # Errors
     /// [`PullError::Busy`] where another process has it, and the system's own.
     pub(crate) fn open(folder: &Path, file: &HubFile) -> Result<Self, PullError> {
-        let key = Digest::of(file.place().as_bytes()).short(16);
+        let key = Digest::of(file.location().as_bytes()).short(16);
         let at = |ending: &str| folder.join(format!("{key}.{ending}"));
         let (note, path) = (at("json"), at("part"));
         let lock = PullLock::take(folder, &key, &file.what())?;
@@ -132,7 +134,7 @@ impl Partial {
         &self.to_be.what
     }
 
-    /// Ends it: what is left of it goes. The lock's own file stays, so that nobody ever locks a file that is gone.
+    /// Ends it: what is left of it goes. The lock's own file stays, so that no process ever locks a file that is gone.
     pub(super) fn remove(self) {
         drop(fs::remove_file(&self.path));
         drop(fs::remove_file(&self.note));

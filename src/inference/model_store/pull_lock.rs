@@ -1,3 +1,5 @@
+//! The lock of one download. Does not download.
+
 use std::fs::{self, File, TryLockError};
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! The folder of models: files by hash, notes by name. Does not run models.
+
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -98,7 +100,7 @@ impl ModelStore {
         Ok(self.blob(self.note(name)?.blake3))
     }
 
-    /// What is stored under that name; none where nothing is.
+    /// What is stored under that name; none if nothing is.
     ///
     /// # Errors
     /// [`ModelStoreError::Name`] and [`ModelStoreError::Io`].
@@ -167,7 +169,7 @@ impl ModelStore {
             Ok(self.take_sums(&path, &what, header, &sums, entry)?)
         });
         match &taken {
-            // A name that is taken says nothing about the file: it is kept for another try.
+            // A taken name is no fault of the file: it is kept for another try.
             Err(PullError::Store(
                 ModelStoreError::NameTaken { .. }
                 | ModelStoreError::Io { .. }
@@ -220,7 +222,7 @@ impl ModelStore {
         let path = self.note_path(&model.name)?;
         // A note of strings and integers serialises.
         let text = serde_json::to_string_pretty(model).unwrap_or_default();
-        // Written beside and renamed: nobody ever reads half a note.
+        // Written beside and renamed: a reader never sees half a note.
         let beside = path.with_extension("note");
         fs::write(&beside, text)
             .and_then(|()| fs::rename(&beside, &path))
@@ -339,7 +341,7 @@ mod tests {
         }
     }
 
-    /// A reading that nobody ends.
+    /// A reading that is never cancelled.
     const fn whole(_: u64) -> bool {
         true
     }

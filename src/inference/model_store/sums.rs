@@ -1,3 +1,5 @@
+//! Copies a file and hashes it on the way. Does not know models.
+
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -70,7 +72,7 @@ fn pass(
     })
 }
 
-/// A file for a copy, locked for as long as it is open. What processes left behind that were killed goes first: nobody
+/// A file for a copy, locked for as long as it is open. Leftovers of killed processes are removed first: no process
 /// holds its lock. The caller holds the store's.
 pub(super) fn new_part(blobs: &Path) -> Result<(PathBuf, File), ModelStoreError> {
     let entries = fs::read_dir(blobs).map_err(|fault| ModelStoreError::io(blobs, fault))?;

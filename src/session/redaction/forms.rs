@@ -1,3 +1,5 @@
+//! The encoded forms in which a value may appear. Does not search texts.
+
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 /// The shortest value that is looked for: a shorter one would eat ordinary text.
@@ -7,7 +9,7 @@ const MIN_BASE64: usize = 7;
 /// Words of the marker itself, which must not be looked for in it.
 const MARKERS: [&str; 2] = ["[REDACTED:", "[SECRET]"];
 
-/// Whether a value can be told from ordinary text.
+/// Whether a value can be distinguished from ordinary text.
 pub(crate) fn can_be_matched(value: &str) -> bool {
     let first = value.chars().next();
     value.len() >= MIN_BYTES
@@ -74,7 +76,7 @@ pub(crate) fn key_texts(key: &[u8]) -> Vec<String> {
     texts
 }
 
-/// The characters of base64 that do not depend on what stands around the value, where it begins at that byte of a group.
+/// The characters of base64 that do not depend on the neighbours of the value, if it begins at that byte of a group.
 fn base64_inner(engine: &impl base64::Engine, value: &[u8], offset: usize) -> Option<String> {
     let mut bytes = vec![0; offset];
     bytes.extend_from_slice(value);

@@ -1,7 +1,7 @@
 //! Finds secrets in texts and puts commitments in their place (semantics §9).
 //!
-//! Knows the forms in which a text may hold a value, the headers and shapes that give a secret away, and the marker that stands in
-//! their place. It does no I/O: values, key and run id are handed in. It does not know where values come from, nor what is
+//! Knows the forms in which a text may hold a value, the headers and shapes that give a secret away, and the marker that
+//! replaces them. It does no I/O: values, key and run id are handed in. It does not know where values come from, nor what is
 //! recorded.
 //!
 //! ```text

@@ -1,3 +1,5 @@
+//! Finds secrets in texts and bytes and replaces them by markers. Does not know where values come from.
+
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,7 +9,7 @@ use aho_corasick::AhoCorasick;
 use super::forms::{base64_forms, can_be_matched, forms};
 use super::salt::{RedactionKey, Salt};
 use super::shapes::{Shapes, is_spent, secret_of};
-use super::view::{Escaping, Undone, View};
+use super::view::{Escaping, UnescapedView, View};
 use crate::contract::{ExecutionContract, RedactionTerms, SECRET_MARKER};
 use crate::message::{Digest, RunId, Scrubber};
 
@@ -30,9 +32,9 @@ pub(crate) struct Redactor {
     finder: Finder,
     /// Finds their forms in base64, in a text without its line breaks.
     unbroken: Finder,
-    /// What a text may end with the beginning of: each form, how much of it tells, and which value it is one of.
+    /// The forms that a text may end with a part of: each form, how much of it is enough, and its value.
     pub(super) beginnings: Vec<(Vec<u8>, usize, usize)>,
-    marking: Marking,
+    marking: MarkerKind,
     pub(super) shapes: Shapes,
     values: Vec<String>,
 }
@@ -45,25 +47,25 @@ struct Finder {
     owners: Vec<usize>,
 }
 
-/// What stands in place of a secret.
+/// The kind of marker that replaces a secret.
 #[derive(Clone, Debug)]
-enum Marking {
+enum MarkerKind {
     /// A commitment under the run's salt.
     Salted(Salt),
-    /// The same for all: for contracts, which know no run, and for people.
+    /// The same for all: for contracts, which have no run, and for people.
     Fixed,
 }
 
-/// A stretch of a text that goes, and what it hides.
-pub(super) struct Found {
+/// A range of a text that is replaced, and the secret in it.
+pub(super) struct Match {
     pub(super) at: Range<usize>,
-    value: Hidden,
+    value: SecretSource,
 }
 
-enum Hidden {
+enum SecretSource {
     /// A known value, by its index.
     Known(usize),
-    /// What stands there.
+    /// The text itself.
     Itself,
 }
 
@@ -99,7 +101,7 @@ impl RedactionKey {
         run_id: &RunId,
         values: impl IntoIterator<Item = &'v str>,
     ) -> Arc<dyn Scrubber> {
-        // Whoever has the key can try what a marker stands for.
+        // With the key, trying values shows what a marker stands for.
         let known = values.into_iter().map(str::to_owned).chain(self.texts());
         let known: Vec<String> = known.filter(|value| can_be_matched(value)).collect();
         Arc::new(Redactor::salted(
@@ -118,7 +120,7 @@ impl Redactor {
         terms: &RedactionTerms,
         salt: Salt,
     ) -> Self {
-        Self::new(values, terms, Marking::Salted(salt))
+        Self::new(values, terms, MarkerKind::Salted(salt))
     }
 
     /// Replaces secrets by `[SECRET]`: where no run is recorded.
@@ -127,21 +129,21 @@ impl Redactor {
         values: impl IntoIterator<Item = &'v str>,
         terms: &RedactionTerms,
     ) -> Self {
-        Self::new(values, terms, Marking::Fixed)
+        Self::new(values, terms, MarkerKind::Fixed)
     }
 
     /// Knows values alone, no headers and no shapes.
     pub(crate) fn values_only<'v>(values: impl IntoIterator<Item = &'v str>) -> Self {
         Self {
             shapes: Shapes::default(),
-            ..Self::new(values, &RedactionTerms::default(), Marking::Fixed)
+            ..Self::new(values, &RedactionTerms::default(), MarkerKind::Fixed)
         }
     }
 
     fn new<'v>(
         values: impl IntoIterator<Item = &'v str>,
         terms: &RedactionTerms,
-        marking: Marking,
+        marking: MarkerKind,
     ) -> Self {
         let values: Vec<String> = values.into_iter().map(str::to_owned).collect();
         Self {
@@ -154,7 +156,7 @@ impl Redactor {
         }
     }
 
-    /// Where the beginning of a value stands at the end of a text, the longest, and of which.
+    /// The longest beginning of a value at the end of a text, and of which value.
     fn cut_off(&self, text: &[u8]) -> Option<(usize, &str)> {
         let parts = self.beginnings.iter().filter_map(|(form, least, owner)| {
             let longest = form.len().saturating_sub(1).min(text.len());
@@ -169,7 +171,7 @@ impl Redactor {
         parts.min_by_key(|(keep, _)| *keep)
     }
 
-    /// One round: known values, then headers, then credentials; none where nothing was found.
+    /// One round: known values, then headers, then credentials; none if nothing was found.
     fn once(&self, text: &[u8]) -> Option<Vec<u8>> {
         let known = self.replaced(text, self.known(text));
         let text = known.as_deref().unwrap_or(text);
@@ -180,12 +182,12 @@ impl Redactor {
     }
 
     /// Every known value in every form, behind escapes too.
-    pub(super) fn known(&self, text: &[u8]) -> Vec<Found> {
+    pub(super) fn known(&self, text: &[u8]) -> Vec<Match> {
         if self.finder.automaton.is_none() {
             return Vec::new();
         }
         let mut found = Vec::new();
-        Undone::each(text, &mut |undone, inner| {
+        UnescapedView::each(text, &mut |undone, inner| {
             let view = &undone.view;
             let is_plain = view.is_plain();
             let mut hits: Vec<_> = self.finder.hits(view.bytes()).collect();
@@ -203,31 +205,31 @@ impl Redactor {
                         .is_some_and(|b| b.starts_with(b"\""));
                     at = wide.start..if ends && !is_plain { at.end } else { wide.end };
                 }
-                found.push(Found {
+                found.push(Match {
                     at,
-                    value: Hidden::Known(owner),
+                    value: SecretSource::Known(owner),
                 });
             }
         });
         found
     }
 
-    fn headers(&self, text: &[u8]) -> Vec<Found> {
+    fn headers(&self, text: &[u8]) -> Vec<Match> {
         let mut found = Vec::new();
         for shape in self.shapes.headers(text) {
             for hit in shape.captures_iter(text) {
                 let Some(at) = secret_of(&hit) else { continue };
                 let value = text.get(at.clone()).unwrap_or_default();
                 if !is_spent(&self.without_markers(value)) {
-                    let value = Hidden::Itself;
-                    found.push(Found { at, value });
+                    let value = SecretSource::Itself;
+                    found.push(Match { at, value });
                 }
             }
         }
         found
     }
 
-    pub(super) fn credentials(&self, text: &[u8]) -> Vec<Found> {
+    pub(super) fn credentials(&self, text: &[u8]) -> Vec<Match> {
         let mut found = Vec::new();
         let markers = self.markers(text);
         let ends = markers.iter().map(|marker| marker.start);
@@ -238,9 +240,9 @@ impl Redactor {
             for shape in self.shapes.credentials() {
                 for hit in shape.captures_iter(part) {
                     if let Some(at) = secret_of(&hit) {
-                        found.push(Found {
+                        found.push(Match {
                             at: start + at.start..start + at.end,
-                            value: Hidden::Itself,
+                            value: SecretSource::Itself,
                         });
                     }
                 }
@@ -250,11 +252,11 @@ impl Redactor {
     }
 
     /// Puts a marker in place of each stretch; stretches that overlap are one. A marker that is touched goes as a whole.
-    fn replaced(&self, text: &[u8], mut found: Vec<Found>) -> Option<Vec<u8>> {
+    fn replaced(&self, text: &[u8], mut found: Vec<Match>) -> Option<Vec<u8>> {
         if found.is_empty() {
             return None;
         }
-        // Markers stand in order and apart, so those that a stretch touches are neighbours.
+        // Markers are in order and apart, so those that a range touches are neighbours.
         let markers = self.markers(text);
         for one in &mut found {
             let first = markers.partition_point(|marker| marker.end <= one.at.start);
@@ -279,8 +281,8 @@ impl Redactor {
             }
             out.extend_from_slice(text.get(done..at.start).unwrap_or_default());
             let hidden = match widest.value {
-                Hidden::Known(owner) => self.values.get(owner).map(String::as_bytes),
-                Hidden::Itself => text.get(widest.at),
+                SecretSource::Known(owner) => self.values.get(owner).map(String::as_bytes),
+                SecretSource::Itself => text.get(widest.at),
             };
             out.extend_from_slice(self.marker(hidden.unwrap_or_default()).as_bytes());
             done = at.end;
@@ -289,18 +291,18 @@ impl Redactor {
         (out != text).then_some(out)
     }
 
-    fn length(&self, found: &Found) -> usize {
+    fn length(&self, found: &Match) -> usize {
         match found.value {
-            Hidden::Known(owner) => self.values.get(owner).map_or(0, String::len),
-            Hidden::Itself => found.at.len(),
+            SecretSource::Known(owner) => self.values.get(owner).map_or(0, String::len),
+            SecretSource::Itself => found.at.len(),
         }
     }
 
-    /// Where markers stand.
+    /// The ranges of markers.
     fn markers(&self, text: &[u8]) -> Vec<Range<usize>> {
         let head = match self.marking {
-            Marking::Salted(_) => MARKER_HEAD,
-            Marking::Fixed => SECRET_MARKER.as_bytes(),
+            MarkerKind::Salted(_) => MARKER_HEAD,
+            MarkerKind::Fixed => SECRET_MARKER.as_bytes(),
         };
         let mut markers = Vec::new();
         let mut at = 0;
@@ -310,8 +312,8 @@ impl Redactor {
             };
             let start = at + next;
             let end = match self.marking {
-                Marking::Fixed => start + head.len(),
-                Marking::Salted(_) => start + MARKER_BYTES,
+                MarkerKind::Fixed => start + head.len(),
+                MarkerKind::Salted(_) => start + MARKER_BYTES,
             };
             let there = text.get(start..end);
             if there.is_some_and(|there| there.starts_with(head) && self.is_marker(there)) {
@@ -327,8 +329,8 @@ impl Redactor {
     fn is_marker(&self, text: &[u8]) -> bool {
         let hex = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
         match self.marking {
-            Marking::Fixed => true,
-            Marking::Salted(_) => text
+            MarkerKind::Fixed => true,
+            MarkerKind::Salted(_) => text
                 .strip_prefix(MARKER_HEAD)
                 .and_then(|rest| rest.strip_suffix(b"]"))
                 .is_some_and(|digits| digits.iter().all(hex)),
@@ -372,7 +374,7 @@ impl Finder {
         Self { automaton, owners }
     }
 
-    /// Where a form stands, and of which value it is one.
+    /// The range of a form, and its value.
     fn hits(&self, text: &[u8]) -> impl Iterator<Item = (Range<usize>, usize)> {
         let hits = self.automaton.iter();
         let hits = hits.flat_map(move |automaton| automaton.find_overlapping_iter(text));
@@ -420,7 +422,7 @@ impl Scrubber for Redactor {
         };
         let mut out = whole.get(..keep).unwrap_or_default().to_vec();
         out.extend_from_slice(self.marker(value.as_bytes()).as_bytes());
-        // The marker may have made a whole value of what stands before it.
+        // The marker may complete a value with the text before it.
         Cow::Owned(self.bytes(&out).into_owned())
     }
 
@@ -445,18 +447,18 @@ impl Scrubber for Redactor {
         self.settled_length(text)
     }
 
-    /// The name of bytes that are not kept: no plain hash, which would let anybody try values.
+    /// The name of bytes that are not kept: no plain hash, because trying values would reveal it.
     fn name_of_dropped(&self, bytes: &[u8]) -> Digest {
         match &self.marking {
-            Marking::Salted(salt) => salt.digest(bytes),
-            Marking::Fixed => Digest::ZERO,
+            MarkerKind::Salted(salt) => salt.digest(bytes),
+            MarkerKind::Fixed => Digest::ZERO,
         }
     }
 
     fn marker(&self, value: &[u8]) -> String {
         match &self.marking {
-            Marking::Salted(salt) => salt.marker(value),
-            Marking::Fixed => SECRET_MARKER.to_owned(),
+            MarkerKind::Salted(salt) => salt.marker(value),
+            MarkerKind::Fixed => SECRET_MARKER.to_owned(),
         }
     }
 }

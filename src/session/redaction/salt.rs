@@ -1,3 +1,5 @@
+//! The salt of a run and the commitments under it. Does not know which values are secret.
+
 use std::fmt;
 
 use super::forms::key_texts;
@@ -20,7 +22,7 @@ const COMMITMENT_BYTES: usize = 16;
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedactionKey([u8; 32]);
 
-/// The salt of one run: whoever has it can tell which value a marker stands for, by trying values.
+/// The salt of one run. With it, trying values shows which value a marker stands for.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Salt([u8; 32]);
 
@@ -45,7 +47,7 @@ impl RedactionKey {
 }
 
 impl Salt {
-    /// What stands in a transcript of the run in place of `value`: `[REDACTED:` and 32 hex digits of a commitment to it.
+    /// The text that replaces `value` in a transcript of the run: `[REDACTED:` and 32 hex digits of a commitment to it.
     #[must_use]
     pub fn marker(&self, value: &[u8]) -> String {
         let whole = self.digest(value).to_string();

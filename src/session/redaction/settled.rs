@@ -1,7 +1,7 @@
 //! How much of a text that still grows can be scrubbed now: what a later byte could make a part of a secret is held back.
 
 use super::redactor::Redactor;
-use super::view::{Escaping, Undone, View};
+use super::view::{Escaping, UnescapedView, View};
 
 /// The most bytes that one byte of a value takes in a text: an escape of which each byte is escaped in turn, and those again.
 const MOST_ESCAPED: usize = 216;
@@ -48,7 +48,7 @@ impl Redactor {
         let whole = tail.get(..whole_escapes(tail)).unwrap_or_default();
         // What begins behind that is held back in any case, so what begins before it is cut off there at the latest.
         let mut held = whole.len();
-        Undone::each(whole, &mut |undone, _| {
+        UnescapedView::each(whole, &mut |undone, _| {
             if let Some(at) = self.begins_at_the_end_of(&undone.view) {
                 held = held.min(undone.origin(&(at..at)).start);
             }
@@ -56,7 +56,7 @@ impl Redactor {
         from + held
     }
 
-    /// Where in a view the beginning of a form stands that the view ends within; the form may be broken into lines.
+    /// The offset at which a form begins that the view ends within; the form may be broken into lines.
     fn begins_at_the_end_of(&self, view: &View<'_>) -> Option<usize> {
         let unbroken = View::unescaped(view.bytes(), Escaping::Lines);
         let forms = self.beginnings.iter().map(|(form, ..)| form.as_slice());

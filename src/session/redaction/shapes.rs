@@ -1,8 +1,10 @@
+//! Headers and shapes that give credentials away. Does not know configured values.
+
 use regex::bytes::{Captures, Regex};
 
 use crate::contract::{RedactionTerms, secret_pattern};
 
-/// Headers whose values are secret whoever quotes them.
+/// Headers whose values are always secret.
 const HEADERS: [&str; 8] = [
     "api-key",
     "authorization",
@@ -13,7 +15,7 @@ const HEADERS: [&str; 8] = [
     "x-auth-token",
     "x-goog-api-key",
 ];
-/// Words that may stand before a credential in a header; they are no secret.
+/// Words that may precede a credential in a header; they are no secret.
 pub(crate) const SCHEMES: [&str; 4] = ["basic", "bearer", "digest", "token"];
 
 /// The shapes of well-known credentials.
@@ -113,7 +115,7 @@ impl Shapes {
         }
     }
 
-    /// Credentials, whatever they stand in.
+    /// The shapes of credentials in any text.
     pub(super) fn credentials(&self) -> impl Iterator<Item = &Regex> {
         self.credentials.iter()
     }

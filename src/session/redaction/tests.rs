@@ -11,7 +11,7 @@ use crate::session::Scrub;
 
 const SECRET: &str = r#"pa55/wo"rd\n+x? é"#;
 
-/// A redactor that knows these values, but for those that could not be told from ordinary text.
+/// A redactor that knows these values, but for those that cannot be distinguished from ordinary text.
 fn knowing(values: &[&str], terms: &RedactionTerms) -> Redactor {
     let run_id = RunId::try_from("r1".to_owned()).unwrap();
     let salt = RedactionKey::new([7; 32]).salt(&run_id);
@@ -48,7 +48,7 @@ fn percent(text: &str) -> String {
 }
 
 #[test]
-fn a_value_is_found_in_every_form_and_one_marker_stands_for_all_of_them() {
+fn a_value_is_found_in_every_form_and_all_get_the_same_marker() {
     use base64::Engine as _;
     let redactor = knowing(&[SECRET], &RedactionTerms::default());
     let json = serde_json::to_string(SECRET).unwrap();
@@ -254,7 +254,7 @@ proptest! {
         around in prop::collection::vec("[\\\\\"nu0-9a-f/%é\n ]{0,6}", 6),
     ) {
         prop_assume!(can_be_matched(&secret));
-        // What stands between the strings of a document must not be the secret itself.
+        // The text between the strings of a document must not be the secret itself.
         prop_assume!(!secret.contains('"'));
         let redactor = knowing(&[&secret], &RedactionTerms::default());
         let inner = json!({ "deep": format!("{}{secret}{}", around[0], around[1]) });

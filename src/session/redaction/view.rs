@@ -1,15 +1,17 @@
+//! A text without its escapes, with the origin of each byte. Does not know secrets.
+
 use std::borrow::Cow;
 use std::ops::Range;
 
 /// A text with its escapes undone, which knows where in the text each byte came from.
 ///
-/// It keeps where it was at every [`MARK_EVERY`] bytes and goes on from there, so a text that is nothing but escapes costs little
-/// more memory than one that has none.
+/// It keeps its offset at every [`MARK_EVERY`] bytes and goes on from there. So a text of nothing but escapes costs little
+/// more memory than one without any.
 #[derive(Debug)]
 pub(super) struct View<'t> {
     source: &'t [u8],
     bytes: Cow<'t, [u8]>,
-    /// None where this is the text as it is.
+    /// None if this is the text as it is.
     escaping: Option<Escaping>,
     /// In order.
     marks: Vec<Mark>,
@@ -30,17 +32,17 @@ pub(super) const DEPTH: usize = 3;
 
 /// A view of a text behind up to [`DEPTH`] escapings.
 #[derive(Debug)]
-pub(super) struct Undone<'u> {
+pub(super) struct UnescapedView<'u> {
     /// The view that this is one of; none of the text itself.
     outer: Option<&'u Self>,
     pub(super) view: View<'u>,
 }
 
-impl Undone<'_> {
-    /// Visits the text as it is and every view of it. The first two, the text and what its JSON says, come with their own view behind
+impl UnescapedView<'_> {
+    /// Visits the text as it is and every view of it. The first two, the text and its JSON unescaped, come with their own view behind
     /// JSON's escapes: what is found in them may end within an escape.
-    pub(super) fn each(text: &[u8], visit: &mut dyn FnMut(&Undone<'_>, Option<&View<'_>>)) {
-        let plain = Undone {
+    pub(super) fn each(text: &[u8], visit: &mut dyn FnMut(&UnescapedView<'_>, Option<&View<'_>>)) {
+        let plain = UnescapedView {
             outer: None,
             view: View::plain(text),
         };
@@ -51,7 +53,7 @@ impl Undone<'_> {
     fn descend(
         &self,
         (left, with_inner): (usize, usize),
-        visit: &mut dyn FnMut(&Undone<'_>, Option<&View<'_>>),
+        visit: &mut dyn FnMut(&UnescapedView<'_>, Option<&View<'_>>),
     ) {
         let Some(left) = left.checked_sub(1) else {
             visit(self, None);
@@ -64,7 +66,7 @@ impl Undone<'_> {
         for (view, with_inner) in below {
             let outer = Some(self);
             if let Some(view) = view {
-                Undone { outer, view }.descend((left, with_inner), visit);
+                UnescapedView { outer, view }.descend((left, with_inner), visit);
             }
         }
     }
@@ -76,7 +78,7 @@ impl Undone<'_> {
     }
 }
 
-/// What may stand in a text in place of other bytes.
+/// An encoding that replaces bytes of a text by others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Escaping {
     /// RFC 8259 §7: `\n`, `\/`, `\u00e9`. What is no escape stays as it is.
@@ -90,17 +92,17 @@ pub(super) enum Escaping {
 /// Some bytes that stay as they are, and the escape that follows them; without one where the text ends.
 struct Step<'t> {
     plain: &'t [u8],
-    escape: Option<(usize, Undoing)>,
+    escape: Option<(usize, EscapeValue)>,
 }
 
-/// What an escape stands for, at most four bytes.
+/// The bytes of an escape, at most four.
 #[derive(Clone, Copy, Default)]
-struct Undoing {
+struct EscapeValue {
     bytes: [u8; 4],
     len: usize,
 }
 
-impl Undoing {
+impl EscapeValue {
     fn of_char(code: u32) -> Self {
         let c = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
         let mut bytes = [0; 4];
@@ -123,16 +125,16 @@ impl Escaping {
         }
     }
 
-    /// The escape that `text` begins with: its length, and what it stands for.
-    fn escape(self, text: &[u8]) -> Option<(usize, Undoing)> {
+    /// The escape that `text` begins with: its length, and its bytes.
+    fn escape(self, text: &[u8]) -> Option<(usize, EscapeValue)> {
         match self {
-            Self::Json => json_escape(text).map(|(len, code)| (len, Undoing::of_char(code))),
+            Self::Json => json_escape(text).map(|(len, code)| (len, EscapeValue::of_char(code))),
             Self::Percent => hex(text.get(1..3)?)
                 .and_then(|code| u8::try_from(code).ok())
-                .map(|byte| (3, Undoing::of_byte(byte))),
+                .map(|byte| (3, EscapeValue::of_byte(byte))),
             Self::Lines => {
                 let gap = |byte: &&u8| matches!(byte, b'\r' | b'\n' | b' ' | b'\t');
-                Some((text.iter().take_while(gap).count(), Undoing::default()))
+                Some((text.iter().take_while(gap).count(), EscapeValue::default()))
             }
         }
     }
@@ -172,7 +174,7 @@ impl<'t> View<'t> {
         }
     }
 
-    /// The text with every escape undone; none where there is no escape.
+    /// The text with every escape undone; none if there is no escape.
     pub(super) fn unescaped(source: &'t [u8], escaping: Escaping) -> Option<Self> {
         let mut step = escaping.step(source);
         step.escape?;
@@ -236,7 +238,7 @@ impl<'t> View<'t> {
         start..end
     }
 
-    /// Where in the text a byte of the view begins, or, as an end, where what stands before it ends.
+    /// The offset in the text of a byte of the view; as an end, the end of the byte before it.
     fn raw(&self, at: usize, is_end: bool) -> usize {
         let near = self.mark_before(|mark| if is_end { mark.at < at } else { mark.at <= at });
         for (begin, step) in self.steps(near) {
@@ -278,7 +280,7 @@ impl<'t> View<'t> {
     }
 }
 
-/// The length of the escape that `text` begins with, and the character that it stands for.
+/// The length of the escape that `text` begins with, and its character.
 fn json_escape(text: &[u8]) -> Option<(usize, u32)> {
     let c = match text.get(1)? {
         b'"' => b'"',
@@ -318,7 +320,7 @@ fn hex(digits: &[u8]) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// Unescapes `text`, finds `word` in it, and says what of the text that is.
+    /// Unescapes `text`, finds `word` in it, and returns the original range of the text.
     fn check(escaping: Escaping, text: &str, word: &str, expect: &str) {
         let view = View::unescaped(text.as_bytes(), escaping).unwrap();
         let bytes = view.bytes();
@@ -355,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_far_behind_in_a_text_of_escapes_is_found_where_it_stands() {
+    fn a_match_far_behind_in_a_text_of_escapes_has_the_right_range() {
         for (escaping, escape, undone) in [
             (Escaping::Json, r"\u00e9", "é"),
             (Escaping::Json, r"\n", "\n"),

@@ -16,7 +16,7 @@ pub(super) fn calls_of(step: &mut Map<String, Value>, message: &AgentMessage) {
         })
     });
     step.insert("tool_calls".to_owned(), calls.collect());
-    // A call has no extra of its own in the format. These had arguments that nobody could read, and were never run.
+    // A call has no extra of its own in the format. The arguments of these could not be read, and they were never run.
     let faults = message.tool_calls.iter().filter_map(|call| {
         let fault = call.fault?;
         Some((call.id.clone(), json!(fault)))

@@ -15,16 +15,16 @@ fn failed(inference: u64, message: &str) -> EventKind {
 
 #[test]
 fn a_summary_that_failed_and_an_earlier_turn_are_no_attempts_of_the_last() {
-    let mut fed = Fed::new();
-    let take = |fed: &mut Fed, at_ms, turn, event, effects| {
-        let mut action = sample::action(fed.seq, EntryKind::Noted, State::Infer, State::Infer);
+    let mut fixture = Fixture::new();
+    let take = |fixture: &mut Fixture, at_ms, turn, event, effects| {
+        let mut action = sample::action(fixture.seq, EntryKind::Noted, State::Infer, State::Infer);
         action.effects = effects;
         action.counters.turns = turn;
         action.outcome = Some(Outcome::new(
             AgentOutcome::FailedBudgetExhausted,
             OutcomeCode::AttemptsExhausted,
         ));
-        fed.take_action(&action, Some(&Event { at_ms, event }));
+        fixture.take_action(&action, Some(&Event { at_ms, event }));
     };
     let ask = |inference| EffectRecord::Infer {
         attempt: 1,
@@ -38,13 +38,25 @@ fn a_summary_that_failed_and_an_earlier_turn_are_no_attempts_of_the_last() {
         inference: InferenceSeq(2),
         target: 0,
     };
-    take(&mut fed, 0, 1, EventKind::TimerFired, vec![ask(1)]);
-    take(&mut fed, 1, 2, failed(1, "of the first turn"), vec![tell]);
-    take(&mut fed, 2, 3, failed(2, "of a summary"), vec![ask(3)]);
-    take(&mut fed, 3, 3, failed(3, "of the last turn"), Vec::new());
+    take(&mut fixture, 0, 1, EventKind::TimerFired, vec![ask(1)]);
+    take(
+        &mut fixture,
+        1,
+        2,
+        failed(1, "of the first turn"),
+        vec![tell],
+    );
+    take(&mut fixture, 2, 3, failed(2, "of a summary"), vec![ask(3)]);
+    take(
+        &mut fixture,
+        3,
+        3,
+        failed(3, "of the last turn"),
+        Vec::new(),
+    );
     let why = "Every attempt of the turn ended in a provider error. (model: of the last turn)";
-    assert_eq!(reason::why(&fed.view).as_deref(), Some(why));
-    let lines = fed.lines();
+    assert_eq!(reason::why(&fixture.view).as_deref(), Some(why));
+    let lines = fixture.lines();
     let purposes = lines.iter().map(|line| {
         let line = serde_json::to_value(line).unwrap();
         (line["turn"].clone(), line["purpose"].clone())
@@ -92,22 +104,22 @@ fn the_call_whose_answer_was_no_result_is_named_and_no_other() {
     };
     let check = |bad: ToolOutcome, error: &str| {
         for bad_first in [true, false] {
-            let mut fed = Fed::new();
-            fed.take(0, EventKind::TimerFired, vec![start(1), start(2)]);
+            let mut fixture = Fixture::new();
+            fixture.take(0, EventKind::TimerFired, vec![start(1), start(2)]);
             let mut events = [ended(1, bad.clone()), ended(2, failed("c2"))];
             if !bad_first {
                 events.reverse();
             }
             for event in events {
-                fed.take(1, event, Vec::new());
+                fixture.take(1, event, Vec::new());
             }
             let mut action =
-                sample::action(fed.seq, EntryKind::Noted, State::Commit, State::Commit);
+                sample::action(fixture.seq, EntryKind::Noted, State::Commit, State::Commit);
             let (class, code) = (AgentOutcome::FailedValidation, OutcomeCode::ToolEnvelope);
             action.outcome = Some(Outcome::new(class, code));
-            fed.take_action(&action, None);
-            assert_eq!(reason::cause(&fed.view).as_deref(), Some(error));
-            let line = serde_json::to_value(&fed.lines()[0]).unwrap();
+            fixture.take_action(&action, None);
+            assert_eq!(reason::cause(&fixture.view).as_deref(), Some(error));
+            let line = serde_json::to_value(&fixture.lines()[0]).unwrap();
             assert_eq!(
                 (&line["status"], &line["error"]),
                 (&json!("failed"), &json!(error))

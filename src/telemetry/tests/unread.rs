@@ -1,10 +1,10 @@
-//! Calls whose arguments nobody could read, as documents tell them.
+//! Calls with unreadable arguments, as documents show them.
 
 use super::*;
 use crate::telemetry::{AtifTrajectory, ResultMessage};
 
 #[test]
-fn a_call_that_nobody_could_read_does_not_look_like_one_without_arguments() {
+fn an_unreadable_call_differs_from_one_without_arguments() {
     let asked = |id: &str, fault| ToolInvocation {
         arguments: ObjectText::empty(),
         fault,

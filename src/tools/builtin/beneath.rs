@@ -1,3 +1,5 @@
+//! Opens files below a folder, never through a link to the outside. Does not know tools.
+
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -34,14 +36,14 @@ const READ: OFlags = OFlags::CLOEXEC
 #[derive(Debug)]
 pub(super) struct Beneath {
     folder: OwnedFd,
-    /// The resolved path of the folder: what a link says from the root of the system on may begin with it.
+    /// The resolved path of the folder: the absolute target of a link may begin with it.
     root: PathBuf,
     withheld: Withheld,
 }
 
 /// Why nothing was opened.
 #[derive(Debug)]
-pub(super) enum Miss {
+pub(super) enum OpenError {
     Io(io::Error),
     NotAFile,
     Outside,
@@ -50,13 +52,13 @@ pub(super) enum Miss {
     Withheld,
 }
 
-impl From<io::Error> for Miss {
+impl From<io::Error> for OpenError {
     fn from(fault: io::Error) -> Self {
         Self::Io(fault)
     }
 }
 
-impl From<Errno> for Miss {
+impl From<Errno> for OpenError {
     fn from(fault: Errno) -> Self {
         Self::Io(fault.into())
     }
@@ -92,14 +94,14 @@ impl Beneath {
     }
 
     /// Opens the regular file at that path.
-    pub(super) fn file(&self, path: &Path) -> Result<File, Miss> {
+    pub(super) fn file(&self, path: &Path) -> Result<File, OpenError> {
         let mut walk = self.walk(path)?;
         match walk.last()? {
             Step::File(file) => match walk.ids.uncounted() {
                 None => Ok(file),
-                Some(folder) => Err(Miss::Uncounted(folder.to_owned())),
+                Some(folder) => Err(OpenError::Uncounted(folder.to_owned())),
             },
-            Step::Folder => Err(Miss::NotAFile),
+            Step::Folder => Err(OpenError::NotAFile),
         }
     }
 
@@ -107,7 +109,7 @@ impl Beneath {
     pub(super) fn entries(
         &self,
         path: &Path,
-    ) -> Result<impl Iterator<Item = io::Result<(OsString, bool)>> + use<>, Miss> {
+    ) -> Result<impl Iterator<Item = io::Result<(OsString, bool)>> + use<>, OpenError> {
         let mut walk = self.walk(path)?;
         // As a folder even where the path does not end in one.
         walk.steps.push_back(".".into());
@@ -117,11 +119,11 @@ impl Beneath {
         }
     }
 
-    fn walk(&self, path: &Path) -> Result<Walk<'_>, Miss> {
+    fn walk(&self, path: &Path) -> Result<Walk<'_>, OpenError> {
         let ids = self.withheld.ids();
         let here = id_of(&fstat(&self.folder)?);
         if ids.has(here) || ids.holds_folder(&self.root) {
-            return Err(Miss::Withheld);
+            return Err(OpenError::Withheld);
         }
         Ok(Walk {
             beneath: self,
@@ -141,12 +143,12 @@ impl Walk<'_> {
     }
 
     /// Takes every step.
-    fn last(&mut self) -> Result<Step, Miss> {
+    fn last(&mut self) -> Result<Step, OpenError> {
         while let Some(step) = self.steps.pop_front() {
             match step.as_bytes() {
                 b"." => {}
                 b".." => {
-                    self.folders.pop().ok_or(Miss::Outside)?;
+                    self.folders.pop().ok_or(OpenError::Outside)?;
                 }
                 _ => {
                     if let Some(file) = self.step(step)? {
@@ -159,7 +161,7 @@ impl Walk<'_> {
     }
 
     /// Takes one step by a name; a file where it leads to one, and no step is left.
-    fn step(&mut self, name: OsString) -> Result<Option<File>, Miss> {
+    fn step(&mut self, name: OsString) -> Result<Option<File>, OpenError> {
         let found = statat(self.here(), &name, AtFlags::SYMLINK_NOFOLLOW)?;
         let opened = match FileType::from_raw_mode(found.st_mode) {
             FileType::Symlink => match readlinkat(self.here(), &name, Vec::new()) {
@@ -172,7 +174,7 @@ impl Walk<'_> {
             }
             _ if !self.steps.is_empty() => return Err(Errno::NOTDIR.into()),
             FileType::RegularFile => openat(self.here(), &name, READ, Mode::empty()),
-            _ => return Err(Miss::NotAFile),
+            _ => return Err(OpenError::NotAFile),
         };
         let opened = match opened {
             Ok(opened) => opened,
@@ -189,7 +191,7 @@ impl Walk<'_> {
         // What counts is what was opened, not what was looked at.
         let opened_as = fstat(&opened)?;
         if self.ids.has(id_of(&opened_as)) {
-            return Err(Miss::Withheld);
+            return Err(OpenError::Withheld);
         }
         match FileType::from_raw_mode(opened_as.st_mode) {
             FileType::Directory => {
@@ -198,12 +200,12 @@ impl Walk<'_> {
             }
             FileType::RegularFile if self.steps.is_empty() => Ok(Some(File::from(opened))),
             FileType::RegularFile => Err(Errno::NOTDIR.into()),
-            _ => Err(Miss::NotAFile),
+            _ => Err(OpenError::NotAFile),
         }
     }
 
-    /// Goes on with what a link says.
-    fn follow(&mut self, target: OsString) -> Result<Option<File>, Miss> {
+    /// Goes on with the target of a link.
+    fn follow(&mut self, target: OsString) -> Result<Option<File>, OpenError> {
         self.links += 1;
         if self.links > MOST_LINKS {
             return Err(Errno::LOOP.into());
@@ -212,7 +214,7 @@ impl Walk<'_> {
         let rest = if target.is_absolute() {
             self.folders.clear();
             let below = target.strip_prefix(&self.beneath.root);
-            below.map_err(|_| Miss::Outside)?.to_owned()
+            below.map_err(|_| OpenError::Outside)?.to_owned()
         } else {
             target
         };
@@ -223,9 +225,9 @@ impl Walk<'_> {
     }
 }
 
-fn steps_of(path: &Path) -> Result<VecDeque<OsString>, Miss> {
+fn steps_of(path: &Path) -> Result<VecDeque<OsString>, OpenError> {
     let step = |component: Component<'_>| match component {
-        Component::Prefix(_) | Component::RootDir => Err(Miss::Outside),
+        Component::Prefix(_) | Component::RootDir => Err(OpenError::Outside),
         other => Ok(other.as_os_str().to_owned()),
     };
     let mut steps = path
@@ -247,7 +249,7 @@ fn entries_of(
     let readable = openat(folder, ".", flags, Mode::empty())?;
     let again = readable.try_clone().map_err(|_| Errno::MFILE)?;
     let is_folder = move |name: &OsStr, kind: FileType| match kind {
-        // Not every file system says it. An entry that vanished since is listed as what it last was known to be: a name.
+        // Not every file system reports it. An entry that vanished since is listed as what it last was known to be: a name.
         FileType::Unknown => statat(&again, name, AtFlags::SYMLINK_NOFOLLOW)
             .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Directory),
         known => known == FileType::Directory,

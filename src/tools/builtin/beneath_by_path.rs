@@ -1,3 +1,5 @@
+//! `Beneath` by path, for systems where a folder cannot be held open. Does not know tools.
+
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
@@ -15,13 +17,13 @@ pub(super) struct Beneath {
 
 /// Why nothing was opened.
 #[derive(Debug)]
-pub(super) enum Miss {
+pub(super) enum OpenError {
     Io(io::Error),
     NotAFile,
     Outside,
 }
 
-impl From<io::Error> for Miss {
+impl From<io::Error> for OpenError {
     fn from(fault: io::Error) -> Self {
         Self::Io(fault)
     }
@@ -35,10 +37,10 @@ impl Beneath {
     }
 
     /// Opens the regular file at that path.
-    pub(super) fn file(&self, path: &Path) -> Result<File, Miss> {
+    pub(super) fn file(&self, path: &Path) -> Result<File, OpenError> {
         let resolved = self.resolved(path)?;
         if !fs::metadata(&resolved)?.is_file() {
-            return Err(Miss::NotAFile);
+            return Err(OpenError::NotAFile);
         }
         let file = File::open(&resolved)?;
         self.resolved(path)?;
@@ -49,7 +51,7 @@ impl Beneath {
     pub(super) fn entries(
         &self,
         path: &Path,
-    ) -> Result<impl Iterator<Item = io::Result<(OsString, bool)>> + use<>, Miss> {
+    ) -> Result<impl Iterator<Item = io::Result<(OsString, bool)>> + use<>, OpenError> {
         let entries = fs::read_dir(self.resolved(path)?)?;
         Ok(entries.map(|entry| {
             let entry = entry?;
@@ -58,14 +60,14 @@ impl Beneath {
         }))
     }
 
-    fn resolved(&self, path: &Path) -> Result<PathBuf, Miss> {
+    fn resolved(&self, path: &Path) -> Result<PathBuf, OpenError> {
         let resolved = fs::canonicalize(self.root.join(path))?;
         let is_in = |folder: &PathBuf| {
             fs::canonicalize(folder).is_ok_and(|folder| resolved.starts_with(folder))
         };
         let withheld = self.withheld.paths.iter().any(is_in);
         if !resolved.starts_with(&self.root) || withheld && !self.withheld.open.iter().any(is_in) {
-            return Err(Miss::Outside);
+            return Err(OpenError::Outside);
         }
         Ok(resolved)
     }

@@ -1,3 +1,5 @@
+//! The list of built-in tools and their calls. Does not know other servers.
+
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -9,7 +11,7 @@ use super::workspace::Workspace;
 use super::{list_directory, read_file};
 use crate::contract::ToolCapability;
 use crate::message::{ObjectText, rfc3339};
-use crate::tools::envelope::ToolAnswer;
+use crate::tools::envelope::ToolResponse;
 use crate::tools::offer::{Described, Offer};
 use crate::tools::withheld::Withheld;
 use crate::tools::{Clock, ToolServerError};
@@ -73,13 +75,13 @@ impl Builtins {
         Ok((builtins, offer.tools))
     }
 
-    /// Performs one call. None where no chosen tool has that name.
+    /// Performs one call. None if no chosen tool has that name.
     pub(in crate::tools) async fn call(
         &self,
         name: &str,
         arguments: &ObjectText,
         clock: &dyn Clock,
-    ) -> Option<ToolAnswer> {
+    ) -> Option<ToolResponse> {
         let (tool, _) = self.tools.iter().find(|(tool, _)| tool.name() == name)?;
         let outcome = match tool {
             Tool::Clock => decode(arguments).map(|NoArguments {}| rfc3339(clock.unix_ms())),
@@ -94,8 +96,8 @@ impl Builtins {
             },
         };
         Some(match outcome {
-            Ok(text) => ToolAnswer::of_text(text),
-            Err(refusal) => ToolAnswer::failed(refusal.code, refusal.message),
+            Ok(text) => ToolResponse::of_text(text),
+            Err(refusal) => ToolResponse::failed(refusal.code, refusal.message),
         })
     }
 }

@@ -1,3 +1,5 @@
+//! The tool `list_directory`. Does not see outside of the workspace.
+
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 

@@ -1,3 +1,5 @@
+//! The tool `read_file`. Does not see outside of the workspace.
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::fs::File;

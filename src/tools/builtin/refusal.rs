@@ -1,3 +1,5 @@
+//! A built-in's own failure. Plain data.
+
 /// A built-in's own failure: an error envelope, never a fault of the run.
 #[derive(Debug)]
 pub(super) struct Refusal {

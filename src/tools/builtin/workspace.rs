@@ -1,10 +1,12 @@
+//! The folder that built-in tools see. Does not know which tools there are.
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use super::beneath::{Beneath, Miss};
+use super::beneath::{Beneath, OpenError};
 use super::refusal::Refusal;
 #[cfg(unix)]
 use crate::tools::withheld::MOST_FILES;
@@ -44,10 +46,10 @@ impl Workspace {
     async fn look<T: Send + 'static>(
         &self,
         path: &str,
-        step: impl FnOnce(&Beneath, &Path) -> Result<T, Miss> + Send + 'static,
+        step: impl FnOnce(&Beneath, &Path) -> Result<T, OpenError> + Send + 'static,
     ) -> Result<T, Refusal> {
         if !stays_inside(Path::new(path)) {
-            return Err(missed(path, Miss::Outside));
+            return Err(missed(path, OpenError::Outside));
         }
         let (beneath, given) = (Arc::clone(&self.0), PathBuf::from(path));
         let done = tokio::task::spawn_blocking(move || step(&beneath, &given)).await;
@@ -77,20 +79,20 @@ fn stays_inside(path: &Path) -> bool {
 }
 
 /// Why a path was not opened, as a tool error.
-fn missed(path: &str, miss: Miss) -> Refusal {
+fn missed(path: &str, miss: OpenError) -> Refusal {
     let (code, words) = match miss {
-        Miss::Outside => (
+        OpenError::Outside => (
             "PATH_OUTSIDE_WORKSPACE",
             "leads outside the workspace; give a path relative to it that stays inside",
         ),
-        Miss::NotAFile => ("NOT_A_FILE", "is not a regular file"),
+        OpenError::NotAFile => ("NOT_A_FILE", "is not a regular file"),
         #[cfg(unix)]
-        Miss::Withheld => (
+        OpenError::Withheld => (
             "PATH_WITHHELD",
             "belongs to monolith's own state, which no tool reads",
         ),
         #[cfg(unix)]
-        Miss::Uncounted(folder) => {
+        OpenError::Uncounted(folder) => {
             let message = format!(
                 "{path:?} is not read: {folder:?} of monolith's own state has more than {MOST_FILES} files, so this may be one of them; \
                  the operator can make room there"
@@ -100,7 +102,7 @@ fn missed(path: &str, miss: Miss) -> Refusal {
                 message,
             };
         }
-        Miss::Io(error) => return refusal(path, &error),
+        OpenError::Io(error) => return refusal(path, &error),
     };
     Refusal {
         code,
@@ -108,7 +110,7 @@ fn missed(path: &str, miss: Miss) -> Refusal {
     }
 }
 
-/// What the system said of `path`, as a tool error.
+/// The system's error for `path`, as a tool error.
 pub(super) fn refusal(path: &str, error: &io::Error) -> Refusal {
     let (code, words) = match error.kind() {
         io::ErrorKind::NotFound => ("NOT_FOUND", "does not exist"),

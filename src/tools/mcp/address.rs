@@ -1,3 +1,5 @@
+//! Connects to an MCP server over HTTP. Does not know its tools.
+
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
@@ -85,7 +87,7 @@ mod tests {
 
     use super::{client, connect};
 
-    /// What reqwest tells of its client: no proxy where none is told, the rest where it differs from its default.
+    /// The `Debug` text of reqwest's client: no proxy if none is shown, the rest if it differs from its default.
     #[test]
     fn bytes_go_to_the_address_and_nowhere_else() {
         let set = format!("{:?}", client());

@@ -22,9 +22,9 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::{Sse, SseStream};
 
-use super::answer::{Received, Slot};
 use super::call_frame;
 use super::frame_head::FrameHead;
+use super::response::{PendingResponse, Received};
 
 /// The most bytes of an answer that is no stream.
 const BODY_BYTES: usize = 16 << 20;
@@ -44,13 +44,13 @@ impl CallClient {
     }
 }
 
-/// A call on its way: its number, and where its answer goes.
-struct Asked {
+/// A call in flight: its number, and where its response goes.
+struct PendingCall {
     id: i64,
-    slot: Slot,
+    pending: PendingResponse,
 }
 
-impl Asked {
+impl PendingCall {
     /// The call that a message is, and its frame; none for every other message.
     fn of(message: &ClientJsonRpcMessage) -> Option<io::Result<(Self, Vec<u8>)>> {
         let JsonRpcMessage::Request(request) = message else {
@@ -59,12 +59,14 @@ impl Asked {
         let ClientRequest::CallToolRequest(call) = &request.request else {
             return None;
         };
-        let (slot, RequestId::Number(id)) = (call.extensions.get::<Slot>()?, &request.id) else {
+        let (pending, RequestId::Number(id)) =
+            (call.extensions.get::<PendingResponse>()?, &request.id)
+        else {
             return None;
         };
-        let (slot, id) = (slot.clone(), *id);
-        let arguments = slot.arguments.as_deref()?.to_owned();
-        Some(call_frame::encode(message, arguments).map(|frame| (Self { id, slot }, frame)))
+        let (pending, id) = (pending.clone(), *id);
+        let arguments = pending.arguments.as_deref()?.to_owned();
+        Some(call_frame::encode(message, arguments).map(|frame| (Self { id, pending }, frame)))
     }
 
     /// Keeps the bytes of a frame that answers the call; what rmcp is to see in their place.
@@ -72,7 +74,7 @@ impl Asked {
         let mut head = FrameHead::default();
         head.feed(frame);
         (head.answered_id() == Some(self.id)).then(|| {
-            self.slot.fill(Received::Frame(frame.to_vec()));
+            self.pending.fill(Received::Frame(frame.to_vec()));
             self.answered()
         })
     }
@@ -92,14 +94,14 @@ impl Asked {
             Err(SseError::Body(fault))
                 if matches!(fault.downcast_ref(), Some(Broken::TooLarge)) =>
             {
-                self.slot.fill(Received::Lost(
+                self.pending.fill(Received::Lost(
                     "an event of the answer is larger than 16 MiB",
                 ));
                 Some(self.answered())
             }
             Err(_) => None,
         };
-        let event = event.map(without_stranger);
+        let event = event.map(without_unknown_response);
         match instead {
             // An empty result: serialising it cannot fail.
             Some(instead) => Ok(Sse {
@@ -143,7 +145,7 @@ impl StreamableHttpClient for CallClient {
         custom_headers: HashMap<HeaderName, HeaderValue>,
         max_sse_event_size: usize,
     ) -> Result<StreamableHttpPostResponse, Fault> {
-        let Some(call) = Asked::of(&message) else {
+        let Some(call) = PendingCall::of(&message) else {
             let response = self
                 .0
                 .post_message_with_max_sse_event_size(
@@ -155,9 +157,9 @@ impl StreamableHttpClient for CallClient {
                     max_sse_event_size,
                 )
                 .await?;
-            return without_strangers(response);
+            return without_unknown_responses(response);
         };
-        let (asked, frame) = call?;
+        let (call, frame) = call?;
         let accept = [EVENT_STREAM_MIME_TYPE, JSON_MIME_TYPE].join(", ");
         let mut request = self
             .0
@@ -172,7 +174,7 @@ impl StreamableHttpClient for CallClient {
             request = request.header(HEADER_SESSION_ID, session.as_ref());
         }
         let response = request.body(frame).send().await.map_err(failed)?;
-        read(asked, response, session_id.is_some(), max_sse_event_size).await
+        read(call, response, session_id.is_some(), max_sse_event_size).await
     }
 
     async fn delete_session(
@@ -227,7 +229,7 @@ impl StreamableHttpClient for CallClient {
 
 /// What came back for a call, by its status and its kind.
 async fn read(
-    asked: Asked,
+    call: PendingCall,
     mut response: Response,
     in_session: bool,
     largest_event: usize,
@@ -252,7 +254,7 @@ async fn read(
         // A refusal in words of the protocol is the server's answer; without any it is no answer.
         if json
             && let Ok(body) = collect(&mut response, ERROR_BYTES).await
-            && !answers_a_stranger(&body)
+            && !answers_unknown_request(&body)
             && let Ok(error @ JsonRpcMessage::Error(_)) = serde_json::from_slice(&body)
         {
             return Ok(StreamableHttpPostResponse::Json(error, session));
@@ -261,35 +263,35 @@ async fn read(
     }
     if is(EVENT_STREAM_MIME_TYPE) {
         let events = events(response, largest_event);
-        let sorted = events.map(move |event| asked.sort(event));
+        let sorted = events.map(move |event| call.sort(event));
         return Ok(StreamableHttpPostResponse::Sse(sorted.boxed(), session));
     }
     if !json {
         return Err(StreamableHttpError::UnexpectedContentType(kind));
     }
     let body = collect(&mut response, BODY_BYTES).await?;
-    let seen = match asked.take(&body) {
+    let seen = match call.take(&body) {
         Some(instead) => instead,
-        None if answers_a_stranger(&body) => return Err(unexpected(STRANGER.to_owned())),
+        None if answers_unknown_request(&body) => return Err(unexpected(UNKNOWN_ID.to_owned())),
         None => serde_json::from_slice(&body)
             .map_err(|error| unexpected(format!("the body is no JSON-RPC: {error}")))?,
     };
     Ok(StreamableHttpPostResponse::Json(seen, session))
 }
 
-/// What is said of an answer to a request that was never made.
-const STRANGER: &str = "the id of the answer is a text, and ours are numbers";
+/// The fault of a response to a request that was never made.
+const UNKNOWN_ID: &str = "the id of the answer is a text, and ours are numbers";
 
-fn answers_a_stranger(frame: &[u8]) -> bool {
+fn answers_unknown_request(frame: &[u8]) -> bool {
     let mut head = FrameHead::default();
     head.feed(frame);
-    head.answers_a_stranger()
+    head.answers_unknown_request()
 }
 
 /// An event without what answers a request that was never made.
-fn without_stranger(event: Sse) -> Sse {
+fn without_unknown_response(event: Sse) -> Sse {
     match &event.data {
-        Some(data) if answers_a_stranger(data.as_bytes()) => Sse {
+        Some(data) if answers_unknown_request(data.as_bytes()) => Sse {
             data: None,
             ..event
         },
@@ -298,7 +300,7 @@ fn without_stranger(event: Sse) -> Sse {
 }
 
 /// What rmcp read without us, but for answers with an id that is a text: rmcp would take "1" for our 1.
-fn without_strangers(
+fn without_unknown_responses(
     response: StreamableHttpPostResponse,
 ) -> Result<StreamableHttpPostResponse, Fault> {
     match response {
@@ -312,9 +314,9 @@ fn without_strangers(
                 ..
             }),
             _,
-        ) => Err(unexpected(STRANGER.to_owned())),
+        ) => Err(unexpected(UNKNOWN_ID.to_owned())),
         StreamableHttpPostResponse::Sse(events, session) => {
-            let events = events.map(|event| event.map(without_stranger));
+            let events = events.map(|event| event.map(without_unknown_response));
             Ok(StreamableHttpPostResponse::Sse(events.boxed(), session))
         }
         other => Ok(other),

@@ -1,3 +1,5 @@
+//! Encodes a call with its arguments byte for byte. Does not send it.
+
 use std::collections::BTreeMap;
 use std::io;
 

@@ -1,10 +1,12 @@
+//! Reads the result of a call. Does not cut it to a budget.
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::message::char_prefix;
-use crate::tools::envelope::ToolAnswer;
+use crate::tools::envelope::ToolResponse;
 
 /// Most blocks of one result that are not text.
 const RESOURCES: usize = 1_000;
@@ -61,17 +63,17 @@ struct Link {
     _uri: String,
 }
 
-/// Decodes a result, strictly in what MCP requires and tolerant of what it adds; the text says what is wrong with it.
+/// Decodes a result, strictly in what MCP requires and tolerant of what it adds; the error text names the fault.
 ///
 /// Texts and embedded text resources are text, in order. Images, audio and embedded binary resources are kept as bytes, a
 /// resource link as its own JSON. `structuredContent` is the text where the content has none.
-pub(super) fn decode(result: &RawValue) -> Result<ToolAnswer, String> {
+pub(super) fn decode(result: &RawValue) -> Result<ToolResponse, String> {
     let result: CallResult<'_> =
         serde_json::from_str(result.get()).map_err(|error| error.to_string())?;
-    let mut answer = ToolAnswer::default();
+    let mut response = ToolResponse::default();
     let (mut texts, mut resources) = (0_usize, 0_usize);
     for (index, block) in result.content.iter().enumerate() {
-        let text = take_block(&mut answer, block)
+        let text = take_block(&mut response, block)
             .map_err(|error| format!("content block {index}: {error}"))?;
         if text {
             texts += 1;
@@ -85,44 +87,44 @@ pub(super) fn decode(result: &RawValue) -> Result<ToolAnswer, String> {
         }
     }
     if let (0, Some(structured)) = (texts, result.structured) {
-        answer.push_text(structured.get().to_owned());
+        response.push_text(structured.get().to_owned());
     }
     if result.is_error == Some(true) {
-        answer.mark_failed();
+        response.mark_failed();
     }
-    Ok(answer)
+    Ok(response)
 }
 
 /// Adds one block; true where it is text.
-fn take_block(answer: &mut ToolAnswer, block: &RawValue) -> Result<bool, String> {
+fn take_block(response: &mut ToolResponse, block: &RawValue) -> Result<bool, String> {
     let kind: Kind = parse(block)?;
     match kind.kind.as_str() {
         "text" => {
             let Text { text } = parse(block)?;
-            answer.push_text(text);
+            response.push_text(text);
             return Ok(true);
         }
         "image" | "audio" => {
             let Media { data, mime_type } = parse(block)?;
-            answer.push_resource(unbase64(&data)?, &mime_type);
+            response.push_resource(unbase64(&data)?, &mime_type);
         }
         "resource" => {
             let Embedded { resource } = parse(block)?;
             match (resource.text, resource.blob) {
                 (Some(text), None) => {
-                    answer.push_text(text);
+                    response.push_text(text);
                     return Ok(true);
                 }
                 (None, Some(blob)) => {
                     let mime_type = resource.mime_type.unwrap_or_default();
-                    answer.push_resource(unbase64(&blob)?, &mime_type);
+                    response.push_resource(unbase64(&blob)?, &mime_type);
                 }
                 _ => return Err("a resource has either text or blob".to_owned()),
             }
         }
         "resource_link" => {
             let _: Link = parse(block)?;
-            answer.push_resource(block.get().as_bytes().to_vec(), LINK_MIME_TYPE);
+            response.push_resource(block.get().as_bytes().to_vec(), LINK_MIME_TYPE);
         }
         other => {
             let other = char_prefix(other, 80);

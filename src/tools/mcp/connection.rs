@@ -1,3 +1,5 @@
+//! One initialised connection: sends requests and waits for responses. Does not know tools.
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,8 +13,8 @@ use rmcp::transport::IntoTransport;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{Answer, RpcError, Slot};
 use super::listener::{Changes, Listener};
+use super::response::{PendingResponse, Response, RpcError};
 use super::stderr_tail::StderrTail;
 use crate::message::char_prefix;
 use crate::tools::ToolServerError;
@@ -24,7 +26,7 @@ const CLOSE_GRACE: Duration = Duration::from_millis(500);
 /// Bytes of rmcp's words that an error quotes.
 const REASON_BYTES: usize = 512;
 
-/// An introduced connection to a server: asks one question at a time, or several at once.
+/// An initialised connection to a server: sends one request at a time, or several at once.
 #[derive(Debug)]
 pub(super) struct Connection {
     changes: Changes,
@@ -32,21 +34,21 @@ pub(super) struct Connection {
     tail: Arc<StderrTail>,
 }
 
-/// Why a request has no answer.
+/// Why a request has no response.
 #[derive(Debug)]
-pub(super) enum Unanswered {
+pub(super) enum NoResponse {
     Cancelled,
     Lost(String),
     TimedOut,
 }
 
 impl Connection {
-    /// Introduces ourselves over a transport, within `patience_ms`.
+    /// Initialises the connection over a transport, within `timeout_ms`.
     pub(super) async fn introduce<T, E, A>(
         transport: T,
         tail: Arc<StderrTail>,
         changes: Changes,
-        patience_ms: u64,
+        timeout_ms: u64,
         cancel: &CancellationToken,
     ) -> Result<Self, ToolServerError>
     where
@@ -56,11 +58,11 @@ impl Connection {
         let listener = Listener {
             changes: changes.clone(),
         };
-        let patient = Duration::from_millis(patience_ms);
+        let timeout = Duration::from_millis(timeout_ms);
         let served = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(ToolServerError::Cancelled),
-            served = tokio::time::timeout(patient, listener.serve(transport)) => served,
+            served = tokio::time::timeout(timeout, listener.serve(transport)) => served,
         };
         match served {
             Ok(Ok(service)) => Ok(Self {
@@ -73,60 +75,60 @@ impl Connection {
                 stderr: tail.quoted(),
             }),
             Ok(Err(error)) => Err(ToolServerError::Protocol {
-                reason: words(&error),
+                reason: reason_of(&error),
                 stderr: tail.quoted(),
                 step: "initialise",
             }),
             Err(_) => Err(ToolServerError::TimedOut {
                 stderr: tail.quoted(),
                 step: "initialise",
-                timeout_ms: patience_ms,
+                timeout_ms,
             }),
         }
     }
 
-    /// Sends a request and waits for its answer. Where none comes in time the server is told to stop; it may not.
+    /// Sends a request and waits for its answer. If none comes in time, the server is asked to stop; it may not.
     pub(super) async fn ask(
         &self,
         request: ClientRequest,
-        slot: &Slot,
+        pending: &PendingResponse,
         meta: RequestMetaObject,
         deadline: Instant,
         cancel: &CancellationToken,
-    ) -> Result<Answer, Unanswered> {
+    ) -> Result<Response, NoResponse> {
         if self.service.is_transport_closed() {
             return Err(self.lost("the connection is closed"));
         }
         let options = PeerRequestOptions::no_options().with_meta(meta);
         let mut handle = tokio::select! {
             biased;
-            () = cancel.cancelled() => return Err(Unanswered::Cancelled),
-            () = tokio::time::sleep_until(deadline) => return Err(Unanswered::TimedOut),
+            () = cancel.cancelled() => return Err(NoResponse::Cancelled),
+            () = tokio::time::sleep_until(deadline) => return Err(NoResponse::TimedOut),
             sent = self.service.send_cancellable_request(request, options) => {
                 sent.map_err(|error| self.lost(&error.to_string()))?
             }
         };
-        let answer = tokio::select! {
+        let response = tokio::select! {
             biased;
-            answer = &mut handle.rx => answer,
+            response = &mut handle.rx => response,
             () = cancel.cancelled() => {
                 give_up(handle, "cancelled").await;
-                return Err(Unanswered::Cancelled);
+                return Err(NoResponse::Cancelled);
             }
             () = tokio::time::sleep_until(deadline) => {
                 give_up(handle, "timeout").await;
-                return Err(Unanswered::TimedOut);
+                return Err(NoResponse::TimedOut);
             }
         };
-        if let Some(received) = slot.take() {
+        if let Some(received) = pending.take() {
             return match received.lost() {
                 Some(reason) => Err(self.lost(reason)),
-                None => Ok(Answer::Bytes(received)),
+                None => Ok(Response::Bytes(received)),
             };
         }
-        match answer {
-            Ok(Ok(result)) => Ok(Answer::Decoded(Box::new(result))),
-            Ok(Err(ServiceError::McpError(error))) => Ok(Answer::Refused(RpcError {
+        match response {
+            Ok(Ok(result)) => Ok(Response::Decoded(Box::new(result))),
+            Ok(Err(ServiceError::McpError(error))) => Ok(Response::Refused(RpcError {
                 code: i64::from(error.code.0),
                 message: error.message.into_owned(),
             })),
@@ -136,7 +138,7 @@ impl Connection {
         }
     }
 
-    /// How often the server has said that its tools changed.
+    /// How often the server has reported that its tools changed.
     pub(super) fn changes(&self) -> u64 {
         self.changes.count()
     }
@@ -159,9 +161,9 @@ impl Connection {
         let _ = self.service.close_with_timeout(CLOSE_GRACE).await;
     }
 
-    fn lost(&self, reason: &str) -> Unanswered {
+    fn lost(&self, reason: &str) -> NoResponse {
         let stderr = self.tail.quoted();
-        Unanswered::Lost(if stderr.is_empty() {
+        NoResponse::Lost(if stderr.is_empty() {
             reason.to_owned()
         } else {
             format!("{reason}; its standard error ended with: {stderr}")
@@ -170,7 +172,7 @@ impl Connection {
 }
 
 /// What went wrong in the handshake; rmcp's own words where they are no dump of a message.
-fn words(error: &ClientInitializeError) -> String {
+fn reason_of(error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::ExpectedInitResponse(_)
         | ClientInitializeError::ExpectedInitResult(_) => {
@@ -187,9 +189,9 @@ fn words(error: &ClientInitializeError) -> String {
     }
 }
 
-/// Tells the server that nobody waits any more. Advisory: the tool may act all the same.
+/// Cancels the request at the server. Advisory: the tool may act all the same.
 async fn give_up(handle: RequestHandle<RoleClient>, reason: &str) {
-    let told = handle.cancel(Some(reason.to_owned()));
+    let cancellation = handle.cancel(Some(reason.to_owned()));
     // Where even that cannot be sent, the connection is as good as lost, and the next call will see it.
-    let _ = tokio::time::timeout(CANCEL_GRACE, told).await;
+    let _ = tokio::time::timeout(CANCEL_GRACE, cancellation).await;
 }

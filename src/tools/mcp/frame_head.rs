@@ -1,9 +1,11 @@
+//! Finds the id and kind of a JSON-RPC frame as it arrives. Does not build the frame.
+
 /// Longest token that is kept: `jsonrpc` with every letter as `\u006a` has 42 bytes, and an id that rmcp gives at most 19 digits.
 const TOKEN_BYTES: usize = 48;
 
-/// What can be said of a JSON-RPC frame without decoding it: whose answer it is.
+/// The part of a JSON-RPC frame that is known without decoding it: which request it answers.
 ///
-/// Reads one byte at a time and keeps a few of them, so it works on a frame that is too large to keep and on one that
+/// Reads one byte at a time and keeps a few of them. So it works on a frame that is too large to keep, and on one that
 /// is broken further on.
 #[derive(Debug, Default)]
 pub(super) struct FrameHead {
@@ -43,8 +45,8 @@ enum Stage {
 enum Kind {
     #[default]
     Unknown,
-    Answer,
-    /// It names a method, so it asks or tells; whatever else it holds.
+    Response,
+    /// It names a method, so it is a request or a notification, with any other members.
     Message,
 }
 
@@ -71,15 +73,15 @@ impl FrameHead {
     /// The id of the request that this answers, where it is an answer and has a numeric id.
     pub(super) fn answered_id(&self) -> Option<i64> {
         match self.id {
-            Id::Number(id) if self.kind == Kind::Answer => Some(id),
+            Id::Number(id) if self.kind == Kind::Response => Some(id),
             Id::Number(_) | Id::Text | Id::Unknown => None,
         }
     }
 
     /// Whether it is an answer to a request that we never made: we number ours, and "7" is not 7 (JSON-RPC 2.0 §5). rmcp would
     /// take the one for the other.
-    pub(super) fn answers_a_stranger(&self) -> bool {
-        self.id == Id::Text && self.kind == Kind::Answer
+    pub(super) fn answers_unknown_request(&self) -> bool {
+        self.id == Id::Text && self.kind == Kind::Response
     }
 
     fn begin(&mut self, byte: u8) {
@@ -145,7 +147,7 @@ impl FrameHead {
             }
             "result" | "error" | "jsonrpc" => {
                 if self.kind == Kind::Unknown {
-                    self.kind = Kind::Answer;
+                    self.kind = Kind::Response;
                 }
                 Member::Other
             }
@@ -186,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_known_by_its_id_wherever_it_stands() {
+    fn a_response_is_known_by_its_id_at_any_position() {
         check(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, Some(7));
         check(r#" {"result":{"id":9,"x":["}",{"id":8}]},"id":7}"#, Some(7));
         check(r#"{"id":7,"id":8,"result":1}"#, Some(7));
@@ -199,7 +201,7 @@ mod tests {
             check(frame, None);
             let mut head = FrameHead::default();
             head.feed(frame.as_bytes());
-            head.answers_a_stranger()
+            head.answers_unknown_request()
         };
         assert!(stranger(r#"{"id": "7", "error": {}}"#));
         assert!(stranger(r#"{"result": {}, "id":"7"}"#));

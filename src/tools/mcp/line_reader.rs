@@ -1,3 +1,5 @@
+//! Reads lines of bounded size. Does not know JSON-RPC.
+
 use std::io;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
@@ -20,7 +22,7 @@ pub(super) struct LineReader<R> {
 /// One line, without its end.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// None where it was longer than the limit.
+    /// None if it was longer than the limit.
     pub(super) bytes: Option<Vec<u8>>,
     pub(super) head: FrameHead,
     /// Its size in bytes.

@@ -1,3 +1,5 @@
+//! The transport to a child process: one JSON-RPC frame a line. Does not know calls.
+
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
@@ -14,23 +16,23 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{Received, Slot};
 use super::call_frame;
 use super::line_reader::{Line, LineReader};
 use super::listener::Changes;
+use super::response::{PendingResponse, Received};
 use super::stderr_tail::StderrTail;
 
-/// How long the rest of what a child says is waited for once it is known to be going.
+/// How long the last output of a child is waited for once it is known to end.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// JSON-RPC over a child's standard streams, one frame a line.
 ///
-/// Answers to requests that carry a [`Slot`] go into it as bytes. Of the rest, rmcp gets what it can read; a line that
+/// Answers to requests that carry a [`PendingResponse`] go into it as bytes. Of the rest, rmcp gets what it can read; a line that
 /// is neither is ignored, whatever it holds.
 pub(super) struct LineTransport<R, W, E> {
-    awaited: HashMap<i64, Slot>,
+    awaited: HashMap<i64, PendingResponse>,
     changes: Changes,
-    /// Set once the child no longer takes input: what it still says is read, then the connection is over. A failed
+    /// Set once the child no longer takes input: its last output is read, then the connection is over. A failed
     /// write is not reported by itself, for it would hide the child's last words.
     deaf: CancellationToken,
     lines: LineReader<R>,
@@ -64,16 +66,16 @@ impl<R: AsyncRead + Unpin, W, E> LineTransport<R, W, E> {
 
     /// What rmcp is to see of a line.
     fn sort(&mut self, line: Line) -> Option<ServerJsonRpcMessage> {
-        if line.head.answers_a_stranger() {
+        if line.head.answers_unknown_request() {
             tracing::debug!("ignored an answer with an id that is no number");
             return None;
         }
         let answered = line
             .head
             .answered_id()
-            .and_then(|id| self.awaited.remove(&id).map(|slot| (id, slot)));
-        if let Some((id, slot)) = answered {
-            slot.fill(line.bytes.map_or(
+            .and_then(|id| self.awaited.remove(&id).map(|pending| (id, pending)));
+        if let Some((id, pending)) = answered {
+            pending.fill(line.bytes.map_or(
                 Received::TooLarge {
                     length: line.length,
                 },
@@ -87,8 +89,10 @@ impl<R: AsyncRead + Unpin, W, E> LineTransport<R, W, E> {
             .strip_prefix(b"\xEF\xBB\xBF".as_slice())
             .unwrap_or(&bytes);
         match serde_json::from_slice(frame) {
-            Ok(JsonRpcMessage::Notification(told)) if is_list_changed(&told.notification) => {
-                // Counted here and in order: rmcp would tell in a task of its own, maybe after the answer that follows.
+            Ok(JsonRpcMessage::Notification(notification))
+                if is_list_changed(&notification.notification) =>
+            {
+                // Counted here and in order: rmcp would report it in a task of its own, maybe after the response that follows.
                 self.changes.note();
                 None
             }
@@ -113,8 +117,8 @@ where
         &mut self,
         item: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let slot = self.note(&item);
-        let line = encode(&item, slot.as_ref());
+        let pending = self.note(&item);
+        let line = encode(&item, pending.as_ref());
         let writer = Arc::clone(&self.writer);
         let deaf = self.deaf.clone();
         async move {
@@ -131,12 +135,12 @@ where
     }
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
-        let mut words = [0_u8; 4_096];
+        let mut buffer = [0_u8; 4_096];
         loop {
             tokio::select! {
                 line = self.lines.next() => {
                     let Ok(Some(line)) = line else {
-                        let rest = self.hear_out();
+                        let rest = self.drain_stderr();
                         let _ = tokio::time::timeout(LAST_WORDS, rest).await;
                         return None;
                     };
@@ -144,8 +148,8 @@ where
                         return Some(message);
                     }
                 }
-                read = read_some(&mut self.stderr, &mut words) => match read {
-                    Some(said) => self.tail.push(words.get(..said).unwrap_or_default()),
+                read = read_some(&mut self.stderr, &mut buffer) => match read {
+                    Some(length) => self.tail.push(buffer.get(..length).unwrap_or_default()),
                     None => self.stderr = None,
                 },
                 () = self.deaf.cancelled(), if self.until.is_none() => {
@@ -164,7 +168,7 @@ where
 
 impl<R, W, E: AsyncRead + Unpin> LineTransport<R, W, E> {
     /// Remembers a request whose answer has a slot, forgets one that is cancelled.
-    fn note(&mut self, item: &ClientJsonRpcMessage) -> Option<Slot> {
+    fn note(&mut self, item: &ClientJsonRpcMessage) -> Option<PendingResponse> {
         match item {
             JsonRpcMessage::Request(request) => {
                 let extensions = match &request.request {
@@ -172,11 +176,11 @@ impl<R, W, E: AsyncRead + Unpin> LineTransport<R, W, E> {
                     ClientRequest::ListToolsRequest(request) => &request.extensions,
                     _ => return None,
                 };
-                let slot = extensions.get::<Slot>()?.clone();
+                let pending = extensions.get::<PendingResponse>()?.clone();
                 if let RequestId::Number(id) = request.id {
-                    self.awaited.insert(id, slot.clone());
+                    self.awaited.insert(id, pending.clone());
                 }
-                Some(slot)
+                Some(pending)
             }
             JsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) =
@@ -191,19 +195,26 @@ impl<R, W, E: AsyncRead + Unpin> LineTransport<R, W, E> {
         }
     }
 
-    async fn hear_out(&mut self) {
-        let mut words = [0_u8; 4_096];
-        while let Some(said) = match &mut self.stderr {
-            Some(stderr) => stderr.read(&mut words).await.ok().filter(|said| *said > 0),
+    async fn drain_stderr(&mut self) {
+        let mut buffer = [0_u8; 4_096];
+        while let Some(length) = match &mut self.stderr {
+            Some(stderr) => stderr
+                .read(&mut buffer)
+                .await
+                .ok()
+                .filter(|length| *length > 0),
             None => None,
         } {
-            self.tail.push(words.get(..said).unwrap_or_default());
+            self.tail.push(buffer.get(..length).unwrap_or_default());
         }
     }
 }
 
-fn is_list_changed(told: &ServerNotification) -> bool {
-    matches!(told, ServerNotification::ToolListChangedNotification(_))
+fn is_list_changed(notification: &ServerNotification) -> bool {
+    matches!(
+        notification,
+        ServerNotification::ToolListChangedNotification(_)
+    )
 }
 
 async fn end_of(until: Option<Instant>) {
@@ -224,11 +235,11 @@ async fn read_some<E: AsyncRead + Unpin>(
     }
 }
 
-/// The frame as one line. Where the slot holds argument text, that text stands in it as it was written.
-fn encode(item: &ClientJsonRpcMessage, slot: Option<&Slot>) -> io::Result<Vec<u8>> {
-    let mut line = match slot.and_then(|slot| slot.arguments.as_deref()) {
+/// The frame as one line, with the argument text of the pending response byte for byte, if there is any.
+fn encode(item: &ClientJsonRpcMessage, pending: Option<&PendingResponse>) -> io::Result<Vec<u8>> {
+    let mut line = match pending.and_then(|pending| pending.arguments.as_deref()) {
         None => serde_json::to_vec(item)?,
-        // A line feed in JSON text stands between tokens only; inside strings it is escaped.
+        // A line feed in JSON text is between tokens only; inside strings it is escaped.
         Some(arguments) => call_frame::encode(item, arguments.replace(['\n', '\r'], " "))?,
     };
     line.push(b'\n');

@@ -1,3 +1,5 @@
+//! The client's side of a connection: who it is, and how often the server's tools changed. Offers servers nothing.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,7 +11,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
 
-/// How often a server has said that its tools changed.
+/// How often a server has reported that its tools changed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Changes(Arc<AtomicU64>);
 

@@ -22,7 +22,6 @@
 //! us: sampling, elicitation and roots are neither declared nor answered.
 
 mod address;
-mod answer;
 mod call_client;
 mod call_frame;
 mod call_result;
@@ -36,9 +35,10 @@ mod line_transport;
 )]
 mod listener;
 mod process;
+mod response;
 mod server;
 mod stderr_tail;
 mod tool_list;
 
 pub(super) use process::Program;
-pub(super) use server::{McpServer, Patience};
+pub(super) use server::{McpServer, Timeouts};

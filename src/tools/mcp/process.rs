@@ -1,3 +1,5 @@
+//! The child process of a server and its group. Does not know MCP.
+
 use std::collections::BTreeMap;
 #[cfg(target_os = "linux")]
 use std::ffi::OsString;
@@ -102,7 +104,7 @@ impl Program<'_> {
         }
     }
 
-    /// The file itself, as the system would look it up: a supervisor can only say that there is none.
+    /// The file itself, as the system would look it up: a supervisor can only report that there is none.
     #[cfg(target_os = "linux")]
     fn file(&self) -> io::Result<PathBuf> {
         let runs = |path: &Path| {
@@ -196,9 +198,9 @@ impl Process {
         Ok((process, streams))
     }
 
-    /// How it ended, where it ends within `patience`.
-    pub(super) async fn ended(&mut self, patience: Duration) -> Option<ExitStatus> {
-        let wait = tokio::time::timeout(patience, self.child.wait()).await;
+    /// How it ended, where it ends within `timeouts`.
+    pub(super) async fn ended(&mut self, timeouts: Duration) -> Option<ExitStatus> {
+        let wait = tokio::time::timeout(timeouts, self.child.wait()).await;
         wait.ok().and_then(Result::ok)
     }
 

@@ -1,3 +1,5 @@
+//! One connected MCP server: lists and calls its tools. Does not know the contract.
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,18 +12,18 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{FRAME_BYTES, Slot};
-use super::connection::{Connection, Unanswered};
+use super::connection::{Connection, NoResponse};
 use super::line_transport::LineTransport;
 use super::listener::Changes;
 use super::process::{Process, Program};
+use super::response::{FRAME_BYTES, PendingResponse};
 use super::stderr_tail::StderrTail;
 use super::{address, call_result, tool_list};
 use crate::contract::ToolPin;
 use crate::kernel::CallOrder;
 use crate::message::Scrubber;
 use crate::message::{ToolOutcome, char_prefix};
-use crate::tools::envelope::ToolAnswer;
+use crate::tools::envelope::ToolResponse;
 use crate::tools::offer::{self, Offer};
 use crate::tools::{CallTerms, ToolServerError};
 
@@ -29,24 +31,24 @@ use crate::tools::{CallTerms, ToolServerError};
 const DETAIL_BYTES: usize = 2_048;
 /// How long the exit status of a child whose output ended is waited for.
 const STATUS_GRACE: Duration = Duration::from_millis(200);
-/// Longest time that is waited for an answer.
+/// The longest wait for a response.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
-/// What was asked of a server that did not list its tools.
+/// The step of a server that did not list its tools.
 const LIST: &str = "list its tools";
 /// Key of the idempotency key in a call's `_meta`.
 const IDEMPOTENCY_KEY: &str = "monolith/idempotency_key";
 
-/// How long a server is waited for while it comes up.
+/// How long bring-up waits for a server.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::tools) struct Patience {
+pub(in crate::tools) struct Timeouts {
     /// For its introduction; `npx` may have to install it first.
     pub(in crate::tools) initialise_ms: u64,
     /// For the whole list of its tools.
     pub(in crate::tools) list_ms: u64,
 }
 
-impl Patience {
-    /// As long as a server is waited for at most; together never longer than the whole run may take.
+impl Timeouts {
+    /// The longest timeouts, together never longer than the whole run may take.
     pub(in crate::tools) fn within(total_ms: u64) -> Self {
         let list_ms = (total_ms / 3).clamp(1, 30_000);
         Self {
@@ -63,13 +65,13 @@ pub(in crate::tools) struct McpServer {
     connection: Connection,
     offered: Mutex<Offered>,
     origin: String,
-    patience: Patience,
+    timeouts: Timeouts,
     prefix: String,
     process: Option<Process>,
     scrub: Arc<dyn Scrubber>,
 }
 
-/// What the server last said it offers.
+/// The server's last offer.
 #[derive(Debug, Default)]
 struct Offered {
     /// How many changes it had announced before it was asked.
@@ -82,7 +84,7 @@ impl McpServer {
     pub(in crate::tools) async fn start(
         name: &str,
         program: &Program<'_>,
-        (patience, scrub): (Patience, &Arc<dyn Scrubber>),
+        (timeouts, scrub): (Timeouts, &Arc<dyn Scrubber>),
         cancel: &CancellationToken,
     ) -> Result<(Self, Offer), ToolServerError> {
         let (mut process, streams) = Process::start(program)?;
@@ -97,7 +99,7 @@ impl McpServer {
             FRAME_BYTES,
         );
         let introduced =
-            Connection::introduce(transport, tail, changes, patience.initialise_ms, cancel).await;
+            Connection::introduce(transport, tail, changes, timeouts.initialise_ms, cancel).await;
         let connection = match introduced {
             Err(ToolServerError::Exited { status, stderr }) => {
                 let ended = process.ended(STATUS_GRACE).await;
@@ -106,8 +108,8 @@ impl McpServer {
             }
             other => other?,
         };
-        let patience = (patience, scrub);
-        Self::list_first(name, connection, Some(process), patience, cancel).await
+        let timeouts = (timeouts, scrub);
+        Self::list_first(name, connection, Some(process), timeouts, cancel).await
     }
 
     /// Connects to an address, introduces ourselves and lists the tools there.
@@ -115,29 +117,29 @@ impl McpServer {
         name: &str,
         url: &str,
         headers: &BTreeMap<String, String>,
-        (patience, scrub): (Patience, &Arc<dyn Scrubber>),
+        (timeouts, scrub): (Timeouts, &Arc<dyn Scrubber>),
         cancel: &CancellationToken,
     ) -> Result<(Self, Offer), ToolServerError> {
         let transport = address::connect(url, headers)?;
         let tail = Arc::new(StderrTail::new(Arc::clone(scrub)));
         let changes = Changes::default();
         let connection =
-            Connection::introduce(transport, tail, changes, patience.initialise_ms, cancel).await?;
-        Self::list_first(name, connection, None, (patience, scrub), cancel).await
+            Connection::introduce(transport, tail, changes, timeouts.initialise_ms, cancel).await?;
+        Self::list_first(name, connection, None, (timeouts, scrub), cancel).await
     }
 
     async fn list_first(
         name: &str,
         connection: Connection,
         process: Option<Process>,
-        (patience, scrub): (Patience, &Arc<dyn Scrubber>),
+        (timeouts, scrub): (Timeouts, &Arc<dyn Scrubber>),
         cancel: &CancellationToken,
     ) -> Result<(Self, Offer), ToolServerError> {
         let server = Self {
             connection,
             offered: Mutex::default(),
             origin: format!("mcp:{name}"),
-            patience,
+            timeouts,
             prefix: format!("{name}__"),
             process,
             scrub: Arc::clone(scrub),
@@ -156,12 +158,12 @@ impl McpServer {
         &self,
         cancel: &CancellationToken,
     ) -> Result<Offer, ToolServerError> {
-        let deadline = deadline(self.patience.list_ms);
+        let deadline = deadline(self.timeouts.list_ms);
         self.list_until(deadline, cancel)
             .await
             .map_err(|fault| match fault {
-                ListFault::Unanswered(Unanswered::Cancelled) => ToolServerError::Cancelled,
-                ListFault::Unanswered(Unanswered::Lost(reason)) | ListFault::Protocol(reason) => {
+                ListFault::NoResponse(NoResponse::Cancelled) => ToolServerError::Cancelled,
+                ListFault::NoResponse(NoResponse::Lost(reason)) | ListFault::Protocol(reason) => {
                     // What is lost already quotes the standard error.
                     ToolServerError::Protocol {
                         reason,
@@ -169,10 +171,10 @@ impl McpServer {
                         step: LIST,
                     }
                 }
-                ListFault::Unanswered(Unanswered::TimedOut) => ToolServerError::TimedOut {
+                ListFault::NoResponse(NoResponse::TimedOut) => ToolServerError::TimedOut {
                     stderr: self.connection.stderr(),
                     step: LIST,
-                    timeout_ms: self.patience.list_ms,
+                    timeout_ms: self.timeouts.list_ms,
                 },
                 ListFault::TooMany { limit, what } => ToolServerError::TooMany { limit, what },
             })
@@ -196,16 +198,22 @@ impl McpServer {
             }
             let params = PaginatedRequestParams::default().with_cursor(cursor);
             let mut request = ListToolsRequest::with_param(params);
-            let slot = Slot::new(None);
-            request.extensions.insert(slot.clone());
+            let pending = PendingResponse::new(None);
+            request.extensions.insert(pending.clone());
             let request = ClientRequest::ListToolsRequest(request);
-            let answer = self
+            let response = self
                 .connection
-                .ask(request, &slot, RequestMetaObject::new(), deadline, cancel)
+                .ask(
+                    request,
+                    &pending,
+                    RequestMetaObject::new(),
+                    deadline,
+                    cancel,
+                )
                 .await
-                .map_err(ListFault::Unanswered)?;
-            let next = answer
-                .judge(|result| {
+                .map_err(ListFault::NoResponse)?;
+            let next = response
+                .decode(|result| {
                     let scrub = self.scrub.as_ref();
                     tool_list::take_page(&mut offer, &self.prefix, result, scrub)
                 })
@@ -233,7 +241,7 @@ impl McpServer {
         Ok(offer)
     }
 
-    /// Calls a tool, once. Where the server has said that its tools changed, it is first asked what it offers now, within
+    /// Calls a tool, once. If the server has reported that its tools changed, its tools are first listed again, within
     /// the same time.
     pub(in crate::tools) async fn call(
         &self,
@@ -247,7 +255,7 @@ impl McpServer {
         let stale = self.offered().changes != self.connection.changes();
         if stale && let Err(fault) = self.list_until(deadline, terms.cancel).await {
             return match fault {
-                ListFault::Unanswered(fault) => fault.outcome(),
+                ListFault::NoResponse(fault) => fault.outcome(),
                 ListFault::Protocol(detail) => lost(&detail),
                 ListFault::TooMany { .. } => ToolOutcome::ToolChanged,
             };
@@ -257,33 +265,33 @@ impl McpServer {
         }
         let arguments = &order.invocation.arguments;
         // The transport sends the text itself; the values are rmcp's to look at.
-        let slot = Slot::new(Some(Arc::from(arguments.as_str())));
+        let pending = PendingResponse::new(Some(Arc::from(arguments.as_str())));
         let mut params = CallToolRequestParams::new(tool.to_owned());
         if let Value::Object(arguments) = arguments.to_value() {
             params = params.with_arguments(arguments);
         }
         let mut request = CallToolRequest::new(params);
-        request.extensions.insert(slot.clone());
+        request.extensions.insert(pending.clone());
         let mut meta = RequestMetaObject::new();
         meta.insert(
             IDEMPOTENCY_KEY.to_owned(),
             Value::String(terms.idempotency_key.to_owned()),
         );
         let request = ClientRequest::CallToolRequest(request);
-        let answer = match self
+        let response = match self
             .connection
-            .ask(request, &slot, meta, deadline, terms.cancel)
+            .ask(request, &pending, meta, deadline, terms.cancel)
             .await
         {
-            Ok(answer) => answer,
+            Ok(response) => response,
             Err(fault) => return fault.outcome(),
         };
-        match answer.judge(call_result::decode) {
-            Ok(answer) => {
-                let answer = answer.unwrap_or_else(|error| {
-                    ToolAnswer::failed(error.code.to_string(), error.message)
+        match response.decode(call_result::decode) {
+            Ok(response) => {
+                let response = response.unwrap_or_else(|error| {
+                    ToolResponse::failed(error.code.to_string(), error.message)
                 });
-                ToolOutcome::Returned(answer.into_envelope(order, terms, started_at_ms))
+                ToolOutcome::Returned(response.into_envelope(order, terms, started_at_ms))
             }
             Err(malformed) => ToolOutcome::Malformed {
                 detail: char_prefix(&terms.scrub.owned_text(malformed.detail), DETAIL_BYTES)
@@ -313,10 +321,10 @@ impl McpServer {
 enum ListFault {
     Protocol(String),
     TooMany { limit: usize, what: &'static str },
-    Unanswered(Unanswered),
+    NoResponse(NoResponse),
 }
 
-impl Unanswered {
+impl NoResponse {
     fn outcome(self) -> ToolOutcome {
         match self {
             Self::Cancelled => ToolOutcome::Cancelled,

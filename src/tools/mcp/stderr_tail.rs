@@ -1,3 +1,5 @@
+//! The end of a server's standard error, for error messages. Records nothing.
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 

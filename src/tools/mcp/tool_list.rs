@@ -1,3 +1,5 @@
+//! Reads pages of a server's tool list within bounds. Does not call tools.
+
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -26,8 +28,8 @@ struct Page<'a> {
     tools: Vec<&'a RawValue>,
 }
 
-/// Schema and annotations stay text: what is pinned must be what was said, and a parsed value has lost a key that stood
-/// twice and the digits of a long integer.
+/// Schema and annotations stay text: a pin covers the exact text, and a parsed value has lost a duplicate key
+/// and the digits of a long integer.
 #[derive(Deserialize)]
 struct Tool<'a> {
     #[serde(borrow, default)]

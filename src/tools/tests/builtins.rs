@@ -1,7 +1,9 @@
+//! Tests of the built-in tools and their workspace.
+
 use std::fs;
 use std::path::Path;
 
-use super::{Bench, texts};
+use super::{Fixture, texts};
 use crate::message::{Digest, EnvelopeStatus, ToolOutcome};
 use crate::tools::{ServerSpec, Withheld};
 
@@ -13,17 +15,17 @@ fn all() -> ServerSpec {
     }
 }
 
-async fn bench(root: &Path) -> Bench {
-    let bench = Bench::bring_up([("builtin", all())], root).await;
-    assert_eq!(bench.faults(), Vec::<String>::new());
-    bench
+async fn fixture(root: &Path) -> Fixture {
+    let fixture = Fixture::bring_up([("builtin", all())], root).await;
+    assert_eq!(fixture.faults(), Vec::<String>::new());
+    fixture
 }
 
 #[tokio::test]
 async fn the_offer_is_pinned_and_reads_only() {
     let root = tempfile::tempdir().unwrap();
-    let bench = bench(root.path()).await;
-    let offer = &bench.up.capabilities["builtin"];
+    let fixture = fixture(root.path()).await;
+    let offer = &fixture.up.capabilities["builtin"];
     assert!(offer.available);
     for tool in &offer.tools {
         assert_eq!(tool.annotations["readOnlyHint"], true, "{}", tool.name);
@@ -31,7 +33,7 @@ async fn the_offer_is_pinned_and_reads_only() {
         assert!(!tool.description.is_empty() && tool.schema_tokens > 0);
     }
     // A word changed in a description changes every contract: this line has to be changed with it.
-    let pins: Vec<String> = bench
+    let pins: Vec<String> = fixture
         .up
         .servers
         .pins()
@@ -66,10 +68,10 @@ async fn built_ins_answer_and_refuse() {
         symlink("dir/lines.txt", at("link")).unwrap();
         symlink("nowhere", at("dangling")).unwrap();
     }
-    let bench = bench(root.path()).await;
+    let fixture = fixture(root.path()).await;
     let check = async |tool: &str, arguments: &str, expect: &str| {
         assert_eq!(
-            bench.said(tool, arguments).await,
+            fixture.said(tool, arguments).await,
             expect,
             "{tool} {arguments}"
         );
@@ -174,7 +176,7 @@ async fn built_ins_answer_and_refuse() {
         r#"{"path":"a","more":1}"#,
         r#"{"path":"a","offset":-1}"#,
     ] {
-        let said = bench.said("read_file", arguments).await;
+        let said = fixture.said("read_file", arguments).await;
         assert!(
             said.starts_with("INVALID_ARGUMENTS: "),
             "{arguments}: {said}"
@@ -207,14 +209,14 @@ async fn built_ins_answer_and_refuse() {
 }
 
 #[tokio::test]
-async fn a_long_directory_is_cut_by_name_and_says_so() {
+async fn a_long_directory_is_cut_by_name_with_a_note() {
     let root = tempfile::tempdir().unwrap();
     for n in 0..1_003 {
         fs::write(root.path().join(format!("f{n:04}")), "").unwrap();
     }
-    let mut bench = bench(root.path()).await;
-    bench.limit = 1 << 20;
-    let said = bench.said("list_directory", r#"{"path":"."}"#).await;
+    let mut fixture = fixture(root.path()).await;
+    fixture.limit = 1 << 20;
+    let said = fixture.said("list_directory", r#"{"path":"."}"#).await;
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(
         (lines.len(), lines[0], lines[999]),
@@ -230,12 +232,12 @@ async fn only_what_is_asked_for_of_a_huge_file_is_held() {
     let file = fs::File::create(root.path().join("huge")).unwrap();
     fs::write(root.path().join("huge"), "a\nb\nc\n").unwrap();
     file.set_len(8 << 30).unwrap();
-    let bench = bench(root.path()).await;
-    let said = bench
+    let fixture = fixture(root.path()).await;
+    let said = fixture
         .said("read_file", r#"{"path":"huge","limit":3}"#)
         .await;
     assert_eq!(said, "a\nb\nc\n");
-    let said = bench.said("read_file", r#"{"path":"huge"}"#).await;
+    let said = fixture.said("read_file", r#"{"path":"huge"}"#).await;
     assert!(said.starts_with("TOO_LARGE: "), "{said}");
 }
 
@@ -244,29 +246,29 @@ async fn text_over_the_budget_is_kept_whole_by_hash_and_cut_at_a_character() {
     let root = tempfile::tempdir().unwrap();
     let whole = "é".repeat(100);
     fs::write(root.path().join("e"), &whole).unwrap();
-    let mut bench = bench(root.path()).await;
-    let check = async |bench: &Bench, expect: &str, full: bool| {
-        let envelope = bench.envelope("read_file", r#"{"path":"e"}"#).await;
+    let mut fixture = fixture(root.path()).await;
+    let check = async |fixture: &Fixture, expect: &str, full: bool| {
+        let envelope = fixture.envelope("read_file", r#"{"path":"e"}"#).await;
         assert_eq!(envelope.bytes_out, 200);
         assert_eq!(envelope.text(), expect);
-        let kept = envelope.full.map(|digest| bench.blobs.bytes(digest));
+        let kept = envelope.full.map(|digest| fixture.blobs.bytes(digest));
         assert_eq!(kept, full.then(|| whole.clone().into_bytes()));
     };
-    bench.limit = 200;
-    check(&bench, &whole, false).await;
-    bench.limit = 199;
-    check(&bench, &"é".repeat(99), true).await;
-    bench.limit = 1;
-    check(&bench, "", true).await;
-    bench.limit = 0;
-    check(&bench, "", true).await;
+    fixture.limit = 200;
+    check(&fixture, &whole, false).await;
+    fixture.limit = 199;
+    check(&fixture, &"é".repeat(99), true).await;
+    fixture.limit = 1;
+    check(&fixture, "", true).await;
+    fixture.limit = 0;
+    check(&fixture, "", true).await;
 }
 
 #[tokio::test]
-async fn an_envelope_says_whose_it_is_and_when() {
+async fn an_envelope_names_its_call_and_times() {
     let root = tempfile::tempdir().unwrap();
-    let bench = bench(root.path()).await;
-    let envelope = bench.envelope("echo", r#"{"text":"hi"}"#).await;
+    let fixture = fixture(root.path()).await;
+    let envelope = fixture.envelope("echo", r#"{"text":"hi"}"#).await;
     assert_eq!(
         (envelope.tool.as_str(), envelope.tool_call_id.as_str()),
         ("echo", "call-1")
@@ -275,7 +277,7 @@ async fn an_envelope_says_whose_it_is_and_when() {
     assert_eq!((envelope.started_at_ms, envelope.duration_ms), (5_000, 0));
     assert_eq!((envelope.status, envelope.tokens), (EnvelopeStatus::Ok, 0));
     assert_eq!(texts(&envelope), ["hi"]);
-    let failed = bench.envelope("read_file", r#"{"path":"x"}"#).await;
+    let failed = fixture.envelope("read_file", r#"{"path":"x"}"#).await;
     assert_eq!(failed.status, EnvelopeStatus::Error);
     assert_eq!(failed.text(), "\"x\" does not exist");
     assert_eq!(failed.bytes_out, 18);
@@ -284,18 +286,18 @@ async fn an_envelope_says_whose_it_is_and_when() {
 #[tokio::test]
 async fn a_tool_that_is_not_what_the_contract_pins_is_not_started() {
     let root = tempfile::tempdir().unwrap();
-    let mut bench = bench(root.path()).await;
-    let mut pins = bench.up.servers.pins().clone();
+    let mut fixture = fixture(root.path()).await;
+    let mut pins = fixture.up.servers.pins().clone();
     assert_eq!(
-        bench.up.servers.expect_pins(pins.clone()),
+        fixture.up.servers.expect_pins(pins.clone()),
         Vec::<String>::new()
     );
     pins.remove("clock");
     pins.get_mut("echo").unwrap().0 = Digest::ZERO;
     pins.insert("gone".to_owned(), crate::contract::ToolPin(Digest::ZERO));
-    assert_eq!(bench.up.servers.expect_pins(pins), ["echo", "gone"]);
+    assert_eq!(fixture.up.servers.expect_pins(pins), ["echo", "gone"]);
     for tool in ["echo", "gone", "clock", "unknown"] {
-        let outcome = bench.call(tool, r#"{"text":"x"}"#).await;
+        let outcome = fixture.call(tool, r#"{"text":"x"}"#).await;
         assert_eq!(outcome, ToolOutcome::ToolChanged, "{tool}");
     }
 }
@@ -304,16 +306,16 @@ async fn a_tool_that_is_not_what_the_contract_pins_is_not_started() {
 async fn a_built_in_can_be_cancelled_and_times_out() {
     let root = tempfile::tempdir().unwrap();
     fs::write(root.path().join("f"), "x").unwrap();
-    let mut bench = bench(root.path()).await;
-    bench.cancel.cancel();
-    let outcome = bench.call("read_file", r#"{"path":"f"}"#).await;
+    let mut fixture = fixture(root.path()).await;
+    fixture.cancel.cancel();
+    let outcome = fixture.call("read_file", r#"{"path":"f"}"#).await;
     assert_eq!(outcome, ToolOutcome::Cancelled);
-    bench.cancel = tokio_util::sync::CancellationToken::new();
+    fixture.cancel = tokio_util::sync::CancellationToken::new();
     // Counting the lines of 8 GiB of zero bytes takes longer than a test may.
     let file = fs::File::create(root.path().join("huge")).unwrap();
     file.set_len(8 << 30).unwrap();
-    bench.timeout_ms = 20;
-    let outcome = bench
+    fixture.timeout_ms = 20;
+    let outcome = fixture
         .call("read_file", r#"{"path":"huge","offset":1}"#)
         .await;
     assert_eq!(outcome, ToolOutcome::TimedOut);
@@ -338,21 +340,21 @@ async fn what_cannot_be_brought_up_is_a_fault_with_its_rule() {
         ("builtin", builtin("rm")),
         ("other", builtin("echo")),
     ];
-    let bench = Bench::bring_up(specs, root.path()).await;
-    insta::assert_snapshot!(bench.faults().join("\n"), @r#"
+    let fixture = Fixture::bring_up(specs, root.path()).await;
+    insta::assert_snapshot!(fixture.faults().join("\n"), @r#"
     a b: failed to use the server name: a server's name is 1 to 32 characters of A–Z a–z 0–9 _ -
     agent: failed to use the server name: tools that begin with agent__ are monolith's own; call the server otherwise
     builtin: failed to find the built-in tool "rm"; there are clock, echo, list_directory, read_file
     other: failed to use the server name: the built-in tools are called builtin
     "#);
     assert!(
-        bench
+        fixture
             .up
             .capabilities
             .values()
             .all(|server| !server.available)
     );
-    let missing = Bench::bring_up([("builtin", all())], &root.path().join("missing")).await;
+    let missing = Fixture::bring_up([("builtin", all())], &root.path().join("missing")).await;
     assert!(
         missing.faults()[0].starts_with("builtin: failed to open the workspace: "),
         "{:?}",

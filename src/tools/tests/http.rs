@@ -1,10 +1,12 @@
+//! Tests of MCP servers over HTTP, against a mock server.
+
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use wiremock::matchers::{header, method};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
-use super::Bench;
+use super::Fixture;
 use crate::message::ToolOutcome;
 use crate::tools::ServerSpec;
 
@@ -109,8 +111,8 @@ async fn a_server_behind_an_address_is_called_with_the_authors_headers() {
         ("w", at(server.uri(), "wrong")),
         ("z", at("http://127.0.0.1:1/".to_owned(), "secret")),
     ];
-    let bench = Bench::bring_up(specs, root.path()).await;
-    let faults = bench.faults();
+    let fixture = Fixture::bring_up(specs, root.path()).await;
+    let faults = fixture.faults();
     assert_eq!(faults.len(), 2, "{faults:?}");
     assert!(
         faults[0].starts_with("w: failed to initialise: "),
@@ -123,17 +125,17 @@ async fn a_server_behind_an_address_is_called_with_the_authors_headers() {
     assert!(!faults.iter().any(|fault| fault.contains("secret")));
 
     assert_eq!(
-        bench.said("h__say", r#"{"n":1}"#).await,
+        fixture.said("h__say", r#"{"n":1}"#).await,
         r#"[{"n":1},"run:1"]"#
     );
-    assert_eq!(bench.said("h__event", "{}").await, "streamed");
-    assert_eq!(bench.said("h__refuse", "{}").await, "-32603: not today");
+    assert_eq!(fixture.said("h__event", "{}").await, "streamed");
+    assert_eq!(fixture.said("h__refuse", "{}").await, "-32603: not today");
     assert_eq!(
-        bench.said("h__refused_by_status", "{}").await,
+        fixture.said("h__refused_by_status", "{}").await,
         "-32602: no such thing"
     );
     for tool in ["h__malformed", "h__malformed_event"] {
-        let outcome = bench.call(tool, "{}").await;
+        let outcome = fixture.call(tool, "{}").await;
         let kept = matches!(
             outcome,
             ToolOutcome::Malformed {
@@ -152,13 +154,13 @@ async fn a_server_behind_an_address_is_called_with_the_authors_headers() {
         "h__silent_event",
         "h__text",
     ] {
-        let outcome = bench.call(tool, "{}").await;
+        let outcome = fixture.call(tool, "{}").await;
         assert!(
             matches!(outcome, ToolOutcome::ConnectionLost { .. }),
             "{tool}: {outcome:?}"
         );
     }
-    assert_eq!(bench.said("h__event", "{}").await, "streamed");
+    assert_eq!(fixture.said("h__event", "{}").await, "streamed");
     let calls = server.received_requests().await.unwrap();
     let count = |tool: &str| {
         let called = |r: &&Request| {
@@ -170,7 +172,7 @@ async fn a_server_behind_an_address_is_called_with_the_authors_headers() {
         ["refuse", "garbage", "gone", "moved"].map(count),
         [1, 1, 1, 1]
     );
-    bench.up.servers.close().await;
+    fixture.up.servers.close().await;
 }
 
 #[tokio::test]
@@ -182,7 +184,7 @@ async fn arguments_reach_an_address_bit_for_bit() {
         .await;
     let root = tempfile::tempdir().unwrap();
     let specs = [("h", at(server.uri(), "secret"))];
-    let bench = Bench::bring_up(specs, root.path()).await;
+    let fixture = Fixture::bring_up(specs, root.path()).await;
     for arguments in [
         r#"{"x":"x86"}"#,
         r#"{"x":"\u0000\u0041\/\ud83d\ude00"}"#,
@@ -193,7 +195,7 @@ async fn arguments_reach_an_address_bit_for_bit() {
         "{}",
     ] {
         for tool in ["h__raw", "h__raw_event"] {
-            let body = bench.said(tool, arguments).await;
+            let body = fixture.said(tool, arguments).await;
             let told = format!("\"arguments\":{arguments}");
             assert!(body.contains(&told), "{tool}: {body}");
             let read: Value =
@@ -202,12 +204,12 @@ async fn arguments_reach_an_address_bit_for_bit() {
             assert_eq!(read["params"]["name"], tool.strip_prefix("h__").unwrap());
         }
     }
-    bench.up.servers.close().await;
+    fixture.up.servers.close().await;
 }
 
 /// "1" is not 1, and rmcp would take it for that: in a body, in an event, in an error, and in what rmcp reads itself.
 #[tokio::test]
-async fn an_answer_over_http_whose_id_is_a_text_answers_nothing_of_ours() {
+async fn a_response_over_http_with_a_text_id_answers_no_request() {
     let server = MockServer::start().await;
     let other = |request: &Request| {
         let asked: Value = serde_json::from_slice(&request.body).unwrap();
@@ -254,17 +256,17 @@ async fn an_answer_over_http_whose_id_is_a_text_answers_nothing_of_ours() {
         ("h", at(format!("{}/calls", server.uri()), "secret")),
         ("l", at(format!("{}/lists", server.uri()), "secret")),
     ];
-    let bench = Bench::bring_up(specs, root.path()).await;
-    let faults = bench.faults();
+    let fixture = Fixture::bring_up(specs, root.path()).await;
+    let faults = fixture.faults();
     assert_eq!(faults.len(), 1, "{faults:?}");
     assert!(
         faults[0].contains("the id of the answer is a text"),
         "{faults:?}"
     );
     for tool in ["say", "raw", "event", "refuse", "refused_by_status"] {
-        let outcome = bench.call(&format!("h__{tool}"), "{}").await;
+        let outcome = fixture.call(&format!("h__{tool}"), "{}").await;
         let lost = matches!(outcome, ToolOutcome::ConnectionLost { .. });
         assert!(lost, "{tool}: {outcome:?}");
     }
-    bench.up.servers.close().await;
+    fixture.up.servers.close().await;
 }

@@ -1,15 +1,17 @@
+//! Tests of MCP servers that are child processes, against a scripted server.
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use super::{Bench, texts};
+use super::{Fixture, texts};
 use crate::message::{ContentBlock, Digest, EnvelopeStatus, ToolOutcome};
 use crate::tools::ServerSpec;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_server.py");
 
-/// Whether there is a Python to run the scripted server with; says so where there is none.
+/// Whether there is a Python to run the scripted server with; prints a line if there is none.
 fn python() -> bool {
     let there = Command::new("python3")
         .arg("--version")
@@ -31,10 +33,10 @@ fn scripted(modes: &[&str]) -> ServerSpec {
     }
 }
 
-async fn bench(root: &Path) -> Bench {
-    let bench = Bench::bring_up([("s", scripted(&[]))], root).await;
-    assert_eq!(bench.faults(), Vec::<String>::new());
-    bench
+async fn fixture(root: &Path) -> Fixture {
+    let fixture = Fixture::bring_up([("s", scripted(&[]))], root).await;
+    assert_eq!(fixture.faults(), Vec::<String>::new());
+    fixture
 }
 
 fn malformed(outcome: &ToolOutcome) -> (&str, Option<Digest>) {
@@ -45,13 +47,13 @@ fn malformed(outcome: &ToolOutcome) -> (&str, Option<Digest>) {
 }
 
 #[tokio::test]
-async fn a_call_returns_what_the_server_said() {
+async fn a_call_returns_the_servers_result() {
     if !python() {
         return;
     }
     let root = tempfile::tempdir().unwrap();
-    let bench = bench(root.path()).await;
-    let offer = &bench.up.capabilities["s"];
+    let fixture = fixture(root.path()).await;
+    let offer = &fixture.up.capabilities["s"];
     assert!(offer.available);
     let hello = offer
         .tools
@@ -63,35 +65,38 @@ async fn a_call_returns_what_the_server_said() {
         serde_json::json!({"readOnlyHint": true, "x-unknown": [1]})
     );
 
-    assert_eq!(bench.said("s__hello", "{}").await, "hello");
-    assert_eq!(bench.said("s__slow", "{}").await, "slow but here");
-    assert_eq!(bench.said("s__stray", "{}").await, "after strays");
-    assert_eq!(bench.said("s__chatty", "{}").await, "still here");
-    assert_eq!(bench.said("s__empty", "{}").await, "");
-    assert_eq!(bench.said("s__structured", "{}").await, r#"{"n": 1.50}"#);
-    assert_eq!(bench.said("s__refuse", "{}").await, "-32602: no such thing");
+    assert_eq!(fixture.said("s__hello", "{}").await, "hello");
+    assert_eq!(fixture.said("s__slow", "{}").await, "slow but here");
+    assert_eq!(fixture.said("s__stray", "{}").await, "after strays");
+    assert_eq!(fixture.said("s__chatty", "{}").await, "still here");
+    assert_eq!(fixture.said("s__empty", "{}").await, "");
+    assert_eq!(fixture.said("s__structured", "{}").await, r#"{"n": 1.50}"#);
+    assert_eq!(
+        fixture.said("s__refuse", "{}").await,
+        "-32602: no such thing"
+    );
 
-    let failed = bench.envelope("s__failed", "{}").await;
+    let failed = fixture.envelope("s__failed", "{}").await;
     assert_eq!(failed.status, EnvelopeStatus::Error);
     assert_eq!(failed.text(), "it went wrong\ntwice");
     assert_eq!(failed.error.unwrap().code, "TOOL_ERROR");
-    bench.up.servers.close().await;
+    fixture.up.servers.close().await;
 }
 
 /// "1" is not 1, and rmcp would take it for that.
 #[tokio::test]
-async fn an_answer_whose_id_is_a_text_answers_nothing_of_ours() {
+async fn a_response_with_a_text_id_answers_no_request() {
     if !python() {
         return;
     }
     let root = tempfile::tempdir().unwrap();
-    let mut bench = bench(root.path()).await;
-    bench.timeout_ms = 300;
-    let outcome = bench.call("s__string_id", "{}").await;
+    let mut fixture = fixture(root.path()).await;
+    fixture.timeout_ms = 300;
+    let outcome = fixture.call("s__string_id", "{}").await;
     assert_eq!(outcome, ToolOutcome::TimedOut);
-    bench.timeout_ms = 20_000;
-    assert_eq!(bench.said("s__hello", "{}").await, "hello");
-    bench.up.servers.close().await;
+    fixture.timeout_ms = 20_000;
+    assert_eq!(fixture.said("s__hello", "{}").await, "hello");
+    fixture.up.servers.close().await;
 }
 
 #[tokio::test]
@@ -100,9 +105,9 @@ async fn arguments_arrive_as_the_model_wrote_them_with_the_idempotency_key() {
         return;
     }
     let root = tempfile::tempdir().unwrap();
-    let bench = bench(root.path()).await;
+    let fixture = fixture(root.path()).await;
     let arguments = "{\"n\": 12345678901234567890123.4500,\n \"s\": \"a\\nb\", \"e\": 1E2}";
-    let said = bench.said("s__args", arguments).await;
+    let said = fixture.said("s__args", arguments).await;
     let written = arguments.replace('\n', " ");
     assert!(said.contains(&written), "{said}");
     assert!(said.ends_with("\"run:1\""), "{said}");
@@ -114,8 +119,8 @@ async fn a_child_sees_the_workspace_and_only_the_environment_it_is_given() {
         return;
     }
     let root = tempfile::tempdir().unwrap();
-    let bench = bench(root.path()).await;
-    let said = bench.said("s__env", "{}").await;
+    let fixture = fixture(root.path()).await;
+    let said = fixture.said("s__env", "{}").await;
     let (env, cwd) = said.split_once('\n').unwrap();
     let env: BTreeMap<String, String> = serde_json::from_str(env).unwrap();
     assert_eq!(env["GIVEN"], "by the author");
@@ -132,8 +137,8 @@ async fn blocks_that_are_not_text_are_kept_by_hash() {
         return;
     }
     let root = tempfile::tempdir().unwrap();
-    let bench = bench(root.path()).await;
-    let envelope = bench.envelope("s__mixed", "{}").await;
+    let fixture = fixture(root.path()).await;
+    let envelope = fixture.envelope("s__mixed", "{}").await;
     assert_eq!(texts(&envelope), ["one\ntwo", "three"]);
     let resources: Vec<(u64, &str, Vec<u8>)> = envelope
         .content
@@ -144,7 +149,7 @@ async fn blocks_that_are_not_text_are_kept_by_hash() {
                 blob,
                 bytes,
                 mime_type,
-            } => Some((*bytes, mime_type.as_str(), bench.blobs.bytes(*blob))),
+            } => Some((*bytes, mime_type.as_str(), fixture.blobs.bytes(*blob))),
         })
         .collect();
     assert_eq!(resources[0], (3, "image/png", vec![0, 1, 2]));
@@ -159,7 +164,7 @@ async fn an_answer_that_does_not_decode_is_malformed_and_kept() {
         return;
     }
     let root = tempfile::tempdir().unwrap();
-    let bench = bench(root.path()).await;
+    let fixture = fixture(root.path()).await;
     for (tool, expect) in [
         ("s__no_content", "missing field `content`"),
         ("s__wrong_type", "expected a sequence"),
@@ -170,13 +175,13 @@ async fn an_answer_that_does_not_decode_is_malformed_and_kept() {
             "content block 0: unknown type \"hologram\"",
         ),
     ] {
-        let outcome = bench.call(tool, "{}").await;
+        let outcome = fixture.call(tool, "{}").await;
         let (detail, raw) = malformed(&outcome);
         assert!(detail.contains(expect), "{tool}: {detail}");
-        let raw = String::from_utf8(bench.blobs.bytes(raw.unwrap())).unwrap();
+        let raw = String::from_utf8(fixture.blobs.bytes(raw.unwrap())).unwrap();
         assert!(raw.starts_with("{\"jsonrpc\""), "{tool}: {raw}");
     }
-    assert_eq!(bench.said("s__hello", "{}").await, "hello");
+    assert_eq!(fixture.said("s__hello", "{}").await, "hello");
 }
 
 #[tokio::test]
@@ -185,56 +190,56 @@ async fn a_large_answer_is_cut_and_one_over_the_bound_is_malformed() {
         return;
     }
     let root = tempfile::tempdir().unwrap();
-    let bench = bench(root.path()).await;
-    let envelope = bench.envelope("s__huge", r#"{"size": 1048576}"#).await;
+    let fixture = fixture(root.path()).await;
+    let envelope = fixture.envelope("s__huge", r#"{"size": 1048576}"#).await;
     assert_eq!(envelope.bytes_out, 1_048_576);
     assert_eq!(envelope.text().len(), 12_288);
-    assert_eq!(bench.blobs.bytes(envelope.full.unwrap()).len(), 1_048_576);
+    assert_eq!(fixture.blobs.bytes(envelope.full.unwrap()).len(), 1_048_576);
 
-    let outcome = bench.call("s__huge", r#"{"size": 70000000}"#).await;
+    let outcome = fixture.call("s__huge", r#"{"size": 70000000}"#).await;
     let (detail, raw) = malformed(&outcome);
     assert!(detail.contains("more than 67108864"), "{detail}");
     assert_eq!(raw, None);
-    assert_eq!(bench.said("s__hello", "{}").await, "hello");
+    assert_eq!(fixture.said("s__hello", "{}").await, "hello");
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_come_times_out_and_the_server_is_told() {
+async fn a_missing_response_times_out_and_the_server_is_notified() {
     if !python() {
         return;
     }
     let root = tempfile::tempdir().unwrap();
-    let mut bench = bench(root.path()).await;
+    let mut fixture = fixture(root.path()).await;
     for tool in ["s__never", "s__wrong_id"] {
-        bench.timeout_ms = 150;
+        fixture.timeout_ms = 150;
         assert_eq!(
-            bench.call(tool, "{}").await,
+            fixture.call(tool, "{}").await,
             ToolOutcome::TimedOut,
             "{tool}"
         );
     }
-    bench.timeout_ms = 20_000;
+    fixture.timeout_ms = 20_000;
     assert_eq!(
-        bench.said("s__cancelled", "{}").await,
+        fixture.said("s__cancelled", "{}").await,
         r#"["timeout", "timeout"]"#
     );
 }
 
 #[tokio::test]
-async fn a_cancelled_call_ends_at_once_and_the_server_is_told() {
+async fn a_cancelled_call_ends_at_once_and_the_server_is_notified() {
     if !python() {
         return;
     }
     let root = tempfile::tempdir().unwrap();
-    let mut bench = bench(root.path()).await;
-    let cancel = bench.cancel.clone();
-    let (outcome, ()) = tokio::join!(bench.call("s__never", "{}"), async {
+    let mut fixture = fixture(root.path()).await;
+    let cancel = fixture.cancel.clone();
+    let (outcome, ()) = tokio::join!(fixture.call("s__never", "{}"), async {
         tokio::task::yield_now().await;
         cancel.cancel();
     });
     assert_eq!(outcome, ToolOutcome::Cancelled);
-    bench.cancel = tokio_util::sync::CancellationToken::new();
-    assert_eq!(bench.said("s__hello", "{}").await, "hello");
+    fixture.cancel = tokio_util::sync::CancellationToken::new();
+    assert_eq!(fixture.said("s__hello", "{}").await, "hello");
 }
 
 #[tokio::test]
@@ -244,15 +249,15 @@ async fn a_server_that_dies_is_a_lost_connection_with_its_last_words() {
     }
     let root = tempfile::tempdir().unwrap();
     for tool in ["s__die", "s__die_midway"] {
-        let bench = bench(root.path()).await;
-        let outcome = bench.call(tool, "{}").await;
+        let fixture = fixture(root.path()).await;
+        let outcome = fixture.call(tool, "{}").await;
         let ToolOutcome::ConnectionLost { detail } = outcome else {
             panic!("{outcome:?}");
         };
         if tool == "s__die" {
             assert!(detail.contains("boom: out of cheese"), "{detail}");
         }
-        let later = bench.call("s__hello", "{}").await;
+        let later = fixture.call("s__hello", "{}").await;
         assert!(
             matches!(later, ToolOutcome::ConnectionLost { .. }),
             "{later:?}"
@@ -266,16 +271,22 @@ async fn a_tool_that_changed_is_refused_and_the_others_go_on() {
         return;
     }
     let root = tempfile::tempdir().unwrap();
-    let bench = bench(root.path()).await;
+    let fixture = fixture(root.path()).await;
     assert_eq!(
-        bench.said("s__announce", "{}").await,
+        fixture.said("s__announce", "{}").await,
         "nothing really changed"
     );
-    assert_eq!(bench.said("s__hello", "{}").await, "hello");
-    assert_eq!(bench.said("s__rename", "{}").await, "renamed");
-    assert_eq!(bench.call("s__hello", "{}").await, ToolOutcome::ToolChanged);
-    assert_eq!(bench.call("s__hello", "{}").await, ToolOutcome::ToolChanged);
-    assert_eq!(bench.said("s__slow", "{}").await, "slow but here");
+    assert_eq!(fixture.said("s__hello", "{}").await, "hello");
+    assert_eq!(fixture.said("s__rename", "{}").await, "renamed");
+    assert_eq!(
+        fixture.call("s__hello", "{}").await,
+        ToolOutcome::ToolChanged
+    );
+    assert_eq!(
+        fixture.call("s__hello", "{}").await,
+        ToolOutcome::ToolChanged
+    );
+    assert_eq!(fixture.said("s__slow", "{}").await, "slow but here");
 }
 
 #[tokio::test]
@@ -284,15 +295,15 @@ async fn a_server_may_ask_nothing_of_us() {
         return;
     }
     let root = tempfile::tempdir().unwrap();
-    let bench = bench(root.path()).await;
+    let fixture = fixture(root.path()).await;
     assert_eq!(
-        bench.said("s__ask_back", "{}").await,
+        fixture.said("s__ask_back", "{}").await,
         "[-32601, -32601, -32601, -32601]"
     );
 }
 
 #[tokio::test]
-async fn bring_up_says_what_is_wrong_with_a_server_and_starts_the_others() {
+async fn bring_up_reports_a_faulty_server_and_starts_the_others() {
     if !python() {
         return;
     }
@@ -314,8 +325,8 @@ async fn bring_up_says_what_is_wrong_with_a_server_and_starts_the_others() {
         ("odd", scripted(&["odd-tools"])),
         ("pages", scripted(&["pages"])),
     ];
-    let bench = Bench::bring_up(specs, root.path()).await;
-    let available: Vec<&str> = bench
+    let fixture = Fixture::bring_up(specs, root.path()).await;
+    let available: Vec<&str> = fixture
         .up
         .capabilities
         .iter()
@@ -323,8 +334,8 @@ async fn bring_up_says_what_is_wrong_with_a_server_and_starts_the_others() {
         .map(|(name, _)| name.as_str())
         .collect();
     assert_eq!(available, ["good", "odd"]);
-    assert_eq!(bench.up.capabilities["odd"].tools.len(), 1);
-    insta::assert_snapshot!(bench.faults().join("\n"), @r##"
+    assert_eq!(fixture.up.capabilities["odd"].tools.len(), 1);
+    insta::assert_snapshot!(fixture.faults().join("\n"), @r##"
     bad_init: failed to initialise: its answer is not the result of initialize
     dies: failed to initialise: the server ended before it answered: exit status: 7; its standard error ended with: cannot open the database
     many: failed to list its tools: more than 1000 tools
@@ -338,7 +349,7 @@ async fn bring_up_says_what_is_wrong_with_a_server_and_starts_the_others() {
     odd: tool "#8" left out: invalid type: integer `7`, expected struct Tool at line 1 column 1
     pages: failed to list its tools: more than 50 pages
     "##);
-    assert_eq!(bench.said("good__hello", "{}").await, "hello");
+    assert_eq!(fixture.said("good__hello", "{}").await, "hello");
 }
 
 #[tokio::test]
@@ -349,16 +360,16 @@ async fn a_server_that_never_introduces_itself_is_given_up() {
     let root = tempfile::tempdir().unwrap();
     for mode in ["mute", "deaf"] {
         let specs = BTreeMap::from([("s".to_owned(), scripted(&[mode]))]);
-        let patience = crate::tools::mcp::Patience {
+        let timeouts = crate::tools::mcp::Timeouts {
             initialise_ms: 300,
             list_ms: 300,
         };
         let cancel = tokio_util::sync::CancellationToken::new();
         let scrub: std::sync::Arc<dyn crate::message::Scrubber> =
             std::sync::Arc::new(crate::message::NoSecrets);
-        let patience = (patience, &scrub);
+        let timeouts = (timeouts, &scrub);
         let up =
-            crate::tools::ToolServers::bring_up_within(specs, root.path(), patience, &cancel).await;
+            crate::tools::ToolServers::bring_up_within(specs, root.path(), timeouts, &cancel).await;
         assert_eq!(
             up.faults[0].detail, "failed to initialise: no answer within 300 ms",
             "{mode}"
@@ -398,10 +409,10 @@ async fn no_process_of_a_server_outlives_it() {
     }
     let root = tempfile::tempdir().unwrap();
     for how in ["closed", "dropped"] {
-        let bench = Bench::bring_up([("s", scripted(&["child"]))], root.path()).await;
-        let pid = bench.said("s__pid", "{}").await;
+        let fixture = Fixture::bring_up([("s", scripted(&["child"]))], root.path()).await;
+        let pid = fixture.said("s__pid", "{}").await;
         assert!(runs(&pid), "{how}");
-        let Bench { up, .. } = bench;
+        let Fixture { up, .. } = fixture;
         if how == "closed" {
             up.servers.close().await;
         } else {

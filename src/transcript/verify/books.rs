@@ -1,10 +1,12 @@
+//! What a verification remembers of the header, the entries and the blobs. Judges nothing.
+
 use std::collections::BTreeMap;
 
 use crate::kernel::{Outcome, State};
 use crate::message::{Digest, RunId};
-use crate::transcript::{Chain, IndexClaims, Place, Presence};
+use crate::transcript::{Chain, IndexClaims, Location, Presence};
 
-/// What the header has said, and the chain from there on.
+/// The header, and the chain from there on.
 #[derive(Clone, Debug)]
 pub(super) struct Header {
     pub(super) chain: Chain,
@@ -12,11 +14,11 @@ pub(super) struct Header {
     pub(super) contract_hash: Digest,
     /// The first rule of a contract's structure that this one breaks.
     pub(super) faulty: Option<String>,
-    pub(super) place: Place,
+    pub(super) location: Location,
     pub(super) run_id: RunId,
 }
 
-/// What the entries have said so far.
+/// What is known so far of the entries.
 #[derive(Clone, Debug, Default)]
 pub(super) struct EntryBook {
     pub(super) ended: bool,
@@ -25,11 +27,11 @@ pub(super) struct EntryBook {
     pub(super) next_seq: u64,
     /// The outcome that the last entry states.
     pub(super) outcome: Option<Outcome>,
-    pub(super) place: Option<Place>,
+    pub(super) location: Option<Location>,
     /// How many answers had a secret taken out, so that their bytes were not kept.
     pub(super) redacted: usize,
     pub(super) sealed: bool,
-    /// When the run says that it began.
+    /// When the run began, as entry 0 states.
     pub(super) started_unix_ms: Option<u64>,
 }
 
@@ -38,15 +40,15 @@ pub(super) struct EntryBook {
 pub(super) struct BlobBook {
     pub(super) last: Option<Digest>,
     pub(super) present: u64,
-    pub(super) wanted: BTreeMap<Digest, Wanted>,
+    pub(super) referenced: BTreeMap<Digest, ReferencedBlob>,
 }
 
 /// A blob that was named and has not been seen yet, has been, or was erased.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
+pub(super) struct ReferencedBlob {
     pub(super) erased: bool,
     pub(super) field: &'static str,
-    pub(super) place: Place,
+    pub(super) location: Location,
     pub(super) seen: bool,
     pub(super) seq: u64,
     pub(super) presence: Presence,

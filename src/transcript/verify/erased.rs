@@ -1,11 +1,13 @@
+//! Checks tombstones against the blobs that are missing. Does not know how blobs are stored.
+
 use super::Verifier;
+use super::checks::no_header;
 use super::finding::{Finding, Verdict};
-use super::judge::no_header;
 use super::signed::signers;
 use crate::message::Digest;
 use crate::transcript::{Flaw, FlawKind, Note, Tombstone, TombstoneRecord};
 
-/// What tombstones have said so far.
+/// What is known so far of tombstones.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ErasedBook {
     /// How many there were.
@@ -51,12 +53,12 @@ impl Verifier {
             let expected = format!("a hash above {last}");
             return refuse(Flaw::tampered("tombstone", expected, stone.blob));
         }
-        let Some(wanted) = self.blobs.wanted.get_mut(&stone.blob) else {
+        let Some(referenced) = self.blobs.referenced.get_mut(&stone.blob) else {
             let expected = "the hash of a blob that an entry names";
             let flaw = Flaw::new(FlawKind::Extended, "tombstone", expected, stone.blob);
             return refuse(flaw);
         };
-        if wanted.seen {
+        if referenced.seen {
             let expected = format!("no bytes of {}, which was erased", stone.blob);
             return refuse(Flaw::tampered("tombstone", expected, "the blob"));
         }
@@ -69,7 +71,7 @@ impl Verifier {
             let actual = "a signature by others";
             return refuse(Flaw::new(FlawKind::Unsigned, "tombstone", expected, actual));
         }
-        wanted.erased = true;
+        referenced.erased = true;
         let book = &mut self.erased;
         book.count = book.count.saturating_add(1);
         book.last = Some(stone.blob);
@@ -86,8 +88,8 @@ impl Verifier {
 }
 
 impl ErasedBook {
-    /// What the check says.
-    pub(super) fn told(&self) -> String {
+    /// The detail of the check.
+    pub(super) fn describe(&self) -> String {
         let blobs = if self.count == 1 { "blob" } else { "blobs" };
         let signers = if self.signers.is_empty() {
             "no key that is known here".to_owned()

@@ -1,13 +1,15 @@
-use crate::transcript::{Flaw, Place};
+//! A flaw together with the check that found it. Plain data.
 
-/// What became of judging one record.
+use crate::transcript::{Flaw, Location};
+
+/// The verdict on one record.
 pub(super) type Verdict = Result<(), Box<Finding>>;
 
 /// A flaw, the check that found it, and where it is if not at the record in hand.
 pub(super) struct Finding {
     pub(super) check: &'static str,
     pub(super) flaw: Flaw,
-    pub(super) place: Option<Place>,
+    pub(super) location: Option<Location>,
     pub(super) seq: Option<u64>,
 }
 
@@ -16,13 +18,13 @@ impl Finding {
         Box::new(Self {
             check,
             flaw,
-            place: None,
+            location: None,
             seq: None,
         })
     }
 
-    pub(super) fn at(mut self: Box<Self>, place: Place) -> Box<Self> {
-        self.place = Some(place);
+    pub(super) fn at(mut self: Box<Self>, location: Location) -> Box<Self> {
+        self.location = Some(location);
         self
     }
 

@@ -1,8 +1,10 @@
+//! Verifies a transcript file line by line. Does not open the file.
+
 use std::sync::Arc;
 
 use super::{Verifier, VerifyOptions};
 use crate::message::RunId;
-use crate::transcript::{LineReader, Place, Trust, VerifyReport};
+use crate::transcript::{LineReader, Location, Trust, VerifyReport};
 
 /// Verifies a stored run line by line: recomputes every hash from the stored bytes, and stops at the first flaw.
 ///
@@ -47,7 +49,7 @@ impl LineVerifier {
     pub fn line(&mut self, line: &[u8]) -> bool {
         let number = self.reader.line().saturating_add(1);
         let record = self.reader.read(line).map_err(|fault| fault.flaw);
-        self.verifier.take(Place::Line(number), record)
+        self.verifier.take(Location::Line(number), record)
     }
 
     /// The name of the run, once its header was read and holds.

@@ -1,7 +1,9 @@
+//! Checks what a fork names as its parent. Does not look the parent up.
+
 use super::Verifier;
 use super::finding::Finding;
 use crate::kernel::{EventKind, ParentRun};
-use crate::transcript::{EntryRecord, Flaw, Place};
+use crate::transcript::{EntryRecord, Flaw, Location};
 
 /// What is known of the run that one was forked from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +16,7 @@ pub enum ParentFound {
     NotHere,
 }
 
-/// What an entry 0 says of a parent, and what was found of it.
+/// The parent that entry 0 names, and what was found of it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ParentBook {
     pub(super) found: Option<ParentFound>,
@@ -22,7 +24,7 @@ pub(super) struct ParentBook {
 }
 
 impl ParentBook {
-    /// Notes what entry 0 says.
+    /// Notes the parent that entry 0 names.
     pub(super) fn note(&mut self, entry: &EntryRecord<'_>) {
         if let Some(EventKind::RunStarted(started)) =
             entry.decoded_event.as_ref().map(|event| &event.event)
@@ -32,7 +34,7 @@ impl ParentBook {
     }
 
     /// The check, where it came to a verdict, or why it did not.
-    pub(super) fn told(&self) -> Option<Result<String, String>> {
+    pub(super) fn describe(&self) -> Option<Result<String, String>> {
         let parent = self.named.as_ref()?;
         let run = &parent.run_id;
         Some(match self.found {
@@ -52,7 +54,7 @@ impl Verifier {
     }
 
     /// Takes what is known of the parent. False where that is a flaw.
-    pub(crate) fn take_parent(&mut self, place: Place, found: ParentFound) -> bool {
+    pub(crate) fn take_parent(&mut self, location: Location, found: ParentFound) -> bool {
         if self.bad.is_some() {
             return false;
         }
@@ -65,6 +67,6 @@ impl Verifier {
         }
         let expected = format!("the hash of an entry of run {}", parent.run_id);
         let flaw = Flaw::tampered("event.parent.head", expected, parent.head);
-        self.settle(Err(Finding::new("parent", flaw).at(place).seq(0)))
+        self.settle(Err(Finding::new("parent", flaw).at(location).seq(0)))
     }
 }

@@ -1,19 +1,21 @@
+//! Checks signatures, pins, witnesses and the log. Does not know where they are stored.
+
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use super::Verifier;
 use super::books::Header;
+use super::checks::no_header;
 use super::finding::{Finding, Verdict};
-use super::judge::no_header;
 use crate::message::Digest;
 use crate::transcript::checkpoint::{CheckpointHead, counted_earlier};
 use crate::transcript::note::Signed;
 use crate::transcript::{
-    Checkpoint, CheckpointRecord, EarlierCheckpoints, Flaw, FlawKind, LogLeaf, Note, Pin, Place,
+    Checkpoint, CheckpointRecord, EarlierCheckpoints, Flaw, FlawKind, Location, LogLeaf, Note, Pin,
     PublicKey, TreeHash, TreeHead, merkle,
 };
 
-/// What signatures, pins and the log have said so far.
+/// What is known so far of signatures, pins and the log.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SignedBook {
     /// The head after each number of entries, `H_0` first.
@@ -30,18 +32,18 @@ pub(super) struct SignedBook {
     pub(super) pins: usize,
     /// Whether a pin covers every entry.
     pub(super) pinned: bool,
-    /// What the log was found to say, where there is one.
+    /// The result of the check of the log, if there is one.
     pub(super) log: Option<String>,
-    /// The keys whose signature stands first under a checkpoint.
+    /// The keys whose signature is the first under a checkpoint.
     pub(super) own: BTreeSet<String>,
     /// Witnesses that vouch for every entry.
     pub(super) witnesses: Vec<String>,
 }
 
-/// What a store's log of runs says, for one run.
+/// The evidence of a store's log of runs for one run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LogEvidence<'a> {
-    /// The name of the log; none where the store keeps none.
+    /// The name of the log; none if the store keeps none.
     pub log: Option<&'a str>,
     /// The number and the stored text of the run's leaf.
     pub leaf: Option<(u64, &'a str)>,
@@ -92,11 +94,11 @@ impl Verifier {
         self.signed.earlier.add(note.text());
         self.signed.checkpoints = self.signed.checkpoints.saturating_add(1);
         self.signed.last = Some(stated.entries);
-        self.judge_signatures(&note, stated.entries)?;
-        self.judge_witnesses(&note, stated.entries)
+        self.check_signatures(&note, stated.entries)?;
+        self.check_witnesses(&note, stated.entries)
     }
 
-    /// What is signed stands behind the entries, and there is a header before them.
+    /// Signed records follow the entries, and a header precedes them.
     pub(super) fn after_entries(&mut self) -> Verdict {
         if self.header.is_none() {
             return Err(no_header());
@@ -122,7 +124,7 @@ impl Verifier {
         }
     }
 
-    fn judge_signatures(&mut self, note: &Note, entries: u64) -> Verdict {
+    fn check_signatures(&mut self, note: &Note, entries: u64) -> Verdict {
         let signers = signers(&self.trust.keys, note, "checkpoint")
             .map_err(|flaw| Finding::new("signature", flaw))?;
         // The first line is the signer's.
@@ -142,8 +144,8 @@ impl Verifier {
         Ok(())
     }
 
-    /// Takes no key for a witness that signs the run itself: nobody vouches for oneself. Comes last, for pins are judged before the
-    /// checkpoints that say who signs.
+    /// Takes no key for a witness that signs the run itself: a key cannot be its own witness. Comes last, for pins are judged before the
+    /// checkpoints that name their signers.
     pub(super) fn drop_own_witnesses(&mut self) {
         for key in &self.trust.witnesses {
             let name = format!("{}+{}", key.name(), key.id());
@@ -159,7 +161,7 @@ impl Verifier {
     }
 
     /// Asks every witness about a note that covers so many entries.
-    fn judge_witnesses(&mut self, note: &Note, entries: u64) -> Verdict {
+    fn check_witnesses(&mut self, note: &Note, entries: u64) -> Verdict {
         let covers = entries == self.entries.next_seq;
         for key in &self.trust.witnesses {
             let name = format!("{}+{}", key.name(), key.id());
@@ -191,13 +193,13 @@ impl Verifier {
     }
 
     /// Holds the chain against the heads of this run that were noted earlier.
-    pub(super) fn judge_pins(&mut self) -> Verdict {
+    pub(super) fn check_pins(&mut self) -> Verdict {
         let Some(run_id) = self.header.as_ref().map(|header| header.run_id.clone()) else {
             return Ok(());
         };
         let trust = std::sync::Arc::clone(&self.trust);
         trust
-            .judge_pins()
+            .check_pins()
             .map_err(|flaw| Finding::new("pins", flaw))?;
         for pin in &trust.pins {
             let Pin::Run {
@@ -233,23 +235,23 @@ impl Verifier {
             }
             self.signed.pinned |= *entries == length;
             if let Some(note) = note {
-                self.judge_witnesses(note, *entries)?;
+                self.check_witnesses(note, *entries)?;
             }
         }
         Ok(())
     }
 
-    /// Takes what the log of runs says; comes last. False once a flaw is found.
-    pub(crate) fn take_log(&mut self, place: Place, evidence: &LogEvidence<'_>) -> bool {
+    /// Takes the evidence of the log of runs; comes last. False once a flaw is found.
+    pub(crate) fn take_log(&mut self, location: Location, evidence: &LogEvidence<'_>) -> bool {
         if self.bad.is_some() {
             return false;
         }
-        self.last_place = Some(place);
-        let verdict = self.judge_log(evidence);
+        self.last_location = Some(location);
+        let verdict = self.check_log(evidence);
         self.settle(verdict)
     }
 
-    fn judge_log(&mut self, evidence: &LogEvidence<'_>) -> Verdict {
+    fn check_log(&mut self, evidence: &LogEvidence<'_>) -> Verdict {
         if !self.entries.ended {
             self.end_entries()?;
         }
@@ -259,7 +261,7 @@ impl Verifier {
         let refuse = |flaw| Err(Finding::new("log", flaw));
         let Some(log) = evidence.log else {
             self.note_not_checked("log: this store keeps no log of runs");
-            return self.judge_log_pins(evidence);
+            return self.check_log_pins(evidence);
         };
         let sealed = self.entries.outcome.filter(|_| self.entries.sealed);
         let expected = sealed.map(|outcome| LogLeaf {
@@ -280,21 +282,21 @@ impl Verifier {
             Some((index, _)) => format!("leaf {index} of log {log}"),
             None => format!("no leaf in log {log} before the seal"),
         });
-        self.judge_log_pins(evidence)
+        self.check_log_pins(evidence)
     }
 
-    fn judge_log_pins(&mut self, evidence: &LogEvidence<'_>) -> Verdict {
+    fn check_log_pins(&mut self, evidence: &LogEvidence<'_>) -> Verdict {
         let trust = std::sync::Arc::clone(&self.trust);
         for pin in &trust.pins {
             let Pin::Log { head, note } = pin else {
                 continue;
             };
-            judge_tree(head, evidence.log, evidence.leaves)
+            check_tree(head, evidence.log, evidence.leaves)
                 .map_err(|flaw| Finding::new("pins", flaw))?;
             self.signed.pins = self.signed.pins.saturating_add(1);
             if evidence.leaf.is_some_and(|(index, _)| index < head.size) {
                 self.signed.pinned = true;
-                self.judge_witnesses(note, self.entries.next_seq)?;
+                self.check_witnesses(note, self.entries.next_seq)?;
             }
         }
         Ok(())
@@ -324,8 +326,8 @@ pub(crate) fn signers(keys: &[PublicKey], note: &Note, field: &str) -> Result<Ve
 /// Holds a log of runs against a head of it that was noted earlier.
 ///
 /// # Errors
-/// [`Flaw`]: a rollback where leaves are missing, tampering where others stand in their place or the log is another.
-pub(crate) fn judge_tree(
+/// [`Flaw`]: a rollback where leaves are missing, tampering where other leaves replace them or it is another log.
+pub(crate) fn check_tree(
     pinned: &TreeHead,
     log: Option<&str>,
     leaves: &[TreeHash],
@@ -351,7 +353,7 @@ pub(crate) fn judge_tree(
     Err(Flaw::tampered("pin", expected, "another root"))
 }
 
-/// What to say where the seal's checkpoint counts others than those that stand before it.
+/// The reason if the seal's checkpoint counts other checkpoints than those before it.
 fn other_number(right: &str, wrong: &str) -> Option<Flaw> {
     let (here, counted) = (counted_earlier(right)?, counted_earlier(wrong)?);
     let kind = match counted.cmp(&here) {

@@ -1,3 +1,5 @@
+//! Turns what a verification found into its report. Checks nothing itself.
+
 use super::Verifier;
 use crate::transcript::{Pin, Presence, VerifyCheck, VerifyReport};
 
@@ -9,7 +11,7 @@ impl Verifier {
         let mut checks = Vec::new();
         let mut not_checked = Vec::new();
         let all_ended = failed.is_none();
-        let mut judge = |name: &'static str, passed: bool, detail: String| {
+        let mut add_check = |name: &'static str, passed: bool, detail: String| {
             if failed == Some(name) {
                 let detail = bad.map_or(detail, |(_, bad)| {
                     format!(
@@ -33,46 +35,46 @@ impl Verifier {
         let contract_hash = header.map(|h| h.contract_hash.to_string());
         let run_id = header.map(|h| h.run_id.to_string());
         // A header can be refused a second time; it passed only where nothing failed in it.
-        judge("header", header.is_some(), run_id.unwrap_or_default());
-        judge(
+        add_check("header", header.is_some(), run_id.unwrap_or_default());
+        add_check(
             "contract",
             header.is_some(),
             contract_hash.unwrap_or_default(),
         );
         let entries = format!("{} entries, numbered without a gap", book.next_seq);
-        judge("entries", book.ended, entries);
+        add_check("entries", book.ended, entries);
         let head = header.map(|h| h.chain.head());
         let head_text = head.map_or_else(String::new, |head| format!("head {head}"));
-        judge("chain", book.ended, head_text);
+        add_check("chain", book.ended, head_text);
         let outcome = book.outcome.map(|o| o.to_string()).unwrap_or_default();
         if book.sealed || !self.options.open {
-            judge("seal", all_ended || (book.sealed && book.ended), outcome);
+            add_check("seal", all_ended || (book.sealed && book.ended), outcome);
         }
-        let parent = self.parent.told();
+        let parent = self.parent.describe();
         let lacks_parent = match parent {
             Some(Ok(detail)) => {
-                judge("parent", book.ended || all_ended, detail);
+                add_check("parent", book.ended || all_ended, detail);
                 None
             }
             Some(Err(why)) => Some(format!("parent: {why}")),
             None => None,
         };
         let blobs = format!("each re-hashed: {}", self.blobs.present);
-        judge("blobs", all_ended, blobs);
+        add_check("blobs", all_ended, blobs);
         if self.erased.count > 0 || failed == Some("erased") {
-            judge("erased", all_ended, self.erased.told());
+            add_check("erased", all_ended, self.erased.describe());
         }
         if header.is_some_and(|h| h.claims.is_some()) {
             let detail = "the row of the run agrees with its chain".to_owned();
-            judge("index", all_ended, detail);
+            add_check("index", all_ended, detail);
         }
         if failed == Some("schema") {
-            judge("schema", false, String::new());
+            add_check("schema", false, String::new());
         }
         let signed = &self.signed;
         if signed.checkpoints > 0 || failed == Some("checkpoints") {
             let detail = format!("agreeing with the chain: {}", signed.checkpoints);
-            judge("checkpoints", all_ended, detail);
+            add_check("checkpoints", all_ended, detail);
         }
         let signed_to = signed.signed_to.as_ref();
         if signed_to.is_some() || failed == Some("signature") {
@@ -83,7 +85,7 @@ impl Verifier {
                     keys.join(", ")
                 )
             });
-            judge("signature", all_ended, detail.unwrap_or_default());
+            add_check("signature", all_ended, detail.unwrap_or_default());
         }
         if signed.pins > 0 || failed == Some("pins") {
             let whole = if signed.pinned {
@@ -92,21 +94,21 @@ impl Verifier {
                 ", none of every entry"
             };
             let detail = format!("heads noted earlier: {}{whole}", signed.pins);
-            judge("pins", all_ended, detail);
+            add_check("pins", all_ended, detail);
         }
         if signed.log.is_some() || failed == Some("log") {
-            judge("log", all_ended, signed.log.clone().unwrap_or_default());
+            add_check("log", all_ended, signed.log.clone().unwrap_or_default());
         }
         if !signed.witnesses.is_empty() || failed == Some("witness") {
             let detail = format!("signed by {}", signed.witnesses.join(", "));
-            judge("witness", all_ended, detail);
+            add_check("witness", all_ended, detail);
         }
         for (presence, name, why) in [
             (Presence::Withheld, "withheld", "behind the token gate"),
             (Presence::Derivable, "requests", "of request bodies"),
         ] {
-            let wanted = self.blobs.wanted.values();
-            let lacking = wanted.filter(|w| w.presence == presence && !w.seen && !w.erased);
+            let referenced = self.blobs.referenced.values();
+            let lacking = referenced.filter(|w| w.presence == presence && !w.seen && !w.erased);
             let lacking = lacking.count();
             if all_ended && lacking > 0 {
                 let (blobs, are) = if lacking == 1 {
@@ -153,12 +155,12 @@ impl Verifier {
             head,
         }
     }
-    /// What no signature, pin or witness says.
+    /// The things that no signature, pin or witness covers.
     fn unsigned(&self) -> Vec<String> {
         let signed = &self.signed;
         let mut lacking = Vec::new();
         if self.seal_is_signed() {
-            // Whoever names the key has it from elsewhere.
+            // The caller who names the key has it from elsewhere.
             let named = self.trust.signature_required;
             lacking.extend((!named).then(|| {
                 "signer: who holds the key is not known; a key on the same disk proves nothing against its owner"

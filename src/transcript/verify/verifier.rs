@@ -1,17 +1,19 @@
+//! The verifier: takes records in order and stops at the first flaw. Does not read files or stores.
+
 use std::sync::Arc;
 
-use super::books::{BlobBook, EntryBook, Header, Wanted};
+use super::books::{BlobBook, EntryBook, Header, ReferencedBlob};
+use super::checks::{
+    check_action, check_claims, check_hash, check_precheck, check_seal, check_start, no_header,
+};
 use super::erased::ErasedBook;
 use super::finding::{Finding, Verdict};
-use super::judge::{
-    judge_action, judge_claims, judge_hash, judge_precheck, judge_seal, judge_start, no_header,
-};
 use super::parent::ParentBook;
 use super::signed::SignedBook;
 use crate::kernel::{EntryKind, State};
 use crate::message::Digest;
 use crate::transcript::{
-    BlobRecord, Chain, EntryRecord, FirstBad, Flaw, FlawKind, HeaderRecord, Place, Presence,
+    BlobRecord, Chain, EntryRecord, FirstBad, Flaw, FlawKind, HeaderRecord, Location, Presence,
     Record, Trust, VerifyReport, blob_references, is_redacted,
 };
 
@@ -40,7 +42,7 @@ const CLOCK_SKEW_MS: u64 = 60_000;
 /// Verifies a stored run record by record: recomputes every hash from the stored bytes.
 ///
 /// Holds the hashes of the blobs that are named and the heads of the chain, and nothing else of what it has seen. It stops at the first
-/// flaw: what stands behind it has no ground to be judged on.
+/// flaw, because nothing after it can be checked.
 #[derive(Clone, Debug)]
 pub(crate) struct Verifier {
     pub(super) bad: Option<(&'static str, FirstBad)>,
@@ -48,7 +50,7 @@ pub(crate) struct Verifier {
     pub(super) entries: EntryBook,
     pub(super) erased: ErasedBook,
     pub(super) header: Option<Header>,
-    pub(super) last_place: Option<Place>,
+    pub(super) last_location: Option<Location>,
     pub(super) notes: Vec<String>,
     pub(super) options: VerifyOptions,
     pub(super) parent: ParentBook,
@@ -66,7 +68,7 @@ impl Verifier {
             entries: EntryBook::default(),
             erased: ErasedBook::default(),
             header: None,
-            last_place: None,
+            last_location: None,
             notes: Vec::new(),
             options,
             parent: ParentBook::default(),
@@ -82,14 +84,14 @@ impl Verifier {
     }
 
     /// Takes the next record, or what kept it from being read. False once a flaw is found: more need not be shown.
-    pub(crate) fn take(&mut self, place: Place, record: Result<Record<'_>, Flaw>) -> bool {
+    pub(crate) fn take(&mut self, location: Location, record: Result<Record<'_>, Flaw>) -> bool {
         if self.bad.is_some() {
             return false;
         }
-        self.last_place = Some(place);
+        self.last_location = Some(location);
         let verdict = match record {
-            Ok(Record::Header(header)) => self.header(place, *header),
-            Ok(Record::Entry(entry)) => self.entry(place, &entry),
+            Ok(Record::Header(header)) => self.header(location, *header),
+            Ok(Record::Entry(entry)) => self.entry(location, &entry),
             Ok(Record::Blob(blob)) => self.blob(blob),
             Ok(Record::Tombstone(tombstone)) => self.tombstone(&tombstone),
             Ok(Record::Checkpoint(checkpoint)) => self.checkpoint(&checkpoint),
@@ -99,9 +101,9 @@ impl Verifier {
     }
 
     /// Takes a flaw that the caller found in what surrounds the records.
-    pub(crate) fn take_flaw(&mut self, check: &'static str, place: Place, flaw: Flaw) {
+    pub(crate) fn take_flaw(&mut self, check: &'static str, location: Location, flaw: Flaw) {
         if self.bad.is_none() {
-            self.settle(Err(Finding::new(check, flaw).at(place)));
+            self.settle(Err(Finding::new(check, flaw).at(location)));
         }
     }
 
@@ -123,7 +125,7 @@ impl Verifier {
 
     pub(super) fn settle(&mut self, verdict: Verdict) -> bool {
         let Err(finding) = verdict else { return true };
-        let place = finding.place.or(self.last_place);
+        let location = finding.location.or(self.last_location);
         let Flaw {
             kind,
             field,
@@ -132,13 +134,13 @@ impl Verifier {
         } = finding.flaw;
         let bad = FirstBad {
             seq: finding.seq,
-            line: match place {
-                Some(Place::Line(line)) => Some(line),
-                Some(Place::Table(_)) | None => None,
+            line: match location {
+                Some(Location::Line(line)) => Some(line),
+                Some(Location::Table(_)) | None => None,
             },
-            table: match place {
-                Some(Place::Table(table)) => Some(table),
-                Some(Place::Line(_)) | None => None,
+            table: match location {
+                Some(Location::Table(table)) => Some(table),
+                Some(Location::Line(_)) | None => None,
             },
             field,
             expected,
@@ -164,13 +166,13 @@ impl Verifier {
         }
     }
 
-    fn header(&mut self, place: Place, header: HeaderRecord<'_>) -> Verdict {
+    fn header(&mut self, location: Location, header: HeaderRecord<'_>) -> Verdict {
         if self.header.is_some() {
             let flaw = Flaw::new(FlawKind::Extended, "contract", "one header", "a second one");
             return Err(Finding::new("header", flaw));
         }
         let (contract_hash, faulty) = header
-            .judge_contract()
+            .check_contract()
             .map_err(|flaw| Finding::new("contract", flaw))?;
         if let Some(claims) = &header.claims
             && claims.contract_hash != contract_hash
@@ -185,13 +187,13 @@ impl Verifier {
             claims: header.claims,
             contract_hash,
             faulty,
-            place,
+            location,
             run_id: header.run_id,
         });
         Ok(())
     }
 
-    fn entry(&mut self, place: Place, entry: &EntryRecord<'_>) -> Verdict {
+    fn entry(&mut self, location: Location, entry: &EntryRecord<'_>) -> Verdict {
         let Some(header) = &mut self.header else {
             return Err(no_header());
         };
@@ -216,12 +218,12 @@ impl Verifier {
         {
             return refuse("entries", Flaw::tampered("state", action.to, state));
         }
-        judge_hash(header, entry)?;
-        judge_action(book, entry).or_else(|flaw| refuse("entries", flaw))?;
-        judge_precheck(header, entry).or_else(|flaw| refuse("contract", flaw))?;
+        check_hash(header, entry)?;
+        check_action(book, entry).or_else(|flaw| refuse("entries", flaw))?;
+        check_precheck(header, entry).or_else(|flaw| refuse("contract", flaw))?;
         if at == 0 {
             let begun =
-                judge_start(header, entry).map_err(|flaw| Finding::new("entries", flaw).seq(at))?;
+                check_start(header, entry).map_err(|flaw| Finding::new("entries", flaw).seq(at))?;
             book.started_unix_ms = Some(begun);
             if let Some(now) = self.trust.now_unix_ms
                 && begun > now.saturating_add(CLOCK_SKEW_MS)
@@ -234,7 +236,7 @@ impl Verifier {
             self.parent.note(entry);
         }
         if action.kind == EntryKind::Seal {
-            judge_seal(book, entry).or_else(|flaw| refuse("seal", flaw))?;
+            check_seal(book, entry).or_else(|flaw| refuse("seal", flaw))?;
             book.sealed = true;
         }
         self.signed.heads.push(entry.hash);
@@ -242,21 +244,25 @@ impl Verifier {
         book.last_state = Some(action.to);
         book.last_step = action.step_id;
         book.next_seq = at.saturating_add(1);
-        book.place = Some(place);
+        book.location = Some(location);
         let redacted = entry.decoded_event.as_ref().is_some_and(is_redacted);
         book.redacted = book.redacted.saturating_add(usize::from(redacted));
         for named in entry.decoded_event.iter().flat_map(blob_references) {
-            let wanted = Wanted {
+            let referenced = ReferencedBlob {
                 erased: false,
                 field: named.field,
-                place,
+                location,
                 presence: named.presence,
                 seen: false,
                 seq: at,
             };
-            let known = self.blobs.wanted.entry(named.hash).or_insert(wanted);
-            if known.presence < wanted.presence {
-                *known = wanted;
+            let known = self
+                .blobs
+                .referenced
+                .entry(named.hash)
+                .or_insert(referenced);
+            if known.presence < referenced.presence {
+                *known = referenced;
             }
         }
         Ok(())
@@ -288,7 +294,7 @@ impl Verifier {
             let expected = format!("a hash above {last}");
             return refuse(Flaw::tampered("blob", expected, blob.hash));
         }
-        let Some(wanted) = self.blobs.wanted.get_mut(&blob.hash) else {
+        let Some(referenced) = self.blobs.referenced.get_mut(&blob.hash) else {
             let flaw = Flaw::new(
                 FlawKind::Extended,
                 "blob",
@@ -297,7 +303,7 @@ impl Verifier {
             );
             return refuse(flaw);
         };
-        wanted.seen = true;
+        referenced.seen = true;
         self.blobs.last = Some(blob.hash);
         self.blobs.present = self.blobs.present.saturating_add(1);
         Ok(())
@@ -305,16 +311,16 @@ impl Verifier {
 
     /// Judges what the entries amount to, once the last has been seen.
     pub(super) fn end_entries(&mut self) -> Verdict {
-        self.judge_pins()?;
+        self.check_pins()?;
         let Some(header) = &self.header else {
             return Err(no_header());
         };
         let book = &mut self.entries;
         book.ended = true;
         let next = book.next_seq;
-        let place = book.place.unwrap_or(header.place);
+        let location = book.location.unwrap_or(header.location);
         if let Some(claims) = &header.claims {
-            judge_claims(header, claims, book)?;
+            check_claims(header, claims, book)?;
         }
         if book.sealed || (self.options.open && book.last_state != Some(State::Terminate)) {
             return Ok(());
@@ -326,7 +332,7 @@ impl Verifier {
             (FlawKind::Incomplete, "no seal")
         };
         let flaw = Flaw::new(kind, "seq", "a seal as the last entry", actual);
-        Err(Finding::new("seal", flaw).at(place).seq(next))
+        Err(Finding::new("seal", flaw).at(location).seq(next))
     }
 
     fn end(&mut self) -> Verdict {
@@ -341,14 +347,21 @@ impl Verifier {
             WithheldBlobs::MayLack => Presence::Needed,
             WithheldBlobs::Needed => Presence::Withheld,
         };
-        let lacking = |w: &Wanted| !w.seen && !w.erased && w.presence >= least;
-        let wanted = self.blobs.wanted.iter();
-        let first = wanted
+        let lacking = |w: &ReferencedBlob| !w.seen && !w.erased && w.presence >= least;
+        let referenced = self.blobs.referenced.iter();
+        let first = referenced
             .filter(|(_, w)| lacking(w))
             .min_by_key(|(_, w)| w.seq);
-        if let Some((hash, wanted)) = first {
-            let flaw = Flaw::new(FlawKind::MissingBlob, wanted.field, hash, "no such blob");
-            return Err(Finding::new("blobs", flaw).at(wanted.place).seq(wanted.seq));
+        if let Some((hash, referenced)) = first {
+            let flaw = Flaw::new(
+                FlawKind::MissingBlob,
+                referenced.field,
+                hash,
+                "no such blob",
+            );
+            return Err(Finding::new("blobs", flaw)
+                .at(referenced.location)
+                .seq(referenced.seq));
         }
         if self.trust.signature_required && self.entries.sealed && !self.seal_is_signed() {
             let keys = self.trust.keys.iter();

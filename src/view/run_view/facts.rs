@@ -40,8 +40,8 @@ impl RunView {
     }
 
     /// How many calls all messages asked for, started or not; a batch counts as one.
-    pub(crate) const fn asked_calls(&self) -> u64 {
-        self.asked.total()
+    pub(crate) const fn requested_calls(&self) -> u64 {
+        self.requested.total()
     }
 
     /// Milliseconds since the run began, as of the last event.

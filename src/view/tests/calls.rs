@@ -27,7 +27,11 @@ fn the_parts_of_a_batch_are_calls_with_arguments_of_their_own() {
     let batch = first.batch.as_deref().unwrap();
     assert_eq!(first.id, format!("{batch}/1"));
     assert_eq!(call(&view, 2).id, format!("{batch}/2"));
-    assert_eq!(view.asked_calls(), 1, "a batch is asked for as one call");
+    assert_eq!(
+        view.requested_calls(),
+        1,
+        "a batch is asked for as one call"
+    );
 }
 
 #[test]
@@ -115,7 +119,7 @@ fn what_comes_after_a_call_was_given_up_is_late_and_ends_nothing() {
 }
 
 #[test]
-fn what_came_back_in_a_turn_stands_in_the_order_in_which_it_did() {
+fn results_of_a_turn_are_in_the_order_in_which_they_came() {
     let golden = Golden::of("batch.parallel");
     let returned = golden.entries.iter().filter_map(|entry| {
         let EventKind::ToolReturned(returned) = &entry.entry().event?.event else {

@@ -10,7 +10,7 @@
 //! - `circles`: files of a module that import each other in a circle.
 //! - `layers`: the layers of `src/cli`, and what a command may name of another.
 //! - `habits`: shape of `mod.rs`, length of files, tests that do not run. What clippy finds is left to it (Cargo.toml, clippy.toml).
-//! - `text`: white space, links, paths and hosts of one machine.
+//! - `text`: white space, width, links, paths and hosts of one machine.
 
 mod circles;
 mod habits;
@@ -89,6 +89,16 @@ fn every_source_file_is_part_of_the_crate() {
 #[test]
 fn white_space_is_plain() {
     clean(text::white_space);
+}
+
+#[test]
+fn prose_of_documents_is_wrapped() {
+    clean(text::width);
+}
+
+#[test]
+fn paragraphs_for_users_are_short() {
+    clean(text::paragraphs);
 }
 
 #[test]

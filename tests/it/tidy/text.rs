@@ -51,6 +51,77 @@ pub fn white_space(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// How many characters a line of prose has at most.
+const WIDTH: usize = 100;
+
+/// Prose of README.md and docs/ is wrapped (`scripts/wrap-docs`); tables, code, and a line with a long piece of code are not.
+pub fn width(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let wrapped = |path: &str| {
+        has_extension(path, &["md"]) && (path.starts_with("docs/") || path == "README.md")
+    };
+    for (path, text) in tree.files().filter(|(path, _)| wrapped(path)) {
+        let mut fenced = false;
+        for (at, line) in text.lines().enumerate() {
+            let bare = line.trim_start();
+            fenced ^= bare.starts_with("```");
+            let code = line.split('`').skip(1).step_by(2);
+            let long_code = code.map(|code| code.chars().count()).max() > Some(WIDTH - 20);
+            if !fenced && !bare.starts_with('|') && !long_code && line.chars().count() > WIDTH {
+                findings.push(Finding::new(path, at + 1, "longer than 100 columns"));
+            }
+        }
+    }
+    findings
+}
+
+/// How many lines a paragraph for users has at most.
+const PARAGRAPH: usize = 4;
+/// Pages whose readers need every detail in its place: auditors and builders.
+const DENSE: [&str; 7] = [
+    "docs/architecture.md",
+    "docs/conformance.md",
+    "docs/real-servers.md",
+    "docs/semantics.md",
+    "docs/transcript-format.md",
+    "docs/trust.md",
+    "docs/versions.md",
+];
+
+/// README.md and the pages for users have short paragraphs. An item of a list is one.
+pub fn paragraphs(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let for_users = |path: &str| {
+        let page = path.starts_with("docs/") && !path.starts_with("docs/design/");
+        has_extension(path, &["md"]) && (page || path == "README.md") && !DENSE.contains(&path)
+    };
+    for (path, text) in tree.files().filter(|(path, _)| for_users(path)) {
+        let (mut fenced, mut lines) = (false, 0);
+        for (at, line) in text.lines().enumerate() {
+            let bare = line.trim_start();
+            fenced ^= bare.starts_with("```");
+            let numbered = bare.trim_start_matches(|c: char| c.is_ascii_digit());
+            let item = bare.starts_with("- ")
+                || (numbered.len() < bare.len() && numbered.starts_with(". "));
+            lines = match bare {
+                _ if fenced => 0,
+                "" => 0,
+                _ if bare.starts_with(['|', '#', '<']) || bare.starts_with("```") => 0,
+                _ if item => 1,
+                _ => lines + 1,
+            };
+            if lines == PARAGRAPH + 1 {
+                findings.push(Finding::new(
+                    path,
+                    at + 1,
+                    "a paragraph of more than four lines",
+                ));
+            }
+        }
+    }
+    findings
+}
+
 /// A link in a document at the root or in docs/ leads to a file of the repository, or out of it by a URL.
 pub fn links(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -162,6 +233,26 @@ mod tests {
         check(white_space, ".ci/run", "a \n", &[1]);
         check(white_space, "src/a.rs", "a\nb", &[2]);
         check(white_space, "data/a.txt", "\ta \r\n", &[]);
+    }
+
+    #[test]
+    fn a_long_line_of_prose_is_found() {
+        let (long, code) = ("word ".repeat(21), "c".repeat(90));
+        let text = format!("{long}\n| {long}|\n```\n{long}\n```\na long word `{code}`\n- {long}\n");
+        check(width, "docs/a/b.md", &text, &[1, 7]);
+        check(width, "README.md", &text, &[1, 7]);
+        check(width, "CHANGELOG.md", &text, &[]);
+        check(width, "docs/a.md", &"é".repeat(100), &[]);
+    }
+
+    #[test]
+    fn a_long_paragraph_for_users_is_found() {
+        let four = "a\nb\nc\nd\n";
+        let text = format!("{four}\n- {four}1. {four}\n{four}e\nf\n\n```\n{four}e\n```\n| {four}");
+        check(paragraphs, "docs/a.md", &text, &[19]);
+        check(paragraphs, "docs/recipes/a.md", &text, &[19]);
+        check(paragraphs, "docs/trust.md", &text, &[]);
+        check(paragraphs, "docs/design/a.md", &text, &[]);
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub(in crate::cli) fn check(app: &App, args: &LogCheckArgs) -> Result<Exit, CliE
         path: args.proof.clone(),
         flaw,
     })?;
-    let report = proof.judge(&trust);
+    let report = proof.verify(&trust);
     if args.json {
         app.screen.out_json(&report)?;
     } else {

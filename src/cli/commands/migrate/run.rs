@@ -12,7 +12,7 @@ use crate::cli::context::exit::Exit;
 use crate::cli::context::source::each_line;
 use crate::cli::ui::escape::line;
 use crate::contract::{CONTRACT_FORMAT, SEMANTICS_VERSION};
-use crate::message::judge_version;
+use crate::message::check_version;
 use crate::store::{Migration, OLDEST_STORE_FORMAT, STORE_FORMAT, migrate as migrate_store};
 use crate::transcript::{MAX_LINE_BYTES, TRANSCRIPT_FORMAT};
 
@@ -138,9 +138,9 @@ fn format_of(path: &Path) -> Result<String, CliError> {
         fault,
     };
     match inner {
-        None => judge_version(format, CONTRACT_FORMAT),
-        Some(inner) => judge_version(format, TRANSCRIPT_FORMAT)
-            .and_then(|_| judge_version(text_of(inner, "format"), CONTRACT_FORMAT)),
+        None => check_version(format, CONTRACT_FORMAT),
+        Some(inner) => check_version(format, TRANSCRIPT_FORMAT)
+            .and_then(|_| check_version(text_of(inner, "format"), CONTRACT_FORMAT)),
     }
     .map_err(refuse)?;
     let contract = inner.unwrap_or(&document);

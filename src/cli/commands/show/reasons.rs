@@ -83,7 +83,7 @@ fn figures(view: &RunView, decided: &Decision, code: OutcomeCode) -> Vec<String>
     let began = turn.map_or(0, |turn| turn.began_at_ms);
     let attempts = turn.map_or(0, |turn| turn.attempts.len() as u64);
     let proof = || {
-        let asked = counted(view.asked_calls(), "call");
+        let asked = counted(view.requested_calls(), "call");
         format!(
             "the model asked for {asked}; {} executed, {} of them without an error; 1 is required",
             used.executed, used.executed_ok

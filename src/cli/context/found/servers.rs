@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::driver::Environment;
-use crate::inference::ask_json;
+use crate::inference::request_json;
 
 /// How long a server on this machine may take for one answer.
 const PATIENCE: Duration = Duration::from_millis(800);
@@ -199,7 +199,7 @@ pub(in crate::cli) async fn running(places: &Places, environment: &Environment) 
 }
 
 pub(super) async fn get(address: &str, path: &str) -> Option<Value> {
-    ask_json(&format!("{address}{path}"), None, PATIENCE).await
+    request_json(&format!("{address}{path}"), None, PATIENCE).await
 }
 
 async fn llama_server(address: String) -> Option<Server> {
@@ -268,7 +268,7 @@ async fn ollama(address: String) -> Option<Server> {
     let mut models = named(tags.get("models")?, "name", |_| None);
     for model in models.iter_mut().take(MAX_ASKED) {
         let body = json!({"model": model.name});
-        let asked = ask_json(&format!("{address}/api/show"), Some(&body), PATIENCE).await;
+        let asked = request_json(&format!("{address}/api/show"), Some(&body), PATIENCE).await;
         let Some(shown) = asked else { continue };
         model.window = length_of(&shown);
         // It answers a request with tools for such a model with an error.

@@ -1,7 +1,9 @@
+//! The keys of tools, servers and queues, with types, defaults and meanings. Data only.
+
 use std::collections::BTreeMap;
 
-use crate::contract::spec::form::{NEEDED, Said, form};
-use crate::contract::spec::reader::Loose;
+use crate::contract::spec::form::{DefaultText, NEEDED, form};
+use crate::contract::spec::reader::ScalarText;
 use crate::contract::spec::texts::{
     Env, EnvName, HeaderName, Headers, SecretPattern, Servers, Url,
 };
@@ -13,11 +15,11 @@ form! {
     /// The section `tools`.
     TOOLS: ToolsKeys, "tools", "where tools come from";
     "tools": {
-        builtin: Vec<Builtin>, Said = Said("none"),
+        builtin: Vec<Builtin>, DefaultText = DefaultText("none"),
         "Tools inside monolith: `echo`, `clock`, `read_file`, `list_directory`.";
-        mcp: Servers, Said = Said("none"),
+        mcp: Servers, DefaultText = DefaultText("none"),
         "Tool servers by name; their tools are called `<server>__<tool>`.";
-        workspace: String, Said = Said("none"),
+        workspace: String, DefaultText = DefaultText("none"),
         "The folder that file tools see and tool servers are started in. A relative path begins in the folder of the contract file; without this key it is that folder." => nullable;
     }
 }
@@ -26,20 +28,20 @@ form! {
     /// One entry of `tools.mcp`.
     SERVER: ServerKeys, "server", "an MCP server: a `command` or a `url`";
     "server": {
-        command: String, Said = Said("one of the two"),
+        command: String, DefaultText = DefaultText("one of the two"),
         "The program that is started as a child process." => not_with(&["url"]);
-        url: Url, Said = Said("one of the two"),
+        url: Url, DefaultText = DefaultText("one of the two"),
         "The address of a server over streamable HTTP.";
-        args: Vec<Loose>, Said = Said("none"),
+        args: Vec<ScalarText>, DefaultText = DefaultText("none"),
         "Arguments of the command." => not_with(&["url"]);
-        env: Env, Said = Said("none"),
+        env: Env, DefaultText = DefaultText("none"),
         "What is added to the command's small environment. Values may hold `${NAME}`." => not_with(&["url"]);
-        headers: Headers, Said = Said("none"),
+        headers: Headers, DefaultText = DefaultText("none"),
         "Headers of every request to the address. Values may hold `${NAME}`." => not_with(&["command"]);
-        pin: Digest, Said = Said("none"),
+        pin: Digest, DefaultText = DefaultText("none"),
         "The hash that the server's tools must have together; `monolith contract show --start-servers` prints it. Other tools than at the \
          pin: `FAILED_PREFLIGHT(tool_changed)`." => nullable;
-        queue: String, Said = Said("`default`, where there are queues"),
+        queue: String, DefaultText = DefaultText("`default`, where there are queues"),
         "The queue that its calls wait in." => nullable;
     }
 }
@@ -48,7 +50,7 @@ form! {
     /// One entry of `queues`.
     QUEUE: QueueKeys, "queue", "a queue of calls";
     "queue": {
-        concurrent: u32, Said = NEEDED,
+        concurrent: u32, DefaultText = NEEDED,
         "How many calls of the servers in it run at once; at least 1." => needed;
     }
 }
@@ -57,9 +59,9 @@ form! {
     /// `max_calls`, where it is a mapping.
     MAX_CALLS: MaxCallsKeys, "max-calls", "limits on calls";
     "max-calls": {
-        run: u64, Said = Said("no limit"),
+        run: u64, DefaultText = DefaultText("no limit"),
         "Calls of the run." => nullable;
-        per_tool: BTreeMap<String, u64>, Said = Said("no limit"),
+        per_tool: BTreeMap<String, u64>, DefaultText = DefaultText("no limit"),
         "Calls of one tool over the run, by its name.";
     }
 }
@@ -68,7 +70,7 @@ form! {
     /// The section `metadata`.
     METADATA: MetadataKeys, "metadata", "data beside the limits";
     "metadata": {
-        cycle_exceptions: Vec<CycleException>, Said = Said("none"),
+        cycle_exceptions: Vec<CycleException>, DefaultText = DefaultText("none"),
         "Exceptions to `cycle_forbid`.";
     }
 }
@@ -77,11 +79,11 @@ form! {
     /// One entry of `metadata.cycle_exceptions`.
     CYCLE_EXCEPTION: CycleExceptionKeys, "cycle-exception", "a forbidden pair of tools that may occur";
     "cycle-exception": {
-        from: String, Said = NEEDED,
+        from: String, DefaultText = NEEDED,
         "The first tool of the pair." => needed;
-        to: String, Said = NEEDED,
+        to: String, DefaultText = NEEDED,
         "The second." => needed;
-        max: u64, Said = NEEDED,
+        max: u64, DefaultText = NEEDED,
         "How often the pair may occur in the run." => needed;
     }
 }
@@ -94,7 +96,7 @@ form! {
         "Bytes of one answer, the marker included.";
         truncation_marker: String, &'static str = DEFAULT_TRUNCATION_MARKER,
         "Stands before an answer that is cut; `{original}` and `{kept}` are replaced by bytes.";
-        summarizer_model: String, Said = Said("null"),
+        summarizer_model: String, DefaultText = DefaultText("null"),
         "A model that summarises results which are too large, in place of the cut." => nullable;
     }
 }
@@ -103,11 +105,11 @@ form! {
     /// The section `context_budget`.
     CONTEXT_BUDGET: ContextBudgetKeys, "context-budget", "when the model is made to answer with what it has";
     "context-budget": {
-        context_window: u64, Said = Said("the first target's"),
+        context_window: u64, DefaultText = DefaultText("the first target's"),
         "The window the run counts with, in tokens.";
         buffer: u64, u64 = 256,
         "Tokens that are left free of every window.";
-        reserved_synthesis: u64, Said = Said("the longest `max_output_tokens`"),
+        reserved_synthesis: u64, DefaultText = DefaultText("the longest `max_output_tokens`"),
         "Tokens for the final answer.";
         reserved_system: u64, u64 = 0,
         "Tokens for the system prompt.";
@@ -124,7 +126,7 @@ form! {
     "final-report": {
         format: ReportFormat, ReportFormat = ReportFormat::Markdown,
         "`markdown`, `markdown+mermaid`, `text`, `tty`, `pipe`, `json`, `slack-block-kit`, `sub-agent`.";
-        schema: serde_json::Value, Said = Said("none"),
+        schema: serde_json::Value, DefaultText = DefaultText("none"),
         "A JSON Schema for `json`." => nullable;
     }
 }
@@ -133,11 +135,11 @@ form! {
     /// The section `redact`.
     REDACT: RedactKeys, "redact", "what else must not be recorded";
     "redact": {
-        env: Vec<EnvName>, Said = Said("none"),
+        env: Vec<EnvName>, DefaultText = DefaultText("none"),
         "Names of variables whose values are secrets.";
-        headers: Vec<HeaderName>, Said = Said("none"),
+        headers: Vec<HeaderName>, DefaultText = DefaultText("none"),
         "Names of headers whose values are secrets.";
-        patterns: Vec<SecretPattern>, Said = Said("none"),
+        patterns: Vec<SecretPattern>, DefaultText = DefaultText("none"),
         "Regular expressions for secrets. See [redaction.md](redaction.md).";
     }
 }

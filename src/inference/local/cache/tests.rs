@@ -54,7 +54,7 @@ fn settled(threads: u32) -> Pace {
 }
 
 fn be_fewer(cache: &mut Cache<'_>) -> Result<(), EngineFault> {
-    let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _lock = INIT_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     cache.go_on_with(1)
 }
 
@@ -125,11 +125,11 @@ fn without_any_context_the_answer_fails_and_the_next_one_gets_another() {
 }
 
 #[test]
-fn nobody_waits_for_another_model_that_is_being_loaded() {
+fn no_answer_waits_for_another_model_to_load() {
     let Some(path) = model_file() else { return };
     let model = load(&path, Arc::default()).unwrap();
     let mut cache = threes(&model, &path);
-    let making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    let making = INIT_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     std::thread::scope(|scope| {
         let (done, told) = std::sync::mpsc::channel();
         let cache = &mut cache;

@@ -11,7 +11,7 @@ use crate::cli::context::runtime::runtime;
 use crate::cli::ui::numbers::counted;
 use crate::contract::{CapabilityManifest, ProviderType, ServerCapability};
 use crate::driver::Preview;
-use crate::inference::{Probe, knock};
+use crate::inference::{Probe, probe_address};
 
 /// How long a model's server may take to answer a knock.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -130,7 +130,7 @@ fn answering(preview: &Preview) -> Result<Vec<Finding>, CliError> {
         let Some(address) = host.and_then(|host| host.address.as_deref()) else {
             continue;
         };
-        let Probe { detail, responsive } = runtime()?.block_on(knock(address, PATIENCE));
+        let Probe { detail, responsive } = runtime()?.block_on(probe_address(address, PATIENCE));
         found.push(if responsive {
             ok(NAME, format!("provider {provider}: its server answers"))
         } else {

@@ -1,15 +1,15 @@
-//! Where in the text of a document a pointer points: for people and models, who read the text.
+//! The byte of a document's text that a JSON pointer names: for people and models, who read the text. Knows JSON only.
 
 use serde_json::value::RawValue;
 
 use super::json::{Raw, elements, object};
 
-/// The byte at which the value stands that an RFC 6901 pointer names, or the last value on the way to it that is there. In a text that
-/// is no JSON, the byte where it ceases to be.
-pub(super) fn place_of(text: &str, pointer: &str) -> usize {
+/// The byte at which the value begins that an RFC 6901 pointer names. If it is missing, the last value on the way to it. In a
+/// text that is no JSON, the first invalid byte.
+pub(super) fn offset_of_pointer(text: &str, pointer: &str) -> usize {
     let mut at: &RawValue = match serde_json::from_str(text) {
         Ok(whole) => whole,
-        Err(fault) => return byte_of(text, fault.line(), fault.column()),
+        Err(fault) => return offset_of_line(text, fault.line(), fault.column()),
     };
     for token in pointer.split('/').skip(1) {
         let token = token.replace("~1", "/").replace("~0", "~");
@@ -26,7 +26,7 @@ pub(super) fn place_of(text: &str, pointer: &str) -> usize {
 }
 
 /// The byte of a line and a column, each from 1.
-pub(super) fn byte_of(text: &str, line: usize, column: usize) -> usize {
+pub(super) fn offset_of_line(text: &str, line: usize, column: usize) -> usize {
     let before = text.split_inclusive('\n').take(line.saturating_sub(1));
     let before: usize = before.map(str::len).sum();
     before
@@ -58,15 +58,15 @@ mod tests {
             ("/a/7/b", "[1"),
             ("/none", "{\"a\""),
         ] {
-            let at = place_of(text, pointer);
+            let at = offset_of_pointer(text, pointer);
             assert!(text[at..].starts_with(expect), "{pointer}: {}", &text[at..]);
         }
     }
 
     #[test]
     fn in_what_is_no_json_it_is_where_that_ends() {
-        assert_eq!(place_of("{\"a\":\n 1,}", "/a"), 9);
-        assert_eq!(place_of("", "/a"), 0);
-        assert_eq!(place_of("{\"a\":", ""), 4);
+        assert_eq!(offset_of_pointer("{\"a\":\n 1,}", "/a"), 9);
+        assert_eq!(offset_of_pointer("", "/a"), 0);
+        assert_eq!(offset_of_pointer("{\"a\":", ""), 4);
     }
 }

@@ -1,3 +1,5 @@
+//! Messages rendered once and kept for the next request. Does not know the JSON that they are rendered as.
+
 use std::sync::Arc;
 
 use crate::contract::{TargetTerms, Terms};
@@ -5,21 +7,21 @@ use crate::message::{AgentMessage, ReasoningPart, ReasoningTrace, Role};
 
 /// The messages of a conversation, each rendered once.
 #[derive(Debug, Default)]
-pub(super) struct Kept(Vec<(Arc<AgentMessage>, Chunk)>);
+pub(super) struct RenderedMessages(Vec<(Arc<AgentMessage>, Chunk)>);
 
-/// A message as it was rendered: elements for its side's turn, joined by commas; empty where there is nothing to say.
+/// A message as it was rendered: elements for its side's turn, joined by commas; empty if the message has no content.
 #[derive(Debug)]
 pub(super) struct Chunk {
     pub bytes: Vec<u8>,
     pub side: Side,
 }
 
-/// Who speaks, as protocols know it that have two sides and instructions beside them.
+/// The side of a message in protocols with two sides and separate instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     /// The contract's instructions.
     System,
-    /// The task, observations, and what monolith says.
+    /// The task, observations, and monolith's notices.
     User,
     /// The model.
     Model,
@@ -35,7 +37,7 @@ impl Side {
     }
 }
 
-impl Kept {
+impl RenderedMessages {
     /// Brings the rendered messages up to `conversation`: keeps the common beginning, renders the rest. `render` is given the
     /// messages before the one to render.
     fn keep(
@@ -55,8 +57,8 @@ impl Kept {
         }
     }
 
-    /// What one request says: the conversation, and the notices that only this request has.
-    pub(super) fn said(
+    /// The messages of one request: the conversation, and the notices that only this request has.
+    pub(super) fn request(
         &mut self,
         conversation: &[Arc<AgentMessage>],
         notices: &[AgentMessage],
@@ -69,34 +71,37 @@ impl Kept {
         });
         RenderedRequest {
             notices: notices.collect(),
-            kept: self,
+            rendered: self,
         }
     }
 }
 
 /// How many messages at the head of `conversation` are those that were kept, each beside what came of it.
 pub(super) fn common<T>(
-    kept: &[(Arc<AgentMessage>, T)],
+    rendered: &[(Arc<AgentMessage>, T)],
     conversation: &[Arc<AgentMessage>],
 ) -> usize {
-    kept.iter()
+    rendered
+        .iter()
         .zip(conversation)
-        .take_while(|((kept, _), message)| Arc::ptr_eq(kept, message) || kept == *message)
+        .take_while(|((rendered, _), message)| {
+            Arc::ptr_eq(rendered, message) || rendered == *message
+        })
         .count()
 }
 
-/// What one request says, rendered.
+/// The messages of one request, rendered.
 #[derive(Debug)]
 pub(super) struct RenderedRequest<'k> {
-    kept: &'k Kept,
+    rendered: &'k RenderedMessages,
     notices: Vec<Chunk>,
 }
 
 impl RenderedRequest<'_> {
-    /// The rendered messages that say something.
+    /// The rendered messages that are not empty.
     pub(super) fn chunks(&self) -> impl Iterator<Item = &Chunk> {
-        let kept = self.kept.0.iter().map(|(_, chunk)| chunk);
-        let all = kept.chain(&self.notices);
+        let rendered = self.rendered.0.iter().map(|(_, chunk)| chunk);
+        let all = rendered.chain(&self.notices);
         all.filter(|chunk| !chunk.bytes.is_empty())
     }
 
@@ -105,7 +110,7 @@ impl RenderedRequest<'_> {
         self.chunks().filter(|chunk| chunk.side == Side::System)
     }
 
-    /// Those of the two sides that talk.
+    /// Those of the user's and the model's side.
     pub(super) fn of_both_sides(&self) -> impl Iterator<Item = &Chunk> {
         self.chunks().filter(|chunk| chunk.side != Side::System)
     }
@@ -159,7 +164,7 @@ pub(super) fn name_of<'m>(before: &'m [Arc<AgentMessage>], id: &str) -> &'m str 
 pub(super) struct TargetModel {
     adapter_version: String,
     model: String,
-    /// Whether no other provider of the contract has the same adapter and model: else a trace does not say whose it is.
+    /// Whether no other provider of the contract has the same adapter and model: else the owner of a trace is unknown.
     is_unique: bool,
 }
 
@@ -224,15 +229,15 @@ pub(super) fn parts_of<'m>(message: &'m AgentMessage, to: &TargetModel) -> Vec<S
             .map(|call| SentPart::Call(call, signature.as_deref())),
         ReasoningPart::Text(text) => {
             let bytes = usize::try_from(text.bytes).unwrap_or(usize::MAX);
-            let (said, after) = rest.split_at_checked(bytes).unwrap_or((rest, ""));
+            let (request, after) = rest.split_at_checked(bytes).unwrap_or((rest, ""));
             rest = after;
-            Some(SentPart::Text(said, text.signature.as_deref()))
+            Some(SentPart::Text(request, text.signature.as_deref()))
         }
     };
     trace.parts.iter().filter_map(part).collect()
 }
 
-/// Tokens for reasoning, within those of the response: as stated, else a share of them that the effort says. Fewer than
+/// Tokens for reasoning, within those of the response: as stated, else a share of them by the effort. Fewer than
 /// `least` are none.
 pub(super) fn reasoning_budget(sampling: &crate::contract::Sampling, least: u64) -> Option<u64> {
     if sampling.reasoning_off() {

@@ -1,3 +1,5 @@
+//! The calls of the last message until they start. Does not know their results.
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -6,7 +8,7 @@ use crate::message::{AgentMessage, CallSeq, Digest, InferenceSeq, ObjectText, To
 
 /// A call that a message of the model asked for: of the message itself, or in a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct AskedCall {
+pub(super) struct RequestedCall {
     /// The argument text.
     pub(super) arguments: String,
     /// The id of the batch that holds it, where one does.
@@ -23,8 +25,8 @@ pub(super) struct AskedCall {
 
 /// The calls of the message that came last, summaries aside.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct AskedCalls {
-    last: Vec<AskedCall>,
+pub(super) struct RequestedCalls {
+    last: Vec<RequestedCall>,
     total: u64,
 }
 
@@ -40,7 +42,7 @@ struct Part {
     tool: String,
 }
 
-impl AskedCalls {
+impl RequestedCalls {
     /// A response came; one without a message asks for nothing.
     pub(super) fn take(&mut self, inference: InferenceSeq, message: Option<&AgentMessage>) {
         let calls = message.map_or(&[][..], |message| &message.tool_calls);
@@ -58,8 +60,8 @@ impl AskedCalls {
     }
 
     /// The call of that id.
-    pub(super) fn of_id(&self, id: &str) -> Option<&AskedCall> {
-        self.last.iter().find(|asked| asked.id == id)
+    pub(super) fn of_id(&self, id: &str) -> Option<&RequestedCall> {
+        self.last.iter().find(|requested| requested.id == id)
     }
 
     /// The call that `call` is, which waits for a person: all that is recorded of it is the hash of its arguments. `waits` tells
@@ -69,21 +71,21 @@ impl AskedCalls {
         call: CallSeq,
         hash: Digest,
         waits: impl Fn(&str) -> bool,
-    ) -> Option<&AskedCall> {
-        let asked = self.last.iter_mut().find(|asked| {
-            asked.awaited.is_none()
-                && waits(&asked.name)
-                && Digest::of(asked.arguments.as_bytes()) == hash
+    ) -> Option<&RequestedCall> {
+        let requested = self.last.iter_mut().find(|requested| {
+            requested.awaited.is_none()
+                && waits(&requested.name)
+                && Digest::of(requested.arguments.as_bytes()) == hash
         })?;
-        asked.awaited = Some(call);
-        Some(asked)
+        requested.awaited = Some(call);
+        Some(requested)
     }
 }
 
 /// A call, or those that a batch holds. What cannot be read is never started.
-fn read(inference: InferenceSeq, call: &ToolInvocation) -> Vec<AskedCall> {
+fn read(inference: InferenceSeq, call: &ToolInvocation) -> Vec<RequestedCall> {
     let one =
-        |id: String, name: String, arguments: &ObjectText, batch: Option<&String>| AskedCall {
+        |id: String, name: String, arguments: &ObjectText, batch: Option<&String>| RequestedCall {
             arguments: arguments.to_string(),
             awaited: None,
             batch: batch.cloned(),

@@ -1,32 +1,34 @@
+//! How long a backend waits, and its cancellation. Does not retry.
+
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::{TransportFault, TransportFaultKind};
 
-/// How long to wait, and for whom to stop waiting.
+/// How long to wait, and the token that cancels the wait.
 #[derive(Clone, Debug)]
-pub struct Patience {
+pub struct Timeouts {
     /// Ends every wait at once.
     pub cancel: CancellationToken,
     /// The longest time without a byte, in the contract `llm_timeout_ms`; every chunk starts it anew.
     pub idle: Duration,
 }
 
-/// Awaits `work` within the caller's patience.
+/// Awaits `work` within the caller's timeouts.
 pub(super) async fn wait<T>(
-    patience: &Patience,
+    timeouts: &Timeouts,
     work: impl Future<Output = Result<T, TransportFault>>,
 ) -> Result<T, TransportFault> {
     tokio::select! {
         biased;
-        () = patience.cancel.cancelled() => {
+        () = timeouts.cancel.cancelled() => {
             Err(TransportFault::new(TransportFaultKind::Cancelled, "cancelled"))
         }
-        done = tokio::time::timeout(patience.idle, work) => done.unwrap_or_else(|_| {
+        done = tokio::time::timeout(timeouts.idle, work) => done.unwrap_or_else(|_| {
             Err(TransportFault::new(
                 TransportFaultKind::Timeout,
-                format!("nothing arrived within {} ms", patience.idle.as_millis()),
+                format!("nothing arrived within {} ms", timeouts.idle.as_millis()),
             ))
         }),
     }
@@ -36,15 +38,15 @@ pub(super) async fn wait<T>(
 mod tests {
     use super::*;
 
-    /// Each wait has the whole patience, so chunks that come in time may take longer than it together.
+    /// Each wait has the whole timeout, so chunks that come in time may take longer than it together.
     #[tokio::test(start_paused = true)]
-    async fn every_chunk_starts_the_patience_anew() {
-        let patience = Patience {
+    async fn every_chunk_starts_the_timeout_anew() {
+        let timeouts = Timeouts {
             cancel: CancellationToken::new(),
             idle: Duration::from_millis(400),
         };
         let chunk = |after_ms| {
-            wait(&patience, async move {
+            wait(&timeouts, async move {
                 tokio::time::sleep(Duration::from_millis(after_ms)).await;
                 Ok(())
             })

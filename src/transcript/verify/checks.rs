@@ -1,16 +1,18 @@
+//! Checks of single entries against the header, the chain and their neighbours. Keeps no state of its own.
+
 use super::books::{EntryBook, Header};
 use super::finding::{Finding, Verdict};
 use crate::kernel::{EntryKind, EventKind, Outcome, State};
 use crate::transcript::{Chain, EntryRecord, Flaw, FlawKind, IndexClaims, Link};
 
-/// Something stands before the header.
+/// The finding of a line before the header.
 pub(super) fn no_header() -> Box<Finding> {
     let flaw = Flaw::tampered("contract", "a header first", "another line");
     Finding::new("header", flaw)
 }
 
 /// Recomputes the hash of an entry from its stored bytes.
-pub(super) fn judge_hash(header: &mut Header, entry: &EntryRecord<'_>) -> Verdict {
+pub(super) fn check_hash(header: &mut Header, entry: &EntryRecord<'_>) -> Verdict {
     let action = &entry.decoded_action;
     let link = Link {
         action: entry.action,
@@ -33,13 +35,13 @@ pub(super) fn judge_hash(header: &mut Header, entry: &EntryRecord<'_>) -> Verdic
         && Chain::genesis(header.contract_hash, &started.run_id).extend(&link) == entry.hash
     {
         let flaw = Flaw::tampered("run_id", &started.run_id, &header.run_id);
-        return Err(Finding::new("header", flaw).at(header.place));
+        return Err(Finding::new("header", flaw).at(header.location));
     }
     Err(Finding::new("chain", Flaw::tampered("hash", computed, entry.hash)).seq(entry.seq))
 }
 
-/// What an action says of its place among its neighbours.
-pub(super) fn judge_action(book: &EntryBook, entry: &EntryRecord<'_>) -> Result<(), Flaw> {
+/// Checks an action against its neighbours.
+pub(super) fn check_action(book: &EntryBook, entry: &EntryRecord<'_>) -> Result<(), Flaw> {
     let action = &entry.decoded_action;
     if action.seq != entry.seq {
         return Err(Flaw::tampered("action.seq", entry.seq, action.seq));
@@ -79,7 +81,7 @@ pub(super) fn judge_action(book: &EntryBook, entry: &EntryRecord<'_>) -> Result<
 }
 
 /// No run leaves PRECHECK for its first request under a contract that breaks a rule of its structure.
-pub(super) fn judge_precheck(header: &Header, entry: &EntryRecord<'_>) -> Result<(), Flaw> {
+pub(super) fn check_precheck(header: &Header, entry: &EntryRecord<'_>) -> Result<(), Flaw> {
     let action = &entry.decoded_action;
     match &header.faulty {
         Some(fault) if action.from == State::Precheck && action.to == State::Infer => Err(
@@ -89,8 +91,8 @@ pub(super) fn judge_precheck(header: &Header, entry: &EntryRecord<'_>) -> Result
     }
 }
 
-/// Entry 0 states what the run is bound to; returns when it says that it began.
-pub(super) fn judge_start(header: &Header, entry: &EntryRecord<'_>) -> Result<u64, Flaw> {
+/// Checks that entry 0 binds the run to its header; returns when the run began, as the entry states.
+pub(super) fn check_start(header: &Header, entry: &EntryRecord<'_>) -> Result<u64, Flaw> {
     let event = entry.decoded_event.as_ref().map(|event| &event.event);
     let Some(EventKind::RunStarted(started)) = event else {
         return Err(Flaw::tampered("event", "run_started", entry.event));
@@ -112,7 +114,7 @@ pub(super) fn judge_start(header: &Header, entry: &EntryRecord<'_>) -> Result<u6
     Ok(started.started_unix_ms)
 }
 
-pub(super) fn judge_seal(book: &EntryBook, entry: &EntryRecord<'_>) -> Result<(), Flaw> {
+pub(super) fn check_seal(book: &EntryBook, entry: &EntryRecord<'_>) -> Result<(), Flaw> {
     let action = &entry.decoded_action;
     let length = entry.seq.saturating_add(1);
     if action.length != Some(length) {
@@ -137,8 +139,8 @@ pub(super) fn judge_seal(book: &EntryBook, entry: &EntryRecord<'_>) -> Result<()
 }
 
 /// Holds the index beside a chain against the chain.
-pub(super) fn judge_claims(header: &Header, claims: &IndexClaims, book: &EntryBook) -> Verdict {
-    let refuse = |flaw| Finding::new("index", flaw).at(header.place);
+pub(super) fn check_claims(header: &Header, claims: &IndexClaims, book: &EntryBook) -> Verdict {
+    let refuse = |flaw| Finding::new("index", flaw).at(header.location);
     if claims.length != book.next_seq {
         if claims.length > book.next_seq && !book.sealed {
             let flaw = Flaw::new(
@@ -147,8 +149,10 @@ pub(super) fn judge_claims(header: &Header, claims: &IndexClaims, book: &EntryBo
                 format_args!("{} entries", claims.length),
                 format_args!("{} entries", book.next_seq),
             );
-            let place = book.place.unwrap_or(header.place);
-            return Err(Finding::new("entries", flaw).at(place).seq(book.next_seq));
+            let location = book.location.unwrap_or(header.location);
+            return Err(Finding::new("entries", flaw)
+                .at(location)
+                .seq(book.next_seq));
         }
         let flaw = Flaw::tampered(
             "head_seq",

@@ -1,15 +1,17 @@
+//! Collects findings under the path that is being read. Does not render them.
+
 use super::error::Findings;
 use super::secrets::is_secret_key;
 use super::tree::{Kind, Node};
 
 /// Where findings go, and the path of the value that is being read.
 #[derive(Clone)]
-pub(super) struct Out<'f> {
+pub(super) struct Reporter<'f> {
     pub(super) findings: &'f Findings<'f>,
     pub(super) path: String,
 }
 
-impl Out<'_> {
+impl Reporter<'_> {
     /// Reports a broken rule of `node`.
     pub(super) fn refuse(&self, node: &Node, rule: impl Into<String>, help: Option<String>) {
         self.findings.add(&node.place, &self.path, rule, help);
@@ -21,7 +23,7 @@ impl Out<'_> {
         self.refuse(node, rule, None);
     }
 
-    /// What stands there, unless it may be a secret.
+    /// Describes the value of a node, unless it may be a secret.
     pub(super) fn describe(&self, node: &Node) -> String {
         match node.kind {
             Kind::Scalar { .. } if self.path.split('.').any(is_secret_key) => "text".to_owned(),

@@ -12,14 +12,14 @@ use crate::message::{
     CallSeq, ContentBlock, Digest, ObjectText, ToolEnvelope, ToolInvocation, ToolOutcome,
 };
 use crate::message::{NoSecrets, Scrubber};
-use crate::tools::mcp::Patience;
+use crate::tools::mcp::Timeouts;
 use crate::tools::{BlobSink, BringUp, CallTerms, Clock, ServerSpec, ToolServers};
 
 /// Blobs in memory.
 #[derive(Default)]
-pub(super) struct Kept(Mutex<BTreeMap<Digest, Vec<u8>>>);
+pub(super) struct MemoryBlobs(Mutex<BTreeMap<Digest, Vec<u8>>>);
 
-impl BlobSink for Kept {
+impl BlobSink for MemoryBlobs {
     fn put(&self, bytes: Vec<u8>) -> Digest {
         let digest = Digest::of(&bytes);
         self.0.lock().unwrap().insert(digest, bytes);
@@ -27,16 +27,16 @@ impl BlobSink for Kept {
     }
 }
 
-impl Kept {
+impl MemoryBlobs {
     pub(super) fn bytes(&self, digest: Digest) -> Vec<u8> {
         self.0.lock().unwrap().get(&digest).unwrap().clone()
     }
 }
 
-/// A clock that stands: 2026-11-21T22:32:51.007Z, 5 s into the run.
-pub(super) struct Standing;
+/// A clock that never moves: 2026-11-21T22:32:51.007Z, 5 s into the run.
+pub(super) struct FixedClock;
 
-impl Clock for Standing {
+impl Clock for FixedClock {
     fn run_ms(&self) -> u64 {
         5_000
     }
@@ -47,15 +47,15 @@ impl Clock for Standing {
 }
 
 /// Servers under test with everything a call needs.
-pub(super) struct Bench {
-    pub(super) blobs: Kept,
+pub(super) struct Fixture {
+    pub(super) blobs: MemoryBlobs,
     pub(super) cancel: CancellationToken,
     pub(super) limit: u64,
     pub(super) timeout_ms: u64,
     pub(super) up: BringUp,
 }
 
-impl Bench {
+impl Fixture {
     pub(super) async fn bring_up(
         specs: impl IntoIterator<Item = (&str, ServerSpec)>,
         root: &Path,
@@ -64,15 +64,15 @@ impl Bench {
             .into_iter()
             .map(|(name, spec)| (name.to_owned(), spec))
             .collect();
-        let patience = Patience {
+        let timeouts = Timeouts {
             initialise_ms: 20_000,
             list_ms: 20_000,
         };
         let cancel = CancellationToken::new();
         let scrub: Arc<dyn Scrubber> = Arc::new(NoSecrets);
-        let up = ToolServers::bring_up_within(specs, root, (patience, &scrub), &cancel).await;
+        let up = ToolServers::bring_up_within(specs, root, (timeouts, &scrub), &cancel).await;
         Self {
-            blobs: Kept::default(),
+            blobs: MemoryBlobs::default(),
             cancel,
             limit: 12_288,
             timeout_ms: 20_000,
@@ -97,7 +97,7 @@ impl Bench {
         let terms = CallTerms {
             blobs: &self.blobs,
             cancel: &self.cancel,
-            clock: &Standing,
+            clock: &FixedClock,
             idempotency_key: "run:1",
             output_limit_bytes: self.limit,
             scrub: &NoSecrets,

@@ -1,3 +1,5 @@
+//! The response to one request, byte for byte. Does not know what the result means.
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::model::ServerResult;
@@ -7,12 +9,12 @@ use serde_json::value::{RawValue, to_raw_value};
 /// Largest frame of a child that is kept.
 pub(super) const FRAME_BYTES: usize = 64 * 1024 * 1024;
 
-/// The bytes of an answer, as far as they were kept.
+/// The bytes of a response, as far as they were kept.
 #[derive(Debug)]
 pub(super) enum Received {
     /// The whole frame.
     Frame(Vec<u8>),
-    /// What came of it cannot be known.
+    /// The result cannot be known.
     Lost(&'static str),
     /// A frame that was too large to keep.
     TooLarge {
@@ -22,7 +24,7 @@ pub(super) enum Received {
 }
 
 impl Received {
-    /// What makes it no answer at all.
+    /// Why it is no response at all.
     pub(super) const fn lost(&self) -> Option<&'static str> {
         match self {
             Self::Lost(reason) => Some(reason),
@@ -31,15 +33,15 @@ impl Received {
     }
 }
 
-/// Travels with a request through rmcp to the transport, which puts the answer into it.
+/// Travels with a request through rmcp to the transport, which fills in the response.
 #[derive(Clone, Debug)]
-pub(super) struct Slot {
+pub(super) struct PendingResponse {
     /// Argument text to send instead of what rmcp holds, so that no number changes on its way.
     pub(super) arguments: Option<Arc<str>>,
     received: Arc<Mutex<Option<Received>>>,
 }
 
-impl Slot {
+impl PendingResponse {
     pub(super) fn new(arguments: Option<Arc<str>>) -> Self {
         Self {
             arguments,
@@ -59,24 +61,24 @@ impl Slot {
     }
 }
 
-/// An answer: as bytes, or as rmcp read it where it came over HTTP and not to a call, or on another stream than its own.
+/// A response: as bytes, or as rmcp read it. The latter if it came over HTTP and not to a call, or on another stream.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(super) enum Response {
     Bytes(Received),
     Decoded(Box<ServerResult>),
     Refused(RpcError),
 }
 
-/// An answer that is not what was asked for.
+/// A response that does not fit its request.
 pub(super) struct Malformed {
     pub(super) detail: String,
     /// Its bytes, where they were kept.
     pub(super) raw: Option<Vec<u8>>,
 }
 
-impl Answer {
-    /// Hands the result to `decode`. The inner error is the server's own, the outer one says that there is no valid answer.
-    pub(super) fn judge<T>(
+impl Response {
+    /// Hands the result to `decode`. The inner error is the server's own, the outer one says that there is no valid response.
+    pub(super) fn decode<T>(
         self,
         decode: impl FnOnce(&RawValue) -> Result<T, String>,
     ) -> Result<Result<T, RpcError>, Malformed> {
@@ -104,7 +106,7 @@ impl Answer {
     }
 }
 
-/// What a JSON-RPC frame says.
+/// The content of a JSON-RPC frame.
 enum Verdict<'a> {
     /// The text of its result.
     Result(&'a RawValue),
@@ -128,7 +130,7 @@ struct Frame<'a> {
     result: Option<&'a RawValue>,
 }
 
-/// Reads a frame that answers a request of ours; the text says what is wrong with it.
+/// Reads a frame that answers a request of ours; the error text names the fault.
 fn read(frame: &[u8]) -> Result<Verdict<'_>, String> {
     let text = std::str::from_utf8(frame).map_err(|error| format!("not UTF-8: {error}"))?;
     let text = text.trim_start_matches('\u{feff}');

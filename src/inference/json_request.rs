@@ -1,22 +1,24 @@
+//! One JSON request to a server outside of a run. Knows no key, redirect or proxy.
+
 use std::time::Duration;
 
 use reqwest::Url;
 use tokio_util::sync::CancellationToken;
 
 use super::{HttpBackend, HttpTarget};
-use super::{Patience, Probe};
+use super::{Probe, Timeouts};
 
 /// The most bytes of an answer that are read.
 const MAX_ANSWER_BYTES: usize = 4 << 20;
 
-/// Asks a server for one JSON document: no key, no redirect, no proxy, and everything within `patience`. None where nothing
+/// Asks a server for one JSON document: no key, no redirect, no proxy, and everything within `timeout`. None if nothing
 /// answers so.
 ///
 /// `body` makes it a POST.
-pub(crate) async fn ask_json(
+pub(crate) async fn request_json(
     address: &str,
     body: Option<&serde_json::Value>,
-    patience: Duration,
+    timeout: Duration,
 ) -> Option<serde_json::Value> {
     let url = Url::parse(address).ok()?;
     let mut client = reqwest::Client::builder();
@@ -26,7 +28,7 @@ pub(crate) async fn ask_json(
     let client = client
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())
-        .timeout(patience)
+        .timeout(timeout)
         .build()
         .ok()?;
     let request = match body {
@@ -50,9 +52,9 @@ pub(crate) async fn ask_json(
     serde_json::from_slice(&bytes).ok()
 }
 
-/// Whether anything answers at an address, asked as a run's probe does, but without a key, a header of the contract, a user or a
+/// Whether a server answers at an address. The request is a run's probe without a key, a header of the contract, a user or a
 /// query.
-pub(crate) async fn knock(address: &str, patience: Duration) -> Probe {
+pub(crate) async fn probe_address(address: &str, timeout: Duration) -> Probe {
     let bare = Url::parse(address).map(|mut url| {
         url.set_query(None);
         // An address that can have no user has none to take away.
@@ -67,11 +69,11 @@ pub(crate) async fn knock(address: &str, patience: Duration) -> Probe {
     };
     match HttpBackend::new(&target) {
         Ok(backend) => {
-            let patience = Patience {
+            let timeouts = Timeouts {
                 cancel: CancellationToken::new(),
-                idle: patience,
+                idle: timeout,
             };
-            backend.probe(&[], &patience).await
+            backend.probe(&[], &timeouts).await
         }
         Err(fault) => Probe {
             detail: fault.to_string(),

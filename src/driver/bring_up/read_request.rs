@@ -1,4 +1,4 @@
-//! What is found out before a tool server is started, each fact once: the files behind providers, and where variables come from.
+//! A run request whose files are read, each once and before a tool server starts: files behind providers, and variables.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,15 +21,15 @@ use crate::driver::{DriverError, Environment};
 use crate::inference::Backend;
 use crate::tools::ServerSpec;
 
-/// A request whose files are read. Each station below is called by a purpose at most once.
-pub(super) struct Found<'r> {
+/// A request whose files are read. A purpose calls each step below at most once.
+pub(super) struct ReadRequest<'r> {
     /// As the values of the file see it.
     environment: Environment,
     pub(super) sources: Sources,
     pub(super) spec: &'r ContractSpec,
 }
 
-impl<'r> Found<'r> {
+impl<'r> ReadRequest<'r> {
     /// Reads the file of every scripted and embedded provider that a target names.
     pub(super) async fn read(
         request: &'r RunRequest,

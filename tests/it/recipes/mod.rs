@@ -1,0 +1,66 @@
+//! The pages of docs/ that show commands, played as a person at a terminal would: every command of a page is run, and what it
+//! shows must be what the page says, but for what varies (times, ids, hashes).
+//!
+//! - `page`: a page as files, commands and what they show.
+//! - `same`: two texts compared without what varies, and what stands for what in them.
+//! - `model`: a model server on loopback that gives the answers of a page.
+//! - `player`: a page, played.
+//! - `named`: commands that are only named.
+//!
+//! `MONOLITH_BLESS=1` writes what is shown into the pages (`scripts/record-pages`). `MONOLITH_KEEP=FOLDER` keeps the folder in
+//! which a page was played. `MONOLITH_REGISTRIES=1` also plays what needs the network.
+
+mod model;
+mod named;
+mod page;
+mod player;
+mod same;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use player::play;
+
+macro_rules! pages {
+    ($($name:ident: $path:literal,)*) => {
+        /// The pages that are played.
+        const PAGES: &[&str] = &[$($path),*];
+
+        $(#[test]
+        fn $name() {
+            play($path);
+        })*
+    };
+}
+
+pages! {
+    approval: "docs/recipes/approval.md",
+    audit: "docs/recipes/audit.md",
+    ci: "docs/recipes/ci.md",
+    crash: "docs/recipes/crash.md",
+    embedding: "docs/recipes/embedding.md",
+    failure: "docs/recipes/failure.md",
+    fallback: "docs/recipes/fallback.md",
+    first_agent: "docs/recipes/first-agent.md",
+    first_hour: "docs/first-hour.md",
+    mcp: "docs/recipes/mcp.md",
+    own_model: "docs/recipes/own-model.md",
+    readme: "README.md",
+}
+
+#[test]
+fn every_recipe_is_played() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/recipes");
+    let there: BTreeSet<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name != "README.md")
+        .map(|name| format!("docs/recipes/{name}"))
+        .collect();
+    let played: BTreeSet<String> = PAGES
+        .iter()
+        .filter(|path| path.starts_with("docs/recipes/"))
+        .map(|path| (*path).to_owned())
+        .collect();
+    assert_eq!(there, played);
+}
