@@ -5,6 +5,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::commands::approve::ApproveArgs;
 use super::commands::chat::ChatArgs;
+use super::commands::completions::CompletionsArgs;
 use super::commands::continuation::ContinueArgs;
 use super::commands::contract::ContractCommand;
 use super::commands::corpus::CorpusCommand;
@@ -22,6 +23,7 @@ use super::commands::key::KeyCommand;
 use super::commands::list::ListArgs;
 use super::commands::log::LogCommand;
 use super::commands::machine::MachineArgs;
+use super::commands::man::ManArgs;
 use super::commands::migrate::MigrateArgs;
 use super::commands::model::ModelCommand;
 use super::commands::profile::ProfileCommand;
@@ -32,7 +34,7 @@ use super::commands::show::ShowArgs;
 use super::commands::tools::ToolsArgs;
 use super::commands::verify::VerifyArgs;
 use super::context::accounting::AccountingArgs;
-use super::version::{AFTER_HELP, LONG_VERSION};
+use super::version::{AFTER_HELP, LONG_VERSION, NEW_HERE};
 use crate::tools::SUPERVISE_COMMAND;
 
 /// The whole command line.
@@ -43,8 +45,9 @@ use crate::tools::SUPERVISE_COMMAND;
     long_version = LONG_VERSION.as_str(),
     about = "Runs LLM agents as an explicit state machine under an immutable contract, and leaves a transcript that \
              anyone can verify and replay.",
-    after_help = AFTER_HELP,
-    max_term_width = 100,
+    after_help = NEW_HERE,
+    after_long_help = AFTER_HELP,
+    max_term_width = 80,
     arg_required_else_help = true
 )]
 pub(in crate::cli) struct Cli {
@@ -60,31 +63,31 @@ pub(in crate::cli) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum Command {
-    /// Run a contract: the answer on stdout; on stderr each transition where somebody watches, else how it ended
+    /// Run a contract or a task: the answer on stdout, the rest on stderr
     Run(RunArgs),
     /// Go on from the end of a run with a new message
     Continue(ContinueArgs),
     /// A conversation on the terminal: each message is a run
     Chat(ChatArgs),
-    /// Go on with a run whose process died, from where its transcript ends
+    /// Go on with a run whose process died
     Resume(ResumeArgs),
-    /// Allow or refuse the call of a run that waits for a person's approval
+    /// Allow or refuse the call that a run waits with
     Approve(ApproveArgs),
-    /// Decide a recorded run again and compare, byte for byte; or under another contract, live, or on from one of its entries
+    /// Decide a recorded run again and compare, byte for byte
     Replay(ReplayArgs),
-    /// Check a transcript: every hash, the chain, the seal, the blobs
+    /// Check a transcript: hashes, chain, seal, blobs
     Verify(VerifyArgs),
     /// Show a run: what happened, what it used, how it ended
     Show(ShowArgs),
     /// List runs, the newest first
     List(ListArgs),
-    /// Write a run as a file that anyone can verify without this store
+    /// Write a run as a file that anyone can verify
     Export(ExportArgs),
-    /// Take transcript files into the store, once they verify
+    /// Take transcript files that verify into the store
     Import(ImportArgs),
-    /// Erase bytes that a run names, and leave a signed tombstone
+    /// Erase bytes of a run, and leave a signed tombstone
     Erase(EraseArgs),
-    /// Delete a run for good, and leave its leaf in the log and a signed note of it
+    /// Delete a run, and leave a signed note of it
     Delete(DeleteArgs),
     /// Delete the runs that are older than an age
     Prune(PruneArgs),
@@ -93,7 +96,7 @@ pub(in crate::cli) enum Command {
     /// Look at a contract without running it
     #[command(subcommand)]
     Contract(ContractCommand),
-    /// List the tools that a contract has: names, servers, arguments, pins
+    /// List the tools of a contract: names, servers, pins
     Tools(ToolsArgs),
     /// Print the state machine
     Machine(MachineArgs),
@@ -109,15 +112,19 @@ pub(in crate::cli) enum Command {
     /// Fetch, store and try embedded models
     #[command(subcommand)]
     Model(ModelCommand),
-    /// What is known of families of models: windows, forms of calls, defaults
+    /// What is known of families of models
     #[command(subcommand)]
     Profile(ProfileCommand),
-    /// Write a contract that works with what this machine has: a model server, a stored model, a key
+    /// Write a contract that works with what this machine has
     Init(InitArgs),
     /// Say what is here, what is missing, and how to get it
     Doctor(DoctorArgs),
-    /// Run the demonstration: a scripted model, real tool calls, a real transcript
+    /// A scripted model, real tool calls, a real transcript
     Demo(DemoArgs),
+    /// Print the completion script of a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write all of them
+    Man(ManArgs),
     /// Where a tool server runs, so that what it starts ends with it
     #[command(name = SUPERVISE_COMMAND, hide = true)]
     Supervise {
@@ -180,6 +187,24 @@ impl Command {
 }
 
 impl Cli {
+    /// The command line without what monolith starts of itself.
+    pub(in crate::cli) fn visible() -> clap::Command {
+        let whole = Self::command();
+        let shown = whole
+            .get_subcommands()
+            .filter(|command| !command.is_hide_set());
+        let mut visible = clap::Command::new("monolith")
+            .version(env!("CARGO_PKG_VERSION"))
+            .after_help(NEW_HERE)
+            .after_long_help(AFTER_HELP)
+            .args(whole.get_arguments().cloned())
+            .subcommands(shown.cloned().collect::<Vec<_>>());
+        if let Some(about) = whole.get_about() {
+            visible = visible.about(about.clone());
+        }
+        visible
+    }
+
     /// Whether a command line that is not understood asks for a result document.
     pub(in crate::cli) fn wanted_result(given: &[OsString]) -> bool {
         let understood = Self::command().ignore_errors(true);
@@ -210,6 +235,8 @@ fn has_long(given: &[OsString], name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use clap_complete::Shell;
+
     use super::*;
 
     #[test]
@@ -222,6 +249,62 @@ mod tests {
         let parsed = Cli::try_parse_from(["monolith", "run", "--contract", "c", "--run-id", "A B"]);
         let text = parsed.map(|_| ()).map_err(|fault| fault.to_string());
         assert!(text.is_err_and(|text| text.contains("1 to 64 characters")));
+        let parsed = Cli::try_parse_from(["monolith", "run", "c", "--run-id", "My-Run"]);
+        let text = parsed.map(|_| ()).map_err(|fault| fault.to_string());
+        assert!(text.is_err_and(|text| text.contains("\"my-run\" would do")));
+    }
+
+    /// Every command with what is typed for it, the hidden ones left out.
+    fn every_command(command: &clap::Command, typed: &str) -> Vec<(String, clap::Command)> {
+        let mut all = vec![(typed.to_owned(), command.clone())];
+        for child in command
+            .get_subcommands()
+            .filter(|child| !child.is_hide_set())
+        {
+            if child.get_name() != "help" {
+                all.extend(every_command(
+                    child,
+                    &format!("{typed} {}", child.get_name()),
+                ));
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn every_page_of_help_fits_a_screen_of_eighty_columns() {
+        let mut program = Cli::command();
+        program.build();
+        let mut faults = Vec::new();
+        for (typed, mut command) in every_command(&program, "monolith") {
+            let pages = [command.render_help(), command.render_long_help()];
+            for (page, most_lines) in pages.iter().zip([48, 100]) {
+                let page = page.to_string();
+                let wide = page.lines().filter(|line| line.chars().count() > 80);
+                faults.extend(wide.map(|line| format!("{typed}: {line}")));
+                let lines = page.lines().count();
+                if lines > most_lines {
+                    faults.push(format!("{typed}: {lines} lines, at most {most_lines}"));
+                }
+            }
+        }
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
+
+    #[test]
+    fn completions_and_manual_pages_name_every_command_that_is_not_hidden() {
+        let all = every_command(&Cli::command(), "monolith");
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish, Shell::PowerShell] {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::visible(), "monolith", &mut script);
+            let script = String::from_utf8(script).unwrap();
+            for (typed, _) in &all {
+                let word = typed.rsplit(' ').next().unwrap_or_default();
+                assert!(script.contains(word), "{shell}: {typed}");
+            }
+            assert!(!script.contains("__slow-tool"), "{shell}");
+            assert!(!script.contains("__supervise"), "{shell}");
+        }
     }
 
     #[test]

@@ -128,6 +128,10 @@ fn perform(
         Command::Init(args) => commands::init::init(&app, &args),
         Command::Doctor(args) => commands::doctor::doctor(&app, &args),
         Command::Demo(args) => commands::demo::demo(&app, &args),
+        Command::Completions(args) => {
+            commands::completions::completions(&app, &args, Cli::visible())
+        }
+        Command::Man(args) => commands::man::man(&app, &args, Cli::visible()),
         Command::Supervise { given } => Ok(Exit(supervise(given))),
         Command::SlowTool => commands::internal::slow_tool(&app),
         #[cfg(feature = "local")]

@@ -17,12 +17,19 @@ pub(super) static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     format!("{version}\nembedded engine: {engine}\ntokenizers: {tokenizers}")
 });
 
-/// What stands below the list of commands.
+/// What stands below the list of commands on the short page.
+pub(super) const NEW_HERE: &str = "\
+New here? `monolith demo` needs no key and no network. --help says more.";
+
+/// What stands below it on the long page.
 pub(super) const AFTER_HELP: &str = "\
 New here? `monolith demo` needs no key and no network.
 
+Relative paths in a contract begin in the folder of its file.
+
 Environment:
-  MONOLITH_HOME           The state folder: runs, keys, models, accounting; else the platform's, which `monolith doctor` names
-  MONOLITH_LOG            Diagnostics on stderr: `debug`, or `monolith::tools=debug`
-  MONOLITH_LOCAL_THREADS  The most threads of an embedded model; 1 where it is not set
+  MONOLITH_HOME           The state folder: runs, keys, models, accounting;
+                          else the platform's (`monolith doctor` names it)
+  MONOLITH_LOG            Diagnostics on stderr: debug, monolith::tools=debug
+  MONOLITH_LOCAL_THREADS  Threads of an embedded model at most; else 1
   NO_COLOR                No colours";

@@ -233,7 +233,6 @@ prices: {version: a, models: {demo: {script: {input: 1, output: 2}}}}
             let request = RunRequest {
                 spec: ContractSpec::parse("c.yaml", CONTRACT, &sets).unwrap(),
                 contract_dir: folder.path().to_path_buf(),
-                base_dir: folder.path().to_path_buf(),
                 environment: Environment::new(|_| None),
                 redaction_key: RedactionKey::new([7; 32]),
                 invocation: None,

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::exact_numbers::inexact_integer_at;
 use super::factory::adapter_of;
 use super::grammar::grammar_faults;
+use super::meant_tool::meant_tool;
 use super::schema_bounds::SchemaFault;
 use super::tokenizer::tokenizer_fault;
 use super::{
@@ -415,7 +416,9 @@ pub(crate) fn tool_faults_with(terms: &Terms, validators: &Validators) -> Vec<(T
     }
     for name in terms.allowed_tools.iter().flatten() {
         if terms.tool(name).is_none() {
-            let text = format!("allowed_tools names `{name}`, which no server offers");
+            let meant = meant_tool(name, terms.tools.iter().map(|tool| tool.name.as_str()));
+            let meant = meant.map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
+            let text = format!("allowed_tools names `{name}`, which no server offers{meant}");
             faults.push((ToolFault::Unavailable, text));
         }
     }

@@ -31,6 +31,7 @@ mod final_report;
 mod grammar;
 mod intent;
 mod manifest;
+mod meant_tool;
 mod offered_tools;
 mod pattern_states;
 mod prices;

@@ -67,7 +67,6 @@ pub struct Finished {
 /// # let request = RunRequest {
 /// #     spec: ContractSpec::parse("demo.yaml", &text, &[])?,
 /// #     contract_dir: "contracts".into(),
-/// #     base_dir: ".".into(),
 /// #     environment: Environment::new(|_| None),
 /// #     redaction_key: RedactionKey::new([7; 32]),
 /// #     invocation: None,

@@ -56,9 +56,9 @@ mod tests_tokenizers;
 
 pub(crate) use ancestry::{answered_before, played_from_the_first};
 pub(crate) use bring_up::{
-    Continuation, Preview, Reach, ReachedVariable, ServersToStart, embedded_model,
-    prepare_continuation, prepare_fork, prepare_resume, preview, preview_recorded, random_run_id,
-    reopen,
+    Continuation, Preview, Reach, ReachedVariable, ServersToStart, committed_workspace,
+    embedded_model, prepare_continuation, prepare_fork, prepare_resume, preview, preview_recorded,
+    random_run_id, reopen,
 };
 pub use bring_up::{Prepared, RunRequest, prepare};
 

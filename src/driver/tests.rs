@@ -109,7 +109,6 @@ pub(super) async fn run(
     let request = RunRequest {
         spec: ContractSpec::parse("c.yaml", CONTRACT, &sets).expect("a contract"),
         contract_dir: folder.to_path_buf(),
-        base_dir: folder.to_path_buf(),
         environment: Environment::new(|_| None),
         redaction_key: RedactionKey::new([7; 32]),
         invocation: None,

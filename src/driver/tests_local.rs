@@ -43,7 +43,6 @@ async fn run_under(folder: &Path, texts: &[&str], sets: &[&str]) -> Finished {
     let request = RunRequest {
         spec: ContractSpec::parse("c.yaml", CONTRACT, &sets).expect("a contract"),
         contract_dir: folder.to_path_buf(),
-        base_dir: folder.to_path_buf(),
         environment: Environment::new(|_| None),
         invocation: None,
         redaction_key: RedactionKey::new([7; 32]),

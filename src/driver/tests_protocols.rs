@@ -97,7 +97,6 @@ async fn run(folder: &Path, provider: &str, sets: &[&str]) -> Finished {
     let request = RunRequest {
         spec: ContractSpec::parse("c.yaml", &contract, &sets).unwrap(),
         contract_dir: folder.to_path_buf(),
-        base_dir: folder.to_path_buf(),
         environment: Environment::new(|name| (name == "THE_KEY").then(|| KEY.to_owned())),
         invocation: None,
         redaction_key: RedactionKey::new([7; 32]),

@@ -69,7 +69,6 @@ pub(super) fn request(folder: &Path, sets: &[&str]) -> RunRequest {
     RunRequest {
         spec: ContractSpec::parse("c.yaml", CONTRACT, &sets).expect("a contract"),
         contract_dir: folder.to_path_buf(),
-        base_dir: folder.to_path_buf(),
         environment: Environment::new(|_| None),
         redaction_key: RedactionKey::new([7; 32]),
         invocation: None,
@@ -368,7 +367,7 @@ async fn what_a_run_cannot_go_on_with_is_refused_by_name() {
     let elsewhere = folder.join("elsewhere");
     std::fs::create_dir(&elsewhere).expect("a folder");
     let mut moved = request(folder, &[]);
-    moved.base_dir.clone_from(&elsewhere);
+    moved.spec.tools.workspace = Some("elsewhere".to_owned());
     let moved = refused(&db, moved).await;
     assert!(
         moved.starts_with("resume run r1: it was begun in another workspace than "),

@@ -1,6 +1,7 @@
 //! A piece of foreign text, short and escaped, around one byte of it (semantics §4, rejection notice).
 
 use super::char_prefix;
+use super::invisible::is_invisible;
 
 /// The most bytes of an excerpt, escapes included.
 const MAX_BYTES: usize = 200;
@@ -39,7 +40,7 @@ fn escaped(one: char) -> String {
         '\n' => "\\n".to_owned(),
         '\r' => "\\r".to_owned(),
         '\t' => "\\t".to_owned(),
-        one if one.is_control() || is_invisible(one) => {
+        one if is_invisible(one) => {
             let mut units = [0; 2];
             let units = one.encode_utf16(&mut units).iter();
             let units: Vec<String> = units.map(|unit| format!("\\u{unit:04x}")).collect();
@@ -47,11 +48,6 @@ fn escaped(one: char) -> String {
         }
         one => one.to_string(),
     }
-}
-
-/// Line separators, marks of direction, joiners and the byte order mark: what changes how the text around it reads.
-const fn is_invisible(one: char) -> bool {
-    matches!(one, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 #[cfg(test)]
@@ -64,6 +60,14 @@ mod tests {
         assert_eq!(
             excerpt("{\"a\":\n\u{1b}\u{202e}é🦀", 3),
             "{\\\"a\\\":\\n\\u001b\\u202eé🦀"
+        );
+    }
+
+    #[test]
+    fn what_nobody_sees_is_escaped() {
+        assert_eq!(
+            excerpt("a\u{a0}b\u{2800}c\u{fe0f}d\u{e0041}", 0),
+            "a\\u00a0b\\u2800c\\ufe0fd\\udb40\\udc41"
         );
     }
 

@@ -19,11 +19,21 @@ pub struct RunId(String);
 /// A text that cannot name a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "run id {got:?} is not 1 to 64 characters of a-z 0-9 - _ . starting with a letter or digit"
+    "run id {got:?} is not 1 to 64 characters of a-z 0-9 - _ . starting with a letter or digit{}",
+    lower_case(got)
 )]
 pub struct RunIdError {
     /// The text as given, cut to 80 characters.
     pub got: String,
+}
+
+/// What would do instead, where capitals alone are the fault.
+fn lower_case(got: &str) -> String {
+    let lower = got.to_ascii_lowercase();
+    match RunId::try_from(lower) {
+        Ok(lower) if lower.as_str() != got => format!("; {:?} would do", lower.as_str()),
+        _ => String::new(),
+    }
 }
 
 impl RunId {

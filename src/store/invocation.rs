@@ -11,7 +11,7 @@ use crate::message::RunId;
 /// How a run was asked for: what its contract does not say and a resume needs. Outside the hash; holds no secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invocation {
-    /// The folder that the workspace is found from, absolute.
+    /// The folder that the layers of configuration are found from, absolute.
     pub base_dir: PathBuf,
     /// The file of configuration that was named, absolute.
     pub config: Option<PathBuf>,

@@ -54,6 +54,16 @@ pub(super) fn of_execution(execution: &Execution) -> Option<String> {
     })
 }
 
+/// What is wrong with the form of a final report, and where.
+pub(super) fn of_form(fault: &ReportFault) -> Option<String> {
+    match fault {
+        ReportFault::Form { pointer, rule } if pointer.is_empty() => Some(rule.clone()),
+        ReportFault::Form { pointer, rule } => Some(format!("{pointer}: {rule}")),
+        ReportFault::Cut => Some("cut at the output limit".to_owned()),
+        ReportFault::HeldBack | ReportFault::Refused(_) => None,
+    }
+}
+
 pub(super) fn of_report(report: &Report) -> Option<String> {
     Some(match (report.counted, &report.fault) {
         (Some(true), _) => return None,

@@ -46,6 +46,10 @@ pub(super) fn cause(view: &RunView) -> Option<String> {
         AgentOutcome::FailedValidation if outcome.code == OutcomeCode::Arguments => {
             view.refused().map(str::to_owned)
         }
+        AgentOutcome::FailedValidation if outcome.code == OutcomeCode::FinalReportSchema => {
+            let fault = view.report_fault().and_then(failures::of_form);
+            fault.or_else(|| last_failure(view))
+        }
         AgentOutcome::FailedProtocolMalformed | AgentOutcome::FailedValidation => {
             last_failure(view)
         }

@@ -26,7 +26,7 @@ impl AgentResult {
     pub fn summary(&self) -> Vec<String> {
         let end = match (&self.outcome, &self.error) {
             (_, Some(error)) => format!("[ERR] {} fatal=true: {error}", self.exit_tag),
-            (Some(outcome), None) => format!("[VRB] {} fatal=true: {outcome}", self.exit_tag),
+            (Some(outcome), None) => format!("[VRB] {} fatal=false: {outcome}", self.exit_tag),
             (None, None) => format!("[VRB] {} fatal=true", self.exit_tag),
         };
         let mut models = BTreeMap::<String, Sum>::new();

@@ -32,6 +32,7 @@ mod usage_totals;
 pub(crate) use activity::Activity;
 pub(crate) use approvals::{ApprovalEnd, Approvals};
 pub(crate) use call::{Call, CallEnd, Execution};
+pub(crate) use decision::Decision;
 pub(crate) use entry::DecodedEntry;
 pub use entry::Entry;
 pub(crate) use outline::RunOutline;

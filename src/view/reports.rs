@@ -47,6 +47,8 @@ pub(crate) enum ReportFault {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Reports {
     all: Vec<Report>,
+    /// What is wrong with the last report of any transport, as far as its form goes.
+    last_fault: Option<ReportFault>,
     /// Whether the last one's worth is not known yet.
     is_pending: bool,
     /// The id that a report in its tag has; none if calls do not travel as tags.
@@ -67,6 +69,10 @@ impl Reports {
         &self.all
     }
 
+    pub(super) const fn last_fault(&self) -> Option<&ReportFault> {
+        self.last_fault.as_ref()
+    }
+
     /// A response came, with a report in its tag or without.
     pub(super) fn given(
         &mut self,
@@ -77,6 +83,12 @@ impl Reports {
         at_ms: u64,
     ) {
         let result = &returned.result;
+        let calls = result.canonical_message.iter();
+        let mut calls = calls.flat_map(|message| &message.tool_calls);
+        if let Some(call) = calls.find(|call| call.name == FINAL_REPORT) {
+            let cut = (result.stop == StopReason::Length).then_some(ReportFault::Cut);
+            self.last_fault = fault_of(contract, call).or(cut);
+        }
         let (Some(slot), Some(message)) = (&self.slot, &result.canonical_message) else {
             return;
         };

@@ -30,6 +30,8 @@ pub(crate) struct Request {
     pub end: Option<RequestEnd>,
     /// What it used, as far as that was reported or estimated; a late answer counts, too.
     pub usage: Option<Usage>,
+    /// Whether its message is in the conversation; none before that is decided. What is not is of a failed attempt.
+    pub kept: Option<bool>,
     /// What that cost, where that is known.
     pub cost_micro_usd: Option<u64>,
 }
@@ -133,6 +135,7 @@ impl Requests {
             cost_micro_usd: None,
             end: None,
             ended_at_ms: None,
+            kept: None,
             number: activities.begin(Activity::Request(inference)),
             purpose,
             sent_at_ms: at_ms,
@@ -154,9 +157,18 @@ impl Requests {
         if let Some(request) = self.0.get_mut(&inference)
             && request.end.is_none()
         {
+            // What came back is judged first.
+            request.kept = (!matches!(end, RequestEnd::Returned { .. })).then_some(false);
             request.end = Some(end);
             request.ended_at_ms = Some(at_ms);
             activities.end(request.number);
+        }
+    }
+
+    /// It is decided whether the message of the request is in the conversation.
+    pub(super) fn settle(&mut self, inference: InferenceSeq, kept: bool) {
+        if let Some(request) = self.0.get_mut(&inference) {
+            request.kept = Some(kept);
         }
     }
 
@@ -177,6 +189,7 @@ impl Requests {
     pub(super) fn give_up(&mut self, activities: &mut Activities, at_ms: u64) {
         for request in self.0.values_mut().filter(|request| request.end.is_none()) {
             request.end = Some(RequestEnd::GivenUp);
+            request.kept = Some(false);
             request.ended_at_ms = Some(at_ms);
             activities.end(request.number);
         }

@@ -1,7 +1,7 @@
 //! What entry 0 states of a run. Does not know later entries.
 
 use crate::kernel::{Event, EventKind, ParentRun, RunStarted};
-use crate::message::{Role, RunId};
+use crate::message::{Digest, Role, RunId};
 
 /// What entry 0 states of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub(crate) struct RunStart {
     pub started_unix_ms: u64,
     /// What the user said last before the run.
     pub task: Option<String>,
+    /// What the run committed to of the folder that its tools see.
+    pub workspace: Option<Digest>,
 }
 
 impl RunStart {
@@ -38,6 +40,7 @@ impl From<&RunStarted> for RunStart {
             run_id: started.run_id.clone(),
             started_unix_ms: started.started_unix_ms,
             task: task.map(|task| task.content.clone()),
+            workspace: started.workspace,
         }
     }
 }

@@ -63,10 +63,14 @@ pub struct RunView {
     calls: Calls,
     closing: Option<ClosingReason>,
     contract: Arc<ExecutionContract>,
+    /// The digest of the conversation after the last entry.
+    conversation: Option<Digest>,
     counters: Counters,
     decisions: Vec<Decision>,
     entries: u64,
     head: Option<Digest>,
+    /// The request whose response is being judged.
+    judged: Option<InferenceSeq>,
     /// The first run of the line of forks, where the caller knows it.
     origin: Option<RunId>,
     outcome: Option<Outcome>,
@@ -112,10 +116,12 @@ impl RunView {
             calls: Calls::default(),
             closing: None,
             contract,
+            conversation: None,
             counters: Counters::default(),
             decisions: Vec::new(),
             entries: 0,
             head: None,
+            judged: None,
             origin: None,
             outcome: None,
             preflight: Preflight::default(),
@@ -158,6 +164,14 @@ impl RunView {
         if action.from == State::ValidateCalls && action.to == State::Commit {
             self.refused.clone_from(&action.note);
         }
+        if action.from == State::ValidateCalls
+            && action.kind == EntryKind::Transition
+            && let Some(judged) = self.judged.take()
+        {
+            let kept = self.conversation != Some(action.conversation_digest);
+            self.requests.settle(judged, kept);
+        }
+        self.conversation = Some(action.conversation_digest);
         let (before_ms, before_tokens) = (self.at_ms, self.counters.tokens());
         if let Some(event) = event {
             self.at_ms = event.at_ms;
@@ -252,6 +266,7 @@ impl RunView {
         let (inference, result) = (returned.inference, &returned.result);
         let in_time = action.kind != EntryKind::Ignored;
         if in_time && !self.requests.is_summary(inference) {
+            self.judged = Some(inference);
             self.requested
                 .take(inference, result.canonical_message.as_ref());
         }

@@ -189,7 +189,7 @@ fn verbose_tells_the_tag_and_what_was_used_also_of_a_failure() {
     }
     assert_eq!(
         told[0],
-        "[VRB] EXIT-FINAL-ANSWER fatal=true: COMPLETED_WITH_TOOLS (final_message)"
+        "[VRB] EXIT-FINAL-ANSWER fatal=false: COMPLETED_WITH_TOOLS (final_message)"
     );
     assert!(
         told[1].starts_with("[FIN] llm demo:script: 2 ok, 0 failed, "),

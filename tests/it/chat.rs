@@ -67,6 +67,30 @@ fn an_answer_streams_once_and_transitions_are_dim_beside_it() {
     assert_eq!(shown.matches("Plain.").count(), 1, "{shown}");
 }
 
+/// The answer of the last attempt came whole, and the provider says that it refused.
+#[test]
+fn the_text_of_a_last_attempt_that_counts_for_nothing_is_marked_as_discarded() {
+    let desk = Desk::new();
+    let refused = streams("I would ", "rather not.", None);
+    let refused = refused.replace(
+        "\\\"finish_reason\\\":\\\"stop\\\"",
+        "\\\"finish_reason\\\":\\\"content_filter\\\"",
+    );
+    assert!(refused.contains("content_filter"), "{refused}");
+    desk.script(
+        "sampling: {stream: true}\nmax_attempts_per_turn: 1\n",
+        &[&refused],
+    );
+    let (code, shown) = on_a_terminal(&desk, &["run", "c.yaml"], &[("NO_COLOR", "1")]);
+    assert_eq!(code, 1, "{shown}");
+    assert!(shown.contains("(content_filter)"), "{shown}");
+    assert_eq!(
+        shown.matches("discarded: the text above").count(),
+        1,
+        "{shown}"
+    );
+}
+
 #[test]
 fn the_text_of_a_failed_attempt_is_marked_as_discarded() {
     let desk = Desk::new();

@@ -496,3 +496,94 @@ fn a_pull_that_is_killed_goes_on_and_asks_before_it_begins() {
     assert_eq!(code, 0, "{told}");
     assert!(told.contains("here already: m 1048576 bytes"), "{told}");
 }
+
+#[test]
+fn init_takes_any_server_that_speaks_as_openai_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = json!({"object": "list", "data": [{"id": "small"}, {"id": "large"}]});
+    let address = serving(move |path, _, stream| match path {
+        "GET /v1/models" => write_json(&stream, &list),
+        _ => write_404(&stream),
+    });
+    // Nobody says which model: there are two.
+    let of = |more: &[&str]| {
+        let mut command = monolith(&folder);
+        said(command.args(["init", "--force", "--base-url"]).args(more))
+    };
+    let (code, told) = of(&[&address]);
+    assert_eq!(code, 4, "{told}");
+    assert!(
+        told.contains(": small") && told.contains(": large"),
+        "{told}"
+    );
+    let (code, told) = of(&[&address, "--model", "large", "--key-env", "MY_KEY"]);
+    assert_eq!(code, 0, "{told}");
+    let written = fs::read_to_string(folder.path().join("agent.yaml")).unwrap();
+    let provider =
+        format!("endpoint: {{type: openai, base_url: \"{address}/v1\", api_key_env: \"MY_KEY\"}}");
+    assert!(written.contains(&provider), "{written}");
+    assert!(written.contains("model: \"large\""), "{written}");
+
+    // What is said of the contract is about what stands in it: no default is.
+    let (code, told) =
+        said(
+            monolith(&folder)
+                .env("MY_KEY", "x")
+                .args(["contract", "check", "agent.yaml"]),
+        );
+    assert_eq!(code, 0, "{told}");
+    assert!(!told.contains("not sent"), "{told}");
+    let set = ["--set", "sampling.repeat_penalty=1.2"];
+    let mut check = monolith(&folder);
+    let (code, told) = said(
+        check
+            .env("MY_KEY", "x")
+            .args(["contract", "check", "agent.yaml"])
+            .args(set),
+    );
+    assert_eq!(code, 0, "{told}");
+    assert!(
+        told.contains("not sent, the protocol has no place for it: repeat_penalty"),
+        "{told}"
+    );
+
+    // One that lists nothing is taken at the caller's word.
+    let silent = format!("{NOBODY}/v1");
+    let (code, told) = of(&[&silent]);
+    assert_eq!(code, 3, "{told}");
+    assert!(told.contains("--model NAME says which"), "{told}");
+    let (code, told) = of(&[&silent, "--model", "mine"]);
+    assert_eq!(code, 0, "{told}");
+    let written = fs::read_to_string(folder.path().join("agent.yaml")).unwrap();
+    assert!(
+        written.contains("base_url: \"http://127.0.0.1:1/v1\"}"),
+        "{written}"
+    );
+    assert_eq!(of(&["host/v1"]).0, 4);
+    assert_eq!(of(&[&silent, "--use", "ollama"]).0, 4);
+}
+
+#[test]
+fn manual_pages_and_completions_are_written_for_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, told) = said(monolith(&folder).args(["man", "--out", "pages"]));
+    assert_eq!(code, 0, "{told}");
+    for page in ["monolith.1", "monolith-run.1", "monolith-contract-check.1"] {
+        let page = fs::read_to_string(folder.path().join("pages").join(page)).unwrap();
+        assert!(page.contains(".SH SYNOPSIS"), "{page}");
+    }
+    assert!(!folder.path().join("pages/monolith-__supervise.1").exists());
+    let (code, main) = said(monolith(&folder).arg("man"));
+    assert_eq!(code, 0, "{main}");
+    assert!(main.contains(".TH monolith 1"), "{main}");
+    for (shell, sign) in [
+        ("bash", "complete -F _monolith"),
+        ("zsh", "#compdef monolith"),
+        ("fish", "complete -c monolith"),
+        ("powershell", "Register-ArgumentCompleter"),
+    ] {
+        let (code, script) = said(monolith(&folder).args(["completions", shell]));
+        assert_eq!(code, 0, "{script}");
+        assert!(script.contains(sign), "{shell}");
+    }
+}

@@ -118,7 +118,6 @@ async fn run(spec: ContractSpec, run_id: String, folder: Arc<Path>, store: Arc<S
     let request = RunRequest {
         spec,
         contract_dir: folder.to_path_buf(),
-        base_dir: folder.to_path_buf(),
         environment: Environment::new(|_| None),
         invocation: None,
         redaction_key: RedactionKey::new([7; 32]),

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, Left};
+use crate::desk::{Desk, Left, calls, says};
 
 impl Desk {
     /// A contract whose scripted model says this, each after so many milliseconds.
@@ -249,4 +249,117 @@ fn withheld_text_leaves_in_no_form_unasked() {
             assert!(!text.contains("just talk"), "{text}");
         }
     }
+}
+
+#[test]
+fn a_run_is_shown_as_a_conversation_first_and_the_machine_below() {
+    let desk = Desk::new();
+    let long: Vec<String> = (1..=40).map(|line| format!("line {line}\n")).collect();
+    desk.write("notes.txt", &long.concat());
+    let call = calls("read_file", "{\"path\": \"notes.txt\"}");
+    desk.script(
+        "system: Be brief.\ntool_policy: required\ntools: {builtin: [read_file]}\n",
+        &[&call, &says("Forty \u{1b}[2Jlines.")],
+    );
+    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
+    let shown = desk.ok(&["show", "r"]);
+    let mut rest = shown.as_str();
+    for expected in [
+        "task\n  hi\n",
+        "model\n  → read_file {\"path\": \"notes.txt\"}\n",
+        "result of read_file\n  line 1\n",
+        "  line 8\n  … ",
+        " more; --full shows all\n",
+        "answer\n  Forty \\u{1b}[2Jlines.\n",
+        "2 turns, 2 requests, 1 call, ",
+        "COMPLETED_WITH_TOOLS (final_message)",
+        "\nrun       r, begun ",
+        "\nworkspace ",
+        "VALIDATE_CALLS → EXECUTE",
+        "Continue it: monolith continue r \"…\"\n",
+    ] {
+        let (_, after) = rest
+            .split_once(expected)
+            .unwrap_or_else(|| panic!("{expected}: {shown}"));
+        rest = after;
+    }
+    assert!(
+        !shown.contains("line 9\n") && !shown.contains("Be brief."),
+        "{shown}"
+    );
+
+    let conversation = desk.ok(&["show", "r", "--conversation"]);
+    assert!(shown.starts_with(&conversation), "{conversation}");
+    assert!(!conversation.contains("PRECHECK"), "{conversation}");
+    let full = desk.ok(&["show", "r", "--conversation", "--full"]);
+    assert!(full.starts_with("system\n  Be brief.\n"), "{full}");
+    assert!(
+        full.contains("  line 40\n") && !full.contains("--full"),
+        "{full}"
+    );
+    desk.ends(&["show", "r", "--full", "--raw"], 4);
+}
+
+#[test]
+fn why_names_the_limit_its_figures_and_the_entries() {
+    let desk = Desk::new();
+    let call = calls("read_file", "{\"path\": \"absent.txt\"}");
+    desk.script(
+        "tool_policy: required\ntool_proof: succeeded\ntools: {builtin: [read_file]}\nmax_turns: 2\n",
+        &[&call, &says("It is empty.")],
+    );
+    desk.ends(&["run", "c.yaml", "--run-id", "r"], 1);
+    let why = desk.ok(&["show", "r", "--why"]);
+    assert!(
+        why.contains(
+            "  the model asked for 1 call; 1 executed, 0 of them without an error; 1 is required\n"
+        ),
+        "{why}"
+    );
+    let (_, failed) = why.split_once("What failed:\n").expect(&why);
+    assert!(failed.trim_start().starts_with("4 "), "{why}");
+    assert!(failed.contains("read_file error NOT_FOUND"), "{why}");
+    let shown = desk.ok(&["show", "r"]);
+    assert!(
+        shown.ends_with("Why it ended so: monolith show r --why\n"),
+        "{shown}"
+    );
+
+    desk.script(
+        "max_turns: 1\nmax_attempts_per_turn: 1\n",
+        &["{\"fault\": \"refused\"}"],
+    );
+    desk.ends(&["run", "c.yaml", "--run-id", "s"], 1);
+    let why = desk.ok(&["show", "s", "--why"]);
+    assert!(
+        why.contains("  max_attempts_per_turn: 1 of 1 used\n"),
+        "{why}"
+    );
+}
+
+/// Issue 14: relative paths of a contract begin in its folder, wherever the caller stands.
+#[test]
+fn the_workspace_is_found_from_the_folder_of_the_contract_and_named() {
+    let desk = Desk::new();
+    desk.write("work/notes.txt", "here");
+    let call = calls("read_file", "{\"path\": \"notes.txt\"}");
+    desk.script(
+        "tool_policy: required\ntool_proof: succeeded\ntools: {builtin: [read_file], workspace: work}\n",
+        &[&call, &says("Read.")],
+    );
+    std::fs::create_dir(desk.path("elsewhere")).unwrap();
+    let mut command = desk.command(&["run", "../c.yaml", "--run-id", "r"]);
+    let left = command
+        .current_dir(desk.path("elsewhere"))
+        .output()
+        .unwrap();
+    assert!(left.status.success(), "{}", crate::desk::text(&left.stderr));
+    let workspace = desk.path("work").canonicalize().unwrap();
+    let line = format!("\nworkspace {}\n", workspace.display());
+    let shown = desk.ok(&["show", "r"]);
+    assert!(shown.contains(&line), "{shown}");
+    // A file that leads elsewhere now names another folder: none is better than that one.
+    std::fs::rename(desk.path("work"), desk.path("moved")).unwrap();
+    let shown = desk.ok(&["show", "r"]);
+    assert!(!shown.contains("\nworkspace "), "{shown}");
 }

@@ -5,6 +5,7 @@
 
 pub(in crate::cli) mod approve;
 pub(in crate::cli) mod chat;
+pub(in crate::cli) mod completions;
 pub(in crate::cli) mod continuation;
 pub(in crate::cli) mod contract;
 pub(in crate::cli) mod corpus;
@@ -21,6 +22,7 @@ pub(in crate::cli) mod key;
 pub(in crate::cli) mod list;
 pub(in crate::cli) mod log;
 pub(in crate::cli) mod machine;
+pub(in crate::cli) mod man;
 pub(in crate::cli) mod migrate;
 pub(in crate::cli) mod model;
 pub(in crate::cli) mod profile;

@@ -18,7 +18,7 @@ const MAX_FILE_BYTES: u64 = 2 << 20;
 /// The contract file of a command.
 #[derive(Debug)]
 pub(in crate::cli) struct ContractFile {
-    /// The folder that the workspace and the layers of configuration are found from.
+    /// The folder that the layers of configuration are found from.
     base_dir: PathBuf,
     /// The file of configuration that is named.
     config: Option<PathBuf>,
@@ -76,7 +76,7 @@ impl ContractFile {
     }
 
     /// The folder of the file.
-    fn folder(&self) -> &Path {
+    pub(in crate::cli) fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(&self.base_dir)
     }
 
@@ -113,7 +113,6 @@ impl ContractFile {
         RunRequest {
             spec,
             contract_dir: self.folder().to_owned(),
-            base_dir: self.base_dir.clone(),
             environment: app.environment.clone(),
             redaction_key: key,
             invocation: None,

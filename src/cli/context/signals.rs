@@ -4,7 +4,7 @@ use crate::cli::context::interrupts;
 
 /// What somebody outside asks of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum Asked {
+pub(in crate::cli) enum Signal {
     /// Ctrl-C.
     Interrupt,
     /// The system ends the process.
@@ -44,21 +44,21 @@ impl Signals {
 
     /// Waits for the next one.
     #[cfg(unix)]
-    pub(in crate::cli) async fn next(&mut self) -> Asked {
+    pub(in crate::cli) async fn next(&mut self) -> Signal {
         tokio::select! {
-            Some(()) = self.interrupt.recv() => Asked::Interrupt,
-            Some(()) = self.terminate.recv() => Asked::Terminate,
+            Some(()) = self.interrupt.recv() => Signal::Interrupt,
+            Some(()) = self.terminate.recv() => Signal::Terminate,
             // The terminal is gone; tool servers would outlive a process that dies of it.
-            Some(()) = self.hangup.recv() => Asked::Terminate,
+            Some(()) = self.hangup.recv() => Signal::Terminate,
             else => std::future::pending().await,
         }
     }
 
     /// Waits for the next one.
     #[cfg(not(unix))]
-    pub(in crate::cli) async fn next(&mut self) -> Asked {
+    pub(in crate::cli) async fn next(&mut self) -> Signal {
         match tokio::signal::ctrl_c().await {
-            Ok(()) => Asked::Interrupt,
+            Ok(()) => Signal::Interrupt,
             Err(_) => std::future::pending().await,
         }
     }

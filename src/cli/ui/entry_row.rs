@@ -2,14 +2,15 @@ use super::escape::line;
 use super::narration::Transition;
 use super::numbers::{grouped, seconds};
 use super::screen::{Screen, Style};
-use crate::kernel::{Action, EntryKind, State};
-use crate::message::Digest;
+use crate::kernel::{Action, EntryKind, EventKind, State};
+use crate::message::{Digest, EnvelopeStatus, ToolOutcome};
 use crate::view::{Entry, RunView, Step};
 
 /// What happened in one entry, as one line.
 pub(in crate::cli) struct EntryRow {
     at_ms: u64,
     detail: String,
+    failed: bool,
     from: State,
     hash: Digest,
     kind: EntryKind,
@@ -26,6 +27,7 @@ impl EntryRow {
         Self {
             at_ms: view.at_ms(),
             detail: transition.map_or_else(|| beside(action), |transition| transition.detail),
+            failed: entry.event.is_some_and(|event| failed(&event.event)),
             from: action.from,
             hash: entry.hash,
             kind: action.kind,
@@ -60,6 +62,11 @@ impl EntryRow {
         format!("{:>4}  {:<24}  {}", self.seq, self.states(), self.detail)
     }
 
+    /// Whether a request or a call failed in it, or something was refused.
+    pub(in crate::cli) const fn failed(&self) -> bool {
+        self.failed
+    }
+
     /// Whether it is the last of its run.
     pub(in crate::cli) fn is_seal(&self) -> bool {
         self.kind == EntryKind::Seal
@@ -82,5 +89,31 @@ fn beside(action: &Action) -> String {
         EntryKind::Seal => "sealed".to_owned(),
         EntryKind::Ignored => "an event that came too late".to_owned(),
         EntryKind::Noted | EntryKind::Transition => note,
+    }
+}
+
+/// Whether a request or a call failed, or something was refused or lost.
+fn failed(event: &EventKind) -> bool {
+    match event {
+        EventKind::InferenceFailed(_)
+        | EventKind::ApprovalDenied(_)
+        | EventKind::EffectLost(_)
+        | EventKind::Interrupted(_) => true,
+        EventKind::InferenceReturned(returned) => returned.result.failure_code.is_some(),
+        EventKind::ToolReturned(returned) => match &returned.outcome {
+            ToolOutcome::Returned(envelope) => envelope.status != EnvelopeStatus::Ok,
+            ToolOutcome::Malformed { .. }
+            | ToolOutcome::TimedOut
+            | ToolOutcome::ConnectionLost { .. }
+            | ToolOutcome::Cancelled
+            | ToolOutcome::ToolChanged => true,
+        },
+        EventKind::RunStarted(_)
+        | EventKind::Probed(_)
+        | EventKind::TimerFired
+        | EventKind::StopRequested
+        | EventKind::ApprovalGiven(_)
+        | EventKind::Suspended
+        | EventKind::Resumed(_) => false,
     }
 }

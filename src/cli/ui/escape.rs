@@ -2,9 +2,8 @@
 //! or reorder what stands beside it.
 
 use std::fmt::Write as _;
-use std::sync::LazyLock;
 
-use regex::Regex;
+use crate::message::is_invisible;
 
 /// One line: line feeds and tabs are escaped too.
 pub(in crate::cli) fn line(text: &str) -> String {
@@ -20,7 +19,7 @@ pub(in crate::cli) fn text(text: &str) -> String {
 pub(in crate::cli) fn json(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if c == '\n' || !is_unsafe(c) {
+        if c == '\n' || !is_invisible(c) {
             out.push(c);
             continue;
         }
@@ -44,7 +43,7 @@ pub(in crate::cli) fn brief(text: &str, most: usize) -> String {
 fn escaped(text: &str, keep: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if keep(c) || !is_unsafe(c) {
+        if keep(c) || !is_invisible(c) {
             out.push(c);
             continue;
         }
@@ -61,30 +60,10 @@ fn escaped(text: &str, keep: impl Fn(char) -> bool) -> String {
     out
 }
 
-/// A character that a terminal does not show as it stands, by its Unicode properties: controls, formats (directions, joiners, tags),
-/// what may be ignored (variation selectors, fillers, U+034F), every space but the plain one, private and unassigned
-/// characters. Beside them four that are blank by shape alone: U+2800, U+FFFC, U+1D159, U+16FE4.
-static UNSEEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(
-        r"[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u{2800}\u{FFFC}\u{1D159}\u{16FE4}--\x20]",
-    )
-    .ok()
-});
-
-fn is_unsafe(c: char) -> bool {
-    if c.is_ascii() {
-        return c.is_control();
-    }
-    // The pattern is fixed and compiles; without it nothing foreign would be shown as it stands.
-    UNSEEN
-        .as_ref()
-        .is_none_or(|unseen| unseen.is_match(c.encode_utf8(&mut [0; 4])))
-}
-
 /// Whether a text holds characters that a terminal does not show.
 pub(in crate::cli) fn hides(text: &str) -> bool {
     text.chars()
-        .any(|c| !matches!(c, '\n' | '\r' | '\t') && is_unsafe(c))
+        .any(|c| !matches!(c, '\n' | '\r' | '\t') && is_invisible(c))
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@ use super::numbers::{counted, grouped, seconds};
 use crate::contract::{ExecutionContract, ToolPolicy};
 use crate::kernel::{
     Action, ClosingReason, EffectRecord, EntryKind, EventKind, InferenceFailed, InferenceReturned,
-    Interrupter, LostEffect, State,
+    Interrupter, LostEffect, Predicate, PredicateName, State,
 };
 use crate::message::{EnvelopeStatus, ToolInvocation};
-use crate::view::{CallEnd, Entry, Request, RunView};
+use crate::view::{CallEnd, Entry, ReportFault, Request, RunView};
 
 /// A transition of the machine in words. Everything in it is escaped.
 #[derive(Debug, PartialEq, Eq)]
@@ -92,10 +92,29 @@ fn detail(view: &RunView, entry: Entry<'_>) -> String {
         }
         (State::Commit, _) => {
             let predicate = action.predicate.map(|p| p.to_string()).unwrap_or_default();
-            format!("{predicate}; {}", next_request(view.contract(), action))
+            let failed = |p: Predicate| p.name == PredicateName::FinalReportFailed;
+            let fault = action.predicate.filter(|p| failed(*p));
+            let fault = fault.and_then(|_| report_fault(view)).unwrap_or_default();
+            format!(
+                "{predicate}{fault}; {}",
+                next_request(view.contract(), action)
+            )
         }
         (State::Infer | State::Terminate, _) => event(),
     }
+}
+
+/// What is wrong with the last final report, and where.
+fn report_fault(view: &RunView) -> Option<String> {
+    Some(match view.report_fault()? {
+        ReportFault::HeldBack => ": it came before a call had been validated".to_owned(),
+        ReportFault::Form { pointer, rule } => {
+            let place = if pointer.is_empty() { "it" } else { pointer };
+            format!(": {} {}", line(place), brief(rule, 200))
+        }
+        ReportFault::Cut => ": it was cut at the output limit".to_owned(),
+        ReportFault::Refused(note) => format!(": {}", brief(note, 200)),
+    })
 }
 
 /// What the event that began the step came to; nothing where the entry carries none.

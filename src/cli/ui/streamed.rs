@@ -3,9 +3,8 @@
 
 use super::escape;
 use super::screen::{Screen, Style};
-use crate::kernel::{Action, EffectRecord};
 use crate::message::InferenceSeq;
-use crate::view::{RequestEnd, RunView};
+use crate::view::RunView;
 
 /// The text that was shown last.
 #[derive(Debug, Default)]
@@ -42,22 +41,13 @@ impl Streamed {
         self.open
     }
 
-    /// Marks what was shown of an attempt that failed. `view` has taken the entry of that action.
-    pub(in crate::cli) fn judge(&mut self, screen: Screen, view: &RunView, action: &Action) {
+    /// Marks what was shown of an attempt whose message is in no conversation.
+    pub(in crate::cli) fn judge(&mut self, screen: Screen, view: &RunView) {
         let Some(inference) = self.inference.filter(|_| !self.text.is_empty()) else {
             return;
         };
-        let end = view
-            .request(inference)
-            .and_then(|request| request.end.as_ref());
-        let failed = match end {
-            None => false,
-            Some(RequestEnd::Returned { failure_code, .. }) => {
-                failure_code.is_some() || action.effects.iter().any(tries_again)
-            }
-            Some(_) => true,
-        };
-        if failed {
+        let kept = view.request(inference).and_then(|request| request.kept);
+        if kept == Some(false) {
             self.close(screen);
             let mark = screen.paint(Style::Bad, "discarded");
             screen.note(&format!(
@@ -72,9 +62,4 @@ impl Streamed {
     pub(in crate::cli) fn is(&self, answer: &str) -> bool {
         !self.text.is_empty() && self.text.trim_end() == answer.trim_end()
     }
-}
-
-/// Whether another attempt of the same turn begins.
-const fn tries_again(effect: &EffectRecord) -> bool {
-    matches!(effect, EffectRecord::Infer { attempt, .. } if *attempt > 1)
 }

@@ -55,7 +55,6 @@ pub(crate) async fn run_live(
             let request = RunRequest {
                 spec: spec.clone(),
                 contract_dir: workspace.to_owned(),
-                base_dir: workspace.to_owned(),
                 environment: environment.clone(),
                 invocation: None,
                 redaction_key: target.redaction_key.clone(),

@@ -97,6 +97,8 @@ pub struct ContractSpec {
     pub total_timeout_ms: Option<u64>,
     /// Where each value is from that the contract's own file does not hold, by its dotted path.
     pub(crate) origins: BTreeMap<String, ValueOrigin>,
+    /// Numbers that are taken at their limit instead of as they are written, in words.
+    pub(crate) clamped: Vec<String>,
 }
 
 impl ContractSpec {
@@ -351,6 +353,33 @@ pub struct SamplingSpec {
     pub stream: Option<bool>,
     pub temperature: Setting<f64>,
     pub top_p: Setting<f64>,
+}
+
+impl SamplingSpec {
+    /// The keys that are stated here or on the command line, switched off or not.
+    pub(crate) fn written(&self) -> Vec<&'static str> {
+        let keys = [
+            ("caching", self.caching != Setting::Unset),
+            (
+                "max_output_tokens",
+                self.max_output_tokens != Setting::Unset,
+            ),
+            ("reasoning", self.reasoning != Setting::Unset),
+            ("reasoning_tokens", self.reasoning_tokens != Setting::Unset),
+            ("repeat_penalty", self.repeat_penalty != Setting::Unset),
+            ("seed", self.seed != Setting::Unset),
+            ("stop", self.stop != Setting::Unset),
+            ("stream", self.stream.is_some()),
+            ("temperature", self.temperature != Setting::Unset),
+            ("top_p", self.top_p != Setting::Unset),
+        ];
+        let own = keys.into_iter().filter(|(_, written)| *written);
+        let commanded = self
+            .commanded
+            .iter()
+            .flat_map(|sampling| sampling.written());
+        own.map(|(key, _)| key).chain(commanded).collect()
+    }
 }
 
 /// The section `context_budget`.

@@ -194,6 +194,8 @@ pub(super) struct Findings<'a> {
     text: &'a str,
     sets: &'a [String],
     list: RefCell<Vec<Finding>>,
+    /// What is taken otherwise than it is written, in words.
+    clamped: RefCell<Vec<String>>,
     /// Paths of values that are not the file's own, and where they are from.
     outside: RefCell<Vec<(String, String)>>,
     /// Paths of values that may be secrets: those of variables.
@@ -206,6 +208,7 @@ impl<'a> Findings<'a> {
             text,
             sets,
             list: RefCell::default(),
+            clamped: RefCell::default(),
             outside: RefCell::default(),
             hidden: RefCell::default(),
         }
@@ -225,6 +228,17 @@ impl<'a> Findings<'a> {
         }
         let finding = (place.clone(), path.to_owned(), rule, help);
         self.list.borrow_mut().push(finding);
+    }
+
+    /// A number is taken at its limit instead.
+    pub(super) fn clamp(&self, path: &str, given: f64, taken: f64) {
+        let text = format!("{path} is {given}, and {taken} is taken, the nearest that is allowed");
+        self.clamped.borrow_mut().push(text);
+    }
+
+    /// What is taken otherwise than it is written.
+    pub(super) fn take_clamped(&self) -> Vec<String> {
+        self.clamped.take()
     }
 
     /// From now on, findings at that path are about a value from another file.

@@ -55,7 +55,11 @@ impl ContractSpec {
             read_file(root, &reporter)
         });
         match spec {
-            Some(spec) if findings.is_empty() => Ok(Self { origins, ..spec }),
+            Some(spec) if findings.is_empty() => Ok(Self {
+                clamped: findings.take_clamped(),
+                origins,
+                ..spec
+            }),
             _ => {
                 let (mut text, sets) = secrets::masked(&secret, text, sets);
                 if root.is_none() {

@@ -290,6 +290,24 @@ fn counts_that_may_grow_are_numbers_or_decimal_text() {
 }
 
 #[test]
+fn a_clamp_is_not_silent() {
+    let clamped = |sampling: &str| {
+        let file = format!(
+            "targets: [{{provider: p, model: m}}]\nproviders: {{p: {{type: ollama}}}}\nsampling: {sampling}\n"
+        );
+        ContractSpec::parse("c.yaml", &file, &[]).unwrap().clamped
+    };
+    assert_eq!(
+        clamped("{temperature: 3.5, top_p: -1}"),
+        [
+            "sampling.temperature is 3.5, and 2 is taken, the nearest that is allowed",
+            "sampling.top_p is -1, and 0 is taken, the nearest that is allowed"
+        ]
+    );
+    assert!(clamped("{temperature: 2, top_p: 0.5, repeat_penalty: -0.0}").is_empty());
+}
+
+#[test]
 fn sampling_is_clamped_or_switched_off() {
     let check = |value: &str, expect: Setting<f64>| {
         let spec = parse(&small(&format!("sampling: {{temperature: {value}}}"))).unwrap();

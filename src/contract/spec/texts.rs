@@ -255,7 +255,7 @@ pub(in crate::contract) struct ClampedTo<const MAX: u32>(pub(super) f64);
 
 impl<const MAX: u32> Read for ClampedTo<MAX> {
     fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        f64::read(node, reporter).map(|number| Self(clamped(number, f64::from(MAX))))
+        f64::read(node, reporter).map(|number| Self(clamped(number, f64::from(MAX), reporter)))
     }
 
     fn schema(definitions: &mut Schemas) -> Value {
@@ -268,7 +268,7 @@ pub(in crate::contract) struct NotNegative(pub(super) f64);
 
 impl Read for NotNegative {
     fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        f64::read(node, reporter).map(|number| Self(clamped(number, f64::MAX)))
+        f64::read(node, reporter).map(|number| Self(clamped(number, f64::MAX, reporter)))
     }
 
     fn schema(definitions: &mut Schemas) -> Value {
@@ -276,9 +276,13 @@ impl Read for NotNegative {
     }
 }
 
-fn clamped(number: f64, max: f64) -> f64 {
+fn clamped(number: f64, max: f64, reporter: &Reporter<'_>) -> f64 {
     // `+ 0.0` turns the −0 that clamp lets pass into 0.
-    number.clamp(0.0, max) + 0.0
+    let taken = number.clamp(0.0, max) + 0.0;
+    if (taken - number).abs() > 0.0 {
+        reporter.findings.clamp(&reporter.path, number, taken);
+    }
+    taken
 }
 
 /// A price in US dollars, as it is written: as a number of the file it would not be exact.

@@ -41,7 +41,6 @@ use crate::session::{Redactor, Scrub};
 /// # let request = RunRequest {
 /// #     spec: ContractSpec::parse("demo.yaml", &text, &[])?,
 /// #     contract_dir: "contracts".into(),
-/// #     base_dir: ".".into(),
 /// #     environment: Environment::new(|_| None),
 /// #     redaction_key: RedactionKey::new([7; 32]),
 /// #     invocation: None,
@@ -240,7 +239,7 @@ async fn begin(
         None => random_run_id("")?,
     };
     let invocation = request.invocation.take();
-    let workspace = Workspace::find(&request.spec, &request.base_dir).await?;
+    let workspace = Workspace::find(&request.spec, &request.contract_dir).await?;
     let found = ReadRequest::read(&request, cancel).await?;
     let servers = found.servers(ServersToStart::All)?;
     let draft = found.draft();

@@ -38,6 +38,10 @@ pub(crate) struct Preview {
     pub(crate) tokenizer_fault: Option<String>,
     /// What the contract's tokens are counted with.
     pub(crate) tokenizers: Tokenizers,
+    /// Numbers of the file that are taken at their limit, in words.
+    pub(crate) clamped: Vec<String>,
+    /// The keys of `sampling` that the author wrote: for every target, or for the one of that number.
+    pub(crate) written: Vec<(Option<usize>, &'static str)>,
     /// Servers of the file that were not started, whose pins the contract therefore lacks; sorted.
     pub(crate) not_started: Vec<String>,
 }
@@ -85,7 +89,7 @@ async fn made(
     cancel: &CancellationToken,
 ) -> Result<Preview, DriverError> {
     let spec = &request.spec;
-    let workspace = Workspace::find(spec, &request.base_dir).await?;
+    let workspace = Workspace::find(spec, &request.contract_dir).await?;
     let found = ReadRequest::read(request, cancel).await?;
     let draft = found.draft();
     let guard = found.guard(draft.as_ref().ok())?;
@@ -132,7 +136,19 @@ async fn made(
         not_started,
         origins: spec.origins.clone(),
         tokenizers,
+        clamped: spec.clamped.clone(),
+        written: written(spec),
     })
+}
+
+fn written(spec: &ContractSpec) -> Vec<(Option<usize>, &'static str)> {
+    let of_all = spec.sampling.written().into_iter().map(|key| (None, key));
+    let targets = spec.targets.iter().enumerate();
+    let of_each = targets.flat_map(|(at, target)| {
+        let keys = target.sampling.written().into_iter();
+        keys.map(move |key| (Some(at), key))
+    });
+    of_all.chain(of_each).collect()
 }
 
 /// A server of the file that was not started.

@@ -151,7 +151,7 @@ async fn workspace_of(
     recorded: &Recorded<'_>,
     request: &RunRequest,
 ) -> Result<Workspace, Mismatch> {
-    let workspace = Workspace::find(&request.spec, &request.base_dir).await?;
+    let workspace = Workspace::find(&request.spec, &request.contract_dir).await?;
     let same = match recorded.started.workspace {
         Some(digest) => digest == workspace.digest(),
         None => recorded.unknown_workspace,

@@ -17,7 +17,6 @@ use crate::store::Invocation;
 /// let request = RunRequest {
 ///     spec: ContractSpec::parse("demo.yaml", &text, &[])?,
 ///     contract_dir: "contracts".into(),
-///     base_dir: ".".into(),
 ///     environment: Environment::new(|name| std::env::var(name).ok()),
 ///     redaction_key: RedactionKey::new([7; 32]),
 ///     invocation: None,
@@ -30,10 +29,8 @@ use crate::store::Invocation;
 pub struct RunRequest {
     /// What the contract's author wrote, task included.
     pub spec: ContractSpec,
-    /// The contract file's folder: scripts are found from here.
+    /// The contract file's folder: scripts and the workspace are found from here.
     pub contract_dir: PathBuf,
-    /// The caller's working directory: the workspace is found from here.
-    pub base_dir: PathBuf,
     /// Where variables come from.
     pub environment: Environment,
     /// What the salt of the run is made from.

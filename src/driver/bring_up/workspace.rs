@@ -10,7 +10,7 @@ use crate::message::Digest;
 pub(super) struct Workspace(PathBuf);
 
 impl Workspace {
-    /// Finds the folder that a file names, from the caller's working directory.
+    /// Finds the folder that a file names; a relative path begins in the file's own folder.
     pub(super) async fn find(spec: &ContractSpec, base: &Path) -> Result<Self, DriverError> {
         let path = base.join(spec.tools.workspace.as_deref().unwrap_or("."));
         let refuse = |reason: String| DriverError::Workspace {
@@ -42,4 +42,15 @@ impl Workspace {
     pub(super) fn into_path(self) -> PathBuf {
         self.0
     }
+}
+
+/// The folder that a file in `folder` names, resolved, where it is the one that a run committed to.
+pub(crate) fn committed_workspace(
+    spec: &ContractSpec,
+    folder: &Path,
+    committed: Digest,
+) -> Option<PathBuf> {
+    let path = folder.join(spec.tools.workspace.as_deref().unwrap_or("."));
+    let workspace = Workspace(path.canonicalize().ok()?);
+    (workspace.digest() == committed).then_some(workspace.0)
 }

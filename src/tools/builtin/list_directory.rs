@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::refusal::Refusal;
 use super::workspace::Workspace;
+use crate::message::is_invisible;
 
 /// Most entries that one call returns.
 const ENTRIES: usize = 1_000;
@@ -61,16 +62,48 @@ pub(super) async fn perform(
     Ok(lines.join("\n"))
 }
 
-/// The name as it is, or quoted with escapes where a line could not hold it or it is not UTF-8.
+/// A name that is not UTF-8.
 #[expect(
     clippy::unnecessary_debug_formatting,
     reason = "the quotes and escapes are what is wanted"
 )]
+fn quoted_bytes(name: &OsStr) -> String {
+    format!("{name:?}")
+}
+
+/// The name as it is, or quoted with escapes where a line could not hold it, where not all of it would be seen, or where it is not
+/// UTF-8.
 fn shown(name: &OsStr) -> String {
-    match name.to_str() {
-        Some(plain) if !plain.contains(char::is_control) && !plain.starts_with(['"', '[']) => {
-            plain.to_owned()
+    let Some(plain) = name.to_str() else {
+        return quoted_bytes(name);
+    };
+    if !plain.contains(is_invisible) && !plain.starts_with(['"', '[']) {
+        return plain.to_owned();
+    }
+    let mut quoted = String::from("\"");
+    for c in plain.chars() {
+        match c {
+            '"' | '\\' | '\n' | '\r' | '\t' => quoted.extend(c.escape_default()),
+            c if is_invisible(c) => quoted.extend(c.escape_unicode()),
+            c => quoted.push(c),
         }
-        _ => format!("{name:?}"),
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_not_seen_whole_is_quoted() {
+        let check = |name: &str, expect: &str| assert_eq!(shown(OsStr::new(name)), expect);
+        check("plain name.txt", "plain name.txt");
+        check("\"quoted\"", "\"\\\"quoted\\\"\"");
+        check("a\nb", "\"a\\nb\"");
+        check("a\u{202e}txt.exe", "\"a\\u{202e}txt.exe\"");
+        check("a\u{a0}b\u{2800}", "\"a\\u{a0}b\\u{2800}\"");
+        check("é 漢", "é 漢");
     }
 }

@@ -11,7 +11,7 @@ use crate::view::activity::Activity;
 use crate::view::decision::Decision;
 use crate::view::turns::Turn;
 use crate::view::usage_totals::UsageTotals;
-use crate::view::{Approvals, Call, Execution, Preflight, Report, Request, RunStart};
+use crate::view::{Approvals, Call, Execution, Preflight, Report, ReportFault, Request, RunStart};
 
 impl RunView {
     /// Everything that was set going, in the order in which it began.
@@ -113,6 +113,11 @@ impl RunView {
     /// What was found before the first request.
     pub(crate) const fn preflight(&self) -> &Preflight {
         &self.preflight
+    }
+
+    /// What is wrong with the form of the last final report, be it a call or a tag.
+    pub(crate) const fn report_fault(&self) -> Option<&ReportFault> {
+        self.reports.last_fault()
     }
 
     /// The final reports that came as tags, in order.

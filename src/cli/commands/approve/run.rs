@@ -1,5 +1,5 @@
 use super::args::ApproveArgs;
-use crate::cli::commands::drive::{said_yes, shown};
+use crate::cli::commands::drive::{agreed, shown};
 use crate::cli::context::app::App;
 use crate::cli::context::ask;
 use crate::cli::context::error::{CliError, SystemFault};
@@ -48,7 +48,7 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
         .filter(|given| (given.call, given.arguments_hash) == (order.call, order.arguments_hash));
     match given {
         Some(given) if given.approved == approved => {
-            let what = said(approved);
+            let what = verdict(approved);
             app.screen.out(&format!(
                 "already {what}: call {} of run {run_id}; the answer has not been taken yet\n",
                 order.call.0
@@ -58,7 +58,7 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
         Some(given) if !args.replace => {
             let told = format!(
                 "failed to answer for run {run_id}: its call was {} before, and that answer has not been taken yet",
-                said(given.approved)
+                verdict(given.approved)
             );
             let help = "give --replace to put this answer in its place".to_owned();
             app.screen.fault(&told, Some(help));
@@ -80,7 +80,7 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
             app.screen.fault(&told, Some(help));
             return Ok(Exit::USAGE);
         }
-        if !typed.is_some_and(|typed| said_yes(&typed)) {
+        if !typed.is_some_and(|typed| agreed(&typed)) {
             return Err(SystemFault::NotConfirmed { what: "answer" }.into());
         }
     }
@@ -110,13 +110,13 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
     };
     app.screen.out(&format!(
         "{}: call {} of run {run_id}{replaced}{when}\n",
-        said(approved),
+        verdict(approved),
         order.call.0
     ))?;
     Ok(Exit::OK)
 }
 
-const fn said(approved: bool) -> &'static str {
+const fn verdict(approved: bool) -> &'static str {
     if approved { "allowed" } else { "refused" }
 }
 

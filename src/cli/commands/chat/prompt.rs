@@ -7,7 +7,7 @@ use rustyline::error::ReadlineError;
 
 use crate::cli::context::error::{CliError, InputFault, SystemFault};
 use crate::cli::context::runtime::runtime;
-use crate::cli::context::signals::{Asked, Signals};
+use crate::cli::context::signals::{Signal, Signals};
 
 const PROMPT: &str = "> ";
 
@@ -55,7 +55,7 @@ impl Prompt {
                     read = &mut reading => {
                         return Ok::<_, CliError>(Some(read.map_err(io::Error::other)?));
                     }
-                    signal = signals.next() => if signal == Asked::Terminate {
+                    signal = signals.next() => if signal == Signal::Terminate {
                         return Ok(None);
                     },
                 }

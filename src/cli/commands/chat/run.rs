@@ -8,7 +8,7 @@ use crate::cli::commands::contract::preview_of;
 use crate::cli::commands::drive::LeavingArgs;
 use crate::cli::commands::drive::RunInput;
 use crate::cli::commands::drive::offer_models;
-use crate::cli::commands::drive::{Broken, Ended, Job, Live, drive_job, tell_end};
+use crate::cli::commands::drive::{Broken, Ended, Job, Live, drive_job, report_end};
 use crate::cli::commands::show::ShowArgs;
 use crate::cli::commands::show::show;
 use crate::cli::context::app::App;
@@ -64,7 +64,7 @@ enum Wish<'l> {
     Help,
     Nothing,
     Quit,
-    Say(&'l str),
+    Send(&'l str),
     Show,
     Tools,
     Undo,
@@ -128,12 +128,12 @@ impl<'l> Wish<'l> {
                     .strip_prefix('/')
                     .is_some_and(|rest| rest.contains('/'))
                 {
-                    Self::Say(typed)
+                    Self::Send(typed)
                 } else {
                     Self::Unknown(typed)
                 }
             }
-            _ => Self::Say(typed),
+            _ => Self::Send(typed),
         }
     }
 }
@@ -142,7 +142,7 @@ impl Chat<'_> {
     fn grant(&mut self, wish: &Wish<'_>) -> Result<(), CliError> {
         match wish {
             Wish::Nothing | Wish::Quit => Ok(()),
-            Wish::Say(message) => self.say((*message).to_owned()),
+            Wish::Send(message) => self.send((*message).to_owned()),
             Wish::Help => Ok(self.app.screen.out(HELP)?),
             Wish::Cost => Ok(self.app.screen.out(&self.used.line())?),
             Wish::Show => self.show(),
@@ -161,7 +161,7 @@ impl Chat<'_> {
         ContractFile::given(self.app, self.contract.clone(), self.sets.clone())
     }
 
-    fn say(&mut self, message: String) -> Result<(), CliError> {
+    fn send(&mut self, message: String) -> Result<(), CliError> {
         let driven = self.drive(message);
         interrupts::answered();
         let ended = match driven {
@@ -221,7 +221,7 @@ impl Chat<'_> {
         let screen = self.app.screen;
         let result = &ended.result;
         if !result.success {
-            tell_end(self.app, ended);
+            report_end(self.app, ended);
             return Ok(());
         }
         if !ended.shown {
@@ -317,9 +317,9 @@ mod tests {
         check(" /quit ", Wish::Quit);
         check("/undo", Wish::Undo);
         check("/frob", Wish::Unknown("/frob"));
-        check("/etc/hosts", Wish::Say("/etc/hosts"));
-        check("/show me the files", Wish::Say("/show me the files"));
-        check("hello", Wish::Say("hello"));
+        check("/etc/hosts", Wish::Send("/etc/hosts"));
+        check("/show me the files", Wish::Send("/show me the files"));
+        check("hello", Wish::Send("hello"));
     }
 
     #[test]

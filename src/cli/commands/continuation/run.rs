@@ -3,7 +3,7 @@ use tokio_util::sync::CancellationToken;
 use super::args::ContinueArgs;
 use crate::cli::commands::drive::LeavingArgs;
 use crate::cli::commands::drive::offer_models;
-use crate::cli::commands::drive::{Broken, Ended, Live, drive_to_the_end, tell};
+use crate::cli::commands::drive::{Broken, Ended, Live, drive_to_the_end, report};
 use crate::cli::commands::drive::{argument, piped_task, task_of};
 use crate::cli::commands::replay::fork_point;
 use crate::cli::context::app::App;
@@ -33,7 +33,7 @@ pub(in crate::cli) struct Next {
 /// `monolith continue`.
 pub(in crate::cli) fn continue_run(app: &App, args: ContinueArgs) -> Result<Exit, CliError> {
     let json = args.json;
-    tell(app, json, continued(app, args))
+    report(app, json, continued(app, args))
 }
 
 fn continued(app: &App, args: ContinueArgs) -> Result<Ended, Broken> {

@@ -7,7 +7,7 @@ use crate::adapter::Adapter;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 use crate::cli::context::secrets;
-use crate::contract::{ExecutionContract, contract_warnings};
+use crate::contract::contract_warnings;
 use crate::driver::{Preview, Reach};
 use crate::kernel::CheckName;
 use crate::message::Digest;
@@ -91,7 +91,7 @@ impl CheckReport {
                 ok: (!not_known).then_some(check.ok),
                 detail: match (check.ok, not_known) {
                     (_, true) => "tool servers were not started (--start-servers)".to_owned(),
-                    (true, false) => said(check.name).to_owned(),
+                    (true, false) => title_of(check.name).to_owned(),
                     (false, false) => check.detail,
                 },
             });
@@ -110,7 +110,7 @@ impl CheckReport {
                 .iter()
                 .map(|(path, origin)| (path.clone(), origin.to_string()))
                 .collect(),
-            unsent: unsent(&preview.contract),
+            unsent: unsent(preview),
             unmatched: preview.unmatched.iter().map(|u| u.place.clone()).collect(),
             warnings: contract_warnings(&preview.contract),
         }
@@ -158,10 +158,21 @@ impl CheckReport {
     }
 }
 
-fn unsent(contract: &ExecutionContract) -> Vec<Unsent> {
+/// What a target cannot send of what the author wrote: of a default nobody expects that it is sent.
+fn unsent(preview: &Preview) -> Vec<Unsent> {
+    let contract = &preview.contract;
     let each = (0..contract.targets.len()).map(|target| Unsent {
         target,
-        keys: Adapter::unsent(contract, target).unwrap_or_default(),
+        keys: Adapter::unsent(contract, target)
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|key| {
+                preview
+                    .written
+                    .iter()
+                    .any(|(at, written)| at.is_none_or(|at| at == target) && written == key)
+            })
+            .collect(),
     });
     each.filter(|unsent| !unsent.keys.is_empty()).collect()
 }
@@ -186,7 +197,7 @@ pub(in crate::cli) const fn code_of(check: CheckName) -> Exit {
 }
 
 /// What a passed check means.
-const fn said(check: CheckName) -> &'static str {
+const fn title_of(check: CheckName) -> &'static str {
     match check {
         CheckName::Structure => "numbers and names make sense together",
         CheckName::Provenance => "id, hash and profile are there",

@@ -118,6 +118,9 @@ pub(in crate::cli) fn preview_of(
 
 /// Says what is from elsewhere, and what the contract lacks: a run's contract will have it, and so another hash.
 pub(in crate::cli) fn report_gaps(app: &App, preview: &Preview) {
+    for clamped in &preview.clamped {
+        app.screen.write_err(&format!("note: {}\n", line(clamped)));
+    }
     for (path, origin) in &preview.origins {
         let (path, origin) = (line(path), line(&origin.to_string()));
         app.screen

@@ -55,7 +55,7 @@ pub(in crate::cli) fn adapters(app: &App, args: &CorpusAdaptersArgs) -> Result<E
         let table = serde_json::to_string(&rows).map_err(std::io::Error::from)?;
         screen.out_json_text(&format!("\n],\"table\":{table}}}\n"))?;
     } else {
-        screen.out(&told(screen, &rows, &tally))?;
+        screen.out(&report_text(screen, &rows, &tally))?;
     }
     tally.verdict(args)
 }
@@ -102,7 +102,7 @@ impl Tally {
     }
 }
 
-fn told(screen: Screen, rows: &[VerdictRow], tally: &Tally) -> String {
+fn report_text(screen: Screen, rows: &[VerdictRow], tally: &Tally) -> String {
     let mut out = String::new();
     let protocol = rows.iter().map(|row| row.proto.len()).max().unwrap_or(0);
     let protocol = protocol.max("protocol".len());

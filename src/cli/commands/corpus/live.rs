@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::args::CorpusRunArgs;
-use super::metrics::told_metrics;
+use super::metrics::metrics_text;
 use crate::cli::commands::internal::SLOW_TOOL;
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, CorpusFault, StateFault, SystemFault};
@@ -64,7 +64,7 @@ pub(in crate::cli) fn live(app: &App, url: &str, args: &CorpusRunArgs) -> Result
         Some(scratch) => Store::open(&scratch.0.join("runs.db"), Durability::Normal)?,
     };
     let workspace = workspace(&app.live_folder()?)?;
-    let mut told = |record: &LiveRecord| screen.note(&told_record(record));
+    let mut told = |record: &LiveRecord| screen.note(&record_text(record));
     let report = runtime()?
         .block_on(run_live(
             &target,
@@ -86,7 +86,7 @@ pub(in crate::cli) fn live(app: &App, url: &str, args: &CorpusRunArgs) -> Result
         })?;
     } else {
         let name = format!("{model} at {url} ({})", endpoint.provider.as_str());
-        screen.out(&told_report(screen, &name, &report))?;
+        screen.out(&report_text(screen, &name, &report))?;
     }
     Ok(if report.holds() {
         Exit::OK
@@ -150,7 +150,7 @@ fn workspace(folder: &Path) -> Result<PathBuf, CliError> {
     Ok(folder.to_owned())
 }
 
-fn told_record(record: &LiveRecord) -> String {
+fn record_text(record: &LiveRecord) -> String {
     let time = seconds(record.elapsed_ms);
     let mut text = format!(
         "{:14}  {time:>9}  {}  {}",
@@ -162,7 +162,7 @@ fn told_record(record: &LiveRecord) -> String {
     text
 }
 
-fn told_report(screen: Screen, name: &str, report: &LiveReport) -> String {
+fn report_text(screen: Screen, name: &str, report: &LiveReport) -> String {
     let mut out = String::new();
     let ends = |row: &LiveRow| {
         let end = |(end, count): &(String, usize)| match count {
@@ -204,13 +204,13 @@ fn told_report(screen: Screen, name: &str, report: &LiveReport) -> String {
             seconds(row.longest_ms),
         );
     }
-    let _ = writeln!(out, "\n{}", told_server(name, &report.server));
-    out.push_str(&told_metrics(&report.metrics));
+    let _ = writeln!(out, "\n{}", server_text(name, &report.server));
+    out.push_str(&metrics_text(&report.metrics));
     out
 }
 
 /// The row of a server: what people choose one by.
-fn told_server(name: &str, server: &ServerTraits) -> String {
+fn server_text(name: &str, server: &ServerTraits) -> String {
     let share = |share: Share| format!("{}/{}", share.held, share.of);
     let streaming = match server.streaming {
         Agreement::Unknown => "-",

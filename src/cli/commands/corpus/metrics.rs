@@ -1,7 +1,7 @@
 use crate::conformance::{Metrics, Spread};
 
 /// The metrics of 002 Phase 1.
-pub(in crate::cli) fn told_metrics(metrics: &Metrics) -> String {
+pub(in crate::cli) fn metrics_text(metrics: &Metrics) -> String {
     let spread = |spread: Spread| {
         let Spread { mean_milli, p95 } = spread;
         format!(

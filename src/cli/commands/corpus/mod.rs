@@ -5,6 +5,7 @@ mod args;
 mod coverage;
 mod live;
 mod metrics;
+mod render;
 mod run;
 
 pub(in crate::cli) use self::args::CorpusCommand;

@@ -1,16 +1,11 @@
-use std::fmt::Write as _;
-
 use serde::Serialize;
 
 use super::args::{CorpusCommand, CorpusRunArgs};
-use super::metrics::told_metrics;
+use super::render::report_text;
 use super::{adapters, coverage, live};
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, CorpusFault};
 use crate::cli::context::exit::Exit;
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::counted;
-use crate::cli::ui::screen::{Screen, Style};
 use crate::conformance::{CaseRow, CorpusReport, CorpusTotals, Metrics, ProfileRow, run_corpus};
 use crate::contract::ModelProfile;
 
@@ -66,7 +61,7 @@ fn run(app: &App, args: &CorpusRunArgs) -> Result<Exit, CliError> {
     if args.json {
         app.screen.out_json(&document(&report))?;
     } else {
-        app.screen.out(&told(app.screen, &report))?;
+        app.screen.out(&report_text(app.screen, &report))?;
     }
     Ok(if report.totals.failed == 0 {
         Exit::OK
@@ -89,74 +84,4 @@ fn document(report: &CorpusReport) -> Document<'_> {
         metrics: &report.metrics,
         totals: report.totals,
     }
-}
-
-fn told(screen: Screen, report: &CorpusReport) -> String {
-    let mut out = String::new();
-    let width = report.rows.iter().map(|row| row.id.len()).max();
-    for row in &report.rows {
-        let width = width.unwrap_or_default();
-        let verdict = if row.ok {
-            screen.paint_out(Style::Good, "ok    ")
-        } else {
-            screen.paint_out(Style::Bad, "FAILED")
-        };
-        let (id, got) = (line(&row.id), line(&row.got));
-        let _ = writeln!(out, "{verdict}  {id:<width$}  {got}");
-        if !row.ok {
-            let _ = writeln!(out, "        expected {}", line(&row.expected));
-            for detail in &row.detail {
-                let _ = writeln!(out, "        {}", line(detail));
-            }
-        }
-    }
-    out.push_str(&told_profiles(screen, &report.profiles));
-    out.push_str(&told_metrics(&report.metrics));
-    let CorpusTotals {
-        cases,
-        passed,
-        failed,
-    } = report.totals;
-    let cases = counted(cases, "case");
-    let _ = writeln!(out, "{cases}: {passed} as expected, {failed} otherwise");
-    out
-}
-
-/// The table profile × case.
-fn told_profiles(screen: Screen, profiles: &[ProfileRow]) -> String {
-    let mut out = String::new();
-    let Some(first) = profiles.first() else {
-        return out;
-    };
-    let profile = profiles.iter().map(|row| row.profile.len()).max();
-    let proto = profiles.iter().map(|row| row.proto.len()).max();
-    let (profile, proto) = (
-        profile.unwrap_or(0),
-        proto.unwrap_or(0).max("protocol".len()),
-    );
-    let mut head = format!("{:profile$}  {:proto$}", "profile", "protocol");
-    for case in &first.cases {
-        let _ = write!(head, "  {}", case.case);
-    }
-    let _ = writeln!(out, "\n{}", screen.paint_out(Style::Bold, &head));
-    for row in profiles {
-        let _ = write!(out, "{:profile$}  {:proto$}", line(&row.profile), row.proto);
-        for case in &row.cases {
-            let width = case.case.len();
-            let cell = if case.played == 0 {
-                format!("{:width$}", "-")
-            } else if case.refused == case.played {
-                format!("{:width$}", "no")
-            } else if case.passed == case.played {
-                screen.paint_out(Style::Good, &format!("{:width$}", "ok"))
-            } else {
-                let cell = format!("{}/{}", case.passed, case.played);
-                screen.paint_out(Style::Bad, &format!("{cell:width$}"))
-            };
-            let _ = write!(out, "  {cell}");
-        }
-        out.push('\n');
-    }
-    out.push('\n');
-    out
 }

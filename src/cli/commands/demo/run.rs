@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::args::{DemoAct, DemoArgs};
 use crate::cli::commands::drive::LeavingArgs;
 use crate::cli::commands::drive::Live;
-use crate::cli::commands::drive::{Broken, Ended, Job, drive_job, tell_end};
+use crate::cli::commands::drive::{Broken, Ended, Job, drive_job, report_end};
 use crate::cli::commands::{export, replay, verify};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
@@ -61,7 +61,7 @@ fn run(app: &App) -> Result<Exit, CliError> {
         .note("The model of this demo is a script; the tool calls, the proof and the transcript are real.");
     let ended =
         drive_job(app, job, &Live::new(app.screen)).map_err(|Broken { error, .. }| error)?;
-    tell_end(app, &ended);
+    report_end(app, &ended);
     let exit = Exit(ended.result.exit_code);
     if exit != Exit::OK {
         return Ok(exit);
@@ -131,9 +131,9 @@ fn proof(app: &App, ended: &Ended, verified: &VerifyReport, replayed: &ReplayRep
             verified.level
         );
     } else {
-        out.push_str(&verify::told(app.screen, verified));
+        out.push_str(&verify::report_text(app.screen, verified));
     }
-    let _ = write!(out, "replayed: {}", replay::told(app, replayed));
+    let _ = write!(out, "replayed: {}", replay::report_text(app, replayed));
     out
 }
 
@@ -201,7 +201,7 @@ fn tamper(app: &App) -> Result<Exit, CliError> {
     let report = verify_bytes(&file, &trust);
     let found = Exit::of_verify(&report);
     let mut out = format!("A copy of {run_id}, as it was exported:\n\n");
-    out.push_str(&verify::told(app.screen, &whole));
+    out.push_str(&verify::report_text(app.screen, &whole));
     let _ = writeln!(
         out,
         "\nOne byte of it changed: byte {} of the file, in line {}, from {from:?} to {to:?}. A tool now seems to have said \
@@ -209,7 +209,7 @@ fn tamper(app: &App) -> Result<Exit, CliError> {
         grouped(change.at as u64),
         change.line
     );
-    out.push_str(&verify::told(app.screen, &report));
+    out.push_str(&verify::report_text(app.screen, &report));
     let _ = writeln!(
         out,
         "\nThe changed copy: monolith verify {} (exit code {})",

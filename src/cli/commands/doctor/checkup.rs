@@ -67,7 +67,7 @@ pub(in crate::cli) fn checkup(app: &App, args: &DoctorArgs) -> Result<Vec<Findin
         ));
     }
     if servers.is_empty() && args.places.unanswered(&servers).next().is_none() {
-        let asked = args.places.told(&app.environment);
+        let asked = args.places.description(&app.environment);
         found.push(missing("model server", asked, ways_out()));
     }
     found.push(keys(app));
@@ -259,10 +259,21 @@ fn python() -> Vec<Finding> {
         let fix = "install Python 3; only the second verifier and monolith model pull need it";
         return vec![missing(verifier, "there is no python3", fix)];
     };
-    let mut found = vec![ok(
-        verifier,
-        format!("{version}; verifier/verify.py needs only that"),
-    )];
+    let has_modules = ran("python3", &["-c", "import blake3, cryptography"]).is_some();
+    let mut found = vec![if has_modules {
+        ok(
+            verifier,
+            format!("{version} has what verifier/verify.py imports"),
+        )
+    } else {
+        missing(
+            verifier,
+            format!(
+                "{version} cannot import blake3 and cryptography, which verifier/verify.py needs"
+            ),
+            "python3 -m pip install -r verifier/requirements.txt",
+        )
+    }];
     let has_pip = ran("python3", &["-m", "pip", "--version"]).is_some();
     found.push(if has_pip {
         ok(pip, "known models can be pulled")

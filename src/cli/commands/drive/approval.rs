@@ -96,7 +96,7 @@ impl<'a> Approver<'a> {
         }
         let typed = self.typed()?;
         self.at_terminal = false;
-        Some(answer(order, said_yes(&typed)))
+        Some(answer(order, agreed(&typed)))
     }
 
     /// The line that was typed since, if one was. Nothing waits for it: a reader that waited would take the next line of a
@@ -128,7 +128,7 @@ impl<'a> Approver<'a> {
 }
 
 /// Anything but yes is no.
-pub(in crate::cli) fn said_yes(typed: &str) -> bool {
+pub(in crate::cli) fn agreed(typed: &str) -> bool {
     matches!(typed.trim(), "y" | "Y" | "yes")
 }
 

@@ -16,7 +16,7 @@ use crate::cli::context::error::{CliError, SystemFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::panics::caught;
 use crate::cli::context::runtime::runtime;
-use crate::cli::context::signals::{Asked, Signals};
+use crate::cli::context::signals::{Signal, Signals};
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::seconds;
 use crate::cli::ui::screen::Style;
@@ -98,7 +98,7 @@ impl<E: Into<CliError>> From<E> for Broken {
 }
 
 /// Shows what a run came to.
-pub(in crate::cli) fn tell(
+pub(in crate::cli) fn report(
     app: &App,
     json: bool,
     outcome: Result<Ended, Broken>,
@@ -110,10 +110,10 @@ pub(in crate::cli) fn tell(
                 app.screen.out_json(&ended.result)?;
             }
             if !app.screen.is_watched() && !app.accounting.quiet && ended.result.success {
-                tell_outcome(app, &ended);
+                report_outcome(app, &ended);
             }
-            tell_end(app, &ended);
-            tell_summary(app, &ended.result);
+            report_end(app, &ended);
+            report_summary(app, &ended.result);
             if !json && !ended.shown && ended.result.success {
                 let answer = ended.result.report_text().trim_end_matches('\n');
                 app.screen.out_foreign(&format!("{answer}\n"))?;
@@ -127,8 +127,8 @@ pub(in crate::cli) fn tell(
                 _ => {}
             }
             match &broken.result {
-                Some(result) => tell_summary(app, result),
-                None => tell_summary(app, &result_of(&broken.error)),
+                Some(result) => report_summary(app, result),
+                None => report_summary(app, &result_of(&broken.error)),
             }
             if broken.error.is_panic() {
                 // The result is printed: whoever catches other panics must not print another.
@@ -141,7 +141,7 @@ pub(in crate::cli) fn tell(
 }
 
 /// The exit tag and what was used, where somebody asks for it.
-fn tell_summary(app: &App, result: &AgentResult) {
+fn report_summary(app: &App, result: &AgentResult) {
     if app.accounting.verbose {
         for told in result.summary() {
             app.screen.write_err(&format!("{}\n", line(&told)));
@@ -150,7 +150,7 @@ fn tell_summary(app: &App, result: &AgentResult) {
 }
 
 /// What a pipe hears on stderr of a run that succeeded: how it ended, in one line. Of another one it hears the error.
-fn tell_outcome(app: &App, ended: &Ended) {
+fn report_outcome(app: &App, ended: &Ended) {
     let result = &ended.result;
     if let (Some(outcome), Some(run_id)) = (result.outcome, &result.run_id) {
         let time = seconds(result.counters.elapsed_ms);
@@ -261,7 +261,7 @@ async fn prepare(
             biased;
             prepared = &mut preparing => return prepared,
             asked = signals.next() => {
-                *terminated |= asked == Asked::Terminate;
+                *terminated |= asked == Signal::Terminate;
                 cancel.cancel();
             }
             _ = tick.tick() => live.tick(),
@@ -290,19 +290,19 @@ async fn drive(
             finished = &mut driving => return Ok(Driven::Finished(Box::new(finished?))),
             () = until(leaves_at) => return Ok(Driven::Left),
             signal = signals.next() => match signal {
-                Asked::Interrupt if interrupts == 0 => {
-                    live.say("stopping: the run is brought to its end; Ctrl-C again ends it at once");
+                Signal::Interrupt if interrupts == 0 => {
+                    live.note("stopping: the run is brought to its end; Ctrl-C again ends it at once");
                     Control::Stop
                 }
-                Asked::Interrupt => {
-                    live.say("ending the run");
+                Signal::Interrupt => {
+                    live.note("ending the run");
                     Control::Abort
                 }
-                Asked::Terminate => {
+                Signal::Terminate => {
                     if suspended {
                         leaves_at = Instant::now().checked_add(AT_ONCE);
                     } else {
-                        live.say("suspending: what is in flight may still end; a second signal leaves at once");
+                        live.note("suspending: what is in flight may still end; a second signal leaves at once");
                     }
                     Control::Suspend
                 }
@@ -333,7 +333,7 @@ async fn until(moment: Option<Instant>) {
 }
 
 /// The end of a run and what to type next: for whoever watches, and on failure for everybody.
-pub(in crate::cli) fn tell_end(app: &App, ended: &Ended) {
+pub(in crate::cli) fn report_end(app: &App, ended: &Ended) {
     let result = &ended.result;
     if let (true, Some(run_id)) = (result.is_suspended(), &result.run_id) {
         let resume = app.hint(&format!("resume {}", app.brief_name(run_id.as_str())));

@@ -122,7 +122,7 @@ impl Live {
     }
 
     /// Writes a line of monolith's own between those of the run.
-    pub(in crate::cli) fn say(&self, line: &str) {
+    pub(in crate::cli) fn note(&self, line: &str) {
         let mut following = self.lock();
         following.wipe();
         following.screen.note(line);
@@ -188,7 +188,7 @@ impl Following {
         }
         self.wipe();
         if let (Some(streamed), Some(view)) = (&mut self.streamed, &self.view) {
-            streamed.judge(self.screen, view, entry.action);
+            streamed.judge(self.screen, view);
         }
         if let Some(view) = self.view.as_ref().filter(|_| self.verbose) {
             for verbose in verbose_lines(view, entry, run.conversation()) {

@@ -10,10 +10,10 @@ mod live;
 mod not_begun;
 mod offer;
 
-pub(in crate::cli) use self::approval::{said_yes, shown};
+pub(in crate::cli) use self::approval::{agreed, shown};
 pub(in crate::cli) use self::input::{RunInput, argument, piped_task, task_of};
 pub(in crate::cli) use self::job::{
-    Broken, Ended, Job, drive_job, drive_to_the_end, tell, tell_end,
+    Broken, Ended, Job, drive_job, drive_to_the_end, report, report_end,
 };
 pub(in crate::cli) use self::leaving::LeavingArgs;
 pub(in crate::cli) use self::live::Live;

@@ -38,7 +38,7 @@ pub(in crate::cli) fn import(app: &App, args: &ImportArgs) -> Result<Exit, CliEr
             open: args.open,
         };
         let told = match import_file(&store, &path, terms, &trust) {
-            Ok(done) => told(&done),
+            Ok(done) => report_text(&done),
             Err(ImportError::NotVerified { report, .. }) => {
                 exit = Exit::EVIDENCE;
                 let mut text = format!("not imported: {}: ", line(&given.display().to_string()));
@@ -54,7 +54,7 @@ pub(in crate::cli) fn import(app: &App, args: &ImportArgs) -> Result<Exit, CliEr
     Ok(exit)
 }
 
-fn told(done: &Imported) -> String {
+fn report_text(done: &Imported) -> String {
     let run = &done.run_id;
     let entries = counted(done.entries, "entry");
     match done.change {

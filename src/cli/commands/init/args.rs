@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::context::found::Places;
+use crate::cli::context::found::{Places, base_url};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct InitArgs {
@@ -18,6 +18,12 @@ pub(in crate::cli) struct InitArgs {
     /// Take this way: llama-server, lm-studio, ollama, embedded, anthropic, openai, google or openrouter
     #[arg(long = "use", value_name = "WAY")]
     pub(in crate::cli) way: Option<String>,
+    /// Take the server at this address, such as https://host/v1: any that speaks as OpenAI does
+    #[arg(long, value_name = "URL", value_parser = base_url, conflicts_with = "way")]
+    pub(in crate::cli) base_url: Option<String>,
+    /// The environment variable that holds that server's key; without it no key is sent
+    #[arg(long, value_name = "VAR", requires = "base_url")]
+    pub(in crate::cli) key_env: Option<String>,
     /// Take this model
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) model: Option<String>,

@@ -9,7 +9,9 @@ use crate::cli::context::ask::answer;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ModelFault, SystemFault};
 use crate::cli::context::exit::Exit;
-use crate::cli::context::found::{Calling, Choice, Looked, NoWay, choices, other_profile, running};
+use crate::cli::context::found::{
+    Calling, Choice, Looked, NoWay, choices, endpoint, other_profile, running,
+};
 use crate::cli::context::runtime::runtime;
 use crate::cli::ui::escape::line;
 use crate::contract::{ContractSpec, ModelProfile, ProviderType, TextProfile};
@@ -34,6 +36,10 @@ pub(in crate::cli) fn init(app: &App, args: &InitArgs) -> Result<Exit, CliError>
             path: args.file.clone(),
         }
         .into());
+    }
+    if let Some(address) = &args.base_url {
+        let way = endpoint_way(app, args, address)?;
+        return finish(app, args, &path, &way);
     }
     let servers = runtime()?.block_on(running(&args.places, &app.environment));
     if let Some((kind, address)) = args.places.unanswered(&servers).next() {
@@ -78,7 +84,30 @@ pub(in crate::cli) fn init(app: &App, args: &InitArgs) -> Result<Exit, CliError>
         let own = stored.iter().find(|model| model.name == way.model);
         way.profile = own.and_then(|model| other_profile(&store, model));
     }
-    let text = contract_text(&way, args.task.as_deref());
+    finish(app, args, &path, &way)
+}
+
+/// The model to take of a server that the caller names by its address.
+fn endpoint_way(app: &App, args: &InitArgs, address: &str) -> Result<Choice, CliError> {
+    let key_env = args.key_env.as_deref();
+    let mut ways = runtime()?.block_on(endpoint(address, key_env));
+    match &args.model {
+        Some(model) => {
+            ways.retain(|way| way.model == *model);
+            let named = || Choice::of_endpoint(address, key_env, model);
+            Ok(ways.pop().unwrap_or_else(named))
+        }
+        None if ways.is_empty() => Err(ModelFault::NoList {
+            address: line(address),
+        }
+        .into()),
+        None => choose(app, args, ways),
+    }
+}
+
+/// Writes the contract for that way, where it holds.
+fn finish(app: &App, args: &InitArgs, path: &Path, way: &Choice) -> Result<Exit, CliError> {
+    let text = contract_text(way, args.task.as_deref());
     // What is written is what was judged: a contract that does not hold is never left behind.
     let name = args.file.display().to_string();
     let spec = ContractSpec::parse(&name, &text, &[])?;
@@ -92,7 +121,7 @@ pub(in crate::cli) fn init(app: &App, args: &InitArgs) -> Result<Exit, CliError>
         }
         .into());
     }
-    write(&path, &text, args.force)?;
+    write(path, &text, args.force)?;
     app.screen.out(&format!(
         "{}: written for {}; it passes monolith contract check\n\nNext:\n  monolith run {}\n",
         line(&name),
@@ -124,7 +153,7 @@ fn take_model(ways: &mut Vec<Choice>, model: &str) {
 /// The way to take: the only one, the first under `--yes`, else whoever sits there says which.
 fn choose(app: &App, args: &InitArgs, mut ways: Vec<Choice>) -> Result<Choice, CliError> {
     if ways.is_empty() {
-        let asked = args.places.told(&app.environment);
+        let asked = args.places.description(&app.environment);
         return Err(ModelFault::NothingToUse { asked }.into());
     }
     if ways.len() == 1 || args.yes {
@@ -216,9 +245,13 @@ fn contract_text(way: &Choice, task: Option<&str>) -> String {
     out.push_str("providers:\n");
     match (&way.address, way.provider.usual_key_env()) {
         (Some(address), _) => {
+            let key = way.key_env.as_ref();
+            let key = key.map_or(String::new(), |name| {
+                format!(", api_key_env: {}", quoted(name))
+            });
             let _ = writeln!(
                 out,
-                "  {word}: {{type: {provider}, base_url: {}}}",
+                "  {word}: {{type: {provider}, base_url: {}{key}}}",
                 quoted(address)
             );
         }
@@ -290,6 +323,7 @@ mod tests {
         Choice {
             address: None,
             calling: Wire,
+            key_env: None,
             model: model.to_owned(),
             profile: None,
             provider,

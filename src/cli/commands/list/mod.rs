@@ -2,7 +2,10 @@
 
 mod args;
 mod filter;
+mod found;
+mod render;
 mod run;
 
 pub(in crate::cli) use self::args::ListArgs;
-pub(in crate::cli) use self::run::{forked_from, list, name_damaged};
+pub(in crate::cli) use self::render::forked_from;
+pub(in crate::cli) use self::run::{list, name_damaged};

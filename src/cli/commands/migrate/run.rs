@@ -4,6 +4,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use super::args::MigrateArgs;
+use super::render::report_text;
 use crate::adapter::Adapter;
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, StateFault, TranscriptFault};
@@ -38,7 +39,7 @@ pub(in crate::cli) fn migrate(app: &App, args: &MigrateArgs) -> Result<Exit, Cli
         return Err(StateFault::NoSuchStore { path }.into());
     }
     let done = migrate_store(&path, args.to, args.dry_run)?;
-    app.screen.out(&told(&path, &done, args.dry_run))?;
+    app.screen.out(&report_text(&path, &done, args.dry_run))?;
     Ok(ended(&done))
 }
 
@@ -179,39 +180,6 @@ fn text_of<'d>(document: &'d serde_json::Value, key: &str) -> &'d str {
         .unwrap_or_default()
 }
 
-fn told(path: &Path, done: &Migration, dry_run: bool) -> String {
-    let place = line(&path.display().to_string());
-    let Migration { from, to, .. } = done;
-    if from == to {
-        return format!("nothing to do: {place} has format {to}\n");
-    }
-    let would = if dry_run { "would be " } else { "" };
-    let mut out = format!("{place}: {would}migrated from format {from} to {to}\n");
-    for step in &done.steps {
-        let _ = writeln!(out, "  {step}");
-    }
-    if let Some(copy) = &done.copy {
-        let copy = line(&copy.display().to_string());
-        let _ = writeln!(out, "  the store as it was: {copy}");
-    }
-    let verified = &done.verified;
-    let _ = writeln!(
-        out,
-        "  runs verified: {}, of which do not hold: {}",
-        verified.runs,
-        verified.bad.len()
-    );
-    for (run, bad) in &verified.bad {
-        let _ = writeln!(
-            out,
-            "  {}: {}",
-            line(run),
-            crate::cli::commands::verify::place(bad)
-        );
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use rusqlite::Connection;
@@ -232,7 +200,7 @@ mod tests {
         let help = refused.help().unwrap();
         assert!(help.contains("monolith migrate brings it up"), "{help}");
         let said = |done: &Migration, dry_run: bool| {
-            told(&path, done, dry_run).replace(&folder.path().display().to_string(), "~")
+            report_text(&path, done, dry_run).replace(&folder.path().display().to_string(), "~")
         };
         let step =
             "the index of runs by their time, and the columns of entries in the order of format 1";

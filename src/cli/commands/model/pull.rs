@@ -70,7 +70,7 @@ fn pull_from_hub(app: &App, store: &ModelStore, args: &PullArgs) -> Result<Pulle
         }
         return Err(CliError::ModelStore(stored.taken()));
     }
-    say_what(app, &source, file.licence.as_deref(), file.bytes);
+    show_offer(app, &source, file.licence.as_deref(), file.bytes);
     if file.sha256.is_none() && args.blake3.is_none() {
         app.screen
             .write_err("note: the hub names no hash of this file; only its length is checked. --blake3 HEX names one\n");
@@ -127,7 +127,7 @@ fn pull_known(
         }
         return Err(CliError::ModelStore(stored.taken()));
     }
-    say_what(app, known.what, Some(known.licence), known.bytes);
+    show_offer(app, known.what, Some(known.licence), known.bytes);
     accept(app, args.yes)?;
     let pulling = store.pulling();
     let _lock = PullLock::take(&pulling, known.name, known.name)?;
@@ -168,7 +168,7 @@ fn pull_known(
     Ok(Pulled::Now(added??))
 }
 
-fn say_what(app: &App, what: &str, licence: Option<&str>, bytes: u64) {
+fn show_offer(app: &App, what: &str, licence: Option<&str>, bytes: u64) {
     let licence = licence.map_or_else(
         || "no licence is stated: look at its page before you use it".to_owned(),
         |licence| format!("licence {}", line(licence)),

@@ -48,8 +48,8 @@ pub(in crate::cli) fn model(app: &App, command: &ModelCommand) -> Result<Exit, C
         ModelCommand::Prove(args) => return prove(app, args),
         ModelCommand::List => listed(&store.list()?),
         ModelCommand::Pull(args) => match pull(app, args)? {
-            Pulled::Before(model) => said("here already", &model),
-            Pulled::Now(model) => said("stored", &model),
+            Pulled::Before(model) => stored_text("here already", &model),
+            Pulled::Now(model) => stored_text("stored", &model),
         },
         ModelCommand::Add(args) => {
             app.ready_models()?;
@@ -65,22 +65,22 @@ pub(in crate::cli) fn model(app: &App, command: &ModelCommand) -> Result<Exit, C
                 store.add(&file, model, reading)
             });
             let added = added??;
-            said("stored", &added) + &profile_of(&store, &added)
+            stored_text("stored", &added) + &profile_of(&store, &added)
         }
-        ModelCommand::Remove(args) => said("removed", &store.remove(&args.name)?),
+        ModelCommand::Remove(args) => stored_text("removed", &store.remove(&args.name)?),
         ModelCommand::Verify(args) => {
             let total = store.stored(&args.name)?.map_or(0, |model| model.bytes);
             let verified = reading(app, line(&args.name), total, |reading| {
                 store.verify(&args.name, reading)
             });
-            said("unchanged", &verified??)
+            stored_text("unchanged", &verified??)
         }
     };
     app.screen.out(&text)?;
     Ok(Exit::OK)
 }
 
-fn said(what: &str, model: &StoredModel) -> String {
+fn stored_text(what: &str, model: &StoredModel) -> String {
     let StoredModel {
         blake3,
         bytes,
@@ -161,7 +161,7 @@ fn prove(app: &App, args: &ProveArgs) -> Result<Exit, CliError> {
     if args.json {
         app.screen.out_json(&document)?;
     } else {
-        app.screen.out(&told(&document))?;
+        app.screen.out(&report_text(&document))?;
     }
     Ok(if document.gate.valid == document.seeds {
         Exit::OK
@@ -228,7 +228,7 @@ async fn tally(
     Ok(tally)
 }
 
-fn told(document: &Document) -> String {
+fn report_text(document: &Document) -> String {
     let line = |name: &str, tally: &Tally| {
         let Tally {
             valid,

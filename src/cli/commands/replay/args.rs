@@ -11,7 +11,8 @@ use crate::message::RunId;
     reason = "each is a flag of the command line"
 )]
 #[command(
-    after_help = "Without an option, the recorded events go through a fresh machine, and every entry must come out as it is \
+    after_help = "How the modes differ: monolith replay --help",
+    after_long_help = "Without an option, the recorded events go through a fresh machine, and every entry must come out as it is \
 recorded; no model and no tool is asked.\n\
 --set asks what would have happened under the recorded contract with these changes, as far as the recording says it. It needs \
 nothing but the transcript: no contract file, no tool server, no key. --contract asks it of another file. Exit code 0: the run would \
@@ -29,13 +30,17 @@ pub(in crate::cli) struct ReplayArgs {
     /// Print the report as one JSON document; with --fork-at the result of the new run
     #[arg(long)]
     pub(in crate::cli) json: bool,
-    /// Another contract file; with --live and --fork-at the file to go by, instead of the one that the run was begun with
+    /// Another contract file
+    ///
+    /// With --live and --fork-at the file to go by, instead of the one that the run was begun with
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) contract: Option<PathBuf>,
-    /// Change a value of the recorded contract, or of the file, such as max_turns=3; may be repeated
+    /// Change a value, such as max_turns=3; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(in crate::cli) sets: Vec<String>,
-    /// Start the tool servers of the file that --contract names, instead of taking what the recorded contract says of them
+    /// Start the tool servers of that file
+    ///
+    /// Else what the recorded contract states of them is taken
     #[arg(long, requires = "contract", conflicts_with_all = ["live", "fork_at"])]
     pub(in crate::cli) start_servers: bool,
     /// Ask the models, the tools or both again, and compare
@@ -53,16 +58,17 @@ pub(in crate::cli) struct ReplayArgs {
     /// The new run's name; a random one by default
     #[arg(long, value_name = "ID", value_parser = run_id, requires = "fork_at")]
     pub(in crate::cli) run_id: Option<RunId>,
-    /// Whether an entry of the new run must survive the loss of power, or only the death of the process
+    /// What an entry of the new run must survive: loss of power, or death of
+    /// the process
     #[arg(long, value_enum, default_value_t, requires = "fork_at")]
     pub(in crate::cli) durability: DurabilityArg,
     /// Sign no checkpoints of the new run
     #[arg(long, requires = "fork_at")]
     pub(in crate::cli) no_sign: bool,
-    /// Add a line for each request and each call of the new run to this file, instead of accounting.jsonl in the state folder
+    /// Account for the new run in this file, not in accounting.jsonl
     #[arg(long, value_name = "FILE", requires = "fork_at")]
     pub(in crate::cli) billing_file: Option<PathBuf>,
-    /// Tell each transition of the new run, the exit tag and a summary on stderr, also where nobody watches
+    /// Write each transition of the new run and a summary to stderr
     #[arg(long, requires = "fork_at")]
     pub(in crate::cli) verbose: bool,
 }

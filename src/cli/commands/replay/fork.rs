@@ -3,7 +3,7 @@ use tokio_util::sync::CancellationToken;
 use super::args::ReplayArgs;
 use super::recorded;
 use crate::cli::commands::drive::LeavingArgs;
-use crate::cli::commands::drive::{Broken, Ended, Live, drive_to_the_end, tell};
+use crate::cli::commands::drive::{Broken, Ended, Live, drive_to_the_end, report};
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
@@ -15,7 +15,7 @@ use crate::replay::{Fork, ForkFault, ForkPoint, ReplayReport};
 /// `monolith replay --fork-at`: a new run begins with the conversation as of after entry `at`.
 pub(in crate::cli) fn replay(app: &App, args: ReplayArgs, at: u64) -> Result<Exit, CliError> {
     let json = args.json;
-    tell(app, json, forked(app, args, at))
+    report(app, json, forked(app, args, at))
 }
 
 /// Where another run begins in a recorded one that verifies: with its contract, and the first run of its line where that is known.

@@ -6,6 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::args::{LiveArg, ReplayArgs};
 use super::recorded;
+use super::render::list_differences;
 use crate::cli::commands::verify::HOW_TO_ACCEPT;
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, SystemFault};
@@ -28,7 +29,7 @@ pub(in crate::cli) fn replay(
 ) -> Result<Exit, CliError> {
     if let Some(flaw) = recorded::evidence_flaw(app, &args.run)? {
         let report = ReplayReport::default().with_flaw(&flaw);
-        return recorded::tell(app, &report, args.json);
+        return recorded::print(app, &report, args.json);
     }
     let source = app.source(&args.run)?;
     let file = recorded::contract_file(app, args, &source, true)?;
@@ -60,7 +61,7 @@ pub(in crate::cli) fn replay(
     if args.json {
         app.screen.out_json(&report)?;
     } else {
-        app.screen.out(&told(app, &report))?;
+        app.screen.out(&report_text(app, &report))?;
     }
     Ok(Exit::of_live(&report))
 }
@@ -90,7 +91,7 @@ fn asked(
     })
 }
 
-fn told(app: &App, report: &LiveReport) -> String {
+fn report_text(app: &App, report: &LiveReport) -> String {
     let asked = format!(
         "{} sent again, {} made again",
         counted(report.inferences, "request"),
@@ -107,7 +108,7 @@ fn told(app: &App, report: &LiveReport) -> String {
         format!("{other}: {asked}\n")
     };
     if !report.open {
-        recorded::list_differences(&mut out, &report.differences);
+        list_differences(&mut out, &report.differences);
     } else if !report.same {
         out.push_str(HOW_TO_ACCEPT);
     }

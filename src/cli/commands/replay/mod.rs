@@ -4,10 +4,12 @@ mod args;
 mod fork;
 mod live;
 mod recorded;
+mod render;
 mod run;
 mod what_if;
 
 pub(in crate::cli) use self::args::ReplayArgs;
 pub(in crate::cli) use self::fork::fork_point;
-pub(in crate::cli) use self::recorded::{report_of, told};
+pub(in crate::cli) use self::recorded::report_of;
+pub(in crate::cli) use self::render::report_text;
 pub(in crate::cli) use self::run::replay;

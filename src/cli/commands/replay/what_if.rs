@@ -44,7 +44,7 @@ struct Asking<'a> {
 pub(in crate::cli) fn replay(app: &App, args: &ReplayArgs) -> Result<Exit, CliError> {
     if let Some(flaw) = recorded::evidence_flaw(app, &args.run)? {
         let report = ReplayReport::default().with_flaw(&flaw);
-        return recorded::tell(app, &report, args.json);
+        return recorded::print(app, &report, args.json);
     }
     let source = app.source(&args.run)?;
     let file = match args.contract {
@@ -65,7 +65,7 @@ pub(in crate::cli) fn replay(app: &App, args: &ReplayArgs) -> Result<Exit, CliEr
     if args.json {
         app.screen.out_json(&report)?;
     } else {
-        app.screen.out(&told(app, &report))?;
+        app.screen.out(&report_text(app, &report))?;
     }
     Ok(Exit::of_what_if(&report))
 }
@@ -154,7 +154,7 @@ fn task_of(entry: &SealedEntry, contract: &ExecutionContract) -> Option<String> 
     }
 }
 
-fn told(app: &App, report: &WhatIfReport) -> String {
+fn report_text(app: &App, report: &WhatIfReport) -> String {
     let mut out = String::new();
     let terms = &report.contract_differences;
     let count = match terms.len() {

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;
 
 use super::args::ResumeArgs;
-use crate::cli::commands::drive::{Broken, Ended, Live, drive_to_the_end, tell};
+use crate::cli::commands::drive::{Broken, Ended, Live, drive_to_the_end, report};
 use crate::cli::commands::verify::place;
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
@@ -18,7 +18,7 @@ use crate::transcript::Pin;
 /// `monolith resume`.
 pub(in crate::cli) fn resume(app: &App, args: ResumeArgs) -> Result<Exit, CliError> {
     let json = args.json;
-    tell(app, json, resume_to_its_end(app, args))
+    report(app, json, resume_to_its_end(app, args))
 }
 
 fn resume_to_its_end(app: &App, args: ResumeArgs) -> Result<Ended, Broken> {

@@ -1,22 +1,27 @@
 use super::args::RunArgs;
 use crate::cli::commands::drive::{
-    Broken, Ended, Job, Live, RunInput, drive_job, offer_models, piped_task, tell,
+    Broken, Ended, Job, Live, RunInput, drive_job, offer_models, piped_task, report,
 };
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
+use crate::cli::ui::escape::line;
 
 /// `monolith run`.
 pub(in crate::cli) fn run(app: &App, args: RunArgs) -> Result<Exit, CliError> {
     let json = args.json;
-    tell(app, json, run_to_its_end(app, args))
+    report(app, json, run_to_its_end(app, args))
 }
 
 fn run_to_its_end(app: &App, args: RunArgs) -> Result<Ended, Broken> {
     let input = RunInput::of(app, args.given, args.contract, args.task)?;
     let file = ContractFile::given(app, input.file, args.sets);
     let mut spec = file.read(app)?;
+    for clamped in spec.clamped.iter().filter(|_| !app.accounting.quiet) {
+        let note = format!("note: {}\n", line(clamped));
+        app.screen.write_err(&note);
+    }
     if input.task.is_some() {
         spec.task = input.task;
     }

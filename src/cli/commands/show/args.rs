@@ -16,6 +16,9 @@ pub(in crate::cli) struct ShowArgs {
     /// End with the exit code of the run instead of 0; 1 where it has no end
     #[arg(long, conflicts_with_all = ["raw", "step", "follow", "tree", "diff"])]
     pub(in crate::cli) exit_code: bool,
+    /// Cut nothing: tool results, arguments, earlier messages, the system prompt
+    #[arg(long, conflicts_with_all = ["json", "raw", "step", "why", "follow", "tree", "diff"])]
+    pub(in crate::cli) full: bool,
     #[command(flatten)]
     pub(in crate::cli) form: ShowForm,
 }
@@ -28,6 +31,7 @@ impl ShowArgs {
             other: None,
             diff: false,
             exit_code: false,
+            full: false,
             form: ShowForm::default(),
         }
     }
@@ -49,7 +53,10 @@ pub(in crate::cli) struct ShowForm {
     /// Print everything about one entry
     #[arg(long, value_name = "N", value_parser = entry_number)]
     pub(in crate::cli) step: Option<u64>,
-    /// Say why the run ended as it did
+    /// Print the conversation alone, without the machine's view
+    #[arg(long)]
+    pub(in crate::cli) conversation: bool,
+    /// Explain the outcome: the rule that decided, its counts and limits, the entries before it
     #[arg(long)]
     pub(in crate::cli) why: bool,
     /// Print entries as they become durable, and end with the exit code of the run

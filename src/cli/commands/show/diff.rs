@@ -89,7 +89,7 @@ pub(in crate::cli) fn diff(
     if json {
         app.screen.out_json(&report)?;
     } else {
-        app.screen.out(&told(app, &report, &left, &right))?;
+        app.screen.out(&report_text(app, &report, &left, &right))?;
     }
     Ok(if report.same {
         Exit::OK
@@ -220,7 +220,7 @@ fn segments(pairs: &[Pairing]) -> Vec<Segment> {
     segments
 }
 
-fn told(app: &App, report: &Report, left: &Side, right: &Side) -> String {
+fn report_text(app: &App, report: &Report, left: &Side, right: &Side) -> String {
     let mut out = String::new();
     let (a, b) = (&report.left, &report.right);
     let mut beside = |name: &str, a: &str, b: &str| {

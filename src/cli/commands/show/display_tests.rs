@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::overview;
 use super::shown_run::ShownRun;
+use super::{reasons, render};
 use crate::cli::context::source::Source;
 use crate::cli::ui::screen::Screen;
 use crate::driver::Environment;
@@ -35,9 +35,9 @@ fn shown(name: &str, why: bool) -> String {
     let screen = Screen::of_process(&environment);
     let run = ShownRun::read(golden(name)).unwrap();
     masked(&if why {
-        overview::why(screen, &run)
+        reasons::why(screen, &run)
     } else {
-        overview::overview(screen, &run, "verified at level L0")
+        render::overview(screen, &run, "verified at level L0", false)
     })
 }
 
@@ -51,6 +51,7 @@ fn a_run_is_shown_with_its_entries_its_calls_and_its_end() {
         "preflight.backend_unavailable",
         "resume.lost_call",
         "session.batch",
+        "session.failed_report_collapses_turns",
         "summary.told",
     ] {
         insta::assert_snapshot!(name, shown(name, false));

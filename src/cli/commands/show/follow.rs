@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::overview;
+use super::render;
 use crate::cli::commands::verify;
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
@@ -34,7 +34,7 @@ pub(in crate::cli) fn follow(app: &App, asked: &str) -> Result<Exit, CliError> {
             view
         }
     };
-    let end = overview::end(app.screen, &view, None);
+    let end = render::end(app.screen, &view, None);
     app.screen.out(&format!("\n{end}"))?;
     let trust = app.trust(&[], &[], &[])?;
     let (report, _) = verify::report_of(app.source(asked)?, true, &trust)?;

@@ -1,11 +1,13 @@
 //! `monolith show`: what happened in a run, for people and for programs.
 
 mod args;
+mod conversation;
 mod diff;
 #[cfg(test)]
 mod display_tests;
 mod follow;
-mod overview;
+mod reasons;
+mod render;
 mod run;
 mod shown_run;
 mod tree;

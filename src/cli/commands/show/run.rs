@@ -1,19 +1,25 @@
+use std::path::PathBuf;
+
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::args::ShowArgs;
+use super::conversation::conversation;
 use super::shown_run::ShownRun;
-use super::{diff, follow, overview, tree};
+use super::{diff, follow, reasons, render, tree};
 use crate::cli::commands::verify;
 use crate::cli::context::app::App;
+use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, TranscriptFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::{Recorded, Source};
 use crate::cli::ui::screen::Style;
+use crate::driver::committed_workspace;
 use crate::kernel::State;
 use crate::message::Digest;
+use crate::store::Invocation;
 use crate::telemetry::AgentResult;
 use crate::transcript::SealedEntry;
 
@@ -41,16 +47,16 @@ pub(in crate::cli) fn show(app: &App, args: &ShowArgs) -> Result<Exit, CliError>
     let trust = app.trust(&[], &[], &[])?;
     let (report, _) = verify::report_of(app.source(&args.run)?, true, &trust)?;
     if let Some(bad) = &report.first_bad {
-        tell_unverified(app, args, &verify::place(bad))?;
+        show_unverified(app, args, &verify::place(bad))?;
         return Ok(Exit::EVIDENCE);
     }
     let verified = format!("verified at level {}", report.level);
-    let exit = told(app, args, &verified)?;
+    let exit = report_text(app, args, &verified)?;
     Ok(if args.exit_code { exit } else { Exit::OK })
 }
 
 /// What does not verify is shown below the flaw, as far as it can be read; no result is made of it.
-fn tell_unverified(app: &App, args: &ShowArgs, place: &str) -> Result<(), CliError> {
+fn show_unverified(app: &App, args: &ShowArgs, place: &str) -> Result<(), CliError> {
     if args.form.json {
         return Err(TranscriptFault::NotVerified {
             asked: args.run.clone(),
@@ -66,14 +72,14 @@ fn tell_unverified(app: &App, args: &ShowArgs, place: &str) -> Result<(), CliErr
         app.screen
             .out(&format!("{}\n", app.screen.paint_out(Style::Bad, &line)))?;
     }
-    if let Err(fault) = told(app, args, "not verified") {
+    if let Err(fault) = report_text(app, args, "not verified") {
         fault.show(app.screen);
     }
     Ok(())
 }
 
 /// Shows what is asked for; returns the exit code of the run itself.
-fn told(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliError> {
+fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliError> {
     let source = app.source(&args.run)?;
     let stored = matches!(source, Source::Run(..));
     let form = &args.form;
@@ -113,12 +119,23 @@ fn told(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliError> {
             _ => Ok(Exit::OK),
         };
     }
-    let run = ShownRun::read(source)?;
+    let begun = match &source {
+        Source::Run(run_id, reader) => reader.invocation(run_id)?,
+        Source::File(_) => None,
+    };
+    let mut run = ShownRun::read(source)?;
+    run.workspace = workspace(app, begun, &run);
     app.screen.out(&if form.why {
-        overview::why(app.screen, &run)
+        reasons::why(app.screen, &run)
+    } else if form.conversation {
+        conversation(app.screen, &run, args.full)
     } else {
-        overview::overview(app.screen, &run, verified)
+        render::overview(app.screen, &run, verified, args.full)
     })?;
+    if form.conversation {
+        let outcome = run.view.outcome();
+        return Ok(outcome.map_or(Exit::FAILED, |outcome| Exit(outcome.exit_code())));
+    }
     let outcome = run.view.outcome();
     if let (true, None, Some(run_id)) = (stored, outcome, run.view.run_id()) {
         let hint =
@@ -137,7 +154,32 @@ fn told(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliError> {
         };
         app.screen.out(&text)?;
     }
+    if let (true, Some(outcome), Some(run_id), false) =
+        (stored, outcome, run.view.run_id(), form.why)
+    {
+        let name = app.brief_name(run_id.as_str());
+        let next = if outcome.class.is_success() {
+            format!(
+                "Continue it: {} \"…\"\n",
+                app.hint(&format!("continue {name}"))
+            )
+        } else {
+            format!(
+                "Why it ended so: {} --why\n",
+                app.hint(&format!("show {name}"))
+            )
+        };
+        app.screen.out(&format!("\n{next}"))?;
+    }
     Ok(outcome.map_or(Exit::FAILED, |outcome| Exit(outcome.exit_code())))
+}
+
+/// The folder that the tools of the run saw. A transcript commits to its hash alone: it is named where the contract file still
+/// leads there.
+fn workspace(app: &App, begun: Option<Invocation>, run: &ShownRun) -> Option<PathBuf> {
+    let committed = run.view.start()?.workspace?;
+    let file = ContractFile::of_run(app, begun, None, Vec::new())?;
+    committed_workspace(&file.read(app).ok()?, file.folder(), committed)
 }
 
 impl<'e> Step<'e> {

@@ -1,10 +1,15 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use crate::cli::context::error::CliError;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::Source;
-use crate::store::Lineage;
-use crate::view::RunView;
-
 use crate::cli::ui::entry_row::EntryRow;
+use crate::kernel::{EventKind, Fold};
+use crate::message::AgentMessage;
+use crate::store::Lineage;
+use crate::telemetry::AgentResult;
+use crate::view::RunView;
 
 /// A whole run as `show` lays it out, without the texts of its entries.
 pub(in crate::cli) struct ShownRun {
@@ -14,6 +19,14 @@ pub(in crate::cli) struct ShownRun {
     /// How it stands, where it is in the store and has no end.
     pub(in crate::cli) status: Option<RunStatus>,
     pub(in crate::cli) view: RunView,
+    /// What the model was sent and what it answered.
+    pub(in crate::cli) conversation: Vec<Arc<AgentMessage>>,
+    /// How many messages the run began with.
+    pub(in crate::cli) opening: usize,
+    /// The answer of a run that succeeded.
+    pub(in crate::cli) answer: Option<String>,
+    /// The folder that its tools saw, where that is known.
+    pub(in crate::cli) workspace: Option<PathBuf>,
 }
 
 impl ShownRun {
@@ -21,16 +34,31 @@ impl ShownRun {
     pub(in crate::cli) fn read(mut source: Source) -> Result<Self, CliError> {
         let lineage = source.lineage()?;
         let status = source.status()?;
-        let mut rows = Vec::new();
+        let (mut rows, mut opening) = (Vec::new(), 0);
+        let mut fold: Option<Fold> = None;
         let view = source.each_step(|view, entry, step| {
             rows.push(EntryRow::of(view, entry.entry(), step));
+            let fold = fold.get_or_insert_with(|| Fold::new(Arc::clone(view.contract())));
+            if let Some(event) = entry.into_event() {
+                if let EventKind::RunStarted(started) = &event.event {
+                    opening = started.messages.len();
+                }
+                drop(fold.take(event));
+            }
             Ok(())
         })?;
+        let run = fold.and_then(Fold::into_run);
+        let result = run.as_ref().map(|run| AgentResult::of_run(run, &view));
+        let result = result.filter(|result| result.success);
         Ok(Self {
             lineage,
             rows,
+            answer: result.map(|result| result.report_text().to_owned()),
+            conversation: run.map_or_else(Vec::new, |run| run.conversation().to_vec()),
+            opening,
             status,
             view,
+            workspace: None,
         })
     }
 }

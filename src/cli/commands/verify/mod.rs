@@ -2,7 +2,12 @@
 
 mod args;
 mod pin_file;
+mod render;
 mod run;
 
 pub(in crate::cli) use self::args::VerifyArgs;
-pub(in crate::cli) use self::run::{HOW_TO_ACCEPT, checks, place, report_of, told, verify};
+pub(in crate::cli) use self::render::HOW_TO_ACCEPT;
+pub(in crate::cli) use self::render::checks;
+pub(in crate::cli) use self::render::place;
+pub(in crate::cli) use self::render::report_text;
+pub(in crate::cli) use self::run::{report_of, verify};

@@ -3,22 +3,14 @@ use std::sync::Arc;
 
 use super::args::{LevelArg, VerifyArgs};
 use super::pin_file;
+use super::render::report_text;
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 use crate::cli::context::permissions::{looser, named};
 use crate::cli::context::source::{Source, each_line};
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::counted;
-use crate::cli::ui::screen::{Screen, Style};
 use crate::message::RunId;
-use crate::transcript::{
-    FirstBad, FlawKind, LineVerifier, Pin, Trust, VerifyCheck, VerifyOptions, VerifyReport,
-};
-
-/// What is said of a run in progress where nobody said that it may be one.
-pub(in crate::cli) const HOW_TO_ACCEPT: &str =
-    "  --open accepts a run in progress; else what is missing may have been cut off\n";
+use crate::transcript::{LineVerifier, Pin, Trust, VerifyCheck, VerifyOptions, VerifyReport};
 
 /// `monolith verify`.
 pub(in crate::cli) fn verify(app: &App, args: &VerifyArgs) -> Result<Exit, CliError> {
@@ -48,7 +40,7 @@ pub(in crate::cli) fn verify(app: &App, args: &VerifyArgs) -> Result<Exit, CliEr
     if args.json {
         app.screen.out_json(&report)?;
     } else {
-        app.screen.out(&told(app.screen, &report))?;
+        app.screen.out(&report_text(app.screen, &report))?;
     }
     Ok(if reached {
         Exit::of_verify(&report)
@@ -98,69 +90,4 @@ pub(in crate::cli) fn report_of(
             (verifier.finish(), run_id)
         }
     })
-}
-
-/// Checks and what was not checked, for people.
-pub(in crate::cli) fn checks(
-    screen: Screen,
-    checks: &[VerifyCheck],
-    not_checked: &[String],
-) -> String {
-    let mut out = String::new();
-    for check in checks {
-        let verdict = if check.ok {
-            screen.paint_out(Style::Good, "ok    ")
-        } else {
-            screen.paint_out(Style::Bad, "FAILED")
-        };
-        let _ = writeln!(out, "{verdict}  {:<11} {}", check.name, line(&check.detail));
-    }
-    for note in not_checked {
-        let _ = writeln!(out, "        not checked: {}", line(note));
-    }
-    out
-}
-
-/// The report for people.
-pub(in crate::cli) fn told(screen: Screen, report: &VerifyReport) -> String {
-    let mut out = checks(screen, &report.checks, &report.not_checked);
-    let verdict = match &report.first_bad {
-        None => {
-            let holds = screen.paint_out(Style::Good, "verified");
-            let head = report.head.map(|head| format!(", head {head}"));
-            format!(
-                "{holds} at level {}: {}{}\n",
-                report.level,
-                counted(report.entries, "entry"),
-                head.unwrap_or_default()
-            )
-        }
-        Some(bad) => {
-            let broken = screen.paint_out(Style::Bad, "not verified");
-            let help = if bad.kind == FlawKind::Incomplete {
-                HOW_TO_ACCEPT
-            } else {
-                ""
-            };
-            format!("{broken}: {}\n{help}", place(bad))
-        }
-    };
-    out.push_str(&verdict);
-    out
-}
-
-/// Where the first flaw is, and what it is.
-pub(in crate::cli) fn place(bad: &FirstBad) -> String {
-    let mut at = Vec::new();
-    at.extend(bad.seq.map(|seq| format!("entry {seq}")));
-    at.extend(bad.line.map(|line| format!("line {line}")));
-    at.extend(bad.table.map(|table| format!("table {table}")));
-    format!(
-        "{} at {}, {}: expected {}, got {}",
-        bad.kind,
-        at.join(", "),
-        line(&bad.field),
-        line(&bad.expected),
-        line(&bad.actual)
-    )
 }

@@ -9,6 +9,8 @@ pub(in crate::cli) struct Choice {
     /// Where it is, for servers; none where the type's own place is meant.
     pub(in crate::cli) address: Option<String>,
     pub(in crate::cli) calling: Calling,
+    /// The variable that holds its key, where the caller names one.
+    pub(in crate::cli) key_env: Option<String>,
     pub(in crate::cli) model: String,
     /// The profile that fits, where the model's name does not tell it.
     pub(in crate::cli) profile: Option<&'static str>,
@@ -45,6 +47,7 @@ pub(in crate::cli) fn choices(
                     ServerKind::LlamaServer | ServerKind::LmStudio => format!("{address}/v1"),
                 }),
                 calling: model.calling,
+                key_env: None,
                 model: model.name.clone(),
                 profile: None,
                 provider: match server.kind {
@@ -61,6 +64,7 @@ pub(in crate::cli) fn choices(
         choices.extend(stored.iter().map(|model| Choice {
             address: None,
             calling: Calling::Wire,
+            key_env: None,
             model: model.name.clone(),
             profile: None,
             provider: ProviderType::Local,
@@ -75,6 +79,7 @@ pub(in crate::cli) fn choices(
             choices.push(Choice {
                 address: None,
                 calling: Calling::Wire,
+                key_env: None,
                 model: model.to_owned(),
                 profile: None,
                 provider,

@@ -4,11 +4,13 @@
 //! key anywhere and never looks at a key's value but to see whether there is one.
 
 mod choice;
+mod endpoint;
 mod fitting;
 mod no_way;
 mod servers;
 
 pub(in crate::cli) use choice::{Choice, choices};
+pub(in crate::cli) use endpoint::{base_url, endpoint};
 pub(in crate::cli) use fitting::other_profile;
 pub(in crate::cli) use no_way::{Looked, NoWay, ways_out};
 pub(in crate::cli) use servers::{Calling, Places, running};

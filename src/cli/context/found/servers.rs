@@ -130,7 +130,7 @@ impl Places {
     }
 
     /// Every place that is asked, in words.
-    pub(in crate::cli) fn told(&self, environment: &Environment) -> String {
+    pub(in crate::cli) fn description(&self, environment: &Environment) -> String {
         let asked = ServerKind::ALL.into_iter().filter_map(|kind| {
             let address = self.of(kind, environment)?;
             Some(format!("no {} at {address}", kind.name()))
@@ -198,7 +198,7 @@ pub(in crate::cli) async fn running(places: &Places, environment: &Environment) 
     [llama, studio, ollama].into_iter().flatten().collect()
 }
 
-async fn get(address: &str, path: &str) -> Option<Value> {
+pub(super) async fn get(address: &str, path: &str) -> Option<Value> {
     request_json(&format!("{address}{path}"), None, PATIENCE).await
 }
 
@@ -294,7 +294,11 @@ fn length_of(shown: &Value) -> Option<u64> {
 }
 
 /// The models of a list, as far as their names can stand in a contract.
-fn named(list: &Value, key: &str, window: impl Fn(&Value) -> Option<u64>) -> Vec<ServedModel> {
+pub(super) fn named(
+    list: &Value,
+    key: &str,
+    window: impl Fn(&Value) -> Option<u64>,
+) -> Vec<ServedModel> {
     let list = list.as_array().into_iter().flatten();
     let mut models = Vec::new();
     for model in list.take(MAX_MODELS) {

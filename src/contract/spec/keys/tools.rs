@@ -20,7 +20,7 @@ form! {
         mcp: Servers, DefaultText = DefaultText("none"),
         "Tool servers by name; their tools are called `<server>__<tool>`.";
         workspace: String, DefaultText = DefaultText("none"),
-        "The folder that file tools see, found from your working directory." => nullable;
+        "The folder that file tools see and tool servers are started in. A relative path begins in the folder of the contract file; without this key it is that folder." => nullable;
     }
 }
 

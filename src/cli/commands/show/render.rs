@@ -1,14 +1,14 @@
-//! A run as `monolith show` lays it out: header, one line for each entry, calls, and how it ended.
+//! A run as `monolith show` lays it out: the conversation, how it ended, and the machine's view: header, one line for each entry, calls.
 
 use std::fmt::Write as _;
 
+use super::conversation::conversation;
 use super::shown_run::ShownRun;
 use crate::cli::commands::list::forked_from;
 use crate::cli::context::run_status::RunStatus;
-use crate::cli::ui::entry_row::EntryRow;
 use crate::cli::ui::escape::{brief, line};
 use crate::cli::ui::narration::{call_end, target_name};
-use crate::cli::ui::numbers::{counted, grouped, seconds};
+use crate::cli::ui::numbers::{counted, grouped};
 use crate::cli::ui::screen::{Screen, Style};
 use crate::contract::{Completion, Grounds, ToolPolicy};
 use crate::message::{RunId, utc};
@@ -17,10 +17,18 @@ use crate::view::{ApprovalEnd, Call, RunView};
 
 const BAR: u64 = 20;
 
-/// The whole of it; `verified` states how far it is verified.
-pub(in crate::cli) fn overview(screen: Screen, run: &ShownRun, verified: &str) -> String {
+/// The whole of it: the conversation, how it ended, then the machine's view. `verified` states how far it is verified.
+pub(in crate::cli) fn overview(
+    screen: Screen,
+    run: &ShownRun,
+    verified: &str,
+    full: bool,
+) -> String {
     let view = &run.view;
-    let mut out = header(screen, run, verified);
+    let mut out = conversation(screen, run, full);
+    out.push_str(&end(screen, view, run.status));
+    out.push('\n');
+    out.push_str(&header(screen, run, verified));
     out.push('\n');
     for row in &run.rows {
         out.push_str(&row.line(screen));
@@ -51,8 +59,6 @@ pub(in crate::cli) fn overview(screen: Screen, run: &ShownRun, verified: &str) -
         let _ = writeln!(out, "  {number}  {name} {arguments}");
         let _ = writeln!(out, "     {ended}");
     }
-    out.push('\n');
-    out.push_str(&end(screen, view, run.status));
     out
 }
 
@@ -90,42 +96,6 @@ fn calls(view: &RunView) -> String {
     out
 }
 
-/// Why the run ended as it did.
-pub(in crate::cli) fn why(screen: Screen, run: &ShownRun) -> String {
-    let view = &run.view;
-    let mut out = end(screen, view, run.status);
-    if let (Some(decided), Some(_)) = (view.decision(), view.outcome()) {
-        let _ = writeln!(
-            out,
-            "\nDecided in entry {}, {} → {}, {} into the run.",
-            decided.seq,
-            decided.from,
-            decided.to,
-            seconds(decided.at_ms)
-        );
-        out.push_str(match decided.predicate.item {
-            0 => "PRECHECK performs all its checks; the first that failed gave the code.\n",
-            1 => "Predicates are asked in their order; this is the first of all.\n",
-            _ => "Predicates are asked in their order; none before this one held.\n",
-        });
-        let checks = &view.preflight().checks;
-        for check in checks.iter().filter(|_| decided.predicate.item == 0) {
-            let verdict = if check.ok { "ok    " } else { "FAILED" };
-            let detail = brief(&check.detail, 400);
-            let _ = writeln!(out, "  {verdict}  {:?}  {detail}", check.name);
-        }
-    }
-    out.push_str("\nBefore it:\n");
-    let before = run.rows.iter().filter(|row| !row.is_seal());
-    let before: Vec<&EntryRow> = before.collect();
-    for row in before.iter().skip(before.len().saturating_sub(6)) {
-        out.push_str(&row.line(screen));
-    }
-    out.push_str("\nUsed:\n");
-    out.push_str(&budgets(view));
-    out
-}
-
 fn header(screen: Screen, run: &ShownRun, verified: &str) -> String {
     let view = &run.view;
     let contract = view.contract();
@@ -143,8 +113,9 @@ fn header(screen: Screen, run: &ShownRun, verified: &str) -> String {
         let _ = writeln!(out, "parent    {}", line(&forked));
     }
     let start = view.start();
-    if let Some(task) = start.and_then(|start| start.task.as_deref()) {
-        let _ = writeln!(out, "task      {}", brief(task, 200));
+    if let Some(workspace) = &run.workspace {
+        let workspace = line(&workspace.display().to_string());
+        let _ = writeln!(out, "workspace {workspace}");
     }
     let policy = match contract.tool_policy {
         ToolPolicy::Required => "tools required",
@@ -210,7 +181,7 @@ fn forked(run: &ShownRun) -> Option<String> {
 }
 
 /// What was used of each limit.
-fn budgets(view: &RunView) -> String {
+pub(super) fn budgets(view: &RunView) -> String {
     let (contract, used) = (view.contract(), view.counters());
     let mut out = String::new();
     let mut bar = |name: &str, used: u64, limit: Option<u64>| {

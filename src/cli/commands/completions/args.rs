@@ -1,0 +1,16 @@
+use clap::Args;
+use clap_complete::Shell;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Keep the script where your shell looks for it, such as:\n  \
+monolith completions bash > ~/.local/share/bash-completion/completions/monolith\n  \
+monolith completions zsh  > ~/.zfunc/_monolith\n  \
+monolith completions fish > ~/.config/fish/completions/monolith.fish\n  \
+monolith completions powershell >> $PROFILE"
+)]
+pub(in crate::cli) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub(in crate::cli) shell: Shell,
+}

@@ -1,0 +1,16 @@
+use super::args::CompletionsArgs;
+use crate::cli::context::app::App;
+use crate::cli::context::error::CliError;
+use crate::cli::context::exit::Exit;
+
+/// `monolith completions`; `program` is the whole command line.
+pub(in crate::cli) fn completions(
+    app: &App,
+    args: &CompletionsArgs,
+    mut program: clap::Command,
+) -> Result<Exit, CliError> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut program, "monolith", &mut script);
+    app.screen.out(&String::from_utf8_lossy(&script))?;
+    Ok(Exit::OK)
+}

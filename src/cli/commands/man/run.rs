@@ -1,0 +1,26 @@
+use super::args::ManArgs;
+use crate::cli::context::app::App;
+use crate::cli::context::error::{CliError, SystemFault};
+use crate::cli::context::exit::Exit;
+
+/// `monolith man`; `program` is the whole command line.
+pub(in crate::cli) fn man(
+    app: &App,
+    args: &ManArgs,
+    program: clap::Command,
+) -> Result<Exit, CliError> {
+    let Some(out) = &args.out else {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(program).render(&mut page)?;
+        app.screen.out(&String::from_utf8_lossy(&page))?;
+        return Ok(Exit::OK);
+    };
+    let folder = app.cwd.join(out);
+    let written =
+        std::fs::create_dir_all(&folder).and_then(|()| clap_mangen::generate_to(program, &folder));
+    written.map_err(|fault| SystemFault::CannotWrite {
+        path: out.clone(),
+        reason: fault.to_string(),
+    })?;
+    Ok(Exit::OK)
+}

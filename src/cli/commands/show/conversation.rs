@@ -1,0 +1,167 @@
+//! The conversation of a run for people: the task, what the model wrote and called, what came back, the answer.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::shown_run::ShownRun;
+use crate::cli::ui::escape::{brief, text};
+use crate::cli::ui::numbers::{counted, dollars, seconds};
+use crate::cli::ui::screen::{Screen, Style};
+use crate::message::{AgentMessage, Role};
+use crate::view::RunView;
+
+/// How much of a result is shown where it is not asked for whole.
+const RESULT_LINES: usize = 8;
+const RESULT_CHARS: usize = 600;
+/// How much of a call's arguments is shown then.
+const ARGUMENT_CHARS: usize = 400;
+
+/// The conversation, the answer, and what they took; `full` cuts nothing.
+pub(super) fn conversation(screen: Screen, run: &ShownRun, full: bool) -> String {
+    let mut out = String::new();
+    let task = task_of(&run.conversation, run.opening);
+    let mut names = BTreeMap::new();
+    let first = if full { 0 } else { task.unwrap_or(0) };
+    let left_out = run.conversation.iter().take(first);
+    let left_out = left_out.filter(|message| message.role != Role::System);
+    let left_out = left_out.count();
+    if left_out > 0 {
+        let earlier = counted(left_out, "earlier message");
+        let _ = writeln!(out, "{earlier}; --full shows them too\n");
+    }
+    let answer = run.answer.as_deref().map(str::trim);
+    let answered = answer.and_then(|answer| {
+        let mut last = run.conversation.iter().enumerate().rev();
+        last.find(|(at, message)| {
+            *at >= run.opening
+                && message.role == Role::Assistant
+                && message.content.trim() == answer
+        })
+    });
+    let answered = answered.map(|(at, _)| at);
+    for (at, message) in run.conversation.iter().enumerate() {
+        for call in &message.tool_calls {
+            names.insert(call.id.as_str(), call.name.as_str());
+        }
+        if at < first || message.role == Role::System && !full {
+            continue;
+        }
+        let title = match message.role {
+            Role::System => "system".to_owned(),
+            Role::User if Some(at) == task => "task".to_owned(),
+            Role::User if at < run.opening => "user".to_owned(),
+            Role::User => "notice".to_owned(),
+            Role::Assistant if Some(at) == answered => "answer".to_owned(),
+            Role::Assistant => "model".to_owned(),
+            Role::Tool => {
+                let call = message.tool_call_id.as_deref();
+                let name = call.and_then(|id| names.get(id)).copied();
+                format!("result of {}", brief(name.unwrap_or("a call"), 200))
+            }
+        };
+        let cut = message.role == Role::Tool && !full;
+        out.push_str(&block(screen, &title, message, cut, full));
+    }
+    if let Some(answer) = answer.filter(|answer| answered.is_none() && !answer.is_empty()) {
+        let _ = writeln!(out, "{}", screen.paint_out(Style::Bold, "answer"));
+        out.push_str(&indented(answer));
+        out.push('\n');
+    }
+    out.push_str(&used(&run.view));
+    out
+}
+
+/// What the run took, in one line.
+fn used(view: &RunView) -> String {
+    let used = view.counters();
+    let cost = (used.cost_micro_usd > 0).then(|| format!(", {}", dollars(used.cost_micro_usd)));
+    format!(
+        "{}, {}, {}, {}{} in {}\n",
+        counted(used.turns, "turn"),
+        counted(used.inferences, "request"),
+        counted(used.calls, "call"),
+        counted(used.tokens(), "token"),
+        cost.unwrap_or_default(),
+        seconds(view.at_ms())
+    )
+}
+
+/// The last message of the user before the run begins.
+fn task_of(conversation: &[Arc<AgentMessage>], opening: usize) -> Option<usize> {
+    let opening = conversation.iter().take(opening).enumerate();
+    let mut of_user = opening.filter(|(_, message)| message.role == Role::User);
+    of_user.next_back().map(|(at, _)| at)
+}
+
+fn block(screen: Screen, title: &str, message: &AgentMessage, cut: bool, full: bool) -> String {
+    let mut out = format!("{}\n", screen.paint_out(Style::Bold, title));
+    let content = message.content.trim_end();
+    if cut {
+        out.push_str(&shortened(content));
+    } else if !content.is_empty() {
+        out.push_str(&indented(content));
+    }
+    if let Some(reasoning) = message.reasoning.as_deref().filter(|_| full) {
+        let reasoning = indented(&format!("(reasoning) {reasoning}"));
+        out.push_str(&screen.paint_out(Style::Dim, reasoning.trim_end()));
+        out.push('\n');
+    }
+    for call in &message.tool_calls {
+        let most = if full { usize::MAX } else { ARGUMENT_CHARS };
+        let name = brief(&call.name, 200);
+        let _ = writeln!(out, "  → {name} {}", brief(call.arguments.as_str(), most));
+    }
+    out.push('\n');
+    out
+}
+
+/// The first lines of a result, and how much is left out.
+fn shortened(content: &str) -> String {
+    let lines: Vec<&str> = content.lines().take(RESULT_LINES).collect();
+    let shown: String = lines.join("\n").chars().take(RESULT_CHARS).collect();
+    let mut out = if shown.is_empty() {
+        "  (empty)\n".to_owned()
+    } else {
+        indented(&shown)
+    };
+    let rest = content.len().saturating_sub(shown.len());
+    if rest > 0 && shown.len() < content.len() {
+        let _ = writeln!(out, "  … {} more; --full shows all", counted(rest, "byte"));
+    }
+    out
+}
+
+/// Every line two characters in.
+fn indented(content: &str) -> String {
+    let mut out = String::new();
+    for line in text(content).lines() {
+        let _ = writeln!(out, "{}", format!("  {line}").trim_end());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_result_is_cut_and_the_cut_is_counted() {
+        let check = |content: &str, expect: &str| assert_eq!(shortened(content), expect);
+        check("", "  (empty)\n");
+        check("one\ntwo", "  one\n  two\n");
+        let lines = "x\n".repeat(RESULT_LINES + 2);
+        let expect = format!(
+            "{}  … 4 bytes more; --full shows all\n",
+            "  x\n".repeat(RESULT_LINES)
+        );
+        check(lines.trim_end(), &expect);
+        let long = "é".repeat(RESULT_CHARS + 1);
+        assert!(shortened(&long).ends_with("  … 2 bytes more; --full shows all\n"));
+    }
+
+    #[test]
+    fn what_a_result_holds_cannot_move_the_cursor() {
+        assert_eq!(indented("a\u{1b}[2Jb"), "  a\\u{1b}[2Jb\n");
+    }
+}
