@@ -7,7 +7,8 @@ pub use crate::adapter::{
     Segment,
 };
 pub use crate::conformance::{
-    CaseRow, Corpus, CorpusReport, GateTrial, RecordLines, RecordedResponse, gate_contract,
+    CaseRow, Corpus, CorpusReport, Coverage, CoveredSentence, CoveredSubject, GateTrial,
+    RecordLines, RecordedResponse, SentenceKind, SentenceTexts, ShowingCase, gate_contract,
     run_cases, run_corpus,
 };
 pub use crate::contract::{ModelProfile, ProviderType, Validators};

@@ -90,6 +90,7 @@ pub(super) fn validate(
         } else {
             rules.repairs
         };
+        let mut raw_payload = None;
         let (arguments, fault) = match text_of(&call, fields, rules, repairs)? {
             Text::Read(arguments) => (arguments, None),
             Text::Repaired(arguments, steps) => {
@@ -100,6 +101,7 @@ pub(super) fn validate(
                     (&call.arguments, repaired),
                     &steps,
                 );
+                raw_payload = Some(call.arguments);
                 (arguments, None)
             }
             Text::Dropped(code) => {
@@ -126,7 +128,7 @@ pub(super) fn validate(
             fault,
             id,
             name: call.name,
-            raw_payload: None,
+            raw_payload,
             source_model: model.to_owned(),
         });
     }

@@ -108,6 +108,7 @@ fn is_sound(record: &Record, decoded: &Decoded) {
     }
 }
 
+/// Shows 002/6.adapter.7.
 #[test]
 fn every_recorded_response_gets_one_verdict_however_it_is_split() {
     let mut rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);

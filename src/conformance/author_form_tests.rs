@@ -33,9 +33,10 @@ fn difference(contract: &ExecutionContract, task: Option<&str>) -> Option<String
 fn every_case_that_gives_a_contract_gives_it_again_from_the_contract_alone() {
     let corpus = Corpus::built_in();
     let base = Base::parse(&corpus.base).unwrap();
-    let (mut made, mut by_hand, mut differ) = (0, 0, Vec::new());
+    let (mut made, mut by_hand, mut refused, mut differ) = (0, 0, 0, Vec::new());
     for source in &corpus.cases {
         let case = Case::parse(&source.id, &source.text).unwrap();
+        refused += usize::from(case.expect.refused.is_some());
         let Ok(BringUp::Made(brought_up)) = bring_up(&source.id, &base, &case) else {
             continue;
         };
@@ -50,7 +51,8 @@ fn every_case_that_gives_a_contract_gives_it_again_from_the_contract_alone() {
         differ.extend(found.map(|found| format!("{}: {found}", source.id)));
     }
     assert!(differ.is_empty(), "{} of {made}: {differ:#?}", differ.len());
-    assert_eq!((made, by_hand), (526, 4));
+    assert_eq!(made + by_hand + refused, corpus.cases.len());
+    assert!(made > 500 && by_hand > 0, "{made}, {by_hand}");
 }
 
 #[test]
@@ -120,7 +122,7 @@ const LOST: &[(&str, &str)] = &[
 fn a_change_does_to_the_recorded_contract_what_it_does_to_the_authors_file() {
     let corpus = Corpus::built_in();
     let base = Base::parse(&corpus.base).unwrap();
-    let (mut made, mut differ) = (0, Vec::new());
+    let (mut cases, mut made, mut differ) = (0, 0, Vec::new());
     for (at, source) in corpus.cases.iter().enumerate() {
         let case = || Case::parse(&source.id, &source.text).unwrap();
         let Ok(BringUp::Made(brought_up)) = bring_up(&source.id, &base, &case()) else {
@@ -131,6 +133,7 @@ fn a_change_does_to_the_recorded_contract_what_it_does_to_the_authors_file() {
         }
         let task = RunStarted::intent(&brought_up.started.messages);
         let form = AuthorForm::of(&brought_up.contract, "its contract", task.as_deref()).unwrap();
+        cases += 1;
         // A quarter of the changes for each case: all of them with all cases take long.
         for (key, value) in CHANGES.iter().skip(at % 4).step_by(4) {
             let (mut base, mut case) = (Base::parse(&corpus.base).unwrap(), case());
@@ -162,5 +165,6 @@ fn a_change_does_to_the_recorded_contract_what_it_does_to_the_authors_file() {
         }
     }
     assert!(differ.is_empty(), "{} of {made}: {differ:#?}", differ.len());
-    assert_eq!(made, 526 * CHANGES.len() / 4);
+    assert_eq!(made, cases * CHANGES.len() / 4);
+    assert!(cases > 500, "{cases}");
 }

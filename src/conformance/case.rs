@@ -19,7 +19,10 @@ pub(super) struct Case {
     pub(super) proves: Vec<String>,
     /// Sentences of the session contract, by their ids in `sentences.yaml`, for cases of its guarantees.
     #[serde(default)]
-    pub(super) session: Vec<String>,
+    pub(super) session: Shown,
+    /// Sentences of the machine's own contract, by their ids in `sentences_002.yaml`.
+    #[serde(default)]
+    pub(super) machine: Shown,
     /// Whether its transcript is kept under replay/.
     #[serde(default)]
     pub(super) golden: bool,
@@ -41,6 +44,9 @@ pub(super) struct Case {
     #[serde(skip)]
     pub(super) casting: Option<Casting>,
 }
+
+/// The sentences that a case shows, each with the assertion that carries it: a pointer into `expect`, or into `script`.
+pub(super) type Shown = BTreeMap<String, String>;
 
 /// `base.yaml`.
 #[derive(Debug, Deserialize)]
@@ -109,8 +115,14 @@ impl Case {
         if case.proves.is_empty() || case.proves.iter().any(|section| !is_section(section)) {
             return refuse("`proves` lists sections of docs/semantics.md, such as \"§2.3\"");
         }
-        if case.session.iter().any(|sentence| !is_sentence(sentence)) {
-            return refuse("`session` lists ids of sentences.yaml, such as \"000/5.source.1\"");
+        let of = |contract: &str, shown: &Shown| shown.keys().all(|id| is_sentence(contract, id));
+        if !of("000/", &case.session) {
+            let rule = "`session` has ids of sentences.yaml with the assertions that carry them, such as {000/5.source.1: report}";
+            return refuse(rule);
+        }
+        if !of("002/", &case.machine) {
+            let rule = "`machine` has ids of sentences_002.yaml with the assertions that carry them, such as {002/3.proof.1: outcome}";
+            return refuse(rule);
         }
         case.expect.fault().map_or(Ok(case), |rule| refuse(&rule))
     }
@@ -146,11 +158,11 @@ fn is_section(text: &str) -> bool {
         .is_some_and(|number| number.split('.').all(digits))
 }
 
-/// `000/`, the number of a section, a subject and a running number, with dots between them.
-fn is_sentence(text: &str) -> bool {
+/// The contract, the number of a section, a subject and a running number, with dots between the last three.
+fn is_sentence(contract: &str, text: &str) -> bool {
     let number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     let word = |part: &str| part.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
-    let parts = text.strip_prefix("000/").map(|rest| rest.split('.'));
+    let parts = text.strip_prefix(contract).map(|rest| rest.split('.'));
     let parts: Vec<&str> = parts.into_iter().flatten().collect();
     matches!(parts.as_slice(), [section, subject, n]
         if number(section) && word(subject) && !subject.is_empty() && number(n))

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::CaseError;
@@ -21,6 +23,10 @@ pub struct CaseRow {
     pub proves: Vec<String>,
     /// Sentences of the session contract that it shows, by their ids in corpus/sentences.yaml.
     pub session: Vec<String>,
+    /// Sentences of the machine's own contract that it shows, by their ids in corpus/sentences_002.yaml.
+    pub machine: Vec<String>,
+    /// The assertion that carries each sentence: a pointer into `expect` or `script` of the case.
+    pub carried: BTreeMap<String, String>,
     /// The end that it expects.
     pub expected: String,
     /// The end that came.
@@ -103,6 +109,8 @@ fn unplayed(id: &str) -> CaseRow {
         name: String::new(),
         proves: Vec::new(),
         session: Vec::new(),
+        machine: Vec::new(),
+        carried: BTreeMap::new(),
         expected: String::new(),
         got: String::new(),
         ok: false,
@@ -114,7 +122,12 @@ impl CaseRow {
     fn describe(&mut self, case: &Case) {
         self.name.clone_from(&case.name);
         self.proves.clone_from(&case.proves);
-        self.session.clone_from(&case.session);
+        self.session = case.session.keys().cloned().collect();
+        self.machine = case.machine.keys().cloned().collect();
+        self.carried = [case.session.clone(), case.machine.clone()]
+            .into_iter()
+            .flatten()
+            .collect();
         self.expected = case.expect.end();
     }
 }

@@ -43,8 +43,8 @@ pub(super) const CASES: &[(&str, &str)] = corpus![
         "next_token", "retry_left_no_inference_left", "token_exceeded", "token_exceeded_before_call",
     ],
     "core": [
-        "forbidden_answer", "forbidden_call", "malformed", "malformed_envelope", "narration", "optional_with_call",
-        "optional_without_call", "oversized_result", "step_timeout", "tool_timeout_then_call",
+        "entries_of_a_call", "forbidden_answer", "forbidden_call", "malformed", "malformed_envelope", "narration",
+        "optional_with_call", "optional_without_call", "oversized_result", "step_timeout", "tool_timeout_then_call",
         "tool_timeout_then_prose", "valid_call",
     ],
     "cycle": [
@@ -55,7 +55,8 @@ pub(super) const CASES: &[(&str, &str)] = corpus![
         "anthropic_call_without_arguments_in_a_stream", "anthropic_cut_call_beside_a_whole_one",
         "anthropic_cut_call_shows_an_empty_object", "anthropic_error_in_a_stream", "anthropic_null_input",
         "anthropic_paused_turn", "gemini_blocked_prompt", "gemini_call_without_arguments", "gemini_malformed_call",
-        "ollama_error_in_a_stream", "ollama_stream_without_end", "responses_call_of_another_kind", "responses_failed",
+        "ollama_error_in_a_stream", "ollama_stream_without_end", "openai_filter_without_message",
+        "responses_call_of_another_kind", "responses_failed",
     ],
     "format": [
         "args_cut_by_length", "args_duplicate_key", "args_not_object", "arguments_cut_not_strict",
@@ -64,9 +65,9 @@ pub(super) const CASES: &[(&str, &str)] = corpus![
         "invalid_turn_takes_no_format_retry", "invalid_turns_are_reset", "malformed_beats_attempts", "name_missing",
         "names_and_arguments_not_strict", "no_call_can_be_read_not_strict", "only_faulty_calls_not_strict",
         "outside_before_invalid", "outside_name_strict", "recovered_not_strict", "recovered_strict",
-        "retries_are_of_the_run", "retry_in_the_next_turn", "retry_succeeds", "sibling_not_strict",
-        "sibling_of_a_malformed_call", "siblings_that_cannot_run_not_strict", "three_invalid_turns",
-        "unknown_name_by_a_look_alike", "unknown_name_by_case", "unknown_name_strict",
+        "rejection_is_recorded", "report_in_the_last_invalid_turn", "retries_are_of_the_run", "retry_in_the_next_turn",
+        "retry_succeeds", "sibling_not_strict", "sibling_of_a_malformed_call", "siblings_that_cannot_run_not_strict",
+        "three_invalid_turns", "unknown_name_by_a_look_alike", "unknown_name_by_case", "unknown_name_strict",
         "unreadable_call_of_a_forbidden_tool",
     ],
     "gate": [
@@ -78,7 +79,7 @@ pub(super) const CASES: &[(&str, &str)] = corpus![
         "context_infeasible", "first_request_drops_a_target", "first_request_too_large",
         "first_request_too_large_without_tools", "format_version", "four_format_retries", "hash_mismatch",
         "no_invalid_turn_allowed", "one_of_two_backends", "page_chat", "page_disagrees", "pin_changed",
-        "profile_incompatible", "required_with_one_inference", "required_with_one_turn",
+        "profile_incompatible", "provenance_missing", "required_with_one_inference", "required_with_one_turn",
         "required_without_allowed_tools", "rule_about_an_unknown_tool", "semantics_version",
         "started_with_another_contract", "strict_with_two_format_retries", "tool_unavailable",
         "tool_unavailable_optional", "window_unknown",
@@ -91,8 +92,9 @@ pub(super) const CASES: &[(&str, &str)] = corpus![
         "no_model_found_any_more", "quota_after", "quota_before",
     ],
     "rate_limit": [
-        "dropped_target_is_no_part_of_the_cycle", "no_attempt_left", "one_of_two_targets", "one_target", "retry_after",
-        "retry_after_unreadable", "two_targets", "wait_past_the_deadline", "wait_past_the_step",
+        "cycle_of_targets_not_of_attempts", "dropped_target_is_no_part_of_the_cycle", "no_attempt_left",
+        "one_of_two_targets", "one_target", "one_target_twice_is_no_cycle", "retry_after", "retry_after_unreadable",
+        "two_targets", "wait_past_the_deadline", "wait_past_the_step",
     ],
     "resume": [
         "contract_changed_before_the_first_inference", "contract_mutated", "cycle_across_a_resume", "lost_call",
@@ -159,7 +161,8 @@ pub(super) const CASES: &[(&str, &str)] = corpus![
         "twice_while_a_call_runs", "while_a_call_runs", "while_waiting", "while_waiting_without_proof",
     ],
     "summary": [
-        "abort", "beside_a_running_call", "by_a_target", "does_not_fit", "errors_are_cut", "last_inference",
+        "abort", "beside_a_running_call", "by_a_target", "does_not_fit", "drops_one_of_two_targets",
+        "drops_the_last_target", "drops_the_last_target_beside_a_report", "errors_are_cut", "last_inference",
         "last_inference_but_one", "next_call_waits", "no_blank", "no_budget", "no_by_length", "no_calls", "no_lost",
         "no_provider_error", "no_refused", "no_zero_width", "probe", "spends_the_tokens", "step_timeout", "stop",
         "stop_before", "told", "too_long", "two_in_flight", "two_in_flight_cost", "unknown",

@@ -72,6 +72,9 @@ impl Casting {
             ProviderType::Scripted => json!({"type": "scripted", "file": "case.jsonl"}),
             other => json!({"type": other.as_str()}),
         };
+        if ModelProfile::by_id(&self.profile.id).is_none() {
+            keys.insert("model_profiles".to_owned(), json!([self.profile]));
+        }
         keys.insert("targets".to_owned(), json!([target]));
         keys.insert("providers".to_owned(), json!({PROVIDER: provider}));
     }

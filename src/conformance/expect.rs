@@ -7,7 +7,7 @@ use super::asked::AskText;
 use super::part_of::part_of;
 use super::played::Played;
 use crate::contract::FinalReport;
-use crate::kernel::{ClosingReason, EffectRecord, EntryDraft, Outcome, PredicateName};
+use crate::kernel::{ClosingReason, EffectRecord, EntryDraft, Outcome, PredicateName, State};
 use crate::message::{AgentMessage, Role, genesis};
 use crate::telemetry::{
     AccountingLine, AccountingStatus, AgentResult, CallSource, CostSource, ExitTag, Purpose,
@@ -49,6 +49,8 @@ pub(super) struct Expect {
     never: Vec<String>,
     /// The notices of all requests, in order.
     notices: Option<Vec<String>>,
+    /// The states that the run passed, the first one included.
+    path: Option<Vec<State>>,
     /// `<item> <name>` of the predicate that ended the run.
     predicate: Option<PredicateText>,
     /// The text of the final report; one that ends in `…` is a beginning.
@@ -98,6 +100,13 @@ impl Expect {
     pub(super) fn forget_wording(&mut self) {
         self.notices = None;
         self.asks.clear();
+    }
+
+    /// As many malformed answers as there are format retries, and one.
+    pub(super) fn take_format_retries(&mut self, retries: u32) {
+        self.format_retries = Some(retries);
+        self.inferences = Some(u64::from(retries) + 1);
+        self.turns = None;
     }
 
     /// The end of a run whose contract its profile cannot serve: before the first request, whatever the case expected.
@@ -169,6 +178,7 @@ impl Expect {
             item: decision.predicate.item,
             name: decision.predicate.name,
         });
+        found.compare("path", self.path.as_ref(), &played.path());
         found.compare("predicate", self.predicate.map(Some).as_ref(), &predicate);
         found.compare("elapsed_ms", self.elapsed_ms.as_ref(), &view.at_ms());
         found.compare("waits", self.waits.as_ref(), &played.waits);

@@ -1,11 +1,15 @@
 //! No expectation of a case is empty talk: with any leaf of any of them changed, the case fails.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::bring_up::{BringUp, bring_up};
 use super::case::{Base, Case};
+use super::case_row::row_of;
 use super::drive::play;
 use super::expect::Expect;
+use super::metrics::Tally;
 use super::source::Corpus;
 
 /// The pointers to all leaves under `value`; an empty list is one, an empty mapping is none.
@@ -36,6 +40,8 @@ fn other(pointer: &str, value: &Value) -> Value {
         ([_, "never"], _) => json!("\"kind\""),
         ([_, "closing"], old) if old == "stop" => json!("context"),
         ([_, "closing"], _) => json!("stop"),
+        ([_, "path"], old) if old == "TERMINATE" => json!("INFER"),
+        ([_, "path"], Value::String(_)) => json!("TERMINATE"),
         ([_, "predicate", "name"], old) if old == "total_timeout" => json!("stop"),
         ([_, "predicate", "name"], _) => json!("total_timeout"),
         ([_, "waits" | "targets"], Value::Array(_)) => json!([77]),
@@ -83,4 +89,48 @@ fn a_case_fails_with_any_leaf_of_its_expectations_changed() {
     }
     assert!(changed > 2000, "{changed}");
     assert!(survivors.is_empty(), "{survivors:#?}");
+}
+
+/// A sentence is carried by the assertion that its case names: with that one broken the case fails.
+#[test]
+fn a_case_fails_with_the_assertion_broken_that_carries_a_sentence() {
+    let corpus = Corpus::built_in();
+    let base = Base::parse(&corpus.base).unwrap();
+    let (mut broken, mut flaws) = (0, Vec::new());
+    for source in &corpus.cases {
+        let case = Case::parse(&source.id, &source.text).unwrap();
+        let shown = case.session.values().chain(case.machine.values());
+        let carriers: BTreeSet<&String> = shown.collect();
+        if carriers.is_empty() {
+            continue;
+        }
+        let document: Value = serde_saphyr::from_str(&source.text).unwrap();
+        for carrier in carriers {
+            let in_script = carrier.starts_with("script/");
+            let at = if in_script { "" } else { "/expect" };
+            let within = document.pointer(&format!("{at}/{carrier}"));
+            let pointers = within.map_or_else(Vec::new, |v| leaves(v, &format!("/{carrier}")));
+            if pointers.is_empty() {
+                flaws.push(format!("{}: there is no {carrier}", source.id));
+            }
+            for pointer in pointers {
+                let mut document = document.clone();
+                let leaf = document.pointer_mut(&format!("{at}{pointer}")).unwrap();
+                *leaf = if in_script {
+                    json!("BODY_TOO_LARGE")
+                } else {
+                    other(&pointer, leaf)
+                };
+                let text = serde_json::to_string(&document).unwrap();
+                let case = Case::parse(&source.id, &text);
+                let row = row_of(&base, &source.id, case, &mut Tally::default());
+                broken += 1;
+                if row.ok {
+                    flaws.push(format!("{}: {pointer} carries nothing", source.id));
+                }
+            }
+        }
+    }
+    assert!(broken > 800, "{broken}");
+    assert!(flaws.is_empty(), "{flaws:#?}");
 }

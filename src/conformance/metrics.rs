@@ -106,6 +106,7 @@ impl Spread {
 mod tests {
     use super::*;
 
+    /// Shows 002/6.baseline.3, 002/6.baseline.4.
     #[test]
     fn the_spread_is_mean_and_nearest_rank() {
         let check = |values: &[u64], mean_milli, p95| {
@@ -120,6 +121,7 @@ mod tests {
         check(&[u64::MAX, u64::MAX], u64::MAX / 2, u64::MAX);
     }
 
+    /// Shows 002/6.baseline.1, 002/6.baseline.2, 002/6.baseline.5.
     #[test]
     fn a_run_counts_where_it_belongs() {
         let run = RunFacts {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use super::metrics::RunFacts;
 use crate::contract::{ExecutionContract, ToolPolicy};
-use crate::kernel::{AgentOutcome, EntryDraft, InferRequest, Run, RunStarted};
+use crate::kernel::{AgentOutcome, EntryDraft, EntryKind, InferRequest, Run, RunStarted, State};
 use crate::message::{AdapterStatus, Digest, RunId};
 use crate::replay::{ReplayReport, Replayer};
 use crate::transcript::{
@@ -42,6 +42,15 @@ impl Played {
 
     pub(super) fn class(&self) -> Option<AgentOutcome> {
         self.run.outcome().map(|outcome| outcome.class)
+    }
+
+    /// The states that the run passed, the first one included.
+    pub(super) fn path(&self) -> Vec<State> {
+        let moves = self.drafts.iter().map(|draft| &draft.action);
+        let moves = moves.filter(|action| action.kind == EntryKind::Transition);
+        std::iter::once(State::Precheck)
+            .chain(moves.map(|action| action.to))
+            .collect()
     }
 
     /// The run as its entries tell it.

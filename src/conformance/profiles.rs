@@ -4,17 +4,24 @@ use serde::Serialize;
 
 use super::CaseError;
 use super::bring_up::{BringUp, bring_up};
-use super::case::{Base, Case};
+use super::case::{Base, Case, bare};
 use super::case_row::{CaseRow, row_of};
 use super::casting::Casting;
 use super::metrics::Tally;
 use super::source::Corpus;
-use crate::contract::profile_faults;
+use crate::contract::{ModelProfile, profile_faults};
 
-/// The six cases of 002 §9, each with the cases of the corpus that it consists of.
+/// The case that is played with one malformed answer more than the profile has format retries.
+const MALFORMED: &str = "core/malformed";
+/// What can be repaired: a profile that is not strict takes it, and a strict one rejects it.
+const REPAIRED: &str = "format/arguments_repaired_not_strict";
+const NOT_REPAIRED: &str = "format/arguments_repaired_strict";
+
+/// The six cases of 002 §9, each with the cases of the corpus that it consists of. Of the two that can be repaired a profile has
+/// the one of its strictness.
 const SIX: [(&str, &[&str]); 6] = [
     ("1 valid call", &["core/valid_call"]),
-    ("2 malformed", &["core/malformed"]),
+    ("2 malformed", &[MALFORMED, NOT_REPAIRED, REPAIRED]),
     ("3 narration", &["core/narration"]),
     ("4 forbidden", &["core/forbidden_call"]),
     (
@@ -51,6 +58,8 @@ pub struct ProfileCase {
     pub played: usize,
     /// How many of them ended as they must.
     pub passed: usize,
+    /// How many of those ended before the first request, since no contract can be run with the profile in this protocol.
+    pub refused: usize,
 }
 
 /// Plays the six cases for every profile, or for the one of that id; those of them whose id contains `filter`.
@@ -61,20 +70,29 @@ pub(super) fn play_profiles(
     filter: Option<&str>,
     tally: &mut Tally,
 ) -> (Vec<CaseRow>, Vec<ProfileRow>) {
+    let wanted = |casting: &Casting| profile.is_none_or(|wanted| casting.profile.id == wanted);
+    let castings: Vec<Casting> = Casting::all().into_iter().filter(wanted).collect();
+    play_castings(corpus, base, &castings, filter, tally)
+}
+
+fn play_castings(
+    corpus: &Corpus,
+    base: &Base,
+    castings: &[Casting],
+    filter: Option<&str>,
+    tally: &mut Tally,
+) -> (Vec<CaseRow>, Vec<ProfileRow>) {
     let texts: BTreeMap<&str, &str> = corpus
         .cases
         .iter()
         .map(|case| (case.id.as_str(), case.text.as_str()))
         .collect();
     let (mut rows, mut profiles) = (Vec::new(), Vec::new());
-    for casting in Casting::all() {
-        if profile.is_some_and(|wanted| casting.profile.id != wanted) {
-            continue;
-        }
+    for casting in castings {
         let mut cases = Vec::new();
         for (case, ids) in SIX {
-            let (mut played, mut passed) = (0, 0);
-            for id in ids {
+            let (mut played, mut passed, mut refused) = (0, 0, 0);
+            for id in ids.iter().filter(|id| is_for(id, casting.profile)) {
                 let name = format!("{id}@{}", casting.name());
                 let Some(text) = texts
                     .get(id)
@@ -82,15 +100,19 @@ pub(super) fn play_profiles(
                 else {
                     continue;
                 };
-                let row = row_of(base, &name, cast(base, &name, text, &casting), tally);
+                let case = cast(base, &name, text, casting);
+                let runs = case.as_ref().is_ok_and(|case| !case.script.is_empty());
+                let row = row_of(base, &name, case, tally);
                 played += 1;
                 passed += usize::from(row.ok);
+                refused += usize::from(row.ok && !runs);
                 rows.push(row);
             }
             cases.push(ProfileCase {
                 case,
                 played,
                 passed,
+                refused,
             });
         }
         if cases.iter().any(|case| case.played > 0) {
@@ -104,13 +126,33 @@ pub(super) fn play_profiles(
     (rows, profiles)
 }
 
-/// The case as this casting plays it. A profile that the contract cannot be run with ends it before the first request: that
+/// Whether a case is one of this profile's: what can be repaired has a case for each strictness.
+fn is_for(id: &str, profile: &ModelProfile) -> bool {
+    match id {
+        REPAIRED => !profile.strict_mode,
+        NOT_REPAIRED => profile.strict_mode,
+        _ => true,
+    }
+}
+
+/// The case as this casting plays it, with the strictness and the format retries of its profile. A profile that the contract cannot be run with ends it before the first request: that
 /// is the end that the case then must come to.
 fn cast(base: &Base, id: &str, text: &str, casting: &Casting) -> Result<Case, CaseError> {
     let mut case = Case::parse(id, text)?;
     case.casting = Some(casting.clone());
     case.golden = false;
     case.expect.forget_wording();
+    // Of these the contract says nothing, so that the profile does.
+    if let Some(contract) = &mut case.contract {
+        contract.value.remove("strict_mode");
+    }
+    if bare(id) == MALFORMED
+        && let Some(answer) = case.script.first().cloned()
+    {
+        let retries = casting.profile.max_format_retries;
+        case.script = (0..=retries).map(|_| answer.clone()).collect();
+        case.expect.take_format_retries(retries);
+    }
     if let BringUp::Made(made) = bring_up(id, base, &case)?
         && !profile_faults(&made.contract).is_empty()
     {
@@ -118,4 +160,45 @@ fn cast(base: &Base, id: &str, text: &str, casting: &Casting) -> Result<Case, Ca
         case.expect.become_incompatible();
     }
     Ok(case)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The cell `2 malformed` of a profile of a contract's own.
+    fn malformed(strict_mode: bool, max_format_retries: u32) -> (usize, usize, Vec<String>) {
+        let known = ModelProfile::by_id("openai-chat-default").unwrap();
+        let profile = ModelProfile {
+            id: "our".to_owned(),
+            strict_mode,
+            max_format_retries,
+            ..known.clone()
+        };
+        let casting = Casting::all()
+            .into_iter()
+            .find(|casting| casting.profile == known);
+        let mut casting = casting.unwrap();
+        casting.profile = Box::leak(Box::new(profile));
+        let castings = [casting];
+        let corpus = Corpus::built_in();
+        let base = Base::parse(&corpus.base).unwrap();
+        let mut tally = Tally::default();
+        let (rows, profiles) = play_castings(&corpus, &base, &castings, None, &mut tally);
+        let cell = &profiles[0].cases[1];
+        let failed = rows.iter().filter(|row| !row.ok);
+        let detail = failed.map(|row| format!("{}: {:?}", row.id, row.detail));
+        (cell.played, cell.passed, detail.collect())
+    }
+
+    #[test]
+    fn a_profile_is_held_to_its_own_strictness_and_its_own_retries() {
+        for (strict, retries) in [(true, 0), (true, 1), (false, 1), (false, 2), (false, 3)] {
+            let (played, passed, detail) = malformed(strict, retries);
+            assert_eq!((played, passed), (2, 2), "{strict} {retries}: {detail:?}");
+        }
+        // Strict with two retries contradicts itself: its row says no.
+        let (played, passed, _) = malformed(true, 2);
+        assert!(passed < played);
+    }
 }

@@ -98,11 +98,9 @@ fn run(corpus: &Corpus, filter: Option<&str>, chosen: Chosen<'_>) -> CorpusRepor
 
 /// Whether a filter is part of a case's id, or the beginning of a sentence that the case shows.
 fn is_meant(filter: &str, id: &str, case: Option<&Case>) -> bool {
-    let sentences = case.map_or(&[][..], |case| &case.session);
-    id.contains(filter)
-        || sentences
-            .iter()
-            .any(|sentence| sentence.starts_with(filter))
+    let shown = case.map(|case| case.session.keys().chain(case.machine.keys()));
+    let mut sentences = shown.into_iter().flatten();
+    id.contains(filter) || sentences.any(|sentence| sentence.starts_with(filter))
 }
 
 impl Corpus {

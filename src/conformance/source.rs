@@ -2,6 +2,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use super::cases::{BASE, CASES};
+use super::sentences::SentenceTexts;
 
 /// The text of one case and the name it goes by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub struct Corpus {
     pub base: String,
     /// The cases, sorted by id.
     pub cases: Vec<CaseSource>,
+    /// The sentences of the source contracts.
+    pub sentences: SentenceTexts,
 }
 
 /// A folder that cannot be read as a corpus.
@@ -42,19 +45,33 @@ impl Corpus {
         Self {
             base: BASE.to_owned(),
             cases: CASES.iter().map(case).collect(),
+            sentences: SentenceTexts {
+                session: include_str!("../../corpus/sentences.yaml").to_owned(),
+                machine: include_str!("../../corpus/sentences_002.yaml").to_owned(),
+                tests: include_str!("../../corpus/tests.yaml").to_owned(),
+            },
         }
     }
 
-    /// The corpus in `folder`: its `base.yaml`, the built-in one where it has none, and `<group>/<name>.yaml`.
+    /// The corpus in `folder`: its `base.yaml` and lists of sentences, the built-in ones where it has none, and `<group>/<name>.yaml`.
     ///
     /// # Errors
     /// [`CorpusReadError`] with the first path that cannot be read.
     pub fn read(folder: &Path) -> Result<Self, CorpusReadError> {
-        let base = folder.join("base.yaml");
-        let base = if base.exists() {
-            text_of(&base)?
-        } else {
-            BASE.to_owned()
+        let built_in = Self::built_in();
+        let own = |name: &str, built_in: String| {
+            let path = folder.join(name);
+            if path.exists() {
+                text_of(&path)
+            } else {
+                Ok(built_in)
+            }
+        };
+        let base = own("base.yaml", built_in.base)?;
+        let sentences = SentenceTexts {
+            session: own("sentences.yaml", built_in.sentences.session)?,
+            machine: own("sentences_002.yaml", built_in.sentences.machine)?,
+            tests: own("tests.yaml", built_in.sentences.tests)?,
         };
         let mut cases = Vec::new();
         for group in entries(folder)?.into_iter().filter(|path| path.is_dir()) {
@@ -73,7 +90,11 @@ impl Corpus {
             }
         }
         cases.sort_by(|a, b| a.id.cmp(&b.id));
-        Ok(Self { base, cases })
+        Ok(Self {
+            base,
+            cases,
+            sentences,
+        })
     }
 }
 

@@ -154,6 +154,7 @@ mod tests {
         }
     }
 
+    /// Shows 002/6.factory.6.
     #[test]
     fn explicit_intent_on_the_code_page_requires_tools() {
         let check = |task: &str, expect: &[&str]| {
@@ -174,6 +175,7 @@ mod tests {
         check("what's in Ünïcode.md?", &["ünïcode.md"]);
     }
 
+    /// Shows 002/6.factory.7.
     #[test]
     fn a_conceptual_question_on_the_code_page_leaves_tools_optional() {
         for task in [

@@ -57,10 +57,13 @@ pub(super) fn limit(terms: &Terms, target: usize) -> u64 {
         .saturating_sub(target.sampling.max_output_tokens)
 }
 
-/// The target with the smallest limit, and that limit: what a tool result is judged against.
+/// The target with the smallest limit, and that limit: what a tool result is judged against. Where no target is left, no
+/// request follows, and every result fits.
 pub(super) fn smallest(terms: &Terms, lineup: Lineup<'_>) -> (usize, u64) {
     let limits = lineup.left().map(|target| (target, limit(terms, target)));
-    limits.min_by_key(|(_, fits)| *fits).unwrap_or((0, 0))
+    limits
+        .min_by_key(|(_, fits)| *fits)
+        .unwrap_or((0, u64::MAX))
 }
 
 /// What the projection may not pass by the forced-synthesis ratio: floor(ratio × window).

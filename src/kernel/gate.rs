@@ -25,12 +25,16 @@ impl Machine {
         };
         let mut text = std::mem::take(&mut message.content);
         let mut report_bytes = None;
-        message.tool_calls.retain(|call| {
+        message.tool_calls.retain_mut(|call| {
             let told = call.arguments.as_str();
             match self.contract.session_tool(&call.name) {
                 Some(SessionTool::FinalReport) => report_bytes = Some(size(told)),
                 Some(SessionTool::ProgressReport) => {}
-                Some(SessionTool::Batch) | None => return true,
+                Some(SessionTool::Batch) | None => {
+                    // It stands in the record of the repair, too.
+                    call.raw_payload = None;
+                    return true;
+                }
             }
             text.push_str(told);
             false

@@ -14,7 +14,7 @@ impl Lineup<'_> {
     pub(super) fn at(&self, position: usize) -> usize {
         let first = position.checked_rem(self.targets).unwrap_or(0);
         let round = (first..self.targets).chain(0..first);
-        // Where none is left, no request is made: then the place itself stands for it.
+        // Where none is left, item 4 of COMMIT ends the run before a request is made: then the place itself stands for it.
         self.kept(round).next().unwrap_or(first)
     }
 

@@ -53,6 +53,7 @@ mod stage;
 mod state;
 mod summary;
 mod suspend;
+mod target_cycle;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

@@ -163,7 +163,11 @@ impl Machine {
     /// Decides what the report of the message comes to, now that the calls beside it have ended; why its calls are answered, where
     /// they are.
     fn settle_report(&mut self) -> Option<FailedReason> {
-        let undecided = self.verdict == Verdict::None && !self.head_decides();
+        // What ends the run before item 6 of COMMIT leaves no report to be taken.
+        let undecided = self.verdict == Verdict::None
+            && !self.head_decides()
+            && !self.invalid_turns_used_up()
+            && !self.no_target_is_left();
         match std::mem::take(&mut self.report) {
             Report::Held(report) if undecided => {
                 if holds(Guard::ReportProof, self.required_unproven()) {

@@ -13,7 +13,7 @@ use super::{
     Predicate, PredicateName,
 };
 use crate::contract::ToolPolicy;
-use crate::message::{ProviderFaultClass, estimate_tokens};
+use crate::message::estimate_tokens;
 
 impl Machine {
     /// All seven items, for the step that COMMIT looks at.
@@ -99,6 +99,8 @@ impl Machine {
     /// Item 4: faults of this step that allow no further attempt.
     fn decide_fault(&self) -> Option<Ending> {
         let end = |name, class, code| Some(Ending::by(4, name, Outcome::new(class, code)));
+        // A summary that failed drops a target, too, whatever else its step brought.
+        let none_left = || self.no_target_is_left().then(|| self.no_target_left());
         let failure = match &self.verdict {
             Verdict::EnvelopeMalformed => {
                 return end(
@@ -108,11 +110,7 @@ impl Machine {
                 );
             }
             Verdict::Failed(failure) => failure,
-            _ if holds(
-                Guard::InvalidTurns,
-                self.invalid_turns >= self.contract.max_invalid_turns,
-            ) =>
-            {
+            _ if self.invalid_turns_used_up() => {
                 return end(
                     PredicateName::InvalidTurns,
                     AgentOutcome::FailedValidation,
@@ -126,9 +124,9 @@ impl Machine {
             | Verdict::Violation(_)
             | Verdict::Limit(_)
             | Verdict::Lost
-            | Verdict::WaitEnded => return None,
+            | Verdict::WaitEnded => return none_left(),
         };
-        if let Some(code) = fatal_code(failure)
+        if let Some(code) = failure.fatal_code()
             && holds(Guard::FatalProviderFault, true)
         {
             let class = if self.inference_succeeded {
@@ -150,18 +148,10 @@ impl Machine {
                 OutcomeCode::FormatRetriesExhausted,
             );
         }
-        if holds(Guard::NoTargetLeft, self.lineup().left().next().is_none()) {
-            let (class, code) = if self.inference_succeeded {
-                (
-                    AgentOutcome::FailedBudgetExhausted,
-                    OutcomeCode::AttemptsExhausted,
-                )
-            } else {
-                (AgentOutcome::FailedPreflight, OutcomeCode::ModelUnavailable)
-            };
-            return end(PredicateName::NoTargetLeft, class, code);
+        if let Some(ending) = none_left() {
+            return Some(ending);
         }
-        let overflowed = is_overflow(failure) && self.closing.is_some();
+        let overflowed = failure.is_overflow() && self.closing.is_some();
         if overflowed {
             return end(
                 PredicateName::Context,
@@ -213,8 +203,32 @@ impl Machine {
         None
     }
 
+    pub(super) fn invalid_turns_used_up(&self) -> bool {
+        holds(
+            Guard::InvalidTurns,
+            self.invalid_turns >= self.contract.max_invalid_turns,
+        )
+    }
+
+    pub(super) fn no_target_is_left(&self) -> bool {
+        holds(Guard::NoTargetLeft, self.lineup().left().next().is_none())
+    }
+
+    /// Every target was dropped, the last one since its provider does not know the model.
+    fn no_target_left(&self) -> Ending {
+        let (class, code) = if self.inference_succeeded {
+            (
+                AgentOutcome::FailedBudgetExhausted,
+                OutcomeCode::AttemptsExhausted,
+            )
+        } else {
+            (AgentOutcome::FailedPreflight, OutcomeCode::ModelUnavailable)
+        };
+        Ending::by(4, PredicateName::NoTargetLeft, Outcome::new(class, code))
+    }
+
     /// A terminal response: the second half of item 3 where the required proof is missing, else item 6, which item 5 never
-    /// keeps from. Item 4 has nothing to say of such a step.
+    /// keeps from. Item 4 has nothing to say of a step without proof.
     fn decide_terminal(&self) -> Option<Ending> {
         if self.verdict != Verdict::Terminal {
             return None;
@@ -383,7 +397,7 @@ impl Machine {
         };
         let next = self.next_target(wish);
         let (fits, threshold) = (limit(terms, next), ratio_threshold(terms));
-        if matches!(&self.verdict, Verdict::Failed(failure) if is_overflow(failure)) {
+        if matches!(&self.verdict, Verdict::Failed(failure) if failure.is_overflow()) {
             let asked = self.turn.target();
             let reason = BlockReason::ProviderOverflow;
             Some(block(reason, limit(terms, asked), asked))
@@ -459,35 +473,4 @@ impl Machine {
             Next::Turn | Next::Closing(_) => lineup.at(position(self.invalid_turns, 1)),
         }
     }
-}
-
-const fn fatal_code(failure: &Failure) -> Option<OutcomeCode> {
-    match failure {
-        Failure::Provider {
-            class: ProviderFaultClass::Auth,
-            ..
-        } => Some(OutcomeCode::ProviderAuth),
-        Failure::Provider {
-            class: ProviderFaultClass::Quota,
-            ..
-        } => Some(OutcomeCode::ProviderQuota),
-        Failure::Provider { .. }
-        | Failure::Rejected
-        | Failure::Blank
-        | Failure::Cut
-        | Failure::Refused(_)
-        | Failure::Prose
-        | Failure::Report
-        | Failure::WithheldCalls => None,
-    }
-}
-
-const fn is_overflow(failure: &Failure) -> bool {
-    matches!(
-        failure,
-        Failure::Provider {
-            class: ProviderFaultClass::ContextOverflow,
-            ..
-        }
-    )
 }

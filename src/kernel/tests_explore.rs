@@ -249,6 +249,7 @@ fn timeless(effects: &[Effect]) -> String {
     format!("{actions:?}")
 }
 
+/// Shows 002/2.goals.4, 002/5.path.9, 002/6.outcomes.2, 002/6.commit.1, 002/6.open.8, 002/11.final.1.
 #[test]
 fn every_reachable_state_keeps_every_property() {
     let only = std::env::var("MONOLITH_EXPLORE_ONLY").ok();

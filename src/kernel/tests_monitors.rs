@@ -2,7 +2,7 @@
 
 mod ends;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     AgentOutcome as Class, EDGES, Effect, EntryDraft, EntryKind, Event, EventKind, LostEffect,
@@ -53,6 +53,8 @@ pub(super) struct Ledger {
     started: BTreeMap<String, u64>,
     alike: BTreeMap<(String, Digest), u64>,
     turn_started: u64,
+    /// The names of the targets that entries say were dropped.
+    dropped: BTreeSet<String>,
     entries: u64,
     place: State,
 }
@@ -95,6 +97,7 @@ impl Ledger {
             started: BTreeMap::new(),
             alike: BTreeMap::new(),
             turn_started: 0,
+            dropped: BTreeSet::new(),
             entries,
             place: State::Precheck,
         }
@@ -323,6 +326,8 @@ impl Ledger {
             }
             self.entries += 1;
             self.place = action.to;
+            let dropped = action.dropped_targets.iter();
+            self.dropped.extend(dropped.map(|d| d.target.clone()));
         }
         let records: usize = entries.iter().map(|e| e.action.effects.len()).sum();
         hold(records == rest.len(), || {
@@ -344,6 +349,7 @@ impl Ledger {
             }
             Effect::Summarise(asked) => {
                 let r = &asked.request;
+                self.may_ask(terms, r)?;
                 self.inferences += 1;
                 self.summaries.push(r.inference);
                 hold(
@@ -367,6 +373,7 @@ impl Ledger {
                     "a request while a summary is waited for".to_owned()
                 })?;
                 self.waiting_until = None;
+                self.may_ask(terms, r)?;
                 self.inferences += 1;
                 self.inflight = Some(r.inference);
                 hold(r.turn == self.turn, || {

@@ -205,8 +205,8 @@ pub(super) struct Facts {
     asked: usize,
     closing: Option<ClosingReason>,
     failed: Vec<(usize, Why)>,
-    /// What became of each target of the running cycle: how long to wait, where it was limited.
-    cycle: Vec<Option<u64>>,
+    /// The attempts of the running cycle: the target of each, and how long to wait where it was limited.
+    cycle: Vec<(usize, Option<u64>)>,
     waits: u32,
     succeeded: bool,
     gate_open: bool,
@@ -369,8 +369,7 @@ impl Oracle {
                 }
                 if place != Place::Inference(f.inference.0) {
                     if f.fault.unknown_model && self.awaits_summary(f.inference.0) {
-                        let summarizer = self.targets();
-                        self.facts.dropped.insert(summarizer);
+                        self.facts.dropped.extend(self.summarizer());
                     }
                     return self.told(f.inference.0, None);
                 }

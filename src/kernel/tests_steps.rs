@@ -146,6 +146,7 @@ fn brief(effect: &Effect) -> String {
     }
 }
 
+/// Shows 002/5.path.9, 002/8.keep.1.
 #[test]
 fn every_state_answers_every_event() {
     let mut table = HEAD.to_owned();

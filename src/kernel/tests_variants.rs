@@ -1,76 +1,22 @@
 //! The contracts that exploration walks through: small budgets, each with the letters that matter to it.
 
-use std::collections::BTreeMap;
+mod contracts;
 
 use super::Interrupter;
-use super::testing::{reporting, target, terms};
+use super::testing::{reporting, target};
 use super::tests_alphabet::{Does, Letter, Said, When};
 use super::tests_letters::*;
-use crate::contract::{
-    BigCount, CycleException, ModelPrice, PriceTable, TargetTerms, Terms, ToolPolicy, ToolProof,
-};
+use crate::contract::{BigCount, TargetTerms, Terms, ToolPolicy, ToolProof};
 use crate::message::ProviderFaultClass as Fault;
 
 use Letter::{Fails, Interrupt, LastTool, Says, SaysAt, SaysFor, Timer, Tool, ToolAt};
+use contracts::*;
 
 /// A contract with the letters that are tried in each of its states.
 pub(super) struct Variant {
     pub(super) name: &'static str,
     pub(super) terms: fn() -> Terms,
     pub(super) letters: &'static [&'static [Letter]],
-}
-
-/// `MONOLITH_EXPLORE_MORE=n` lets every variant make n inferences more; the number of states multiplies with each.
-fn more() -> u64 {
-    std::env::var("MONOLITH_EXPLORE_MORE").map_or(0, |n| n.parse().expect("a number"))
-}
-
-fn small(policy: ToolPolicy) -> Terms {
-    Terms {
-        max_turns: 2,
-        max_attempts_per_turn: 2,
-        max_inferences: 3 + more(),
-        max_format_retries: 1,
-        max_tool_calls_per_turn: 2,
-        max_resumes: 1,
-        ..terms(policy)
-    }
-}
-
-fn loose(policy: ToolPolicy) -> Terms {
-    Terms {
-        strict_mode: false,
-        ..small(policy)
-    }
-}
-
-fn dear(policy: ToolPolicy) -> Terms {
-    Terms {
-        max_tokens_consumed: BigCount(400),
-        max_cost_micro_usd: Some(BigCount(5)),
-        ..loose(policy)
-    }
-}
-
-/// A contract whose model has a price: a prompt of 100 tokens costs two, and one at least where the cache holds it.
-fn priced(policy: ToolPolicy) -> Terms {
-    let price = ModelPrice {
-        cache_read_pico_usd: BigCount(10_000),
-        cache_write_pico_usd: BigCount(30_000),
-        input_pico_usd: BigCount(20_000),
-        output_pico_usd: BigCount(40_000),
-    };
-    let terms = dear(policy);
-    let target = &terms.targets[0];
-    let models = BTreeMap::from([(target.model.clone(), price)]);
-    Terms {
-        max_tokens_consumed: BigCount(1_000_000),
-        prices: Some(PriceTable {
-            models: BTreeMap::from([(target.provider.clone(), models)]),
-            version: "1".to_owned(),
-        }),
-        ..terms
-    }
 }
 
 /// Every variant; the cheap and telling ones first.
@@ -339,6 +285,19 @@ pub(super) const VARIANTS: &[Variant] = &[
         ],
     },
     Variant {
+        name: "optional: limits behind an invalid turn and a dropped target",
+        terms: three_targets,
+        letters: &[
+            BASE,
+            &[
+                Says(Said::Unknown),
+                Fails(Fault::RateLimit),
+                Letter::LimitedFor(7_000),
+                Letter::FailsUnknown,
+            ],
+        ],
+    },
+    Variant {
         name: "required, strict: invalid turns and reports",
         terms: || Terms {
             max_turns: 4,
@@ -355,6 +314,26 @@ pub(super) const VARIANTS: &[Variant] = &[
                 Says(Said::Rejected),
                 Says(Said::BreachedUnknown),
                 SaysAt(Said::Unknown, When::PastStep),
+                Letter::Stop,
+            ],
+        ],
+    },
+    Variant {
+        name: "optional: invalid turns and reports",
+        terms: || Terms {
+            max_turns: 5,
+            max_invalid_turns: 2,
+            max_inferences: 4 + more(),
+            ..reporting(loose(ToolPolicy::Optional))
+        },
+        letters: &[
+            BASE,
+            &[
+                Says(Said::Unknown),
+                Says(Said::ReadUnknown),
+                Says(Said::ReportUnknown),
+                Says(Said::Report),
+                Says(Said::ReadReport),
                 Letter::Stop,
             ],
         ],
@@ -384,25 +363,7 @@ pub(super) const VARIANTS: &[Variant] = &[
     },
     Variant {
         name: "optional: limits on calls, cycles",
-        terms: || {
-            let mut terms = Terms {
-                max_turns: 3,
-                max_identical_calls: Some(2),
-                cycle_forbid: vec![
-                    ("write".to_owned(), "read".to_owned()),
-                    ("write".to_owned(), "write".to_owned()),
-                ],
-                ..small(ToolPolicy::Optional)
-            };
-            terms.max_calls.run = Some(3);
-            terms.max_calls.per_tool.insert("write".to_owned(), 1);
-            terms.metadata.cycle_exceptions.push(CycleException {
-                from: "write".to_owned(),
-                max: 1,
-                to: "read".to_owned(),
-            });
-            terms
-        },
+        terms: limits,
         letters: &[BASE, CALLS, WRONG, &[LastTool(Does::Ok)]],
     },
     Variant {
@@ -443,23 +404,7 @@ pub(super) const VARIANTS: &[Variant] = &[
     },
     Variant {
         name: "optional: summaries",
-        terms: || {
-            let mut terms = loose(ToolPolicy::Optional);
-            terms.targets.push(TargetTerms {
-                summarizer: true,
-                ..target("small")
-            });
-            terms.tool_output_budget.summarizer_model = Some("small".to_owned());
-            terms.tool_output_budget.max_bytes_per_call = 200;
-            Terms {
-                max_inferences: 4,
-                max_tokens_consumed: BigCount(400),
-                parallel_tool_calls: true,
-                parallel_safe: vec!["read".to_owned()],
-                idempotent: vec!["read".to_owned()],
-                ..terms
-            }
-        },
+        terms: summaries,
         letters: &[
             BASE,
             PROSE,
@@ -474,6 +419,24 @@ pub(super) const VARIANTS: &[Variant] = &[
                 SaysFor(Said::Text, 400),
                 SaysAt(Said::Text, When::PastStep),
                 ToolAt(Does::TooLong, When::PastStep),
+            ],
+        ],
+    },
+    Variant {
+        name: "optional: summaries by the one target, reports",
+        terms: summaries_by_the_target,
+        letters: &[
+            BASE,
+            &[
+                Tool(Does::TooLong),
+                LastTool(Does::TooLong),
+                LastTool(Does::Large),
+                Says(Said::ReadRead),
+                Says(Said::ReadReport),
+                Says(Said::ReadReportBad),
+                Letter::FailsUnknown,
+                Letter::Stop,
+                Timer(When::PastStep),
             ],
         ],
     },

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use super::OutcomeCode;
 use super::lineup::{Lineup, position};
+use super::target_cycle::TargetCycle;
 use crate::message::ProviderFaultClass;
 
 const BACKOFF_FIRST_MS: u64 = 1_000;
@@ -36,6 +37,41 @@ pub(super) enum Failure {
     WithheldCalls,
 }
 
+impl Failure {
+    /// The code of a fault that ends the run at once.
+    pub(super) const fn fatal_code(&self) -> Option<OutcomeCode> {
+        match self {
+            Self::Provider {
+                class: ProviderFaultClass::Auth,
+                ..
+            } => Some(OutcomeCode::ProviderAuth),
+            Self::Provider {
+                class: ProviderFaultClass::Quota,
+                ..
+            } => Some(OutcomeCode::ProviderQuota),
+            Self::Provider { .. }
+            | Self::Rejected
+            | Self::Blank
+            | Self::Cut
+            | Self::Refused(_)
+            | Self::Prose
+            | Self::Report
+            | Self::WithheldCalls => None,
+        }
+    }
+
+    /// Whether the provider said that the request does not fit.
+    pub(super) const fn is_overflow(&self) -> bool {
+        matches!(
+            self,
+            Self::Provider {
+                class: ProviderFaultClass::ContextOverflow,
+                ..
+            }
+        )
+    }
+}
+
 /// The turn that is running.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub(super) struct Turn {
@@ -53,10 +89,8 @@ pub(super) struct Turn {
     refused_targets: BTreeSet<usize>,
     refusals: u32,
     failures: u32,
-    /// Attempts since the cycle of targets began, and of those the limited ones.
-    in_cycle: u32,
-    limited_in_cycle: u32,
-    longest_wait_ms: u64,
+    #[serde(flatten)]
+    cycle: TargetCycle,
     waits: u32,
 }
 
@@ -64,6 +98,7 @@ impl Turn {
     /// Before the first turn.
     pub(super) const fn none() -> Self {
         Self {
+            cycle: TargetCycle::new(),
             number: 0,
             attempt: 0,
             started_ms: 0,
@@ -73,9 +108,6 @@ impl Turn {
             refused_targets: BTreeSet::new(),
             refusals: 0,
             failures: 0,
-            in_cycle: 0,
-            limited_in_cycle: 0,
-            longest_wait_ms: 0,
             waits: 0,
         }
     }
@@ -126,43 +158,37 @@ impl Turn {
             self.refusals += 1;
             self.refused_targets.insert(self.target);
         }
-        // A target that does not know its model belongs to no cycle any more.
-        if matches!(
-            failure,
+        match failure {
             Failure::Provider {
                 unknown_model: true,
                 ..
+            } => self.cycle.leave(self.target),
+            Failure::Provider {
+                class: ProviderFaultClass::RateLimit,
+                retry_after_ms,
+                ..
+            } => {
+                // 2^6 seconds are more than the longest wait already; further bits would be shifted out.
+                let backoff = (BACKOFF_FIRST_MS << self.waits.min(6)).min(BACKOFF_MAX_MS);
+                let wait_ms = retry_after_ms.filter(|ms| *ms > 0).unwrap_or(backoff);
+                self.cycle.limited(self.target, wait_ms);
             }
-        ) {
-            return;
-        }
-        self.in_cycle += 1;
-        if let Failure::Provider {
-            class: ProviderFaultClass::RateLimit,
-            retry_after_ms,
-            ..
-        } = failure
-        {
-            self.limited_in_cycle += 1;
-            // 2^6 seconds are more than the longest wait already; further bits would be shifted out.
-            let backoff = (BACKOFF_FIRST_MS << self.waits.min(6)).min(BACKOFF_MAX_MS);
-            let wait = retry_after_ms.filter(|ms| *ms > 0).unwrap_or(backoff);
-            self.longest_wait_ms = self.longest_wait_ms.max(wait);
+            Failure::Provider { .. }
+            | Failure::Rejected
+            | Failure::Blank
+            | Failure::Cut
+            | Failure::Refused(_)
+            | Failure::Prose
+            | Failure::Report
+            | Failure::WithheldCalls => self.cycle.asked(self.target),
         }
     }
 
     /// How long to wait before the next attempt: only where every target of the cycle was limited, once for the cycle.
     pub(super) fn take_wait(&mut self, lineup: Lineup<'_>) -> Option<u64> {
-        let left = lineup.left().count();
-        if usize::try_from(self.in_cycle).is_ok_and(|asked| asked < left) {
-            return None;
-        }
-        let all_limited = self.limited_in_cycle > 0 && self.limited_in_cycle == self.in_cycle;
-        self.in_cycle = 0;
-        self.limited_in_cycle = 0;
-        let longest = std::mem::take(&mut self.longest_wait_ms);
-        self.waits += u32::from(all_limited);
-        all_limited.then_some(longest)
+        let wait_ms = self.cycle.end(lineup)?;
+        self.waits += 1;
+        Some(wait_ms)
     }
 
     /// Whether every recorded failure was the provider's.
@@ -210,25 +236,44 @@ mod tests {
         }
     }
 
-    /// The waits after each of these failures, where that many targets are left after it.
-    fn waits(failures: &[(Failure, usize)]) -> Vec<Option<u64>> {
-        let dropped = BTreeSet::new();
-        let of = |targets| Lineup {
+    /// The waits after each of these failures of a turn with so many targets.
+    fn waits(failures: &[Failure], targets: usize) -> Vec<Option<u64>> {
+        waits_behind(failures, targets, &[], 0)
+    }
+
+    /// The same of a turn that begins so many positions further on, after those targets were dropped.
+    fn waits_behind(
+        failures: &[Failure],
+        targets: usize,
+        dropped: &[usize],
+        shift: u32,
+    ) -> Vec<Option<u64>> {
+        let mut dropped: BTreeSet<usize> = dropped.iter().copied().collect();
+        let first = Lineup {
             dropped: &dropped,
             targets,
         };
-        let mut turn = Turn::begin(1, 0, 0, of(1));
-        let wait = |(failure, left): &(Failure, usize)| {
+        let mut turn = Turn::begin(1, 0, shift, first);
+        let mut wait = |failure: &Failure| {
+            if *failure == UNKNOWN {
+                dropped.insert(turn.target());
+            }
+            let lineup = Lineup {
+                dropped: &dropped,
+                targets,
+            };
             turn.record(failure);
-            turn.take_wait(of(*left))
+            let wait = turn.take_wait(lineup);
+            turn.next_attempt(lineup);
+            wait
         };
-        failures.iter().map(wait).collect()
+        failures.iter().map(&mut wait).collect()
     }
 
     #[test]
     fn only_a_wholly_limited_cycle_waits_and_the_longest_wins() {
         assert_eq!(
-            waits(&[(limited_for(7_000), 2), (LIMITED, 2), (LIMITED, 2)]),
+            waits(&[limited_for(7_000), LIMITED, LIMITED], 2),
             [None, Some(7_000), None],
             "once for the cycle"
         );
@@ -237,7 +282,7 @@ mod tests {
     #[test]
     fn another_fault_in_the_cycle_means_no_wait() {
         assert_eq!(
-            waits(&[(LIMITED, 2), (UNREACHABLE, 2), (LIMITED, 2), (LIMITED, 2)]),
+            waits(&[LIMITED, UNREACHABLE, LIMITED, LIMITED], 2),
             [None, None, None, Some(1_000)]
         );
     }
@@ -245,18 +290,50 @@ mod tests {
     #[test]
     fn a_target_that_is_dropped_belongs_to_no_cycle() {
         assert_eq!(
-            waits(&[(LIMITED, 3), (UNKNOWN, 2), (LIMITED, 2)]),
+            waits(&[LIMITED, UNKNOWN, LIMITED], 3),
             [None, None, Some(1_000)]
         );
-        assert_eq!(waits(&[(LIMITED, 2), (UNKNOWN, 1)]), [None, Some(1_000)]);
+        assert_eq!(waits(&[LIMITED, UNKNOWN], 2), [None, Some(1_000)]);
+        // 2 is asked again in the place of 1, and what it asked for before it was dropped is not waited for.
+        assert_eq!(
+            waits_behind(&[limited_for(9_000), UNKNOWN, LIMITED], 3, &[1], 1),
+            [None, None, Some(1_000)]
+        );
+    }
+
+    #[test]
+    fn a_target_that_is_asked_twice_is_one_of_its_cycle() {
+        // 2 stands at its own position and at that of 1.
+        let failures = [
+            LIMITED,
+            limited_for(4_000),
+            limited_for(3_000),
+            limited_for(5_000),
+            UNREACHABLE,
+            UNREACHABLE,
+            UNREACHABLE,
+            limited_for(6_000),
+            limited_for(2_000),
+        ];
+        assert_eq!(
+            waits_behind(&failures, 3, &[1], 1),
+            [
+                None,
+                None,
+                Some(4_000),
+                None,
+                None,
+                None,
+                None,
+                None,
+                Some(6_000)
+            ]
+        );
     }
 
     #[test]
     fn backoff_doubles_up_to_a_minute() {
-        let waits: Vec<u64> = waits(&vec![(LIMITED, 1); 70])
-            .into_iter()
-            .flatten()
-            .collect();
+        let waits: Vec<u64> = waits(&vec![LIMITED; 70], 1).into_iter().flatten().collect();
         assert_eq!(waits[..6], [1_000, 2_000, 4_000, 8_000, 16_000, 32_000]);
         assert_eq!(waits[6..], [60_000; 64]);
     }

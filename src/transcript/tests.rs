@@ -84,6 +84,7 @@ fn a_contract_that_breaks_a_rule_gets_no_run_past_precheck() {
     );
 }
 
+/// Shows 002/7.overlays.1.
 #[test]
 fn a_written_run_reads_back_and_verifies() {
     let run = SampleRun::new("r-1");
@@ -137,6 +138,7 @@ fn verify_from(mut verifier: LineVerifier, rest: &[u8]) -> VerifyReport {
     verifier.finish()
 }
 
+/// Shows 002/6.adapter.3.
 #[test]
 fn every_changed_byte_is_found_in_its_line() {
     let lines = SampleRun::new("r-1").lines();

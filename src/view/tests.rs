@@ -78,6 +78,7 @@ fn goldens() -> Vec<Golden> {
     goldens
 }
 
+/// Shows 002/6.outcomes.4.
 #[test]
 fn entries_taken_one_by_one_give_the_view_of_all_at_once() {
     for golden in goldens() {
@@ -101,6 +102,7 @@ fn entries_taken_one_by_one_give_the_view_of_all_at_once() {
     }
 }
 
+/// Shows 002/3.display.1, 002/6.commit.6.
 #[test]
 fn what_is_counted_here_is_what_the_machine_counted() {
     for golden in goldens() {
@@ -151,6 +153,7 @@ fn each_request_and_each_execution_ends_once_and_in_a_sealed_run_all_have() {
     }
 }
 
+/// Shows 002/3.display.1, 002/8.modify.4.
 #[test]
 fn a_run_that_has_ended_knows_what_decided_it() {
     for golden in goldens() {

@@ -58,6 +58,7 @@ impl Golden {
     }
 }
 
+/// Shows 002/6.open.7.
 #[test]
 fn what_was_never_asked_or_never_happened_so_is_blamed_at_its_field() {
     let check = |golden: Golden, pointer: &str, attribution: &str| {

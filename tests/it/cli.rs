@@ -379,6 +379,20 @@ fn no_runs_is_no_fault() {
     assert!(!desk.path("home").exists(), "looking makes nothing");
 }
 
+#[test]
+fn every_sentence_is_listed_with_what_shows_it() {
+    let desk = Desk::new();
+    let left = desk.run(&["corpus", "coverage"]);
+    assert_eq!(left.code, 0, "{}", left.out);
+    assert!(left.out.ends_with("; 0 gaps\n"), "{}", left.out);
+    let left = desk.run(&["corpus", "coverage", "--filter", "002/5.predicates.2"]);
+    let said = "interrupted -> `TERMINATE(INTERRUPTED)`\n      abort/before_timeout by outcome\n";
+    assert!(left.out.contains(said), "{}", left.out);
+    let (code, coverage) = desk.json(&["corpus", "coverage"]);
+    assert_eq!((code, &coverage["gaps"]), (0, &serde_json::json!([])));
+    assert!(coverage["subjects"].as_array().unwrap().len() > 80);
+}
+
 /// 000/2.exit.2, 000/2.exit.5
 #[test]
 fn bad_arguments_are_four_and_questions_are_answered() {
@@ -394,6 +408,7 @@ fn bad_arguments_are_four_and_questions_are_answered() {
     check(&["show", "last", "--json", "--raw"], 4);
     check(&["machine", "--format", "svg"], 4);
     check(&["corpus", "run", "--filter", "no case is called so"], 4);
+    check(&["corpus", "coverage", "--filter", "no sentence"], 4);
     check(&["--help"], 0);
     check(&["run", "--help"], 0);
     check(&["--version"], 0);

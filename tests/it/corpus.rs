@@ -79,6 +79,7 @@ fn every_case_ends_as_it_says() {
 }
 
 /// 002 §9: the six cases for each model profile, in each protocol that it is asked in.
+/// Shows 002/6.adapter.4, 002/6.open.3, 002/6.open.6, 002/9.corpus.7.
 #[test]
 fn the_six_cases_end_as_they_must_for_every_profile() {
     let report = run_corpus(Some("@"), None);
@@ -155,6 +156,7 @@ fn what_a_case_proves_is_a_section_that_exists() {
 }
 
 /// Each outcome that a run of this version can come to is the end of some case.
+/// Shows 002/2.goals.1.
 #[test]
 fn every_reachable_outcome_is_the_end_of_a_case() {
     let text = fs::read_to_string(root().join("docs/semantics.md")).unwrap();
@@ -173,8 +175,7 @@ fn every_reachable_outcome_is_the_end_of_a_case() {
         if !classes.is_empty() {
             (*classes).clone_into(&mut class);
         }
-        // `provenance_missing` guards a document that the reader of documents refuses already.
-        if meaning.contains("not in this version") || code == "provenance_missing" {
+        if meaning.contains("not in this version") {
             continue;
         }
         for class in class.split(", ") {
@@ -227,6 +228,7 @@ fn golden_transcripts_are_derived_byte_for_byte() {
 }
 
 /// What is kept is read as a stranger would read it: nothing here knows the case.
+/// Shows 002/2.goals.4, 002/6.commit.5.
 #[test]
 fn kept_transcripts_verify_and_replay() {
     LazyLock::force(&GOLDEN);

@@ -53,6 +53,7 @@ fn one_changed_byte_of_task_or_result_is_the_first_difference_at_its_entry() {
     }
 }
 
+/// Shows 002/6.factory.1.
 #[test]
 fn the_same_file_is_the_same_contract_in_every_folder_and_at_every_time() {
     let hash_in = |folder: &Path, extra: &[&str]| {

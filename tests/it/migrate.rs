@@ -143,6 +143,7 @@ fn a_level_that_is_not_reached_says_what_is_missing() {
     scene.ends(&["verify", "chat-1", "--require", "L4"], 4, "");
 }
 
+/// Shows 002/6.open.4.
 #[test]
 fn versions_that_this_build_does_not_know_are_refused_by_name_everywhere() {
     let scene = Scene::new();

@@ -396,6 +396,7 @@ fn a_model_that_answers_otherwise_is_the_first_difference_at_its_entry() {
     );
 }
 
+/// Shows 002/4.identity.3.
 #[test]
 fn a_fork_goes_on_from_an_entry_as_a_run_of_its_own() {
     let desk = desk();

@@ -38,6 +38,7 @@ fn documented() -> Vec<(Outcome, u8)> {
 }
 
 /// 000/2.exit.7
+/// Shows 002/6.commit.4.
 #[test]
 fn exit_codes_are_the_documented_ones() {
     let rows = documented();
@@ -47,6 +48,7 @@ fn exit_codes_are_the_documented_ones() {
     }
 }
 
+/// Shows 002/2.goals.1, 002/6.outcomes.1, 002/6.commit.4, 002/8.modify.2.
 #[test]
 fn every_class_and_code_is_documented_once() {
     let rows = documented();

@@ -1,100 +1,52 @@
-//! corpus/sentences.yaml against what shows its sentences: cases of the corpus, Rust tests, and the table of docs/conformance.md.
+//! The lists of sentences (corpus/sentences.yaml of the session contract, corpus/sentences_002.yaml of the machine's own) against what
+//! shows them: cases of the corpus, Rust tests, and the tables of docs/conformance.md.
 //!
-//! A Rust test shows a sentence by naming its id in its doc comment, a case by naming it under `session`. `MONOLITH_BLESS=1` writes
-//! the table anew.
+//! A Rust test shows a sentence by naming its id in its doc comment, a case by naming it under `session` or `machine`.
+//! `MONOLITH_BLESS=1` writes corpus/tests.yaml and the tables anew.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
-use serde::Deserialize;
+use monolith::door::{Corpus, Coverage, CoveredSubject, SentenceKind};
 
 use super::corpus::{REPORT, root, same_file};
 
-/// Where the table begins in docs/conformance.md; it ends with the next line that is empty.
-const TABLE: &str = "| section | sentences | shown by | not shown |\n|---|---|---|---|\n";
+/// Where the tables begin in docs/conformance.md; each ends with the next line that is empty.
+const SESSION: &str = "| section | sentences | shown by | not shown |\n|---|---|---|---|\n";
+const MACHINE: &str = "| section of 002 | sentences | shown by | not shown |\n|---|---|---|---|\n";
 
-/// The sentences of one subject.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Subject {
-    /// `<section of 000>.<subject>`.
-    #[serde(rename = "subject")]
-    name: String,
-    title: String,
-    sentences: Vec<Sentence>,
-}
+/// Every sentence with what shows it, by the files as they stand.
+static COVERAGE: LazyLock<Coverage> = LazyLock::new(|| {
+    let mut corpus = Corpus::read(&root().join("corpus")).unwrap();
+    corpus.sentences.tests = tests_yaml();
+    corpus.coverage().unwrap()
+});
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Sentence {
-    id: String,
-    #[serde(default)]
-    kind: Kind,
-    says: String,
-    /// Why nothing shows it.
-    #[serde(default)]
-    why: Option<String>,
-    /// What monolith does otherwise on purpose, and why.
-    #[serde(default)]
-    differs: Option<String>,
-}
-
-/// How a sentence is shown.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Kind {
-    #[default]
-    Case,
-    Test,
-    /// Nobody can observe it.
-    None,
-    /// Not built yet.
-    Open,
-}
-
-/// Ids of sentences, and what names them.
-#[derive(Default)]
-struct Shown {
-    by_case: BTreeMap<String, BTreeSet<String>>,
-    by_test: BTreeMap<String, BTreeSet<String>>,
-}
-
-impl Shown {
-    fn cases(&self, id: &str) -> impl Iterator<Item = &String> {
-        self.by_case.get(id).into_iter().flatten()
-    }
-
-    fn tests(&self, id: &str) -> impl Iterator<Item = &String> {
-        self.by_test.get(id).into_iter().flatten()
-    }
-}
-
-fn subjects() -> Vec<Subject> {
-    let text = fs::read_to_string(root().join("corpus/sentences.yaml")).unwrap();
-    serde_saphyr::from_str(&text).unwrap()
-}
-
-fn shown() -> Shown {
-    let mut shown = Shown::default();
-    for row in &REPORT.rows {
-        for id in &row.session {
-            let cases = shown.by_case.entry(id.clone()).or_default();
-            cases.insert(row.id.clone());
-        }
-    }
+/// corpus/tests.yaml as it must be: for each id the tests that name it.
+fn tests_yaml() -> String {
+    let mut by_test: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for folder in ["src", "tests"] {
         for path in rust_files(&root().join(folder)) {
             let text = fs::read_to_string(&path).unwrap();
             let file = path.strip_prefix(root()).unwrap().display().to_string();
             for (id, test) in named_in(&text) {
-                let tests = shown.by_test.entry(id).or_default();
+                let tests = by_test.entry(id).or_default();
                 tests.insert(format!("{file}: {test}"));
             }
         }
     }
-    shown
+    let mut out =
+        "# Which test names which sentence; derived (tests/it/session_contract.rs).\n".to_owned();
+    for (id, tests) in by_test {
+        writeln!(out, "{id}:").unwrap();
+        for test in tests {
+            writeln!(out, "- '{test}'").unwrap();
+        }
+    }
+    out
 }
 
 fn rust_files(folder: &Path) -> Vec<PathBuf> {
@@ -118,11 +70,8 @@ fn named_in(text: &str) -> Vec<(String, String)> {
         if let Some(comment) = line.strip_prefix("///") {
             let words = comment.split(|c: char| c.is_whitespace() || c == ',' || c == ')');
             let words = words.map(|word| word.trim_start_matches('(').trim_end_matches(['.', ';']));
-            ids.extend(
-                words
-                    .filter(|word| word.starts_with("000/"))
-                    .map(str::to_owned),
-            );
+            let of_contract = |word: &&str| word.starts_with("000/") || word.starts_with("002/");
+            ids.extend(words.filter(of_contract).map(str::to_owned));
         } else if line.starts_with("#[") {
             is_test |= line.contains("test]") || line.contains("test(");
         } else {
@@ -137,80 +86,30 @@ fn named_in(text: &str) -> Vec<(String, String)> {
     named
 }
 
-/// Everything that is wrong with sentences and what shows them; empty is good.
-fn flaws(subjects: &[Subject], shown: &Shown) -> Vec<String> {
-    let mut flaws = Vec::new();
-    let mut known = BTreeSet::new();
-    for subject in subjects {
-        for (sentence, n) in subject.sentences.iter().zip(1..) {
-            let id = &sentence.id;
-            known.insert(id.as_str());
-            let mut must = |holds: bool, what: &str| {
-                if !holds {
-                    flaws.push(format!("{id} {what}"));
-                }
-            };
-            must(
-                *id == format!("000/{}.{n}", subject.name),
-                "is not the next id of its subject",
-            );
-            must(sentence.says.ends_with(['.', ';']), "says no sentence");
-            let differs = sentence.differs.as_ref();
-            must(
-                differs.is_none_or(|why| why.ends_with('.')),
-                "differs without a reason",
-            );
-            let unseen = matches!(sentence.kind, Kind::None | Kind::Open);
-            must(
-                sentence.why.is_some() == unseen,
-                "says why exactly where nothing shows it",
-            );
-            let (cases, tests) = (shown.cases(id).count(), shown.tests(id).count());
-            match sentence.kind {
-                Kind::Case => must(cases > 0, "is shown by no case"),
-                Kind::Test => must(tests > 0, "is named by no test"),
-                Kind::None | Kind::Open => must(
-                    cases + tests == 0,
-                    "is shown: it is neither open nor unseen",
-                ),
-            }
-        }
-    }
-    let named = shown.by_case.iter().chain(&shown.by_test);
-    for (id, by) in named.filter(|(id, _)| !known.contains(id.as_str())) {
-        flaws.push(format!("{by:?} name {id}, which is no sentence"));
-    }
-    flaws
-}
-
-/// A row for each subject.
-fn table(subjects: &[Subject], shown: &Shown) -> String {
-    let mut table = TABLE.to_owned();
-    for Subject {
-        name: subject,
-        title,
-        sentences,
-    } in subjects
-    {
-        let section = subject.split('.').next().unwrap_or_default();
+/// A row for each subject of a contract.
+fn table(head: &str, contract: &str) -> String {
+    let mut table = head.to_owned();
+    let subjects = COVERAGE.subjects.iter();
+    for subject in subjects.filter(|subject| subject.contract == contract) {
+        let CoveredSubject { name, title, .. } = subject;
+        let section = name.split('.').next().unwrap_or_default();
         let mut by: BTreeSet<String> = BTreeSet::new();
-        for sentence in sentences {
-            let cases = shown.cases(&sentence.id).map(|case| format!("`{case}`"));
-            by.extend(cases);
-            let tests = shown.tests(&sentence.id);
+        for sentence in &subject.sentences {
+            by.extend(sentence.cases.iter().map(|case| format!("`{}`", case.id)));
+            let tests = sentence.tests.iter();
             by.extend(tests.map(|test| format!("`{}`", test.replace(": ", "` `"))));
         }
-        let left = sentences.iter().filter_map(|sentence| {
+        let left = subject.sentences.iter().filter_map(|sentence| {
             let why = sentence.why.as_ref()?;
             let n = sentence.id.rsplit('.').next()?;
             Some(format!("{n}: {why}"))
         });
         let by = by.into_iter().collect::<Vec<_>>().join(", ");
         let left = left.collect::<Vec<_>>().join("; ");
-        let count = sentences.len();
+        let count = subject.sentences.len();
         writeln!(
             table,
-            "| §{section} {title} | `000/{subject}` 1–{count} | {by} | {left} |"
+            "| §{section} {title} | `{contract}/{name}` 1–{count} | {by} | {left} |"
         )
         .unwrap();
     }
@@ -218,27 +117,24 @@ fn table(subjects: &[Subject], shown: &Shown) -> String {
 }
 
 #[test]
-fn every_sentence_of_the_session_contract_is_shown() {
-    let (subjects, shown) = (subjects(), shown());
-    let sentences = || subjects.iter().flat_map(|subject| &subject.sentences);
-    let of = |kind: Kind| sentences().filter(|sentence| sentence.kind == kind).count();
-    println!(
-        "{} sentences: {} shown by cases, {} by tests, {} that nobody can observe, {} open",
-        sentences().count(),
-        of(Kind::Case),
-        of(Kind::Test),
-        of(Kind::None),
-        of(Kind::Open)
-    );
-    let flaws = flaws(&subjects, &shown);
-    assert!(flaws.is_empty(), "{flaws:#?}");
+fn every_sentence_of_the_source_contracts_is_shown() {
+    let coverage = &*COVERAGE;
+    let of = |contract: &str| {
+        let subjects = coverage.subjects.iter();
+        let subjects = subjects.filter(|subject| subject.contract == contract);
+        subjects.flat_map(|s| &s.sentences).count()
+    };
+    assert!(of("000") >= 230 && of("002") >= 170);
+    let sentences = || coverage.subjects.iter().flat_map(|s| &s.sentences);
+    assert!(sentences().all(|sentence| sentence.kind != SentenceKind::Open));
+    assert!(coverage.gaps.is_empty(), "{:#?}", coverage.gaps);
 }
 
 #[test]
 fn every_case_of_a_session_names_the_sentences_that_it_shows() {
     let of_session = || REPORT.rows.iter().filter(|row| row.group == "session");
     let silent: Vec<&str> = of_session()
-        .filter(|row| row.session.is_empty())
+        .filter(|row| row.session.is_empty() && row.machine.is_empty())
         .map(|row| row.id.as_str())
         .collect();
     assert!(silent.is_empty(), "{silent:#?}");
@@ -246,82 +142,32 @@ fn every_case_of_a_session_names_the_sentences_that_it_shows() {
 }
 
 #[test]
-fn the_table_of_the_session_contract_is_derived() {
-    let path = root().join("docs/conformance.md");
-    let document = fs::read_to_string(&path).unwrap();
-    let (before, rest) = document.split_once(TABLE).unwrap();
-    let (_, after) = rest.split_once("\n\n").unwrap();
-    let table = table(&subjects(), &shown());
-    same_file(&path, &format!("{before}{table}\n{after}"));
+fn the_list_of_tests_is_derived() {
+    same_file(&root().join("corpus/tests.yaml"), &tests_yaml());
 }
 
 #[test]
-fn what_is_wrong_with_a_sentence_is_found() {
-    let check = |sentence: &str, cases: &[&str], expect: &str| {
-        let text = format!("- subject: 1.a\n  title: a\n  sentences: [{{{sentence}}}]\n");
-        let subjects: Vec<Subject> = serde_saphyr::from_str(&text).unwrap();
-        let mut shown = Shown::default();
-        for id in cases {
-            let by = BTreeSet::from(["session/a".to_owned()]);
-            shown.by_case.insert((*id).to_owned(), by);
-        }
-        let found = flaws(&subjects, &shown);
-        let expect: Vec<&str> = Some(expect).into_iter().filter(|e| !e.is_empty()).collect();
-        assert_eq!(found, expect, "{sentence}");
-    };
-    check("id: 000/1.a.1, says: A.", &["000/1.a.1"], "");
-    check(
-        "id: 000/1.a.1, says: A.",
-        &[],
-        "000/1.a.1 is shown by no case",
-    );
-    check(
-        "id: 000/1.a.1, says: A., kind: test",
-        &["000/1.a.1"],
-        "000/1.a.1 is named by no test",
-    );
-    check(
-        "id: 000/1.a.2, says: A.",
-        &["000/1.a.2"],
-        "000/1.a.2 is not the next id of its subject",
-    );
-    check(
-        "id: 000/1.a.1, says: a",
-        &["000/1.a.1"],
-        "000/1.a.1 says no sentence",
-    );
-    check(
-        "id: 000/1.a.1, says: A., differs: so",
-        &["000/1.a.1"],
-        "000/1.a.1 differs without a reason",
-    );
-    check(
-        "id: 000/1.a.1, says: A., kind: none",
-        &[],
-        "000/1.a.1 says why exactly where nothing shows it",
-    );
-    check(
-        "id: 000/1.a.1, says: A., kind: open, why: later",
-        &["000/1.a.1"],
-        "000/1.a.1 is shown: it is neither open nor unseen",
-    );
-    check(
-        "id: 000/1.a.1, says: A.",
-        &["000/1.a.1", "000/1.b.1"],
-        "{\"session/a\"} name 000/1.b.1, which is no sentence",
-    );
+fn the_tables_of_the_source_contracts_are_derived() {
+    let path = root().join("docs/conformance.md");
+    let mut document = fs::read_to_string(&path).unwrap();
+    for (head, contract) in [(SESSION, "000"), (MACHINE, "002")] {
+        let (before, rest) = document.split_once(head).unwrap();
+        let (_, after) = rest.split_once("\n\n").unwrap();
+        document = format!("{before}{}\n{after}", table(head, contract));
+    }
+    same_file(&path, &document);
 }
 
 #[test]
 fn only_a_test_names_sentences() {
-    let comment = |rest: &str| format!("/// It holds (000/1.a.1, {}).\n{rest}", "000/2.b.2");
+    let comment = |rest: &str| format!("/// It holds (000/1.a.1, {}).\n{rest}", "002/2.b.2");
     let ids = |text: &str| {
         named_in(text)
             .into_iter()
             .map(|(id, _)| id)
             .collect::<Vec<_>>()
     };
-    let both = ["000/1.a.1", "000/2.b.2"];
+    let both = ["000/1.a.1", "002/2.b.2"];
     assert_eq!(ids(&comment("#[test]\nfn a() {}")), both);
     assert_eq!(
         ids(&comment(

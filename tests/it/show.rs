@@ -131,6 +131,7 @@ impl Drop for Driven {
     }
 }
 
+/// Shows 002/8.keep.3.
 #[test]
 fn a_run_is_followed_from_its_first_entry_to_its_seal() {
     let desk = Desk::new();

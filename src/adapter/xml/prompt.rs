@@ -11,6 +11,8 @@ use crate::contract::{FINAL_REPORT, PROGRESS_REPORT, ToolTerms};
 pub(crate) struct XmlNext<'a> {
     /// The format that the final report must have, where there is to be one.
     pub format: Option<&'a str>,
+    /// The JSON Schema that the report must fit, as text, where there is one.
+    pub schema: Option<&'a str>,
     /// The tags of the turn. Without slots for calls the tools are left out, so a closing turn shows the report alone.
     pub terms: &'a XmlTerms,
     /// The tools on offer.
@@ -42,6 +44,9 @@ impl XmlNext<'_> {
              <ai-agent-{nonce}-{FINAL} tool=\"{FINAL_REPORT}\" format=\"{format}\">\nthe report as {format}\n\
              </ai-agent-{nonce}-{FINAL}>\n"
         );
+        if let Some(schema) = self.schema {
+            let _ = write!(out, "\nThe report must fit: {}\n", XML.in_json(schema));
+        }
         out
     }
 

@@ -277,6 +277,7 @@ fn the_messages_of_a_turn_are_these() {
     let open = turn();
     let next = XmlNext {
         format: Some("markdown"),
+        schema: None,
         terms: &open,
         tools: &tools,
     };
@@ -315,6 +316,7 @@ fn the_templates_that_a_turn_shows_are_read_back() {
     let tools: Vec<&ToolTerms> = terms.tools.iter().collect();
     let shown = XmlNext {
         format: Some("text"),
+        schema: None,
         terms: &turn(),
         tools: &tools,
     };

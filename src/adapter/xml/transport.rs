@@ -38,6 +38,8 @@ pub(crate) struct XmlTransport {
     rendered_messages: Vec<(Arc<AgentMessage>, usize)>,
     plain: Vec<Arc<AgentMessage>>,
     progress: bool,
+    /// The schema of the final report, as text.
+    schema: Option<String>,
     tools: Vec<ToolTerms>,
     transport: ToolTransport,
 }
@@ -60,6 +62,11 @@ impl XmlTransport {
             rendered_messages: Vec::new(),
             plain: Vec::new(),
             progress: has_progress(terms),
+            schema: terms
+                .final_report
+                .as_ref()
+                .and_then(|report| report.schema.as_ref())
+                .map(ToString::to_string),
             tools: terms
                 .offered_tools(false)
                 .filter(numbered)
@@ -74,6 +81,7 @@ impl XmlTransport {
         let tools: Vec<&ToolTerms> = self.tools.iter().collect();
         let text = XmlNext {
             format: self.format,
+            schema: self.schema.as_deref(),
             terms: &xml_terms(offer, self.progress),
             tools: &tools,
         }

@@ -279,6 +279,7 @@ fn a_schema_that_unfolds_without_end_is_refused_and_one_that_refers_to_itself_is
     assert_eq!(faults[0].rule, "no value fits it");
 }
 
+/// Shows 002/4.runtime.3, 002/4.runtime.4, 002/6.open.2, 002/7.overlays.2.
 #[test]
 fn a_contract_has_the_grammar_of_its_gate_where_its_profile_has_one() {
     let local = [

@@ -143,6 +143,7 @@ fn every_limit_of_zero_is_a_fault_and_all_are_reported_at_once() {
     );
 }
 
+/// Shows 002/6.factory.4.
 #[test]
 fn a_document_whose_parts_disagree_is_a_fault() {
     let mut terms = (*make(&[])).clone();
@@ -161,6 +162,7 @@ fn a_document_whose_parts_disagree_is_a_fault() {
     );
 }
 
+/// Shows 002/4.runtime.5.
 #[test]
 fn a_missing_feature_is_incompatible_with_a_reason() {
     let check = |sets: &[&str], expect: &[&str]| check(profile_faults, sets, expect);

@@ -15,6 +15,7 @@ fn refused(sets: &[&str]) -> String {
 const WEB: &str =
     "tools.mcp.web={url: 'https://example.org/mcp', headers: {Authorization: secret}}";
 
+/// Shows 002/4.identity.1.
 #[test]
 fn the_documented_file_gives_this_contract() {
     let contract = make(&[]);
@@ -26,6 +27,7 @@ fn the_documented_file_gives_this_contract() {
     assert_eq!(context_feasible(&contract), Ok(()));
 }
 
+/// Shows 002/6.factory.1.
 #[test]
 fn the_same_inputs_give_the_same_bytes_however_they_are_written() {
     let expect = make(&[]).canonical_text();
@@ -97,6 +99,7 @@ fn a_contract_reads_back_from_its_text_bit_for_bit() {
     }
 }
 
+/// Shows 002/6.contract.1.
 #[test]
 fn a_changed_text_is_noticed_and_a_shapeless_one_refused() {
     let text = make(&[]).canonical_text();
@@ -208,6 +211,7 @@ const CHANGES: &[&str] = &[
     "total_timeout_ms=1",
 ];
 
+/// Shows 002/4.identity.2.
 #[test]
 fn every_single_change_of_the_file_changes_the_hash() {
     let mut seen = vec![(make(&[]), "the demo")];
@@ -262,6 +266,7 @@ fn what_is_no_term_changes_no_hash() {
     assert!(!make(&[WEB]).canonical_text().contains("secret"));
 }
 
+/// Shows 002/6.factory.2.
 #[test]
 fn every_change_of_what_bring_up_found_changes_the_hash() {
     let demo = spec(&[WEB]);
@@ -319,6 +324,7 @@ fn mcp_tools_carry_their_servers_name_and_all_are_sorted() {
     assert_eq!(contract.servers["web"].header_names, ["Authorization"]);
 }
 
+/// Shows 002/6.factory.3.
 #[test]
 fn defaults_are_those_of_the_semantics() {
     let check = |sets: &[&str], pointer: &str, expect: Value| {

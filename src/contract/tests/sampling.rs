@@ -243,5 +243,5 @@ fn options_of_a_provider_stay_as_they_are_written() {
     refused("{a: .5}", "no number of JSON");
     refused("{a: +1}", "no number of JSON");
     refused("[]", "expected a mapping");
-    refused("{a: 1, a: 2}", "stands twice");
+    refused("{a: 1, a: 2}", "occurs twice");
 }

@@ -1,8 +1,18 @@
 //! What must hold where a step ends, and where a run does.
 
+use super::super::InferRequest;
 use super::*;
 
 impl Ledger {
+    /// No request goes to a target that was dropped for the run.
+    pub(super) fn may_ask(&self, terms: &ExecutionContract, request: &InferRequest) -> Verdict {
+        let target = &terms.targets[request.target];
+        let name = format!("{}/{}", target.provider, target.model);
+        hold(!self.dropped.contains(&name), || {
+            format!("a request to {name}, which was dropped")
+        })
+    }
+
     pub(super) fn counters(
         &mut self,
         terms: &ExecutionContract,

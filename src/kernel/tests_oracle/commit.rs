@@ -29,6 +29,9 @@ impl Oracle {
         if self.facts.invalid >= self.terms.max_invalid_turns {
             return self.end(Class::FailedValidation, Code::Arguments);
         }
+        if self.left().next().is_none() {
+            return self.none_left();
+        }
         // 6; 5 speaks only where the run would otherwise continue
         if found.terminal {
             let class = if self.facts.executed > 0 {
@@ -71,8 +74,8 @@ impl Oracle {
         self.facts.failed.push((target, why));
         match why {
             Why::Unknown => drop(self.facts.dropped.insert(target)),
-            Why::Limited { wait_ms } => self.facts.cycle.push(Some(wait_ms)),
-            _ => self.facts.cycle.push(None),
+            Why::Limited { wait_ms } => self.facts.cycle.push((target, Some(wait_ms))),
+            _ => self.facts.cycle.push((target, None)),
         }
         let left: BTreeSet<usize> = self.left().collect();
         let f = &self.facts;
@@ -94,12 +97,7 @@ impl Oracle {
             Why::Structure if no_retry => {
                 self.end(Class::FailedProtocolMalformed, Code::FormatRetriesExhausted)
             }
-            Why::Unknown if left.is_empty() && f.succeeded => {
-                self.end(Class::FailedBudgetExhausted, Code::AttemptsExhausted)
-            }
-            Why::Unknown if left.is_empty() => {
-                self.end(Class::FailedPreflight, Code::ModelUnavailable)
-            }
+            Why::Unknown if left.is_empty() => self.none_left(),
             Why::Overflow if f.closing.is_some() => {
                 self.end(Class::FailedBudgetExhausted, Code::Context)
             }
@@ -115,6 +113,15 @@ impl Oracle {
             _ if used_up && self.unproven() => self.no_tools(),
             _ => return None,
         })
+    }
+
+    /// Item 4: no target is left that could be asked.
+    fn none_left(&mut self) -> Reaction {
+        if self.facts.succeeded {
+            self.end(Class::FailedBudgetExhausted, Code::AttemptsExhausted)
+        } else {
+            self.end(Class::FailedPreflight, Code::ModelUnavailable)
+        }
     }
 
     /// Items 5 and 7, with stop (§4) before them.
@@ -264,11 +271,18 @@ impl Oracle {
 
     /// A wait only where every target of the cycle that ends here was limited; the longest (§4).
     pub(super) fn wait_before_retry(&mut self) -> Option<u64> {
-        if self.facts.cycle.len() < self.left().count() {
+        let left: Vec<usize> = self.left().collect();
+        let cycle = &self.facts.cycle;
+        let asked = |target: &usize| cycle.iter().any(|(of, _)| of == target);
+        if !left.iter().all(asked) {
             return None;
         }
-        let cycle = std::mem::take(&mut self.facts.cycle);
-        let waits: Option<Vec<u64>> = cycle.into_iter().collect();
+        let longest = |target: &usize| {
+            let of_target = cycle.iter().filter(|(of, _)| of == target);
+            of_target.filter_map(|(_, wait)| *wait).max()
+        };
+        let waits: Option<Vec<u64>> = left.iter().map(longest).collect();
+        self.facts.cycle.clear();
         waits?.into_iter().max()
     }
 

@@ -254,7 +254,7 @@ impl Oracle {
         }
     }
 
-    fn summarizer(&self) -> Option<usize> {
+    pub(super) fn summarizer(&self) -> Option<usize> {
         let named = self.terms.tool_output_budget.summarizer_model.as_ref()?;
         let target = self.terms.targets.iter().position(|t| t.model == *named)?;
         (!self.facts.dropped.contains(&target)).then_some(target)
@@ -335,7 +335,7 @@ impl Oracle {
 
     /// tool_preflight: a result that does not fit is dropped.
     pub(super) fn weigh(&mut self, tokens: u64) -> Slot {
-        let smallest = self.left().map(|t| self.limit(t)).min().unwrap_or(0);
+        let smallest = self.left().map(|t| self.limit(t)).min().unwrap_or(u64::MAX);
         let schema = self.schema(false);
         let results = self.results();
         let f = &mut self.facts;
@@ -388,7 +388,10 @@ impl Oracle {
 
     /// Observes the calls: what each is answered with weighs, and the report comes to what it comes to.
     pub(super) fn settle(&mut self, counts: bool) -> Found {
-        let head = self.late().is_some() || self.overdrawn().is_some();
+        let head = self.late().is_some()
+            || self.overdrawn().is_some()
+            || self.left().next().is_none()
+            || self.facts.invalid >= self.terms.max_invalid_turns;
         let f = &mut self.facts;
         for call in std::mem::take(&mut f.batch) {
             f.pending += match call.slot {

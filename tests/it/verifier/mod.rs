@@ -139,6 +139,7 @@ fn agree(name: &str, cases: &[Case], open: bool, trusted: &[PublicKey], others: 
     );
 }
 
+/// Shows 002/6.open.1.
 #[test]
 fn golden_transcripts_hold_for_both_verifiers() {
     let cases: Vec<Case> = goldens()

@@ -8,6 +8,8 @@ use crate::contract::ProviderType;
 pub(in crate::cli) enum CorpusCommand {
     /// Play the built-in cases: each is a contract, a script and the end that must come
     Run(CorpusRunArgs),
+    /// List every sentence of the source contracts with the cases and tests that show it; fails where nothing does
+    Coverage(CorpusCoverageArgs),
     /// Judge recorded responses of providers, one JSON record per line
     Adapters(CorpusAdaptersArgs),
 }
@@ -25,6 +27,16 @@ pub(in crate::cli) struct CorpusRunArgs {
     pub(in crate::cli) live: Option<String>,
     #[command(flatten)]
     pub(in crate::cli) endpoint: EndpointArgs,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct CorpusCoverageArgs {
+    /// Only sentences whose id begins like this, such as 002/5
+    #[arg(long, value_name = "TEXT")]
+    pub(in crate::cli) filter: Option<String>,
     /// Print one JSON document
     #[arg(long)]
     pub(in crate::cli) json: bool,

@@ -1,7 +1,8 @@
-//! `monolith corpus`: conformance cases, recorded responses, and a live endpoint held against them.
+//! `monolith corpus`: conformance cases and what they cover, recorded responses, and a live endpoint held against them.
 
 mod adapters;
 mod args;
+mod coverage;
 mod live;
 mod metrics;
 mod render;

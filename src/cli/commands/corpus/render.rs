@@ -62,6 +62,8 @@ pub(super) fn profiles_text(screen: Screen, profiles: &[ProfileRow]) -> String {
             let width = case.case.len();
             let cell = if case.played == 0 {
                 format!("{:width$}", "-")
+            } else if case.refused == case.played {
+                format!("{:width$}", "no")
             } else if case.passed == case.played {
                 screen.paint_out(Style::Good, &format!("{:width$}", "ok"))
             } else {

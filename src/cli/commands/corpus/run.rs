@@ -2,7 +2,7 @@ use serde::Serialize;
 
 use super::args::{CorpusCommand, CorpusRunArgs};
 use super::render::report_text;
-use super::{adapters, live};
+use super::{adapters, coverage, live};
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, CorpusFault};
 use crate::cli::context::exit::Exit;
@@ -32,6 +32,7 @@ struct Record<'r> {
 pub(in crate::cli) fn corpus(app: &App, command: &CorpusCommand) -> Result<Exit, CliError> {
     match command {
         CorpusCommand::Run(args) => run(app, args),
+        CorpusCommand::Coverage(args) => coverage::coverage(app, args),
         CorpusCommand::Adapters(args) => adapters::adapters(app, args),
     }
 }

@@ -10,6 +10,12 @@ pub(in crate::cli) enum CorpusFault {
     /// The caller: no case has such an id.
     #[error("play the corpus: no case's id contains {filter:?}")]
     NoSuchCase { filter: String },
+    /// The caller: no sentence has such an id.
+    #[error("list the sentences: no sentence's id begins with {filter:?}")]
+    NoSuchSentence { filter: String },
+    /// monolith: a list or a case that it carries is faulty.
+    #[error("list the sentences: {0}")]
+    Sentences(CaseError),
     /// The caller: this build has no such profile.
     #[error("play the corpus: no model profile {got:?}; this build has {known}")]
     NoSuchProfile { got: String, known: String },
@@ -35,7 +41,11 @@ impl Advice for CorpusFault {
                 "the other lines are judged; docs/conformance.md has the format"
             }
             Self::NoSuchCase { .. } => "monolith corpus run lists them all",
-            Self::NoSuchProfile { .. } | Self::LiveCase(_) | Self::RecordsUnreadable { .. } => {
+            Self::NoSuchSentence { .. } => "monolith corpus coverage lists them all",
+            Self::Sentences(_)
+            | Self::NoSuchProfile { .. }
+            | Self::LiveCase(_)
+            | Self::RecordsUnreadable { .. } => {
                 return None;
             }
         };

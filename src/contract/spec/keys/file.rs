@@ -60,7 +60,7 @@ form! {
         metadata: ContractMetadata, DefaultText = DefaultText("none"),
         "`cycle_exceptions`: a list of {`from`, `to`, `max`} that lets a forbidden pair occur so often.";
         require_approval: Vec<String>, DefaultText = DefaultText("none"),
-        "Tools whose calls wait for a person. Whoever sits at the terminal of the run is asked, and `monolith approve RUN` answers \
+        "Tools whose calls wait for a person. The person at the terminal of the run is asked, and `monolith approve RUN` answers \
          from elsewhere; without an answer the call is denied after `approval_timeout_ms`.";
         parallel_tool_calls: bool, bool = false,
         "Whether adjacent calls of `parallel_safe` run beside each other.";

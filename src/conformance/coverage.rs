@@ -1,0 +1,275 @@
+//! Which case or test shows which sentence of the source contracts, and where none does. Plays nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::CaseError;
+use super::case::Case;
+use super::sentences::{Sentence, SentenceKind, Subject, TestsById};
+use super::source::Corpus;
+
+/// Every sentence with what shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Coverage {
+    /// By contract, section and subject.
+    pub subjects: Vec<CoveredSubject>,
+    /// What is wrong: a sentence that nothing shows, a name that is no sentence.
+    pub gaps: Vec<String>,
+}
+
+/// The sentences of one subject.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CoveredSubject {
+    /// `000` or `002`.
+    pub contract: &'static str,
+    /// `<section>.<subject>`.
+    pub name: String,
+    /// What it is about.
+    pub title: String,
+    /// In order.
+    pub sentences: Vec<CoveredSentence>,
+}
+
+/// A sentence with what shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CoveredSentence {
+    /// Its id.
+    pub id: String,
+    /// How it is shown.
+    pub kind: SentenceKind,
+    /// What it says: quoted for the machine's contract, in our words for the session contract.
+    pub says: String,
+    /// The cases that show it.
+    pub cases: Vec<ShowingCase>,
+    /// The Rust tests that show it, `file: name`.
+    pub tests: Vec<String>,
+    /// What monolith does otherwise on purpose, and why.
+    pub differs: Option<String>,
+    /// Why nothing shows it.
+    pub why: Option<String>,
+}
+
+/// A case that shows a sentence.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct ShowingCase {
+    /// The case's id.
+    pub id: String,
+    /// The assertion that carries the sentence, a pointer into `expect` or `script` of the case.
+    pub by: String,
+}
+
+/// The cases that name a sentence, by its id.
+type CasesById = BTreeMap<String, BTreeSet<ShowingCase>>;
+
+impl Corpus {
+    /// Which case or test shows which sentence.
+    ///
+    /// # Errors
+    /// [`CaseError`] of the first list or case that cannot be read.
+    pub fn coverage(&self) -> Result<Coverage, CaseError> {
+        let mut cases = CasesById::new();
+        for source in &self.cases {
+            let case = Case::parse(&source.id, &source.text)?;
+            for (id, by) in case.session.into_iter().chain(case.machine) {
+                let id_of_case = source.id.clone();
+                let showing = ShowingCase { id: id_of_case, by };
+                cases.entry(id).or_default().insert(showing);
+            }
+        }
+        Ok(cover(
+            self.sentences.subjects()?,
+            &cases,
+            &self.sentences.tests()?,
+        ))
+    }
+}
+
+fn cover(
+    contracts: [(&'static str, Vec<Subject>); 2],
+    cases: &CasesById,
+    tests: &TestsById,
+) -> Coverage {
+    let (mut subjects, mut gaps) = (Vec::new(), Vec::new());
+    let mut known = BTreeSet::new();
+    for (contract, of_contract) in contracts {
+        for subject in of_contract {
+            let mut sentences = Vec::new();
+            for (sentence, n) in subject.sentences.into_iter().zip(1_u32..) {
+                let expected = format!("{contract}/{}.{n}", subject.name);
+                let quoted = contract == "002";
+                let covered = covered(&sentence, cases, tests);
+                let flaws = flaws(&expected, quoted, &sentence, &covered);
+                gaps.extend(flaws.map(|flaw| format!("{} {flaw}", sentence.id)));
+                known.insert(sentence.id);
+                sentences.push(covered);
+            }
+            subjects.push(CoveredSubject {
+                contract,
+                name: subject.name,
+                title: subject.title,
+                sentences,
+            });
+        }
+    }
+    let mut stray = |id: &String, by: &str| {
+        if !known.contains(id) {
+            gaps.push(format!("{by} names {id}, which is no sentence"));
+        }
+    };
+    for (id, by) in cases {
+        for case in by {
+            stray(id, &case.id);
+        }
+    }
+    for (id, by) in tests {
+        for test in by {
+            stray(id, test);
+        }
+    }
+    Coverage { subjects, gaps }
+}
+
+fn covered(sentence: &Sentence, cases: &CasesById, tests: &TestsById) -> CoveredSentence {
+    let says = sentence.quote.as_ref().or(sentence.says.as_ref());
+    let by = cases.get(&sentence.id).into_iter().flatten();
+    CoveredSentence {
+        id: sentence.id.clone(),
+        kind: sentence.kind,
+        says: says.cloned().unwrap_or_default(),
+        cases: by.cloned().collect(),
+        tests: tests.get(&sentence.id).cloned().unwrap_or_default(),
+        differs: sentence.differs.clone(),
+        why: sentence.why.clone(),
+    }
+}
+
+/// Everything that is wrong with a sentence and what shows it; empty is good.
+fn flaws(
+    expected_id: &str,
+    quoted: bool,
+    sentence: &Sentence,
+    covered: &CoveredSentence,
+) -> impl Iterator<Item = &'static str> {
+    let unseen = matches!(sentence.kind, SentenceKind::None | SentenceKind::Open);
+    let ends = |text: &Option<String>| text.as_ref().is_none_or(|text| text.ends_with('.'));
+    let says = sentence.says.as_ref();
+    let in_words = says.is_some_and(|says| says.ends_with(['.', ';'])) && sentence.quote.is_none();
+    let in_its_words = sentence.says.is_none() && sentence.quote.is_some();
+    let (cases, tests) = (!covered.cases.is_empty(), !covered.tests.is_empty());
+    let shown = match sentence.kind {
+        SentenceKind::Case => (cases, "is shown by no case"),
+        SentenceKind::Test => (tests, "is named by no test"),
+        SentenceKind::None => (!cases && !tests, "is shown: it is not unseen"),
+        SentenceKind::Open => (false, "is open"),
+    };
+    let rules = [
+        (
+            sentence.id == expected_id,
+            "is not the next id of its subject",
+        ),
+        (
+            if quoted { in_its_words } else { in_words },
+            "says no sentence",
+        ),
+        (ends(&sentence.differs), "differs without a reason"),
+        (
+            sentence.why.is_some() == unseen,
+            "says why exactly where nothing shows it",
+        ),
+        shown,
+    ];
+    let broken = rules.into_iter().filter(|(holds, _)| !holds);
+    broken.map(|(_, what)| what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(contract: usize, sentence: &str, cases: &[&str], expect: &[&str]) {
+        let text = format!("- subject: 1.a\n  title: a\n  sentences: [{{{sentence}}}]\n");
+        let mut contracts = [("000", Vec::new()), ("002", Vec::new())];
+        contracts[contract].1 = serde_saphyr::from_str(&text).unwrap();
+        let named = |id: &&str| {
+            let case = ShowingCase {
+                id: "session/a".to_owned(),
+                by: "outcome".to_owned(),
+            };
+            ((*id).to_owned(), BTreeSet::from([case]))
+        };
+        let cases = cases.iter().map(named).collect();
+        let covered = cover(contracts, &cases, &TestsById::new());
+        assert_eq!(covered.gaps, expect, "{sentence}");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_sentence_is_found() {
+        let shown = &["000/1.a.1"][..];
+        check(0, "id: 000/1.a.1, says: A.", shown, &[]);
+        check(
+            0,
+            "id: 000/1.a.1, says: A.",
+            &[],
+            &["000/1.a.1 is shown by no case"],
+        );
+        check(
+            0,
+            "id: 000/1.a.1, says: A., kind: test",
+            shown,
+            &["000/1.a.1 is named by no test"],
+        );
+        check(
+            0,
+            "id: 000/1.a.2, says: A.",
+            &["000/1.a.2"],
+            &["000/1.a.2 is not the next id of its subject"],
+        );
+        for silent in ["says: a", "quote: A.", "kind: case"] {
+            let sentence = format!("id: 000/1.a.1, {silent}");
+            check(0, &sentence, shown, &["000/1.a.1 says no sentence"]);
+        }
+        check(
+            0,
+            "id: 000/1.a.1, says: A., differs: so",
+            shown,
+            &["000/1.a.1 differs without a reason"],
+        );
+        check(
+            0,
+            "id: 000/1.a.1, says: A., kind: none, why: so",
+            shown,
+            &["000/1.a.1 is shown: it is not unseen"],
+        );
+        check(
+            0,
+            "id: 000/1.a.1, says: A., kind: none",
+            &[],
+            &["000/1.a.1 says why exactly where nothing shows it"],
+        );
+        check(
+            0,
+            "id: 000/1.a.1, says: A., kind: open, why: later",
+            &[],
+            &["000/1.a.1 is open"],
+        );
+        check(
+            0,
+            "id: 000/1.a.1, says: A.",
+            &["000/1.a.1", "000/1.b.1"],
+            &["session/a names 000/1.b.1, which is no sentence"],
+        );
+    }
+
+    #[test]
+    fn a_sentence_of_the_machine_is_quoted() {
+        let shown = &["002/1.a.1"][..];
+        check(1, "id: 002/1.a.1, quote: interrupted", shown, &[]);
+        check(
+            1,
+            "id: 002/1.a.1, says: A.",
+            shown,
+            &["002/1.a.1 says no sentence"],
+        );
+    }
+}

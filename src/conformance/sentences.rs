@@ -1,0 +1,89 @@
+//! The sentences of the source contracts (corpus/sentences.yaml, corpus/sentences_002.yaml) and the Rust tests that show some of them
+//! (corpus/tests.yaml, derived). Knows no case.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::CaseError;
+
+/// The lists as texts: those of sentences, and which tests show which.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SentenceTexts {
+    /// The session contract, `corpus/sentences.yaml`.
+    pub session: String,
+    /// The machine's own contract, `corpus/sentences_002.yaml`.
+    pub machine: String,
+    /// `corpus/tests.yaml`: for each id the tests that name it.
+    pub tests: String,
+}
+
+/// The sentences of one subject.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Subject {
+    /// `<section>.<subject>`.
+    #[serde(rename = "subject")]
+    pub(super) name: String,
+    pub(super) title: String,
+    pub(super) sentences: Vec<Sentence>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Sentence {
+    pub(super) id: String,
+    #[serde(default)]
+    pub(super) kind: SentenceKind,
+    /// In our words.
+    #[serde(default)]
+    pub(super) says: Option<String>,
+    /// In the contract's own words.
+    #[serde(default)]
+    pub(super) quote: Option<String>,
+    /// Why nothing shows it.
+    #[serde(default)]
+    pub(super) why: Option<String>,
+    /// What monolith does otherwise on purpose, and why.
+    #[serde(default)]
+    pub(super) differs: Option<String>,
+}
+
+/// How a sentence is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SentenceKind {
+    /// By cases of the corpus.
+    #[default]
+    Case,
+    /// By tests of this package.
+    Test,
+    /// It cannot be observed.
+    None,
+    /// It is not built yet.
+    Open,
+}
+
+/// The tests that name a sentence, by its id.
+pub(super) type TestsById = BTreeMap<String, Vec<String>>;
+
+impl SentenceTexts {
+    /// Each list of sentences, behind the name of its contract.
+    pub(super) fn subjects(&self) -> Result<[(&'static str, Vec<Subject>); 2], CaseError> {
+        Ok([
+            ("000", parse("sentences.yaml", &self.session)?),
+            ("002", parse("sentences_002.yaml", &self.machine)?),
+        ])
+    }
+
+    pub(super) fn tests(&self) -> Result<TestsById, CaseError> {
+        parse("tests.yaml", &self.tests)
+    }
+}
+
+fn parse<T: serde::de::DeserializeOwned>(file: &str, text: &str) -> Result<T, CaseError> {
+    serde_saphyr::from_str(text).map_err(|error| {
+        let line = error.location().map(|location| location.line());
+        CaseError::new(file, line, error.without_snippet().to_string())
+    })
+}

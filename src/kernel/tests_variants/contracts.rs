@@ -1,0 +1,133 @@
+//! The contracts that variants share, or that are long.
+
+use std::collections::BTreeMap;
+
+use super::super::testing::{reporting, target, terms};
+use crate::contract::{
+    BigCount, CycleException, ModelPrice, PriceTable, TargetTerms, Terms, ToolPolicy,
+};
+
+/// `MONOLITH_EXPLORE_MORE=n` lets every variant make n inferences more; the number of states multiplies with each.
+pub(super) fn more() -> u64 {
+    std::env::var("MONOLITH_EXPLORE_MORE").map_or(0, |n| n.parse().expect("a number"))
+}
+
+pub(super) fn small(policy: ToolPolicy) -> Terms {
+    Terms {
+        max_turns: 2,
+        max_attempts_per_turn: 2,
+        max_inferences: 3 + more(),
+        max_format_retries: 1,
+        max_tool_calls_per_turn: 2,
+        max_resumes: 1,
+        ..terms(policy)
+    }
+}
+
+pub(super) fn loose(policy: ToolPolicy) -> Terms {
+    Terms {
+        strict_mode: false,
+        ..small(policy)
+    }
+}
+
+pub(super) fn dear(policy: ToolPolicy) -> Terms {
+    Terms {
+        max_tokens_consumed: BigCount(400),
+        max_cost_micro_usd: Some(BigCount(5)),
+        ..loose(policy)
+    }
+}
+
+/// A contract whose model has a price: a prompt of 100 tokens costs two, and one at least where the cache holds it.
+pub(super) fn priced(policy: ToolPolicy) -> Terms {
+    let price = ModelPrice {
+        cache_read_pico_usd: BigCount(10_000),
+        cache_write_pico_usd: BigCount(30_000),
+        input_pico_usd: BigCount(20_000),
+        output_pico_usd: BigCount(40_000),
+    };
+    let terms = dear(policy);
+    let target = &terms.targets[0];
+    let models = BTreeMap::from([(target.model.clone(), price)]);
+    Terms {
+        max_tokens_consumed: BigCount(1_000_000),
+        prices: Some(PriceTable {
+            models: BTreeMap::from([(target.provider.clone(), models)]),
+            version: "1".to_owned(),
+        }),
+        ..terms
+    }
+}
+
+/// Three targets, of which the second does not hold the first prompt.
+pub(super) fn three_targets() -> Terms {
+    Terms {
+        targets: vec![
+            target("script"),
+            TargetTerms {
+                context_window: 1_010,
+                ..target("small")
+            },
+            target("other"),
+        ],
+        max_attempts_per_turn: 3,
+        max_turns: 4,
+        max_inferences: 5 + more(),
+        ..loose(ToolPolicy::Optional)
+    }
+}
+
+/// Long results are told by a model that attempts do not go to.
+pub(super) fn summaries() -> Terms {
+    let mut terms = loose(ToolPolicy::Optional);
+    terms.targets.push(TargetTerms {
+        summarizer: true,
+        ..target("small")
+    });
+    terms.tool_output_budget.summarizer_model = Some("small".to_owned());
+    terms.tool_output_budget.max_bytes_per_call = 200;
+    Terms {
+        max_inferences: 4,
+        max_tokens_consumed: BigCount(400),
+        parallel_tool_calls: true,
+        parallel_safe: vec!["read".to_owned()],
+        idempotent: vec!["read".to_owned()],
+        ..terms
+    }
+}
+
+/// Long results are told by the one model that there is.
+pub(super) fn summaries_by_the_target() -> Terms {
+    let mut terms = reporting(loose(ToolPolicy::Optional));
+    terms.tool_output_budget.summarizer_model = Some("script".to_owned());
+    terms.tool_output_budget.max_bytes_per_call = 200;
+    Terms {
+        max_turns: 3,
+        max_inferences: 5 + more(),
+        parallel_tool_calls: true,
+        parallel_safe: vec!["read".to_owned()],
+        ..terms
+    }
+}
+
+/// Limits on calls, and forbidden pairs of them.
+pub(super) fn limits() -> Terms {
+    let mut terms = Terms {
+        max_turns: 3,
+        max_identical_calls: Some(2),
+        cycle_forbid: vec![
+            ("write".to_owned(), "read".to_owned()),
+            ("write".to_owned(), "write".to_owned()),
+        ],
+        ..small(ToolPolicy::Optional)
+    };
+    terms.max_calls.run = Some(3);
+    terms.max_calls.per_tool.insert("write".to_owned(), 1);
+    terms.metadata.cycle_exceptions.push(CycleException {
+        from: "write".to_owned(),
+        max: 1,
+        to: "read".to_owned(),
+    });
+    terms
+}
