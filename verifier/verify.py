@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Verifies transcripts of monolith by docs/transcript-format.md alone: verify.py FILE... [--open] [--key=PUBLIC_KEY]... Exit 0: all hold; 7: one does not."""
+"""Verifies transcripts of monolith by docs/audit/transcript-format.md alone: verify.py FILE... [--open] [--key=PUBLIC_KEY]... Exit 0: all hold; 7: one does not."""
 import base64, decimal, hashlib, json, re, sys
 from blake3 import blake3
 

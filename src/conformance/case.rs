@@ -15,7 +15,7 @@ use super::script::StepText;
 pub(super) struct Case {
     /// What it shows, as a sentence.
     pub(super) name: String,
-    /// Sections of docs/semantics.md.
+    /// Sections of docs/audit/semantics.md.
     pub(super) proves: Vec<String>,
     /// Sentences of the session contract, by their ids in `sentences.yaml`, for cases of its guarantees.
     #[serde(default)]
@@ -113,7 +113,7 @@ impl Case {
             return refuse("a case stands in the folder of its group");
         }
         if case.proves.is_empty() || case.proves.iter().any(|section| !is_section(section)) {
-            return refuse("`proves` lists sections of docs/semantics.md, such as \"§2.3\"");
+            return refuse("`proves` lists sections of docs/audit/semantics.md, such as \"§2.3\"");
         }
         let of = |contract: &str, shown: &Shown| shown.keys().all(|id| is_sentence(contract, id));
         if !of("000/", &case.session) {

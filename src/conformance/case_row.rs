@@ -19,7 +19,7 @@ pub struct CaseRow {
     pub group: String,
     /// What it shows, as a sentence; empty where its file cannot be read.
     pub name: String,
-    /// Sections of docs/semantics.md that it proves.
+    /// Sections of docs/audit/semantics.md that it proves.
     pub proves: Vec<String>,
     /// Sentences of the session contract that it shows, by their ids in corpus/sentences.yaml.
     pub session: Vec<String>,

@@ -1,6 +1,6 @@
 //! The adapter of each wire protocol, as contracts and results name it: the protocol, and the edition of its adapter as the number behind it.
 //!
-//! A change of what any bytes encode or decode to is a new edition (docs/versions.md).
+//! A change of what any bytes encode or decode to is a new edition (docs/audit/versions.md).
 
 pub(crate) const ANTHROPIC: &str = "anthropic-messages/1";
 pub(crate) const BEDROCK: &str = "bedrock-converse/1";

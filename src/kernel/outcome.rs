@@ -33,7 +33,7 @@ pub enum AgentOutcome {
 #[serde(rename_all = "snake_case")]
 #[expect(
     missing_docs,
-    reason = "docs/semantics.md §3 describes each code once, in one table"
+    reason = "docs/audit/semantics.md §3 describes each code once, in one table"
 )]
 pub enum OutcomeCode {
     FinalReport,

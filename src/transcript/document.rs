@@ -1,4 +1,4 @@
-//! Holds docs/transcript-format.md against the code: its example is a file that this build writes and verifies.
+//! Holds docs/audit/transcript-format.md against the code: its example is a file that this build writes and verifies.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::message::GENESIS_CONTEXT;
 
 const DOCUMENT: &str = include_str!(concat!(
     env!("CARGO_MANIFEST_DIR"),
-    "/docs/transcript-format.md"
+    "/docs/audit/transcript-format.md"
 ));
 
 /// The fenced block of that language.

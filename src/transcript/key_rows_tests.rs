@@ -105,7 +105,7 @@ fn both_verifiers_know_every_key_of_the_recorded_types_and_no_other() {
 
 #[test]
 fn the_description_of_the_format_names_every_key_of_the_recorded_types() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/transcript-format.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/audit/transcript-format.md");
     let text = fs::read_to_string(path).unwrap();
     for (name, keys) in rows_of_the_types() {
         for key in keys {

@@ -1,7 +1,7 @@
 //! The transcript: what a run leaves behind, and how anyone can tell that it was not changed.
 //!
 //! Knows the sealed entry, the hash chain over entries, signed checkpoints of it, tombstones of erased blobs, the Merkle log of sealed runs, the file
-//! format `monolith-transcript/1` and its verification (semantics §9; docs/transcript-format.md describes the bytes for people who write their own
+//! format `monolith-transcript/1` and its verification (semantics §9; docs/audit/transcript-format.md describes the bytes for people who write their own
 //! verifier). It does not know where transcripts and keys are kept, how lines are read from a disk, or whether the machine decided
 //! rightly: that is `replay`'s question.
 //!

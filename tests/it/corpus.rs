@@ -135,7 +135,7 @@ fn every_case_is_embedded() {
 
 #[test]
 fn what_a_case_proves_is_a_section_that_exists() {
-    let text = fs::read_to_string(root().join("docs/semantics.md")).unwrap();
+    let text = fs::read_to_string(root().join("docs/audit/semantics.md")).unwrap();
     let exists = |section: &str| {
         let (number, part) = section.split_once('.').unwrap_or((section, ""));
         let heading = format!("\n## {number} ");
@@ -159,7 +159,7 @@ fn what_a_case_proves_is_a_section_that_exists() {
 /// Shows 002/2.goals.1.
 #[test]
 fn every_reachable_outcome_is_the_end_of_a_case() {
-    let text = fs::read_to_string(root().join("docs/semantics.md")).unwrap();
+    let text = fs::read_to_string(root().join("docs/audit/semantics.md")).unwrap();
     let (_, section) = text.split_once("\n## §3").unwrap();
     let (section, _) = section.split_once("\n## §4").unwrap();
     let mut class = String::new();

@@ -1,4 +1,4 @@
-//! docs/semantics.md against the library: what both state must be the same.
+//! docs/audit/semantics.md against the library: what both state must be the same.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ fn read(path: &str) -> String {
 
 /// The rows `| class | code | exit | meaning |` of §3; a row without a class continues the one above.
 fn documented() -> Vec<(Outcome, u8)> {
-    let document = read("docs/semantics.md");
+    let document = read("docs/audit/semantics.md");
     let (_, section) = document.split_once("\n## §3").unwrap();
     let (section, _) = section.split_once("\n## §4").unwrap();
     let mut classes: Vec<AgentOutcome> = Vec::new();

@@ -1,5 +1,5 @@
 //! The lists of sentences (corpus/sentences.yaml of the session contract, corpus/sentences_002.yaml of the machine's own) against what
-//! shows them: cases of the corpus, Rust tests, and the tables of docs/conformance.md.
+//! shows them: cases of the corpus, Rust tests, and the tables of docs/audit/conformance.md.
 //!
 //! A Rust test shows a sentence by naming its id in its doc comment, a case by naming it under `session` or `machine`.
 //! `MONOLITH_BLESS=1` writes corpus/tests.yaml and the tables anew.
@@ -14,7 +14,7 @@ use monolith::door::{Corpus, Coverage, CoveredSubject, SentenceKind};
 
 use super::corpus::{REPORT, root, same_file};
 
-/// Where the tables begin in docs/conformance.md; each ends with the next line that is empty.
+/// Where the tables begin in docs/audit/conformance.md; each ends with the next line that is empty.
 const SESSION: &str = "| section | sentences | shown by | not shown |\n|---|---|---|---|\n";
 const MACHINE: &str = "| section of 002 | sentences | shown by | not shown |\n|---|---|---|---|\n";
 
@@ -148,7 +148,7 @@ fn the_list_of_tests_is_derived() {
 
 #[test]
 fn the_tables_of_the_source_contracts_are_derived() {
-    let path = root().join("docs/conformance.md");
+    let path = root().join("docs/audit/conformance.md");
     let mut document = fs::read_to_string(&path).unwrap();
     for (head, contract) in [(SESSION, "000"), (MACHINE, "002")] {
         let (before, rest) = document.split_once(head).unwrap();

@@ -64,7 +64,7 @@ fn every_golden_transcript_verifies_in_the_browser_and_every_entry_opens() {
     }
 }
 
-/// The kinds of event that docs/transcript-format.md lists, but for those that the model, the tools and the clock never bring:
+/// The kinds of event that docs/audit/transcript-format.md lists, but for those that the model, the tools and the clock never bring:
 /// each of the others stands in some golden transcript.
 #[test]
 fn the_golden_transcripts_hold_every_kind_of_event_effect_and_tool_outcome() {

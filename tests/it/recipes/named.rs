@@ -45,7 +45,7 @@ fn commands(document: &str) -> BTreeSet<Vec<String>> {
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = vec![root.join("README.md")];
-    for folder in ["docs", "docs/recipes"] {
+    for folder in ["docs", "docs/audit", "docs/recipes"] {
         let entries = std::fs::read_dir(root.join(folder)).unwrap();
         let paths = entries.map(|entry| entry.unwrap().path());
         files.extend(paths.filter(|path| path.extension().is_some_and(|it| it == "md")));

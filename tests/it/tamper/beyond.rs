@@ -167,7 +167,7 @@ fn t13_recorder_lies_fail() {
     );
     scene.run("lie");
     scene.holds(&["verify", "lie", "--key", "auditor.keys"], "L1");
-    let document = include_str!("../../../docs/trust.md");
+    let document = include_str!("../../../docs/audit/trust.md");
     let (_, unproven) = document.split_once("## What no level proves").unwrap();
     assert!(unproven.contains("- That the recorder was honest."));
     let (_, out, _) = scene.command(&["verify", "lie"]);

@@ -3,7 +3,7 @@ use serde_json_canonicalizer::to_string;
 
 use super::damage::{Case, lines};
 
-/// The file with `change` made to its lines and every hash computed anew, as docs/transcript-format.md says, by somebody who
+/// The file with `change` made to its lines and every hash computed anew, as docs/audit/transcript-format.md says, by somebody who
 /// owns all of it.
 fn forged(bytes: &[u8], change: &dyn Fn(&mut Vec<Value>)) -> Vec<u8> {
     let mut lines: Vec<Value> = lines(bytes)

@@ -1,5 +1,5 @@
 //! Three verifiers, one judgement: `verifier/verify.py` and the verifier of the exported page, both written from
-//! docs/transcript-format.md alone, and the library, on every golden transcript and on damaged ones.
+//! docs/audit/transcript-format.md alone, and the library, on every golden transcript and on damaged ones.
 //!
 //! Without python3, pip or a package registry the cases are skipped, and counted; where `CI` is set, python3 has to be there.
 

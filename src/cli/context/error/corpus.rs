@@ -38,7 +38,7 @@ impl Advice for CorpusFault {
     fn help(&self) -> Option<String> {
         let text = match self {
             Self::RecordsNotJudged { .. } => {
-                "the other lines are judged; docs/conformance.md has the format"
+                "the other lines are judged; docs/audit/conformance.md has the format"
             }
             Self::NoSuchCase { .. } => "monolith corpus run lists them all",
             Self::NoSuchSentence { .. } => "monolith corpus coverage lists them all",

@@ -1,4 +1,4 @@
-// Reads a transcript and verifies it, after docs/transcript-format.md alone. Needs blake3.js; knows nothing of the page.
+// Reads a transcript and verifies it, after docs/audit/transcript-format.md alone. Needs blake3.js; knows nothing of the page.
 const transcript = (() => {
   const STATES = ["PRECHECK", "INFER", "VALIDATE_CALLS", "EXECUTE", "OBSERVE", "COMMIT", "TERMINATE"];
 

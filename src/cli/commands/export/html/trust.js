@@ -1,5 +1,5 @@
 // Holds a verified transcript against what the reader brings: keys with their rotations, heads noted earlier, witnesses.
-// Judges as `monolith verify` does (docs/trust.md). Needs transcript.js; knows nothing of the page.
+// Judges as `monolith verify` does (docs/audit/trust.md). Needs transcript.js; knows nothing of the page.
 const trust = (() => {
   const { Flaw, encoder, fromBase64, hex, hold, readNote, toBase64 } = transcript;
   const ED25519 = 1, COSIGNATURE = 4;
