@@ -135,19 +135,19 @@ impl ModelTrial {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()?;
-        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let (out, err) = (child.stdout.take(), child.stderr.take());
         process.set(child);
         if stop.load(Ordering::Relaxed) {
             process.end();
         }
         // Its answer is short and comes last, so reading the rest first never blocks.
         let mut stderr = Vec::new();
-        if let Some(stderr) = stderr {
-            stderr.take(MAX_OUTPUT_BYTES).read_to_end(&mut stderr)?;
+        if let Some(err) = err {
+            err.take(MAX_OUTPUT_BYTES).read_to_end(&mut stderr)?;
         }
         let mut reply = Vec::new();
-        if let Some(stdout) = stdout {
-            stdout.take(MAX_OUTPUT_BYTES).read_to_end(&mut reply)?;
+        if let Some(out) = out {
+            out.take(MAX_OUTPUT_BYTES).read_to_end(&mut reply)?;
         }
         let gone = || io::Error::other("its process is gone");
         let status = process.taken().ok_or_else(gone)?.wait()?;
