@@ -199,9 +199,10 @@ impl StreamableHttpClient for CallClient {
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<Events, Fault> {
         let client = &self.0;
-        client
+        let events = client
             .get_stream(uri, session_id, last_event_id, auth_header, custom_headers)
-            .await
+            .await?;
+        Ok(without_unknown_events(events))
     }
 
     async fn get_stream_with_max_sse_event_size(
@@ -214,7 +215,7 @@ impl StreamableHttpClient for CallClient {
         max_sse_event_size: usize,
     ) -> Result<Events, Fault> {
         let client = &self.0;
-        client
+        let events = client
             .get_stream_with_max_sse_event_size(
                 uri,
                 session_id,
@@ -223,7 +224,8 @@ impl StreamableHttpClient for CallClient {
                 custom_headers,
                 max_sse_event_size,
             )
-            .await
+            .await?;
+        Ok(without_unknown_events(events))
     }
 }
 
@@ -299,6 +301,12 @@ fn without_unknown_response(event: Sse) -> Sse {
     }
 }
 
+/// The events of a stream that rmcp reads, without responses to requests that were never made.
+fn without_unknown_events(events: Events) -> Events {
+    let events = events.map(|event| event.map(without_unknown_response));
+    events.boxed()
+}
+
 /// What rmcp read without us, but for answers with an id that is a text: rmcp would take "1" for our 1.
 fn without_unknown_responses(
     response: StreamableHttpPostResponse,
@@ -316,8 +324,8 @@ fn without_unknown_responses(
             _,
         ) => Err(unexpected(UNKNOWN_ID.to_owned())),
         StreamableHttpPostResponse::Sse(events, session) => {
-            let events = events.map(|event| event.map(without_unknown_response));
-            Ok(StreamableHttpPostResponse::Sse(events.boxed(), session))
+            let events = without_unknown_events(events);
+            Ok(StreamableHttpPostResponse::Sse(events, session))
         }
         other => Ok(other),
     }

@@ -26,8 +26,8 @@ enum Id {
     #[default]
     Unknown,
     Number(i64),
-    /// None that we gave.
-    Text,
+    /// None that we gave: a text, or a number that is not written as a whole one.
+    Foreign,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,14 +74,14 @@ impl FrameHead {
     pub(super) fn answered_id(&self) -> Option<i64> {
         match self.id {
             Id::Number(id) if self.kind == Kind::Response => Some(id),
-            Id::Number(_) | Id::Text | Id::Unknown => None,
+            Id::Number(_) | Id::Foreign | Id::Unknown => None,
         }
     }
 
     /// Whether it is an answer to a request that we never made: we number ours, and "7" is not 7 (JSON-RPC 2.0 §5). rmcp would
     /// take the one for the other.
     pub(super) fn answers_unknown_request(&self) -> bool {
-        self.id == Id::Text && self.kind == Kind::Response
+        self.id == Id::Foreign && self.kind == Kind::Response
     }
 
     fn begin(&mut self, byte: u8) {
@@ -157,13 +157,25 @@ impl FrameHead {
         self.token.clear();
     }
 
+    /// The id that the token is. rmcp takes 7.0 and 7e0 for 7, and we write neither.
+    fn id_of_token(&self) -> Id {
+        let number = std::str::from_utf8(&self.token).ok();
+        let number = number.and_then(|text| text.parse().ok());
+        match number {
+            _ if self.is_text => Id::Foreign,
+            Some(number) => Id::Number(number),
+            None if self.token == b"null" => Id::Unknown,
+            None => Id::Foreign,
+        }
+    }
+
     fn end_member(&mut self) {
-        if self.member == Member::Id && self.is_text {
-            self.id = Id::Text;
-        } else if self.member == Member::Id && self.id == Id::Unknown {
-            let number = std::str::from_utf8(&self.token).ok();
-            let number = number.and_then(|text| text.parse().ok());
-            self.id = number.map_or(Id::Unknown, Id::Number);
+        if self.member == Member::Id {
+            self.id = match (self.id, self.id_of_token()) {
+                (_, Id::Foreign) => Id::Foreign,
+                (Id::Unknown, id) => id,
+                (id, _) => id,
+            };
         }
         self.member = Member::Name;
         self.is_text = false;
@@ -210,6 +222,9 @@ mod tests {
         assert!(stranger(
             r#"{"\u0069\u0064":"7","\u0072\u0065\u0073\u0075\u006c\u0074":1}"#
         ));
+        assert!(stranger(r#"{"id":7.0,"result":1}"#));
+        assert!(stranger(r#"{"id":7e0,"result":1}"#));
+        assert!(!stranger(r#"{"id":null,"error":{}}"#));
         assert!(!stranger(r#"{"id":"7","method":"ping"}"#));
         assert!(!stranger(r#"{"id":"7","result":1,"m\u0065thod":"ping"}"#));
     }

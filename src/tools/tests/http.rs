@@ -1,6 +1,7 @@
 //! Tests of MCP servers over HTTP, against a mock server.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use wiremock::matchers::{header, method};
@@ -269,4 +270,41 @@ async fn a_response_over_http_with_a_text_id_answers_no_request() {
         assert!(lost, "{tool}: {outcome:?}");
     }
     fixture.up.servers.close().await;
+}
+
+/// The stream that a client opens beside its calls brings no response to a call of ours under another id.
+#[tokio::test]
+async fn a_text_id_on_the_stream_beside_the_calls_answers_nothing_of_ours() {
+    for (id, answers) in [(json!("2"), false), (json!(2.0), false), (json!(2), true)] {
+        let server = MockServer::start().await;
+        let posted = |request: &Request| {
+            let asked: Value = serde_json::from_slice(&request.body).unwrap();
+            match asked["method"].as_str().unwrap_or_default() {
+                "initialize" => respond(request).insert_header("mcp-session-id", "s"),
+                "tools/call" => ResponseTemplate::new(202),
+                _ => respond(request),
+            }
+        };
+        Mock::given(method("POST"))
+            .respond_with(posted)
+            .mount(&server)
+            .await;
+        let result = json!({"content": [{"type": "text", "text": "from beside"}]});
+        let result = json!({"jsonrpc": "2.0", "id": id, "result": result});
+        let events = ResponseTemplate::new(200)
+            .set_body_raw(format!("data: {result}\n\n"), "text/event-stream")
+            .set_delay(Duration::from_millis(300));
+        Mock::given(method("GET"))
+            .respond_with(events)
+            .mount(&server)
+            .await;
+        let root = tempfile::tempdir().unwrap();
+        let specs = [("h", at(server.uri(), "secret"))];
+        let mut bench = Fixture::bring_up(specs, root.path()).await;
+        bench.timeout_ms = 3_000;
+        let outcome = bench.call("h__say", "{}").await;
+        let returned = matches!(outcome, ToolOutcome::Returned(_));
+        assert_eq!(returned, answers, "{id}: {outcome:?}");
+        bench.up.servers.close().await;
+    }
 }
