@@ -241,7 +241,11 @@ fn names_a_secret(name: &str) -> bool {
 
 /// Where a document first shows what the finder finds: an RFC 6901 pointer.
 fn shown_at(finder: &Redactor, value: &Value, pointer: &str) -> Option<String> {
-    let shows = |text: &str| finder.knows(text.as_bytes()).then(|| pointer.to_owned());
+    let shows = |text: &str| {
+        (finder as &dyn Scrubber)
+            .knows(text.as_bytes())
+            .then(|| pointer.to_owned())
+    };
     match value {
         Value::String(text) => shows(text),
         Value::Array(items) => items.iter().enumerate().find_map(|(at, item)| {

@@ -21,8 +21,8 @@ pub trait Scrubber: Debug + Send + Sync {
     /// The same of bytes.
     fn cut_bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]>;
 
-    /// Whether bytes hold a known secret, in any form. What merely looks like a credential does not count.
-    fn knows(&self, bytes: &[u8]) -> bool;
+    /// The bytes without known secrets, in any form. What merely looks like a credential stays.
+    fn without_known<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]>;
 
     /// What stands in place of a secret.
     fn marker(&self, secret: &[u8]) -> String;
@@ -37,6 +37,11 @@ pub trait Scrubber: Debug + Send + Sync {
 }
 
 impl dyn Scrubber + '_ {
+    /// Whether bytes hold a known secret, in any form.
+    pub(crate) fn knows(&self, bytes: &[u8]) -> bool {
+        matches!(self.without_known(bytes), Cow::Owned(_))
+    }
+
     /// [`Scrubber::text`] of an owned text.
     pub(crate) fn owned_text(&self, text: String) -> String {
         match self.text(&text) {
@@ -81,8 +86,8 @@ impl Scrubber for NoSecrets {
         Cow::Borrowed(bytes)
     }
 
-    fn knows(&self, _: &[u8]) -> bool {
-        false
+    fn without_known<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
+        Cow::Borrowed(bytes)
     }
 
     fn marker(&self, _: &[u8]) -> String {

@@ -157,46 +157,86 @@ impl ToolResponse {
 
 /// The parts, none of which shows a piece of a known secret that is spread over several of them. Texts that show one together become one
 /// text without line feeds between them; where bytes are needed for it, nothing of the result is kept. What only looks like a
-/// credential once texts are put together is none: nobody wrote it.
+/// credential once texts are put together is none: nobody wrote it. Known secrets come before that look, which may eat a part of one.
 fn without_split_secrets(parts: Vec<Part>, scrub: &dyn Scrubber) -> Vec<Part> {
     let pieces = |part: &Part| match part {
         Part::Text(texts) => texts.len(),
-        Part::Resource { .. } => 1,
+        // The bytes and their media type.
+        Part::Resource { .. } => 2,
     };
     if parts.iter().map(pieces).sum::<usize>() < 2 {
         return parts;
     }
-    let mut text = String::new();
+    let dropped = || {
+        vec![Part::Text(vec![
+            scrub.marker(&joined(&parts, scrub, false)),
+        ])]
+    };
+    if spreads_over_bytes(&parts, scrub) {
+        return dropped();
+    }
+    let (mut apart, mut text) = (Vec::new(), String::new());
     for part in &parts {
         if let Part::Text(texts) = part {
             for piece in texts {
-                text += &scrub.text(piece);
+                apart.extend_from_slice(&scrub.without_known(piece.as_bytes()));
+                text.push_str(piece);
             }
         }
     }
-    let parts = if scrub.knows(text.as_bytes()) {
-        let resources = parts
-            .into_iter()
-            .filter(|part| matches!(part, Part::Resource { .. }));
-        let closed = Part::Text(vec![scrub.owned_text(text)]);
-        [closed].into_iter().chain(resources).collect()
-    } else {
-        parts
-    };
+    if !scrub.knows(&apart) {
+        return parts;
+    }
+    let marker = dropped();
+    let resources = parts
+        .into_iter()
+        .filter(|part| matches!(part, Part::Resource { .. }));
+    let closed = Part::Text(vec![scrub.owned_text(text)]);
+    let closed: Vec<Part> = [closed].into_iter().chain(resources).collect();
+    // The text that was closed up stands beside other bytes than before.
+    if spreads_over_bytes(&closed, scrub) {
+        return marker;
+    }
+    closed
+}
+
+/// Whether a known secret lies over bytes and what is beside them.
+fn spreads_over_bytes(parts: &[Part], scrub: &dyn Scrubber) -> bool {
+    let has_bytes = parts
+        .iter()
+        .any(|part| matches!(part, Part::Resource { .. }));
+    has_bytes
+        && [false, true]
+            .map(|first| joined(parts, scrub, first))
+            .iter()
+            .any(|all| scrub.knows(all))
+}
+
+/// All parts in their order, each without the known secrets that it holds by itself; media types behind their bytes or before them.
+fn joined(parts: &[Part], scrub: &dyn Scrubber, type_first: bool) -> Vec<u8> {
     let mut all = Vec::new();
-    for part in &parts {
+    for part in parts {
         match part {
-            Part::Text(texts) => texts
-                .iter()
-                .for_each(|piece| all.extend_from_slice(scrub.text(piece).as_bytes())),
-            Part::Resource { bytes, .. } => all.extend_from_slice(&scrub.bytes(bytes)),
+            Part::Text(texts) => {
+                let apart = texts
+                    .iter()
+                    .map(|text| scrub.without_known(text.as_bytes()));
+                let together = apart.collect::<Vec<_>>().concat();
+                all.extend_from_slice(&scrub.without_known(&together));
+            }
+            Part::Resource { bytes, mime_type } => {
+                let bytes = scrub.without_known(bytes);
+                let mime_type = scrub.without_known(mime_type.as_bytes());
+                let order = if type_first {
+                    [mime_type, bytes]
+                } else {
+                    [bytes, mime_type]
+                };
+                order.iter().for_each(|piece| all.extend_from_slice(piece));
+            }
         }
     }
-    if scrub.knows(&all) {
-        vec![Part::Text(vec![scrub.marker(&all)])]
-    } else {
-        parts
-    }
+    all
 }
 
 /// Keeps `limit` bytes of text over all blocks, rounded down to a character; blocks that would be empty go.

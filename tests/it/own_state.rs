@@ -8,6 +8,8 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use monolith::SecretKey;
 use serde_json::{Value, json};
 
@@ -306,6 +308,56 @@ fn texts_that_only_together_look_like_a_secret_stay_as_they_are() {
     let file = desk.ok(&["export", "r"]);
     let result = serde_json::to_string(&texts.join("\n")).unwrap();
     assert!(file.contains(&result), "{file}");
+}
+
+/// What a header or a shape takes out of one block, a change of order and a media type hide no part of a value.
+#[test]
+fn a_secret_is_found_over_blocks_whatever_else_is_found_in_them() {
+    if !has_python() {
+        return;
+    }
+    let secret = "Zk7wQ2mXv9Lp4RtB8nHs3JdF";
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let image = |bytes: &str, kind: &str| {
+        let data = STANDARD.encode(bytes);
+        json!({"type": "image", "data": data, "mimeType": kind})
+    };
+    let shape = format!("Bearer {}{}", "q".repeat(24), &secret[..2]);
+    let first_again = format!("{} {}", &secret[12..], &secret[..8]);
+    let cases = [
+        (
+            json!([
+                text(&format!("cookie: {}", &secret[..1])),
+                text(&secret[1..])
+            ]),
+            1..24,
+        ),
+        (json!([text(&shape), text(&secret[2..])]), 2..24),
+        (
+            json!([
+                text(&secret[..12]),
+                text(&first_again),
+                image(&secret[8..16], "image/png"),
+                text(&secret[16..])
+            ]),
+            8..16,
+        ),
+        (
+            json!([text(&secret[..12]), image("x", &secret[12..])]),
+            12..24,
+        ),
+    ];
+    for (blocks, part) in cases {
+        let desk = Desk::new();
+        desk.write("told.json", &blocks.to_string());
+        let more = format!("redact: {{env: [HIDDEN]}}\ntools: {{mcp: {}}}\n", server());
+        contract(&desk, &more, &[("t__tell", "{}".to_owned())]);
+        let mut command = desk.command(&["run", "c.yaml", "--run-id", "r"]);
+        let ended = Left::from(command.env("HIDDEN", secret).output().unwrap());
+        assert_eq!(ended.code, 0, "{}", ended.said());
+        shows_nowhere(&desk.left_by("r"), &secret[part]);
+        assert!(desk.ok(&["export", "r"]).contains("[REDACTED:"), "{blocks}");
+    }
 }
 
 #[test]

@@ -171,6 +171,27 @@ impl Redactor {
         parts.min_by_key(|(keep, _)| *keep)
     }
 
+    /// As many rounds as change something.
+    fn rounds<'t>(
+        &self,
+        bytes: &'t [u8],
+        once: impl Fn(&[u8]) -> Option<Vec<u8>>,
+    ) -> Cow<'t, [u8]> {
+        let mut text = Cow::Borrowed(bytes);
+        for _ in 0..MAX_ROUNDS {
+            match once(&text) {
+                Some(changed) => text = Cow::Owned(changed),
+                None => return text,
+            }
+        }
+        // Only values that look like parts of markers come here. What is left holds none: such a value is not looked for.
+        if self.known(&text).is_empty() {
+            text
+        } else {
+            Cow::Owned(SECRET_MARKER.as_bytes().to_vec())
+        }
+    }
+
     /// One round: known values, then headers, then credentials; none if nothing was found.
     fn once(&self, text: &[u8]) -> Option<Vec<u8>> {
         let known = self.replaced(text, self.known(text));
@@ -399,19 +420,7 @@ impl Scrubber for Redactor {
 
     /// The bytes without their secrets.
     fn bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
-        let mut text = Cow::Borrowed(bytes);
-        for _ in 0..MAX_ROUNDS {
-            match self.once(&text) {
-                Some(changed) => text = Cow::Owned(changed),
-                None => return text,
-            }
-        }
-        // Only values that look like parts of markers come here. What is left holds none: such a value is not looked for.
-        if self.known(&text).is_empty() {
-            text
-        } else {
-            Cow::Owned(SECRET_MARKER.as_bytes().to_vec())
-        }
+        self.rounds(bytes, |text| self.once(text))
     }
 
     /// As [`Redactor::bytes`], for what may have been cut: six bytes or more of a value at its end go too.
@@ -439,8 +448,8 @@ impl Scrubber for Redactor {
         }
     }
 
-    fn knows(&self, bytes: &[u8]) -> bool {
-        !self.known(bytes).is_empty()
+    fn without_known<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
+        self.rounds(bytes, |text| self.replaced(text, self.known(text)))
     }
 
     fn settled(&self, text: &str) -> usize {
