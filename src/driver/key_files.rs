@@ -11,7 +11,7 @@ use crate::transcript::{KeyError, KeyRing, Note, PublicKey, SecretKey};
 /// The name of the file of the redaction key without its ending; no signing key may have it.
 pub(super) const REDACTION: &str = "redaction";
 
-/// The most of a key file that is read; a file of public keys grows with each rotation.
+/// The longest key file; a file of public keys grows with each rotation.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// The folder that keeps this machine's keys, outside the store: for each name `NAME.key`, the secret, readable by its owner
@@ -287,10 +287,15 @@ pub(super) fn read_secret(path: &Path) -> Result<String, KeyFileError> {
     }
 }
 
+/// The whole of a key file. A part would not do: a revocation may come last.
 fn read(file: File) -> io::Result<String> {
     let mut text = String::new();
-    file.take(MAX_FILE_BYTES).read_to_string(&mut text)?;
-    Ok(text)
+    let read = file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
+    if u64::try_from(read).is_ok_and(|read| read <= MAX_FILE_BYTES) {
+        return Ok(text);
+    }
+    let rule = format!("it is longer than {MAX_FILE_BYTES} bytes");
+    Err(io::Error::new(io::ErrorKind::InvalidData, rule))
 }
 
 #[cfg(test)]
@@ -301,6 +306,21 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let keys = KeyFolder::new(folder.path().join("keys"));
         (folder, keys)
+    }
+
+    #[test]
+    fn a_key_file_that_is_too_long_is_refused_and_not_read_in_part() {
+        let (folder, keys) = folder();
+        keys.load_or_make("local").unwrap();
+        let path = folder.path().join("keys/local.pub");
+        let mut text = fs::read_to_string(&path).unwrap();
+        text.push_str(&"\n".repeat(1 << 20));
+        fs::write(&path, text).unwrap();
+        let fault = keys.ring().unwrap_err().to_string();
+        assert!(
+            fault.ends_with("it is longer than 1048576 bytes"),
+            "{fault}"
+        );
     }
 
     #[test]

@@ -362,6 +362,20 @@ fn a_store_that_the_caller_names_must_be_there() {
     assert!(!desk.path("none.db").exists());
 }
 
+/// A store that cannot be looked at is not an empty one.
+#[test]
+fn a_state_folder_that_cannot_be_looked_into_is_named() {
+    let desk = Desk::new();
+    desk.write("home", "a file, and no folder");
+    let left = desk.run(&["list"]);
+    assert_eq!((left.code, left.out.as_str()), (1, ""));
+    assert!(
+        left.err.contains("home/runs.db: Not a directory"),
+        "{}",
+        left.err
+    );
+}
+
 #[test]
 fn no_runs_is_no_fault() {
     let desk = Desk::new();

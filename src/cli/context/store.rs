@@ -60,7 +60,11 @@ impl App {
     /// Opens the store for reading; none where nothing was ever kept.
     pub(in crate::cli) fn reader(&self) -> Result<Option<StoreReader>, CliError> {
         let path = self.store_path()?;
-        if !path.exists() {
+        let is_there = path.try_exists().map_err(|fault| StateFault::Unreachable {
+            path: path.clone(),
+            fault,
+        })?;
+        if !is_there {
             return match self.store {
                 Some(_) => Err(StateFault::NoSuchStore { path }.into()),
                 None => Ok(None),

@@ -1,3 +1,4 @@
+use std::io;
 use std::path::PathBuf;
 
 use crate::cli::context::error::advice::Advice;
@@ -15,6 +16,9 @@ pub(in crate::cli) enum StateFault {
     /// The caller: the store that the caller names is not there.
     #[error("read the store {}: there is no such file", path.display())]
     NoSuchStore { path: PathBuf },
+    /// The operator: the system does not let us see whether the store is there.
+    #[error("read the store {}: {fault}", path.display())]
+    Unreachable { path: PathBuf, fault: io::Error },
     /// The caller: there is no demo run yet.
     #[error("find a demo run: there is none in this store")]
     NoDemoRun,
@@ -24,15 +28,16 @@ impl Advice for StateFault {
     fn exit(&self) -> Exit {
         match self {
             Self::NoDemoRun => Exit::USAGE,
-            Self::StateFolder { .. } | Self::NoStateFolder | Self::NoSuchStore { .. } => {
-                Exit::FAILED
-            }
+            Self::StateFolder { .. }
+            | Self::NoStateFolder
+            | Self::NoSuchStore { .. }
+            | Self::Unreachable { .. } => Exit::FAILED,
         }
     }
 
     fn help(&self) -> Option<String> {
         let text = match self {
-            Self::NoStateFolder | Self::StateFolder { .. } => {
+            Self::NoStateFolder | Self::StateFolder { .. } | Self::Unreachable { .. } => {
                 "name the file with --store PATH, or a folder with MONOLITH_HOME"
             }
             Self::NoSuchStore { .. } => "monolith run makes it; name another file with --store",
