@@ -232,7 +232,9 @@ fn joined(parts: &[Part], scrub: &dyn Scrubber, type_first: bool) -> Vec<u8> {
                 } else {
                     [bytes, mime_type]
                 };
-                order.iter().for_each(|piece| all.extend_from_slice(piece));
+                for piece in order {
+                    all.extend_from_slice(&piece);
+                }
             }
         }
     }

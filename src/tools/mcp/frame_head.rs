@@ -171,11 +171,10 @@ impl FrameHead {
 
     fn end_member(&mut self) {
         if self.member == Member::Id {
-            self.id = match (self.id, self.id_of_token()) {
-                (_, Id::Foreign) => Id::Foreign,
-                (Id::Unknown, id) => id,
-                (id, _) => id,
-            };
+            let id = self.id_of_token();
+            if id == Id::Foreign || self.id == Id::Unknown {
+                self.id = id;
+            }
         }
         self.member = Member::Name;
         self.is_text = false;
