@@ -168,9 +168,11 @@ fn without_split_secrets(parts: Vec<Part>, scrub: &dyn Scrubber) -> Vec<Part> {
         return parts;
     }
     let dropped = || {
-        vec![Part::Text(vec![
-            scrub.marker(&joined(&parts, scrub, false)),
-        ])]
+        vec![Part::Text(vec![scrub.marker(&joined(
+            &parts,
+            scrub,
+            TypeOrder::Behind,
+        ))])]
     };
     if spreads_over_bytes(&parts, scrub) {
         return dropped();
@@ -205,15 +207,23 @@ fn spreads_over_bytes(parts: &[Part], scrub: &dyn Scrubber) -> bool {
     let has_bytes = parts
         .iter()
         .any(|part| matches!(part, Part::Resource { .. }));
+    let orders = [TypeOrder::Absent, TypeOrder::Before, TypeOrder::Behind];
     has_bytes
-        && [false, true]
-            .map(|first| joined(parts, scrub, first))
+        && orders
             .iter()
-            .any(|all| scrub.knows(all))
+            .any(|order| scrub.knows(&joined(parts, scrub, *order)))
 }
 
-/// All parts in their order, each without the known secrets that it holds by itself; media types behind their bytes or before them.
-fn joined(parts: &[Part], scrub: &dyn Scrubber, type_first: bool) -> Vec<u8> {
+/// Where a media type stands beside its bytes, for a look over all of them.
+#[derive(Clone, Copy)]
+enum TypeOrder {
+    Absent,
+    Before,
+    Behind,
+}
+
+/// All parts in their order, each without the known secrets that it holds by itself.
+fn joined(parts: &[Part], scrub: &dyn Scrubber, types: TypeOrder) -> Vec<u8> {
     let mut all = Vec::new();
     for part in parts {
         match part {
@@ -227,13 +237,13 @@ fn joined(parts: &[Part], scrub: &dyn Scrubber, type_first: bool) -> Vec<u8> {
             Part::Resource { bytes, mime_type } => {
                 let bytes = scrub.without_known(bytes);
                 let mime_type = scrub.without_known(mime_type.as_bytes());
-                let order = if type_first {
-                    [mime_type, bytes]
-                } else {
-                    [bytes, mime_type]
+                let order: &[&[u8]] = match types {
+                    TypeOrder::Absent => &[&bytes],
+                    TypeOrder::Before => &[&mime_type, &bytes],
+                    TypeOrder::Behind => &[&bytes, &mime_type],
                 };
                 for piece in order {
-                    all.extend_from_slice(&piece);
+                    all.extend_from_slice(piece);
                 }
             }
         }
