@@ -12,6 +12,7 @@ use super::commands::corpus::CorpusCommand;
 use super::commands::delete::{DeleteArgs, PruneArgs};
 use super::commands::demo::DemoArgs;
 use super::commands::doctor::DoctorArgs;
+use super::commands::drive::RecordingArgs;
 use super::commands::erase::EraseArgs;
 use super::commands::export::ExportArgs;
 use super::commands::import::ImportArgs;
@@ -157,31 +158,36 @@ impl Command {
         }
     }
 
+    /// How the record of a run is kept, where the command always drives one.
+    const fn recording(&self) -> Option<&RecordingArgs> {
+        match self {
+            Self::Run(args) => Some(&args.recording),
+            Self::Continue(args) => Some(&args.recording),
+            Self::Chat(args) => Some(&args.recording),
+            Self::Resume(args) => Some(&args.recording),
+            _ => None,
+        }
+    }
+
     /// Whether checkpoints are not to be signed.
     pub(in crate::cli) const fn is_unsigned(&self) -> bool {
-        match self {
-            Self::Run(args) => args.no_sign,
-            Self::Continue(args) => args.no_sign,
-            Self::Chat(args) => args.no_sign,
-            Self::Resume(args) => args.no_sign,
-            Self::Replay(args) => args.no_sign,
-            _ => false,
+        match (self.recording(), self) {
+            (Some(recording), _) => recording.no_sign,
+            (None, Self::Replay(args)) => args.no_sign,
+            (None, _) => false,
         }
     }
 
     /// What is reported of a run beside its result.
     pub(in crate::cli) fn accounting(&self) -> AccountingArgs {
-        match self {
-            Self::Run(args) => args.accounting.clone(),
-            Self::Continue(args) => args.accounting.clone(),
-            Self::Chat(args) => args.accounting.clone(),
-            Self::Resume(args) => args.accounting.clone(),
-            Self::Replay(args) => AccountingArgs {
+        match (self.recording(), self) {
+            (Some(recording), _) => recording.accounting.clone(),
+            (None, Self::Replay(args)) => AccountingArgs {
                 billing_file: args.billing_file.clone(),
                 quiet: false,
                 verbose: args.verbose,
             },
-            _ => AccountingArgs::default(),
+            (None, _) => AccountingArgs::default(),
         }
     }
 }

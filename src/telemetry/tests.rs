@@ -8,13 +8,13 @@ use super::{AccountingLine, AgentResult, reason, sentence};
 use crate::contract::{CapabilityManifest, ContractFactory, ContractSpec, Validators};
 use crate::kernel::{
     Action, AgentOutcome, Effect, EffectRecord, EntryKind, Event, EventKind, InferenceFailed,
-    InferenceReturned, Interrupter, LostEffect, Outcome, OutcomeCode, Probed, ProbedTarget, Run,
-    RunStarted, State, ToolReturned,
+    Interrupter, LostEffect, Outcome, OutcomeCode, Probed, ProbedTarget, Run, RunStarted, State,
+    ToolReturned,
 };
 use crate::message::{
-    AdapterStatus, AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeStatus,
-    FailureCode, InferenceSeq, ObjectText, ProtocolAdapterResult, ProviderFault,
-    ProviderFaultClass, Role, StopReason, ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
+    AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeStatus, FailureCode,
+    InferenceSeq, ObjectText, ProviderFault, ProviderFaultClass, Role, ToolEnvelope,
+    ToolInvocation, ToolOutcome, Usage,
 };
 use crate::transcript::sample;
 use crate::view::{Entry, RunView};
@@ -101,32 +101,7 @@ fn usage() -> Usage {
 }
 
 fn returned(message: Option<AgentMessage>) -> EventKind {
-    let rejected = message.is_none();
-    EventKind::InferenceReturned(Box::new(InferenceReturned {
-        gate_breached: false,
-        gated: false,
-        inference: InferenceSeq(1),
-        redacted: false,
-        request_hash: Digest::ZERO,
-        result: ProtocolAdapterResult {
-            adapter_version: "openai-chat/1".to_owned(),
-            canonical_message: message,
-            excerpt: None,
-            failure_code: rejected.then_some(FailureCode::ArgsInvalidJson),
-            pointer: rejected.then(|| "/choices/0".to_owned()),
-            raw_hash: Digest::ZERO,
-            repair: None,
-            status: if rejected {
-                AdapterStatus::Rejected
-            } else {
-                AdapterStatus::Native
-            },
-            stop: StopReason::End,
-            usage: None,
-            withheld: None,
-        },
-        usage: usage(),
-    }))
+    EventKind::InferenceReturned(Box::new(sample::returned(1, message, usage())))
 }
 
 fn text(content: &str) -> AgentMessage {

@@ -7,9 +7,9 @@ use crate::kernel::{
     InferenceReturned, Outcome, OutcomeCode, Probed, ProbedTarget, RunStarted, State, ToolReturned,
 };
 use crate::message::{
-    AdapterStatus, AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeStatus, InferenceSeq,
-    ObjectText, ProtocolAdapterResult, ProviderFault, ProviderFaultClass, Role, RunId, StopReason,
-    ToolEnvelope, ToolInvocation, ToolOutcome, Usage, Withheld,
+    AdapterStatus, AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeStatus, FailureCode,
+    InferenceSeq, ObjectText, ProtocolAdapterResult, ProviderFault, ProviderFaultClass, Role,
+    RunId, StopReason, ToolEnvelope, ToolInvocation, ToolOutcome, Usage, Withheld,
 };
 
 /// A finished run as it is stored.
@@ -335,6 +335,30 @@ pub(super) fn verdict(message: AgentMessage) -> ProtocolAdapterResult {
         stop: StopReason::End,
         usage: None,
         withheld: None,
+    }
+}
+
+/// A response that holds this message, or one that was rejected for its arguments.
+pub(crate) fn returned(
+    inference: u64,
+    message: Option<AgentMessage>,
+    usage: Usage,
+) -> InferenceReturned {
+    let rejected = ProtocolAdapterResult {
+        canonical_message: None,
+        failure_code: Some(FailureCode::ArgsInvalidJson),
+        pointer: Some("/choices/0".to_owned()),
+        status: AdapterStatus::Rejected,
+        ..verdict(AgentMessage::text(Role::Assistant, "", 0))
+    };
+    InferenceReturned {
+        gate_breached: false,
+        gated: false,
+        inference: InferenceSeq(inference),
+        redacted: false,
+        request_hash: Digest::ZERO,
+        result: message.map_or(rejected, verdict),
+        usage,
     }
 }
 

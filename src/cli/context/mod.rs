@@ -22,3 +22,5 @@ pub(in crate::cli) mod secrets;
 pub(in crate::cli) mod signals;
 pub(in crate::cli) mod source;
 mod store;
+#[cfg(test)]
+pub(in crate::cli) mod testing;

@@ -2,8 +2,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::commands::values::DurabilityArg;
-use crate::cli::context::accounting::AccountingArgs;
+use crate::cli::commands::drive::RecordingArgs;
 
 #[derive(Debug, Args)]
 #[command(
@@ -17,12 +16,6 @@ pub(in crate::cli) struct ChatArgs {
     /// Change a value of the file, such as max_turns=3; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(in crate::cli) sets: Vec<String>,
-    /// Whether an entry must survive the loss of power, or only the death of the process
-    #[arg(long, value_enum, default_value_t)]
-    pub(in crate::cli) durability: DurabilityArg,
-    /// Sign no checkpoints
-    #[arg(long)]
-    pub(in crate::cli) no_sign: bool,
     #[command(flatten)]
-    pub(in crate::cli) accounting: AccountingArgs,
+    pub(in crate::cli) recording: RecordingArgs,
 }

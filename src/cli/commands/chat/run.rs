@@ -76,7 +76,7 @@ pub(in crate::cli) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> 
     let input = RunInput::of(app, Vec::new(), args.contract, None)?;
     let mut chat = Chat {
         contract: input.file,
-        durability: args.durability.into(),
+        durability: args.recording.durability.into(),
         app,
         left: None,
         runs: Vec::new(),

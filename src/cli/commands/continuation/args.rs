@@ -2,9 +2,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::commands::drive::LeavingArgs;
-use crate::cli::commands::values::{DurabilityArg, run_id};
-use crate::cli::context::accounting::AccountingArgs;
+use crate::cli::commands::drive::{LeavingArgs, RecordingArgs};
+use crate::cli::commands::values::run_id;
 use crate::message::RunId;
 
 #[derive(Debug, Args)]
@@ -35,14 +34,8 @@ pub(in crate::cli) struct ContinueArgs {
     /// The new run's name; a random one by default
     #[arg(long, value_name = "ID", value_parser = run_id)]
     pub(in crate::cli) run_id: Option<RunId>,
-    /// Whether an entry must survive the loss of power, or only the death of the process
-    #[arg(long, value_enum, default_value_t)]
-    pub(in crate::cli) durability: DurabilityArg,
-    /// Sign no checkpoints
-    #[arg(long)]
-    pub(in crate::cli) no_sign: bool,
     #[command(flatten)]
-    pub(in crate::cli) accounting: AccountingArgs,
+    pub(in crate::cli) recording: RecordingArgs,
     #[command(flatten)]
     pub(in crate::cli) leaving: LeavingArgs,
 }

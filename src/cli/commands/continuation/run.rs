@@ -52,7 +52,7 @@ fn continued(app: &App, args: ContinueArgs) -> Result<Ended, Broken> {
     };
     let message = message.filter(|message| !message.trim().is_empty());
     let next = Next {
-        durability: args.durability.into(),
+        durability: args.recording.durability.into(),
         file,
         leaving: args.leaving,
         message: message.ok_or(InputFault::NoMessage)?,

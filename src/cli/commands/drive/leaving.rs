@@ -1,10 +1,13 @@
 use clap::Args;
 
+/// The seconds that `--grace` gives where it is left out.
+const GRACE_SECONDS: u64 = 10;
+
 /// When a process leaves a run that it drives.
 #[derive(Clone, Copy, Debug, Args)]
 pub(in crate::cli) struct LeavingArgs {
     /// Once the process is asked to end (SIGTERM), the seconds in which what is in flight may still end
-    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    #[arg(long, value_name = "SECONDS", default_value_t = GRACE_SECONDS)]
     pub(in crate::cli) grace: u64,
     /// Suspend the run where a call needs an approval that was not given yet, instead of waiting for it
     #[arg(long)]
@@ -14,7 +17,7 @@ pub(in crate::cli) struct LeavingArgs {
 impl Default for LeavingArgs {
     fn default() -> Self {
         Self {
-            grace: 10,
+            grace: GRACE_SECONDS,
             no_wait: false,
         }
     }

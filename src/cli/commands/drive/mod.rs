@@ -9,6 +9,7 @@ mod leaving;
 mod live;
 mod not_begun;
 mod offer;
+mod recording;
 
 pub(in crate::cli) use self::approval::{agreed, shown};
 pub(in crate::cli) use self::input::{RunInput, argument, piped_task, task_of};
@@ -19,3 +20,4 @@ pub(in crate::cli) use self::leaving::LeavingArgs;
 pub(in crate::cli) use self::live::Live;
 pub(in crate::cli) use self::not_begun::print_result;
 pub(in crate::cli) use self::offer::offer_models;
+pub(in crate::cli) use self::recording::RecordingArgs;

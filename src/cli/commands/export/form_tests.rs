@@ -1,31 +1,7 @@
 //! What other programs get to see of recorded runs, whole.
 
-use std::path::PathBuf;
-
 use super::forms;
-use crate::cli::context::source::Source;
-
-fn golden(name: &str) -> Source {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("replay/v1");
-    Source::File(folder.join(format!("{name}.jsonl")))
-}
-
-/// Without the digits of hashes: they are other ones whenever a format is.
-fn masked(text: &str) -> String {
-    let is_hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
-    let words = text.split_inclusive(|c: char| !c.is_ascii_alphanumeric());
-    let mask = |word: &str| {
-        let hex = word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
-        let hash = hex.len() >= 8 && hex.chars().all(is_hex);
-        let rest = &word[hex.len()..];
-        if hash {
-            format!("{}{rest}", "#".repeat(hex.len()))
-        } else {
-            word.to_owned()
-        }
-    };
-    words.map(mask).collect()
-}
+use crate::cli::context::testing::{golden, masked};
 
 #[test]
 fn a_cast_has_the_lines_of_the_run_and_its_end() {

@@ -2,9 +2,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::commands::drive::LeavingArgs;
-use crate::cli::commands::values::DurabilityArg;
-use crate::cli::context::accounting::AccountingArgs;
+use crate::cli::commands::drive::{LeavingArgs, RecordingArgs};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ResumeArgs {
@@ -24,14 +22,8 @@ pub(in crate::cli) struct ResumeArgs {
     /// Print the result as one JSON document
     #[arg(long)]
     pub(in crate::cli) json: bool,
-    /// Whether an entry must survive the loss of power, or only the death of the process
-    #[arg(long, value_enum, default_value_t)]
-    pub(in crate::cli) durability: DurabilityArg,
-    /// Sign no checkpoints
-    #[arg(long)]
-    pub(in crate::cli) no_sign: bool,
+    #[command(flatten)]
+    pub(in crate::cli) recording: RecordingArgs,
     #[command(flatten)]
     pub(in crate::cli) leaving: LeavingArgs,
-    #[command(flatten)]
-    pub(in crate::cli) accounting: AccountingArgs,
 }

@@ -35,14 +35,14 @@ fn resume_to_its_end(app: &App, args: ResumeArgs) -> Result<Ended, Broken> {
         return Ok(Ended::of(&run, &view));
     }
     drop(reader);
-    let store = app.open_store(args.durability.into())?;
+    let store = app.open_store(args.recording.durability.into())?;
     let reopened = driver::reopen(&store, &run_id)?;
     judge_pins(app, &run_id, &args.pins)?;
     let begun = reopened.invocation().cloned();
     let file = ContractFile::of_run(app, begun, args.contract, args.sets);
     let file = file.ok_or(ContractFault::NoContractFile { run_id })?;
     let request = file.request(app, file.read(app)?, app.redaction_key()?);
-    let live = Live::accounting(app, args.durability.into())?;
+    let live = Live::accounting(app, args.recording.durability.into())?;
     if let Some(first) = first {
         live.originating_from(first);
     }

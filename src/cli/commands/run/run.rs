@@ -33,7 +33,7 @@ fn run_to_its_end(app: &App, args: RunArgs) -> Result<Ended, Broken> {
         spec,
         file,
         run_id: args.run_id,
-        durability: args.durability.into(),
+        durability: args.recording.durability.into(),
         leaving: args.leaving,
     };
     let live = Live::accounting(app, job.durability)?;

@@ -8,10 +8,11 @@ use crate::contract::{
 };
 use crate::kernel::{Effect, Event, Probed, ProbedTarget, Run, RunStarted, ToolReturned};
 use crate::message::{
-    AdapterStatus, AgentMessage, CallSeq, ContentBlock, Digest, FailureCode, InferenceSeq,
-    ObjectText, ProtocolAdapterResult, ProviderFault, ProviderFaultClass, Role, RunId, StopReason,
-    ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
+    AgentMessage, CallSeq, ContentBlock, Digest, FailureCode, InferenceSeq, ObjectText,
+    ProviderFault, ProviderFaultClass, Role, RunId, ToolEnvelope, ToolInvocation, ToolOutcome,
+    Usage,
 };
+use crate::transcript::sample;
 
 fn contract() -> ExecutionContract {
     let text = "task: hi\ntool_policy: required\ntargets: [{provider: demo, model: script}]\n\
@@ -43,32 +44,8 @@ fn probed(responsive: bool) -> EventKind {
 }
 
 fn returned(inference: u64, message: Option<AgentMessage>) -> EventKind {
-    let rejected = message.is_none();
-    EventKind::InferenceReturned(Box::new(InferenceReturned {
-        gate_breached: false,
-        gated: false,
-        inference: InferenceSeq(inference),
-        redacted: false,
-        request_hash: Digest::ZERO,
-        result: ProtocolAdapterResult {
-            adapter_version: "openai-chat/1".to_owned(),
-            canonical_message: message,
-            excerpt: None,
-            failure_code: rejected.then_some(FailureCode::ArgsInvalidJson),
-            pointer: rejected.then(|| "/choices/0".to_owned()),
-            raw_hash: Digest::ZERO,
-            repair: None,
-            status: if rejected {
-                AdapterStatus::Rejected
-            } else {
-                AdapterStatus::Native
-            },
-            stop: StopReason::End,
-            usage: None,
-            withheld: None,
-        },
-        usage: Usage::default(),
-    }))
+    let returned = sample::returned(inference, message, Usage::default());
+    EventKind::InferenceReturned(Box::new(returned))
 }
 
 fn text(content: &str) -> AgentMessage {
