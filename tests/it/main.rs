@@ -58,6 +58,8 @@ mod loopback;
 #[cfg(test)]
 mod migrate;
 #[cfg(test)]
+mod mutants;
+#[cfg(test)]
 mod own_state;
 #[cfg(test)]
 mod ownership;
