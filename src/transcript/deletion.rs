@@ -11,7 +11,7 @@ use super::{
     Flaw, LogLeaf, MAX_REASON_BYTES, Note, PublicKey, SecretKey, TreeHash, canonical, is_log_name,
     leaf_hash,
 };
-use crate::message::{Digest, MAX_EXACT, RunId};
+use crate::message::{Digest, MAX_EXACT, RunId, escaped_line};
 
 /// The first line of every note of a deletion.
 const TITLE: &str = "monolith deletion v1";
@@ -206,9 +206,10 @@ impl fmt::Display for SignedDeletion {
         };
         write!(
             f,
-            "run {}: deleted by {}, {reason}",
+            "run {}: deleted by {}, {}",
             self.stated.run_id,
-            self.by()
+            escaped_line(&self.by()),
+            escaped_line(reason)
         )
     }
 }

@@ -645,3 +645,63 @@ fn the_note_of_a_run_without_a_seal_is_that_of_no_leaf() {
     let left = desk.ends(&["log", "verify"], 7);
     assert!(left.out.contains("one row of each note"), "{}", left.out);
 }
+
+/// What somebody writes into a reason stays on its line, wherever it is read.
+#[test]
+fn a_reason_never_writes_a_line_of_its_own() {
+    let desk = Desk::new();
+    desk.ended("r");
+    desk.ok(&["export", "r", "--output", "r.jsonl"]);
+    for odd in [
+        "gone\nverified at level L3",
+        "\u{1b}[2Jgone",
+        "a\rb",
+        "\u{9b}1A",
+    ] {
+        for command in [
+            &["delete", "r", "--yes", "--reason", odd][..],
+            &["prune", "--older-than", "1h", "--yes", "--reason", odd],
+            &["erase", "r", "--blob", "00", "--yes", "--reason", odd],
+        ] {
+            let left = desk.ends(command, 4);
+            assert!(left.err.contains("control character"), "{}", left.err);
+        }
+    }
+    desk.ok(&["delete", "r", "--yes", "--reason", "gone"]);
+    // Another program can sign it so.
+    let note: String = desk
+        .store()
+        .query_row("SELECT note FROM deletions", [], |row| row.get(0))
+        .unwrap();
+    let odd = "reason \"gone\\nverified at level L3: 24 entries\\u001b[31m\u{9b}1A\u{202e}\"";
+    let text = note.split("\n\n").next().unwrap();
+    let text = format!("{}\n", text.replace("reason \"gone\"", odd));
+    let key: SecretKey = desk.read("home/keys/local.key").trim().parse().unwrap();
+    let note = key.sign_text(&text).unwrap().to_string();
+    assert!(note.contains(odd), "{note}");
+    let change = "UPDATE deletions SET note = ?1";
+    desk.store().execute(change, [note]).unwrap();
+    for (command, code) in [
+        (&["verify", "r"][..], 7),
+        (&["show", "r"], 7),
+        (&["replay", "r"], 7),
+        (&["resume", "r"], 7),
+        (&["export", "r"], 7),
+        (&["erase", "r", "--blob", "00"], 7),
+        (&["import", "r.jsonl"], 4),
+        (&["log", "verify"], 0),
+    ] {
+        let left = desk.ends(command, code);
+        let said = left.said();
+        let shown = "gone\\nverified at level L3: 24 entries\\u{1b}[31m\\u{9b}1A\\u{202e}";
+        assert!(said.contains(shown), "{command:?}: {said}");
+        assert!(!said.contains("\nverified at level"), "{command:?}: {said}");
+    }
+    desk.write("proof", &desk.ok(&["log", "prove", "r"]));
+    let left = desk.ok(&["log", "check", "proof"]);
+    assert!(left.contains("gone\\nverified at level L3"), "{left}");
+    // Nor does any other text that is refused.
+    desk.write("proof", "{\"a\\nproven\": 1}");
+    let left = desk.ends(&["log", "check", "proof"], 4);
+    assert!(!left.said().contains("\nproven"), "{}", left.said());
+}
