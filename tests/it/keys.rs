@@ -19,7 +19,7 @@ impl Desk {
     /// What each of these commands left behind, all begun at once.
     fn at_once(&self, commands: &[&[&str]]) -> Vec<Left> {
         let children: Vec<Child> = commands.iter().map(|args| self.begin_key(args)).collect();
-        let left = children.into_iter().map(|child| child.wait_with_output());
+        let left = children.into_iter().map(Child::wait_with_output);
         left.map(|left| left.unwrap().into()).collect()
     }
 

@@ -376,7 +376,7 @@ pub(super) fn retyped(name: &str, bytes: &[u8]) -> Vec<Case> {
             let others: Vec<&Value> = others.iter().filter(differs).collect();
             let other = others[turn % others.len()];
             let put = |lines: &mut Vec<Value>| {
-                *lines[index].pointer_mut(&pointer).unwrap() = other.clone()
+                *lines[index].pointer_mut(&pointer).unwrap() = other.clone();
             };
             let what = format!("{name}: line {} {pointer} is {other}", index + 1);
             cases.push(Case::damaged(what, forged(bytes, &put), None));
