@@ -134,11 +134,11 @@ fn judge_deleted(
     run_id: &RunId,
     trust: &Trust,
 ) -> Result<(), ImportError> {
-    let note = deletions::last(conn, run_id.as_str());
-    let Some(note) = note.map_err(|fault| StoreError::from_sql(path, &fault))? else {
+    let judged = deletions::last(conn, run_id.as_str(), &trust.keys);
+    let Some(judged) = judged.map_err(|fault| StoreError::from_sql(path, &fault))? else {
         return Ok(());
     };
-    let (by, reason) = deletions::by_whom(&note, &trust.keys);
+    let (by, reason) = deletions::by_whom(judged);
     Err(ImportError::Deleted {
         run_id: run_id.clone(),
         by,

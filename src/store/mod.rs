@@ -77,7 +77,7 @@ pub(crate) use merge::Change;
 pub(crate) use migrate::{MigrateError, Migration, migrate};
 pub(crate) use new_run::NewRun;
 pub use open_writer::Durability;
-pub(crate) use private::{Exposure, private_file, private_folder};
+pub(crate) use private::{Exposure, open_own, private_file, private_folder, replaceable};
 pub use reader::StoreReader;
 pub(crate) use regular_file::{is_handed_in, open_regular};
 pub use run::RunFilter;

@@ -1,17 +1,21 @@
 //! Files and folders that are for their owner alone, whatever the process's umask lets others have.
 //!
-//! Knows modes and owners. Root counts as the owner of everything: root may do anything here anyway. It judges a file or folder and
-//! the folder that it stands in, not the folders above.
+//! Knows modes and owners. Root counts as the owner of everything: root may do anything here anyway. What is written is judged with
+//! the folder that it stands in, not the folders above; what is trusted, with all of them.
 
 use std::fmt;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
-use std::path::Path;
+use std::path::{self, Path, PathBuf};
 
 /// The bits of a mode that let others do anything.
 const ANYTHING: u32 = 0o077;
 /// The bits of a mode that let others write.
 const WRITING: u32 = 0o022;
+/// The bit of a folder's mode that lets others put files into it, and neither replace nor remove what is not theirs.
+const STICKY: u32 = 0o1000;
+/// The most links that are followed on the way to a file.
+const MOST_LINKS: u32 = 40;
 
 /// What lets others at a file or folder that is to be its owner's alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +81,41 @@ impl Exposure {
     }
 }
 
+/// The first folder in which others could put another file in the place of that one, or of a folder or link on the way to it, and what
+/// lets them; none where only this user and root could. What is not there yet lets nobody.
+///
+/// # Errors
+/// What the system says; also where there are too many links.
+pub(crate) fn replaceable(path: &Path) -> io::Result<Option<(PathBuf, Exposure)>> {
+    let mut links = MOST_LINKS;
+    let mut paths = vec![path::absolute(path)?];
+    while let Some(path) = paths.pop() {
+        for step in path.ancestors() {
+            let found = match fs::symlink_metadata(step) {
+                Ok(found) => found,
+                Err(fault) if fault.kind() == io::ErrorKind::NotFound => continue,
+                Err(fault) => return Err(fault),
+            };
+            if found.is_symlink() {
+                links = links.checked_sub(1).ok_or_else(|| {
+                    io::Error::new(
+                        io::ErrorKind::InvalidInput,
+                        "it stands behind too many links",
+                    )
+                })?;
+                let target = fs::read_link(step)?;
+                paths.push(step.parent().unwrap_or(step).join(target));
+            } else if found.is_dir()
+                && let Some(exposure) = Exposure::of(&found, WRITING)
+                && !matches!(exposure, Exposure::Mode(mode) if mode & STICKY != 0)
+            {
+                return Ok(Some((step.to_owned(), exposure)));
+            }
+        }
+    }
+    Ok(None)
+}
+
 /// Makes a folder, and those above it that are not there, for their owner alone. One that is there stays as it is.
 ///
 /// # Errors
@@ -114,7 +153,7 @@ pub(super) fn own_folder(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// What the system says; [`io::ErrorKind::PermissionDenied`] with what lets others write it.
-pub(super) fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+pub(crate) fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let file = open_regular_name(options, path)?;
     match Exposure::of_file_to_write(&file)? {
         None => Ok(file),

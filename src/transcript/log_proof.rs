@@ -1,5 +1,7 @@
 //! Printed proofs about a log of runs: inclusion and growth. Does not know the store.
 
+use std::collections::BTreeSet;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
@@ -153,7 +155,7 @@ impl LogProof {
             let why = "signature: the head is not signed by a known key";
             report.not_checked.push(why.to_owned());
         }
-        self.judge_deletions(size, trust, report)
+        self.judge_deletions(&head, trust, report)
             .map_err(|flaw| ("deletions", flaw))?;
         let pins = self
             .check_pins(trust, &head, old)
@@ -210,10 +212,11 @@ impl LogProof {
     /// Checks what the proof states of deleted runs, and lists what nothing covers: the tree is the same with and without them.
     fn judge_deletions(
         &self,
-        size: u64,
+        head: &TreeHead,
         trust: &Trust,
         report: &mut ProofReport,
     ) -> Result<(), Flaw> {
+        let size = head.size;
         let (deletions, own) = match self {
             Self::Inclusion(proof) => (&proof.deletions, Some((proof.index, &proof.leaf))),
             Self::Consistency(proof) => (&proof.deletions, None),
@@ -223,14 +226,20 @@ impl LogProof {
             let expected = format!("{named} to {size} deleted runs");
             return Err(Flaw::tampered("count", expected, deletions.count));
         }
+        let mut seen = BTreeSet::new();
         for deletion in &deletions.notes {
             let read = SignedDeletion::read(&deletion.note, &trust.keys)?;
+            read.judge_place(head.log(), Some(deletion.leaf))?;
+            if !seen.insert(deletion.leaf) {
+                let expected = "one note of each leaf";
+                return Err(Flaw::tampered("leaf", expected, deletion.leaf));
+            }
             if deletion.leaf >= size {
                 let expected = format!("a leaf of a log with {size} runs");
                 return Err(Flaw::tampered("leaf", expected, deletion.leaf));
             }
-            if let Some((_, leaf)) = own.filter(|(index, _)| *index == deletion.leaf) {
-                read.judge_leaf(leaf)?;
+            if let Some((index, leaf)) = own.filter(|(index, _)| *index == deletion.leaf) {
+                read.judge_leaf(index, leaf)?;
             }
             let detail = format!("leaf {}, {read}", deletion.leaf);
             if read.is_known() {

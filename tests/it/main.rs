@@ -46,6 +46,8 @@ mod golden;
 #[cfg(test)]
 mod host;
 #[cfg(test)]
+mod keys;
+#[cfg(test)]
 mod kill;
 #[cfg(test)]
 mod live;

@@ -37,5 +37,11 @@ pub(in crate::cli) fn reason(text: &str) -> Result<String, String> {
     if text.len() > most {
         return Err(format!("a reason has at most {most} bytes"));
     }
+    if let Some(control) = text.chars().find(|c| c.is_control()) {
+        let code = u32::from(control);
+        return Err(format!(
+            "a reason is one line, and this one holds the control character U+{code:04X}"
+        ));
+    }
     Ok(text.to_owned())
 }

@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use crate::cli::context::error::advice::{Advice, KNOWN_VERSIONS, OUR_BUG};
 use crate::cli::context::exit::Exit;
+use crate::cli::ui::escape::line;
 use crate::message::{RunId, VersionFault};
 use crate::transcript::{Flaw, LineError};
 
@@ -33,7 +34,7 @@ pub(in crate::cli) enum TranscriptFault {
     #[error("resume {run_id}: no head among the pins is of this run")]
     NotPinned { run_id: RunId },
     /// Who deleted the run says so.
-    #[error("find run {run_id}: it was deleted by {by}: {reason}")]
+    #[error("find run {run_id}: it was deleted by {}: {}", line(by), line(reason))]
     Deleted {
         run_id: String,
         by: String,
