@@ -28,6 +28,8 @@ mod contract_file;
 #[cfg(test)]
 mod corpus;
 #[cfg(test)]
+mod cuts;
+#[cfg(test)]
 mod deletion;
 #[cfg(test)]
 mod desk;
