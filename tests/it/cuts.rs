@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use serde_json::{Value, json};
+
 use crate::desk::{Desk, Left, calls, says};
 
 /// As many bytes of a secret give it away.
@@ -100,5 +102,35 @@ fn the_words_of_a_server_are_scrubbed_before_they_are_cut() {
         };
         assert!(left.0.contains(expect), "{kind}: {}", left.0);
         shows_no_piece(kind, &secret, &left);
+    }
+}
+
+/// Every call of such a tool would be refused, so it is refused itself.
+#[test]
+fn a_tool_that_can_take_no_arguments_is_refused_before_the_run() {
+    if !has_python() {
+        return;
+    }
+    let desk = Desk::new();
+    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/cutting_server.py");
+    let contract = format!(
+        "tool_policy: required\ntools: {{mcp: {{t: {{command: python3, args: ['{}', schema]}}}}}}\n",
+        server.display()
+    );
+    desk.script(&contract, &[&calls("t__tell", "{}"), &says("done")]);
+    let twice = |n: usize| {
+        let next = json!({"$ref": format!("#/$defs/d{}", n + 1)});
+        json!({"anyOf": [next, next]})
+    };
+    let mut definitions: serde_json::Map<String, Value> =
+        (0..7).map(|n| (format!("d{n}"), twice(n))).collect();
+    definitions.insert("d7".to_owned(), json!({"type": "string"}));
+    let member = json!({"properties": {"a": {"$ref": "#/$defs/d0"}}});
+    let schema = json!({"type": "object", "$defs": definitions, "allOf": vec![member; 64]});
+    desk.write("schema.json", &schema.to_string());
+    let refused = desk.ends(&["run", "c.yaml"], 3).said();
+    let refused = refused.split_whitespace().collect::<Vec<_>>().join(" ");
+    for expect in ["t__tell", "not even an object without members"] {
+        assert!(refused.contains(expect), "{expect}: {refused}");
     }
 }
