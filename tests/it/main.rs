@@ -66,6 +66,8 @@ mod ownership;
 #[cfg(test)]
 mod pieces;
 #[cfg(test)]
+mod planted;
+#[cfg(test)]
 mod reach;
 #[cfg(test)]
 #[cfg(unix)]
