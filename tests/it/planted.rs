@@ -66,6 +66,68 @@ fn model(desk: &Desk, name: &str) {
     fs::write(desk.path(name), bytes).unwrap();
 }
 
+#[test]
+fn nothing_is_written_to_a_state_folder_that_others_can_write() {
+    let desk = Desk::new();
+    desk.script("tool_policy: optional\n", &[&says("done")]);
+    desk.write("victim", KEPT);
+    model(&desk, "m.gguf");
+    fs::create_dir(desk.path("home")).unwrap();
+    fs::create_dir(desk.path("kept")).unwrap();
+    for mode in [0o777, 0o1777, 0o775] {
+        desk.mode("home", mode);
+        let commands: [&[&str]; 7] = [
+            // The store lies elsewhere; keys and accounting do not.
+            &["run", "c.yaml", "--store", "kept/runs.db"],
+            &["run", "c.yaml", "--store", "kept/runs.db", "--no-sign"],
+            &["run", "c.yaml"],
+            &["model", "add", "m", "m.gguf"],
+            &["key", "generate", "other"],
+            &["key", "show"],
+            &["demo"],
+        ];
+        for command in commands {
+            desk.refused(command, &format!("its mode is {mode:04o}"));
+            let left: Vec<_> = fs::read_dir(desk.path("home")).unwrap().collect();
+            assert!(left.is_empty(), "{command:?} {left:?}");
+        }
+    }
+    desk.mode("home", 0o755);
+    desk.ok(&["run", "c.yaml", "--store", "kept/runs.db"]);
+}
+
+#[test]
+fn no_file_of_the_state_folder_is_written_through_a_link() {
+    let desk = Desk::new();
+    desk.script("tool_policy: optional\n", &[&says("done")]);
+    desk.write("victim", KEPT);
+    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
+    model(&desk, "m.gguf");
+    let cases: [(&str, &[&str]); 3] = [
+        ("home/accounting.jsonl", &["run", "c.yaml"]),
+        ("home/models/lock", &["model", "add", "m", "m.gguf"]),
+        ("bill", &["run", "c.yaml", "--billing-file", "bill"]),
+    ];
+    fs::create_dir_all(desk.path("home/models")).unwrap();
+    desk.mode("home/models", 0o700);
+    for (path, command) in cases {
+        drop(fs::remove_file(desk.path(path)));
+        symlink(desk.path("victim"), desk.path(path)).unwrap();
+        let (code, said) = desk.words(command);
+        assert_ne!(code, 0, "{path}: {said}");
+        assert_eq!(desk.read("victim"), KEPT, "{path}: {said}");
+        fs::remove_file(desk.path(path)).unwrap();
+        desk.ok(command);
+        desk.ok(&["model", "list"]);
+        drop(desk.run(&["model", "remove", "m"]));
+    }
+    // A note is put in the place of what is there, whatever that is.
+    symlink(desk.path("victim"), desk.path("home/models/m.note")).unwrap();
+    symlink(desk.path("victim"), desk.path("home/models/m.json.new")).unwrap();
+    desk.ok(&["model", "add", "m", "m.gguf"]);
+    assert_eq!(desk.read("victim"), KEPT);
+}
+
 /// The files beside a store are beside what a link leads to, and so are its locks and answers: one store has one set of them.
 #[test]
 fn a_store_behind_a_link_is_judged_and_opened_where_it_is() {

@@ -1,6 +1,5 @@
 //! This machine's keys, and what a transcript is held against.
 
-use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,6 +9,7 @@ use super::clock::unix_ms;
 use super::error::{CliError, TrustFault};
 use crate::driver::KeyFolder;
 use crate::session::RedactionKey;
+use crate::store::open_given;
 use crate::transcript::{KeyRing, Pin, PublicKey, SecretKey, Trust};
 
 /// The name of the key that signs where none is named.
@@ -23,14 +23,20 @@ impl App {
         Ok(KeyFolder::new(self.state_folder()?.join("keys")))
     }
 
+    /// This machine's keys, to be used: nobody else can have put others in their place.
+    pub(in crate::cli) fn own_keys(&self) -> Result<KeyFolder, CliError> {
+        self.own_state()?;
+        self.keys()
+    }
+
     /// The key that signs here; it is made at its first use.
     pub(in crate::cli) fn signer(&self) -> Result<SecretKey, CliError> {
-        Ok(self.keys()?.load_or_make(LOCAL_KEY)?)
+        Ok(self.own_keys()?.load_or_make(LOCAL_KEY)?)
     }
 
     /// What the salts of runs are made from; it is made at its first use.
     pub(in crate::cli) fn redaction_key(&self) -> Result<RedactionKey, CliError> {
-        Ok(self.keys()?.redaction_key()?)
+        Ok(self.own_keys()?.redaction_key()?)
     }
 
     /// What a transcript is held against. Keys that are named must have signed; without one, this machine's own count.
@@ -41,7 +47,7 @@ impl App {
         witnesses: &[String],
     ) -> Result<Arc<Trust>, CliError> {
         let ring = if keys.is_empty() {
-            self.keys()?.ring()?.trusted()
+            self.own_keys()?.ring()?.trusted()
         } else {
             self.named_keys(keys)?
         };
@@ -92,7 +98,7 @@ impl App {
             path: file.to_owned(),
             reason,
         };
-        let open = File::open(self.cwd.join(file)).map_err(|fault| refuse(fault.to_string()))?;
+        let open = open_given(&self.cwd.join(file)).map_err(|fault| refuse(fault.to_string()))?;
         let read = open.take(MAX_TRUST_BYTES + 1).read_to_string(&mut text);
         let read = read.map_err(|fault| refuse(fault.to_string()))?;
         // A part of it would be taken for the whole.
