@@ -96,6 +96,32 @@ fn nothing_is_written_to_a_state_folder_that_others_can_write() {
     desk.ok(&["run", "c.yaml", "--store", "kept/runs.db"]);
 }
 
+/// A diagnosis is for folders of which nobody knows yet what they are: it writes nothing to one that others can write, and through no link.
+#[test]
+fn a_doctor_writes_through_no_link_and_not_where_others_can() {
+    for mode in [0o700, 0o777] {
+        let desk = Desk::new();
+        desk.write("victim", KEPT);
+        fs::create_dir(desk.path("home")).unwrap();
+        desk.mode("home", mode);
+        // Its own number is known before it begins.
+        let doctor = monolith(&desk.path(""), &[]);
+        let mut shell = Command::new("sh");
+        shell
+            .arg("-c")
+            .arg("ln -s ../victim home/.doctor-$$; exec \"$0\" doctor")
+            .arg(doctor.get_program())
+            .current_dir(desk.path(""))
+            .env("MONOLITH_HOME", desk.path("home"))
+            .stdin(Stdio::null());
+        let said = Left::from(shell.output().unwrap()).said();
+        assert_eq!(desk.read("victim"), KEPT, "{mode:o}: {said}");
+        let open = mode & 0o022 != 0;
+        let judged = said.contains("home (0777)") || said.contains("its mode is 0777");
+        assert_eq!(judged, open, "{said}");
+    }
+}
+
 #[test]
 fn no_file_of_the_state_folder_is_written_through_a_link() {
     let desk = Desk::new();
@@ -218,4 +244,26 @@ fn no_reader_rolls_back_what_others_could_have_written() {
         desk.mode(path, closed);
     }
     desk.ok(&show);
+}
+
+#[test]
+fn a_doctor_looks_at_the_accounting_where_it_is_and_counts_every_file() {
+    let desk = Desk::new();
+    desk.script("tool_policy: optional\n", &[&says("done")]);
+    fs::create_dir(desk.path("kept")).unwrap();
+    desk.ok(&["run", "c.yaml", "--store", "kept/runs.db"]);
+    let doctor = ["doctor", "--store", "kept/runs.db"];
+    let (_, said) = desk.words(&doctor);
+    assert!(said.contains("owner's alone"), "{said}");
+    desk.mode("home/accounting.jsonl", 0o640);
+    let (_, said) = desk.words(&doctor);
+    assert!(said.contains("accounting.jsonl (0640)"), "{said}");
+    desk.mode("home/accounting.jsonl", 0o600);
+    for n in 0..10_100 {
+        let path = format!("kept/runs.db.locks/left-{n}");
+        fs::write(desk.path(&path), "").unwrap();
+        desk.mode(&path, 0o604);
+    }
+    let (_, said) = desk.words(&doctor);
+    assert!(said.contains("and 10,095 more"), "{said}");
 }
