@@ -267,3 +267,54 @@ fn a_doctor_looks_at_the_accounting_where_it_is_and_counts_every_file() {
     let (_, said) = desk.words(&doctor);
     assert!(said.contains("and 10,095 more"), "{said}");
 }
+
+/// What is named on the command line may be a pipe that nobody writes to.
+#[test]
+fn no_named_file_is_waited_for() {
+    let desk = Desk::new();
+    desk.script("tool_policy: optional\n", &[&says("done")]);
+    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
+    pipe(&desk, "pipe");
+    let commands: [&[&str]; 11] = [
+        &["verify", "r", "--key", "./pipe"],
+        &["verify", "r", "--pin", "./pipe"],
+        &["verify", "r", "--witness", "./pipe"],
+        &["verify", "r", "--write-pin", "./pipe"],
+        &["log", "check", "./pipe"],
+        &["log", "verify", "--pin", "./pipe"],
+        &["contract", "check", "./pipe"],
+        &["corpus", "adapters", "./pipe"],
+        &["list", "--store", "./pipe"],
+        &["migrate", "--store", "./pipe"],
+        &["model", "add", "m", "./pipe"],
+    ];
+    for command in commands {
+        let left = desk.ends_soon(command);
+        assert_ne!(left.code, 0, "{command:?}: {}", left.said());
+        assert!(left.said().contains("pipe"), "{command:?}: {}", left.said());
+    }
+}
+
+/// A rename would put a file in the place of a device, for every other process too.
+#[test]
+fn an_export_replaces_no_pipe_and_no_device() {
+    let desk = Desk::new();
+    desk.script("tool_policy: optional\n", &[&says("done")]);
+    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
+    pipe(&desk, "pipe");
+    let socket = std::os::unix::net::UnixListener::bind(desk.path("socket")).unwrap();
+    symlink("pipe", desk.path("link")).unwrap();
+    for (name, what) in [
+        ("pipe", "a pipe"),
+        ("link", "a pipe"),
+        ("socket", "a socket"),
+        ("home", "a folder"),
+    ] {
+        let export = ["export", "r", "--output", name, "--force"];
+        desk.refused(&export, &format!("it is {what}, not a file"));
+        assert!(!desk.path(name).metadata().unwrap().is_file());
+    }
+    drop(socket);
+    desk.write("old", "old");
+    desk.ok(&["export", "r", "--output", "old", "--force"]);
+}
