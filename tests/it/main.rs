@@ -28,6 +28,8 @@ mod contract_file;
 #[cfg(test)]
 mod corpus;
 #[cfg(test)]
+mod cuts;
+#[cfg(test)]
 mod deletion;
 #[cfg(test)]
 mod desk;
@@ -67,6 +69,8 @@ mod own_state;
 mod ownership;
 #[cfg(test)]
 mod pieces;
+#[cfg(test)]
+mod planted;
 #[cfg(test)]
 mod reach;
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! A contract file as a command names it: where it lies, what is changed of its values, and where the caller stands.
 
-use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +9,7 @@ use crate::cli::context::secrets;
 use crate::contract::ContractSpec;
 use crate::driver::RunRequest;
 use crate::session::RedactionKey;
-use crate::store::Invocation;
+use crate::store::{Invocation, open_given};
 
 /// How much of a contract file is read; more is refused by its reader.
 const MAX_FILE_BYTES: u64 = 2 << 20;
@@ -126,7 +125,7 @@ impl ContractFile {
             reason,
         };
         let mut bytes = Vec::new();
-        File::open(&self.path)
+        open_given(&self.path)
             .and_then(|file| file.take(MAX_FILE_BYTES).read_to_end(&mut bytes))
             .map_err(|fault| refuse(fault.to_string()))?;
         String::from_utf8(bytes).map_err(|fault| {

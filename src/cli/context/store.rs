@@ -6,7 +6,7 @@ use super::app::App;
 use super::error::{CliError, StateFault, TranscriptFault};
 use super::source::Source;
 use crate::message::RunId;
-use crate::store::{Durability, Store, StoreError, StoreReader, private_folder};
+use crate::store::{Durability, Store, StoreError, StoreReader, files_of};
 use crate::tools::Withheld;
 use crate::transcript::ParentFound;
 
@@ -24,28 +24,18 @@ impl App {
 
     /// What no built-in tool reads: the state folder and the files of the store, wherever they are.
     pub(in crate::cli) fn withheld(&self) -> Result<Withheld, CliError> {
-        let store = self.store_path()?;
-        let beside = ["-wal", "-shm", "-journal", ".locks", ".answers"].map(|ending| {
-            let mut name = store.clone().into_os_string();
-            name.push(ending);
-            PathBuf::from(name)
-        });
-        let mut paths = vec![self.state_folder()?, self.keys()?.path().to_owned(), store];
-        paths.extend(beside);
+        let mut paths = vec![self.state_folder()?, self.keys()?.path().to_owned()];
+        paths.extend(files_of(&self.store_path()?));
         let open = vec![self.demo_folder()?, self.live_folder()?];
         Ok(Withheld { paths, open })
     }
 
     /// The file that keeps runs, ready to be made: the state folder is there, but not a folder that the caller names.
     pub(in crate::cli) fn ready_store(&self) -> Result<PathBuf, CliError> {
-        let path = self.store_path()?;
-        if let (None, Some(folder)) = (&self.store, path.parent()) {
-            private_folder(folder).map_err(|fault| StateFault::StateFolder {
-                path: folder.to_owned(),
-                reason: fault.to_string(),
-            })?;
+        if self.store.is_none() {
+            self.ready_state()?;
         }
-        Ok(path)
+        self.store_path()
     }
 
     /// Opens the store for writing.

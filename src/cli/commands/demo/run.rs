@@ -15,8 +15,7 @@ use crate::cli::context::source::Source;
 use crate::cli::ui::numbers::{counted, grouped};
 use crate::message::RunId;
 use crate::replay::ReplayReport;
-use crate::store::{Durability, RunFilter};
-use crate::store::{private_file, private_folder};
+use crate::store::{Durability, RunFilter, private_file, private_folder, replace_own};
 use crate::transcript::{LineVerifier, Trust, VerifyOptions, VerifyReport, WithheldBlobs};
 
 const CONTRACT: &str = "contracts/demo.yaml";
@@ -46,7 +45,7 @@ pub(in crate::cli) fn demo(app: &App, args: &DemoArgs) -> Result<Exit, CliError>
 
 fn run(app: &App) -> Result<Exit, CliError> {
     let run_id = demo_id()?;
-    let folder = folder(app, &run_id)?;
+    let folder = folder(app)?;
     let file = ContractFile::below(app, folder, CONTRACT);
     let spec = file.read(app)?;
     let task = spec.task.clone().unwrap_or_default();
@@ -139,10 +138,11 @@ fn proof(app: &App, ended: &Ended, verified: &VerifyReport, replayed: &ReplayRep
 
 /// The folder that the demo runs in: the repository where the caller stands in it, else one in the state folder, which stays:
 /// who goes on with the run, or begins another from it, needs the contract again.
-fn folder(app: &App, run_id: &RunId) -> Result<PathBuf, CliError> {
+fn folder(app: &App) -> Result<PathBuf, CliError> {
     if FILES.iter().all(|(path, _)| app.cwd.join(path).is_file()) {
         return Ok(app.cwd.clone());
     }
+    app.ready_state()?;
     let folder = app.demo_folder()?;
     for (path, text) in FILES {
         let path = folder.join(path);
@@ -155,9 +155,7 @@ fn folder(app: &App, run_id: &RunId) -> Result<PathBuf, CliError> {
         };
         private_folder(path.parent().unwrap_or(&folder)).map_err(refuse)?;
         // Another demo may be reading it: it is there whole, or not at all.
-        let new = app.demo_folder()?.with_file_name(format!("{run_id}.new"));
-        std::fs::write(&new, text).map_err(refuse)?;
-        std::fs::rename(&new, &path).map_err(refuse)?;
+        replace_own(&path, text.as_bytes()).map_err(refuse)?;
     }
     Ok(folder)
 }

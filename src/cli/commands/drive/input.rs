@@ -1,11 +1,11 @@
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
 
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, InputFault};
 use crate::cli::ui::escape::line;
+use crate::store::open_given;
 
 /// The contract of a folder.
 pub(in crate::cli) const AGENT_FILE: &str = "agent.yaml";
@@ -81,7 +81,7 @@ pub(in crate::cli) fn task_of(app: &App, given: String) -> Result<String, CliErr
         return Ok(given);
     };
     let from = || path.to_owned();
-    let file = File::open(app.cwd.join(path)).map_err(|fault| unreadable(from(), &fault))?;
+    let file = open_given(&app.cwd.join(path)).map_err(|fault| unreadable(from(), &fault))?;
     text_of(file, from())
 }
 

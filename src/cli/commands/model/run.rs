@@ -67,7 +67,10 @@ pub(in crate::cli) fn model(app: &App, command: &ModelCommand) -> Result<Exit, C
             let added = added??;
             stored_text("stored", &added) + &profile_of(&store, &added)
         }
-        ModelCommand::Remove(args) => stored_text("removed", &store.remove(&args.name)?),
+        ModelCommand::Remove(args) => {
+            app.own_state()?;
+            stored_text("removed", &store.remove(&args.name)?)
+        }
         ModelCommand::Verify(args) => {
             let total = store.stored(&args.name)?.map_or(0, |model| model.bytes);
             let verified = reading(app, line(&args.name), total, |reading| {
