@@ -58,6 +58,8 @@ mod loopback;
 #[cfg(test)]
 mod migrate;
 #[cfg(test)]
+mod next_step;
+#[cfg(test)]
 mod own_state;
 #[cfg(test)]
 mod ownership;
@@ -80,6 +82,9 @@ mod replay_open;
 mod resume;
 #[cfg(test)]
 mod run_input;
+#[cfg(test)]
+#[cfg(unix)]
+mod screens;
 #[cfg(test)]
 mod semantics;
 #[cfg(test)]

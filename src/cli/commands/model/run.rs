@@ -13,6 +13,7 @@ use crate::cli::context::found::other_profile;
 use crate::cli::context::reading::reading;
 use crate::cli::context::runtime::runtime;
 use crate::cli::ui::escape::line;
+use crate::cli::ui::numbers::counted;
 use crate::conformance::{GateTrial, GateVerdict, gate_contract, try_gate};
 use crate::contract::{ModelProfile, ProviderType};
 use crate::driver::embedded_model;
@@ -87,7 +88,8 @@ fn stored_text(what: &str, model: &StoredModel) -> String {
         name,
         ..
     } = model;
-    format!("{what}: {} {bytes} bytes, blake3 {blake3}\n", line(name))
+    let bytes = counted(*bytes, "byte");
+    format!("{what}: {} {bytes}, blake3 {blake3}\n", line(name))
 }
 
 /// What contracts have to say of a model whose name tells no profile.
