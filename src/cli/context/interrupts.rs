@@ -104,7 +104,8 @@ fn exit() {
     std::process::exit(EXIT_CODE);
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use super::*;
 

@@ -245,13 +245,7 @@ mod tests {
 
     #[test]
     fn a_word_that_is_longer_than_a_line_is_broken_where_it_must_be() {
-        check(
-            "at 0123456789abcdef",
-            8,
-            "at 01234\n  567889"
-                .replace("567889", "56789a\n  bcdef")
-                .as_str(),
-        );
+        check("at 0123456789abcdef", 8, "at 01234\n  56789a\n  bcdef");
         check("0123456789", 4, "0123\n  45\n  67\n  89");
     }
 
@@ -280,10 +274,7 @@ mod tests {
 
     #[test]
     fn a_filled_text_loses_nothing() {
-        assert_eq!(
-            filled("a  b   c", 2, 6),
-            "a  b\n     c".replace("     c", "     c")
-        );
+        assert_eq!(filled("a  b   c", 2, 6), "a  b\n     c");
         let text = "{\"command\": \"rm  -rf   /\"}";
         let joined = filled(text, 3, 9).replace("\n   ", "");
         assert_eq!(joined, text);

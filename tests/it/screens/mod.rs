@@ -353,6 +353,7 @@ fn desk_says(args: &[&str]) -> String {
 /// The editor of the line moves the cursor; what monolith shows beside it does not.
 #[test]
 fn a_conversation() {
+    let escapes = Regex::new("\r?\u{1b}\\[[0-9;?]*([A-Za-z])").unwrap();
     for width in WIDTHS {
         let desk = asking("");
         let mut command = desk.command(&["chat", "c.yaml"]);
@@ -368,7 +369,6 @@ fn a_conversation() {
         terminal.until("read_file").until("> ").types("/quit\r");
         let (code, shown) = terminal.end();
         assert_eq!(code, 0, "{shown}");
-        let escapes = Regex::new("\r?\u{1b}\\[[0-9;?]*([A-Za-z])").unwrap();
         for found in escapes.captures_iter(&shown) {
             assert_ne!(&found[1], "m", "a colour: {shown:?}");
         }

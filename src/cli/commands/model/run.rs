@@ -13,11 +13,11 @@ use crate::cli::context::found::other_profile;
 use crate::cli::context::reading::reading;
 use crate::cli::context::runtime::runtime;
 use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::counted;
 use crate::conformance::{GateTrial, GateVerdict, gate_contract, try_gate};
 use crate::contract::{ModelProfile, ProviderType};
 use crate::driver::embedded_model;
 use crate::inference::{KNOWN_MODELS, KnownModel, ModelStore, NewModel, StoredModel};
+use crate::message::amount;
 
 /// How often what came first.
 #[derive(Debug, Default, Serialize)]
@@ -88,7 +88,7 @@ fn stored_text(what: &str, model: &StoredModel) -> String {
         name,
         ..
     } = model;
-    let bytes = counted(*bytes, "byte");
+    let bytes = amount(*bytes, "byte");
     format!("{what}: {} {bytes}, blake3 {blake3}\n", line(name))
 }
 
