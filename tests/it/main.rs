@@ -64,6 +64,8 @@ mod migrate;
 #[cfg(test)]
 mod mutants;
 #[cfg(test)]
+mod next_step;
+#[cfg(test)]
 mod own_state;
 #[cfg(test)]
 mod ownership;
@@ -88,6 +90,9 @@ mod replay_open;
 mod resume;
 #[cfg(test)]
 mod run_input;
+#[cfg(test)]
+#[cfg(unix)]
+mod screens;
 #[cfg(test)]
 mod semantics;
 #[cfg(test)]

@@ -4,13 +4,15 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, ContractFault};
+use crate::cli::context::error::{CliError, ContractFault, InputFault};
 use crate::cli::context::secrets;
 use crate::contract::ContractSpec;
 use crate::driver::RunRequest;
 use crate::session::RedactionKey;
 use crate::store::{Invocation, open_given};
 
+/// The contract of a folder.
+pub(in crate::cli) const AGENT_FILE: &str = "agent.yaml";
 /// How much of a contract file is read; more is refused by its reader.
 const MAX_FILE_BYTES: u64 = 2 << 20;
 
@@ -144,6 +146,20 @@ impl ContractFile {
             ))
         })
     }
+}
+
+/// The contract of the folder that the caller stands in. Without one the fault says what to type instead: `with_file`; `task` is
+/// what was taken as the task.
+pub(in crate::cli) fn usual_file(
+    app: &App,
+    task: Option<&str>,
+    with_file: &'static str,
+) -> Result<PathBuf, InputFault> {
+    if app.cwd.join(AGENT_FILE).is_file() {
+        return Ok(AGENT_FILE.into());
+    }
+    let task = task.map(|task| task.chars().take(80).collect());
+    Err(InputFault::NoAgentFile { task, with_file })
 }
 
 /// Whether a change of the file's values is recorded.

@@ -7,7 +7,7 @@ use crate::cli::commands::drive::LeavingArgs;
 use crate::cli::commands::drive::Live;
 use crate::cli::commands::drive::{Broken, Ended, Job, drive_job, report_end};
 use crate::cli::commands::{export, replay, verify};
-use crate::cli::context::app::App;
+use crate::cli::context::app::{App, DEMO_PREFIX};
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, StateFault, SystemFault, TranscriptFault};
 use crate::cli::context::exit::Exit;
@@ -19,8 +19,6 @@ use crate::store::{Durability, RunFilter, private_file, private_folder, replace_
 use crate::transcript::{LineVerifier, Trust, VerifyOptions, VerifyReport, WithheldBlobs};
 
 const CONTRACT: &str = "contracts/demo.yaml";
-/// What the name of every demo run begins with.
-const PREFIX: &str = "demo-";
 /// How many runs are looked through for the last demo run.
 const MOST_RUNS: usize = 10_000;
 
@@ -164,7 +162,7 @@ fn demo_id() -> Result<RunId, CliError> {
     let refuse = |reason: String| SystemFault::Randomness { reason };
     let mut bytes = [0_u8; 4];
     getrandom::fill(&mut bytes).map_err(|fault| refuse(fault.to_string()))?;
-    let text = format!("{PREFIX}{:08x}", u32::from_be_bytes(bytes));
+    let text = format!("{DEMO_PREFIX}{:08x}", u32::from_be_bytes(bytes));
     Ok(RunId::try_from(text).map_err(|fault| refuse(fault.to_string()))?)
 }
 
@@ -174,7 +172,7 @@ fn tamper(app: &App) -> Result<Exit, CliError> {
     let run_id = runs
         .into_iter()
         .map(|row| row.run_id)
-        .find(|run_id| run_id.as_str().starts_with(PREFIX))
+        .find(|run_id| run_id.as_str().starts_with(DEMO_PREFIX))
         .ok_or(StateFault::NoDemoRun)?;
     let mut file = Vec::new();
     export::write_to(
@@ -184,7 +182,13 @@ fn tamper(app: &App) -> Result<Exit, CliError> {
     )?;
     let trust = app.trust(&[], &[], &[])?;
     let whole = verify_bytes(&file, &trust);
-    let change = Change::find(&file).ok_or(TranscriptFault::NothingTampered)?;
+    if let Some(bad) = &whole.first_bad {
+        let place = verify::place(bad);
+        return Err(TranscriptFault::OldDemoRun { run_id, place }.into());
+    }
+    let Some(change) = Change::find(&file) else {
+        return Err(TranscriptFault::NoToolText { run_id }.into());
+    };
     let (from, to) = (char::from(change.byte), char::from(change.byte ^ CASE));
     if let Some(byte) = file.get_mut(change.at) {
         *byte ^= CASE;

@@ -3,12 +3,11 @@ use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
 
 use crate::cli::context::app::App;
+use crate::cli::context::contract_file::{AGENT_FILE, usual_file};
 use crate::cli::context::error::{CliError, InputFault};
 use crate::cli::ui::escape::line;
 use crate::store::open_given;
 
-/// The contract of a folder.
-pub(in crate::cli) const AGENT_FILE: &str = "agent.yaml";
 /// The most bytes of a task that is read from a file or a pipe.
 const MAX_TASK_BYTES: u64 = 2 << 20;
 
@@ -138,17 +137,14 @@ fn utf8(given: OsString) -> Result<String, CliError> {
 
 /// The contract of the folder. A task that looks like a file is pointed out: it may be a slip.
 pub(in crate::cli) fn agent_file(app: &App, task: Option<&str>) -> Result<PathBuf, CliError> {
-    if !app.cwd.join(AGENT_FILE).is_file() {
-        let task = task.map(|task| task.chars().take(80).collect());
-        return Err(InputFault::NoAgentFile { task }.into());
-    }
+    let file = usual_file(app, task, "run FILE \"task\"")?;
     if let Some(task) = task.filter(|task| looks_like_a_file(task)) {
         let task = line(task);
         app.screen.write_err(&format!(
             "note: `{task}` is no .yaml or .json file here, so it is the task of {AGENT_FILE}\n"
         ));
     }
-    Ok(AGENT_FILE.into())
+    Ok(file)
 }
 
 fn looks_like_a_file(task: &str) -> bool {

@@ -23,7 +23,7 @@ pub(in crate::cli) fn key(app: &App, command: &KeyCommand) -> Result<Exit, CliEr
             format!("{public}\n{record}")
         }
     };
-    app.screen.out(&text)?;
+    app.screen.out_whole(&text)?;
     Ok(Exit::OK)
 }
 
