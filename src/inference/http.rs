@@ -98,9 +98,10 @@ impl HttpBackend {
                 let is_llama_server = |(name, value): &(String, String)| {
                     name == "server" && value.starts_with(LLAMA_SERVER)
                 };
-                let properties = match headers.iter().any(is_llama_server) {
-                    true => self.properties(timeouts).await,
-                    false => Vec::new(),
+                let properties = if headers.iter().any(is_llama_server) {
+                    self.properties(timeouts).await
+                } else {
+                    Vec::new()
                 };
                 Probe {
                     detail: format!("HTTP {}", response.status().as_u16()),

@@ -87,7 +87,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         address: odd.clone(),
         provider: "demo".to_owned(),
     }];
-    let stated = vec![
+    let tool_servers = vec![
         ToolServerStatement::new("fs", Some((&odd, "1.2")), "2025-06-18", Some(&odd)),
         ToolServerStatement::new("web", None, "2025-06-18", None),
     ];
@@ -105,7 +105,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         run_id: run_id_of("r-1"),
         started_unix_ms: 0,
         tokenizer_fault: Some(odd.clone()),
-        tool_servers: stated.clone(),
+        tool_servers: tool_servers.clone(),
         workspace,
     };
     let parent = ParentRun {
@@ -203,7 +203,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         EventKind::Resumed(Resumed {
             addresses: moved.clone(),
             contract_hash: digest,
-            tool_servers: stated.clone(),
+            tool_servers: tool_servers.clone(),
             tools_changed: vec!["fs__read".to_owned()],
         }),
     ];

@@ -39,7 +39,7 @@ pub(crate) struct ToolServerFrom {
 pub(super) struct Servers {
     pub(super) addresses: Vec<AddressFrom>,
     pub(super) answers: Vec<AnswerFrom>,
-    pub(super) tool_servers: Vec<ToolServerFrom>,
+    pub(super) statements: Vec<ToolServerFrom>,
 }
 
 impl Servers {
@@ -61,10 +61,10 @@ impl Servers {
             }
         }
         for said in introduced {
-            let mut known = self.tool_servers.iter().rev();
+            let mut known = self.statements.iter().rev();
             let last = known.find(|known| known.said.server == said.server);
             if last.is_none_or(|last| last.said != *said) {
-                self.tool_servers.push(ToolServerFrom {
+                self.statements.push(ToolServerFrom {
                     said: said.clone(),
                     seq,
                 });

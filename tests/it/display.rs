@@ -213,7 +213,7 @@ fn entries_out_of_order_missing_or_twice_are_no_other_story_on_any_display() {
     });
     check_departs("swapped", &swapped, entry);
     let counted = forged("core.valid_call", |entries| {
-        entries[4].0["state_digest"] = json!("00".repeat(32))
+        entries[4].0["state_digest"] = json!("00".repeat(32));
     });
     check_departs("another digest", &counted, 4);
 }

@@ -56,7 +56,7 @@ impl RunView {
 
     /// What tool servers said of themselves, in the order of the entries: one each time that it changed.
     pub(crate) fn tool_servers(&self) -> &[ToolServerFrom] {
-        &self.servers.tool_servers
+        &self.servers.statements
     }
 
     /// Whether a process left the run, to be gone on with, and no process has since.

@@ -17,9 +17,10 @@ pub(super) fn servers(view: &RunView) -> String {
         let said = &server.said;
         let text = |text: &str| brief(text, MOST_CHARS);
         let own = [&said.name, &said.version].into_iter().flatten();
-        let own: String = own.map(|own| format!("{} ", text(own))).collect();
-        let (name, protocol) = (text(&said.server), text(&said.protocol));
-        let _ = write!(out, "server    {name} says: {own}protocol {protocol}");
+        let protocol = format!("protocol {}", text(&said.protocol));
+        let words: Vec<String> = own.map(|own| text(own)).chain([protocol]).collect();
+        let name = text(&said.server);
+        let _ = write!(out, "server    {name} says: {}", words.join(" "));
         if let Some(instructions) = &said.instructions {
             let _ = write!(out, ", instructions {:?}", text(instructions));
         }
