@@ -22,6 +22,7 @@ mod preflight;
 mod reports;
 mod requested_calls;
 mod requests;
+mod run_clock;
 mod run_start;
 mod run_view;
 #[cfg(test)]
@@ -32,7 +33,6 @@ mod usage_totals;
 pub(crate) use activity::Activity;
 pub(crate) use approvals::{ApprovalEnd, Approvals};
 pub(crate) use call::{Call, CallEnd, Execution};
-pub(crate) use decision::Decision;
 pub(crate) use entry::DecodedEntry;
 pub use entry::Entry;
 pub(crate) use outline::RunOutline;

@@ -8,6 +8,7 @@ use super::decision::Decision;
 use super::reports::Reports;
 use super::requested_calls::RequestedCalls;
 use super::requests::Requests;
+use super::run_clock::RunClock;
 use super::turns::Turns;
 use super::usage_totals::UsageTotals;
 use super::{Approvals, Entry, Preflight, RequestEnd, RequestPurpose, RunStart};
@@ -61,6 +62,7 @@ pub struct RunView {
     requested: RequestedCalls,
     at_ms: u64,
     calls: Calls,
+    clock: RunClock,
     closing: Option<ClosingReason>,
     contract: Arc<ExecutionContract>,
     /// The digest of the conversation after the last entry.
@@ -68,6 +70,8 @@ pub struct RunView {
     counters: Counters,
     decisions: Vec<Decision>,
     entries: u64,
+    /// Bytes of text that the token gate held back.
+    held_back: u64,
     head: Option<Digest>,
     /// The request whose response is being judged.
     judged: Option<InferenceSeq>,
@@ -114,12 +118,14 @@ impl RunView {
             requested: RequestedCalls::default(),
             at_ms: 0,
             calls: Calls::default(),
+            clock: RunClock::default(),
             closing: None,
             contract,
             conversation: None,
             counters: Counters::default(),
             decisions: Vec::new(),
             entries: 0,
+            held_back: 0,
             head: None,
             judged: None,
             origin: None,
@@ -179,13 +185,15 @@ impl RunView {
         }
         if let Some((call, end)) = self.approvals.take(action, event) {
             self.calls.settle(call, end);
+            self.clock.start(self.at_ms);
         }
         if let Some((call, hash)) = self.approvals.awaited() {
+            self.clock.stop(self.at_ms);
             self.calls
                 .await_approval(&self.contract, &mut self.requested, call, hash);
         }
         self.reports.settle(&mut self.activities, action);
-        self.turns.begun(action.counters.turns, self.at_ms);
+        self.turns.begun(action.counters.turns, self.counted_ms());
         for effect in &action.effects {
             self.effect(action, effect);
         }
@@ -265,6 +273,9 @@ impl RunView {
     fn returned(&mut self, action: &Action, returned: &InferenceReturned) {
         let (inference, result) = (returned.inference, &returned.result);
         let in_time = action.kind != EntryKind::Ignored;
+        if let Some(withheld) = result.withheld.filter(|withheld| !withheld.blank) {
+            self.held_back = self.held_back.saturating_add(withheld.bytes);
+        }
         if in_time && !self.requests.is_summary(inference) {
             self.judged = Some(inference);
             self.requested

@@ -18,7 +18,7 @@ use crate::cli::context::panics::caught;
 use crate::cli::context::runtime::runtime;
 use crate::cli::context::signals::{Signal, Signals};
 use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::seconds;
+use crate::cli::ui::numbers::{counted, seconds};
 use crate::cli::ui::screen::Style;
 use crate::contract::ContractSpec;
 use crate::driver::{self, DriverError, Prepared};
@@ -48,6 +48,8 @@ pub(in crate::cli) struct Ended {
     pub(in crate::cli) result: AgentResult,
     /// What is worth a word although the run succeeded.
     flaw: Option<String>,
+    /// Bytes of text that the token gate held back.
+    held_back_bytes: u64,
     predicate: Option<Predicate>,
     /// Whether the answer is on the screen already.
     pub(in crate::cli) shown: bool,
@@ -58,6 +60,7 @@ impl Ended {
     pub(in crate::cli) fn of(run: &Run, view: &RunView) -> Self {
         Self {
             flaw: failed_calls(view.counters()),
+            held_back_bytes: view.held_back_bytes(),
             predicate: view.decision().map(|decision| decision.predicate),
             result: AgentResult::of_run(run, view),
             shown: false,
@@ -67,6 +70,7 @@ impl Ended {
     fn suspended(run: Option<&Run>, view: &RunView) -> Self {
         Self {
             flaw: None,
+            held_back_bytes: view.held_back_bytes(),
             predicate: None,
             result: AgentResult::suspended(run, view),
             shown: false,
@@ -373,6 +377,12 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended) {
     let show = app.hint(&format!("show {brief}"));
     let replay = app.hint(&format!("replay {brief}"));
     app.screen.note(&format!("        {show}   ·   {replay}"));
+    if !result.success && ended.held_back_bytes > 0 {
+        let bytes = counted(ended.held_back_bytes, "byte");
+        let read = app.hint(&format!("show {brief} --withheld"));
+        app.screen
+            .note(&format!("        {bytes} held back: {read}"));
+    }
 }
 
 #[cfg(test)]

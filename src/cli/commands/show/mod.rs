@@ -11,6 +11,7 @@ mod render;
 mod run;
 mod shown_run;
 mod tree;
+mod withheld;
 
 pub(in crate::cli) use self::args::ShowArgs;
 pub(in crate::cli) use self::run::show;

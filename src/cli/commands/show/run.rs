@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::args::ShowArgs;
 use super::conversation::conversation;
 use super::shown_run::ShownRun;
-use super::{diff, follow, reasons, render, tree};
+use super::{diff, follow, reasons, render, tree, withheld};
 use crate::cli::commands::verify;
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
@@ -15,6 +15,8 @@ use crate::cli::context::error::{CliError, TranscriptFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::{Recorded, Source};
+use crate::cli::ui::escape::line;
+use crate::cli::ui::numbers::counted;
 use crate::cli::ui::screen::Style;
 use crate::driver::committed_workspace;
 use crate::kernel::State;
@@ -132,6 +134,12 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
     } else {
         render::overview(app.screen, &run, verified, args.full)
     })?;
+    if args.withheld {
+        let held_back = withheld::held_back(app.screen, app.source(&args.run)?)?;
+        app.screen.out(&held_back)?;
+    } else if let Some(hint) = held_back_hint(app, &run, &args.run) {
+        app.screen.out(&format!("\n{hint}\n"))?;
+    }
     if form.conversation {
         let outcome = run.view.outcome();
         return Ok(outcome.map_or(Exit::FAILED, |outcome| Exit(outcome.exit_code())));
@@ -172,6 +180,13 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
         app.screen.out(&format!("\n{next}"))?;
     }
     Ok(outcome.map_or(Exit::FAILED, |outcome| Exit(outcome.exit_code())))
+}
+
+/// Where the text is to be read that the token gate held back, if it held some back.
+fn held_back_hint(app: &App, run: &ShownRun, asked: &str) -> Option<String> {
+    let bytes = run.view.held_back_bytes();
+    let read = app.hint(&format!("show {} --withheld", line(asked)));
+    (bytes > 0).then(|| format!("{} held back: {read}", counted(bytes, "byte")))
 }
 
 /// The folder that the tools of the run saw. A transcript commits to its hash alone: it is named where the contract file still
