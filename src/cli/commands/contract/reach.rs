@@ -32,7 +32,7 @@ pub(in crate::cli) fn listed(reach: &Reach) -> String {
     }
     for folder in &reach.folders {
         let path = line(&folder.path.display().to_string());
-        let kind = if folder.place.ends_with(".file") {
+        let kind = if folder.place.starts_with("providers.") {
             "file"
         } else {
             "folder"

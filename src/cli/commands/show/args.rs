@@ -3,6 +3,10 @@ use clap::Args;
 use crate::cli::commands::values::entry_number;
 
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub(in crate::cli) struct ShowArgs {
     /// A run's name, the beginning of it, `last` (begun last), or a transcript file
     #[arg(value_name = "RUN|FILE")]
