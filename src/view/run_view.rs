@@ -9,6 +9,7 @@ use super::decision::Decision;
 use super::reports::Reports;
 use super::requested_calls::RequestedCalls;
 use super::requests::Requests;
+use super::run_clock::RunClock;
 use super::servers::Servers;
 use super::turns::Turns;
 use super::usage_totals::UsageTotals;
@@ -63,6 +64,7 @@ pub struct RunView {
     requested: RequestedCalls,
     at_ms: u64,
     calls: Calls,
+    clock: RunClock,
     closing: Option<ClosingReason>,
     contract: Arc<ExecutionContract>,
     /// The digest of the conversation after the last entry.
@@ -70,6 +72,8 @@ pub struct RunView {
     counters: Counters,
     decisions: Vec<Decision>,
     entries: u64,
+    /// Bytes of text that the token gate held back.
+    held_back: u64,
     head: Option<Digest>,
     /// The request whose response is being judged.
     judged: Option<InferenceSeq>,
@@ -86,8 +90,6 @@ pub struct RunView {
     suspended: bool,
     turns: Turns,
     usage: UsageTotals,
-    /// How many responses held text that the token gate held back.
-    withheld: u64,
 }
 
 /// What passed between an entry and the one before.
@@ -110,12 +112,14 @@ impl RunView {
             requested: RequestedCalls::default(),
             at_ms: 0,
             calls: Calls::default(),
+            clock: RunClock::default(),
             closing: None,
             contract,
             conversation: None,
             counters: Counters::default(),
             decisions: Vec::new(),
             entries: 0,
+            held_back: 0,
             head: None,
             judged: None,
             origin: None,
@@ -129,7 +133,6 @@ impl RunView {
             suspended: false,
             turns: Turns::default(),
             usage: UsageTotals::default(),
-            withheld: 0,
         }
     }
 
@@ -177,13 +180,15 @@ impl RunView {
         }
         if let Some((call, end)) = self.approvals.take(action, event) {
             self.calls.settle(call, end);
+            self.clock.start(self.at_ms);
         }
         if let Some((call, hash)) = self.approvals.awaited() {
+            self.clock.stop(self.at_ms);
             self.calls
                 .await_approval(&self.contract, &mut self.requested, call, hash);
         }
         self.reports.settle(&mut self.activities, action);
-        self.turns.begun(action.counters.turns, self.at_ms);
+        self.turns.begun(action.counters.turns, self.counted_ms());
         for effect in &action.effects {
             self.effect(action, effect);
         }
@@ -299,13 +304,13 @@ impl RunView {
         }
         let (inference, result) = (returned.inference, &returned.result);
         let in_time = action.kind != EntryKind::Ignored;
+        if let Some(withheld) = result.withheld.filter(|withheld| !withheld.blank) {
+            self.held_back = self.held_back.saturating_add(withheld.bytes);
+        }
         if in_time && !self.requests.is_summary(inference) {
             self.judged = Some(inference);
             self.requested
                 .take(inference, result.canonical_message.as_ref());
-        }
-        if result.withheld.is_some_and(|withheld| !withheld.blank) {
-            self.withheld = self.withheld.saturating_add(1);
         }
         self.charge(inference, &returned.usage);
         self.end_request(inference, RequestEnd::returned(result));

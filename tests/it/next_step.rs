@@ -110,13 +110,14 @@ fn text_that_was_held_back_is_found_where_the_end_of_the_run_says() {
     );
     let (code, shown) = desk.shown(&["run", "c.yaml", "--run-id", "r1"]);
     assert_eq!(code, 1, "{shown}");
-    let hint = "1 text was held back by the token gate: monolith export r1 --withheld -o r1.jsonl includes it";
+    let hint = "15 bytes were held back by the token gate: monolith show r1 --withheld prints them";
     assert!(shown.contains(hint), "{shown}");
     assert!(desk.ok(&["show", "r1"]).contains(hint));
-    desk.ok(&["export", "r1", "--withheld", "-o", "r1.jsonl"]);
-    let count = |file: &str| desk.read(file).matches("\"blob\"").count();
-    desk.ok(&["export", "r1", "-o", "without.jsonl"]);
-    assert!(count("r1.jsonl") > count("without.jsonl"));
+    let read = desk.ok(&["show", "r1", "--withheld"]);
+    assert!(
+        read.contains("No tool for me.") && !read.contains(hint),
+        "{read}"
+    );
     desk.script(ECHO, &[&says("Yes.")]);
     let (_, shown) = desk.shown(&["run", "c.yaml", "--run-id", "r2"]);
     assert!(!shown.contains("held back"), "{shown}");
@@ -124,7 +125,7 @@ fn text_that_was_held_back_is_found_where_the_end_of_the_run_says() {
 
 #[cfg(unix)]
 #[test]
-fn a_continuation_without_a_call_is_told_the_rule_before_and_after_and_the_way_out_works() {
+fn a_continuation_without_a_call_reads_the_rule_before_and_after_and_the_way_out_works() {
     let desk = Desk::new();
     let call = calls("echo", "{\"text\":\"x\"}");
     desk.script(

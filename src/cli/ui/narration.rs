@@ -1,6 +1,6 @@
 use super::escape::{brief, line};
 use super::numbers::{counted, grouped, seconds};
-use crate::contract::{ExecutionContract, ToolPolicy};
+use crate::contract::{ExecutionContract, TextProfile, ToolPolicy};
 use crate::kernel::{
     Action, ClosingReason, EffectRecord, EntryKind, EventKind, InferenceFailed, InferenceReturned,
     Interrupter, LostEffect, Predicate, PredicateName, State,
@@ -141,6 +141,7 @@ fn report_fault(view: &RunView) -> Option<String> {
 
 /// What the event that began the step came to; nothing where the entry carries none.
 fn event(view: &RunView, entry: Entry<'_>) -> String {
+    let action = entry.action;
     let Some(event) = entry.event else {
         return String::new();
     };
@@ -149,7 +150,7 @@ fn event(view: &RunView, entry: Entry<'_>) -> String {
         EventKind::InferenceReturned(returned) if is_summary(returned.inference) => {
             "a summary came".to_owned()
         }
-        EventKind::InferenceReturned(returned) => message(returned),
+        EventKind::InferenceReturned(returned) => message(&action.adapter_version, returned),
         EventKind::InferenceFailed(failed) if is_summary(failed.inference) => {
             format!("no summary: {}", fault(failed))
         }
@@ -200,13 +201,13 @@ fn started(view: &RunView, action: &Action) -> String {
 }
 
 /// What the adapter made of a response, and the tags in it that are warned of.
-fn message(returned: &InferenceReturned) -> String {
+fn message(adapter: &str, returned: &InferenceReturned) -> String {
     let warnings = &returned.result.tag_warnings;
     let more = warnings.len().saturating_sub(MOST_WARNINGS);
     let named = warnings.iter().take(MOST_WARNINGS).map(ToString::to_string);
     let more = (more > 0).then(|| format!("{more} more"));
     let named: Vec<String> = named.chain(more).collect();
-    let verdict = verdict(returned);
+    let verdict = verdict(adapter, returned);
     if named.is_empty() {
         return verdict;
     }
@@ -214,7 +215,7 @@ fn message(returned: &InferenceReturned) -> String {
 }
 
 /// The verdict on a response, and what the message holds.
-fn verdict(returned: &InferenceReturned) -> String {
+fn verdict(adapter: &str, returned: &InferenceReturned) -> String {
     let result = &returned.result;
     if let Some(code) = result.failure_code {
         let pointer = result.pointer.as_deref().unwrap_or_default();
@@ -223,8 +224,12 @@ fn verdict(returned: &InferenceReturned) -> String {
             pointer => format!("rejected: {code} at {:?}", line(pointer)),
         };
     }
+    let canonical = result.canonical_message.as_ref();
+    let has_calls = canonical.is_some_and(|message| !message.tool_calls.is_empty());
     let verdict = if result.repair.is_some() {
         "recovered"
+    } else if has_calls && TextProfile::of_version(adapter).is_some() {
+        "text"
     } else {
         "native"
     };
@@ -332,11 +337,17 @@ fn next_request(contract: &ExecutionContract, action: &Action) -> String {
     next.join(", ")
 }
 
-/// `provider/model` of a target.
+/// `provider/model` of a target; of a model that is named by a path, the last part of the path.
 pub(in crate::cli) fn target_name(contract: &ExecutionContract, target: u32) -> String {
     let index = usize::try_from(target).unwrap_or(usize::MAX);
     contract.targets.get(index).map_or_else(String::new, |t| {
-        format!("{}/{}", line(&t.provider), line(&t.model))
+        let last = t.model.rsplit('/').next().unwrap_or_default();
+        let model = if t.model.starts_with('/') && !last.is_empty() {
+            format!("…/{last}")
+        } else {
+            t.model.clone()
+        };
+        format!("{}/{}", line(&t.provider), line(&model))
     })
 }
 

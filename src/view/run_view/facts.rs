@@ -80,6 +80,21 @@ impl RunView {
         self.at_ms
     }
 
+    /// Milliseconds that the timeouts count: without those in which a call waited for an approval.
+    pub(crate) fn counted_ms(&self) -> u64 {
+        self.at_ms.saturating_sub(self.waited_ms())
+    }
+
+    /// Milliseconds in which a call waited for an approval.
+    pub(crate) fn waited_ms(&self) -> u64 {
+        self.clock.waited_ms(self.at_ms)
+    }
+
+    /// How many bytes of text of the model the token gate held back; what was blank is not counted.
+    pub(crate) const fn held_back_bytes(&self) -> u64 {
+        self.held_back
+    }
+
     /// The call of that number.
     pub(crate) fn call(&self, call: CallSeq) -> Option<&Call> {
         self.calls.all().get(&call)
@@ -195,10 +210,5 @@ impl RunView {
     /// What all requests used.
     pub(crate) const fn usage(&self) -> UsageTotals {
         self.usage
-    }
-
-    /// How many responses held text that the token gate held back.
-    pub(crate) const fn withheld(&self) -> u64 {
-        self.withheld
     }
 }

@@ -31,7 +31,7 @@ const HELP: &str = "\
 /undo    forget the last message and its answer
 /cost    what this conversation has used
 /quit    the end, as Ctrl-D
-Ctrl-C   stops an answer
+Ctrl-C   asks the answer to come to its end; a second one ends it at once
 ";
 
 /// A conversation: a line of runs, each of which continues the one before.

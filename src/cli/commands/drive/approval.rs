@@ -94,7 +94,15 @@ impl<'a> Approver<'a> {
             call,
         } = taken?;
         let same = call == order.call && arguments_hash == order.arguments_hash;
-        same.then(|| answer(order, approved))
+        if !same {
+            return None;
+        }
+        if std::mem::take(&mut self.at_terminal) {
+            // The question stands there without an answer, and the next line behind it.
+            let how = if approved { "approved" } else { "denied" };
+            self.live.ask(&format!("\n{how} elsewhere\n"));
+        }
+        Some(answer(order, approved))
     }
 
     fn answer_typed(&mut self, order: &CallOrder) -> Option<Control> {

@@ -22,4 +22,4 @@ pub(in crate::cli) use self::live::Live;
 pub(in crate::cli) use self::not_begun::print_result;
 pub(in crate::cli) use self::offer::offer_models;
 pub(in crate::cli) use self::recording::RecordingArgs;
-pub(in crate::cli) use self::report::{proof_rule, report, report_end, withheld};
+pub(in crate::cli) use self::report::{held_back, proof_rule, report, report_end};

@@ -4,7 +4,7 @@ use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::seconds;
+use crate::cli::ui::numbers::{counted, seconds};
 use crate::cli::ui::screen::Style;
 use crate::contract::{ExecutionContract, Grounds, ToolPolicy, ToolProof};
 use crate::kernel::{AgentOutcome, OutcomeCode};
@@ -121,8 +121,8 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended) {
             note(&rule);
         }
     }
-    if let Some(withheld) = withheld(app, &ended.view, &name) {
-        note(&withheld);
+    if let Some(held_back) = held_back(app, &ended.view, &name) {
+        note(&held_back);
     }
     let next = if result.success {
         let replay = app.hint(&format!("replay {name}"));
@@ -147,15 +147,18 @@ fn next_of_suspended(app: &App, view: &RunView, name: &str) -> String {
     format!("{approve} answers its call, then {resume} goes on with it")
 }
 
-/// Where the text is that the token gate held back, if it held any back.
-pub(in crate::cli) fn withheld(app: &App, view: &RunView, name: &str) -> Option<String> {
-    let what = match view.withheld() {
-        0 => return None,
-        1 => "1 text was held back by the token gate".to_owned(),
-        texts => format!("{texts} texts were held back by the token gate"),
+/// Where the text is to be read that the token gate held back, if it held any back.
+pub(in crate::cli) fn held_back(app: &App, view: &RunView, name: &str) -> Option<String> {
+    let bytes = view.held_back_bytes();
+    let (were, them) = if bytes == 1 {
+        ("was", "it")
+    } else {
+        ("were", "them")
     };
-    let export = app.hint(&format!("export {name} --withheld -o {name}.jsonl"));
-    Some(format!("{what}: {export} includes it"))
+    let show = app.hint(&format!("show {name} --withheld"));
+    let bytes = counted(bytes, "byte");
+    (view.held_back_bytes() > 0)
+        .then(|| format!("{bytes} {were} held back by the token gate: {show} prints {them}"))
 }
 
 /// The rule that a run broke which answered without a call, and the way out. It holds in each run of a conversation anew.

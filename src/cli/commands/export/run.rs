@@ -15,12 +15,13 @@ use crate::transcript::WithheldBlobs;
 
 /// `monolith export`.
 pub(in crate::cli) fn export(app: &App, args: &ExportArgs) -> Result<Exit, CliError> {
+    let form = args.form()?;
     let withheld = if args.withheld {
         WithheldBlobs::Needed
     } else {
         WithheldBlobs::MayLack
     };
-    let (source, sealed) = match args.format {
+    let (source, sealed) = match form {
         ExportFormat::Jsonl => {
             let mut source = app.run(&args.run)?;
             let sealed = is_sealed(&mut source)?;
@@ -35,7 +36,7 @@ pub(in crate::cli) fn export(app: &App, args: &ExportArgs) -> Result<Exit, CliEr
         }
     };
     let again = || app.source(&args.run);
-    let write = |out: &mut dyn io::Write| match args.format {
+    let write = |out: &mut dyn io::Write| match form {
         ExportFormat::Jsonl => forms::write_to(source, out, withheld),
         ExportFormat::Html => forms::html(&again, source, out, withheld),
         ExportFormat::Atif => forms::atif(source, out),
@@ -56,7 +57,7 @@ pub(in crate::cli) fn export(app: &App, args: &ExportArgs) -> Result<Exit, CliEr
             let mut file = Vec::new();
             let left_out = write(&mut file)?;
             let text = String::from_utf8_lossy(&file);
-            match args.format {
+            match form {
                 ExportFormat::Html => app.screen.out_foreign(&text)?,
                 ExportFormat::Jsonl | ExportFormat::Atif | ExportFormat::Cast => {
                     app.screen.out_json_text(&text)?;

@@ -12,6 +12,7 @@ mod run;
 mod servers;
 mod shown_run;
 mod tree;
+mod withheld;
 
 pub(in crate::cli) use self::args::ShowArgs;
 pub(in crate::cli) use self::run::show;

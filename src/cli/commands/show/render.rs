@@ -209,7 +209,15 @@ pub(super) fn budgets(view: &RunView) -> String {
     if let Some(limit) = &contract.max_cost_micro_usd {
         bar("micro-usd", used.cost_micro_usd, Some(limit.0));
     }
-    bar("ms", view.at_ms(), Some(contract.total_timeout_ms));
+    bar("ms", view.counted_ms(), Some(contract.total_timeout_ms));
+    let waited = view.waited_ms();
+    if waited > 0 {
+        let _ = writeln!(
+            out,
+            "waited    {} ms for approvals, which no timeout of a turn or the run counts",
+            grouped(waited)
+        );
+    }
     out
 }
 

@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 use super::args::ShowArgs;
 use super::conversation::conversation;
 use super::shown_run::ShownRun;
-use super::{diff, follow, reasons, render, tree};
-use crate::cli::commands::drive::withheld;
+use super::{diff, follow, reasons, render, tree, withheld};
+use crate::cli::commands::drive::held_back;
 use crate::cli::commands::verify;
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
@@ -17,6 +17,7 @@ use crate::cli::context::exit::Exit;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::{Recorded, Source};
 use crate::cli::ui::departed::departed;
+use crate::cli::ui::escape::line;
 use crate::cli::ui::screen::Style;
 use crate::driver::committed_workspace;
 use crate::kernel::State;
@@ -150,6 +151,12 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
     } else {
         render::overview(app.screen, &run, verified, args.full)
     })?;
+    if args.withheld {
+        let held_back = withheld::held_back(app.screen, app.source(&args.run)?)?;
+        app.screen.out(&held_back)?;
+    } else if let Some(hint) = held_back(app, &run.view, &line(&args.run)) {
+        app.screen.out(&format!("\n{hint}\n"))?;
+    }
     if form.conversation {
         let outcome = run.view.outcome();
         let exit = outcome.map_or(Exit::FAILED, |outcome| Exit(outcome.exit_code()));
@@ -182,11 +189,6 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
         app.screen.out(&text)?;
     }
     let run_id = run.view.run_id().filter(|_| stored);
-    if let Some(run_id) = run_id
-        && let Some(held_back) = withheld(app, &run.view, &app.brief_name(run_id.as_str()))
-    {
-        app.screen.out(&format!("\n{held_back}\n"))?;
-    }
     if let (Some(outcome), Some(run_id), false) = (outcome, run_id, form.why) {
         let name = app.brief_name(run_id.as_str());
         let next = if outcome.class.is_success() {

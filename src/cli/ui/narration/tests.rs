@@ -166,7 +166,10 @@ fn a_call_that_nobody_could_read_is_told_with_its_code() {
         panic!("an answer is one");
     };
     let told = "native, 2 calls: echo, echo (ARGS_NOT_OBJECT)";
-    assert_eq!(message(&returned), told);
+    assert_eq!(message("openai-chat/1", &returned), told);
+    // Calls that were read from text are called so.
+    let told = "text, 2 calls: echo, echo (ARGS_NOT_OBJECT)";
+    assert_eq!(message("openai-chat+hermes/1", &returned), told);
 }
 
 #[test]

@@ -60,7 +60,8 @@
       .flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, safe(value))]));
     $("budgets").replaceChildren(...run.limits.map(({ name, used, limit }) => make("div", { class: "budget" },
       make("div", {}, make("span", {}, name), make("span", {}, limit === null ? run.grouped(used) : `${run.grouped(used)} of ${run.grouped(limit)}`)),
-      limit === null ? null : draw.bar(used, limit))));
+      limit === null ? null : draw.bar(used, limit))),
+    ...(run.waited ? [make("p", { class: "sub" }, `and ${run.grouped(run.waited)} ms of waiting for approvals, which no timeout counts`)] : []));
     machine = draw.machine(about.edges, run.entries);
     $("machine").replaceChildren(machine.svg);
   }
@@ -84,8 +85,20 @@
       && (!words || `${entry.seq} ${entry.states} ${entry.what} ${entry.chip ?? ""} ${entry.hash}`.toLowerCase().includes(words)));
     for (const button of document.querySelectorAll("[data-filter]")) button.setAttribute("aria-pressed", String(button.dataset.filter === filter));
     $("room").style.height = `${shown.length * tall()}px`;
+    widths();
     paint();
   }
+
+  // The columns of figures are as wide as their widest figure: a figure that is cut is another figure.
+  function widths() {
+    const widest = (figure) => run.entries.reduce((most, entry) => Math.max(most, figure(entry).length), 0);
+    for (const [name, figure] of [["at", at], ["took", (entry) => gain(entry.took)], ["used", (entry) => gain(entry.tokens)]]) {
+      $("timeline").style.setProperty(`--${name}`, `${widest(figure) + 1}ch`);
+    }
+  }
+
+  const at = (entry) => (entry.at / 1000).toFixed(3);
+  const gain = (figure) => (figure ? `+${run.grouped(figure)}` : "");
 
   function paint() {
     const rows = $("rows"), high = tall();
@@ -102,10 +115,10 @@
       role: "option", "aria-selected": String(entry.seq === selected), id: `row-${entry.seq}`,
       onclick: () => select(entry.seq),
     },
-    make("span", {}, String(entry.seq)), make("span", {}, (entry.at / 1000).toFixed(3)), states(entry),
+    make("span", {}, String(entry.seq)), make("span", {}, at(entry)), states(entry),
     make("span", { title: safe(entry.what) }, broken ? make("b", { class: "chip bad" }, report.kind) : null,
       entry.chip ? make("b", { class: `chip ${entry.tone}` }, safe(entry.chip)) : null, entry.erased ? make("b", { class: "chip" }, "erased") : null, oneLine(entry.what)),
-    make("span", {}, entry.took ? `+${run.grouped(entry.took)}` : ""), make("span", {}, entry.tokens ? `+${run.grouped(entry.tokens)}` : ""),
+    make("span", {}, gain(entry.took)), make("span", {}, gain(entry.tokens)),
     make("span", {}, safe(entry.hash.slice(0, 8))));
     cells.style.top = `${top}px`;
     return cells;
