@@ -105,7 +105,7 @@ impl App {
             open_regular(&path)
         };
         let open = open.map_err(refuse)?;
-        if let Some(exposure) = Exposure::of_file_to_write(&open).map_err(refuse)? {
+        if let Some(exposure) = Exposure::of_trusted_file(&open).map_err(refuse)? {
             return Err(exposed(file, file.to_owned(), exposure).into());
         }
         self.judge_place(file)?;

@@ -1,10 +1,10 @@
 //! Where runs are kept, and how a run is found by what a person calls it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::app::App;
 use super::error::{CliError, StateFault, TranscriptFault};
-use super::source::Source;
+use super::source::{Source, is_named_as_transcript};
 use crate::message::RunId;
 use crate::store::{Durability, Store, StoreError, StoreReader, private_folder};
 use crate::tools::Withheld;
@@ -76,7 +76,7 @@ impl App {
     /// What `RUN|FILE` names. A text with a folder or the ending `.jsonl` is a file; else a run comes first.
     pub(in crate::cli) fn source(&self, asked: &str) -> Result<Source, CliError> {
         let path = self.cwd.join(asked);
-        if asked.contains(['/', '\\']) || has_ending(asked) {
+        if asked.contains(['/', '\\']) || is_named_as_transcript(asked) {
             return Ok(Source::File(path));
         }
         match self.run(asked) {
@@ -144,10 +144,4 @@ impl App {
             .unwrap_or(run_id)
             .to_owned()
     }
-}
-
-fn has_ending(asked: &str) -> bool {
-    Path::new(asked)
-        .extension()
-        .is_some_and(|ending| ending.eq_ignore_ascii_case("jsonl"))
 }

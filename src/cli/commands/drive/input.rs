@@ -4,18 +4,18 @@ use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
 
 use crate::cli::context::app::App;
+use crate::cli::context::contract_file::AGENT_FILE;
 use crate::cli::context::error::{CliError, InputFault};
 use crate::cli::ui::escape::line;
 
-/// The contract of a folder.
-pub(in crate::cli) const AGENT_FILE: &str = "agent.yaml";
 /// The most bytes of a task that is read from a file or a pipe.
 const MAX_TASK_BYTES: u64 = 2 << 20;
 
 /// Under which contract a run is begun, and what it is to do.
 #[derive(Debug)]
 pub(in crate::cli) struct RunInput {
-    pub(in crate::cli) file: PathBuf,
+    /// None where it is the folder's own.
+    pub(in crate::cli) file: Option<PathBuf>,
     /// None where the file or a pipe is to say it.
     pub(in crate::cli) task: Option<String>,
 }
@@ -51,13 +51,14 @@ impl RunInput {
             (None, Some(Named::Contract(path)), second) => (Some(path), second),
             (contract, None, _) => (contract, None),
         };
-        let file = match file {
-            Some(file) if has_ending(&file, &["ai"]) => {
-                return Err(InputFault::AiFile { path: file }.into());
+        match &file {
+            Some(path) if has_ending(path, &["ai"]) => {
+                let path = path.clone();
+                return Err(InputFault::AiFile { path }.into());
             }
-            Some(file) => file,
-            None => agent_file(app, positional.as_deref())?,
-        };
+            Some(_) => {}
+            None => find_agent_file(app, positional.as_deref())?,
+        }
         let task = match (positional, task) {
             (Some(_), Some(_)) => return Err(InputFault::TwoTasks.into()),
             (Some(text), None) => Some(argument(text)?),
@@ -136,8 +137,8 @@ fn utf8(given: OsString) -> Result<String, CliError> {
     })
 }
 
-/// The contract of the folder. A task that looks like a file is pointed out: it may be a slip.
-pub(in crate::cli) fn agent_file(app: &App, task: Option<&str>) -> Result<PathBuf, CliError> {
+/// Looks for the contract of the folder. A task that looks like a file is pointed out: it may be a slip.
+fn find_agent_file(app: &App, task: Option<&str>) -> Result<(), CliError> {
     if !app.cwd.join(AGENT_FILE).is_file() {
         let task = task.map(|task| task.chars().take(80).collect());
         return Err(InputFault::NoAgentFile { task }.into());
@@ -148,7 +149,7 @@ pub(in crate::cli) fn agent_file(app: &App, task: Option<&str>) -> Result<PathBu
             "note: `{task}` is no .yaml or .json file here, so it is the task of {AGENT_FILE}\n"
         ));
     }
-    Ok(AGENT_FILE.into())
+    Ok(())
 }
 
 fn looks_like_a_file(task: &str) -> bool {

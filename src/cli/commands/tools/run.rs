@@ -53,7 +53,7 @@ struct ListedTool<'c> {
 
 /// `monolith tools`.
 pub(in crate::cli) fn tools(app: &App, args: &ToolsArgs) -> Result<Exit, CliError> {
-    let file = ContractFile::given(app, args.file.clone(), args.sets.clone());
+    let file = ContractFile::given_or_found(app, args.file.clone(), args.sets.clone());
     let preview = preview_of(app, &file, file.read(app)?, true)?;
     let contract = &preview.contract;
     if args.json {
