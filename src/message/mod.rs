@@ -10,6 +10,7 @@
 
 mod adapter_result;
 mod agent_message;
+mod amount;
 mod blank;
 mod cut;
 mod digest;
@@ -37,6 +38,7 @@ pub use adapter_result::{AdapterStatus, ProtocolAdapterResult, StopReason};
 pub(crate) use adapter_result::{Repair, Withheld};
 pub use agent_message::{AgentMessage, Role, ToolInvocation};
 pub(crate) use agent_message::{Observed, ObservedStatus};
+pub(crate) use amount::{amount, noun_for};
 pub(crate) use blank::is_blank;
 pub(crate) use cut::{DEFAULT_TRUNCATION_MARKER, char_prefix, cut_to_limit};
 pub use digest::Digest;

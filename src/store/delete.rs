@@ -9,6 +9,7 @@ use super::connection::BUSY;
 use super::lock::{RunLock, lock_run, lock_store};
 use super::open_writer::open_writer;
 use super::schema::BLOB_INDEX;
+use super::store_file::StoreFile;
 use super::{Durability, StoreError, log_name};
 use crate::message::{Digest, RunId};
 use crate::transcript::{DeletedLeaf, Deletion, SecretKey};
@@ -75,8 +76,10 @@ struct Doomed {
 /// [`RemoveError`]; nothing is changed then. A run that a process drives is [`StoreError::RunLocked`]. What is found only after
 /// some were deleted is in [`Removed::stopped`].
 pub(crate) fn remove(path: &Path, asked: &Removal<'_>) -> Result<Removed, RemoveError> {
+    let file = StoreFile::of(path)?;
+    let path = file.path();
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
-    let mut conn = open_writer(path, Durability::Full, BUSY)?;
+    let mut conn = open_writer(&file, Durability::Full, BUSY)?;
     conn.execute_batch("PRAGMA secure_delete = ON")
         .map_err(sql)?;
     // A store that was made without it would be read as a whole for each blob.
@@ -231,7 +234,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("runs.db");
         drop(Store::open(&path, Durability::Normal).unwrap());
-        let conn = open_writer(&path, Durability::Normal, BUSY).unwrap();
+        let file = StoreFile::of(&path).unwrap();
+        let conn = open_writer(&file, Durability::Normal, BUSY).unwrap();
         let plan = |sql: &str| -> Vec<String> {
             let mut select = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
             let rows = select.query_map([[0_u8; 32]], |row| row.get(3)).unwrap();

@@ -6,8 +6,9 @@
 
 use std::fmt;
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{self, Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The bits of a mode that let others do anything.
 const ANYTHING: u32 = 0o077;
@@ -191,7 +192,7 @@ pub(crate) fn private_file() -> OpenOptions {
 ///
 /// # Errors
 /// [`io::ErrorKind::PermissionDenied`] with what lets them.
-pub(super) fn own_folder(path: &Path) -> io::Result<()> {
+pub(crate) fn own_folder(path: &Path) -> io::Result<()> {
     Exposure::to_write(path).map_or(Ok(()), |exposure| {
         let path = path.display();
         Err(denied(format!(
@@ -215,7 +216,7 @@ pub(crate) fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<Fil
 }
 
 /// [`open_own`], whoever can write it.
-pub(super) fn open_regular_name(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+pub(crate) fn open_regular_name(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     {
         use rustix::fs::OFlags;
@@ -228,6 +229,29 @@ pub(super) fn open_regular_name(options: &mut OpenOptions, path: &Path) -> io::R
         return Ok(file);
     }
     Err(denied("it is no regular file".to_owned()))
+}
+
+/// Puts a text in the place of the file of that name, for its owner alone, whole or not at all. It is written into a new file beside it
+/// first, so what another has put there is neither followed nor emptied.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn replace_own(path: &Path, text: &[u8]) -> io::Result<()> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let mut beside = path.as_os_str().to_owned();
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    beside.push(format!(".{}-{number}.new", std::process::id()));
+    // Left by a process of the same number that was killed; a link goes, and not what it leads to.
+    drop(fs::remove_file(&beside));
+    let mut file = private_file();
+    let file = file.write(true).create_new(true).open(&beside)?;
+    let written = (&file)
+        .write_all(text)
+        .and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        drop(fs::remove_file(&beside));
+    }
+    written
 }
 
 fn denied(why: String) -> io::Error {

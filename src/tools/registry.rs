@@ -241,12 +241,14 @@ impl Host {
                 args,
                 command,
                 env,
+                folder,
                 supervisor,
             } => {
                 let program = Program {
                     args,
                     command,
                     env,
+                    folder,
                     supervisor: supervisor.as_deref(),
                     workspace: &workspace,
                 };

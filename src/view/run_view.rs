@@ -83,6 +83,8 @@ pub struct RunView {
     suspended: bool,
     turns: Turns,
     usage: UsageTotals,
+    /// How many responses held text that the token gate held back.
+    withheld: u64,
 }
 
 /// Where a provider is whose address the contract gives by a variable's name.
@@ -132,6 +134,7 @@ impl RunView {
             suspended: false,
             turns: Turns::default(),
             usage: UsageTotals::default(),
+            withheld: 0,
         }
     }
 
@@ -269,6 +272,9 @@ impl RunView {
             self.judged = Some(inference);
             self.requested
                 .take(inference, result.canonical_message.as_ref());
+        }
+        if result.withheld.is_some_and(|withheld| !withheld.blank) {
+            self.withheld = self.withheld.saturating_add(1);
         }
         self.charge(inference, &returned.usage);
         self.end_request(inference, RequestEnd::returned(result));

@@ -12,6 +12,15 @@ use crate::desk::{Desk, Left};
 /// A user who is neither this process's nor root.
 const STRANGER: u32 = 65534;
 
+/// The commands that take the contract of the folder.
+const FOUND: [&[&str]; 5] = [
+    &["run", "hi"],
+    &["run"],
+    &["tools"],
+    &["contract", "check", "--start-servers"],
+    &["chat"],
+];
+
 /// A desk whose folder `place` is worked in; what is found there starts a command that leaves `marker`.
 struct Place {
     desk: Desk,
@@ -91,7 +100,6 @@ fn a_contract_that_was_found_and_not_named_is_this_users_or_roots() {
     for (path, mode) in [("place", 0o755), ("place/agent.yaml", 0o644)] {
         place.mode(path, mode);
     }
-    const FOUND: [&[&str]; 4] = [&["run", "hi"], &["run"], &["tools"], &["chat"]];
     let refused = |words: &[&str]| {
         for command in FOUND {
             place.refuses(command, &[words, &["./agent.yaml", "--contract"]].concat());
@@ -109,7 +117,7 @@ fn a_contract_that_was_found_and_not_named_is_this_users_or_roots() {
         assert_eq!(place.run(&["chat", "./agent.yaml"]).code, 0);
     };
     let taken = || {
-        for command in &FOUND[..3] {
+        for command in &FOUND[..4] {
             place.starts(command);
         }
         assert_eq!(place.run(&["chat"]).code, 0);

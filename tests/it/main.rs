@@ -28,6 +28,8 @@ mod contract_file;
 #[cfg(test)]
 mod corpus;
 #[cfg(test)]
+mod cuts;
+#[cfg(test)]
 mod deletion;
 #[cfg(test)]
 mod desk;
@@ -64,11 +66,15 @@ mod migrate;
 #[cfg(test)]
 mod mutants;
 #[cfg(test)]
+mod next_step;
+#[cfg(test)]
 mod own_state;
 #[cfg(test)]
 mod ownership;
 #[cfg(test)]
 mod pieces;
+#[cfg(test)]
+mod planted;
 #[cfg(test)]
 mod reach;
 #[cfg(test)]
@@ -86,6 +92,9 @@ mod replay_open;
 mod resume;
 #[cfg(test)]
 mod run_input;
+#[cfg(test)]
+#[cfg(unix)]
+mod screens;
 #[cfg(test)]
 mod semantics;
 #[cfg(test)]

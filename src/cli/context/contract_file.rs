@@ -5,12 +5,12 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, ContractFault};
+use crate::cli::context::error::{CliError, ContractFault, InputFault};
 use crate::cli::context::secrets;
 use crate::contract::ContractSpec;
 use crate::driver::RunRequest;
 use crate::session::RedactionKey;
-use crate::store::{Foreign, Invocation, open_regular};
+use crate::store::{Foreign, Invocation, open_given, open_regular};
 
 /// The contract of a folder.
 pub(in crate::cli) const AGENT_FILE: &str = "agent.yaml";
@@ -146,7 +146,7 @@ impl ContractFile {
         refuse: impl Fn(io::Error) -> ContractFault + Copy,
     ) -> Result<File, ContractFault> {
         if !self.is_found {
-            return File::open(&self.path).map_err(refuse);
+            return open_given(&self.path).map_err(refuse);
         }
         let file = open_regular(&self.path).map_err(refuse)?;
         match Foreign::found(&self.path, &file).map_err(refuse)? {
@@ -185,6 +185,20 @@ impl ContractFile {
             ))
         })
     }
+}
+
+/// Looks for the contract of the folder that the caller stands in. Without one the fault says what to type instead: `with_file`; `task` is
+/// what was taken as the task.
+pub(in crate::cli) fn look_for_agent_file(
+    app: &App,
+    task: Option<&str>,
+    with_file: &'static str,
+) -> Result<(), InputFault> {
+    if app.cwd.join(AGENT_FILE).is_file() {
+        return Ok(());
+    }
+    let task = task.map(|task| task.chars().take(80).collect());
+    Err(InputFault::NoAgentFile { task, with_file })
 }
 
 /// Whether a change of the file's values is recorded.

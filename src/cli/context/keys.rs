@@ -10,7 +10,7 @@ use super::clock::unix_ms;
 use super::error::{CliError, TrustFault};
 use crate::driver::KeyFolder;
 use crate::session::RedactionKey;
-use crate::store::{Exposure, is_handed_in, open_regular, replaceable};
+use crate::store::{Exposure, open_given, replaceable};
 use crate::transcript::{KeyRing, Pin, PublicKey, SecretKey, Trust};
 
 /// The name of the key that signs where none is named.
@@ -24,14 +24,20 @@ impl App {
         Ok(KeyFolder::new(self.state_folder()?.join("keys")))
     }
 
+    /// This machine's keys, to be used: nobody else can have put others in their place.
+    pub(in crate::cli) fn own_keys(&self) -> Result<KeyFolder, CliError> {
+        self.own_state()?;
+        self.keys()
+    }
+
     /// The key that signs here; it is made at its first use.
     pub(in crate::cli) fn signer(&self) -> Result<SecretKey, CliError> {
-        Ok(self.keys()?.load_or_make(LOCAL_KEY)?)
+        Ok(self.own_keys()?.load_or_make(LOCAL_KEY)?)
     }
 
     /// What the salts of runs are made from; it is made at its first use.
     pub(in crate::cli) fn redaction_key(&self) -> Result<RedactionKey, CliError> {
-        Ok(self.keys()?.redaction_key()?)
+        Ok(self.own_keys()?.redaction_key()?)
     }
 
     /// What a transcript is held against. Keys that are named must have signed; without one, this machine's own count.
@@ -42,7 +48,7 @@ impl App {
         witnesses: &[String],
     ) -> Result<Arc<Trust>, CliError> {
         let ring = if keys.is_empty() {
-            self.keys()?.ring()?.trusted()
+            self.own_keys()?.ring()?.trusted()
         } else {
             self.named_keys(keys)?
         };
@@ -99,12 +105,7 @@ impl App {
     pub(in crate::cli) fn read_trusted(&self, file: &Path) -> Result<String, CliError> {
         let refuse = |fault: io::Error| unreadable(file, &fault);
         let path = self.cwd.join(file);
-        let open = if is_handed_in(&path) {
-            File::open(&path)
-        } else {
-            open_regular(&path)
-        };
-        let open = open.map_err(refuse)?;
+        let open = open_given(&path).map_err(refuse)?;
         if let Some(exposure) = Exposure::of_trusted_file(&open).map_err(refuse)? {
             return Err(exposed(file, file.to_owned(), exposure).into());
         }
@@ -114,7 +115,7 @@ impl App {
 
     /// Reads a file that is evidence and not trusted, such as a proof.
     pub(in crate::cli) fn read_evidence(&self, file: &Path) -> Result<String, CliError> {
-        let open = File::open(self.cwd.join(file));
+        let open = open_given(&self.cwd.join(file));
         read_whole(file, open.map_err(|fault| unreadable(file, &fault))?)
     }
 }

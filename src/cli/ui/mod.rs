@@ -11,3 +11,4 @@ pub(in crate::cli) mod progress;
 pub(in crate::cli) mod screen;
 pub(in crate::cli) mod streamed;
 pub(in crate::cli) mod when;
+pub(in crate::cli) mod wrap;

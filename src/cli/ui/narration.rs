@@ -16,6 +16,8 @@ pub(in crate::cli) struct Transition {
     pub(in crate::cli) from: State,
     pub(in crate::cli) to: State,
     pub(in crate::cli) detail: String,
+    /// The number of the predicate that decided, where the detail begins with its words.
+    pub(in crate::cli) rule: Option<u8>,
 }
 
 impl Transition {
@@ -27,19 +29,39 @@ impl Transition {
             from: action.from,
             to: action.to,
             detail: detail(view, entry),
+            rule: action
+                .predicate
+                .filter(|_| action.from == State::Commit && action.to != State::Terminate)
+                .map(|predicate| predicate.item),
         })
     }
 
     /// The line as a run shows it.
     pub(in crate::cli) fn line(&self) -> String {
-        let gap = if self.detail.is_empty() { "" } else { "   " };
+        self.line_with(&self.detail)
+    }
+
+    /// The same with the number of the predicate that decided.
+    pub(in crate::cli) fn numbered_line(&self) -> String {
+        self.line_with(&numbered(self.rule, &self.detail))
+    }
+
+    fn line_with(&self, detail: &str) -> String {
+        let gap = if detail.is_empty() { "" } else { "   " };
         format!(
-            "{}  {} → {}{gap}{}",
+            "{}  {} → {}{gap}{detail}",
             seconds(self.at_ms),
             self.from,
             self.to,
-            self.detail
         )
+    }
+}
+
+/// A detail behind the number of the predicate whose words it begins with.
+pub(in crate::cli::ui) fn numbered(rule: Option<u8>, detail: &str) -> String {
+    match rule {
+        Some(number) => format!("predicate {number}: {detail}"),
+        None => detail.to_owned(),
     }
 }
 
@@ -77,28 +99,25 @@ fn detail(view: &RunView, entry: Entry<'_>) -> String {
             || "observed".to_owned(),
             |context| {
                 let projected = grouped(context.projected);
-                format!("context {projected} of {} tokens", grouped(context.limit))
+                format!("context {projected} of {}", counted(context.limit, "token"))
             },
         ),
         (State::Commit, State::Terminate) => {
             let used = action.counters;
             format!(
-                "{}, {}, {} executed, {} tokens",
+                "{}, {}, {} executed, {}",
                 counted(used.turns, "turn"),
                 counted(used.inferences, "inference"),
                 counted(used.executed, "call"),
-                grouped(used.tokens())
+                counted(used.tokens(), "token")
             )
         }
         (State::Commit, _) => {
-            let predicate = action.predicate.map(|p| p.to_string()).unwrap_or_default();
+            let words = action.predicate.map_or("", |p| p.name.describe());
             let failed = |p: Predicate| p.name == PredicateName::FinalReportFailed;
             let fault = action.predicate.filter(|p| failed(*p));
             let fault = fault.and_then(|_| report_fault(view)).unwrap_or_default();
-            format!(
-                "{predicate}{fault}; {}",
-                next_request(view.contract(), action)
-            )
+            format!("{words}{fault}; {}", next_request(view.contract(), action))
         }
         (State::Infer | State::Terminate, _) => event(),
     }
@@ -182,7 +201,10 @@ fn message(returned: &InferenceReturned) -> String {
     let result = &returned.result;
     if let Some(code) = result.failure_code {
         let pointer = result.pointer.as_deref().unwrap_or_default();
-        return format!("rejected: {code} at {:?}", line(pointer));
+        return match pointer {
+            "" => format!("rejected: {code}"),
+            pointer => format!("rejected: {code} at {:?}", line(pointer)),
+        };
     }
     let verdict = if result.repair.is_some() {
         "recovered"
@@ -246,8 +268,8 @@ pub(in crate::cli) fn call_end(end: &CallEnd) -> String {
                 (EnvelopeStatus::Error, None) => "error".to_owned(),
             };
             let cut = if result.cut { ", cut" } else { "" };
-            let bytes = grouped(result.bytes_out);
-            format!("{status}, {bytes} bytes{cut} in {} ms", result.duration_ms)
+            let bytes = counted(result.bytes_out, "byte");
+            format!("{status}, {bytes}{cut} in {} ms", result.duration_ms)
         }
         CallEnd::Malformed { detail } => format!("malformed: {}", brief(detail, 120)),
         CallEnd::TimedOut => "timed out".to_owned(),

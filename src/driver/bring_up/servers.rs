@@ -21,12 +21,16 @@ pub(crate) enum ServersToStart {
     Builtin,
 }
 
-/// What each of a file's servers is started with, variables of its environment and headers replaced.
+/// What each of a file's servers is started with, variables of its environment and headers replaced. A relative command with a
+/// separator begins in `folder`, the file's own.
 pub(super) fn server_specs(
     spec: &ContractSpec,
+    folder: &Path,
     environment: &Environment,
     which: ServersToStart,
 ) -> Result<BTreeMap<String, ServerSpec>, DriverError> {
+    // A server stands in the workspace when it is started: a relative folder would begin there.
+    let folder = std::path::absolute(folder.join(".")).unwrap_or_else(|_| folder.to_owned());
     let mut servers = BTreeMap::new();
     if !spec.tools.builtin.is_empty() {
         servers.insert(
@@ -45,6 +49,7 @@ pub(super) fn server_specs(
             McpTransport::Stdio { args, command, env } => ServerSpec::Stdio {
                 args: args.clone(),
                 command: command.clone(),
+                folder: folder.clone(),
                 env: environment.expand_all(env, &format!("{place}.env"))?,
                 supervisor: environment.program().map(Path::to_owned),
             },

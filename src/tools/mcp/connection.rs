@@ -75,7 +75,7 @@ impl Connection {
                 stderr: tail.quoted(),
             }),
             Ok(Err(error)) => Err(ToolServerError::Protocol {
-                reason: reason_of(&error),
+                reason: reason_of(&error, &tail),
                 stderr: tail.quoted(),
                 step: "initialise",
             }),
@@ -163,29 +163,29 @@ impl Connection {
 
     fn lost(&self, reason: &str) -> NoResponse {
         let stderr = self.tail.quoted();
+        let reason = self.tail.scrubbed(reason);
         NoResponse::Lost(if stderr.is_empty() {
-            reason.to_owned()
+            reason
         } else {
             format!("{reason}; its standard error ended with: {stderr}")
         })
     }
 }
 
-/// What went wrong in the handshake; rmcp's own words where they are no dump of a message.
-fn reason_of(error: &ClientInitializeError) -> String {
+/// What went wrong in the handshake; rmcp's own words where they are no dump of a message. They quote the server, so its secrets
+/// are taken out before they are cut.
+fn reason_of(error: &ClientInitializeError, tail: &StderrTail) -> String {
+    let quoted = |words: &str| char_prefix(&tail.scrubbed(words), REASON_BYTES).to_owned();
     match error {
         ClientInitializeError::ExpectedInitResponse(_)
         | ClientInitializeError::ExpectedInitResult(_) => {
             "its answer is not the result of initialize".to_owned()
         }
         ClientInitializeError::JsonRpcError(error) => {
-            let message = char_prefix(&error.message, REASON_BYTES);
-            format!("it refused: {message} ({})", error.code.0)
+            format!("it refused: {} ({})", quoted(&error.message), error.code.0)
         }
-        ClientInitializeError::TransportError { error, .. } => {
-            char_prefix(&error.error.to_string(), REASON_BYTES).to_owned()
-        }
-        other => char_prefix(&other.to_string(), REASON_BYTES).to_owned(),
+        ClientInitializeError::TransportError { error, .. } => quoted(&error.error.to_string()),
+        other => quoted(&other.to_string()),
     }
 }
 

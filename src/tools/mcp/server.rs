@@ -256,7 +256,7 @@ impl McpServer {
         if stale && let Err(fault) = self.list_until(deadline, terms.cancel).await {
             return match fault {
                 ListFault::NoResponse(fault) => fault.outcome(),
-                ListFault::Protocol(detail) => lost(&detail),
+                ListFault::Protocol(detail) => lost(&terms.scrub.owned_text(detail)),
                 ListFault::TooMany { .. } => ToolOutcome::ToolChanged,
             };
         }

@@ -166,4 +166,9 @@ impl RunView {
     pub(crate) const fn usage(&self) -> UsageTotals {
         self.usage
     }
+
+    /// How many responses held text that the token gate held back.
+    pub(crate) const fn withheld(&self) -> u64 {
+        self.withheld
+    }
 }

@@ -203,6 +203,7 @@ impl Chat<'_> {
                 run: last.to_string(),
                 run_id: None,
                 same_contract: true,
+                states_proof: false,
             };
             return drive_next(self.app, next);
         }
@@ -299,9 +300,9 @@ impl Used {
 
     fn line(&self) -> String {
         format!(
-            "{}, {} tokens in, {} out, {}, {}\n",
+            "{}, {} in, {} out, {}, {}\n",
             counted(self.runs, "run"),
-            grouped(self.tokens_in),
+            counted(self.tokens_in, "token"),
             grouped(self.tokens_out),
             dollars(self.cost_micro_usd),
             seconds(self.elapsed_ms)

@@ -1,12 +1,12 @@
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
 
 use crate::cli::context::app::App;
-use crate::cli::context::contract_file::AGENT_FILE;
+use crate::cli::context::contract_file::{AGENT_FILE, look_for_agent_file};
 use crate::cli::context::error::{CliError, InputFault};
 use crate::cli::ui::escape::line;
+use crate::store::open_given;
 
 /// The most bytes of a task that is read from a file or a pipe.
 const MAX_TASK_BYTES: u64 = 2 << 20;
@@ -82,7 +82,7 @@ pub(in crate::cli) fn task_of(app: &App, given: String) -> Result<String, CliErr
         return Ok(given);
     };
     let from = || path.to_owned();
-    let file = File::open(app.cwd.join(path)).map_err(|fault| unreadable(from(), &fault))?;
+    let file = open_given(&app.cwd.join(path)).map_err(|fault| unreadable(from(), &fault))?;
     text_of(file, from())
 }
 
@@ -139,10 +139,7 @@ fn utf8(given: OsString) -> Result<String, CliError> {
 
 /// Looks for the contract of the folder. A task that looks like a file is pointed out: it may be a slip.
 fn find_agent_file(app: &App, task: Option<&str>) -> Result<(), CliError> {
-    if !app.cwd.join(AGENT_FILE).is_file() {
-        let task = task.map(|task| task.chars().take(80).collect());
-        return Err(InputFault::NoAgentFile { task }.into());
-    }
+    look_for_agent_file(app, task, "run FILE \"task\"")?;
     if let Some(task) = task.filter(|task| looks_like_a_file(task)) {
         let task = line(task);
         app.screen.write_err(&format!(

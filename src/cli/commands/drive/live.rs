@@ -9,6 +9,7 @@ use crate::cli::ui::narration::{Transition, target_name};
 use crate::cli::ui::numbers::seconds;
 use crate::cli::ui::screen::{Screen, Style};
 use crate::cli::ui::streamed::Streamed;
+use crate::cli::ui::wrap::cut;
 use crate::contract::ExecutionContract;
 use crate::driver::Observer;
 use crate::kernel::{Action, CallOrder, EffectRecord, EntryDraft, Run, State};
@@ -140,6 +141,11 @@ impl Live {
         self.lock().screen.is_watched()
     }
 
+    /// How many cells a line has.
+    pub(in crate::cli) fn width(&self) -> usize {
+        self.lock().screen.width()
+    }
+
     /// Puts a question to whoever watches. The line stays free for the answer until the next entry.
     pub(in crate::cli) fn ask(&self, question: &str) {
         let mut following = self.lock();
@@ -196,7 +202,12 @@ impl Following {
             }
         }
         if let Some(transition) = transition {
-            let transition = self.screen.paint(Style::Dim, &transition.line());
+            let transition = if self.verbose {
+                transition.numbered_line()
+            } else {
+                transition.line()
+            };
+            let transition = self.screen.paint(Style::Dim, &transition);
             self.screen.write_err(&format!("{transition}\n"));
         }
         if let Some(waiting) = waiting(run.contract(), entry.action) {
@@ -274,7 +285,7 @@ impl Following {
         let waited = seconds(u64::try_from(waited_ms).unwrap_or(u64::MAX) / 100 * 100);
         let line = format!("{wheel} {waited}  {}", self.waiting);
         // A line that wraps could not be wiped.
-        let line: String = line.chars().take(self.screen.width() - 1).collect();
+        let line = cut(&line, self.screen.width() - 1);
         let line = self.screen.paint(Style::Dim, &line);
         self.screen.write_err(&format!("{WIPE}{line}"));
         self.drawn = true;

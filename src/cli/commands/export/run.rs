@@ -10,8 +10,7 @@ use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Source;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::counted;
-use crate::store::ExportError;
-use crate::store::private_file;
+use crate::store::{ExportError, judge_regular, private_file};
 use crate::transcript::WithheldBlobs;
 
 /// `monolith export`.
@@ -132,6 +131,10 @@ fn write_file(
         path: path.to_owned(),
         reason: fault.to_string(),
     };
+    // A rename would put a file in the place of a device, for every process.
+    if let Ok(there) = std::fs::metadata(path) {
+        judge_regular(there.file_type()).map_err(|fault| refuse(&fault))?;
+    }
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".partial");
     let partial = path.with_file_name(name);

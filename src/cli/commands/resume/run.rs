@@ -32,7 +32,7 @@ fn resume_to_its_end(app: &App, args: ResumeArgs) -> Result<Ended, Broken> {
         // It has its result already.
         judge_pins(app, &run_id, &args.pins)?;
         let (run, view) = Source::Run(run_id, reader).fold(first)?;
-        return Ok(Ended::of(&run, &view));
+        return Ok(Ended::of(&run, view));
     }
     drop(reader);
     let store = app.open_store(args.recording.durability.into())?;

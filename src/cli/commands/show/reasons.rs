@@ -18,6 +18,9 @@ const MOST_ENTRIES: usize = 6;
 pub(super) fn why(screen: Screen, run: &ShownRun) -> String {
     let view = &run.view;
     let mut out = end(screen, view, run.status);
+    if let Some(decided) = view.decision().filter(|_| view.outcome().is_some()) {
+        let _ = writeln!(out, "{}", decided.predicate);
+    }
     if let (Some(decided), Some(outcome)) = (view.decision(), view.outcome()) {
         let _ = writeln!(
             out,
@@ -68,7 +71,7 @@ fn listed(screen: Screen, title: &str, rows: &[&EntryRow]) -> String {
     };
     let mut out = format!("\n{title}{more}:\n");
     for row in rows.iter().skip(skipped) {
-        out.push_str(&row.line(screen));
+        out.push_str(&row.numbered_line(screen));
     }
     out
 }

@@ -162,8 +162,8 @@ fn header(screen: Screen, run: &ShownRun, verified: &str) -> String {
     let head = view.head().map(|head| head.short(16)).unwrap_or_default();
     let _ = writeln!(
         out,
-        "chain     {} entries, head {head}, {verified}",
-        view.entries()
+        "chain     {}, head {head}, {verified}",
+        counted(view.entries(), "entry")
     );
     out
 }
@@ -256,13 +256,10 @@ pub(in crate::cli) fn end(screen: Screen, view: &RunView, status: Option<RunStat
     } else {
         Style::Bad
     };
-    let decided = view.decision();
-    let predicate = decided.map(|decided| format!("   {}", decided.predicate));
     let why = telemetry::why(view).unwrap_or_default();
     format!(
-        "{}{}\n{} Exit code {}.\n",
+        "{}\n{} Exit code {}.\n",
         screen.paint_out(style, &outcome.to_string()),
-        predicate.unwrap_or_default(),
         line(&why),
         outcome.exit_code()
     )

@@ -8,6 +8,7 @@ use super::args::ShowArgs;
 use super::conversation::conversation;
 use super::shown_run::ShownRun;
 use super::{diff, follow, reasons, render, tree};
+use crate::cli::commands::drive::withheld;
 use crate::cli::commands::verify;
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
@@ -154,9 +155,13 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
         };
         app.screen.out(&text)?;
     }
-    if let (true, Some(outcome), Some(run_id), false) =
-        (stored, outcome, run.view.run_id(), form.why)
+    let run_id = run.view.run_id().filter(|_| stored);
+    if let Some(run_id) = run_id
+        && let Some(held_back) = withheld(app, &run.view, &app.brief_name(run_id.as_str()))
     {
+        app.screen.out(&format!("\n{held_back}\n"))?;
+    }
+    if let (Some(outcome), Some(run_id), false) = (outcome, run_id, form.why) {
         let name = app.brief_name(run_id.as_str());
         let next = if outcome.class.is_success() {
             format!(

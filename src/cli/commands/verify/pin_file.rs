@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, SystemFault};
-use crate::store::private_file;
+use crate::store::{judge_regular, private_file};
 
 /// Adds a line to a file of pins, unless it stands there already; one that is not there yet appears with the line in it.
 ///
@@ -22,6 +22,10 @@ pub(in crate::cli) fn add(app: &App, asked: &Path, pin: &str) -> Result<(), CliE
     if !path.exists() && make(&path, pin).map_err(refuse)? {
         return Ok(());
     }
+    // A pipe without a reader would be waited for.
+    fs::metadata(&path)
+        .and_then(|found| judge_regular(found.file_type()))
+        .map_err(refuse)?;
     let mut file = OpenOptions::new()
         .append(true)
         .open(&path)
@@ -48,6 +52,8 @@ pub(in crate::cli) fn add(app: &App, asked: &Path, pin: &str) -> Result<(), CliE
 fn make(path: &Path, pin: &str) -> io::Result<bool> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.partial", std::process::id()));
+    // Left by a process of the same number that was killed; a link goes, and not what it leads to.
+    drop(fs::remove_file(&beside));
     let mut file = private_file().write(true).create_new(true).open(&beside)?;
     file.write_all(pin.as_bytes())?;
     file.sync_all()?;

@@ -38,7 +38,7 @@ impl Advice for ContractFault {
             Self::Foreign { path, .. } => {
                 let path = path.display();
                 return Some(format!(
-                    "a contract is a program; name it to trust it: monolith run ./{path} \"task\", --contract {path}, monolith tools ./{path}"
+                    "a contract is a program; name it to trust it: monolith run ./{path} \"task\", --contract {path}, monolith contract check ./{path}"
                 ));
             }
             Self::NoContractFile { .. } => "name it: monolith resume RUN --contract FILE",

@@ -11,6 +11,8 @@ pub(in crate::cli) enum InputFault {
     NoAgentFile {
         /// The argument that was taken as the task.
         task: Option<String>,
+        /// What to type with a contract.
+        with_file: &'static str,
     },
     /// The caller: an agent file of another form.
     #[error("run {}: .ai files are not supported yet", path.display())]
@@ -54,8 +56,10 @@ impl Advice for InputFault {
 
     fn help(&self) -> Option<String> {
         let text = match self {
-            Self::NoAgentFile { .. } => {
-                "monolith init writes one; or name a contract: monolith run FILE \"task\""
+            Self::NoAgentFile { with_file, .. } => {
+                return Some(format!(
+                    "monolith init writes one; or name a contract: monolith {with_file}"
+                ));
             }
             Self::AiFile { .. } | Self::SystemAndUser => {
                 "a contract is a .yaml or .json file: monolith run FILE \"task\"; monolith init writes one"

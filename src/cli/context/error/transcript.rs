@@ -66,6 +66,14 @@ pub(in crate::cli) enum TranscriptFault {
     /// The caller: a store where a transcript or a contract is meant.
     #[error("read {}: it is a database, not a transcript or a contract", path.display())]
     StoreInsteadOfFile { path: PathBuf },
+    /// The store: the demo run in it does not verify as it is, such as one that an earlier build recorded.
+    #[error("change a copy of {run_id}: the run itself is not verified by this build: {place}")]
+    OldDemoRun { run_id: RunId, place: String },
+    /// The store: the demo run in it is another one than this build's.
+    #[error(
+        "change a copy of {run_id}: no tool returned text in it, so this build's demo did not record it"
+    )]
+    NoToolText { run_id: RunId },
     /// monolith: a changed byte was not found.
     #[error("find the changed byte: verify accepted the file")]
     NothingTampered,
@@ -81,6 +89,7 @@ impl Advice for TranscriptFault {
             | Self::Version { .. }
             | Self::UnknownPart { .. }
             | Self::NoFormat { .. }
+            | Self::NoToolText { .. }
             | Self::StoreInsteadOfFile { .. } => Exit::USAGE,
             Self::Line { .. }
             | Self::Deleted { .. }
@@ -90,6 +99,7 @@ impl Advice for TranscriptFault {
             | Self::NotATranscript { .. }
             | Self::NotVerified { .. }
             | Self::ExportNotVerified { .. }
+            | Self::OldDemoRun { .. }
             | Self::NothingTampered => Exit::EVIDENCE,
         }
     }
@@ -109,6 +119,12 @@ impl Advice for TranscriptFault {
             Self::NotATranscript { .. } => "monolith export RUN -o FILE writes one",
             Self::ExportNotVerified { .. } => "--force-unverified makes it nevertheless",
             Self::FileInsteadOfRun { .. } => "monolith list names the runs of this store",
+            Self::OldDemoRun { .. } => {
+                "an earlier build may have recorded it, or the store was changed: monolith demo makes a new run, which demo tamper then takes"
+            }
+            Self::NoToolText { .. } => {
+                "monolith demo makes a new run, which demo tamper then takes"
+            }
             Self::NothingTampered => OUR_BUG,
             Self::NotPinned { .. } => "monolith verify RUN --open --write-pin FILE notes one",
             Self::NotAsPinned { .. } => {

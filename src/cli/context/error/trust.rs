@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use crate::cli::context::error::advice::Advice;
 use crate::cli::context::exit::Exit;
 use crate::driver::KeyFileError;
-use crate::message::RunId;
+use crate::message::{RunId, amount};
 use crate::store::Exposure;
 use crate::transcript::{BlockError, Flaw};
 
@@ -33,7 +33,7 @@ pub(in crate::cli) enum TrustFault {
     #[error("find run {run_id} in the log: a run is in it from its seal on")]
     NotInLog { run_id: RunId },
     /// The caller: the log never had that size.
-    #[error("prove the log of {asked} runs: it has {size}, and one is the least")]
+    #[error("prove the log of {}: it has {size}, and one is the least", amount(*asked, "run"))]
     NoSuchLogSize { asked: u64, size: u64 },
 }
 
