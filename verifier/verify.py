@@ -8,14 +8,14 @@ ROWS = """action: adapter_version attempt blocked? checks? closing? context? con
 note? outcome? policy? predicate? report? seq state_digest step_id target to; reasoning_trace: adapter_version model parts; counters: calls cost_micro_usd executed
 executed_ok format_retries inferences resumes tokens_cache_read tokens_in tokens_out turns; wait: until_ms; probe cancel finish inference call text interrupted
 effect_lost timer_fired stop_requested suspended timed_out cancelled tool_changed:; tombstone: tombstone; result: adapter_version canonical_message? excerpt? failure_code?
-pointer? raw_hash repair? status stop usage? withheld?; repair: original repaired steps; returned: bytes_in bytes_out content duration_ms error? full?
+pointer? raw_hash repair? served_by? status stop tag_warnings? usage? withheld?; tag_warnings: flaw slot?; served_by: model? system_fingerprint?; server_headers properties: name value; tool_servers: instructions? name? protocol server version?; repair: original repaired steps; returned: bytes_in bytes_out content duration_ms error? full?
 started_at_ms status tokens tool tool_call_id; execute: arguments_hash call id name; run_started: addresses? bring_up contract_hash intent_words messages parent? run_id
-started_unix_ms tokenizer_fault? workspace?; infer: attempt inference notices target tools; summarise: call inference target; messages canonical_message: content observed? reasoning? reasoning_trace? role tokens
+started_unix_ms tokenizer_fault? tool_servers? workspace?; infer: attempt inference notices target tools; summarise: call inference target; messages canonical_message: content observed? reasoning? reasoning_trace? role tokens
 tool_call_id? tool_calls?; usage: cache_read cache_write? cost_fault? cost_micro_usd? estimated input output; inference_returned: gate_breached gated? inference redacted? request_hash
-result usage; await_approval approval_given approval_denied: arguments_hash call; context: blocked? ctx expected limit pending projected remaining schema;
+result server_headers? usage; await_approval approval_given approval_denied: arguments_hash call; context: blocked? ctx expected limit pending projected remaining schema;
 inference_failed: fault gated? inference redacted? request_hash? usage?; tool_calls: arguments fault? id name raw_payload? source_model; fault: class message raw_hash?
-retry_after_ms? status? unknown_model?; header: contract format run_id; decision: grounds policy rules_hash rules_version; resumed: addresses? contract_hash tools_changed; addresses: address provider; resource: blob
-bytes mime_type; policy: decision matched; entry: action event hash seq; tool_returned: call outcome; targets: detail responsive; withheld: blank bytes hash report_bytes?;
+retry_after_ms? status? unknown_model?; header: contract format run_id; decision: grounds policy rules_hash rules_version; resumed: addresses? contract_hash tool_servers? tools_changed; addresses: address provider; resource: blob
+bytes mime_type; policy: decision matched; entry: action event hash seq; tool_returned: call outcome; targets: detail properties? responsive server_headers?; withheld: blank bytes hash report_bytes?;
 malformed: detail raw_hash; bring_up: detail server; connection_lost: detail; checkpoint: checkpoint; checks: detail name ok; blob_line: blob bytes; predicate:
 item name; block:; outcome: class code; parent: head run_id; error: code message; event: at_ms event; probed: targets; trace_call: signature?; trace_text: bytes
 signature?; blocked: dropped? limit projected reason remaining target; dropped: original replacement; dropped_targets: limit? projected? reason target; report: bytes format hash source warnings?; observed: duration_ms status"""

@@ -212,6 +212,7 @@ impl RecordedAnswers {
             found.unwrap_or_else(|| ProbedTarget {
                 detail: "not asked".to_owned(),
                 responsive: true,
+                ..ProbedTarget::default()
             })
         };
         Probed {

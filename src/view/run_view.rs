@@ -3,18 +3,20 @@
 use std::sync::Arc;
 
 use super::activity::Activities;
+use super::agreement::Agreement;
 use super::calls::Calls;
 use super::decision::Decision;
 use super::reports::Reports;
 use super::requested_calls::RequestedCalls;
 use super::requests::Requests;
+use super::servers::Servers;
 use super::turns::Turns;
 use super::usage_totals::UsageTotals;
 use super::{Approvals, Entry, Preflight, RequestEnd, RequestPurpose, RunStart};
 use crate::contract::ExecutionContract;
 use crate::kernel::{
     Action, ClosingReason, Counters, EffectRecord, EntryKind, EventKind, InferenceReturned,
-    LostEffect, Outcome, ProviderAddress, RunStarted, State, ToolReturned,
+    LostEffect, Outcome, Run, RunStarted, State, ToolReturned,
 };
 use crate::message::{Digest, InferenceSeq, RunId, Usage};
 
@@ -56,7 +58,7 @@ mod facts;
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunView {
     activities: Activities,
-    addresses: Vec<AddressFrom>,
+    agreement: Agreement,
     approvals: Approvals,
     requested: RequestedCalls,
     at_ms: u64,
@@ -79,21 +81,13 @@ pub struct RunView {
     refused: Option<String>,
     reports: Reports,
     requests: Requests,
+    servers: Servers,
     start: Option<RunStart>,
     suspended: bool,
     turns: Turns,
     usage: UsageTotals,
     /// How many responses held text that the token gate held back.
     withheld: u64,
-}
-
-/// Where a provider is whose address the contract gives by a variable's name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct AddressFrom {
-    /// The provider, and its address.
-    pub is: ProviderAddress,
-    /// The entry from which on it was there.
-    pub seq: u64,
 }
 
 /// What passed between an entry and the one before.
@@ -111,7 +105,7 @@ impl RunView {
     pub fn new(contract: Arc<ExecutionContract>) -> Self {
         Self {
             activities: Activities::default(),
-            addresses: Vec::new(),
+            agreement: Agreement::new(Arc::clone(&contract)),
             approvals: Approvals::default(),
             requested: RequestedCalls::default(),
             at_ms: 0,
@@ -130,6 +124,7 @@ impl RunView {
             refused: None,
             reports: Reports::default(),
             requests: Requests::default(),
+            servers: Servers::default(),
             start: None,
             suspended: false,
             turns: Turns::default(),
@@ -201,10 +196,54 @@ impl RunView {
         self.entries = self.entries.saturating_add(1);
         self.head = Some(hash);
         self.outcome = action.outcome;
+        self.agreement.take(entry);
+        self.agreement
+            .counted(action.seq, self.miscounted(action.to));
         Step {
             took_ms: self.at_ms.saturating_sub(before_ms),
             tokens: self.counters.tokens().saturating_sub(before_tokens),
         }
+    }
+
+    /// Holds what was taken against the machine of the run itself: whoever drives it knows whether anything was left out.
+    pub fn end(&mut self, run: &Run) {
+        self.agreement.end(run);
+    }
+
+    /// No entry follows for now: an entry that the machine has written and nobody gave is missing.
+    pub(crate) fn pause(&mut self) {
+        self.agreement.pause();
+    }
+
+    /// What this view counts otherwise than the machine, where a state is one in which both have counted everything.
+    fn miscounted(&self, state: State) -> Option<&'static str> {
+        let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        let (counters, usage) = (&self.counters, &self.usage);
+        let tokens = (usage.input, usage.output, usage.cache_read);
+        let counted = (
+            counters.tokens_in,
+            counters.tokens_out,
+            counters.tokens_cache_read,
+        );
+        // The machine counts what was executed when it observes.
+        let observed = !matches!(state, State::Execute | State::Observe);
+        let sums = [
+            (
+                "requests",
+                number(self.requests.all().len()) == counters.inferences,
+            ),
+            (
+                "turns",
+                number(self.turns.all().len()) == u64::from(counters.turns),
+            ),
+            ("tokens", tokens == counted),
+            (
+                "executed calls",
+                !observed || self.calls.executed() == (counters.executed, counters.executed_ok),
+            ),
+        ];
+        let off = sums.into_iter().find(|(_, same)| !same);
+        off.map(|(what, _)| what)
     }
 
     /// States which run was the first of the line that this one was forked along: entry 0 names only the one before.
@@ -239,7 +278,8 @@ impl RunView {
             EventKind::Suspended => self.suspended |= action.kind != EntryKind::Ignored,
             EventKind::Resumed(resumed) => {
                 self.suspended = false;
-                self.moved(&resumed.addresses);
+                let (addresses, introduced) = (&resumed.addresses, &resumed.tool_servers);
+                self.servers.take(self.entries, addresses, introduced);
             }
         }
     }
@@ -247,25 +287,16 @@ impl RunView {
     fn started(&mut self, started: &RunStarted) {
         self.preflight.bring_up.clone_from(&started.bring_up);
         self.reports = Reports::of_run(&self.contract, &started.run_id);
-        self.moved(&started.addresses);
+        let (addresses, introduced) = (&started.addresses, &started.tool_servers);
+        self.servers.take(self.entries, addresses, introduced);
         self.start = Some(RunStart::from(started));
     }
 
-    /// Takes where providers are from this entry on.
-    fn moved(&mut self, addresses: &[ProviderAddress]) {
-        for is in addresses {
-            let mut known = self.addresses.iter().rev();
-            let last = known.find(|known| known.is.provider == is.provider);
-            if last.is_none_or(|last| last.is != *is) {
-                self.addresses.push(AddressFrom {
-                    is: is.clone(),
-                    seq: self.entries,
-                });
-            }
-        }
-    }
-
     fn returned(&mut self, action: &Action, returned: &InferenceReturned) {
+        if let Some(request) = self.requests.all().get(&returned.inference) {
+            self.servers
+                .answered(self.entries, request.target, returned);
+        }
         let (inference, result) = (returned.inference, &returned.result);
         let in_time = action.kind != EntryKind::Ignored;
         if in_time && !self.requests.is_summary(inference) {

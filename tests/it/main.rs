@@ -34,6 +34,8 @@ mod deletion;
 #[cfg(test)]
 mod desk;
 #[cfg(test)]
+mod display;
+#[cfg(test)]
 mod evidence;
 #[cfg(test)]
 mod faults;
@@ -103,6 +105,8 @@ mod servers;
 mod session_contract;
 #[cfg(test)]
 mod show;
+#[cfg(test)]
+mod statements;
 #[cfg(test)]
 mod suspend;
 #[cfg(test)]

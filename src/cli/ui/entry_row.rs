@@ -19,6 +19,7 @@ pub(in crate::cli) struct EntryRow {
     seq: u64,
     step: Step,
     to: State,
+    warned: bool,
 }
 
 impl EntryRow {
@@ -38,6 +39,7 @@ impl EntryRow {
             seq: action.seq,
             step,
             to: action.to,
+            warned: entry.event.is_some_and(|event| warned(&event.event)),
         }
     }
 
@@ -80,6 +82,11 @@ impl EntryRow {
         self.failed
     }
 
+    /// Whether it holds a warning: a tag of the model was ignored, or taken although it is not closed.
+    pub(in crate::cli) const fn warned(&self) -> bool {
+        self.warned
+    }
+
     /// Whether it is the last of its run.
     pub(in crate::cli) fn is_seal(&self) -> bool {
         self.kind == EntryKind::Seal
@@ -103,6 +110,10 @@ fn beside(action: &Action) -> String {
         EntryKind::Ignored => "an event that came too late".to_owned(),
         EntryKind::Noted | EntryKind::Transition => note,
     }
+}
+
+fn warned(event: &EventKind) -> bool {
+    matches!(event, EventKind::InferenceReturned(returned) if !returned.result.tag_warnings.is_empty())
 }
 
 /// Whether a request or a call failed, or something was refused or lost.

@@ -8,6 +8,9 @@ use crate::kernel::{
 use crate::message::{EnvelopeStatus, ToolInvocation};
 use crate::view::{CallEnd, Entry, ReportFault, Request, RunView};
 
+/// The most tags that a line names.
+const MOST_WARNINGS: usize = 4;
+
 /// A transition of the machine in words. Everything in it is escaped.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::cli) struct Transition {
@@ -196,8 +199,22 @@ fn started(view: &RunView, action: &Action) -> String {
     started.collect::<Vec<String>>().join("; ")
 }
 
-/// What the adapter made of a response.
+/// What the adapter made of a response, and the tags in it that are warned of.
 fn message(returned: &InferenceReturned) -> String {
+    let warnings = &returned.result.tag_warnings;
+    let more = warnings.len().saturating_sub(MOST_WARNINGS);
+    let named = warnings.iter().take(MOST_WARNINGS).map(ToString::to_string);
+    let more = (more > 0).then(|| format!("{more} more"));
+    let named: Vec<String> = named.chain(more).collect();
+    let verdict = verdict(returned);
+    if named.is_empty() {
+        return verdict;
+    }
+    format!("{verdict}; warning: {}", line(&named.join(", ")))
+}
+
+/// The verdict on a response, and what the message holds.
+fn verdict(returned: &InferenceReturned) -> String {
     let result = &returned.result;
     if let Some(code) = result.failure_code {
         let pointer = result.pointer.as_deref().unwrap_or_default();

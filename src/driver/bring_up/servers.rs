@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::contract::{ContractSpec, McpTransport, ServerCapability};
 use crate::driver::{DriverError, Environment};
 use crate::kernel::BringUpFault;
-use crate::message::Scrubber;
+use crate::message::{Scrubber, ToolServerStatement};
 use crate::tools::{BringUp, ServerSpec, ToolServers};
 
 /// Which tool servers are started to see what they offer.
@@ -67,6 +67,8 @@ pub(super) fn server_specs(
 pub(super) struct Offer {
     pub(super) capabilities: BTreeMap<String, ServerCapability>,
     pub(super) faults: Vec<BringUpFault>,
+    /// What the servers that are up said of themselves.
+    pub(super) statements: Vec<ToolServerStatement>,
 }
 
 /// Tool servers that were started. They leave this type in two ways: running, with the success of the step that follows, or
@@ -92,6 +94,7 @@ impl Started {
             capabilities,
             faults,
             servers,
+            statements,
         } = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(DriverError::Cancelled),
@@ -100,6 +103,7 @@ impl Started {
         let offer = Offer {
             capabilities,
             faults,
+            statements,
         };
         Ok(Self { offer, servers })
     }

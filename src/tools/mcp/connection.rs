@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::listener::{Changes, Listener};
 use super::response::{PendingResponse, Response, RpcError};
 use super::stderr_tail::StderrTail;
-use crate::message::char_prefix;
+use crate::message::{ToolServerStatement, char_prefix};
 use crate::tools::ToolServerError;
 
 /// How long a cancellation may take to be sent.
@@ -141,6 +141,21 @@ impl Connection {
     /// How often the server has reported that its tools changed.
     pub(super) fn changes(&self) -> u64 {
         self.changes.count()
+    }
+
+    /// What the server of that name said when it was introduced to.
+    pub(super) fn statement(&self, server: &str) -> Option<ToolServerStatement> {
+        let info = self.service.peer_info()?;
+        let own = info.server_info.as_ref();
+        let own = own.map(|own| (own.name.as_str(), own.version.as_str()));
+        let protocol = info.protocol_version.as_str();
+        let instructions = info.instructions.as_deref();
+        Some(ToolServerStatement::new(
+            server,
+            own,
+            protocol,
+            instructions,
+        ))
     }
 
     /// Whether the server declared that it has tools.

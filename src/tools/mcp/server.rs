@@ -22,7 +22,7 @@ use super::{address, call_result, tool_list};
 use crate::contract::ToolPin;
 use crate::kernel::CallOrder;
 use crate::message::Scrubber;
-use crate::message::{ToolOutcome, char_prefix};
+use crate::message::{ToolOutcome, ToolServerStatement, char_prefix};
 use crate::tools::envelope::ToolResponse;
 use crate::tools::offer::{self, Offer};
 use crate::tools::{CallTerms, ToolServerError};
@@ -151,6 +151,11 @@ impl McpServer {
     /// The pin of a tool as the server last described it.
     pub(in crate::tools) fn pin(&self, tool: &str) -> Option<ToolPin> {
         self.offered().pins.get(tool).copied()
+    }
+
+    /// What the server, of that name in the contract, said when it was introduced to.
+    pub(in crate::tools) fn statement(&self, name: &str) -> Option<ToolServerStatement> {
+        self.connection.statement(name)
     }
 
     /// Asks the server for its tools, page by page, and remembers their pins.

@@ -162,7 +162,7 @@ pub fn edited(text: &str, mutants: &[(u32, Mutant)], unconst: &[Range<usize>]) -
     let mut out = String::new();
     let mut at = 0;
     let closing = |text: &str| text == ")" || text == " }";
-    inserts.sort_by_key(|a| (a.0, !closing(&a.2), a.1));
+    inserts.sort_by_key(|insert| (insert.0, !closing(&insert.2), insert.1));
     let mut cuts = unconst.to_vec();
     cuts.sort_by_key(|cut| cut.start);
     let mut cuts = cuts.into_iter().peekable();

@@ -95,6 +95,7 @@ pub(in crate::cli) fn drive_to_the_end(
     live.rest();
     match driven {
         Ok(Driven::Finished(finished)) => {
+            live.end(&finished.run);
             // A run that has ended has entries.
             let contract = || Arc::clone(finished.run.contract());
             let view = live.view().unwrap_or_else(|| RunView::new(contract()));

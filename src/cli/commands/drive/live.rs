@@ -4,6 +4,7 @@ use std::time::Instant;
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::source::Recorded;
+use crate::cli::ui::departed::departed;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::narration::{Transition, target_name};
 use crate::cli::ui::numbers::seconds;
@@ -34,6 +35,8 @@ struct Following {
     /// Where lines go once they are final, and how many of them went there.
     billing: Option<(BillingFile, usize)>,
     billing_fault: Option<BillingFault>,
+    /// Whether it was reported that what is shown is not the machine's state.
+    departed: bool,
     drawn: bool,
     /// The first run of the line that this one was forked along, where that is known.
     origin: Option<RunId>,
@@ -66,6 +69,7 @@ impl Live {
             awaited: None,
             billing,
             billing_fault: None,
+            departed: false,
             drawn: false,
             origin: None,
             screen,
@@ -161,6 +165,15 @@ impl Live {
         following.waiting.clear();
     }
 
+    /// The run has come so far: what was shown is held against its machine.
+    pub(in crate::cli) fn end(&self, run: &Run) {
+        let mut following = self.lock();
+        if let Some(view) = &mut following.view {
+            view.end(run);
+        }
+        following.report_departure();
+    }
+
     /// The run as far as it has come; none before entry 0.
     pub(in crate::cli) fn view(&self) -> Option<RunView> {
         self.lock().view.clone()
@@ -187,6 +200,7 @@ impl Following {
         let view = self.view(run.contract());
         view.take(entry);
         let transition = Transition::of(view, entry);
+        self.report_departure();
         self.awaited = run.awaited();
         self.bill();
         if !self.screen.is_watched() && !self.verbose {
@@ -239,6 +253,17 @@ impl Following {
             }
             view
         })
+    }
+
+    /// Reports once that what is shown is not the machine's state.
+    fn report_departure(&mut self) {
+        let departure = self.view.as_ref().and_then(RunView::departure);
+        if let Some(departure) = departure.filter(|_| !self.departed) {
+            let departed = self.screen.paint(Style::Bad, &departed(departure));
+            self.departed = true;
+            self.wipe();
+            self.screen.write_err(&format!("{departed}\n"));
+        }
     }
 
     /// Writes the lines that have become final. What cannot be written now is tried again with the next.

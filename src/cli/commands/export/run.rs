@@ -96,10 +96,23 @@ fn verified(app: &App, args: &ExportArgs) -> Result<(), CliError> {
     let trust = app.trust(&[], &[], &[])?;
     let (report, _) = verify::report_of(app.source(&args.run)?, true, &trust)?;
     match &report.first_bad {
-        None => Ok(()),
+        None => agreeing(app, args),
         Some(bad) => Err(TranscriptFault::ExportNotVerified {
             asked: args.run.clone(),
             place: verify::place(bad),
+        }
+        .into()),
+    }
+}
+
+/// Refuses what a display would show otherwise than the machine decided.
+fn agreeing(app: &App, args: &ExportArgs) -> Result<(), CliError> {
+    let view = app.source(&args.run)?.each_step(|_, _, _| Ok(()))?;
+    match view.departure() {
+        None => Ok(()),
+        Some(departure) => Err(TranscriptFault::ExportDeparted {
+            asked: args.run.clone(),
+            departure: departure.clone(),
         }
         .into()),
     }

@@ -9,6 +9,7 @@ mod follow;
 mod reasons;
 mod render;
 mod run;
+mod servers;
 mod shown_run;
 mod tree;
 

@@ -49,6 +49,8 @@ pub(super) fn why(screen: Screen, run: &ShownRun) -> String {
     let rows = || run.rows.iter().filter(|row| !row.is_seal());
     let failed: Vec<&EntryRow> = rows().filter(|row| row.failed()).collect();
     out.push_str(&listed(screen, "What failed", &failed));
+    let warned: Vec<&EntryRow> = rows().filter(|row| row.warned()).collect();
+    out.push_str(&listed(screen, "Warnings", &warned));
     out.push_str(&listed(
         screen,
         "The last entries",

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::conversation::conversation;
+use super::servers::servers;
 use super::shown_run::ShownRun;
 use crate::cli::commands::list::forked_from;
 use crate::cli::context::run_status::RunStatus;
@@ -158,6 +159,7 @@ fn header(screen: Screen, run: &ShownRun, verified: &str) -> String {
         };
         let _ = writeln!(out, "address   {provider} at {is}{since}");
     }
+    out.push_str(&servers(view));
     out.push_str(&budgets(view));
     let head = view.head().map(|head| head.short(16)).unwrap_or_default();
     let _ = writeln!(

@@ -5,6 +5,7 @@ use crate::cli::context::exit::Exit;
 use crate::cli::ui::escape::line;
 use crate::message::{RunId, VersionFault};
 use crate::transcript::{Flaw, LineError};
+use crate::view::Departure;
 
 /// A transcript, or a file that should be one, is not what the command needs.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +28,12 @@ pub(in crate::cli) enum TranscriptFault {
     /// The caller: the transcript does not hold.
     #[error("export {asked}: the transcript is not verified: {place}")]
     ExportNotVerified { asked: String, place: String },
+    /// Whoever made the transcript: it verifies, and its entries are not those that the machine makes of its events.
+    #[error("show {asked}: its entries are not those of the machine: {departure}")]
+    Departed { asked: String, departure: Departure },
+    /// Whoever made the transcript, as above.
+    #[error("export {asked}: its entries are not those of the machine: {departure}")]
+    ExportDeparted { asked: String, departure: Departure },
     /// The operator: the run is not what was noted of it earlier.
     #[error("resume {run_id}: it is not what was noted: {place}")]
     NotAsPinned { run_id: RunId, place: String },
@@ -101,6 +108,7 @@ impl Advice for TranscriptFault {
             | Self::ExportNotVerified { .. }
             | Self::OldDemoRun { .. }
             | Self::NothingTampered => Exit::EVIDENCE,
+            Self::Departed { .. } | Self::ExportDeparted { .. } => Exit::DIVERGED,
         }
     }
 
@@ -117,7 +125,10 @@ impl Advice for TranscriptFault {
             }
             Self::NoSuchEntry { .. } => "monolith show RUN lists them",
             Self::NotATranscript { .. } => "monolith export RUN -o FILE writes one",
-            Self::ExportNotVerified { .. } => "--force-unverified makes it nevertheless",
+            Self::Departed { .. } => "monolith replay RUN|FILE names every difference",
+            Self::ExportNotVerified { .. } | Self::ExportDeparted { .. } => {
+                "--force-unverified makes it nevertheless"
+            }
             Self::FileInsteadOfRun { .. } => "monolith list names the runs of this store",
             Self::OldDemoRun { .. } => {
                 "an earlier build may have recorded it, or the store was changed: monolith demo makes a new run, which demo tamper then takes"

@@ -39,7 +39,11 @@ fn contract() -> ExecutionContract {
 
 fn probed(responsive: bool) -> EventKind {
     let detail = "no\u{1b}body".to_owned();
-    let targets = vec![ProbedTarget { detail, responsive }];
+    let targets = vec![ProbedTarget {
+        detail,
+        responsive,
+        ..ProbedTarget::default()
+    }];
     EventKind::Probed(Probed { targets })
 }
 
@@ -101,6 +105,7 @@ fn check(events: &[EventKind], expect: &[&str]) {
         run_id: RunId::try_from("r".to_owned()).unwrap(),
         started_unix_ms: 0,
         tokenizer_fault: None,
+        tool_servers: Vec::new(),
         workspace: None,
     };
     let validators = Arc::new(Validators::compile(&contract));

@@ -130,7 +130,9 @@ fn answering(preview: &Preview) -> Result<Vec<Finding>, CliError> {
         let Some(address) = host.and_then(|host| host.address.as_deref()) else {
             continue;
         };
-        let Probe { detail, responsive } = runtime()?.block_on(probe_address(address, PATIENCE));
+        let Probe {
+            detail, responsive, ..
+        } = runtime()?.block_on(probe_address(address, PATIENCE));
         found.push(if responsive {
             ok(NAME, format!("provider {provider}: its server answers"))
         } else {

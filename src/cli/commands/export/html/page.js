@@ -10,6 +10,8 @@
   const given = {};
 
   // What the reader has pasted stays for the next transcript.
+  const own = transcript.fromBase64($("transcript").textContent.trim());
+
   function start(file) {
     bytes = file;
     const lines = [...transcript.lines(bytes)];
@@ -287,15 +289,17 @@
       report = broken(verifier, flaw);
       return settled();
     }
-    report = { state: "checking", verifier, took: performance.now() - began };
+    // What verifies may still not be what the machine decided.
+    const agreement = agreeing(run, bytes === own ? about.states : undefined, about.edges);
+    report = { state: "checking", verifier, agreement, took: performance.now() - began };
     await judge();
     if (bytes === mine) settled();
   }
 
   // Holds the whole chain against what the reader has pasted.
   async function judge() {
-    const mine = bytes, { verifier, took } = report;
-    const good = { state: verifier.last.kind === "seal" ? "verified" : "unfinished", verifier, took, whole: true };
+    const mine = bytes, { verifier, took, agreement } = report;
+    const good = { state: verifier.last.kind === "seal" ? "verified" : "unfinished", verifier, took, agreement, whole: true };
     let brought = await trust.read({}), fault;
     try {
       brought = await trust.read(given);
@@ -306,7 +310,7 @@
     try {
       judged = { ...good, fault, book: await trust.judge(verifier, brought) };
     } catch (flaw) {
-      judged = { ...broken(verifier, flaw), took, whole: true };
+      judged = { ...broken(verifier, flaw), took, agreement, whole: true };
     }
     if (bytes === mine) report = judged;
   }
@@ -333,14 +337,17 @@
     tellTop();
     $("verdict").textContent = checking.verdict(run, report);
     Object.assign(root.dataset, { verdict: report.flaw ? report.kind.replaceAll(" ", "-") : report.state, state: report.state,
-      entry: report.seq ?? "", entries: run.entries.length, took: Math.round(report.took ?? 0), level: report.book?.level ?? "" });
+      entry: report.seq ?? "", agrees: report.agreement?.state ?? "", departure: report.agreement?.seq ?? "", entries: run.entries.length, took: Math.round(report.took ?? 0), level: report.book?.level ?? "" });
     // The flaw is what the reader must see first, unless the address or the reader asks for something else.
-    const flawed = report.flaw && (run.entries.find((entry) => entry.seq === report.seq) ?? run.entries.findLast((entry) => entry.line <= report.line));
+    const departed = !report.flaw && report.agreement?.state === "departs" && run.entries.find((entry) => entry.seq === report.agreement.seq);
+    const flawed = departed || report.flaw && (run.entries.find((entry) => entry.seq === report.seq) ?? run.entries.findLast((entry) => entry.line <= report.line));
     if (flawed && !chosen) select(flawed.seq, { quiet: true });
     else if (selected >= 0) select(selected, { quiet: true });
     if (report.flaw) $("reason").textContent = report.outside
       ? `The file holds together, but not with what you gave: ${safe(report.flaw)}.`
       : "Not verified: from the flaw on, nothing that is shown here has a ground.";
+    else if (report.agreement?.state === "departs") $("reason").textContent =
+      `The file holds together, but this page does not show what the machine decided: ${safe(report.agreement.text)}.`;
     if (tab === "check") tellCheck();
   }
 
@@ -416,5 +423,5 @@
     KEYS[event.key]();
   });
 
-  start(transcript.fromBase64($("transcript").textContent.trim()));
+  start(own);
 })();

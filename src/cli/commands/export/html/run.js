@@ -62,10 +62,16 @@ const readRun = (() => {
     }
   }
 
+  // A tag of the model that was ignored, or taken although it is not closed.
+  const warned = ({ flaw, slot }) =>
+    `tag ${slot ? `${slot} ` : ""}${flaw === "unclosed_report" ? "accepted" : "ignored"}: ${words(flaw)}`;
+
   function answered(result) {
+    const warnings = (result.tag_warnings ?? []).map(warned);
+    const warning = warnings.length ? `; warning: ${warnings.join(", ")}` : "";
     if (result.failure_code) {
       const place = result.pointer ? ` at ${result.pointer}` : "";
-      return { text: `${words(result.failure_code)}${place}`, chip: "rejected", tone: "bad" };
+      return { text: `${words(result.failure_code)}${place}${warning}`, chip: "rejected", tone: "bad" };
     }
     const message = result.canonical_message ?? { content: "" };
     const said = [];
@@ -74,9 +80,9 @@ const readRun = (() => {
     if (message.content?.trim()) said.push(`“${brief(message.content.trim(), 160)}”`);
     if (result.withheld && !result.withheld.blank) said.push(`${counted(result.withheld.bytes, "byte")} held back`);
     if (!said.length) said.push("an empty message");
-    const recovered = result.repair ? { chip: "recovered", tone: "warn" } : {};
+    const recovered = result.repair ? { chip: "recovered", tone: "warn" } : warnings.length ? { chip: "warning", tone: "warn" } : {};
     const odd = ["length", "refusal", "content_filter"].includes(result.stop) ? { chip: words(result.stop), tone: "bad" } : {};
-    return { text: said.join(", "), ...recovered, ...odd };
+    return { text: said.join(", ") + warning, ...recovered, ...odd };
   }
 
   // What an entry decided, where it says more than its event.

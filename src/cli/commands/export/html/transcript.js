@@ -19,13 +19,15 @@ const transcript = (() => {
     infer: attempt inference notices target tools; summarise: call inference target; execute: arguments_hash call id name;
     await_approval approval_given approval_denied: arguments_hash call; wait: until_ms;
     event: at_ms event;
-    run_started: addresses? bring_up contract_hash intent_words messages parent? run_id started_unix_ms tokenizer_fault? workspace?;
-    bring_up: detail server; parent: head run_id; probed: targets; targets: detail responsive;
+    run_started: addresses? bring_up contract_hash intent_words messages parent? run_id started_unix_ms tokenizer_fault? tool_servers? workspace?;
+    bring_up: detail server; parent: head run_id; probed: targets; targets: detail properties? responsive server_headers?;
     messages canonical_message: content observed? reasoning? reasoning_trace? role tokens tool_call_id? tool_calls?;
     tool_calls: arguments fault? id name raw_payload? source_model;
     reasoning_trace: adapter_version model parts; trace_call: signature?; trace_text: bytes signature?; block:;
-    inference_returned: gate_breached gated? inference redacted? request_hash result usage;
-    result: adapter_version canonical_message? excerpt? failure_code? pointer? raw_hash repair? status stop usage? withheld?;
+    inference_returned: gate_breached gated? inference redacted? request_hash result server_headers? usage;
+    result: adapter_version canonical_message? excerpt? failure_code? pointer? raw_hash repair? served_by? status stop tag_warnings? usage? withheld?;
+    tag_warnings: flaw slot?; served_by: model? system_fingerprint?; server_headers properties: name value;
+    tool_servers: instructions? name? protocol server version?;
     repair: original repaired steps; usage: cache_read cache_write? cost_fault? cost_micro_usd? estimated input output;
     withheld: blank bytes hash report_bytes?; inference_failed: fault gated? inference redacted? request_hash? usage?;
     fault: class message raw_hash? retry_after_ms? status? unknown_model?; tool_returned: call outcome;
@@ -33,7 +35,7 @@ const transcript = (() => {
     error: code message; resource: blob bytes mime_type; malformed: detail raw_hash; connection_lost: detail;
     blocked: dropped? limit projected reason remaining target; dropped: original replacement; dropped_targets: limit? projected? reason target;
     report: bytes format hash source warnings?; observed: duration_ms status;
-    resumed: addresses? contract_hash tools_changed; addresses: address provider`
+    resumed: addresses? contract_hash tool_servers? tools_changed; addresses: address provider`
     .split(";").flatMap((row) => {
       const [names, keys] = row.split(":");
       return names.trim().split(/\s+/).map((name) => [name, keys.trim().split(/\s+/).filter(Boolean)]);
@@ -138,7 +140,8 @@ const transcript = (() => {
     hold(value !== null || name === "event" || name === "raw_hash", () => `${name}: null`);
   }
 
-  function derive(what, ...fields) {
+  // BLAKE3 in derive-key mode over fields, each behind its length.
+  function keyed(context, ...fields) {
     const total = fields.reduce((sum, field) => sum + 8 + field.length, 0);
     const material = new Uint8Array(total), view = new DataView(material.buffer);
     let at = 0;
@@ -147,8 +150,10 @@ const transcript = (() => {
       material.set(field, at + 8);
       at += 8 + field.length;
     }
-    return blake3.deriveKey(`monolith transcript v1 ${what}`, material);
+    return blake3.deriveKey(context, material);
   }
+
+  const derive = (what, ...fields) => keyed(`monolith transcript v1 ${what}`, ...fields);
 
   // The blobs that an event names: [hash, "needed" | "withheld" | "request", key].
   function* blobNames(value, gated = false, redacted = false) {
@@ -432,5 +437,5 @@ const transcript = (() => {
     }
   }
 
-  return { Flaw, Verifier, blobNames, dump, encoder, fromBase64, hex, hold, lines, readNote, readTombstone, toBase64 };
+  return { Flaw, Verifier, blobNames, dump, encoder, fromBase64, hex, hold, keyed, lines, readNote, readTombstone, toBase64 };
 })();
