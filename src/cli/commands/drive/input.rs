@@ -3,7 +3,7 @@ use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
 
 use crate::cli::context::app::App;
-use crate::cli::context::contract_file::{AGENT_FILE, usual_file};
+use crate::cli::context::contract_file::{AGENT_FILE, look_for_agent_file};
 use crate::cli::context::error::{CliError, InputFault};
 use crate::cli::ui::escape::line;
 use crate::store::open_given;
@@ -14,7 +14,8 @@ const MAX_TASK_BYTES: u64 = 2 << 20;
 /// Under which contract a run is begun, and what it is to do.
 #[derive(Debug)]
 pub(in crate::cli) struct RunInput {
-    pub(in crate::cli) file: PathBuf,
+    /// None where it is the folder's own.
+    pub(in crate::cli) file: Option<PathBuf>,
     /// None where the file or a pipe is to say it.
     pub(in crate::cli) task: Option<String>,
 }
@@ -50,13 +51,14 @@ impl RunInput {
             (None, Some(Named::Contract(path)), second) => (Some(path), second),
             (contract, None, _) => (contract, None),
         };
-        let file = match file {
-            Some(file) if has_ending(&file, &["ai"]) => {
-                return Err(InputFault::AiFile { path: file }.into());
+        match &file {
+            Some(path) if has_ending(path, &["ai"]) => {
+                let path = path.clone();
+                return Err(InputFault::AiFile { path }.into());
             }
-            Some(file) => file,
-            None => agent_file(app, positional.as_deref())?,
-        };
+            Some(_) => {}
+            None => find_agent_file(app, positional.as_deref())?,
+        }
         let task = match (positional, task) {
             (Some(_), Some(_)) => return Err(InputFault::TwoTasks.into()),
             (Some(text), None) => Some(argument(text)?),
@@ -135,16 +137,16 @@ fn utf8(given: OsString) -> Result<String, CliError> {
     })
 }
 
-/// The contract of the folder. A task that looks like a file is pointed out: it may be a slip.
-pub(in crate::cli) fn agent_file(app: &App, task: Option<&str>) -> Result<PathBuf, CliError> {
-    let file = usual_file(app, task, "run FILE \"task\"")?;
+/// Looks for the contract of the folder. A task that looks like a file is pointed out: it may be a slip.
+fn find_agent_file(app: &App, task: Option<&str>) -> Result<(), CliError> {
+    look_for_agent_file(app, task, "run FILE \"task\"")?;
     if let Some(task) = task.filter(|task| looks_like_a_file(task)) {
         let task = line(task);
         app.screen.write_err(&format!(
             "note: `{task}` is no .yaml or .json file here, so it is the task of {AGENT_FILE}\n"
         ));
     }
-    Ok(file)
+    Ok(())
 }
 
 fn looks_like_a_file(task: &str) -> bool {
