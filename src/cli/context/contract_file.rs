@@ -5,10 +5,11 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::cli::context::app::App;
+use crate::cli::context::error::Advice as _;
 use crate::cli::context::error::{CliError, ContractFault};
 use crate::cli::context::secrets;
 use crate::contract::ContractSpec;
-use crate::driver::RunRequest;
+use crate::driver::{DriverError, RunRequest};
 use crate::session::RedactionKey;
 use crate::store::Invocation;
 
@@ -118,6 +119,25 @@ impl ContractFile {
             invocation: None,
             run_id: None,
         }
+    }
+
+    /// A fault with the line of this file, if it is about a value of it.
+    pub(in crate::cli) fn located(&self, fault: DriverError) -> CliError {
+        let unset = |name: &str| format!("the environment variable {name} is not set");
+        let (path, rule) = match &fault {
+            DriverError::Workspace { .. } => ("tools.workspace".to_owned(), fault.to_string()),
+            DriverError::MissingVariable { name, place } => (place.clone(), unset(name)),
+            DriverError::ScriptUnreadable { provider, .. } => {
+                (format!("providers.{provider}.file"), fault.to_string())
+            }
+            _ => return fault.into(),
+        };
+        let name = self.name.display().to_string();
+        let located = self.text().ok().and_then(|text| {
+            let found = (rule, fault.help());
+            ContractSpec::fault_at((&name, &text), &self.sets, &path, found)
+        });
+        located.map_or_else(|| fault.into(), CliError::Spec)
     }
 
     fn text(&self) -> Result<String, ContractFault> {

@@ -14,6 +14,7 @@ use crate::contract::ProviderType;
 use crate::driver::KeyFileError;
 use crate::store::{RunFilter, StoreError, free_bytes};
 
+mod answered;
 mod embedded;
 mod finding;
 mod needed;
