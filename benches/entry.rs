@@ -132,6 +132,7 @@ impl Bench {
             run_id,
             started_unix_ms: 0,
             tokenizer_fault: None,
+            tool_servers: Vec::new(),
             workspace: None,
         };
         let validators = Arc::new(Validators::compile(&contract));
@@ -141,6 +142,7 @@ impl Bench {
         let responsive = ProbedTarget {
             detail: "script".to_owned(),
             responsive: true,
+            ..ProbedTarget::default()
         };
         bench.step(EventKind::Probed(Probed {
             targets: vec![responsive],
@@ -219,9 +221,12 @@ fn called(inference: InferenceSeq) -> EventKind {
             repair: None,
             status: AdapterStatus::Native,
             stop: StopReason::End,
+            served_by: None,
+            tag_warnings: Vec::new(),
             usage: None,
             withheld: None,
         },
+        server_headers: Vec::new(),
         usage: Usage {
             input: 100,
             output: 20,

@@ -87,6 +87,7 @@ pub fn transcript() -> Result<String, Box<dyn Error>> {
                     targets: vec![ProbedTarget {
                         detail: "canned".to_owned(),
                         responsive: true,
+                        ..ProbedTarget::default()
                     }],
                 })),
                 Output::Send(request) => {

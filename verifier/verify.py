@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Verifies transcripts of monolith by docs/audit/transcript-format.md alone: verify.py FILE... [--open] [--key=PUBLIC_KEY]... Exit 0: all hold; 7: one does not."""
-import base64, decimal, hashlib, json, re, sys
+import base64, decimal, hashlib, json, os, re, sys
 from blake3 import blake3
 
 # The keys of every object, `?` for those that may be left out. A row is named by the key that its object stands under, or by its kind.
@@ -8,33 +8,54 @@ ROWS = """action: adapter_version attempt blocked? checks? closing? context? con
 note? outcome? policy? predicate? report? seq state_digest step_id target to; reasoning_trace: adapter_version model parts; counters: calls cost_micro_usd executed
 executed_ok format_retries inferences resumes tokens_cache_read tokens_in tokens_out turns; wait: until_ms; probe cancel finish inference call text interrupted
 effect_lost timer_fired stop_requested suspended timed_out cancelled tool_changed:; tombstone: tombstone; result: adapter_version canonical_message? excerpt? failure_code?
-pointer? raw_hash repair? status stop usage? withheld?; repair: original repaired steps; returned: bytes_in bytes_out content duration_ms error? full?
+pointer? raw_hash repair? served_by? status stop tag_warnings? usage? withheld?; tag_warnings: flaw slot?; served_by: model? system_fingerprint?; server_headers properties: name value; tool_servers: instructions? name? protocol server version?; repair: original repaired steps; returned: bytes_in bytes_out content duration_ms error? full?
 started_at_ms status tokens tool tool_call_id; execute: arguments_hash call id name; run_started: addresses? bring_up contract_hash intent_words messages parent? run_id
-started_unix_ms tokenizer_fault? workspace?; infer: attempt inference notices target tools; summarise: call inference target; messages canonical_message: content observed? reasoning? reasoning_trace? role tokens
+started_unix_ms tokenizer_fault? tool_servers? workspace?; infer: attempt inference notices target tools; summarise: call inference target; messages canonical_message: content observed? reasoning? reasoning_trace? role tokens
 tool_call_id? tool_calls?; usage: cache_read cache_write? cost_fault? cost_micro_usd? estimated input output; inference_returned: gate_breached gated? inference redacted? request_hash
-result usage; await_approval approval_given approval_denied: arguments_hash call; context: blocked? ctx expected limit pending projected remaining schema;
+result server_headers? usage; await_approval approval_given approval_denied: arguments_hash call; context: blocked? ctx expected limit pending projected remaining schema;
 inference_failed: fault gated? inference redacted? request_hash? usage?; tool_calls: arguments fault? id name raw_payload? source_model; fault: class message raw_hash?
-retry_after_ms? status? unknown_model?; header: contract format run_id; decision: grounds policy rules_hash rules_version; resumed: addresses? contract_hash tools_changed; addresses: address provider; resource: blob
-bytes mime_type; policy: decision matched; entry: action event hash seq; tool_returned: call outcome; targets: detail responsive; withheld: blank bytes hash report_bytes?;
+retry_after_ms? status? unknown_model?; header: contract format run_id; decision: grounds policy rules_hash rules_version; resumed: addresses? contract_hash tool_servers? tools_changed; addresses: address provider; resource: blob
+bytes mime_type; policy: decision matched; entry: action event hash seq; tool_returned: call outcome; targets: detail properties? responsive server_headers?; withheld: blank bytes hash report_bytes?;
 malformed: detail raw_hash; bring_up: detail server; connection_lost: detail; checkpoint: checkpoint; checks: detail name ok; blob_line: blob bytes; predicate:
 item name; block:; outcome: class code; parent: head run_id; error: code message; event: at_ms event; probed: targets; trace_call: signature?; trace_text: bytes
 signature?; blocked: dropped? limit projected reason remaining target; dropped: original replacement; dropped_targets: limit? projected? reason target; report: bytes format hash source warnings?; observed: duration_ms status"""
+# What stands under a key: that of `row.key` comes before that of `key`, and what is not named is text. `wait` has a value as an effect alone.
+TYPES = """number: at_ms attempt bytes bytes_in bytes_out cache_read cache_write call call.value calls cost_micro_usd ctx duration_ms executed executed_ok expected
+format_retries inference inference.value inferences input item length limit original output pending projected remaining replacement report_bytes resumes retry_after_ms
+rules_version schema seq started_at_ms started_unix_ms fault.status step_id target tokens tokens_cache_read tokens_in tokens_out turns until_ms; truth: blank cost_fault
+estimated gate_breached gated ok redacted responsive tools unknown_model; hash: arguments_hash blob contract_hash conversation_digest full hash head raw_hash request_hash
+rules_hash state_digest workspace; object: action blocked canonical_message context counters decision dropped error event fault observed outcome parent policy predicate
+reasoning_trace repair report result returned.error usage value withheld; objects: addresses bring_up checks returned.content dropped_targets effects messages parts targets
+tool_calls; texts: intent_words matched notices steps tools_changed warnings; text: blob_line.bytes context.blocked tool_calls.fault repair.original decision.policy blocked.target
+dropped_targets.target block.value text.value interrupted.value; object?: entry.event; hash?: malformed.raw_hash;
+nothing: cancel.value cancelled.value finish.value probe.value stop_requested.value suspended.value timed_out.value timer_fired.value tool_changed.value wait.value"""
 ROWS = {name: keys.split() for names, keys in (row.split(":") for row in ROWS.split(";")) for name in names.split()}
+
+TYPES = {key: kind.strip() for kind, keys in (row.split(":") for row in TYPES.split(";")) for key in keys.split()}
+FITS = {"text": lambda v: type(v) is str, "hash": lambda v: type(v) is str and re.fullmatch("[0-9a-f]{64}", v), "number": lambda v: type(v) is int,
+        "truth": lambda v: type(v) is bool, "object": lambda v: type(v) is dict, "objects": lambda v: type(v) is list and all(type(i) is dict for i in v),
+        "texts": lambda v: type(v) is list and all(type(i) is str for i in v), "nothing": lambda v: False}
+KINDS = "action.effects event.event returned.content tool_returned.outcome effect_lost.value reasoning_trace.parts".split()  # where a {kind, value} stands
 
 def hold(condition, text):
     if not condition:
         raise ValueError(text)
 
-def check_keys(value, name):  # an object has the keys of its row, or is a {kind, value}; numbers are whole and exact
+def check_keys(value, name, place=""):  # an object has the keys of its row, or is a {kind, value}; what stands under a key is of its type
     for item in value if isinstance(value, list) else ():
-        check_keys(item, name)
+        check_keys(item, name, place)
     if isinstance(value, dict):
-        kind = None if name == "action" else value.get("kind")
-        row = ["kind", "value?"] if kind else ROWS.get(name, [])
-        hold(not kind or kind in ROWS, f"{name}: unknown kind {kind!r}")
+        kind = value.get("kind") if place in KINDS else None
+        hold(type(kind) is str and kind in ROWS if place in KINDS else name in ROWS, f"{name}: not an object, or of an unknown kind: {kind!r}")
+        timed = kind == "wait" and place == "action.effects"
+        empty = TYPES.get(f"{kind}.value") == "nothing" and not timed
+        row = (["kind"] if empty else ["kind", "value"]) if kind else ROWS[name]
         for key in value:
             hold(key in row or key + "?" in row and value[key] != [] and value[key] is not False, f"{name}: {key!r} may not stand here")
-            check_keys(value[key], kind if key == "value" else key)
+            here = f"{kind or name}.{key}"
+            fits = "object" if timed and key == "value" else TYPES.get(here) or TYPES.get(key, "text")
+            hold(fits[-1] == "?" and value[key] is None or FITS[fits.rstrip("?")](value[key]), f"{name}: {key}: not of its type")
+            check_keys(value[key], kind if key == "value" else key, here)
         for key in row:
             hold(key in value or key[-1] == "?", f"{name}: no {key}")
     hold(type(value) is not float and (type(value) is not int or 0 <= value < 2**53), f"{name}: not a whole number from 0 to 2^53 - 1")
@@ -126,8 +147,10 @@ class Transcript:
         hold(action["to"] in ("PRECHECK", "INFER", "VALIDATE_CALLS", "EXECUTE", "OBSERVE", "COMMIT", "TERMINATE"), "to: no state")
         hold(last["kind"] != "seal" and seal == (last["to"] == "TERMINATE"), "kind: one seal follows TERMINATE, and nothing else does")
         hold(action["from"] == last["to"] and action["step_id"] >= last["step_id"], "from or step_id: not after the entry before")
-        outcome = "{class} {code}".format_map(action["outcome"]) if seal else "open"
-        decided = not seal or state == b"TERMINATE" and action["outcome"] == last.get("outcome") and re.fullmatch("[A-Z_]+ [a-z_]+", outcome)
+        words = "{class} {code}".format_map(action["outcome"]) if "outcome" in action else ""
+        hold(not words or re.fullmatch("[A-Z_]+ [a-z_]+", words), "outcome: no class and code")
+        outcome = words if seal else "open"
+        decided = not seal or state == b"TERMINATE" and action["outcome"] == last.get("outcome")
         hold(decided and action.get("length") == (self.length if seal else None), "outcome or length: not as decided, or not on the seal alone")
         self.heads.append((self.head, outcome))
         for name, need in blob_names(event):
@@ -212,6 +235,7 @@ def main(arguments):
     for path in paths:
         transcript = Transcript("--open" in arguments, keys)
         try:
+            hold(os.path.isfile(path), "it is no file")
             for raw in iter(lambda file=open(path, "rb"): file.readline(2**27 + 1), b""):
                 transcript.take(raw)
             report = transcript.finish()

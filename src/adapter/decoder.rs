@@ -13,6 +13,7 @@ use super::sse::{LineTooLong, MAX_LINE_BYTES, SseEvent, SseSplitter};
 use super::{Decoded, ResponseMeta};
 use crate::message::{
     AdapterStatus, Digest, FailureCode, ProtocolAdapterResult, ProviderFault, ProviderFaultClass,
+    ServedBy,
 };
 
 /// The most bytes of one response.
@@ -292,6 +293,8 @@ impl<F: Fold + Send> Decoder<F> {
         let progress = self.fold.progress();
         progress.rules = progress.rules.cut_where(is_cut);
         let usage = progress.usage;
+        let (named, fingerprint) = (progress.model.as_deref(), progress.fingerprint.as_deref());
+        let served_by = ServedBy::of(&self.model, named, fingerprint);
         let result = |status| ProtocolAdapterResult {
             adapter_version: self.version.to_owned(),
             canonical_message: None,
@@ -302,6 +305,8 @@ impl<F: Fold + Send> Decoder<F> {
             repair: None,
             status,
             stop,
+            served_by: served_by.clone(),
+            tag_warnings: Vec::new(),
             usage,
             withheld: None,
         };

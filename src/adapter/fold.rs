@@ -91,6 +91,8 @@ pub(super) struct Progress {
     pub failure: Option<Failure>,
     /// The first error that the provider reported.
     pub fault: Option<ErrorReport>,
+    /// What OpenAI's protocol calls `system_fingerprint`.
+    pub fingerprint: Option<String>,
     /// The model as the provider names it.
     pub model: Option<String>,
     /// What the decoder holds to.
@@ -122,6 +124,13 @@ impl Progress {
     pub(super) fn name_model(&mut self, name: Option<String>) {
         if let Some(name) = name.filter(|name| !name.is_empty()) {
             self.model.get_or_insert(name);
+        }
+    }
+
+    /// Takes the fingerprint of the server's system where there is one; the first counts.
+    pub(super) fn fingerprint(&mut self, fingerprint: Option<String>) {
+        if let Some(fingerprint) = fingerprint.filter(|text| !text.is_empty()) {
+            self.fingerprint.get_or_insert(fingerprint);
         }
     }
 

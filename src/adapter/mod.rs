@@ -55,6 +55,7 @@ mod response_meta;
 mod retry_after;
 mod rules;
 mod script;
+mod server_properties;
 mod sse;
 mod tail;
 #[cfg(test)]
@@ -77,6 +78,7 @@ pub(crate) use response::ResponseDecoder;
 pub use response_meta::ResponseMeta;
 pub use script::Script;
 pub(crate) use script::{ScriptError, ScriptFault, ScriptRecord};
+pub(crate) use server_properties::server_properties;
 pub use wire_adapter::Adapter;
 
 #[cfg(test)]

@@ -25,7 +25,8 @@ New here? `monolith demo` needs no key and no network. --help says more.";
 pub(super) const AFTER_HELP: &str = "\
 New here? `monolith demo` needs no key and no network.
 
-Relative paths in a contract begin in the folder of its file.
+Relative paths in a contract begin in the folder of its file: workspace, file,
+and a command with a slash (./server). A server itself stands in the workspace.
 
 Environment:
   MONOLITH_HOME           The state folder: runs, keys, models, accounting;

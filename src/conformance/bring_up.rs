@@ -90,6 +90,7 @@ pub(super) fn bring_up(id: &str, base: &Base, case: &Case) -> Result<BringUp, Ca
         run_id: run_id(id, &file)?,
         started_unix_ms: 0,
         tokenizer_fault: None,
+        tool_servers: Vec::new(),
         workspace: None,
     };
     Ok(BringUp::Made(Box::new(BroughtUp { contract, started })))

@@ -49,11 +49,13 @@ impl Drive {
             self.push(EventKind::Resumed(Resumed {
                 addresses: Vec::new(),
                 contract_hash: Digest::of(b"another contract"),
+                tool_servers: Vec::new(),
                 tools_changed: resumed.tools_changed.clone(),
             }))?;
         } else {
             self.hand_in(Input::Resumed {
                 addresses: Vec::new(),
+                tool_servers: Vec::new(),
                 tools_changed: resumed.tools_changed.clone(),
             })?;
         }

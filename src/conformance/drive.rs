@@ -298,6 +298,7 @@ impl Drive {
         let targets = targets.map(|(_, responsive)| ProbedTarget {
             detail: if responsive { "answers" } else { "no answer" }.to_owned(),
             responsive,
+            ..ProbedTarget::default()
         });
         let targets = targets.collect();
         self.hand_in(Input::Probed(Probed { targets }))

@@ -172,6 +172,11 @@ impl Expect {
         found.compare("tokens", self.tokens.as_ref(), &counters.tokens());
         found.compare("turns", self.turns.as_ref(), &counters.turns);
         let view = played.view();
+        if let Some(departure) = view.departure() {
+            found
+                .0
+                .push(format!("the view is not the machine's state: {departure}"));
+        }
         let closing = view.closing();
         found.compare("closing", self.closing.map(Some).as_ref(), &closing);
         let predicate = view.decision().map(|decision| PredicateText {

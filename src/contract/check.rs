@@ -1,5 +1,6 @@
 //! Checks over a whole contract: terms that contradict each other. Does not change them.
 
+use crate::message::amount;
 use std::collections::BTreeSet;
 
 use serde_json::Value;
@@ -280,7 +281,9 @@ pub(crate) fn profile_faults(terms: &Terms) -> Vec<String> {
             rule(
                 u64::try_from(given) != Ok(vocabulary),
                 format!(
-                    "logits_mask has {given} values, but the vocabulary of targets.{n} {vocabulary} tokens"
+                    "logits_mask has {}, but the vocabulary of targets.{n} {}",
+                    amount(given, "value"),
+                    amount(vocabulary, "token")
                 ),
             );
         }

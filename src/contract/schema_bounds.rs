@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::pattern_states::pattern_states;
-use super::value_bounds::ValueBounds;
+use super::value_bounds::{StepsLeft, ValueBounds};
 use crate::message::char_prefix;
 
 /// The longest input schema in bytes.
@@ -31,6 +31,10 @@ const BYTES_PER_LOOK: usize = 32;
 
 /// The rule that a ladder of alternatives breaks.
 pub(super) const MULTIPLY: &str = "its alternatives multiply: one value would be checked too often";
+
+/// The rule that a schema breaks under which every call would be refused.
+pub(super) const NO_ARGUMENTS: &str =
+    "its alternatives multiply: not even an object without members could be checked";
 
 /// Keywords that hold data, not schemas.
 const DATA: [&str; 4] = ["const", "default", "enum", "examples"];
@@ -71,7 +75,14 @@ pub(super) fn bounds(schema: &Value) -> Result<ValueBounds, SchemaFault> {
     }
     let mut visitor = SchemaVisitor::default();
     visitor.visit(schema, "", 0)?;
-    VisitCounts::of(schema, &visitor)
+    let found = VisitCounts::of(schema, &visitor)?;
+    // The least that arguments can be. A tool that cannot take even that would be offered, and each call of it refused.
+    let least = Value::Object(Map::new());
+    let mut steps = StepsLeft::WHOLE;
+    match found.check(&least, &mut steps) {
+        Ok(()) => Ok(found),
+        Err(_) => fault("", NO_ARGUMENTS.to_owned()),
+    }
 }
 
 /// Finds the schemas of a document, and what is refused in any case.

@@ -230,6 +230,7 @@ impl<'s> StartedRun<'s> {
             lock,
             session,
             started_unix_ms,
+            tool_servers,
             tools_changed,
         } = resumption;
         let handle = store.claim_run(run_id).await?;
@@ -242,6 +243,7 @@ impl<'s> StartedRun<'s> {
             at_ms,
             first: Input::Resumed {
                 addresses,
+                tool_servers,
                 tools_changed,
             },
             lock,

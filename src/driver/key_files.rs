@@ -5,6 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::key_file_error::KeyFileError;
+use super::key_lock::KeyLock;
 use crate::store::{Exposure, private_file, private_folder};
 use crate::transcript::{KeyError, KeyRing, Note, PublicKey, SecretKey};
 
@@ -59,10 +60,7 @@ impl KeyFolder {
     /// # Errors
     /// [`KeyFileError::None`] where there is none.
     pub(crate) fn show(&self, name: &str) -> Result<SecretKey, KeyFileError> {
-        let none = || KeyFileError::None {
-            name: name.to_owned(),
-        };
-        self.load(name)?.ok_or_else(none)
+        self.load(name)?.ok_or_else(|| none(name))
     }
 
     /// Makes a key of that name.
@@ -73,6 +71,7 @@ impl KeyFolder {
         let files = self.files(name)?;
         let key = random_key(name)?;
         self.make()?;
+        let _lock = KeyLock::of(&self.0)?;
         let partial = write_secret(&files.secret, &key)?;
         // A link does not replace what is there, so of two processes one makes the key.
         let linked = fs::hard_link(&partial, &files.secret);
@@ -91,20 +90,28 @@ impl KeyFolder {
         }
     }
 
-    /// Replaces a key; returns the record of it, signed by the old key and the new. The old secret is gone then.
+    /// Replaces a key; returns the record of it, signed by the old key and the new. The old secret is gone then. Of two processes the
+    /// second replaces what the first has made.
     ///
     /// # Errors
     /// [`KeyFileError::None`] where there is none of that name.
     pub(crate) fn rotate(&self, name: &str) -> Result<(PublicKey, Note), KeyFileError> {
-        let old = self.show(name)?;
         let files = self.files(name)?;
+        // Without a key there may be no folder to lock.
+        self.show(name)?;
+        let _lock = KeyLock::of(&self.0)?;
+        let old = self.read(&files)?.ok_or_else(|| none(name))?;
         let new = random_key(name)?;
         let record = old.rotated_to(&new);
         let partial = write_secret(&files.secret, &new)?;
         // The record first: a key that is not published must not sign.
-        append(&files.public, &record.to_string())?;
-        fs::rename(&partial, &files.secret).map_err(|fault| refuse(&files.secret, &fault))?;
-        Ok((new.public(), record))
+        let replaced = append(&files.public, &record.to_string()).and_then(|()| {
+            fs::rename(&partial, &files.secret).map_err(|fault| refuse(&files.secret, &fault))
+        });
+        if replaced.is_err() {
+            drop(fs::remove_file(&partial));
+        }
+        replaced.map(|()| (new.public(), record))
     }
 
     /// Every public key of the folder, and what they were replaced by.
@@ -139,6 +146,21 @@ impl KeyFolder {
 
     fn load(&self, name: &str) -> Result<Option<SecretKey>, KeyFileError> {
         let files = self.files(name)?;
+        let Some(key) = self.read(&files)? else {
+            return Ok(None);
+        };
+        // Who has made it may not have come so far.
+        if !files.public.exists() {
+            let _lock = KeyLock::of(&self.0)?;
+            if !files.public.exists() {
+                append(&files.public, &format!("{}\n", key.public()))?;
+            }
+        }
+        Ok(Some(key))
+    }
+
+    /// The secret key of these files.
+    fn read(&self, files: &Files) -> Result<Option<SecretKey>, KeyFileError> {
         self.own()?;
         let text = match read_secret(&files.secret) {
             Ok(text) => text,
@@ -153,9 +175,6 @@ impl KeyFolder {
         if key.public().name() != files.name {
             let rule = "its name is that of its file";
             return Err(broken(KeyError { rule }));
-        }
-        if !files.public.exists() {
-            append(&files.public, &format!("{}\n", key.public()))?;
         }
         Ok(Some(key))
     }
@@ -195,6 +214,12 @@ impl KeyFolder {
             Some(Exposure::Mode(mode)) => Err(KeyFileError::Folder { path: path(), mode }),
             Some(Exposure::Owner(uid)) => Err(KeyFileError::Owner { path: path(), uid }),
         }
+    }
+}
+
+fn none(name: &str) -> KeyFileError {
+    KeyFileError::None {
+        name: name.to_owned(),
     }
 }
 
@@ -336,7 +361,7 @@ mod tests {
         assert!(matches!(again, Err(KeyFileError::Exists { .. })));
         assert_eq!(keys.show("local").unwrap().public(), made);
         let files = fs::read_dir(&keys.0).unwrap().count();
-        assert_eq!(files, 2, "nothing is left over");
+        assert_eq!(files, 3, "key, public key and lock: nothing is left over");
     }
 
     #[test]

@@ -25,7 +25,9 @@ impl KeyFolder {
                 continue;
             }
             let place = format!("the key file {}", path.display());
-            let found = read(&path).map(|text| texts_of(text.trim()));
+            // The file of the lock is empty.
+            let found = read(&path).filter(|text| !text.trim().is_empty());
+            let found = found.map(|text| texts_of(text.trim()));
             let found = found.into_iter().flatten();
             texts.extend(found.map(|text| (place.clone(), text)));
         }

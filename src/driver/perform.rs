@@ -9,10 +9,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::clock::{RunClock, unix_ms};
 use super::queues::Queues;
-use crate::adapter::ResponseMeta;
+use crate::adapter::{ResponseMeta, server_properties};
 use crate::inference::{Backend, Reply, Timeouts, TransportFault};
 use crate::kernel::{Probed, ProbedTarget};
-use crate::message::{Digest, InferenceSeq, Scrubber, ToolOutcome};
+use crate::message::{Digest, InferenceSeq, NamedText, Scrubber, ToolOutcome};
 use crate::session::{Call, Input, Request};
 use crate::tools::{BlobSink, CallTerms, ToolServers};
 
@@ -62,7 +62,9 @@ pub(super) async fn probe(
         .into_iter()
         .map(|probe| ProbedTarget {
             detail: probe.detail,
+            properties: server_properties(&probe.properties),
             responsive: probe.responsive,
+            server_headers: NamedText::of_headers(&probe.headers),
         })
         .collect();
     Input::Probed(Probed { targets }).into()

@@ -62,6 +62,7 @@ impl Tasks {
                 let target = ProbedTarget {
                     detail: "monolith itself failed while it asked".to_owned(),
                     responsive: false,
+                    ..ProbedTarget::default()
                 };
                 let targets = vec![target; targets];
                 Input::Probed(Probed { targets })

@@ -13,6 +13,10 @@ use super::{BackendError, Probe, Secret, TransportFault, TransportFaultKind};
 
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// How a llama-server calls itself in its header `server`.
+const LLAMA_SERVER: &str = "llama.cpp";
+/// The most bytes of its properties that are read.
+const PROPERTIES_BYTES: usize = 1024 * 1024;
 /// What monolith calls itself.
 const USER_AGENT: &str = concat!("monolith/", env!("CARGO_PKG_VERSION"));
 
@@ -89,15 +93,52 @@ impl HttpBackend {
         let request = self.with(headers, self.client.get(self.at("models")));
         let sent = wait(timeouts, async { request.send().await.map_err(fault) });
         match sent.await {
-            Ok(response) => Probe {
-                detail: format!("HTTP {}", response.status().as_u16()),
-                responsive: true,
-            },
+            Ok(response) => {
+                let headers = headers_of(&response);
+                let is_llama_server = |(name, value): &(String, String)| {
+                    name == "server" && value.starts_with(LLAMA_SERVER)
+                };
+                let properties = if headers.iter().any(is_llama_server) {
+                    self.properties(timeouts).await
+                } else {
+                    Vec::new()
+                };
+                Probe {
+                    detail: format!("HTTP {}", response.status().as_u16()),
+                    headers,
+                    properties,
+                    responsive: true,
+                }
+            }
             Err(fault) => Probe {
                 detail: self.placed(fault).detail,
                 responsive: false,
+                ..Probe::default()
             },
         }
+    }
+
+    /// The properties of a llama-server, which lie beside its `/v1`; nothing where it does not give them in time.
+    async fn properties(&self, timeouts: &Timeouts) -> Vec<u8> {
+        let mut url = self.base.clone();
+        let path = url.path().trim_end_matches('/');
+        let path = format!("{}/props", path.strip_suffix("/v1").unwrap_or(path));
+        url.set_path(&path);
+        let read = wait(timeouts, async {
+            let response = self.client.get(url).send().await.map_err(fault)?;
+            if !response.status().is_success() {
+                return Ok(Vec::new());
+            }
+            let (mut reply, mut body) = (HttpReply(response), Vec::new());
+            while let Some(bytes) = reply.chunk().await? {
+                body.extend_from_slice(&bytes);
+                if body.len() > PROPERTIES_BYTES {
+                    return Ok(Vec::new());
+                }
+            }
+            Ok(body)
+        });
+        read.await.unwrap_or_default()
     }
 
     pub(super) async fn send(
@@ -116,14 +157,7 @@ impl HttpBackend {
         let sent = wait(timeouts, async { request.send().await.map_err(fault) }).await;
         let response = sent.map_err(|fault| self.placed(fault))?;
         let head = ResponseHead {
-            headers: response
-                .headers()
-                .iter()
-                .filter_map(|(name, value)| {
-                    let value = value.to_str().ok()?;
-                    Some((name.as_str().to_owned(), value.to_owned()))
-                })
-                .collect(),
+            headers: headers_of(&response),
             status: response.status().as_u16(),
         };
         Ok((head, HttpReply(response)))
@@ -168,6 +202,17 @@ impl HttpBackend {
         }
         url
     }
+}
+
+/// The headers of a response whose values are text; names are in lower case.
+fn headers_of(response: &reqwest::Response) -> Vec<(String, String)> {
+    let headers = response.headers().iter();
+    headers
+        .filter_map(|(name, value)| {
+            let value = value.to_str().ok()?;
+            Some((name.as_str().to_owned(), value.to_owned()))
+        })
+        .collect()
 }
 
 impl HttpReply {

@@ -120,6 +120,7 @@ pub(crate) async fn probe_address(address: &str, timeout: Duration) -> Probe {
         Err(fault) => Probe {
             detail: fault.to_string(),
             responsive: false,
+            ..Probe::default()
         },
     }
 }

@@ -1,11 +1,12 @@
 //! The hash of a model file, computed once and stored. Does not know the model.
 
-use std::fs::{self, File};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _};
 use std::path::Path;
 
 use super::ModelFile;
 use crate::message::Digest;
+use crate::store::{open_own, own_folder, private_folder, replace_own};
 
 /// Receives how many bytes of a large file have been read, every MiB; false ends the reading.
 pub(crate) type Reading<'w> = dyn FnMut(u64) -> bool + Send + 'w;
@@ -50,11 +51,9 @@ impl ModelHash {
         let hash = Digest::from_bytes(*hasher.finalize().as_bytes());
         file.unchanged().map_err(io::Error::other)?;
         if let (Some(kept), Some(cache)) = (kept, cache) {
-            // Written beside and renamed: a reader never sees half a hash.
-            let beside = kept.with_extension(std::process::id().to_string());
-            let _ = fs::create_dir_all(cache)
-                .and_then(|()| fs::write(&beside, hash.to_string()))
-                .and_then(|()| fs::rename(&beside, &kept));
+            let _ = private_folder(cache)
+                .and_then(|()| own_folder(cache))
+                .and_then(|()| replace_own(&kept, hash.to_string().as_bytes()));
         }
         Ok(Self(hash))
     }
@@ -62,7 +61,7 @@ impl ModelHash {
 
 fn stored(kept: &Path) -> Option<Digest> {
     let mut text = String::new();
-    File::open(kept)
+    open_own(OpenOptions::new().read(true), kept)
         .ok()?
         .take(65)
         .read_to_string(&mut text)

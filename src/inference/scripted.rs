@@ -37,6 +37,7 @@ impl ScriptedBackend {
         Probe {
             detail: format!("script of {} responses", self.script.records.len()),
             responsive: true,
+            ..Probe::default()
         }
     }
 

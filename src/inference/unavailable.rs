@@ -14,6 +14,7 @@ impl UnavailableBackend {
         Probe {
             detail: self.reason.clone(),
             responsive: false,
+            ..Probe::default()
         }
     }
 

@@ -94,6 +94,18 @@ impl Machine {
     /// Digest of the whole machine in that state. What grows over the run (events, conversation, calls) enters through rolling
     /// digests and counters, so this costs the size of the running step.
     pub(super) fn state_digest(&self, at: StageView<'_>) -> Digest {
+        framed(
+            STATE_CONTEXT,
+            &[
+                self.state_text(at).as_bytes(),
+                self.events.as_bytes(),
+                self.conversation.digest().as_bytes(),
+            ],
+        )
+    }
+
+    /// The machine in that state as JSON, without the events and the conversation.
+    fn state_text(&self, at: StageView<'_>) -> String {
         #[derive(Serialize)]
         struct Condition<'a> {
             at_ms: u64,
@@ -150,15 +162,7 @@ impl Machine {
             verdict: &self.verdict,
         };
         // Integers, booleans and strings only: serialising them cannot fail.
-        let text = serde_json::to_string(&condition).unwrap_or_default();
-        framed(
-            STATE_CONTEXT,
-            &[
-                text.as_bytes(),
-                self.events.as_bytes(),
-                self.conversation.digest().as_bytes(),
-            ],
-        )
+        serde_json::to_string(&condition).unwrap_or_default()
     }
 
     fn notice_tokens(&self) -> u64 {
@@ -221,6 +225,12 @@ fn returned_key(envelope: &ToolEnvelope, shown: &Shown) -> (u8, u64) {
 }
 
 impl Run {
+    /// The machine's state as JSON. Its digest, with those of the events and of the conversation, is that of the last entry.
+    #[must_use]
+    pub(crate) fn state_text(&self) -> String {
+        self.storage().state_text(self.stage().view())
+    }
+
     /// The key that two states share exactly when they react equally to equal events before any deadline.
     #[must_use]
     pub fn decision_key(&self) -> DecisionKey {

@@ -3,8 +3,8 @@ use serde::{Deserialize, Serialize};
 use super::texts::is_instruction;
 use crate::contract::ExecutionContract;
 use crate::message::{
-    AgentMessage, CallSeq, Digest, InferenceSeq, ProtocolAdapterResult, ProviderFault,
-    QuarterBytes, Role, RunId, TokenCounter, ToolOutcome, Usage,
+    AgentMessage, CallSeq, Digest, InferenceSeq, NamedText, ProtocolAdapterResult, ProviderFault,
+    QuarterBytes, Role, RunId, TokenCounter, ToolOutcome, ToolServerStatement, Usage,
 };
 
 /// Something that happened, and when. The only input of the machine, and with the contract all that a run is made of.
@@ -87,6 +87,9 @@ pub struct RunStarted {
     /// ends with that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokenizer_fault: Option<String>,
+    /// What each tool server said of itself that came up and is not built in; sorted by server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_servers: Vec<ToolServerStatement>,
     /// BLAKE3 over the resolved workspace path, where there is a workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<Digest>,
@@ -111,6 +114,7 @@ impl RunStarted {
             run_id,
             started_unix_ms,
             tokenizer_fault: None,
+            tool_servers: Vec::new(),
             workspace: None,
         }
     }
@@ -218,13 +222,19 @@ pub struct Probed {
 }
 
 /// One target's answer to the probe.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProbedTarget {
     /// What was seen, for people; at most 2,048 bytes.
     pub detail: String,
+    /// What the server says of itself at `/props`, where it is a llama-server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub properties: Vec<NamedText>,
     /// Whether it answered at all; any HTTP answer counts.
     pub responsive: bool,
+    /// The headers of its answer in which it says what it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub server_headers: Vec<NamedText>,
 }
 
 /// A response, judged by the adapter.
@@ -246,6 +256,9 @@ pub struct InferenceReturned {
     pub request_hash: Digest,
     /// The adapter's verdict, with the text held back where the token gate is closed.
     pub result: ProtocolAdapterResult,
+    /// The headers of the answer in which the server says what it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub server_headers: Vec<NamedText>,
     /// What the inference used: the provider's numbers, or an estimate marked as such.
     pub usage: Usage,
 }
@@ -352,6 +365,9 @@ pub struct Resumed {
     pub addresses: Vec<ProviderAddress>,
     /// The hash of the contract, computed anew.
     pub contract_hash: Digest,
+    /// As [`RunStarted::tool_servers`], for what follows: a server may be another version.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_servers: Vec<ToolServerStatement>,
     /// Exposed names whose pin no longer holds.
     pub tools_changed: Vec<String>,
 }

@@ -42,8 +42,4 @@ impl Fold {
     pub(crate) const fn run(&self) -> Option<&Run> {
         self.run.as_ref()
     }
-
-    pub(crate) fn into_run(self) -> Option<Run> {
-        self.run
-    }
 }

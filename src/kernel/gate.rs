@@ -95,6 +95,9 @@ impl Run {
         let gated = machine.gate_closed() && !result.canonical_message.as_ref().is_some_and(opens);
         if gated {
             result.excerpt = None;
+            for warning in &mut result.tag_warnings {
+                warning.slot = None;
+            }
         }
         let held = gated.then(|| machine.hold_back(&mut result));
         let held = held.filter(|held| !held.text.is_empty());

@@ -110,4 +110,4 @@ pub use outcome::{AgentOutcome, Outcome, OutcomeCode};
 pub(crate) use predicate::{Predicate, PredicateName};
 pub use run::Run;
 pub(crate) use state::State;
-pub(crate) use texts::is_instruction;
+pub(crate) use texts::{invalid_arguments, is_instruction};

@@ -345,6 +345,7 @@ pub(super) fn started(contract: &ExecutionContract) -> RunStarted {
         run_id: "r-1".to_owned().try_into().expect("a valid run id"),
         started_unix_ms: 0,
         tokenizer_fault: None,
+        tool_servers: Vec::new(),
         workspace: None,
     }
 }
@@ -354,6 +355,7 @@ pub(super) fn probed() -> EventKind {
         targets: vec![ProbedTarget {
             detail: "scripted".to_owned(),
             responsive: true,
+            ..ProbedTarget::default()
         }],
     })
 }
@@ -366,6 +368,7 @@ pub(super) fn returned(inference: InferenceSeq, result: ProtocolAdapterResult) -
         redacted: false,
         request_hash: Digest::ZERO,
         result,
+        server_headers: Vec::new(),
         usage: Usage {
             cache_read: 0,
             cache_write: 0,
@@ -400,6 +403,8 @@ pub(super) fn native(message: AgentMessage) -> ProtocolAdapterResult {
         repair: None,
         status: AdapterStatus::Native,
         stop: StopReason::End,
+        served_by: None,
+        tag_warnings: Vec::new(),
         usage: None,
         withheld: None,
     }

@@ -308,6 +308,7 @@ impl Letter {
                 } else {
                     contract.contract_hash()
                 },
+                tool_servers: Vec::new(),
                 tools_changed: changed.iter().map(|&t| t.to_owned()).collect(),
             })
         };

@@ -21,6 +21,7 @@ fn resumed(h: &Harness) -> EventKind {
     EventKind::Resumed(Resumed {
         addresses: Vec::new(),
         contract_hash: h.run.contract().contract_hash(),
+        tool_servers: Vec::new(),
         tools_changed: Vec::new(),
     })
 }
@@ -29,6 +30,7 @@ fn other_contract() -> EventKind {
     EventKind::Resumed(Resumed {
         addresses: Vec::new(),
         contract_hash: Digest::of(b"another"),
+        tool_servers: Vec::new(),
         tools_changed: Vec::new(),
     })
 }

@@ -117,6 +117,16 @@ pub(super) enum FailedReason {
     Tool(String),
 }
 
+/// Arguments that break a schema: where, and which rule. An empty pointer is all of them.
+pub(crate) fn invalid_arguments(pointer: &str, rule: &str) -> String {
+    let place = if pointer.is_empty() {
+        "the arguments"
+    } else {
+        pointer
+    };
+    format!("TOOL_VALIDATION_ERROR: {place}: {rule}")
+}
+
 impl FailedReason {
     /// Whether the call was refused for its name or its arguments (semantics §6, invalid).
     pub(super) const fn is_invalid(&self) -> bool {
@@ -149,9 +159,7 @@ impl FailedReason {
                 format!("TOOL_NOT_FOUND: {name} (nearest: {})", nearest.join(", "))
             }
             Self::NotAllowed { name } => format!("TOOL_NOT_ALLOWED: {name}"),
-            Self::Invalid { pointer, rule } => {
-                format!("TOOL_VALIDATION_ERROR: {pointer}: {rule}")
-            }
+            Self::Invalid { pointer, rule } => invalid_arguments(pointer, rule),
             Self::NotJson => "arguments are not valid JSON".to_owned(),
             Self::Unproven => "no tool call counts yet".to_owned(),
             Self::Withheld => "tools are withheld".to_owned(),

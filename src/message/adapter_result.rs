@@ -1,8 +1,10 @@
 //! The verdict of an adapter over one response (002 §4.2). Plain data; does not know any protocol.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
-use super::{AgentMessage, Digest, FailureCode, TokenCounter, Usage, exact_sum};
+use super::{AgentMessage, Digest, FailureCode, ServedBy, TokenCounter, Usage, exact_sum};
 
 /// What the adapter made of a response (002 §4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +49,74 @@ pub struct Withheld {
     pub report_bytes: Option<u64>,
 }
 
+/// Why a tag of the XML transport (000 §11) counts for nothing, or counts although it is not whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TagFlaw {
+    /// The attributes after the slot are not `name="value"`, or one occurs twice.
+    Attributes,
+    /// It has no attribute `tool`, or an empty one.
+    NoTool,
+    /// The slot is used by an earlier tag of the message.
+    SlotUsed,
+    /// The message has more tags than are read; this one and all after it are left out.
+    TooMany,
+    /// Its closing tag is missing.
+    Unclosed,
+    /// A final report whose closing tag is missing. It counts all the same: the model had come to its end.
+    UnclosedReport,
+    /// No such slot is offered.
+    UnknownSlot,
+    /// A closing tag that closes nothing.
+    Unopened,
+    /// The slot belongs to another tool.
+    WrongTool,
+}
+
+impl TagFlaw {
+    /// The flaw in words.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Attributes => "attributes",
+            Self::NoTool => "no tool",
+            Self::SlotUsed => "slot used",
+            Self::TooMany => "too many",
+            Self::Unclosed => "unclosed",
+            Self::UnclosedReport => "unclosed report",
+            Self::UnknownSlot => "unknown slot",
+            Self::Unopened => "unopened",
+            Self::WrongTool => "wrong tool",
+        }
+    }
+}
+
+/// A tag of the XML transport that was ignored, or that counts although it is not closed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TagWarning {
+    /// Why.
+    pub flaw: TagFlaw,
+    /// Its slot: `FINAL`, `PROGRESS`, or a number of at most ten digits. None where the tag names no such slot, and while the
+    /// token gate is closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<String>,
+}
+
+impl fmt::Display for TagWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("tag ")?;
+        if let Some(slot) = &self.slot {
+            write!(f, "{slot} ")?;
+        }
+        let end = match self.flaw {
+            TagFlaw::UnclosedReport => "accepted",
+            _ => "ignored",
+        };
+        write!(f, "{end}: {}", self.flaw.as_str())
+    }
+}
+
 /// What a repair changed: recorded with every recovered message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -82,10 +152,16 @@ pub struct ProtocolAdapterResult {
     /// The repair, exactly when recovered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repair: Option<Repair>,
+    /// What the server said of itself in the answer, beyond what the contract holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub served_by: Option<ServedBy>,
     /// The verdict.
     pub status: AdapterStatus,
     /// Why the model stopped.
     pub stop: StopReason,
+    /// The tags of the XML transport that were ignored, or that count although they are not closed, in order; at most 130.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tag_warnings: Vec<TagWarning>,
     /// What the provider reported of usage, where it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,

@@ -1,5 +1,6 @@
-//! Which characters nobody sees as they stand. The one list of them.
+//! Which characters nobody sees as they stand, and a text with them written out. The one list of them.
 
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -23,6 +24,32 @@ pub(crate) fn is_invisible(c: char) -> bool {
     INVISIBLE
         .as_ref()
         .is_none_or(|invisible| invisible.is_match(c.encode_utf8(&mut [0; 4])))
+}
+
+/// A text as one line: what nobody sees is written out, line feeds and tabs too.
+pub(crate) fn escaped_line(text: &str) -> String {
+    escaped(text, |_| false)
+}
+
+/// A text in which what nobody sees is written out, but for what is kept.
+pub(crate) fn escaped(text: &str, keep: impl Fn(char) -> bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if keep(c) || !is_invisible(c) {
+            out.push(c);
+            continue;
+        }
+        match c {
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            // Writing to a String cannot fail.
+            _ => {
+                let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+            }
+        }
+    }
+    out
 }
 
 #[cfg(test)]

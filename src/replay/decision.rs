@@ -45,7 +45,7 @@ pub(super) fn in_words(action: &Action, rest: &[&Action], contract: &ExecutionCo
         format!("{} → {}", action.from, action.to)
     };
     if let Some(predicate) = action.predicate {
-        let _ = write!(out, ", {predicate}");
+        let _ = write!(out, ", {}", predicate.name.describe());
     }
     if let Some(outcome) = action.outcome {
         let _ = write!(out, ", {outcome}");

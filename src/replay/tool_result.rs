@@ -6,7 +6,8 @@ use super::replayer::Replayer;
 use super::{Attribution, BlobSource};
 use crate::kernel::{ToolReturned, observation_tokens};
 use crate::message::{
-    ContentBlock, Digest, QuarterBytes, TokenCounter, ToolEnvelope, ToolOutcome, char_prefix,
+    ContentBlock, Digest, QuarterBytes, TokenCounter, ToolEnvelope, ToolOutcome, amount,
+    char_prefix,
 };
 use crate::transcript::SealedEntry;
 
@@ -143,7 +144,7 @@ fn cut_again(envelope: &ToolEnvelope, whole: &[u8], limit: usize) -> Vec<(String
         found.push(("bytes_out".to_owned(), recorded, recomputed));
     }
     if whole.len() <= limit {
-        let recomputed = format!("absent: {size} bytes are within {limit}");
+        let recomputed = format!("absent: {} within {limit}", amount(size, "byte"));
         found.push(("full".to_owned(), "present".to_owned(), recomputed));
     }
     // The whole is text by construction; what is not was never written here, and shows as another text.

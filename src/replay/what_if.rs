@@ -64,6 +64,8 @@ pub struct WhatIf {
     session: Session,
     entries: u64,
     step: Step,
+    /// Why the other contract fails a check of PRECHECK.
+    refused: Option<String>,
 }
 
 /// One step as it was recorded, and as it is decided now.
@@ -89,6 +91,7 @@ impl WhatIf {
             same: 0,
             entries: 0,
             step: Step::default(),
+            refused: None,
             other,
             recorded,
         }
@@ -140,6 +143,7 @@ impl WhatIf {
             recorded_contract: self.recorded.contract_hash(),
             other_contract: self.other.contract_hash(),
             contract_differences: terms.into_iter().map(difference).collect(),
+            refused: self.refused,
             entries: self.entries,
             same_decisions: self.same,
             first_other_decision: self.first_other,
@@ -204,7 +208,14 @@ impl WhatIf {
         }
         while let Some(output) = self.session.poll() {
             match output {
-                Output::Append(append) => self.step.decided.extend(append.drafts),
+                Output::Append(append) => {
+                    let mut checks = append.drafts.iter().flat_map(|draft| &draft.action.checks);
+                    let failed = checks.find(|check| !check.ok);
+                    if let Some(failed) = failed {
+                        self.refused.get_or_insert_with(|| failed.detail.clone());
+                    }
+                    self.step.decided.extend(append.drafts);
+                }
                 Output::Summarise { full, .. } => {
                     if let Some(bytes) = blobs.blob(full) {
                         let blob = Input::Blob { bytes, hash: full };

@@ -12,7 +12,7 @@ use crate::kernel::{
 };
 use crate::message::{
     ContentBlock, Digest, InferenceSeq, NoTokenizers, QuarterBytes, TokenCounter, ToolEnvelope,
-    ToolOutcome, char_prefix,
+    ToolOutcome, amount, char_prefix,
 };
 use crate::session::{Issued, Session};
 
@@ -193,7 +193,7 @@ impl RecordedAnswers {
                 refit(envelope, is.max_bytes_per_call, blobs)?;
             }
             let counter = self.counter.as_ref().map_err(|reason| {
-                let recorded = format!("{} tokens", envelope.tokens);
+                let recorded = amount(envelope.tokens, "token");
                 Mismatch::new("a result cannot be counted again", recorded, reason)
             })?;
             envelope.tokens = observation_tokens(envelope, is, counter.as_ref());
@@ -212,6 +212,7 @@ impl RecordedAnswers {
             found.unwrap_or_else(|| ProbedTarget {
                 detail: "not asked".to_owned(),
                 responsive: true,
+                ..ProbedTarget::default()
             })
         };
         Probed {

@@ -16,6 +16,9 @@ pub struct WhatIfReport {
     pub other_contract: Digest,
     /// The fields in which the contracts differ; at most 1,000.
     pub contract_differences: Vec<TermsDifference>,
+    /// Why the other contract is refused before the first request: the check of PRECHECK that fails; left out where none does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
     /// Entries of the recording.
     pub entries: u64,
     /// How many of them decide the same under the other contract, apart from what follows from the contract alone.

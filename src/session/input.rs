@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::base64;
 use crate::adapter::ResponseMeta;
 use crate::kernel::{Approval, EventKind, LostEffect, Probed, ProviderAddress, RunStarted};
-use crate::message::{CallSeq, Digest, InferenceSeq, ProviderFault, ToolOutcome};
+use crate::message::{
+    CallSeq, Digest, InferenceSeq, ProviderFault, ToolOutcome, ToolServerStatement,
+};
 
 /// An input of a [`Session`](super::Session). A host hands it in with the moment at which it became known.
 ///
@@ -92,6 +94,9 @@ pub enum Input {
         /// Where each provider is whose address the contract gives by a variable's name.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         addresses: Vec<ProviderAddress>,
+        /// What each tool server said of itself that came up again; without secrets.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tool_servers: Vec<ToolServerStatement>,
         /// Exposed names of tools whose pin no longer holds.
         tools_changed: Vec<String>,
     },

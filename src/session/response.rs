@@ -7,7 +7,8 @@ use crate::adapter::{Decoded, ResponseDecoder, ResponseMeta};
 use crate::contract::ExecutionContract;
 use crate::kernel::{EventKind, InferenceFailed, InferenceReturned, Run};
 use crate::message::{
-    Digest, InferenceSeq, ProtocolAdapterResult, ProviderFault, Scrubber, TokenCounter, Usage,
+    Digest, InferenceSeq, NamedText, ProtocolAdapterResult, ProviderFault, Scrubber, TokenCounter,
+    Usage,
 };
 
 /// A response that is still arriving.
@@ -131,6 +132,12 @@ impl EventDecoder<'_> {
         match arrived {
             ReceivedResponse::Whole { decoded, meta, raw } => {
                 let arrived = !raw.is_empty();
+                let mut headers = NamedText::of_headers(&meta.headers);
+                if let Some(scrubber) = self.scrubber {
+                    for header in &mut headers {
+                        header.value = scrubber.cut_text(&header.value);
+                    }
+                }
                 let Scrubbed {
                     decoded,
                     raw,
@@ -145,7 +152,7 @@ impl EventDecoder<'_> {
                 };
                 let evidence = Evidence::new(arrived, raw, raw_hash);
                 match decoded {
-                    Decoded::Message(result) => self.returned(*result, evidence),
+                    Decoded::Message(result) => self.returned(*result, headers, evidence),
                     Decoded::Fault { fault, usage } => self.failed(fault, usage, evidence),
                 }
             }
@@ -166,7 +173,12 @@ impl EventDecoder<'_> {
         }
     }
 
-    fn returned(&self, result: ProtocolAdapterResult, evidence: Evidence) -> DecodedEvent {
+    fn returned(
+        &self,
+        result: ProtocolAdapterResult,
+        server_headers: Vec<NamedText>,
+        evidence: Evidence,
+    ) -> DecodedEvent {
         let asked = (self.issued.target, self.issued.adapter);
         let result = transported(result, self.issued.xml.as_ref(), self.contract, asked);
         // Before anything is held back: an estimate counts the whole text, shown or not.
@@ -187,6 +199,7 @@ impl EventDecoder<'_> {
                 redacted,
                 request_hash: self.issued.body,
                 result: admitted.result,
+                server_headers,
                 usage,
             })),
         }

@@ -8,6 +8,7 @@ use crate::kernel::{BringUpFault, RunStarted};
 use crate::message::{
     AdapterStatus, AgentMessage, Digest, FailureCode, ObjectText, ProtocolAdapterResult,
     ReasoningPart, ReasoningTrace, Scrubber, TokenCounter, ToolInvocation, ToolOutcome,
+    ToolServerStatement,
 };
 
 /// What an inference brought, as it may be recorded.
@@ -134,6 +135,10 @@ impl Scrub<'_> {
     fn result(&self, result: &mut ProtocolAdapterResult) -> bool {
         let mut changed = self.option(&mut result.pointer);
         changed |= self.option(&mut result.excerpt);
+        if let Some(served_by) = &mut result.served_by {
+            changed |= self.option(&mut served_by.model);
+            changed |= self.option(&mut served_by.system_fingerprint);
+        }
         if let Some(repair) = &mut result.repair {
             changed |= self.string(&mut repair.original);
             changed |= self.string(&mut repair.repaired);
@@ -216,6 +221,21 @@ impl Scrub<'_> {
             | ToolOutcome::TimedOut
             | ToolOutcome::Cancelled
             | ToolOutcome::ToolChanged => {}
+        }
+    }
+
+    /// What tool servers said of themselves, as it may be recorded.
+    pub(crate) fn statements(&self, statements: &mut [ToolServerStatement]) {
+        for statement in statements {
+            let texts = [
+                &mut statement.instructions,
+                &mut statement.name,
+                &mut statement.version,
+            ];
+            let texts = texts.into_iter().flatten();
+            for text in texts.chain([&mut statement.protocol]) {
+                *text = self.0.cut_text(text);
+            }
         }
     }
 

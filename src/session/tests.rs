@@ -127,6 +127,7 @@ fn probed() -> Input {
         targets: vec![ProbedTarget {
             detail: "answers".to_owned(),
             responsive: true,
+            ..ProbedTarget::default()
         }],
     })
 }
@@ -359,6 +360,7 @@ fn a_resumed_run_loses_what_had_no_result() {
     let tools_changed = Vec::new();
     let outputs = host.hand_in(Input::Resumed {
         addresses: Vec::new(),
+        tool_servers: Vec::new(),
         tools_changed,
     });
     let appended: Vec<EventKind> = outputs

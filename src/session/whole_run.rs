@@ -16,7 +16,9 @@ use crate::kernel::{
     Event, EventKind, Interrupter, LostEffect, Probed, ProviderAddress, Resumed, Run, RunStarted,
     ToolReturned, observation_tokens,
 };
-use crate::message::{CallSeq, Digest, InferenceSeq, RunId, Scrubber, TokenCounter, ToolOutcome};
+use crate::message::{
+    CallSeq, Digest, InferenceSeq, RunId, Scrubber, TokenCounter, ToolOutcome, ToolServerStatement,
+};
 use crate::transcript::Chain;
 
 /// A whole run without I/O: inputs in, outputs out.
@@ -64,7 +66,7 @@ use crate::transcript::Chain;
 ///                 session.handle(0, Input::Durable(last))?;
 ///             }
 ///             Output::Probe { .. } => {
-///                 let canned = ProbedTarget { detail: "canned".to_owned(), responsive: true };
+///                 let canned = ProbedTarget { detail: "canned".to_owned(), responsive: true, ..ProbedTarget::default() };
 ///                 next.push_back(Input::Probed(Probed { targets: vec![canned] }));
 ///             }
 ///             Output::Send(request) => {
@@ -190,8 +192,9 @@ impl Session {
             }
             Input::Resumed {
                 addresses,
+                tool_servers,
                 tools_changed,
-            } => return self.resumed(at_ms, addresses, tools_changed),
+            } => return self.resumed(at_ms, addresses, (tool_servers, tools_changed)),
             Input::ResponseBegan { inference, meta } => {
                 self.response(inference, ResponsePart::Head(meta))?
             }
@@ -289,6 +292,10 @@ impl Session {
         if let Some(scrubber) = &self.scrubber {
             for target in &mut probed.targets {
                 target.detail = scrubber.cut_text(&target.detail);
+                let texts = target.properties.iter_mut();
+                for text in texts.chain(&mut target.server_headers) {
+                    text.value = scrubber.cut_text(&text.value);
+                }
             }
         }
         probed
@@ -312,7 +319,7 @@ impl Session {
         &mut self,
         at_ms: u64,
         addresses: Vec<ProviderAddress>,
-        tools_changed: Vec<String>,
+        (tool_servers, tools_changed): (Vec<ToolServerStatement>, Vec<String>),
     ) -> Result<(), SessionError> {
         let run = self.run().ok_or(SessionError::NotStarted)?;
         let lost = run.unresolved();
@@ -320,6 +327,7 @@ impl Session {
         let resumed = Resumed {
             addresses,
             contract_hash: self.contract.rehash(),
+            tool_servers,
             tools_changed,
         };
         self.happened(at_ms, EventKind::Resumed(resumed))?;

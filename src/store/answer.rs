@@ -62,9 +62,11 @@ impl StoreReader {
         // Whole or not at all: whoever takes it may look at any moment. No run is called so.
         let unfinished = folder.join(format!("_{}", std::process::id()));
         let text = serde_json::to_vec(answer).map_err(|fault| refuse(fault.into()))?;
+        // Left by a process of the same number that was killed.
+        drop(fs::remove_file(&unfinished));
         let mut file = private_file();
-        let file = file.create(true).truncate(true).write(true);
-        let written = open_own(file, &unfinished).and_then(|mut file| file.write_all(&text));
+        let file = file.create_new(true).write(true).open(&unfinished);
+        let written = file.and_then(|mut file| file.write_all(&text));
         written.map_err(refuse)?;
         fs::rename(&unfinished, &path).map_err(refuse)?;
         Ok(true)

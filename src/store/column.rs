@@ -5,7 +5,7 @@ use rusqlite::Row;
 use rusqlite::types::{Type, ValueRef};
 
 use super::StoreError;
-use crate::message::Digest;
+use crate::message::{Digest, amount};
 
 /// A row of a table, for whoever reads its columns and has to say what is wrong with one.
 #[derive(Clone, Copy)]
@@ -52,7 +52,7 @@ impl Columns<'_> {
                 <[u8; 32]>::try_from(bytes)
                     .map(Digest::from_bytes)
                     .map_err(|_| {
-                        let length = format_args!("{} bytes", bytes.len());
+                        let length = amount(bytes.len(), "byte");
                         self.refuse(name, "the 32 bytes of a hash", length)
                     })
             }

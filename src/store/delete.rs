@@ -9,9 +9,10 @@ use super::connection::BUSY;
 use super::lock::{RunLock, lock_run, lock_store};
 use super::open_writer::open_writer;
 use super::schema::BLOB_INDEX;
-use super::{Durability, StoreError};
+use super::store_file::StoreFile;
+use super::{Durability, StoreError, log_name};
 use crate::message::{Digest, RunId};
-use crate::transcript::{Deletion, SecretKey};
+use crate::transcript::{DeletedLeaf, Deletion, SecretKey};
 
 /// How many runs are locked at a time and deleted in one transaction: a lock holds two descriptors, and a process has few.
 const BATCH: usize = 32;
@@ -75,8 +76,10 @@ struct Doomed {
 /// [`RemoveError`]; nothing is changed then. A run that a process drives is [`StoreError::RunLocked`]. What is found only after
 /// some were deleted is in [`Removed::stopped`].
 pub(crate) fn remove(path: &Path, asked: &Removal<'_>) -> Result<Removed, RemoveError> {
+    let file = StoreFile::of(path)?;
+    let path = file.path();
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
-    let mut conn = open_writer(path, Durability::Full, BUSY)?;
+    let mut conn = open_writer(&file, Durability::Full, BUSY)?;
     conn.execute_batch("PRAGMA secure_delete = ON")
         .map_err(sql)?;
     // A store that was made without it would be read as a whole for each blob.
@@ -122,9 +125,15 @@ fn remove_batch(
     let tx = conn
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(sql)?;
+    // The name is part of what is signed: no other text may get there.
+    let log = log_name::name(&tx).map_err(sql)?;
+    let log = log.map_err(|flaw| StoreError::Corrupt {
+        path: path.to_owned(),
+        reason: format!("table log_name: {flaw}"),
+    })?;
     for run_id in batch {
         let doomed = find(&tx, path, run_id, asked.force)?;
-        take_out(&tx, &doomed, asked).map_err(sql)?;
+        take_out(&tx, &log, &doomed, asked).map_err(sql)?;
     }
     tx.commit().map_err(sql)?;
     for (run_id, lock) in batch.iter().zip(locks) {
@@ -168,18 +177,28 @@ fn find(
 }
 
 /// Takes one run out of every table, inside the open transaction.
-fn take_out(conn: &Connection, run: &Doomed, asked: &Removal<'_>) -> rusqlite::Result<()> {
+fn take_out(
+    conn: &Connection,
+    log: &str,
+    run: &Doomed,
+    asked: &Removal<'_>,
+) -> rusqlite::Result<()> {
+    let leaf: Option<(i64, String)> = conn
+        .prepare_cached("UPDATE log_leaves SET run = NULL WHERE run = ?1 RETURNING idx, leaf")?
+        .query_row([run.key], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
     let note = Deletion {
+        log: log.to_owned(),
+        leaf: leaf
+            .as_ref()
+            .map(|(index, text)| DeletedLeaf::of(u64::try_from(*index).unwrap_or(u64::MAX), text)),
         run_id: run.run_id.clone(),
         entries: run.entries,
         head: run.head,
         reason: asked.reason.clone(),
         at_unix_ms: asked.at_unix_ms,
     };
-    let leaf: Option<i64> = conn
-        .prepare_cached("UPDATE log_leaves SET run = NULL WHERE run = ?1 RETURNING idx")?
-        .query_row([run.key], |row| row.get(0))
-        .optional()?;
+    let leaf = leaf.map(|(index, _)| index);
     conn.prepare_cached("INSERT INTO deletions(run_id, leaf, note) VALUES(?1, ?2, ?3)")?
         .execute(params![
             run.run_id.as_str(),
@@ -215,7 +234,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("runs.db");
         drop(Store::open(&path, Durability::Normal).unwrap());
-        let conn = open_writer(&path, Durability::Normal, BUSY).unwrap();
+        let file = StoreFile::of(&path).unwrap();
+        let conn = open_writer(&file, Durability::Normal, BUSY).unwrap();
         let plan = |sql: &str| -> Vec<String> {
             let mut select = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
             let rows = select.query_map([[0_u8; 32]], |row| row.get(3)).unwrap();

@@ -1,8 +1,11 @@
 //! What stays of deleted runs: the rows of `deletions`, each a signed note. A row says nothing by itself; it is judged by the note,
 //! the leaf that it names, and who has signed.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{Connection, OptionalExtension as _, Row};
 
+use super::log_name::name;
 use super::schema::refusal;
 use super::{StoreError, StoreReader};
 use crate::message::{Digest, RunId};
@@ -17,9 +20,9 @@ impl StoreReader {
         name: &str,
         keys: &[PublicKey],
     ) -> Result<Option<(String, String)>, StoreError> {
-        let note = last(&self.conn, name);
-        let note = note.map_err(|fault| refusal(&self.conn, &self.path, &fault))?;
-        Ok(note.map(|note| by_whom(&note, keys)))
+        let judged = last(&self.conn, name, keys);
+        let judged = judged.map_err(|fault| refusal(&self.conn, &self.path, &fault))?;
+        Ok(judged.map(by_whom))
     }
 
     /// The number of the leaf that stays of a deleted run, and its text.
@@ -75,79 +78,97 @@ impl StoreReader {
     }
 }
 
-/// The note of the last deletion of a run of that name.
-pub(super) fn last(conn: &Connection, name: &str) -> rusqlite::Result<Option<String>> {
-    let note: Option<Vec<u8>> = conn
-        .prepare_cached(
-            "SELECT CAST(note AS BLOB) FROM deletions WHERE run_id = ?1 ORDER BY rowid DESC LIMIT 1",
-        )?
-        .query_row([name], |row| row.get(0))
-        .optional()?;
-    Ok(note.map(|note| String::from_utf8_lossy(&note).into_owned()))
+/// A row of `deletions`, with the leaf that it names as it is kept.
+const ROW: &str = "SELECT CAST(d.note AS BLOB), CAST(d.run_id AS BLOB), d.leaf, l.idx IS NOT NULL, l.run IS NOT NULL, \
+    CAST(coalesce(l.leaf, '') AS BLOB) FROM deletions d LEFT JOIN log_leaves l ON l.idx = d.leaf";
+
+/// The last deletion of a run of that name, judged; none where none of that name was deleted.
+pub(super) fn last(
+    conn: &Connection,
+    run_id: &str,
+    keys: &[PublicKey],
+) -> rusqlite::Result<Option<Result<SignedDeletion, Flaw>>> {
+    let log = match name(conn)? {
+        Ok(log) => log,
+        Err(flaw) => return Ok(Some(Err(flaw))),
+    };
+    conn.prepare_cached(&format!(
+        "{ROW} WHERE d.run_id = ?1 ORDER BY d.rowid DESC LIMIT 1"
+    ))?
+    .query_row([run_id], |row| judge_row(row, &log, keys))
+    .optional()
 }
 
 /// Who deleted a run, and why, as its note says.
-pub(super) fn by_whom(note: &str, keys: &[PublicKey]) -> (String, String) {
-    match SignedDeletion::read(note, keys) {
+pub(super) fn by_whom(judged: Result<SignedDeletion, Flaw>) -> (String, String) {
+    match judged {
         Ok(read) => (read.by(), read.stated.reason),
         Err(_) => ("a note that does not hold".to_owned(), String::new()),
     }
 }
 
-/// Judges every row: its note, the name beside it, and the leaf that stays of a sealed run. A note that no known key has signed is a
-/// flaw only where one must have.
+/// Judges every row of the log of that name: its note, the name beside it, and the leaf that stays of a sealed run. A note that no
+/// known key has signed is a flaw only where one must have.
 pub(super) fn judge(
     conn: &Connection,
+    log: &str,
     trust: &Trust,
 ) -> rusqlite::Result<Result<Vec<SignedDeletion>, Flaw>> {
-    let mut select = conn.prepare(
-        "SELECT CAST(d.note AS BLOB), CAST(d.run_id AS BLOB), d.leaf, l.idx IS NOT NULL, l.run IS NOT NULL, \
-         CAST(coalesce(l.leaf, '') AS BLOB) FROM deletions d LEFT JOIN log_leaves l ON l.idx = d.leaf ORDER BY d.rowid",
-    )?;
+    let mut select = conn.prepare(&format!("{ROW} ORDER BY d.rowid"))?;
     let mut rows = select.query([])?;
-    let mut found = Vec::new();
+    let (mut found, mut texts) = (Vec::new(), BTreeSet::new());
     while let Some(row) = rows.next()? {
-        match judge_row(row, trust)? {
-            Ok(read) => found.push(read),
+        let read = match judge_row(row, log, &trust.keys)? {
+            Ok(read) => read,
             Err(flaw) => return Ok(Err(flaw)),
+        };
+        if !texts.insert(read.stated.text()) {
+            let expected = "one row of each note";
+            return Ok(Err(Flaw::tampered("note", expected, read)));
         }
+        if trust.signature_required && !read.is_known() {
+            let expected = "a deletion that a given key has signed";
+            return Ok(Err(Flaw::new(FlawKind::Unsigned, "note", expected, read)));
+        }
+        found.push(read);
     }
     Ok(Ok(found))
 }
 
-fn judge_row(row: &Row<'_>, trust: &Trust) -> rusqlite::Result<Result<SignedDeletion, Flaw>> {
+fn judge_row(
+    row: &Row<'_>,
+    log: &str,
+    keys: &[PublicKey],
+) -> rusqlite::Result<Result<SignedDeletion, Flaw>> {
     let text = |column| -> rusqlite::Result<String> {
         let bytes: Vec<u8> = row.get(column)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
-    let read = match SignedDeletion::read(&text(0)?, &trust.keys) {
-        Ok(read) => read,
-        Err(flaw) => return Ok(Err(flaw)),
+    let (note, run_id, kept_text) = (text(0)?, text(1)?, text(5)?);
+    let leaf: Option<i64> = row.get(2)?;
+    let (exists, kept): (bool, bool) = (row.get(3)?, row.get(4)?);
+    let judge = || {
+        let read = SignedDeletion::read(&note, keys)?;
+        if read.stated.run_id.as_str() != run_id {
+            return Err(Flaw::tampered("run_id", &read.stated.run_id, run_id));
+        }
+        let index = leaf.map(|leaf| u64::try_from(leaf).unwrap_or(u64::MAX));
+        read.judge_place(log, index)?;
+        if let Some(index) = index {
+            if !exists || kept {
+                let got = if kept {
+                    format!("leaf {index}, whose run is kept")
+                } else {
+                    format!("leaf {index}, which is not there")
+                };
+                let expected = "the leaf of a run that is gone";
+                return Err(Flaw::tampered("leaf", expected, got));
+            }
+            read.judge_leaf(index, &kept_text)?;
+        }
+        Ok(read)
     };
-    let name = text(1)?;
-    if read.stated.run_id.as_str() != name {
-        return Ok(Err(Flaw::tampered("run_id", read.stated.run_id, name)));
-    }
-    if let Some(leaf) = row.get::<_, Option<i64>>(2)? {
-        let (exists, kept): (bool, bool) = (row.get(3)?, row.get(4)?);
-        if !exists || kept {
-            let got = if kept {
-                format!("leaf {leaf}, whose run is kept")
-            } else {
-                format!("leaf {leaf}, which is not there")
-            };
-            let expected = "the leaf of a run that is gone";
-            return Ok(Err(Flaw::tampered("leaf", expected, got)));
-        }
-        if let Err(flaw) = read.judge_leaf(&text(5)?) {
-            return Ok(Err(flaw));
-        }
-    }
-    if trust.signature_required && !read.is_known() {
-        let expected = "a deletion that a given key has signed";
-        return Ok(Err(Flaw::new(FlawKind::Unsigned, "note", expected, read)));
-    }
-    Ok(Ok(read))
+    Ok(judge())
 }
 
 /// Whether a run that was noted earlier, and is not here, was deleted by design with as many entries: a known key must say so. In words.
@@ -159,12 +180,10 @@ pub(super) fn judge_pinned(
 ) -> rusqlite::Result<Result<String, Flaw>> {
     let expected = format!("run {run_id} with {entries} entries, as was noted");
     let rollback = |got: &str| Flaw::new(FlawKind::Rollback, "pin", &expected, got);
-    let Some(note) = last(conn, run_id.as_str())? else {
-        return Ok(Err(rollback("no such run")));
-    };
-    let read = match SignedDeletion::read(&note, &trust.keys) {
-        Ok(read) => read,
-        Err(flaw) => return Ok(Err(flaw)),
+    let read = match last(conn, run_id.as_str(), &trust.keys)? {
+        None => return Ok(Err(rollback("no such run"))),
+        Some(Ok(read)) => read,
+        Some(Err(flaw)) => return Ok(Err(flaw)),
     };
     let stated = &read.stated;
     if !read.is_known() {

@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 use super::connection::BUSY;
 use super::lock::lock_store;
 use super::open_writer::open_writer;
+use super::store_file::StoreFile;
 use super::{Durability, StoreError, StoreReader};
 use crate::message::{Digest, RunId};
 use crate::transcript::{Flaw, SecretKey, Tombstone, blob_references};
@@ -110,8 +111,10 @@ pub(crate) enum EraseError {
 /// # Errors
 /// [`EraseError`]; nothing is changed but under [`EraseError::Unfinished`].
 pub(crate) fn erase(path: &Path, asked: &Erasure<'_>) -> Result<Erased, EraseError> {
+    let file = StoreFile::of(path)?;
+    let path = file.path();
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
-    let mut conn = open_writer(path, Durability::Full, BUSY)?;
+    let mut conn = open_writer(&file, Durability::Full, BUSY)?;
     let _lock = lock_store(path)?;
     let hash = named_blob(path, &asked.run_id, &asked.blob)?;
     let tx = conn

@@ -9,6 +9,7 @@ use super::import_error::ImportError;
 use super::intake::Intake;
 use super::merge::{Change, Ended, Merge};
 use super::open_writer::open_writer;
+use super::store_file::StoreFile;
 use super::vouched::vouched;
 use super::{Durability, StoreError, deletions};
 use crate::kernel::{EventKind, Outcome};
@@ -68,12 +69,15 @@ pub(crate) fn import(
         now_unix_ms,
         open,
     } = terms;
+    let store = StoreFile::of(path)?;
+    let path = store.path();
+    store.judge()?;
     let mut intake = Intake::open(file, path)?;
     read(&mut intake, open, trust, |sum, record| {
         judge_tombstone(sum, record, trust)
     })?;
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
-    let mut conn = open_writer(path, Durability::Full, BUSY)?;
+    let mut conn = open_writer(&store, Durability::Full, BUSY)?;
     let tx = conn
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(sql)?;
@@ -134,11 +138,11 @@ fn judge_deleted(
     run_id: &RunId,
     trust: &Trust,
 ) -> Result<(), ImportError> {
-    let note = deletions::last(conn, run_id.as_str());
-    let Some(note) = note.map_err(|fault| StoreError::from_sql(path, &fault))? else {
+    let judged = deletions::last(conn, run_id.as_str(), &trust.keys);
+    let Some(judged) = judged.map_err(|fault| StoreError::from_sql(path, &fault))? else {
         return Ok(());
     };
-    let (by, reason) = deletions::by_whom(&note, &trust.keys);
+    let (by, reason) = deletions::by_whom(judged);
     Err(ImportError::Deleted {
         run_id: run_id.clone(),
         by,

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use super::StoreError;
-use crate::message::{Digest, RunId};
+use crate::message::{Digest, RunId, escaped_line};
 use crate::transcript::VerifyReport;
 
 /// Why a file was not imported. Nothing of it is in the store then.
@@ -54,8 +54,9 @@ pub(crate) enum ImportError {
     },
     /// The caller: the run was here, and somebody deleted it.
     #[error(
-        "import run {run_id}: it was deleted here by {by}, {}",
-        if reason.is_empty() { "no reason given" } else { reason }
+        "import run {run_id}: it was deleted here by {}, {}",
+        escaped_line(by),
+        if reason.is_empty() { "no reason given".to_owned() } else { escaped_line(reason) }
     )]
     Deleted {
         /// The run.

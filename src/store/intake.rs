@@ -4,7 +4,7 @@ use std::io::{self, Read, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::import_error::ImportError;
-use super::regular_file::{is_handed_in, open_regular};
+use super::regular_file::open_given;
 
 /// The most that is taken from a pipe: a file of any length need not be copied, so it has no such limit.
 const MAX_SPOOLED_BYTES: u64 = 4 << 30;
@@ -23,11 +23,7 @@ impl Intake {
     /// Opens what is to be imported into the store at `store`, in whose folder a copy is made of what can be read only once.
     pub(super) fn open(path: &Path, store: &Path) -> Result<Self, ImportError> {
         let unreadable = |fault: io::Error| refuse(path, fault.to_string());
-        let mut given = if is_handed_in(path) {
-            File::open(path).map_err(unreadable)?
-        } else {
-            open_regular(path).map_err(unreadable)?
-        };
+        let mut given = open_given(path).map_err(unreadable)?;
         if given.metadata().map_err(unreadable)?.is_file() {
             return Ok(Self {
                 file: given,

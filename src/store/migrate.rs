@@ -12,6 +12,7 @@ use super::formats::steps;
 use super::lock::lock_store;
 use super::open_reader::open_to_read;
 use super::private::private_file;
+use super::store_file::StoreFile;
 use super::{STORE_FORMAT, StoreError, schema, verify};
 use crate::message::RunId;
 use crate::transcript::{FirstBad, Trust};
@@ -123,11 +124,16 @@ pub(super) fn migrate_watched(
     dry_run: bool,
     mut passes: impl FnMut(&'static str),
 ) -> Result<Migration, MigrateError> {
+    let file = StoreFile::of(path)?;
+    let path = file.path();
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
     let mut conn = if dry_run {
-        open_to_read(path, BUSY)?
+        open_to_read(&file, BUSY)?
     } else {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        file.judge()?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_NOFOLLOW
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         Connection::open_with_flags(path, flags).map_err(sql)?
     };
     distrust(&conn).map_err(sql)?;

@@ -49,6 +49,7 @@ mod run_log;
 mod run_reader;
 mod run_row;
 mod schema;
+mod store_file;
 #[cfg(test)]
 mod tests;
 mod verify;
@@ -77,15 +78,19 @@ pub(crate) use merge::Change;
 pub(crate) use migrate::{MigrateError, Migration, migrate};
 pub(crate) use new_run::NewRun;
 pub use open_writer::Durability;
-pub(crate) use private::{Exposure, private_file, private_folder};
+pub(crate) use private::{
+    Exposure, open_own, open_regular_name, own_folder, private_file, private_folder, replace_own,
+    replaceable,
+};
 pub use reader::StoreReader;
-pub(crate) use regular_file::{is_handed_in, open_regular};
+pub(crate) use regular_file::{is_handed_in, judge_regular, open_given, open_regular};
 pub use run::RunFilter;
 pub(crate) use run::RunHandle;
 pub(crate) use run_log::RunLog;
 pub use run_reader::RunReader;
 pub(crate) use run_row::DamagedRow;
 pub use run_row::RunRow;
+pub(crate) use store_file::files_of;
 pub use writer::Store;
 
 #[cfg(test)]

@@ -7,13 +7,15 @@ use rusqlite::{Connection, OpenFlags, ffi};
 use super::StoreError;
 use super::connection::distrust;
 use super::schema::format_of;
+use super::store_file::StoreFile;
 
 /// Opens a connection that only reads, and makes nothing.
 ///
-/// A write that was cut off is rolled back first, where the file may be written. Where neither the file nor anything beside it can be, it is
+/// A write that was cut off is rolled back first, where the file may be written, and by nobody else. Where neither the file nor anything beside it can be, it is
 /// read as it stands: nobody changes it meanwhile.
-pub(super) fn open_reader(path: &Path, busy: Duration) -> Result<Connection, StoreError> {
-    let conn = open_to_read(path, busy)?;
+pub(super) fn open_reader(file: &StoreFile, busy: Duration) -> Result<Connection, StoreError> {
+    let path = file.path();
+    let conn = open_to_read(file, busy)?;
     if format_of(&conn, path)?.is_none() {
         return Err(StoreError::Empty {
             path: path.to_path_buf(),
@@ -23,7 +25,8 @@ pub(super) fn open_reader(path: &Path, busy: Duration) -> Result<Connection, Sto
 }
 
 /// [`open_reader`] for whatever database it is, an empty one included.
-pub(super) fn open_to_read(path: &Path, busy: Duration) -> Result<Connection, StoreError> {
+pub(super) fn open_to_read(file: &StoreFile, busy: Duration) -> Result<Connection, StoreError> {
+    let path = file.path();
     let read_only = OpenFlags::SQLITE_OPEN_READ_ONLY;
     let fault = match connect(path, read_only, busy) {
         Ok(conn) => return Ok(conn),
@@ -32,6 +35,8 @@ pub(super) fn open_to_read(path: &Path, busy: Duration) -> Result<Connection, St
     let told = |fault| StoreError::from_sql(path, &fault);
     match code_of(&fault) {
         Some(ffi::SQLITE_READONLY_ROLLBACK | ffi::SQLITE_READONLY_RECOVERY) => {
+            // What is rolled back is what a file beside it says, so that must be as much our own as where we write.
+            file.judge()?;
             // A connection that may write rolls back as soon as it reads.
             drop(
                 connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, busy)
@@ -52,7 +57,8 @@ pub(super) fn open_to_read(path: &Path, busy: Duration) -> Result<Connection, St
 }
 
 fn connect(path: &Path, access: OpenFlags, busy: Duration) -> rusqlite::Result<Connection> {
-    let conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    let always = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let conn = Connection::open_with_flags(path, access | always)?;
     distrust(&conn)?;
     conn.busy_timeout(busy)?;
     // Only a read finds out whether the file can be read.

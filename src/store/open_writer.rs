@@ -1,4 +1,4 @@
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
@@ -7,8 +7,9 @@ use super::StoreError;
 use super::connection::distrust;
 use super::formats::STORE_FORMAT;
 use super::log_name::NAME_LOG;
-use super::private::{Exposure, private_file};
+use super::private::private_file;
 use super::schema::{APPLICATION_ID, BLOB_INDEX, SCHEMA, format_of, judge_whole};
+use super::store_file::StoreFile;
 
 /// How sure an acknowledged append is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,19 +23,22 @@ pub enum Durability {
 
 /// Opens the one connection that writes, and makes the tables where the file is new.
 pub(super) fn open_writer(
-    path: &Path,
+    file: &StoreFile,
     durability: Durability,
     busy: Duration,
 ) -> Result<Connection, StoreError> {
+    let path = file.path();
+    // Nobody has put a link there since it was judged.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
-    judge_owner(path)?;
+    file.judge()?;
     // SQLite makes the files beside it with the mode of this one. What cannot be made, or is there, is SQLite's to judge.
     drop(private_file().write(true).create_new(true).open(path));
     // What another user has put there meanwhile is not opened either.
-    judge_owner(path)?;
+    file.judge()?;
     let mut conn = Connection::open_with_flags(path, flags).map_err(sql)?;
     distrust(&conn).map_err(sql)?;
     conn.busy_timeout(busy).map_err(sql)?;
@@ -76,36 +80,6 @@ pub(super) fn open_writer(
         tx.commit().map_err(sql)?;
     }
     Ok(conn)
-}
-
-/// Refuses a store that others can write, or whose folder they can: an entry, or a file beside it, may be theirs.
-fn judge_owner(path: &Path) -> Result<(), StoreError> {
-    // A folder is no store, and SQLite says so.
-    if path.is_dir() {
-        return Ok(());
-    }
-    let folder = |path: &Path| match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
-        _ => PathBuf::from("."),
-    };
-    let beside = ["-wal", "-shm", "-journal"].map(|ending| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(ending);
-        PathBuf::from(name)
-    });
-    let mut places = vec![folder(path), path.to_owned()];
-    places.extend(beside);
-    // The files beside it are beside what a link leads to.
-    places.extend(path.canonicalize().map(|path| folder(&path)));
-    for place in places {
-        if let Some(exposure) = Exposure::to_write(&place) {
-            return Err(StoreError::Exposed {
-                path: place,
-                reason: exposure.to_string(),
-            });
-        }
-    }
-    Ok(())
 }
 
 /// Refuses to write a store of an older format: that is for its migration alone.

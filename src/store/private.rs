@@ -1,17 +1,22 @@
 //! Files and folders that are for their owner alone, whatever the process's umask lets others have.
 //!
-//! Knows modes and owners. Root counts as the owner of everything: root may do anything here anyway. It judges a file or folder and
-//! the folder that it stands in, not the folders above.
+//! Knows modes and owners. Root counts as the owner of everything: root may do anything here anyway. What is written is judged with
+//! the folder that it stands in, not the folders above; what is trusted, with all of them.
 
 use std::fmt;
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io;
-use std::path::Path;
+use std::io::{self, Write as _};
+use std::path::{self, Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The bits of a mode that let others do anything.
 const ANYTHING: u32 = 0o077;
 /// The bits of a mode that let others write.
 const WRITING: u32 = 0o022;
+/// The bit of a folder's mode that lets others put files into it, and neither replace nor remove what is not theirs.
+const STICKY: u32 = 0o1000;
+/// The most links that are followed on the way to a file.
+const MOST_LINKS: u32 = 40;
 
 /// What lets others at a file or folder that is to be its owner's alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +82,41 @@ impl Exposure {
     }
 }
 
+/// The first folder in which others could put another file in the place of that one, or of a folder or link on the way to it, and what
+/// lets them; none where only this user and root could. What is not there yet lets nobody.
+///
+/// # Errors
+/// What the system says; also where there are too many links.
+pub(crate) fn replaceable(path: &Path) -> io::Result<Option<(PathBuf, Exposure)>> {
+    let mut links = MOST_LINKS;
+    let mut paths = vec![path::absolute(path)?];
+    while let Some(path) = paths.pop() {
+        for step in path.ancestors() {
+            let found = match fs::symlink_metadata(step) {
+                Ok(found) => found,
+                Err(fault) if fault.kind() == io::ErrorKind::NotFound => continue,
+                Err(fault) => return Err(fault),
+            };
+            if found.is_symlink() {
+                links = links.checked_sub(1).ok_or_else(|| {
+                    io::Error::new(
+                        io::ErrorKind::InvalidInput,
+                        "it stands behind too many links",
+                    )
+                })?;
+                let target = fs::read_link(step)?;
+                paths.push(step.parent().unwrap_or(step).join(target));
+            } else if found.is_dir()
+                && let Some(exposure) = Exposure::of(&found, WRITING)
+                && !matches!(exposure, Exposure::Mode(mode) if mode & STICKY != 0)
+            {
+                return Ok(Some((step.to_owned(), exposure)));
+            }
+        }
+    }
+    Ok(None)
+}
+
 /// Makes a folder, and those above it that are not there, for their owner alone. One that is there stays as it is.
 ///
 /// # Errors
@@ -101,7 +141,7 @@ pub(crate) fn private_file() -> OpenOptions {
 ///
 /// # Errors
 /// [`io::ErrorKind::PermissionDenied`] with what lets them.
-pub(super) fn own_folder(path: &Path) -> io::Result<()> {
+pub(crate) fn own_folder(path: &Path) -> io::Result<()> {
     Exposure::to_write(path).map_or(Ok(()), |exposure| {
         let path = path.display();
         Err(denied(format!(
@@ -114,7 +154,7 @@ pub(super) fn own_folder(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// What the system says; [`io::ErrorKind::PermissionDenied`] with what lets others write it.
-pub(super) fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+pub(crate) fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let file = open_regular_name(options, path)?;
     match Exposure::of_file_to_write(&file)? {
         None => Ok(file),
@@ -125,7 +165,7 @@ pub(super) fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<Fil
 }
 
 /// [`open_own`], whoever can write it.
-pub(super) fn open_regular_name(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+pub(crate) fn open_regular_name(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     {
         use rustix::fs::OFlags;
@@ -138,6 +178,29 @@ pub(super) fn open_regular_name(options: &mut OpenOptions, path: &Path) -> io::R
         return Ok(file);
     }
     Err(denied("it is no regular file".to_owned()))
+}
+
+/// Puts a text in the place of the file of that name, for its owner alone, whole or not at all. It is written into a new file beside it
+/// first, so what another has put there is neither followed nor emptied.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn replace_own(path: &Path, text: &[u8]) -> io::Result<()> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let mut beside = path.as_os_str().to_owned();
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    beside.push(format!(".{}-{number}.new", std::process::id()));
+    // Left by a process of the same number that was killed; a link goes, and not what it leads to.
+    drop(fs::remove_file(&beside));
+    let mut file = private_file();
+    let file = file.write(true).create_new(true).open(&beside)?;
+    let written = (&file)
+        .write_all(text)
+        .and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        drop(fs::remove_file(&beside));
+    }
+    written
 }
 
 fn denied(why: String) -> io::Error {

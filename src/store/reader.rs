@@ -8,6 +8,7 @@ use super::connection::BUSY;
 use super::open_reader::open_reader;
 use super::run_row::{ROW, damaged, run_row};
 use super::schema::refusal;
+use super::store_file::StoreFile;
 use super::{DamagedRow, RunFilter, RunReader, RunRow, StoreError};
 use crate::message::{Digest, RunId};
 
@@ -36,9 +37,10 @@ pub struct StoreReader {
 impl StoreReader {
     /// Opens an existing store.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let file = StoreFile::of(path)?;
         Ok(Self {
-            conn: open_reader(path, BUSY)?,
-            path: path.to_path_buf(),
+            conn: open_reader(&file, BUSY)?,
+            path: file.path().to_path_buf(),
         })
     }
 

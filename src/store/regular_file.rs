@@ -13,9 +13,28 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, NONBLOCKING);
     let file = options.open(path)?;
-    let kind = file.metadata()?.file_type();
+    judge_regular(file.metadata()?.file_type())?;
+    Ok(file)
+}
+
+/// [`open_regular`], but for what a shell hands in, which may be a pipe.
+///
+/// # Errors
+/// Those of [`open_regular`].
+pub(crate) fn open_given(path: &Path) -> io::Result<File> {
+    if is_handed_in(path) {
+        return File::open(path);
+    }
+    open_regular(path)
+}
+
+/// Refuses what is no file.
+///
+/// # Errors
+/// What it is instead.
+pub(crate) fn judge_regular(kind: FileType) -> io::Result<()> {
     if kind.is_file() {
-        return Ok(file);
+        return Ok(());
     }
     let text = format!("it is {}, not a file", named(kind));
     Err(io::Error::new(io::ErrorKind::InvalidInput, text))

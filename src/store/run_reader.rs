@@ -11,7 +11,7 @@ use super::schema::refusal;
 use super::{RunRow, StoreError};
 use crate::contract::ExecutionContract;
 use crate::kernel::State;
-use crate::message::{Digest, RunId};
+use crate::message::{Digest, RunId, amount};
 use crate::transcript::SealedEntry;
 
 /// How many entries are held at a time while a run is read.
@@ -196,10 +196,8 @@ impl RunReader<'_> {
         }
         let next = u64::try_from(self.next).unwrap_or(0);
         if !found && next < self.row.length {
-            let stated = self.row.length;
-            let what = format_args!(
-                "entry {next} is not there, and runs.head_seq states {stated} entries"
-            );
+            let stated = amount(self.row.length, "entry");
+            let what = format_args!("entry {next} is not there, and runs.head_seq states {stated}");
             return Err(self.refuse("entries", what));
         }
         Ok(())

@@ -7,7 +7,7 @@ use super::lineage::find_parent;
 use super::run::IMPORTED;
 use super::schema::missing_table;
 use super::{StoreError, StoreReader, log_name, run_log};
-use crate::message::{Digest, RunId};
+use crate::message::{Digest, RunId, amount};
 use crate::transcript::{
     BlobRecord, CheckpointRecord, EntryRecord, Flaw, FlawKind, HeaderRecord, IndexClaims, Location,
     LogEvidence, Pin, Record, TombstoneRecord, Trust, Verifier, VerifyOptions, VerifyReport,
@@ -314,5 +314,5 @@ fn digest(row: &Row<'_>, column: usize, name: &str) -> Result<Digest, Flaw> {
     };
     <[u8; 32]>::try_from(bytes)
         .map(Digest::from_bytes)
-        .map_err(|_| Flaw::tampered(name, "32 bytes", format_args!("{} bytes", bytes.len())))
+        .map_err(|_| Flaw::tampered(name, "32 bytes", amount(bytes.len(), "byte")))
 }

@@ -58,7 +58,8 @@ impl StoreReader {
         let judged = judge_leaves(&tx).map_err(sql)?;
         let detail = format!("each of a run as it is kept: {}", report.size);
         report.take("leaves", "log_leaves", judged, detail);
-        report.take_deletions(deletions::judge(&tx, trust).map_err(sql)?);
+        let judged = deletions::judge(&tx, &report.log, trust).map_err(sql)?;
+        report.take_deletions(judged);
         let judged = judge_sealed(&tx).map_err(sql)?;
         let detail = "every sealed run has its leaf".to_owned();
         report.take("runs", "runs", judged, detail);

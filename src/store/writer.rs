@@ -13,6 +13,7 @@ use super::group_commit::{Job, Request, Writer};
 use super::new_run::NewRun;
 use super::open_writer::{Durability, open_writer};
 use super::run::{IMPORTED, this_process};
+use super::store_file::StoreFile;
 use super::{LARGE_BLOB_BYTES, NewBlob, RunHandle, StoreError, StoreReader};
 use crate::contract::ExecutionContract;
 use crate::message::{Digest, RunId};
@@ -55,7 +56,9 @@ impl Store {
         busy: Duration,
         commit: impl Fn(&Connection) -> rusqlite::Result<()> + Send + 'static,
     ) -> Result<Self, StoreError> {
-        let conn = open_writer(path, durability, busy)?;
+        let file = StoreFile::of(path)?;
+        let conn = open_writer(&file, durability, busy)?;
+        let path = file.path();
         let (queue, requests) = mpsc::channel(QUEUE);
         let mut writer = Writer {
             commit,

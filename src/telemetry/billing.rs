@@ -1,7 +1,7 @@
 //! The billing file: accounting lines of all runs, appended under a lock. Does not compute a line.
 
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use super::AccountingLine;
 use crate::message::RunId;
+use crate::store::{open_own, private_file};
 
 /// The most bytes of one line that are looked at; a longer one is none of ours.
 const MAX_LINE_BYTES: u64 = 1 << 20;
@@ -49,24 +50,16 @@ impl BillingFile {
     /// power, others the death of the process.
     ///
     /// # Errors
-    /// [`BillingFault`] where the path is no regular file, or cannot be opened.
+    /// [`BillingFault`] where the path is no regular file of its own but a link, where others can write it, or it cannot be opened.
     pub(crate) fn open(path: &Path, durable: bool) -> Result<Self, BillingFault> {
         let refuse = |reason: String| BillingFault {
             action: "opened",
             path: path.to_owned(),
             reason,
         };
-        // A pipe without a reader would keep the run waiting for ever.
-        if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-            return Err(refuse("it is no regular file".to_owned()));
-        }
-        let mut options = OpenOptions::new();
-        options.read(true).append(true).create(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options
-            .open(path)
-            .map_err(|fault| refuse(fault.to_string()))?;
+        let mut options = private_file();
+        let options = options.read(true).append(true).create(true);
+        let file = open_own(options, path).map_err(|fault| refuse(fault.to_string()))?;
         Ok(Self {
             durable,
             file,
@@ -132,7 +125,10 @@ impl BillingFile {
 
     fn read_entries(&self, run_id: &RunId) -> io::Result<BTreeSet<u64>> {
         let mut found = BTreeSet::new();
-        let mut reader = BufReader::new(File::open(&self.path)?);
+        // Of the file that was judged, whatever has its name now. It is only ever written at its end.
+        let mut file = &self.file;
+        file.seek(SeekFrom::Start(0))?;
+        let mut reader = BufReader::new(file);
         let mut line = Vec::new();
         loop {
             line.clear();

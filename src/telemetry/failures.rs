@@ -1,5 +1,6 @@
 //! Why a request, a call or a report failed, in the words of the accounting.
 
+use crate::kernel::invalid_arguments;
 use crate::view::{
     Activity, CallEnd, Execution, Report, ReportFault, Request, RequestEnd, RunView,
 };
@@ -72,7 +73,7 @@ pub(super) fn of_report(report: &Report) -> Option<String> {
             "held back by the token gate: no call of the run had been validated".to_owned()
         }
         (Some(false), Some(ReportFault::Form { pointer, rule })) => {
-            format!("TOOL_VALIDATION_ERROR: {pointer}: {rule}")
+            invalid_arguments(pointer, rule)
         }
         (Some(false), Some(ReportFault::Cut)) => "cut at the output limit".to_owned(),
         (Some(false), Some(ReportFault::Refused(note))) => note.clone(),

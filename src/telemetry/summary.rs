@@ -68,11 +68,7 @@ impl AgentResult {
             dollars(counters.cost_micro_usd),
         );
         let models = models.iter().map(|(name, sum)| {
-            let cost = if sum.unpriced {
-                format!("{} and what has no price", dollars(sum.cost_micro_usd))
-            } else {
-                dollars(sum.cost_micro_usd)
-            };
+            let cost = sum.cost();
             let estimated = if sum.estimated { ", partly estimated" } else { "" };
             format!(
                 "[FIN] llm {name}: {} ok, {} failed, {} ms, tokens {} in, {} out, {} cached{estimated}, {cost}",
@@ -95,6 +91,15 @@ impl AgentResult {
 }
 
 impl Sum {
+    /// What all of it cost, as far as that is known.
+    fn cost(&self) -> String {
+        match (self.unpriced, self.cost_micro_usd) {
+            (false, cost) => dollars(cost),
+            (true, 0) => "cost not known".to_owned(),
+            (true, cost) => format!("{}, the cost of some requests not known", dollars(cost)),
+        }
+    }
+
     fn count(&mut self, status: AccountingStatus, latency_ms: u64) {
         match status {
             AccountingStatus::Ok => self.ok = self.ok.saturating_add(1),
@@ -120,6 +125,21 @@ mod tests {
         check(1, "0.000001 USD");
         check(1_500_000, "1.500000 USD");
         check(u64::MAX, "18446744073709.551615 USD");
+    }
+
+    #[test]
+    fn a_cost_that_is_not_known_is_not_called_nothing() {
+        let check = |unpriced, cost_micro_usd, expect: &str| {
+            let sum = Sum {
+                cost_micro_usd,
+                unpriced,
+                ..Sum::default()
+            };
+            assert_eq!(sum.cost(), expect);
+        };
+        check(false, 0, "0.000000 USD");
+        check(true, 0, "cost not known");
+        check(true, 1, "0.000001 USD, the cost of some requests not known");
     }
 
     #[test]

@@ -267,6 +267,7 @@ fn run_of(answers: &[EventKind]) -> (Run, RunView) {
         run_id: sample::run_id_of("r-1"),
         started_unix_ms: 1_000,
         tokenizer_fault: None,
+        tool_servers: Vec::new(),
         workspace: None,
     };
     let validators = Arc::new(Validators::compile(&contract));
@@ -286,6 +287,7 @@ fn run_of(answers: &[EventKind]) -> (Run, RunView) {
         targets: vec![ProbedTarget {
             detail: String::new(),
             responsive: true,
+            ..ProbedTarget::default()
         }],
     });
     for (at_ms, event) in (10..).zip(std::iter::once(&probed).chain(answers)) {

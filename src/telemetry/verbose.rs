@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::failures;
-use crate::kernel::{EffectRecord, EventKind, LostEffect};
+use crate::kernel::{EffectRecord, EventKind, InferenceReturned, LostEffect};
 use crate::message::{AgentMessage, CallSeq, InferenceSeq};
 use crate::view::{Call, Entry, Request, RequestPurpose, RunView};
 
@@ -16,6 +16,10 @@ pub(crate) fn verbose_lines(
     entry: Entry<'_>,
     conversation: &[Arc<AgentMessage>],
 ) -> Vec<String> {
+    let warnings = entry.event.and_then(|event| match &event.event {
+        EventKind::InferenceReturned(returned) => warnings(view, returned),
+        _ => None,
+    });
     let back = entry.event.and_then(|event| match &event.event {
         EventKind::InferenceReturned(returned) => response(view, returned.inference),
         EventKind::InferenceFailed(failed) => response(view, failed.inference),
@@ -37,7 +41,20 @@ pub(crate) fn verbose_lines(
         EffectRecord::Execute { call, .. } => started(view, *call),
         _ => None,
     });
-    back.into_iter().chain(sent).collect()
+    let back = back.into_iter().chain(warnings.into_iter().flatten());
+    back.chain(sent).collect()
+}
+
+/// A line for each tag of a response that was ignored, or taken although it is not closed.
+fn warnings(view: &RunView, returned: &InferenceReturned) -> Option<Vec<String>> {
+    let request = view.request(returned.inference)?;
+    let (place, model) = (place_of_request(view, request), model(view, request));
+    let warnings = returned.result.tag_warnings.iter();
+    Some(
+        warnings
+            .map(|warning| format!("[WRN] ← {place} llm {model}: {warning}"))
+            .collect(),
+    )
 }
 
 fn request(view: &RunView, inference: InferenceSeq, what: &str) -> Option<String> {

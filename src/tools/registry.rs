@@ -15,7 +15,7 @@ use super::{CallTerms, ServerSpec, ToolServerError};
 use crate::contract::{ServerCapability, ServerKind, ToolCapability, ToolPin, check_server_name};
 use crate::kernel::{BringUpFault, CallOrder};
 use crate::message::Scrubber;
-use crate::message::{ToolOutcome, char_prefix};
+use crate::message::{ToolOutcome, ToolServerStatement, char_prefix};
 
 /// Bytes of a fault's detail that are recorded.
 const DETAIL_BYTES: usize = 2_048;
@@ -29,6 +29,8 @@ pub(crate) struct BringUp {
     pub faults: Vec<BringUpFault>,
     /// What was brought up. Dropping it kills every server's process group.
     pub servers: ToolServers,
+    /// What the servers that came up and are not built in said of themselves; sorted by server.
+    pub statements: Vec<ToolServerStatement>,
 }
 
 /// Running tool servers, and which exposed name leads to which of them.
@@ -90,6 +92,7 @@ impl ToolServers {
             capabilities: BTreeMap::new(),
             faults: Vec::new(),
             servers: Self::default(),
+            statements: Vec::new(),
         };
         for ((name, kind), started) in specs.into_keys().zip(kinds).zip(started) {
             match started {
@@ -176,6 +179,9 @@ impl BringUp {
         for reason in &offer.unusable {
             self.fault(&name, reason);
         }
+        if let Host::Mcp(server) = &host {
+            self.statements.extend(server.statement(&name));
+        }
         let origin = host.origin(&name);
         let mut tools: Vec<ToolCapability> = Vec::with_capacity(offer.tools.len());
         for tool in offer.tools {
@@ -241,12 +247,14 @@ impl Host {
                 args,
                 command,
                 env,
+                folder,
                 supervisor,
             } => {
                 let program = Program {
                     args,
                     command,
                     env,
+                    folder,
                     supervisor: supervisor.as_deref(),
                     workspace: &workspace,
                 };

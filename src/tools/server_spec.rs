@@ -21,10 +21,12 @@ pub(crate) enum ServerSpec {
     Stdio {
         /// Arguments.
         args: Vec<String>,
-        /// The program, looked up in `PATH`, or a path; a relative path is taken from the workspace.
+        /// The program: a name, looked up in `PATH`, or a path; a relative one begins in `folder`.
         command: String,
         /// Added to the few inherited variables; wins over them.
         env: BTreeMap<String, String>,
+        /// The folder that a relative path of the program begins in, absolute.
+        folder: PathBuf,
         /// This program, which starts the server and ends whatever it has started; none if the host is no monolith.
         supervisor: Option<PathBuf>,
     },

@@ -2,18 +2,32 @@
 
 use std::fmt;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
 
 use super::verify::signers;
-use super::{Flaw, LogLeaf, MAX_REASON_BYTES, Note, PublicKey, SecretKey, canonical};
-use crate::message::{Digest, MAX_EXACT, RunId};
+use super::{
+    Flaw, LogLeaf, MAX_REASON_BYTES, Note, PublicKey, SecretKey, TreeHash, canonical, is_log_name,
+    leaf_hash,
+};
+use crate::message::{Digest, MAX_EXACT, RunId, escaped_line};
 
 /// The first line of every note of a deletion.
 const TITLE: &str = "monolith deletion v1";
 
+/// What a note says of a run that had no seal, and so no leaf.
+const NO_LEAF: &str = "none";
+
 /// The record of a run that was deleted by design, signed by the operator who deleted it. The leaf of a sealed run stays in the log.
+///
+/// It is signed for one log and one leaf: the note of another store, or of an earlier run of that name, says nothing here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Deletion {
+    /// The name of the log of the store that it was deleted from.
+    pub(crate) log: String,
+    /// The leaf that stays of it; none where it had no seal.
+    pub(crate) leaf: Option<DeletedLeaf>,
     /// The run.
     pub(crate) run_id: RunId,
     /// How many entries it had.
@@ -26,11 +40,49 @@ pub(crate) struct Deletion {
     pub(crate) at_unix_ms: u64,
 }
 
+/// The leaf that stays of a deleted run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DeletedLeaf {
+    /// Its number, from 0.
+    pub(crate) index: u64,
+    /// Its hash in the tree.
+    pub(crate) hash: TreeHash,
+}
+
+impl fmt::Display for DeletedLeaf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.index, BASE64.encode(self.hash))
+    }
+}
+
+impl DeletedLeaf {
+    /// That of a text in a log.
+    pub(crate) fn of(index: u64, text: &str) -> Self {
+        let hash = leaf_hash(text.as_bytes());
+        Self { index, hash }
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let (index, hash) = text.split_once(' ')?;
+        Some(Self {
+            index: index.parse().ok()?,
+            hash: BASE64.decode(hash).ok()?.try_into().ok()?,
+        })
+    }
+}
+
+/// A leaf, or the word for none.
+fn leaf_text(leaf: Option<DeletedLeaf>) -> String {
+    leaf.map_or_else(|| NO_LEAF.to_owned(), |leaf| leaf.to_string())
+}
+
 impl Deletion {
     /// The text that is signed. The reason is the text of a JSON string, so that it stays on its line.
     pub(crate) fn text(&self) -> String {
         format!(
-            "{TITLE}\nrun {}\nentries {}\nhead {}\nreason {}\ntime {}\n",
+            "{TITLE}\nlog {}\nleaf {}\nrun {}\nentries {}\nhead {}\nreason {}\ntime {}\n",
+            self.log,
+            leaf_text(self.leaf),
             self.run_id,
             self.entries,
             self.head,
@@ -49,6 +101,11 @@ impl Deletion {
         let mut lines = note.text().strip_prefix(TITLE)?.split('\n').skip(1);
         let mut value = |key: &str| lines.next()?.strip_prefix(key);
         let stated = Self {
+            log: value("log ")?.to_owned(),
+            leaf: match value("leaf ")? {
+                NO_LEAF => None,
+                leaf => Some(DeletedLeaf::read(leaf)?),
+            },
             run_id: RunId::try_from(value("run ")?.to_owned()).ok()?,
             entries: value("entries ")?.parse().ok()?,
             head: value("head ")?.parse().ok()?,
@@ -56,6 +113,7 @@ impl Deletion {
             at_unix_ms: value("time ")?.parse().ok()?,
         };
         let bounded = stated.at_unix_ms <= MAX_EXACT && stated.reason.len() <= MAX_REASON_BYTES;
+        let bounded = bounded && is_log_name(&stated.log);
         (bounded && stated.text() == note.text()).then_some(stated)
     }
 }
@@ -106,19 +164,37 @@ impl SignedDeletion {
         }
     }
 
-    /// Holds it against the text of the leaf that stays of its run.
+    /// Holds it against the log that it stands in, and the number of the leaf that it stands for there.
+    ///
+    /// # Errors
+    /// [`Flaw`] where it was signed for another log or another leaf.
+    pub(crate) fn judge_place(&self, log: &str, index: Option<u64>) -> Result<(), Flaw> {
+        let stated = &self.stated;
+        if stated.log != log {
+            let expected = format!("a deletion that was signed for log {log}");
+            return Err(Flaw::tampered("log", expected, &stated.log));
+        }
+        if stated.leaf.map(|leaf| leaf.index) != index {
+            let index = index.map_or_else(|| NO_LEAF.to_owned(), |index| index.to_string());
+            let expected = format!("a deletion that was signed for leaf {index}");
+            return Err(Flaw::tampered("leaf", expected, leaf_text(stated.leaf)));
+        }
+        Ok(())
+    }
+
+    /// Holds it against the leaf that stays of its run: its number and its text.
     ///
     /// # Errors
     /// [`Flaw`] where the leaf is none, or that of another run or of another end.
-    pub(crate) fn judge_leaf(&self, leaf: &str) -> Result<(), Flaw> {
-        let decoded = LogLeaf::decode(leaf)?;
+    pub(crate) fn judge_leaf(&self, index: u64, text: &str) -> Result<(), Flaw> {
+        let decoded = LogLeaf::decode(text)?;
         let stated = &self.stated;
-        if (&decoded.run_id, decoded.entries, decoded.head)
-            == (&stated.run_id, stated.entries, stated.head)
-        {
+        let agrees = (&decoded.run_id, decoded.entries, decoded.head)
+            == (&stated.run_id, stated.entries, stated.head);
+        if agrees && stated.leaf == Some(DeletedLeaf::of(index, text)) {
             return Ok(());
         }
-        Err(Flaw::tampered("note", leaf, stated.text()))
+        Err(Flaw::tampered("note", text, stated.text()))
     }
 }
 
@@ -130,9 +206,10 @@ impl fmt::Display for SignedDeletion {
         };
         write!(
             f,
-            "run {}: deleted by {}, {reason}",
+            "run {}: deleted by {}, {}",
             self.stated.run_id,
-            self.by()
+            escaped_line(&self.by()),
+            escaped_line(reason)
         )
     }
 }
@@ -164,5 +241,54 @@ impl LogDeletions {
     /// Whether no run was deleted.
     pub(crate) const fn is_none(&self) -> bool {
         self.count == 0 && self.notes.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deletion_is_read_as_it_was_written_and_no_other_way() {
+        let key = SecretKey::from_seed("local", &[1; 32]).unwrap();
+        let sealed = Deletion {
+            log: "0123456789abcdef".to_owned(),
+            leaf: Some(DeletedLeaf::of(7, "x")),
+            run_id: RunId::try_from("r-1".to_owned()).unwrap(),
+            entries: 24,
+            head: Digest::of(b"the last entry"),
+            reason: "asked for\nby \"them\" é".to_owned(),
+            at_unix_ms: 1_790_000_000_000,
+        };
+        let open = Deletion {
+            leaf: None,
+            ..sealed.clone()
+        };
+        for deletion in [&sealed, &open] {
+            let note: Note = deletion.sign(&key).to_string().parse().unwrap();
+            assert_eq!(Deletion::read(&note).as_ref(), Some(deletion));
+            assert_eq!(note.text().lines().count(), 8);
+        }
+        let text = sealed.text();
+        for (from, to) in [
+            ("v1", "v2"),
+            ("log 0", "log 0 "),
+            ("log 0123456789abcdef", "log 0123456789ABCDEF"),
+            ("leaf 7", "leaf 07"),
+            ("leaf 7", "leaf"),
+            ("leaf 7", "leaf -1"),
+            ("leaf 7", "leaf 7 "),
+            ("=\nrun", "\nrun"),
+            ("leaf 7", "leaf none"),
+            ("entries 24", "entries 024"),
+            ("time 1", "time 01"),
+            ("time 1", "time 99999999991"),
+            ("é", "\\u00e9"),
+            ("\ntime", "\nmore\ntime"),
+        ] {
+            let changed = text.replacen(from, to, 1);
+            assert_ne!(changed, text, "{from}");
+            assert_eq!(Deletion::read(&key.sign(changed)), None, "{from} → {to}");
+        }
     }
 }

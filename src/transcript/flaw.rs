@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::message::char_prefix;
+use crate::message::{char_prefix, escaped_line};
 
 /// What a flaw in stored evidence amounts to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -32,7 +32,12 @@ pub enum FlawKind {
 
 /// One flaw: which field, what it would have to be, and what it is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{kind}: {field}: expected {expected}, got {actual}")]
+#[error(
+    "{kind}: {}: expected {}, got {}",
+    escaped_line(field),
+    escaped_line(expected),
+    escaped_line(actual)
+)]
 pub struct Flaw {
     /// What it amounts to.
     pub kind: FlawKind,

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::sample::action;
 use super::sample_values::{every_event, full_action, sparse_action, sparse_events};
 use crate::kernel::{EntryKind, State};
+use crate::message::Digest;
 
 /// Row name → keys, `?` behind those that may be left out.
 type Rows = BTreeMap<String, BTreeSet<String>>;
@@ -47,15 +48,21 @@ fn walk(value: &Value, name: &str, seen: &mut BTreeMap<String, Seen>) {
     }
 }
 
+/// Everything that an entry may hold, each with its key.
+fn samples() -> Vec<(&'static str, Value)> {
+    let events = every_event().into_iter().chain(sparse_events());
+    let events = events.map(|event| ("event", serde_json::to_value(&event).unwrap()));
+    let minimal = action(0, EntryKind::Transition, State::Infer, State::Infer);
+    let actions = [full_action(), sparse_action(), minimal];
+    let actions = actions.map(|action| ("action", serde_json::to_value(&action).unwrap()));
+    events.chain(actions).collect()
+}
+
 /// The rows of everything that an entry may hold.
 fn rows_of_the_types() -> Rows {
     let mut seen = BTreeMap::new();
-    for event in every_event().into_iter().chain(sparse_events()) {
-        walk(&serde_json::to_value(&event).unwrap(), "event", &mut seen);
-    }
-    let minimal = action(0, EntryKind::Transition, State::Infer, State::Infer);
-    for action in [full_action(), sparse_action(), minimal] {
-        walk(&serde_json::to_value(&action).unwrap(), "action", &mut seen);
+    for (name, sample) in samples() {
+        walk(&sample, name, &mut seen);
     }
     let row = |(name, seen): (String, Seen)| {
         let key = |(key, count): (String, usize)| {
@@ -115,5 +122,79 @@ fn the_description_of_the_format_names_every_key_of_the_recorded_types() {
             };
             assert!(text.contains(&written), "{name}: {written}");
         }
+    }
+}
+
+/// The types of a verifier's table, by `key` or by `row.key`.
+fn types_of(file: &str, begin: &str, end: &str) -> BTreeMap<String, String> {
+    let rows = rows_of(file, begin, end);
+    let types = rows.into_iter().flat_map(|(kind, keys)| {
+        let typed = move |key| (key, kind.clone());
+        keys.into_iter().map(typed)
+    });
+    types.collect()
+}
+
+/// Whether a value is of a type of the tables.
+fn fits(value: &Value, kind: &str) -> bool {
+    let is_hash = |text: &str| text.parse::<Digest>().is_ok();
+    match kind {
+        "hash" => value.as_str().is_some_and(is_hash),
+        "number" => value.is_u64(),
+        "object" => value.is_object(),
+        "objects" => value
+            .as_array()
+            .is_some_and(|items| items.iter().all(Value::is_object)),
+        "text" => value.as_str().is_some_and(|text| !is_hash(text)),
+        "texts" => value
+            .as_array()
+            .is_some_and(|items| items.iter().all(Value::is_string)),
+        "truth" => value.is_boolean(),
+        _ => kind
+            .strip_suffix('?')
+            .is_some_and(|kind| value.is_null() || fits(value, kind)),
+    }
+}
+
+/// Holds every value of a sample against a table.
+fn judge(value: &Value, name: &str, place: &str, types: &BTreeMap<String, String>) {
+    match value {
+        Value::Array(items) => items
+            .iter()
+            .for_each(|item| judge(item, name, place, types)),
+        Value::Object(members) => {
+            let kind = members.get("kind").filter(|_| name != "action");
+            let row = kind.map_or(name, |kind| kind.as_str().unwrap());
+            for (key, member) in members {
+                let here = format!("{row}.{key}");
+                let told = types.get(&here).or_else(|| types.get(key));
+                // A wait has a value as an effect alone.
+                let timed = here == "wait.value" && place == "action.effects";
+                let told = if timed {
+                    "object"
+                } else {
+                    told.map_or("text", |told| told)
+                };
+                assert!(fits(member, told), "{place}: {here} is {told}: {member}");
+                judge(member, if key == "value" { row } else { key }, &here, types);
+            }
+            if kind.is_some() {
+                let told = types.get(&format!("{row}.value"));
+                let timed = row == "wait" && place == "action.effects";
+                let has_one = timed || told.is_none_or(|told| told != "nothing");
+                assert_eq!(members.contains_key("value"), has_one, "{place}: {row}");
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[test]
+fn both_verifiers_know_the_type_of_every_key() {
+    let python = types_of("verifier/verify.py", "\nTYPES = \"\"\"", "\"\"\"");
+    let page = "src/cli/commands/export/html/transcript.js";
+    assert_eq!(types_of(page, "TYPES = new Map(`", "`"), python);
+    for (name, sample) in samples() {
+        judge(&sample, name, "", &python);
     }
 }

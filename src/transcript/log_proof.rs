@@ -1,5 +1,7 @@
 //! Printed proofs about a log of runs: inclusion and growth. Does not know the store.
 
+use std::collections::BTreeSet;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
@@ -9,6 +11,7 @@ use super::{
     Flaw, FlawKind, LogDeletions, LogLeaf, Note, Pin, SignedDeletion, TreeHash, TreeHead, Trust,
     VerifyCheck, leaf_hash, verify_consistency, verify_inclusion,
 };
+use crate::message::amount;
 
 /// A proof about a log of runs, as it is printed: that a run is in it, or that it has only grown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,7 +141,10 @@ impl LogProof {
             .map_err(|fault| ("note", Flaw::tampered("note", "a signed note", fault)))?;
         let head = TreeHead::read(&note).filter(|head| (head.size, head.root) == (size, root));
         let Some(head) = head else {
-            let expected = format!("the head of a log with {size} runs and this root");
+            let expected = format!(
+                "the head of a log with {} and this root",
+                amount(size, "run")
+            );
             return Err(("note", Flaw::tampered("note", expected, note.text())));
         };
         passed(report, "note", format!("it states {}", head.origin));
@@ -153,7 +159,7 @@ impl LogProof {
             let why = "signature: the head is not signed by a known key";
             report.not_checked.push(why.to_owned());
         }
-        self.judge_deletions(size, trust, report)
+        self.judge_deletions(&head, trust, report)
             .map_err(|flaw| ("deletions", flaw))?;
         let pins = self
             .check_pins(trust, &head, old)
@@ -191,8 +197,12 @@ impl LogProof {
                 verify_inclusion(proof.index, size, &hashed, &path, root)
                     .map_err(|fault| refuse(fault.to_string()))?;
                 let detail = format!(
-                    "run {} is leaf {} of {size}: {} entries, head {}, {}",
-                    leaf.run_id, proof.index, leaf.entries, leaf.head, leaf.outcome
+                    "run {} is leaf {} of {size}: {}, head {}, {}",
+                    leaf.run_id,
+                    proof.index,
+                    amount(leaf.entries, "entry"),
+                    leaf.head,
+                    leaf.outcome
                 );
                 Ok((detail, None))
             }
@@ -201,7 +211,11 @@ impl LogProof {
                 let path = hashes(&proof.proof)?;
                 verify_consistency(proof.old_size, size, &path, &old_root, root)
                     .map_err(|fault| refuse(fault.to_string()))?;
-                let detail = format!("the first {} of {size} runs are the same", proof.old_size);
+                let detail = format!(
+                    "the first {} of {} are the same",
+                    proof.old_size,
+                    amount(size, "run")
+                );
                 Ok((detail, Some((proof.old_size, old_root))))
             }
         }
@@ -210,10 +224,11 @@ impl LogProof {
     /// Checks what the proof states of deleted runs, and lists what nothing covers: the tree is the same with and without them.
     fn judge_deletions(
         &self,
-        size: u64,
+        head: &TreeHead,
         trust: &Trust,
         report: &mut ProofReport,
     ) -> Result<(), Flaw> {
+        let size = head.size;
         let (deletions, own) = match self {
             Self::Inclusion(proof) => (&proof.deletions, Some((proof.index, &proof.leaf))),
             Self::Consistency(proof) => (&proof.deletions, None),
@@ -223,14 +238,20 @@ impl LogProof {
             let expected = format!("{named} to {size} deleted runs");
             return Err(Flaw::tampered("count", expected, deletions.count));
         }
+        let mut seen = BTreeSet::new();
         for deletion in &deletions.notes {
             let read = SignedDeletion::read(&deletion.note, &trust.keys)?;
-            if deletion.leaf >= size {
-                let expected = format!("a leaf of a log with {size} runs");
+            read.judge_place(head.log(), Some(deletion.leaf))?;
+            if !seen.insert(deletion.leaf) {
+                let expected = "one note of each leaf";
                 return Err(Flaw::tampered("leaf", expected, deletion.leaf));
             }
-            if let Some((_, leaf)) = own.filter(|(index, _)| *index == deletion.leaf) {
-                read.judge_leaf(leaf)?;
+            if deletion.leaf >= size {
+                let expected = format!("a leaf of a log with {}", amount(size, "run"));
+                return Err(Flaw::tampered("leaf", expected, deletion.leaf));
+            }
+            if let Some((index, leaf)) = own.filter(|(index, _)| *index == deletion.leaf) {
+                read.judge_leaf(index, leaf)?;
             }
             let detail = format!("leaf {}, {read}", deletion.leaf);
             if read.is_known() {
@@ -250,8 +271,9 @@ impl LogProof {
             ));
         }
         report.not_checked.push(format!(
-            "deletions: {} of {size} runs, as whoever made the proof says; the tree keeps the leaf of a deleted run, so it covers none of them",
-            deletions.count
+            "deletions: {} of {}, as whoever made the proof says; the tree keeps the leaf of a deleted run, so it covers none of them",
+            deletions.count,
+            amount(size, "run")
         ));
         Ok(())
     }
@@ -277,7 +299,8 @@ impl LogProof {
                         continue;
                     };
                     if root != pinned.root {
-                        let expected = format!("the root over {size} runs that was noted");
+                        let expected =
+                            format!("the root over {} that was noted", amount(size, "run"));
                         let flaw = Flaw::new(FlawKind::SplitView, "root", expected, "another root");
                         return Err(flaw);
                     }
@@ -297,7 +320,7 @@ impl LogProof {
                         continue;
                     }
                     if leaf.entries < *entries {
-                        let expected = format!("{entries} entries, as was noted");
+                        let expected = format!("{}, as was noted", amount(*entries, "entry"));
                         return Err(Flaw::new(
                             FlawKind::Rollback,
                             "leaf",

@@ -88,6 +88,11 @@ impl TreeHead {
         format!("{}\n{}\n{root}\n", self.origin, self.size)
     }
 
+    /// The name of the log.
+    pub(super) fn log(&self) -> &str {
+        self.origin.strip_prefix(ORIGIN).unwrap_or_default()
+    }
+
     /// Signs it.
     #[must_use]
     pub fn sign(&self, key: &SecretKey) -> Note {

@@ -206,6 +206,7 @@ fn drafts(contract: &ExecutionContract, run_id: &RunId) -> Vec<EntryDraft> {
             redacted: false,
             request_hash: Digest::of(BLOBS[if n == 1 { 0 } else { 4 }]),
             result,
+            server_headers: Vec::new(),
             usage: Usage::default(),
         }))
     };
@@ -298,6 +299,7 @@ fn started(contract: &ExecutionContract, run_id: &RunId) -> EventKind {
         run_id: run_id.clone(),
         started_unix_ms: 1_790_000_000_000,
         tokenizer_fault: None,
+        tool_servers: Vec::new(),
         workspace: None,
     }))
 }
@@ -307,6 +309,7 @@ fn probed() -> EventKind {
         targets: vec![ProbedTarget {
             detail: "HTTP 200".to_owned(),
             responsive: true,
+            ..ProbedTarget::default()
         }],
     })
 }
@@ -333,6 +336,8 @@ pub(super) fn verdict(message: AgentMessage) -> ProtocolAdapterResult {
         repair: None,
         status: AdapterStatus::Native,
         stop: StopReason::End,
+        served_by: None,
+        tag_warnings: Vec::new(),
         usage: None,
         withheld: None,
     }
@@ -358,6 +363,7 @@ pub(crate) fn returned(
         redacted: false,
         request_hash: Digest::ZERO,
         result: message.map_or(rejected, verdict),
+        server_headers: Vec::new(),
         usage,
     }
 }

@@ -11,9 +11,10 @@ use crate::kernel::{
 };
 use crate::message::{
     AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeStatus, FailureCode,
-    InferenceSeq, Observed, ObservedStatus, ProtocolAdapterResult, ProviderFault,
-    ProviderFaultClass, ReasoningPart, ReasoningText, ReasoningTrace, Repair, Role, ToolEnvelope,
-    ToolInvocation, ToolOutcome, Usage, Withheld,
+    InferenceSeq, NamedText, Observed, ObservedStatus, ProtocolAdapterResult, ProviderFault,
+    ProviderFaultClass, ReasoningPart, ReasoningText, ReasoningTrace, Repair, Role, ServedBy,
+    TagFlaw, TagWarning, ToolEnvelope, ToolInvocation, ToolOutcome, ToolServerStatement, Usage,
+    Withheld,
 };
 
 /// An event of every kind, with every optional field once present and once absent, and text that JSON must escape.
@@ -59,6 +60,20 @@ pub(crate) fn every_event() -> Vec<Event> {
             repaired: "{}".to_owned(),
             steps: vec!["close".to_owned()],
         }),
+        served_by: Some(ServedBy {
+            model: Some(odd.clone()),
+            system_fingerprint: Some(odd.clone()),
+        }),
+        tag_warnings: vec![
+            TagWarning {
+                flaw: TagFlaw::UnclosedReport,
+                slot: Some("FINAL".to_owned()),
+            },
+            TagWarning {
+                flaw: TagFlaw::UnknownSlot,
+                slot: None,
+            },
+        ],
         usage: Some(usage),
         withheld: Some(Withheld {
             blank: true,
@@ -72,6 +87,11 @@ pub(crate) fn every_event() -> Vec<Event> {
         address: odd.clone(),
         provider: "demo".to_owned(),
     }];
+    let tool_servers = vec![
+        ToolServerStatement::new("fs", Some((&odd, "1.2")), "2025-06-18", Some(&odd)),
+        ToolServerStatement::new("web", None, "2025-06-18", None),
+    ];
+    let named = vec![NamedText::new("server", &odd)];
     let started = |parent, workspace| RunStarted {
         addresses: moved.clone(),
         bring_up: vec![BringUpFault {
@@ -85,6 +105,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         run_id: run_id_of("r-1"),
         started_unix_ms: 0,
         tokenizer_fault: Some(odd.clone()),
+        tool_servers: tool_servers.clone(),
         workspace,
     };
     let parent = ParentRun {
@@ -98,6 +119,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         redacted: true,
         request_hash: digest,
         result,
+        server_headers: named.clone(),
         usage,
     };
     let failed = |request_hash, usage| InferenceFailed {
@@ -142,7 +164,9 @@ pub(crate) fn every_event() -> Vec<Event> {
         EventKind::Probed(Probed {
             targets: vec![ProbedTarget {
                 detail: odd.clone(),
+                properties: named.clone(),
                 responsive: false,
+                server_headers: named.clone(),
             }],
         }),
         EventKind::InferenceReturned(Box::new(returned(full_verdict))),
@@ -179,6 +203,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         EventKind::Resumed(Resumed {
             addresses: moved.clone(),
             contract_hash: digest,
+            tool_servers: tool_servers.clone(),
             tools_changed: vec!["fs__read".to_owned()],
         }),
     ];
@@ -318,12 +343,20 @@ pub(crate) fn sparse_events() -> Vec<Event> {
                     hash: digest,
                     report_bytes: None,
                 }),
+                served_by: Some(ServedBy {
+                    model: None,
+                    system_fingerprint: None,
+                }),
                 ..verdict(message)
             },
+            server_headers: Vec::new(),
             usage: Usage::default(),
         }))
     };
     let kinds = vec![
+        EventKind::Probed(Probed {
+            targets: vec![ProbedTarget::default()],
+        }),
         EventKind::RunStarted(Box::new(RunStarted {
             addresses: Vec::new(),
             bring_up: Vec::new(),
@@ -334,6 +367,7 @@ pub(crate) fn sparse_events() -> Vec<Event> {
             run_id: run_id_of("r-2"),
             started_unix_ms: 0,
             tokenizer_fault: None,
+            tool_servers: Vec::new(),
             workspace: None,
         })),
         returned(traced),
@@ -352,6 +386,7 @@ pub(crate) fn sparse_events() -> Vec<Event> {
         EventKind::Resumed(Resumed {
             addresses: Vec::new(),
             contract_hash: digest,
+            tool_servers: Vec::new(),
             tools_changed: Vec::new(),
         }),
     ];

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use super::blocks::{Block, BlockError, blocks};
 use super::checkpoint::CheckpointHead;
 use super::{Flaw, FlawKind, Note, PublicKey, TreeHead};
-use crate::message::{Digest, RunId};
+use crate::message::{Digest, RunId, amount};
 
 /// What a verification may hold a transcript against, all of it from outside the transcript.
 ///
@@ -100,7 +100,7 @@ impl Pin {
                 if (&one.origin, one.size) == (&other.origin, other.size)
                     && one.root != other.root =>
             {
-                let what = format!("{} with {} runs", one.origin, one.size);
+                let what = format!("{} with {}", one.origin, amount(one.size, "run"));
                 let [one, other] = [one, other].map(|head| BASE64.encode(head.root));
                 split(what, &one, &other)
             }
@@ -118,7 +118,7 @@ impl Pin {
                     ..
                 },
             ) if (run_id, entries) == (other_run, other_entries) && head != other_head => {
-                let what = format!("run {run_id} with {entries} entries");
+                let what = format!("run {run_id} with {}", amount(*entries, "entry"));
                 split(what, head, other_head)
             }
             _ => Ok(()),

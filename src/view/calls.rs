@@ -13,6 +13,8 @@ use crate::message::{CallSeq, Digest, ToolOutcome};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Calls {
     all: BTreeMap<CallSeq, Call>,
+    /// How many executions brought a valid result, and how many of those an ok one.
+    executed: (u64, u64),
     /// The first whose answer was no valid result.
     malformed: Option<(CallSeq, usize)>,
 }
@@ -20,6 +22,11 @@ pub(super) struct Calls {
 impl Calls {
     pub(super) const fn all(&self) -> &BTreeMap<CallSeq, Call> {
         &self.all
+    }
+
+    /// How many executions brought a valid result, and how many of those an ok one.
+    pub(super) const fn executed(&self) -> (u64, u64) {
+        self.executed
     }
 
     /// The first execution whose answer was no valid result.
@@ -107,6 +114,14 @@ impl Calls {
         let was_running = known.is_running();
         known.end(activities, end, at_ms);
         let place = known.executions.len().saturating_sub(1);
+        let last = known.executions.last().filter(|_| was_running);
+        if let Some(last) = last.filter(|last| last.result().is_some()) {
+            let (executed, ok) = self.executed;
+            self.executed = (
+                executed.saturating_add(1),
+                ok.saturating_add(u64::from(last.is_ok())),
+            );
+        }
         if was_running && matches!(*judged, ToolOutcome::Malformed { .. }) {
             self.malformed.get_or_insert((call, place));
         }

@@ -1,7 +1,8 @@
 //! One run as facts: its entries and events folded once, for every display and export.
 //!
 //! Knows the turns of a run, its requests, calls (parts of batches too), approvals, final reports in tags, usage, what PRECHECK
-//! found, and which predicate decided what. It does not know words, layout, clocks, or where entries are kept: `telemetry` writes
+//! found, and which predicate decided what; and whether the entries are those that the machine makes of the events
+//! (`agreement`). It does not know words, layout, clocks, or where entries are kept: `telemetry` writes
 //! formats from it, `cli` lines for people. It keeps the arguments of calls and no other text of a model or a tool, so what shows
 //! a message reads it from the entry at hand.
 //!
@@ -12,6 +13,7 @@
 //! ```
 
 mod activity;
+mod agreement;
 mod approvals;
 mod call;
 mod calls;
@@ -22,17 +24,19 @@ mod preflight;
 mod reports;
 mod requested_calls;
 mod requests;
+mod run_clock;
 mod run_start;
 mod run_view;
+mod servers;
 #[cfg(test)]
 mod tests;
 mod turns;
 mod usage_totals;
 
 pub(crate) use activity::Activity;
+pub use agreement::Departure;
 pub(crate) use approvals::{ApprovalEnd, Approvals};
 pub(crate) use call::{Call, CallEnd, Execution};
-pub(crate) use decision::Decision;
 pub(crate) use entry::DecodedEntry;
 pub use entry::Entry;
 pub(crate) use outline::RunOutline;

@@ -3,18 +3,21 @@
 use std::sync::Arc;
 
 use super::activity::Activities;
+use super::agreement::Agreement;
 use super::calls::Calls;
 use super::decision::Decision;
 use super::reports::Reports;
 use super::requested_calls::RequestedCalls;
 use super::requests::Requests;
+use super::run_clock::RunClock;
+use super::servers::Servers;
 use super::turns::Turns;
 use super::usage_totals::UsageTotals;
 use super::{Approvals, Entry, Preflight, RequestEnd, RequestPurpose, RunStart};
 use crate::contract::ExecutionContract;
 use crate::kernel::{
     Action, ClosingReason, Counters, EffectRecord, EntryKind, EventKind, InferenceReturned,
-    LostEffect, Outcome, ProviderAddress, RunStarted, State, ToolReturned,
+    LostEffect, Outcome, Run, RunStarted, State, ToolReturned,
 };
 use crate::message::{Digest, InferenceSeq, RunId, Usage};
 
@@ -56,11 +59,12 @@ mod facts;
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunView {
     activities: Activities,
-    addresses: Vec<AddressFrom>,
+    agreement: Agreement,
     approvals: Approvals,
     requested: RequestedCalls,
     at_ms: u64,
     calls: Calls,
+    clock: RunClock,
     closing: Option<ClosingReason>,
     contract: Arc<ExecutionContract>,
     /// The digest of the conversation after the last entry.
@@ -68,6 +72,8 @@ pub struct RunView {
     counters: Counters,
     decisions: Vec<Decision>,
     entries: u64,
+    /// Bytes of text that the token gate held back.
+    held_back: u64,
     head: Option<Digest>,
     /// The request whose response is being judged.
     judged: Option<InferenceSeq>,
@@ -79,19 +85,11 @@ pub struct RunView {
     refused: Option<String>,
     reports: Reports,
     requests: Requests,
+    servers: Servers,
     start: Option<RunStart>,
     suspended: bool,
     turns: Turns,
     usage: UsageTotals,
-}
-
-/// Where a provider is whose address the contract gives by a variable's name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct AddressFrom {
-    /// The provider, and its address.
-    pub is: ProviderAddress,
-    /// The entry from which on it was there.
-    pub seq: u64,
 }
 
 /// What passed between an entry and the one before.
@@ -109,17 +107,19 @@ impl RunView {
     pub fn new(contract: Arc<ExecutionContract>) -> Self {
         Self {
             activities: Activities::default(),
-            addresses: Vec::new(),
+            agreement: Agreement::new(Arc::clone(&contract)),
             approvals: Approvals::default(),
             requested: RequestedCalls::default(),
             at_ms: 0,
             calls: Calls::default(),
+            clock: RunClock::default(),
             closing: None,
             contract,
             conversation: None,
             counters: Counters::default(),
             decisions: Vec::new(),
             entries: 0,
+            held_back: 0,
             head: None,
             judged: None,
             origin: None,
@@ -128,6 +128,7 @@ impl RunView {
             refused: None,
             reports: Reports::default(),
             requests: Requests::default(),
+            servers: Servers::default(),
             start: None,
             suspended: false,
             turns: Turns::default(),
@@ -179,13 +180,15 @@ impl RunView {
         }
         if let Some((call, end)) = self.approvals.take(action, event) {
             self.calls.settle(call, end);
+            self.clock.start(self.at_ms);
         }
         if let Some((call, hash)) = self.approvals.awaited() {
+            self.clock.stop(self.at_ms);
             self.calls
                 .await_approval(&self.contract, &mut self.requested, call, hash);
         }
         self.reports.settle(&mut self.activities, action);
-        self.turns.begun(action.counters.turns, self.at_ms);
+        self.turns.begun(action.counters.turns, self.counted_ms());
         for effect in &action.effects {
             self.effect(action, effect);
         }
@@ -198,10 +201,54 @@ impl RunView {
         self.entries = self.entries.saturating_add(1);
         self.head = Some(hash);
         self.outcome = action.outcome;
+        self.agreement.take(entry);
+        self.agreement
+            .counted(action.seq, self.miscounted(action.to));
         Step {
             took_ms: self.at_ms.saturating_sub(before_ms),
             tokens: self.counters.tokens().saturating_sub(before_tokens),
         }
+    }
+
+    /// Holds what was taken against the machine of the run itself: whoever drives it knows whether anything was left out.
+    pub fn end(&mut self, run: &Run) {
+        self.agreement.end(run);
+    }
+
+    /// No entry follows for now: an entry that the machine has written and nobody gave is missing.
+    pub(crate) fn pause(&mut self) {
+        self.agreement.pause();
+    }
+
+    /// What this view counts otherwise than the machine, where a state is one in which both have counted everything.
+    fn miscounted(&self, state: State) -> Option<&'static str> {
+        let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        let (counters, usage) = (&self.counters, &self.usage);
+        let tokens = (usage.input, usage.output, usage.cache_read);
+        let counted = (
+            counters.tokens_in,
+            counters.tokens_out,
+            counters.tokens_cache_read,
+        );
+        // The machine counts what was executed when it observes.
+        let observed = !matches!(state, State::Execute | State::Observe);
+        let sums = [
+            (
+                "requests",
+                number(self.requests.all().len()) == counters.inferences,
+            ),
+            (
+                "turns",
+                number(self.turns.all().len()) == u64::from(counters.turns),
+            ),
+            ("tokens", tokens == counted),
+            (
+                "executed calls",
+                !observed || self.calls.executed() == (counters.executed, counters.executed_ok),
+            ),
+        ];
+        let off = sums.into_iter().find(|(_, same)| !same);
+        off.map(|(what, _)| what)
     }
 
     /// States which run was the first of the line that this one was forked along: entry 0 names only the one before.
@@ -236,7 +283,8 @@ impl RunView {
             EventKind::Suspended => self.suspended |= action.kind != EntryKind::Ignored,
             EventKind::Resumed(resumed) => {
                 self.suspended = false;
-                self.moved(&resumed.addresses);
+                let (addresses, introduced) = (&resumed.addresses, &resumed.tool_servers);
+                self.servers.take(self.entries, addresses, introduced);
             }
         }
     }
@@ -244,27 +292,21 @@ impl RunView {
     fn started(&mut self, started: &RunStarted) {
         self.preflight.bring_up.clone_from(&started.bring_up);
         self.reports = Reports::of_run(&self.contract, &started.run_id);
-        self.moved(&started.addresses);
+        let (addresses, introduced) = (&started.addresses, &started.tool_servers);
+        self.servers.take(self.entries, addresses, introduced);
         self.start = Some(RunStart::from(started));
     }
 
-    /// Takes where providers are from this entry on.
-    fn moved(&mut self, addresses: &[ProviderAddress]) {
-        for is in addresses {
-            let mut known = self.addresses.iter().rev();
-            let last = known.find(|known| known.is.provider == is.provider);
-            if last.is_none_or(|last| last.is != *is) {
-                self.addresses.push(AddressFrom {
-                    is: is.clone(),
-                    seq: self.entries,
-                });
-            }
-        }
-    }
-
     fn returned(&mut self, action: &Action, returned: &InferenceReturned) {
+        if let Some(request) = self.requests.all().get(&returned.inference) {
+            self.servers
+                .answered(self.entries, request.target, returned);
+        }
         let (inference, result) = (returned.inference, &returned.result);
         let in_time = action.kind != EntryKind::Ignored;
+        if let Some(withheld) = result.withheld.filter(|withheld| !withheld.blank) {
+            self.held_back = self.held_back.saturating_add(withheld.bytes);
+        }
         if in_time && !self.requests.is_summary(inference) {
             self.judged = Some(inference);
             self.requested

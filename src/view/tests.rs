@@ -9,6 +9,7 @@ use crate::contract::ExecutionContract;
 use crate::kernel::State;
 use crate::transcript::{LineReader, Record, SealedEntry};
 
+mod agreement;
 mod calls;
 mod reports;
 

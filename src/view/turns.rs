@@ -7,8 +7,8 @@ use crate::message::{CallSeq, InferenceSeq};
 pub(crate) struct Turn {
     /// Its number, from 1.
     pub number: u32,
-    /// Milliseconds since the run began.
-    pub began_at_ms: u64,
+    /// When it began, in the milliseconds that the timeouts count.
+    pub began_counted_ms: u64,
     /// Its attempts, in order; summaries are none.
     pub attempts: Vec<InferenceSeq>,
     /// The calls that came back in it, in the order in which they did.
@@ -25,11 +25,11 @@ impl Turns {
     }
 
     /// So many turns have begun.
-    pub(super) fn begun(&mut self, number: u32, at_ms: u64) {
+    pub(super) fn begun(&mut self, number: u32, counted_ms: u64) {
         if self.0.last().map_or(0, |turn| turn.number) < number {
             self.0.push(Turn {
                 attempts: Vec::new(),
-                began_at_ms: at_ms,
+                began_counted_ms: counted_ms,
                 number,
                 returned: Vec::new(),
             });

@@ -6,6 +6,7 @@ use std::process::{Child, Stdio};
 use monolith::{EventKind, RunId, StoreReader};
 
 use crate::desk::{Desk, Left, calls, says};
+use crate::terminal::Terminal;
 
 const ARGUMENTS: &str = "{\"text\":\"hi \\u202e\\u001b[2K\"}";
 
@@ -74,6 +75,7 @@ fn a_call_runs_once_it_is_allowed_and_by_the_hash_of_its_arguments_only() {
     }
     let told = desk.ok(&["list", "--open"]);
     assert!(told.contains(", waits for an approval"), "{told}");
+    assert!(told.contains("s+ "), "time goes on: {told}");
     desk.ends(&["approve", "r1", "--yes"], 4);
     let told = desk
         .ends(&["approve", "r1", "--yes", "--arguments", "00000000"], 4)
@@ -248,4 +250,22 @@ fn a_call_that_nobody_allows_is_shown_and_why_the_run_has_no_proof() {
     check(86_400_000, true, refused, "a person refused the approval");
     let late = "nobody answered in time whether to allow it";
     check(1, false, "denied: approval, nobody answered in time", late);
+}
+
+/// The question that stands on a terminal gets its answer there, too, and the next line is a line of its own.
+#[test]
+fn an_answer_that_is_given_elsewhere_is_shown_where_the_question_stands() {
+    let desk = desk();
+    let mut terminal = Terminal::start(desk.command(&["run", "c.yaml", "--run-id", "r1"]));
+    terminal.until("allow it? [y/N] ");
+    let told = desk.ends(&["approve", "r1"], 4).said();
+    let (_, hash) = told.split_once("--arguments ").unwrap();
+    let hash = hash.split(['`', '\n']).next().unwrap();
+    desk.ok(&["approve", "r1", "--yes", "--arguments", hash]);
+    let (code, shown) = terminal.end();
+    assert_eq!(code, 0, "{shown}");
+    assert!(
+        shown.contains("[y/N] \r\napproved elsewhere\r\n"),
+        "{shown:?}"
+    );
 }

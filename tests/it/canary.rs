@@ -24,7 +24,8 @@ const TASK: &str = "cnry-task-d00d";
 const CANARIES: [&str; 5] = [KEY, HEADER, VARIABLE, QUERY, TASK];
 
 /// The forms of `export --format`; a new one is added here.
-const FORMATS: [&str; 4] = ["atif", "cast", "html", "jsonl"];
+/// The endings of exports, each the name of its form but for a trajectory.
+const ENDINGS: [&str; 4] = ["json", "cast", "html", "jsonl"];
 
 /// Whether monolith is told the secrets, or others know them alone.
 #[derive(Clone, Copy, PartialEq)]
@@ -85,11 +86,11 @@ impl Desk {
 
     /// Everything that monolith says and shows of a run.
     fn tell_all(&mut self, run: &str) {
-        for format in FORMATS {
-            let name = format!("{run}.{format}");
-            self.monolith(&["export", run, "--format", format, "--withheld", "-o", &name]);
+        for ending in ENDINGS {
+            let name = format!("{run}.{ending}");
+            self.monolith(&["export", run, "--withheld", "-o", &name]);
             if !self.folder.path().join(&name).exists() {
-                let (code, _) = self.monolith(&["export", run, "--format", format, "-o", &name]);
+                let (code, _) = self.monolith(&["export", run, "-o", &name]);
                 assert_eq!(code, Some(0), "{name}");
             }
         }

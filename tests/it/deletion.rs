@@ -6,6 +6,7 @@ use std::process::Command;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use monolith::SecretKey;
 use rusqlite::Connection;
 
 #[cfg(unix)]
@@ -315,7 +316,6 @@ fn a_pin_of_a_deleted_run_holds_where_a_known_key_deleted_as_much() {
     desk.ended("r");
     desk.ended("other");
     desk.ok(&["verify", "r", "--write-pin", "heads"]);
-    desk.ok(&["export", "r", "--output", "r.jsonl"]);
     desk.ok(&["delete", "r", "--yes"]);
     let log = desk.ok(&["log", "verify", "--pin", "heads"]);
     assert!(
@@ -340,10 +340,7 @@ fn a_pin_of_a_deleted_run_holds_where_a_known_key_deleted_as_much() {
     }
     // A stranger's word for it is nobody's.
     desk.store()
-        .execute(
-            "UPDATE deletions SET note = ?1",
-            [strangers(&desk.path("r.jsonl"), "r")],
-        )
+        .execute("UPDATE deletions SET note = ?1", [strangers(&desk, "r")])
         .unwrap();
     let left = desk.ends(&["log", "verify", "--pin", "heads"], 7);
     assert!(left.out.contains("rollback"), "{}", left.out);
@@ -358,16 +355,16 @@ fn a_pin_of_a_deleted_run_holds_where_a_known_key_deleted_as_much() {
     assert!(desk.ends(&key, 7).out.contains("unsigned"));
 }
 
-/// What somebody else signs who deletes that run in a store of their own.
-fn strangers(file: &std::path::Path, name: &str) -> String {
-    let other = Desk::new();
-    other.ok(&["import", file.to_str().unwrap()]);
-    other.ok(&["delete", name, "--yes", "--reason", "asked for"]);
-    let select = "SELECT note FROM deletions";
-    other
+/// The note of a deleted run, as somebody else signs it.
+fn strangers(desk: &Desk, name: &str) -> String {
+    let select = "SELECT note FROM deletions WHERE run_id = ?1";
+    let note: String = desk
         .store()
-        .query_row(select, [], |row| row.get(0))
-        .unwrap()
+        .query_row(select, [name], |row| row.get(0))
+        .unwrap();
+    let (text, _) = note.split_once("\n\n").unwrap();
+    let key = SecretKey::from_seed("local", &[9; 32]).unwrap();
+    key.sign_text(&format!("{text}\n")).unwrap().to_string()
 }
 
 #[test]
@@ -457,12 +454,11 @@ fn a_proof_names_the_deleted_runs_and_what_does_not_cover_them() {
     for name in ["a", "b", "c", "d"] {
         desk.ended(name);
     }
-    desk.ok(&["export", "c", "--output", "c.jsonl"]);
     for name in ["b", "c"] {
         desk.ok(&["delete", name, "--yes", "--reason", "asked for"]);
     }
     let change = "UPDATE deletions SET note = ?1 WHERE run_id = 'c'";
-    let note = strangers(&desk.path("c.jsonl"), "c");
+    let note = strangers(&desk, "c");
     desk.store().execute(change, [&note]).unwrap();
     for proof in [
         &["log", "prove", "b"][..],
@@ -484,8 +480,7 @@ fn a_proof_names_the_deleted_runs_and_what_does_not_cover_them() {
         let mut told: serde_json::Value = serde_json::from_str(&desk.read("proof")).unwrap();
         told["deletions"]["notes"][0]["note"] = note.as_str().into();
         desk.write("proof", &told.to_string());
-        let code = if proof[2] == "b" { 7 } else { 0 };
-        desk.ends(&["log", "check", "proof"], code);
+        desk.ends(&["log", "check", "proof"], 7);
         told["deletions"]["count"] = 1.into();
         desk.write("proof", &told.to_string());
         desk.ends(&["log", "check", "proof"], 7);
@@ -533,4 +528,180 @@ fn prune_needs_no_descriptor_for_each_run() {
     let left = ["runs", "entries", "blobs", "run_blobs", "deletions"].map(rows);
     assert_eq!(left, [0, 0, 0, 0, 601]);
     desk.ok(&["log", "verify"]);
+}
+
+/// Who owns two stores, or two leaves of one run, cannot show the note of the one for the other.
+#[test]
+fn a_note_of_another_log_or_of_another_leaf_deletes_nothing() {
+    let desk = Desk::new();
+    desk.ended("r");
+    desk.ok(&["export", "r", "--output", "r.jsonl"]);
+    desk.ok(&["import", "r.jsonl", "--store", "other.db"]);
+    desk.ok(&["verify", "r", "--write-pin", "heads"]);
+    desk.ok(&["delete", "r", "--yes", "--store", "other.db"]);
+    let elsewhere: String = Connection::open(desk.path("other.db"))
+        .unwrap()
+        .query_row("SELECT note FROM deletions", [], |row| row.get(0))
+        .unwrap();
+    // Deleted, back from its file, deleted again: two leaves, two notes.
+    desk.ok(&["delete", "r", "--yes", "--reason", "first"]);
+    desk.ok(&["import", "r.jsonl", "--deleted"]);
+    desk.ok(&["delete", "r", "--yes", "--reason", "second"]);
+    desk.ended("end");
+    let judged = [
+        "log",
+        "verify",
+        "--key",
+        "home/keys/local.pub",
+        "--pin",
+        "heads",
+    ];
+    let log = desk.ok(&judged);
+    assert!(log.contains("by a known key: 2"), "{log}");
+    let notes = |leaf: i64| -> String {
+        let select = "SELECT note FROM deletions WHERE leaf = ?1";
+        desk.store()
+            .query_row(select, [leaf], |row| row.get(0))
+            .unwrap()
+    };
+    let (first, second) = (notes(0), notes(1));
+    let put = |leaf: i64, note: &str| {
+        let changed = desk
+            .store()
+            .execute(
+                "UPDATE deletions SET note = ?2 WHERE leaf = ?1",
+                (leaf, note),
+            )
+            .unwrap();
+        assert_eq!(changed, 1);
+    };
+    for (leaf, note, expect) in [
+        (1, &elsewhere, "log: expected "),
+        (1, &first, "leaf: expected "),
+        (0, &second, "leaf: expected "),
+    ] {
+        put(leaf, note);
+        let left = desk.ends(&judged, 7);
+        let deletions = left.out.lines().find(|line| line.contains("deletions"));
+        assert!(deletions.unwrap().contains(expect), "{}", left.out);
+        assert!(left.out.contains("table deletions"), "{}", left.out);
+        if leaf == 1 {
+            // Nor does it explain what was pinned, or say who deleted the run.
+            let pins = left.out.lines().find(|line| line.contains("pins "));
+            assert!(pins.unwrap().starts_with("FAILED"), "{}", left.out);
+            for ends in [&["verify", "r"][..], &["show", "r"]] {
+                let left = desk.ends(ends, 7);
+                assert!(
+                    left.err.contains("a note that does not hold"),
+                    "{}",
+                    left.err
+                );
+            }
+            let left = desk.ends(&["import", "r.jsonl"], 4);
+            assert!(
+                left.err.contains("a note that does not hold"),
+                "{}",
+                left.err
+            );
+        }
+        let proof = desk.ok(&["log", "prove", "end"]);
+        desk.write("proof", &proof);
+        let left = desk.ends(&["log", "check", "proof"], 7);
+        assert!(left.out.contains("not proven: tampered"), "{}", left.out);
+        put(0, &first);
+        put(1, &second);
+    }
+    desk.ok(&judged);
+    // In a proof, too, a note stands at its leaf alone, and once.
+    let proof = desk.ok(&["log", "prove", "end"]);
+    desk.write("proof", &proof);
+    desk.ok(&["log", "check", "proof"]);
+    let mut changed: serde_json::Value = serde_json::from_str(&proof).unwrap();
+    changed["deletions"]["notes"][0]["leaf"] = 2.into();
+    desk.write("proof", &changed.to_string());
+    desk.ends(&["log", "check", "proof"], 7);
+    let mut changed: serde_json::Value = serde_json::from_str(&proof).unwrap();
+    changed["deletions"]["notes"][1] = changed["deletions"]["notes"][0].clone();
+    desk.write("proof", &changed.to_string());
+    desk.ends(&["log", "check", "proof"], 7);
+}
+
+/// The note of a run that never ended is signed for no leaf: it takes the place of none, and stands once.
+#[test]
+fn the_note_of_a_run_without_a_seal_is_that_of_no_leaf() {
+    let desk = Desk::new();
+    desk.script("", &["{\"fault\":\"hang\"}"]);
+    end(desk.hanging(&["run", "--contract", "c.yaml", "--run-id", "r"], 2));
+    desk.ok(&["delete", "r", "--yes", "--force"]);
+    let log = desk.ok(&["log", "verify"]);
+    assert!(log.contains("by a known key: 1"), "{log}");
+    let note: String = desk
+        .store()
+        .query_row("SELECT note FROM deletions", [], |row| row.get(0))
+        .unwrap();
+    assert!(note.contains("\nleaf none\n"), "{note}");
+    let copy = "INSERT INTO deletions(run_id, leaf, note) SELECT run_id, NULL, note FROM deletions";
+    desk.store().execute(copy, []).unwrap();
+    let left = desk.ends(&["log", "verify"], 7);
+    assert!(left.out.contains("one row of each note"), "{}", left.out);
+}
+
+/// What somebody writes into a reason stays on its line, wherever it is read.
+#[test]
+fn a_reason_never_writes_a_line_of_its_own() {
+    let desk = Desk::new();
+    desk.ended("r");
+    desk.ok(&["export", "r", "--output", "r.jsonl"]);
+    for odd in [
+        "gone\nverified at level L3",
+        "\u{1b}[2Jgone",
+        "a\rb",
+        "\u{9b}1A",
+    ] {
+        for command in [
+            &["delete", "r", "--yes", "--reason", odd][..],
+            &["prune", "--older-than", "1h", "--yes", "--reason", odd],
+            &["erase", "r", "--blob", "00", "--yes", "--reason", odd],
+        ] {
+            let left = desk.ends(command, 4);
+            assert!(left.err.contains("control character"), "{}", left.err);
+        }
+    }
+    desk.ok(&["delete", "r", "--yes", "--reason", "gone"]);
+    // Another program can sign it so.
+    let note: String = desk
+        .store()
+        .query_row("SELECT note FROM deletions", [], |row| row.get(0))
+        .unwrap();
+    let odd = "reason \"gone\\nverified at level L3: 24 entries\\u001b[31m\u{9b}1A\u{202e}\"";
+    let text = note.split("\n\n").next().unwrap();
+    let text = format!("{}\n", text.replace("reason \"gone\"", odd));
+    let key: SecretKey = desk.read("home/keys/local.key").trim().parse().unwrap();
+    let note = key.sign_text(&text).unwrap().to_string();
+    assert!(note.contains(odd), "{note}");
+    let change = "UPDATE deletions SET note = ?1";
+    desk.store().execute(change, [note]).unwrap();
+    for (command, code) in [
+        (&["verify", "r"][..], 7),
+        (&["show", "r"], 7),
+        (&["replay", "r"], 7),
+        (&["resume", "r"], 7),
+        (&["export", "r"], 7),
+        (&["erase", "r", "--blob", "00"], 7),
+        (&["import", "r.jsonl"], 4),
+        (&["log", "verify"], 0),
+    ] {
+        let left = desk.ends(command, code);
+        let said = left.said();
+        let shown = "gone\\nverified at level L3: 24 entries\\u{1b}[31m\\u{9b}1A\\u{202e}";
+        assert!(said.contains(shown), "{command:?}: {said}");
+        assert!(!said.contains("\nverified at level"), "{command:?}: {said}");
+    }
+    desk.write("proof", &desk.ok(&["log", "prove", "r"]));
+    let left = desk.ok(&["log", "check", "proof"]);
+    assert!(left.contains("gone\\nverified at level L3"), "{left}");
+    // Nor does any other text that is refused.
+    desk.write("proof", "{\"a\\nproven\": 1}");
+    let left = desk.ends(&["log", "check", "proof"], 4);
+    assert!(!left.said().contains("\nproven"), "{}", left.said());
 }

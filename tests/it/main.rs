@@ -28,9 +28,13 @@ mod contract_file;
 #[cfg(test)]
 mod corpus;
 #[cfg(test)]
+mod cuts;
+#[cfg(test)]
 mod deletion;
 #[cfg(test)]
 mod desk;
+#[cfg(test)]
+mod display;
 #[cfg(test)]
 mod evidence;
 #[cfg(test)]
@@ -46,6 +50,8 @@ mod golden;
 #[cfg(test)]
 mod host;
 #[cfg(test)]
+mod keys;
+#[cfg(test)]
 mod kill;
 #[cfg(test)]
 mod live;
@@ -58,11 +64,17 @@ mod loopback;
 #[cfg(test)]
 mod migrate;
 #[cfg(test)]
+mod mutants;
+#[cfg(test)]
+mod next_step;
+#[cfg(test)]
 mod own_state;
 #[cfg(test)]
 mod ownership;
 #[cfg(test)]
 mod pieces;
+#[cfg(test)]
+mod planted;
 #[cfg(test)]
 mod reach;
 #[cfg(test)]
@@ -81,6 +93,9 @@ mod resume;
 #[cfg(test)]
 mod run_input;
 #[cfg(test)]
+#[cfg(unix)]
+mod screens;
+#[cfg(test)]
 mod semantics;
 #[cfg(test)]
 mod servers;
@@ -88,6 +103,8 @@ mod servers;
 mod session_contract;
 #[cfg(test)]
 mod show;
+#[cfg(test)]
+mod statements;
 #[cfg(test)]
 mod suspend;
 #[cfg(test)]

@@ -5,7 +5,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use crate::desk::{Desk, calls, says};
 
@@ -173,4 +173,148 @@ fn an_answer_that_is_not_ours_allows_no_call() {
         desk.ok(&["approve", "r", "--yes", "--arguments", &hash]);
         assert!(waiting.wait().unwrap().success(), "{what}");
     }
+}
+
+/// What a verification trusts is a file, too: whoever can write it, or put another in its place, decides what holds.
+#[test]
+fn keys_and_pins_that_others_could_have_written_are_not_trusted() {
+    let desk = Desk::new();
+    desk.script("tool_policy: optional\n", &[&says("done")]);
+    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
+    desk.ok(&["export", "r", "--output", "r.jsonl"]);
+    desk.write("outer/trust/keys", &desk.ok(&["key", "show"]));
+    desk.ok(&["verify", "r", "--write-pin", "outer/trust/heads"]);
+    desk.ok(&["verify", "r", "--write-pin", "heads"]);
+    desk.write("outer/trust/log", &desk.ok(&["log", "root", "--note"]));
+    desk.write("proof", &desk.ok(&["log", "prove", "r"]));
+    let mode = |path: &str, mode| {
+        fs::set_permissions(desk.path(path), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    for path in ["outer", "outer/trust"] {
+        mode(path, 0o755);
+    }
+    for path in ["outer/trust/keys", "outer/trust/heads", "outer/trust/log"] {
+        mode(path, 0o644);
+    }
+    let keys: [&[&str]; 5] = [
+        &["verify", "r", "--key", "outer/trust/keys"],
+        &["verify", "r.jsonl", "--witness", "outer/trust/keys"],
+        &["log", "verify", "--key", "outer/trust/keys"],
+        &["log", "check", "proof", "--key", "outer/trust/keys"],
+        &["import", "r.jsonl", "--key", "outer/trust/keys"],
+    ];
+    let heads: [&[&str]; 4] = [
+        &["verify", "r", "--pin", "outer/trust/heads"],
+        &["log", "verify", "--pin", "outer/trust/heads"],
+        &["resume", "r", "--pin", "outer/trust/heads"],
+        &["verify", "r", "--write-pin", "outer/trust/heads"],
+    ];
+    let log: [&[&str]; 1] = [&["log", "check", "proof", "--pin", "outer/trust/log"]];
+    let of = |path: &str| match path {
+        "outer/trust/keys" => keys.to_vec(),
+        "outer/trust/heads" => heads.to_vec(),
+        "outer/trust/log" => log.to_vec(),
+        _ => [&keys[..], &heads, &log].concat(),
+    };
+    let all = of("");
+    let hold = || all.iter().for_each(|command| drop(desk.ok(command)));
+    hold();
+    for (path, open, closed) in [
+        ("outer/trust/keys", 0o666, 0o644),
+        ("outer/trust/heads", 0o664, 0o644),
+        ("outer/trust/log", 0o622, 0o644),
+        ("outer/trust", 0o777, 0o755),
+        ("outer/trust", 0o775, 0o755),
+        ("outer", 0o777, 0o755),
+    ] {
+        mode(path, open);
+        for command in of(path) {
+            let expect = format!("its mode is {open:04o}");
+            refuses(&desk, command, &expect);
+            assert_eq!(desk.run(command).code, 4, "{path}: {command:?}");
+        }
+        mode(path, closed);
+    }
+    // Others can put files beside it, and cannot take its place.
+    mode("outer", 0o1777);
+    hold();
+    mode("outer", 0o755);
+    // A link is as safe as the folder that it stands in, and what it leads to.
+    fs::create_dir_all(desk.path("open")).unwrap();
+    symlink("../outer/trust", desk.path("open/trust")).unwrap();
+    symlink("open/trust/keys", desk.path("link")).unwrap();
+    mode("open", 0o755);
+    desk.ok(&["verify", "r", "--key", "link"]);
+    mode("open", 0o777);
+    for path in ["link", "open/trust/keys"] {
+        refuses(&desk, &["verify", "r", "--key", path], "its mode is 0777");
+    }
+    refuses(
+        &desk,
+        &["verify", "r", "--write-pin", "open/heads"],
+        "its mode is 0777",
+    );
+    assert!(!desk.path("open/heads").exists());
+    mode("open", 0o755);
+    // A proof is evidence, not trust; a key that is given as such is no file.
+    mode("proof", 0o666);
+    desk.ok(&["log", "check", "proof"]);
+    let key = desk.ok(&["key", "show"]);
+    desk.ok(&["verify", "r", "--key", key.trim()]);
+    if !gives_files_away(5) {
+        return;
+    }
+    for path in [
+        "outer/trust/keys",
+        "outer/trust/heads",
+        "outer/trust/log",
+        "outer/trust",
+        "outer",
+    ] {
+        chown(desk.path(path), Some(STRANGER), None).unwrap();
+        for command in of(path) {
+            refuses(&desk, command, "belongs to user 65534");
+        }
+        chown(desk.path(path), Some(0), None).unwrap();
+    }
+    hold();
+}
+
+/// What becomes trust is written so that only its owner can change it.
+#[test]
+fn what_becomes_trust_is_no_file_that_others_can_write() {
+    let desk = Desk::new();
+    desk.script("tool_policy: optional\n", &[&says("done")]);
+    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
+    let commands: [(&[&str], &str); 5] = [
+        (&["verify", "r", "--write-pin", "heads"], "heads"),
+        (&["verify", "r", "--write-pin", "heads"], "heads"),
+        (
+            &[
+                "init",
+                "--base-url",
+                "http://127.0.0.1:9/v1",
+                "--model",
+                "m",
+                "new.yaml",
+            ],
+            "new.yaml",
+        ),
+        (&["key", "generate", "second"], "home/keys/second.pub"),
+        (&["key", "rotate", "second"], "home/keys/second.pub"),
+    ];
+    for (command, path) in commands {
+        let said = Command::new("sh")
+            .args(["-c", "umask 000; exec \"$@\"", "sh"])
+            .arg(env!("CARGO_BIN_EXE_monolith"))
+            .args(command)
+            .current_dir(desk.path(""))
+            .env("MONOLITH_HOME", desk.path("home"))
+            .output()
+            .unwrap();
+        assert!(said.status.success(), "{command:?}: {said:?}");
+        let mode = fs::metadata(desk.path(path)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o022, 0, "{command:?}: {mode:04o}");
+    }
+    desk.ok(&["verify", "r", "--pin", "heads"]);
 }

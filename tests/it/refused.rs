@@ -73,7 +73,7 @@ fn success_on_failed_calls_says_so() {
     desk.script(tools, &[&missing, &says("MIT")]);
     let told = desk.ends(&["run", "c.yaml", "--run-id", "r1"], 0);
     assert!(
-        told.err.contains("1 of 1 calls reported an error"),
+        told.err.contains("1 of 1 call reported an error"),
         "{}",
         told.err
     );

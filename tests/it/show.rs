@@ -242,10 +242,7 @@ fn withheld_text_leaves_in_no_form_unasked() {
         assert_eq!(carried(asked, &["--withheld"]), held);
         assert!(carried(asked, &[]) < held, "{held}");
         for format in ["atif", "cast"] {
-            let Left {
-                code, out: text, ..
-            } = desk.run(&["export", asked, "--format", format, "--withheld"]);
-            assert_eq!(code, 0);
+            let text = desk.ok(&["export", asked, "--format", format]);
             assert!(!text.contains("just talk"), "{text}");
         }
     }
@@ -362,4 +359,130 @@ fn the_workspace_is_found_from_the_folder_of_the_contract_and_named() {
     std::fs::rename(desk.path("work"), desk.path("moved")).unwrap();
     let shown = desk.ok(&["show", "r"]);
     assert!(!shown.contains("\nworkspace "), "{shown}");
+}
+
+/// The text of a model that was held back is read where it is asked for, and is called no answer there.
+#[test]
+fn what_a_model_said_instead_of_calling_is_shown_when_it_is_asked_for() {
+    let desk = Desk::new();
+    desk.script_in_time("required", &[("just talk", 0)]);
+    desk.ends(
+        &["run", "c.json", "--run-id", "r", "--set", "token_gate=true"],
+        1,
+    );
+    let hint = "9 bytes held back: monolith show r --withheld";
+    for form in [
+        &["show", "r"][..],
+        &["show", "r", "--why"],
+        &["show", "r", "--conversation"],
+    ] {
+        let shown = desk.ok(form);
+        assert!(
+            shown.contains(hint) && !shown.contains("just talk"),
+            "{shown}"
+        );
+        let shown = desk.ok(&[form, &["--withheld"]].concat());
+        let text = "held back, entry 2, 9 bytes: written before a call was validated, so it is no answer\n  just talk\n";
+        assert!(shown.contains(text) && !shown.contains(hint), "{shown}");
+        assert_eq!(shown.matches("just talk").count(), 1, "{shown}");
+    }
+    desk.ends(&["show", "r", "--json", "--withheld"], 4);
+    // A file that was exported without it has it no more.
+    desk.ok(&["export", "r", "-o", "r.jsonl"]);
+    let shown = desk.ok(&["show", "r.jsonl", "--withheld"]);
+    assert!(
+        shown.contains("not in this file") && !shown.contains("just talk"),
+        "{shown}"
+    );
+    // A run of which nothing was held back says that.
+    let shown = desk.ok(&["show", &golden("core.valid_call"), "--withheld"]);
+    assert!(
+        shown.contains("The token gate held no text back."),
+        "{shown}"
+    );
+}
+
+/// The timeouts stand still while a call waits for an approval, and so does the bar.
+#[test]
+fn the_bar_of_time_counts_what_the_timeout_counts() {
+    let run = golden("approval.stands_outside_the_timeouts");
+    let desk = Desk::new();
+    for form in [&["show", &run][..], &["show", &run, "--why"]] {
+        let shown = desk.ok(form);
+        let bar = shown.lines().find(|line| line.starts_with("ms ")).unwrap();
+        assert!(bar.ends_with(" 2,000 of 2,000"), "{bar}");
+        assert!(
+            shown.contains("waited    1,000,000 ms for approvals"),
+            "{shown}"
+        );
+    }
+}
+
+/// The ending of a file names its form.
+#[test]
+fn an_export_has_the_form_that_its_file_is_named_after() {
+    let desk = Desk::new();
+    desk.script_in_time("optional", &[("hi", 0)]);
+    desk.ok(&["run", "c.json", "--run-id", "r"]);
+    for (file, begins) in [
+        ("x.html", "<!doctype html>"),
+        ("x.json", "{\n"),
+        ("x.cast", "{\"version\""),
+        ("x.jsonl", "{\"contract\""),
+        ("x.txt", "{\"contract\""),
+    ] {
+        desk.ok(&["export", "r", "-o", file]);
+        let text = desk.read(file);
+        assert!(
+            text.to_lowercase().starts_with(begins),
+            "{file}: {}",
+            &text[..40]
+        );
+    }
+    let said = desk
+        .ends(&["export", "r", "-o", "y.html", "--format", "jsonl"], 4)
+        .said();
+    assert!(
+        said.contains("its ending stands for --format html"),
+        "{said}"
+    );
+    assert!(!desk.path("y.html").exists());
+    for format in ["atif", "cast"] {
+        let said = desk
+            .ends(&["export", "r", "--format", format, "--withheld"], 4)
+            .said();
+        assert!(
+            said.contains("never holds text that the token gate held back"),
+            "{said}"
+        );
+    }
+}
+
+/// A model that is a path on the server is named by the end of the path.
+#[test]
+fn a_model_that_is_a_path_is_named_by_its_end() {
+    let desk = Desk::new();
+    let contract = "task: hi\ntool_policy: required\ntools: {builtin: [echo]}\n\
+        targets: [{provider: demo, model: /far/away/hermes.gguf}]\n\
+        providers: {demo: {type: scripted, file: s.jsonl}}\n";
+    desk.write("c.yaml", contract);
+    desk.write(
+        "s.jsonl",
+        &[calls("echo", "{\"text\":\"x\"}"), says("done")].join("\n"),
+    );
+    desk.ends(&["run", "c.yaml", "--run-id", "r"], 0);
+    let shown = desk.ok(&["show", "r"]);
+    assert!(shown.contains("asks demo/…/hermes.gguf"), "{shown}");
+    let recorded = desk.ok(&["export", "r"]);
+    assert!(
+        recorded.contains("\"model\":\"/far/away/hermes.gguf\""),
+        "{recorded}"
+    );
+    // What a provider of the contract is read from is a file.
+    let reaches = desk.ok(&["contract", "check", "c.yaml"]);
+    let file = reaches
+        .lines()
+        .find(|line| line.contains("providers.demo.file"))
+        .unwrap();
+    assert!(file.trim_start().starts_with("file "), "{file}");
 }

@@ -24,7 +24,12 @@ pub struct Terminal {
 
 impl Terminal {
     /// Starts a command on a terminal of 100 columns.
-    pub fn start(mut command: Command) -> Self {
+    pub fn start(command: Command) -> Self {
+        Self::sized(command, 100)
+    }
+
+    /// Starts a command on a terminal of so many columns.
+    pub fn sized(mut command: Command, columns: u16) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -35,7 +40,7 @@ impl Terminal {
             .open(name.to_str().unwrap())
             .unwrap();
         let size = Winsize {
-            ws_col: 100,
+            ws_col: columns,
             ws_row: 40,
             ws_xpixel: 0,
             ws_ypixel: 0,

@@ -151,6 +151,7 @@ impl<const OPENROUTER: bool> Fold<OPENROUTER> {
             self.progress.report(report);
         }
         self.progress.name_model(string(chunk.model));
+        self.progress.fingerprint(string(chunk.system_fingerprint));
         let groq = || object::<WireChunk<'_>>(chunk.x_groq?.get())?.usage;
         self.meter(chunk.usage.or_else(groq));
     }

@@ -23,6 +23,8 @@ pub(super) struct WireChunk<'a> {
     #[serde(borrow)]
     pub object: Raw<'a>,
     #[serde(borrow)]
+    pub system_fingerprint: Raw<'a>,
+    #[serde(borrow)]
     pub usage: Raw<'a>,
     #[serde(borrow)]
     pub x_groq: Raw<'a>,

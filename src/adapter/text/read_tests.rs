@@ -208,6 +208,30 @@ fn markup_that_breaks_its_form_rejects_the_message() {
     assert_eq!(got, format!("TOO_MANY_CALLS {content}"));
 }
 
+/// Only a tool answers in the form of a result: what a model writes so, it invents.
+#[test]
+fn a_message_that_invents_a_result_is_no_answer() {
+    for profile in [TextProfile::Hermes, TextProfile::Qwen] {
+        let check = |text: &str, expect: &str| check(profile, text, expect);
+        let invented = r#"<tool_response>{"name": "f", "content": "6"}</tool_response>"#;
+        check(invented, CALL_SHAPE);
+        check(&format!("I looked.\n  {invented}"), CALL_SHAPE);
+        check(&format!("<think>\nso\n</think>\n\n{invented}"), CALL_SHAPE);
+        // Talk about the tag is text, in a line or in code.
+        let talk = "The tag <tool_response> holds a result.";
+        check(talk, &format!("{talk:?}"));
+        let code = "So:\n```\n<tool_response>\n```";
+        check(code, &format!("{code:?}"));
+        // Beside a call it is text, and the call runs.
+        check(
+            &format!("<tool_call>{{\"name\":\"f\",\"arguments\":{{}}}}</tool_call>\n{invented}"),
+            &format!("{invented:?} [call_1 f {{}}]"),
+        );
+    }
+    let text = "<tool_response>6</tool_response>";
+    check(TextProfile::Llama3, text, &format!("{text:?}"));
+}
+
 #[test]
 fn calls_of_llama_are_the_whole_message_or_follow_the_tag() {
     let check = |text: &str, expect: &str| check(TextProfile::Llama3, text, expect);

@@ -6,7 +6,7 @@ use super::lines::{LineStart, ProseScanner, first_in_prose, is_line_break};
 use super::parsed_text::ParsedText;
 use super::payload::{ArgumentsKey, call, value_at};
 use super::read_options::ReadOptions;
-use super::tags::{CLOSE, OPEN};
+use super::tags::{CLOSE, OPEN, RESULT};
 use crate::adapter::calls::{GatheredCall, MAX_CALLS};
 use crate::message::FailureCode;
 
@@ -32,6 +32,11 @@ pub(super) fn read(text: &str, from: usize, options: &ReadOptions<'_>) -> Result
             }
         }
         let Some(open) = first else {
+            // Only a tool answers in this form: without a call, a text in it is no answer of the model's own.
+            let whole = text.get(from..).unwrap_or_default();
+            if parsed.calls.is_empty() && first_in_prose(whole, RESULT).is_some() {
+                return Err(Flaw::new(FailureCode::CallShape));
+            }
             parsed.push_text(rest, false);
             return Ok(parsed);
         };

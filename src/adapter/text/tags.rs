@@ -1,6 +1,8 @@
-//! The two tags around a call in Hermes' and Qwen's form. Constants only.
+//! The tags of calls and results in Hermes' and Qwen's form. Constants only.
 
 /// The opening tag of a call in Hermes' form and in Qwen's.
 pub(super) const OPEN: &str = "<tool_call>";
 /// The closing tag.
 pub(super) const CLOSE: &str = "</tool_call>";
+/// The opening tag of a result, which nothing but a tool writes.
+pub(super) const RESULT: &str = "<tool_response>";

@@ -1,7 +1,8 @@
 //! What a scanned text holds: calls, a final report, ignored tags. Does not know how the tags were found.
 
-use super::slot::Nonce;
+use super::slot::{FINAL, Nonce, PROGRESS};
 use crate::adapter::calls::GatheredCall;
+use crate::message::{TagFlaw, TagWarning};
 
 /// A complete call: both of its tags were there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,30 +26,11 @@ pub(crate) struct XmlFinalReport {
     pub payload: String,
 }
 
-/// Why a tag of this session counts for nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum XmlFlaw {
-    /// The attributes after the slot are not `name="value"`, or one occurs twice.
-    Attributes,
-    /// It has no attribute `tool`, or an empty one.
-    NoTool,
-    /// The slot is used by an earlier tag of the message.
-    SlotUsed,
-    /// The message has more tags than are read.
-    TooMany,
-    /// Its closing tag is missing.
-    Unclosed,
-    /// No such slot is offered.
-    UnknownSlot,
-    /// The slot belongs to another tool.
-    WrongTool,
-}
-
 /// A tag that counts for nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct XmlIgnored {
     /// Why.
-    pub flaw: XmlFlaw,
+    pub flaw: TagFlaw,
     /// The text in place of a slot, cut to 32 characters.
     pub slot: String,
 }
@@ -80,4 +62,24 @@ impl XmlReading {
         });
         gathered.collect()
     }
+
+    /// What the record states of tags: those that count for nothing, then a report that counts without its closing tag.
+    pub(super) fn warnings(&self) -> Vec<TagWarning> {
+        let ignored = self.ignored.iter().map(|tag| TagWarning {
+            flaw: tag.flaw,
+            slot: Some(tag.slot.clone()).filter(|slot| is_slot(slot)),
+        });
+        let report = self.final_report.iter().filter(|report| !report.closed);
+        let report = report.map(|_| TagWarning {
+            flaw: TagFlaw::UnclosedReport,
+            slot: Some(FINAL.to_owned()),
+        });
+        ignored.chain(report).collect()
+    }
+}
+
+/// Whether a text has the form of a slot: nothing else of a tag is recorded beside the raw bytes.
+fn is_slot(text: &str) -> bool {
+    let is_number = || (1..=10).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+    text == FINAL || text == PROGRESS || is_number()
 }

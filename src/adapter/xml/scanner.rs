@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::reading::{XmlCall, XmlFinalReport, XmlFlaw, XmlIgnored, XmlReading};
+use super::reading::{XmlCall, XmlFinalReport, XmlIgnored, XmlReading};
 use super::slot::{FINAL, PROGRESS, XmlTerms, numbered};
 use super::tag::{Extent, MAX_TAG_BYTES, Opening, extent};
 use crate::contract::{FINAL_REPORT, PROGRESS_REPORT};
-use crate::message::StopReason;
+use crate::message::{StopReason, TagFlaw};
 
 /// The most opening tags of one text that are read.
 const MAX_TAGS: usize = 128;
@@ -51,7 +51,7 @@ struct Inside {
     /// How much of the pending payload holds no closing tag.
     searched: usize,
     slot: String,
-    what: Result<Purpose, XmlFlaw>,
+    what: Result<Purpose, TagFlaw>,
 }
 
 /// What a valid tag is for.
@@ -118,7 +118,7 @@ impl XmlScanner {
                     });
                     self.pending.clear();
                 }
-                _ => self.ignore(&inside.slot, XmlFlaw::Unclosed),
+                _ => self.ignore(&inside.slot, TagFlaw::Unclosed),
             }
             self.muted = true;
             self.advance();
@@ -126,10 +126,10 @@ impl XmlScanner {
         let rest = std::mem::take(&mut self.pending);
         if let Some(tag) = rest.strip_prefix(&self.opening) {
             let slot = tag.split(char::is_whitespace).next().unwrap_or_default();
-            self.ignore(slot, XmlFlaw::Unclosed);
+            self.ignore(slot, TagFlaw::Unclosed);
         } else if rest.contains(BEFORE_NONCE) {
             // Too short to be recognised, and useless as text.
-            self.ignore("", XmlFlaw::Unclosed);
+            self.ignore("", TagFlaw::Unclosed);
         } else if !self.muted {
             self.reading.text.push_str(&rest);
         }
@@ -154,7 +154,16 @@ impl XmlScanner {
         }
     }
 
-    fn ignore(&mut self, slot: &str, flaw: XmlFlaw) {
+    /// Takes in a tag that counts for nothing. Those beyond the most tags of a text are one.
+    fn ignore(&mut self, slot: &str, flaw: TagFlaw) {
+        let last = self.reading.ignored.last();
+        if last.is_some_and(|last| last.flaw == TagFlaw::TooMany) {
+            return;
+        }
+        let flaw = match self.reading.ignored.len() {
+            MAX_TAGS.. => TagFlaw::TooMany,
+            _ => flaw,
+        };
         self.reading.ignored.push(XmlIgnored {
             flaw,
             slot: slot.chars().take(32).collect(),
@@ -193,7 +202,14 @@ impl XmlScanner {
                     self.open(&Opening::parse(inner));
                     at += end;
                 }
-                Scan::Closing(end) => at += end,
+                Scan::Closing(end) => {
+                    // What was given up before leaves its closing tags behind.
+                    if !self.muted {
+                        let inner = rest.get(self.closing.len()..end - 1).unwrap_or_default();
+                        self.ignore(inner.trim_end(), TagFlaw::Unopened);
+                    }
+                    at += end;
+                }
                 Scan::Undecided => break,
             }
         }
@@ -235,7 +251,7 @@ impl XmlScanner {
     fn open(&mut self, opening: &Opening) {
         self.tags += 1;
         if self.tags > MAX_TAGS {
-            self.ignore(&opening.slot, XmlFlaw::TooMany);
+            self.ignore(&opening.slot, TagFlaw::TooMany);
             self.muted = true;
             return;
         }
@@ -247,7 +263,7 @@ impl XmlScanner {
         });
     }
 
-    fn purpose(&self, opening: &Opening) -> Result<Purpose, XmlFlaw> {
+    fn purpose(&self, opening: &Opening) -> Result<Purpose, TagFlaw> {
         let slot = opening.slot.as_str();
         let numbers = self.terms.slots.numbers();
         // A slot has one spelling: another one is no slot.
@@ -259,17 +275,17 @@ impl XmlScanner {
             _ => number.is_some(),
         };
         if !known {
-            return Err(XmlFlaw::UnknownSlot);
+            return Err(TagFlaw::UnknownSlot);
         }
         if opening.attributes.is_none() {
-            return Err(XmlFlaw::Attributes);
+            return Err(TagFlaw::Attributes);
         }
         let tool = opening.attribute("tool").filter(|tool| !tool.is_empty());
-        let tool = tool.ok_or(XmlFlaw::NoTool)?;
+        let tool = tool.ok_or(TagFlaw::NoTool)?;
         let reserved = tool == FINAL_REPORT || (tool == PROGRESS_REPORT && self.terms.progress);
         match (number, slot) {
-            (Some(slot), _) if self.used.contains(&slot) => Err(XmlFlaw::SlotUsed),
-            (Some(_), _) if reserved => Err(XmlFlaw::WrongTool),
+            (Some(slot), _) if self.used.contains(&slot) => Err(TagFlaw::SlotUsed),
+            (Some(_), _) if reserved => Err(TagFlaw::WrongTool),
             (Some(slot), _) => Ok(Purpose::Call {
                 slot,
                 tool: tool.to_owned(),
@@ -278,7 +294,7 @@ impl XmlScanner {
                 format: opening.attribute("format").map(str::to_owned),
             }),
             (None, PROGRESS) if tool == PROGRESS_REPORT => Ok(Purpose::Progress),
-            (None, _) => Err(XmlFlaw::WrongTool),
+            (None, _) => Err(TagFlaw::WrongTool),
         }
     }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::reading::{XmlFlaw, XmlReading};
+use super::reading::XmlReading;
 use super::scanner::{XmlScanner, read_tags};
 use super::slot::{SlotRange, XmlTerms};
 use super::*;
@@ -15,7 +15,7 @@ use crate::adapter::marks;
 use crate::adapter::rules::Rules;
 use crate::adapter::test_text::marked_text;
 use crate::contract::ToolTerms;
-use crate::message::{Digest, FailureCode, StopReason};
+use crate::message::{Digest, FailureCode, StopReason, TagFlaw};
 
 fn nonce() -> Nonce {
     let genesis: Digest = "0a1b2c3d".repeat(8).parse().unwrap();
@@ -160,7 +160,7 @@ fn a_tag_that_breaks_a_rule_is_ignored_with_its_reason_and_is_no_text() {
         "<N-0004 tool=\"agent__final_report\">1</N-0004>",
         "\"\" WrongTool(0004)",
     );
-    check("a</N-0004>b", "\"ab\"");
+    check("a</N-0004>b", "\"ab\" Unopened(0004)");
 }
 
 #[test]
@@ -235,8 +235,8 @@ fn what_is_too_long_for_a_tag_is_text_and_too_many_tags_are_not_read() {
     let many = written(&"<N-0004>{}</N-0004>".repeat(129));
     let reading = read_tags(&turn(), &many, StopReason::End);
     assert_eq!(reading.ignored.len(), 129);
-    assert_eq!(reading.ignored[127].flaw, XmlFlaw::NoTool);
-    assert_eq!(reading.ignored[128].flaw, XmlFlaw::TooMany);
+    assert_eq!(reading.ignored[127].flaw, TagFlaw::NoTool);
+    assert_eq!(reading.ignored[128].flaw, TagFlaw::TooMany);
     assert_eq!(reading.text, "");
 }
 

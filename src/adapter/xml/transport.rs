@@ -282,6 +282,7 @@ pub(crate) fn transported(
     let xml = xml_terms(offer, has_progress(terms));
     let nonce = &xml.nonce;
     let reading = read_tags(&xml, &message.content, result.stop);
+    result.tag_warnings = reading.warnings();
     let model = terms.targets.get(target).map_or("", |t| t.model.as_str());
     let mut calls = reading.gathered(nonce);
     // Texts in an object of our own: it is always the text of one.

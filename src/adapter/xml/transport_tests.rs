@@ -11,7 +11,7 @@ use crate::contract::{FINAL_REPORT, FinalReportTerms, ReportFormat, Terms, sessi
 use crate::kernel::XmlOffer;
 use crate::message::{
     AdapterStatus, AgentMessage, Digest, FailureCode, ObjectText, Observed, ObservedStatus,
-    ProtocolAdapterResult, Role, StopReason, ToolInvocation,
+    ProtocolAdapterResult, Role, StopReason, TagFlaw, ToolInvocation,
 };
 
 fn reporting(transport: &str) -> Terms {
@@ -52,6 +52,8 @@ fn returned(content: &str, calls: Vec<ToolInvocation>, stop: StopReason) -> Prot
         repair: None,
         status: AdapterStatus::Native,
         stop,
+        served_by: None,
+        tag_warnings: Vec::new(),
         usage: None,
         withheld: None,
     }
@@ -237,4 +239,62 @@ fn a_report_of_xml_final_in_the_providers_own_form_was_not_offered() {
     let unexpected = Some(FailureCode::CallUnexpected);
     check(FINAL_REPORT, unexpected);
     check("g", None);
+}
+
+/// Shows 000/11.unclosed.3, 000/11.calls.2.
+#[test]
+fn tags_that_are_ignored_and_a_report_that_is_not_closed_are_recorded() {
+    let check = |content: &str, stop: StopReason, expect: &[&str]| {
+        let content = content.replace("N-", "ai-agent-0a1b2c3d-");
+        let result = returned(&content, vec![], stop);
+        let read = validated(result, Some(&offer()), &reporting("xml"));
+        let warnings: Vec<String> = read.tag_warnings.iter().map(ToString::to_string).collect();
+        assert_eq!(warnings, expect, "{content}");
+    };
+    check(
+        "none, <ai-agent-ffffffff-0001 tool=\"f\">",
+        StopReason::End,
+        &[],
+    );
+    check(
+        "<N-0001 tool=\"f\">{}</N-0001></N-0002>",
+        StopReason::End,
+        &["tag 0002 ignored: unopened"],
+    );
+    check(
+        "<N-PROGRESS tool=\"f\">x</N-PROGRESS><N-evil>x</N-evil><N-12345678901 tool=\"f\">x</N-12345678901>",
+        StopReason::End,
+        &[
+            "tag PROGRESS ignored: wrong tool",
+            "tag ignored: unknown slot",
+            "tag ignored: unknown slot",
+        ],
+    );
+    let report = "<N-FINAL tool=\"agent__final_report\">MIT";
+    for (stop, expect) in [
+        (StopReason::End, "tag FINAL accepted: unclosed report"),
+        (StopReason::Unknown, "tag FINAL accepted: unclosed report"),
+        (StopReason::Length, "tag FINAL ignored: unclosed"),
+    ] {
+        check(report, stop, &[expect]);
+    }
+    // A rejected answer keeps what was read of its tags.
+    check(
+        "<N-0001 tool=\"f\">[1]</N-0001><N-0002>{}</N-0002>",
+        StopReason::End,
+        &["tag 0002 ignored: no tool"],
+    );
+    // As many as are read, and one for all the others.
+    let many = "</N-0001><N-0009>{}</N-0009>".repeat(300);
+    let read = validated(
+        returned(
+            &many.replace("N-", "ai-agent-0a1b2c3d-"),
+            vec![],
+            StopReason::End,
+        ),
+        Some(&offer()),
+        &reporting("xml"),
+    );
+    assert_eq!(read.tag_warnings.len(), 129);
+    assert_eq!(read.tag_warnings[128].flaw, TagFlaw::TooMany);
 }

@@ -1,5 +1,6 @@
 use clap::ValueEnum;
 
+use crate::cli::ui::numbers::counted;
 use crate::message::RunId;
 use crate::store::Durability;
 
@@ -35,7 +36,13 @@ pub(in crate::cli) fn run_id(text: &str) -> Result<RunId, String> {
 pub(in crate::cli) fn reason(text: &str) -> Result<String, String> {
     let most = crate::transcript::MAX_REASON_BYTES;
     if text.len() > most {
-        return Err(format!("a reason has at most {most} bytes"));
+        return Err(format!("a reason has at most {}", counted(most, "byte")));
+    }
+    if let Some(control) = text.chars().find(|c| c.is_control()) {
+        let code = u32::from(control);
+        return Err(format!(
+            "a reason is one line, and this one holds the control character U+{code:04X}"
+        ));
     }
     Ok(text.to_owned())
 }

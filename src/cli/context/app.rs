@@ -4,6 +4,9 @@ use super::accounting::AccountingArgs;
 use crate::cli::ui::screen::Screen;
 use crate::driver::Environment;
 
+/// What the name of every demo run begins with.
+pub(in crate::cli) const DEMO_PREFIX: &str = "demo-";
+
 /// What a command stands in: the folder, the environment, the streams, and where runs are kept.
 #[derive(Debug)]
 pub(in crate::cli) struct App {

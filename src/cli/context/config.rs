@@ -1,5 +1,6 @@
 //! The folders of monolith's own state, and the layers of configuration.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use directories::ProjectDirs;
@@ -7,7 +8,7 @@ use directories::ProjectDirs;
 use super::app::App;
 use super::error::{CliError, StateFault};
 use crate::config::{Layers, Locations};
-use crate::store::{Durability, private_folder};
+use crate::store::{Durability, own_folder, private_folder};
 use crate::telemetry::BillingFile;
 
 impl App {
@@ -48,19 +49,44 @@ impl App {
         Ok(state.to_owned())
     }
 
+    /// The state folder, refused where others can write it: what stands there may be theirs, and what is made there goes where they
+    /// lead it. It need not be there yet.
+    pub(in crate::cli) fn own_state(&self) -> Result<PathBuf, CliError> {
+        let folder = self.state_folder()?;
+        Self::own(folder, own_folder)
+    }
+
+    /// [`Self::own_state`], made where it is not there: whatever writes to the state begins here.
+    pub(in crate::cli) fn ready_state(&self) -> Result<PathBuf, CliError> {
+        let folder = self.state_folder()?;
+        Self::own(folder, |folder| {
+            private_folder(folder).and_then(|()| own_folder(folder))
+        })
+    }
+
+    fn own(
+        folder: PathBuf,
+        judge: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> Result<PathBuf, CliError> {
+        match judge(&folder) {
+            Ok(()) => Ok(folder),
+            Err(fault) => Err(StateFault::StateFolder {
+                path: folder,
+                reason: fault.to_string(),
+            }
+            .into()),
+        }
+    }
+
     /// Where models are stored: in the state folder, wherever the store of runs is.
     pub(in crate::cli) fn models_folder(&self) -> Result<PathBuf, CliError> {
         Ok(self.state_folder()?.join("models"))
     }
 
-    /// The folder of models, made: it may be the first of the state folder.
+    /// The folder of models, in a state folder that is there. The store of models makes it.
     pub(in crate::cli) fn ready_models(&self) -> Result<PathBuf, CliError> {
-        let folder = self.models_folder()?;
-        private_folder(&folder).map_err(|fault| StateFault::StateFolder {
-            path: folder.clone(),
-            reason: fault.to_string(),
-        })?;
-        Ok(folder)
+        self.ready_state()?;
+        self.models_folder()
     }
 
     /// The folder that the tools of live conformance cases see.
@@ -73,17 +99,19 @@ impl App {
         Ok(self.state_folder()?.join("demo"))
     }
 
-    /// Opens the file that requests and calls are accounted for in: the caller's, else the one of the state folder.
+    /// The file that requests and calls are accounted for in: the caller's, else the one of the state folder.
+    pub(in crate::cli) fn billing_path(&self) -> Result<PathBuf, CliError> {
+        match &self.accounting.billing_file {
+            Some(path) => Ok(self.cwd.join(path)),
+            None => Ok(self.state_folder()?.join("accounting.jsonl")),
+        }
+    }
+
+    /// Opens the file that requests and calls are accounted for in.
     pub(in crate::cli) fn billing(&self, durability: Durability) -> Result<BillingFile, CliError> {
-        let path = match &self.accounting.billing_file {
-            Some(path) => self.cwd.join(path),
-            None => self.state_folder()?.join("accounting.jsonl"),
-        };
-        if let (None, Some(folder)) = (&self.accounting.billing_file, path.parent()) {
-            private_folder(folder).map_err(|fault| StateFault::StateFolder {
-                path: folder.to_owned(),
-                reason: fault.to_string(),
-            })?;
+        let path = self.billing_path()?;
+        if self.accounting.billing_file.is_none() {
+            self.ready_state()?;
         }
         Ok(BillingFile::open(&path, durability == Durability::Full)?)
     }

@@ -1,18 +1,18 @@
 //! A contract file as a command names it: where it lies, what is changed of its values, and where the caller stands.
 
-use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::cli::context::app::App;
-use crate::cli::context::error::Advice as _;
-use crate::cli::context::error::{CliError, ContractFault};
+use crate::cli::context::error::{Advice as _, CliError, ContractFault, InputFault};
 use crate::cli::context::secrets;
 use crate::contract::ContractSpec;
 use crate::driver::{DriverError, RunRequest};
 use crate::session::RedactionKey;
-use crate::store::Invocation;
+use crate::store::{Invocation, open_given};
 
+/// The contract of a folder.
+const AGENT_FILE: &str = "agent.yaml";
 /// How much of a contract file is read; more is refused by its reader.
 const MAX_FILE_BYTES: u64 = 2 << 20;
 
@@ -146,7 +146,7 @@ impl ContractFile {
             reason,
         };
         let mut bytes = Vec::new();
-        File::open(&self.path)
+        open_given(&self.path)
             .and_then(|file| file.take(MAX_FILE_BYTES).read_to_end(&mut bytes))
             .map_err(|fault| refuse(fault.to_string()))?;
         String::from_utf8(bytes).map_err(|fault| {
@@ -165,6 +165,20 @@ impl ContractFile {
             ))
         })
     }
+}
+
+/// The contract of the folder that the caller stands in. Without one the fault says what to type instead: `with_file`; `task` is
+/// what was taken as the task.
+pub(in crate::cli) fn usual_file(
+    app: &App,
+    task: Option<&str>,
+    with_file: &'static str,
+) -> Result<PathBuf, InputFault> {
+    if app.cwd.join(AGENT_FILE).is_file() {
+        return Ok(AGENT_FILE.into());
+    }
+    let task = task.map(|task| task.chars().take(80).collect());
+    Err(InputFault::NoAgentFile { task, with_file })
 }
 
 /// Whether a change of the file's values is recorded.

@@ -235,7 +235,7 @@ impl CliError {
     pub(in crate::cli) fn show(&self, screen: Screen) {
         match self {
             Self::Spec(errors) => {
-                let text = secrets::without_secrets(&errors.render());
+                let text = secrets::without_secrets(&errors.render_within(screen.width()));
                 screen.write_err(&escape::text(&text));
             }
             _ => screen.fault(&secrets::without_secrets(&self.message()), self.help()),

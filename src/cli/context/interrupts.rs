@@ -40,18 +40,23 @@ pub(in crate::cli) fn answered() {
     ANSWERS.fetch_add(1, Ordering::SeqCst);
 }
 
-/// Counts interrupts from now on. Where no thread can be had, the system's default holds until a command listens.
+/// Counts interrupts from now on: each that comes after this has returned is counted. Where no thread can be had, the system's
+/// default holds until a command listens.
 pub(in crate::cli) fn watch() {
     #[cfg(unix)]
-    drop(
-        std::thread::Builder::new()
-            .name("interrupts".to_owned())
-            .spawn(count),
-    );
+    {
+        let (counting, begun) = std::sync::mpsc::sync_channel(1);
+        let thread = std::thread::Builder::new().name("interrupts".to_owned());
+        if thread.spawn(move || count(&counting)).is_ok() {
+            // A command that listened before this thread did would take the first interrupt away from it, and the second would be
+            // counted as the first. The thread that cannot listen drops its end.
+            let _ = begun.recv();
+        }
+    }
 }
 
 #[cfg(unix)]
-fn count() {
+fn count(counting: &std::sync::mpsc::SyncSender<()>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -61,6 +66,8 @@ fn count() {
         let Ok(mut interrupts) = tokio::signal::unix::signal(kind) else {
             return;
         };
+        // Whoever waits for it cannot have gone.
+        let _ = counting.send(());
         let (mut seen, mut answers) = (0_u32, 0);
         while interrupts.recv().await.is_some() {
             let now = ANSWERS.load(Ordering::SeqCst);
@@ -95,4 +102,24 @@ fn exit() {
         reason = "the command did not end by itself, so nothing can be returned from main"
     )]
     std::process::exit(EXIT_CODE);
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+
+    /// The signals that the process catches, one bit each, as the system has them.
+    fn caught() -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        u64::from_str_radix(mask.unwrap().trim(), 16).unwrap()
+    }
+
+    #[test]
+    fn an_interrupt_that_comes_after_the_watch_has_begun_is_counted() {
+        watch();
+        let interrupt = 1 << (rustix::process::Signal::INT.as_raw() - 1);
+        assert_ne!(caught() & interrupt, 0);
+    }
 }

@@ -1,7 +1,7 @@
 //! This machine's keys, and what a transcript is held against.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use super::clock::unix_ms;
 use super::error::{CliError, TrustFault};
 use crate::driver::KeyFolder;
 use crate::session::RedactionKey;
+use crate::store::{Exposure, open_given, replaceable};
 use crate::transcript::{KeyRing, Pin, PublicKey, SecretKey, Trust};
 
 /// The name of the key that signs where none is named.
@@ -23,14 +24,20 @@ impl App {
         Ok(KeyFolder::new(self.state_folder()?.join("keys")))
     }
 
+    /// This machine's keys, to be used: nobody else can have put others in their place.
+    pub(in crate::cli) fn own_keys(&self) -> Result<KeyFolder, CliError> {
+        self.own_state()?;
+        self.keys()
+    }
+
     /// The key that signs here; it is made at its first use.
     pub(in crate::cli) fn signer(&self) -> Result<SecretKey, CliError> {
-        Ok(self.keys()?.load_or_make(LOCAL_KEY)?)
+        Ok(self.own_keys()?.load_or_make(LOCAL_KEY)?)
     }
 
     /// What the salts of runs are made from; it is made at its first use.
     pub(in crate::cli) fn redaction_key(&self) -> Result<RedactionKey, CliError> {
-        Ok(self.keys()?.redaction_key()?)
+        Ok(self.own_keys()?.redaction_key()?)
     }
 
     /// What a transcript is held against. Keys that are named must have signed; without one, this machine's own count.
@@ -41,7 +48,7 @@ impl App {
         witnesses: &[String],
     ) -> Result<Arc<Trust>, CliError> {
         let ring = if keys.is_empty() {
-            self.keys()?.ring()?.trusted()
+            self.own_keys()?.ring()?.trusted()
         } else {
             self.named_keys(keys)?
         };
@@ -86,19 +93,56 @@ impl App {
         Ok(ring.trusted())
     }
 
-    pub(in crate::cli) fn read_trusted(&self, file: &Path) -> Result<String, CliError> {
-        let mut text = String::new();
-        let refuse = |reason: String| TrustFault::Unreadable {
-            path: file.to_owned(),
-            reason,
-        };
-        let open = File::open(self.cwd.join(file)).map_err(|fault| refuse(fault.to_string()))?;
-        let read = open.take(MAX_TRUST_BYTES + 1).read_to_string(&mut text);
-        let read = read.map_err(|fault| refuse(fault.to_string()))?;
-        // A part of it would be taken for the whole.
-        if u64::try_from(read).is_ok_and(|read| read > MAX_TRUST_BYTES) {
-            return Err(refuse("it is longer than 16 MiB".to_owned()).into());
-        }
-        Ok(text)
+    /// Refuses a file of keys or pins that others could put in the place of this one.
+    pub(in crate::cli) fn judge_place(&self, file: &Path) -> Result<(), CliError> {
+        let found = replaceable(&self.cwd.join(file)).map_err(|fault| unreadable(file, &fault))?;
+        found.map_or(Ok(()), |(place, exposure)| {
+            Err(exposed(file, place, exposure).into())
+        })
     }
+
+    /// Reads a file of keys or pins. One that others could have written decides nothing.
+    pub(in crate::cli) fn read_trusted(&self, file: &Path) -> Result<String, CliError> {
+        let refuse = |fault: io::Error| unreadable(file, &fault);
+        let path = self.cwd.join(file);
+        let open = open_given(&path).map_err(refuse)?;
+        if let Some(exposure) = Exposure::of_file_to_write(&open).map_err(refuse)? {
+            return Err(exposed(file, file.to_owned(), exposure).into());
+        }
+        self.judge_place(file)?;
+        read_whole(file, open)
+    }
+
+    /// Reads a file that is evidence and not trusted, such as a proof.
+    pub(in crate::cli) fn read_evidence(&self, file: &Path) -> Result<String, CliError> {
+        let open = open_given(&self.cwd.join(file));
+        read_whole(file, open.map_err(|fault| unreadable(file, &fault))?)
+    }
+}
+
+fn unreadable(file: &Path, fault: &io::Error) -> TrustFault {
+    TrustFault::Unreadable {
+        path: file.to_owned(),
+        reason: fault.to_string(),
+    }
+}
+
+fn exposed(file: &Path, place: PathBuf, exposure: Exposure) -> TrustFault {
+    TrustFault::Exposed {
+        path: file.to_owned(),
+        place,
+        exposure,
+    }
+}
+
+fn read_whole(file: &Path, open: File) -> Result<String, CliError> {
+    let mut text = String::new();
+    let read = open.take(MAX_TRUST_BYTES + 1).read_to_string(&mut text);
+    let read = read.map_err(|fault| unreadable(file, &fault))?;
+    // A part of it would be taken for the whole.
+    if u64::try_from(read).is_ok_and(|read| read > MAX_TRUST_BYTES) {
+        let rule = io::Error::new(io::ErrorKind::InvalidData, "it is longer than 16 MiB");
+        return Err(unreadable(file, &rule).into());
+    }
+    Ok(text)
 }

@@ -1,58 +1,79 @@
 //! What of the host's own files others may read or write.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::ui::escape::line;
+use crate::cli::ui::numbers::grouped;
 use crate::store::Exposure;
 
-/// The most files of one folder that are looked at.
-const MOST_FILES: usize = 10_000;
 /// The most that are named.
 const MOST_NAMED: usize = 5;
 
-/// Each file and folder of the state and the store that is not its owner's alone, with what lets others at it.
-pub(in crate::cli) fn looser(app: &App) -> Result<Vec<(PathBuf, Exposure)>, CliError> {
-    let withheld = app.withheld()?.paths;
-    let keys = app.keys()?;
-    let store = app.store_path()?;
-    let mut paths = withheld.clone();
-    paths.extend(store.parent().map(|folder| folder.join("accounting.jsonl")));
-    let is_store = |path: &Path| {
-        let name = path.to_string_lossy();
-        name.ends_with(".locks") || name.ends_with(".answers")
-    };
-    for folder in withheld
-        .iter()
-        .filter(|path| is_store(path) || *path == keys.path())
-    {
-        let entries = std::fs::read_dir(folder).into_iter().flatten();
-        paths.extend(entries.take(MOST_FILES).flatten().map(|entry| entry.path()));
-    }
-    paths.sort();
-    paths.dedup();
-    let found = paths.into_iter();
-    Ok(found
-        .filter_map(|path| Exposure::at(&path).map(|exposure| (path, exposure)))
-        .collect())
+/// The files and folders that are not their owner's alone: the first by their names, and how many there are.
+#[derive(Debug, Default)]
+pub(in crate::cli) struct Looser {
+    first: BTreeMap<PathBuf, Exposure>,
+    count: u64,
 }
 
-/// The first of them in words, and how many more there are.
-pub(in crate::cli) fn named(found: &[(PathBuf, Exposure)]) -> String {
-    let first = found.iter().take(MOST_NAMED);
-    let first = first.map(|(path, exposure)| {
-        let path = line(&path.display().to_string());
-        match exposure {
-            Exposure::Mode(mode) => format!("{path} ({mode:04o})"),
-            Exposure::Owner(uid) => format!("{path} (of user {uid})"),
+impl Looser {
+    /// Looks at each file and folder of the state and the store. However many there are, it holds only the first.
+    pub(in crate::cli) fn of(app: &App) -> Result<Self, CliError> {
+        let withheld = app.withheld()?.paths;
+        let keys = app.keys()?;
+        let is_store = |path: &Path| {
+            let name = path.to_string_lossy();
+            name.ends_with(".locks") || name.ends_with(".answers")
+        };
+        let folders = withheld
+            .iter()
+            .filter(|path| is_store(path) || *path == keys.path());
+        let entries = folders.flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten());
+        let entries = entries.flatten().map(|entry| entry.path());
+        let mut own = withheld.clone();
+        own.push(app.billing_path()?);
+        own.sort();
+        own.dedup();
+        let mut found = Self::default();
+        for path in own.into_iter().chain(entries) {
+            if let Some(exposure) = Exposure::at(&path) {
+                found.take(path, exposure);
+            }
         }
-    });
-    let mut text = first.collect::<Vec<_>>().join(", ");
-    if let Some(more @ 1..) = found.len().checked_sub(MOST_NAMED) {
-        // Writing to a String cannot fail.
-        let _ = write!(text, " and {more} more");
+        Ok(found)
     }
-    text
+
+    fn take(&mut self, path: PathBuf, exposure: Exposure) {
+        self.count = self.count.saturating_add(1);
+        self.first.insert(path, exposure);
+        if self.first.len() > MOST_NAMED {
+            self.first.pop_last();
+        }
+    }
+
+    pub(in crate::cli) const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The first of them in words, and how many more there are.
+    pub(in crate::cli) fn named(&self) -> String {
+        let first = self.first.iter().map(|(path, exposure)| {
+            let path = line(&path.display().to_string());
+            match exposure {
+                Exposure::Mode(mode) => format!("{path} ({mode:04o})"),
+                Exposure::Owner(uid) => format!("{path} (of user {uid})"),
+            }
+        });
+        let mut text = first.collect::<Vec<_>>().join(", ");
+        let named = u64::try_from(self.first.len()).unwrap_or(u64::MAX);
+        if let Some(more @ 1..) = self.count.checked_sub(named) {
+            // Writing to a String cannot fail.
+            let _ = write!(text, " and {} more", grouped(more));
+        }
+        text
+    }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::cli::context::error::{CliError, TranscriptFault};
 use crate::cli::context::run_status::RunStatus;
 use crate::contract::ExecutionContract;
-use crate::kernel::{Fold, Run};
+use crate::kernel::Run;
 use crate::message::{Digest, RunId};
 use crate::replay::BlobSource;
 use crate::store::{Lineage, RunReader, StoreReader, open_regular};
@@ -167,21 +167,16 @@ impl Source {
             let step = view.take(entry.entry());
             take(view, entry, step)
         })?;
-        Ok(view.unwrap_or_else(|| RunView::new(Arc::new(contract))))
+        let mut view = view.unwrap_or_else(|| RunView::new(Arc::new(contract)));
+        view.pause();
+        Ok(view)
     }
 
     /// The machine after the recorded events, and the view of its entries; holds no more than a page of them.
     /// `first` is the first run of the line that it was forked along, where that is known.
     pub(in crate::cli) fn fold(self, first: Option<RunId>) -> Result<(Run, RunView), CliError> {
-        let mut fold: Option<Fold> = None;
-        let mut view = self.each_step(|view, entry, _| {
-            let fold = fold.get_or_insert_with(|| Fold::new(Arc::clone(view.contract())));
-            if let Some(event) = entry.into_event() {
-                drop(fold.take(event));
-            }
-            Ok(())
-        })?;
-        let run = fold.and_then(Fold::into_run);
+        let mut view = self.each_step(|_, _, _| Ok(()))?;
+        let run = view.machine().cloned();
         let run = run.ok_or_else(|| TranscriptFault::Entry {
             seq: 0,
             flaw: Flaw::tampered("event", "the start of a run", "none"),

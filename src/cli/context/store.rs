@@ -2,14 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use super::app::App;
+use super::app::{App, DEMO_PREFIX};
 use super::error::{CliError, StateFault, TranscriptFault};
 use super::source::Source;
 use crate::message::RunId;
-use crate::store::{Durability, Store, StoreError, StoreReader, private_folder};
+use crate::store::{Durability, Store, StoreError, StoreReader, files_of};
 use crate::tools::Withheld;
 use crate::transcript::ParentFound;
 
+/// Random hexadecimal digits of a demo run's name.
+const DEMO_DIGITS: usize = 8;
+/// Random hexadecimal digits of the name of a run that nobody named.
+const RANDOM_DIGITS: usize = 16;
 /// How many generations of forks are looked at; a longer line is none that people make.
 const MOST_GENERATIONS: usize = 1_000;
 
@@ -24,28 +28,18 @@ impl App {
 
     /// What no built-in tool reads: the state folder and the files of the store, wherever they are.
     pub(in crate::cli) fn withheld(&self) -> Result<Withheld, CliError> {
-        let store = self.store_path()?;
-        let beside = ["-wal", "-shm", "-journal", ".locks", ".answers"].map(|ending| {
-            let mut name = store.clone().into_os_string();
-            name.push(ending);
-            PathBuf::from(name)
-        });
-        let mut paths = vec![self.state_folder()?, self.keys()?.path().to_owned(), store];
-        paths.extend(beside);
+        let mut paths = vec![self.state_folder()?, self.keys()?.path().to_owned()];
+        paths.extend(files_of(&self.store_path()?));
         let open = vec![self.demo_folder()?, self.live_folder()?];
         Ok(Withheld { paths, open })
     }
 
     /// The file that keeps runs, ready to be made: the state folder is there, but not a folder that the caller names.
     pub(in crate::cli) fn ready_store(&self) -> Result<PathBuf, CliError> {
-        let path = self.store_path()?;
-        if let (None, Some(folder)) = (&self.store, path.parent()) {
-            private_folder(folder).map_err(|fault| StateFault::StateFolder {
-                path: folder.to_owned(),
-                reason: fault.to_string(),
-            })?;
+        if self.store.is_none() {
+            self.ready_state()?;
         }
-        Ok(path)
+        self.store_path()
     }
 
     /// Opens the store for writing.
@@ -131,12 +125,16 @@ impl App {
         Ok(None)
     }
 
-    /// What to type for that run: the shortest beginning of its name, four characters or more, that names only it.
+    /// What to type for that run. A name that a person chose is never cut. One that monolith made (a demo's, too) is cut to the
+    /// shortest beginning, with four of its random digits or more, that names only this run.
     pub(in crate::cli) fn brief_name(&self, run_id: &str) -> String {
+        let Some(first_digit) = first_random_digit(run_id) else {
+            return run_id.to_owned();
+        };
         let Ok(Some(reader)) = self.reader() else {
             return run_id.to_owned();
         };
-        let least = run_id.rfind('-').map_or(0, |dash| dash + 1) + 4;
+        let least = first_digit + 4;
         // Names of runs are ASCII, so every length is a boundary.
         (least..run_id.len())
             .filter_map(|length| run_id.get(..length))
@@ -146,8 +144,43 @@ impl App {
     }
 }
 
+/// Where the random digits of a name begin that monolith made; none in a name that a person chose. A chosen one that looks like a
+/// made one is cut like it.
+fn first_random_digit(run_id: &str) -> Option<usize> {
+    let (begins_at, digits) = match run_id.strip_prefix(DEMO_PREFIX) {
+        Some(random) => (DEMO_PREFIX.len(), random),
+        None => (0, run_id),
+    };
+    let expected = if begins_at == 0 {
+        RANDOM_DIGITS
+    } else {
+        DEMO_DIGITS
+    };
+    let is_random = digits.len() == expected
+        && digits
+            .bytes()
+            .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    is_random.then_some(begins_at)
+}
+
 fn has_ending(asked: &str) -> bool {
     Path::new(asked)
         .extension()
         .is_some_and(|ending| ending.eq_ignore_ascii_case("jsonl"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_name_that_monolith_made_has_random_digits() {
+        let check = |name: &str, expect| assert_eq!(first_random_digit(name), expect, "{name}");
+        check("41a36005a8da852a", Some(0));
+        check("demo-f28c1d02", Some(5));
+        check("nightly-build", None);
+        check("deadbeef", None);
+        check("demo-monday00", None);
+        check("build-41a36005a8da852a", None);
+    }
 }

@@ -1,6 +1,6 @@
 use super::escape::line;
-use super::narration::Transition;
-use super::numbers::{grouped, seconds};
+use super::narration::{Transition, numbered};
+use super::numbers::{counted, seconds};
 use super::screen::{Screen, Style};
 use crate::kernel::{Action, EntryKind, EventKind, State};
 use crate::message::{Digest, EnvelopeStatus, ToolOutcome};
@@ -14,9 +14,12 @@ pub(in crate::cli) struct EntryRow {
     from: State,
     hash: Digest,
     kind: EntryKind,
+    /// The number of the predicate that decided, where the detail begins with its words.
+    rule: Option<u8>,
     seq: u64,
     step: Step,
     to: State,
+    warned: bool,
 }
 
 impl EntryRow {
@@ -24,6 +27,7 @@ impl EntryRow {
     pub(in crate::cli) fn of(view: &RunView, entry: Entry<'_>, step: Step) -> Self {
         let action = entry.action;
         let transition = Transition::of(view, entry);
+        let rule = transition.as_ref().and_then(|transition| transition.rule);
         Self {
             at_ms: view.at_ms(),
             detail: transition.map_or_else(|| beside(action), |transition| transition.detail),
@@ -31,18 +35,29 @@ impl EntryRow {
             from: action.from,
             hash: entry.hash,
             kind: action.kind,
+            rule,
             seq: action.seq,
             step,
             to: action.to,
+            warned: entry.event.is_some_and(|event| warned(&event.event)),
         }
     }
 
     /// The row for people.
     pub(in crate::cli) fn line(&self, screen: Screen) -> String {
+        self.line_with(screen, &self.detail)
+    }
+
+    /// The same with the number of the predicate that decided.
+    pub(in crate::cli) fn numbered_line(&self, screen: Screen) -> String {
+        self.line_with(screen, &numbered(self.rule, &self.detail))
+    }
+
+    fn line_with(&self, screen: Screen, detail: &str) -> String {
         let used = match (self.step.tokens, self.step.took_ms) {
             (0, 0) => String::new(),
             (0, ms) => format!("+{ms} ms"),
-            (tokens, ms) => format!("+{} tokens, +{ms} ms", grouped(tokens)),
+            (tokens, ms) => format!("+{}, +{ms} ms", counted(tokens, "token")),
         };
         let hash = screen.paint_out(Style::Dim, &self.hash.short(8));
         format!(
@@ -50,7 +65,7 @@ impl EntryRow {
             self.seq,
             seconds(self.at_ms),
             self.states(),
-            self.detail
+            detail
         )
         .trim_end()
         .to_owned()
@@ -65,6 +80,11 @@ impl EntryRow {
     /// Whether a request or a call failed in it, or something was refused.
     pub(in crate::cli) const fn failed(&self) -> bool {
         self.failed
+    }
+
+    /// Whether it holds a warning: a tag of the model was ignored, or taken although it is not closed.
+    pub(in crate::cli) const fn warned(&self) -> bool {
+        self.warned
     }
 
     /// Whether it is the last of its run.
@@ -90,6 +110,10 @@ fn beside(action: &Action) -> String {
         EntryKind::Ignored => "an event that came too late".to_owned(),
         EntryKind::Noted | EntryKind::Transition => note,
     }
+}
+
+fn warned(event: &EventKind) -> bool {
+    matches!(event, EventKind::InferenceReturned(returned) if !returned.result.tag_warnings.is_empty())
 }
 
 /// Whether a request or a call failed, or something was refused or lost.

@@ -3,11 +3,11 @@
 
 use std::fmt::Write as _;
 
-use crate::message::is_invisible;
+use crate::message::{escaped, escaped_line, is_invisible};
 
 /// One line: line feeds and tabs are escaped too.
 pub(in crate::cli) fn line(text: &str) -> String {
-    escaped(text, |_| false)
+    escaped_line(text)
 }
 
 /// Several lines: line feeds and tabs stay.
@@ -38,26 +38,6 @@ pub(in crate::cli) fn brief(text: &str, most: usize) -> String {
         short.push('…');
     }
     line(&short)
-}
-
-fn escaped(text: &str, keep: impl Fn(char) -> bool) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if keep(c) || !is_invisible(c) {
-            out.push(c);
-            continue;
-        }
-        match c {
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            // Writing to a String cannot fail.
-            _ => {
-                let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
-            }
-        }
-    }
-    out
 }
 
 /// Whether a text holds characters that a terminal does not show.

@@ -2,6 +2,7 @@
 //!
 //! Knows how things look. It knows no file, no key, no store and no command.
 
+pub(in crate::cli) mod departed;
 pub(in crate::cli) mod entry_row;
 pub(in crate::cli) mod escape;
 mod fault;
@@ -11,3 +12,4 @@ pub(in crate::cli) mod progress;
 pub(in crate::cli) mod screen;
 pub(in crate::cli) mod streamed;
 pub(in crate::cli) mod when;
+pub(in crate::cli) mod wrap;

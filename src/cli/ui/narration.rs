@@ -1,12 +1,15 @@
 use super::escape::{brief, line};
 use super::numbers::{counted, grouped, seconds};
-use crate::contract::{ExecutionContract, ToolPolicy};
+use crate::contract::{ExecutionContract, TextProfile, ToolPolicy};
 use crate::kernel::{
     Action, ClosingReason, EffectRecord, EntryKind, EventKind, InferenceFailed, InferenceReturned,
     Interrupter, LostEffect, Predicate, PredicateName, State,
 };
 use crate::message::{EnvelopeStatus, ToolInvocation};
 use crate::view::{CallEnd, Entry, ReportFault, Request, RunView};
+
+/// The most tags that a line names.
+const MOST_WARNINGS: usize = 4;
 
 /// A transition of the machine in words. Everything in it is escaped.
 #[derive(Debug, PartialEq, Eq)]
@@ -16,6 +19,8 @@ pub(in crate::cli) struct Transition {
     pub(in crate::cli) from: State,
     pub(in crate::cli) to: State,
     pub(in crate::cli) detail: String,
+    /// The number of the predicate that decided, where the detail begins with its words.
+    pub(in crate::cli) rule: Option<u8>,
 }
 
 impl Transition {
@@ -27,19 +32,39 @@ impl Transition {
             from: action.from,
             to: action.to,
             detail: detail(view, entry),
+            rule: action
+                .predicate
+                .filter(|_| action.from == State::Commit && action.to != State::Terminate)
+                .map(|predicate| predicate.item),
         })
     }
 
     /// The line as a run shows it.
     pub(in crate::cli) fn line(&self) -> String {
-        let gap = if self.detail.is_empty() { "" } else { "   " };
+        self.line_with(&self.detail)
+    }
+
+    /// The same with the number of the predicate that decided.
+    pub(in crate::cli) fn numbered_line(&self) -> String {
+        self.line_with(&numbered(self.rule, &self.detail))
+    }
+
+    fn line_with(&self, detail: &str) -> String {
+        let gap = if detail.is_empty() { "" } else { "   " };
         format!(
-            "{}  {} → {}{gap}{}",
+            "{}  {} → {}{gap}{detail}",
             seconds(self.at_ms),
             self.from,
             self.to,
-            self.detail
         )
+    }
+}
+
+/// A detail behind the number of the predicate whose words it begins with.
+pub(in crate::cli::ui) fn numbered(rule: Option<u8>, detail: &str) -> String {
+    match rule {
+        Some(number) => format!("predicate {number}: {detail}"),
+        None => detail.to_owned(),
     }
 }
 
@@ -77,28 +102,25 @@ fn detail(view: &RunView, entry: Entry<'_>) -> String {
             || "observed".to_owned(),
             |context| {
                 let projected = grouped(context.projected);
-                format!("context {projected} of {} tokens", grouped(context.limit))
+                format!("context {projected} of {}", counted(context.limit, "token"))
             },
         ),
         (State::Commit, State::Terminate) => {
             let used = action.counters;
             format!(
-                "{}, {}, {} executed, {} tokens",
+                "{}, {}, {} executed, {}",
                 counted(used.turns, "turn"),
                 counted(used.inferences, "inference"),
                 counted(used.executed, "call"),
-                grouped(used.tokens())
+                counted(used.tokens(), "token")
             )
         }
         (State::Commit, _) => {
-            let predicate = action.predicate.map(|p| p.to_string()).unwrap_or_default();
+            let words = action.predicate.map_or("", |p| p.name.describe());
             let failed = |p: Predicate| p.name == PredicateName::FinalReportFailed;
             let fault = action.predicate.filter(|p| failed(*p));
             let fault = fault.and_then(|_| report_fault(view)).unwrap_or_default();
-            format!(
-                "{predicate}{fault}; {}",
-                next_request(view.contract(), action)
-            )
+            format!("{words}{fault}; {}", next_request(view.contract(), action))
         }
         (State::Infer | State::Terminate, _) => event(),
     }
@@ -119,6 +141,7 @@ fn report_fault(view: &RunView) -> Option<String> {
 
 /// What the event that began the step came to; nothing where the entry carries none.
 fn event(view: &RunView, entry: Entry<'_>) -> String {
+    let action = entry.action;
     let Some(event) = entry.event else {
         return String::new();
     };
@@ -127,7 +150,7 @@ fn event(view: &RunView, entry: Entry<'_>) -> String {
         EventKind::InferenceReturned(returned) if is_summary(returned.inference) => {
             "a summary came".to_owned()
         }
-        EventKind::InferenceReturned(returned) => message(returned),
+        EventKind::InferenceReturned(returned) => message(&action.adapter_version, returned),
         EventKind::InferenceFailed(failed) if is_summary(failed.inference) => {
             format!("no summary: {}", fault(failed))
         }
@@ -177,15 +200,36 @@ fn started(view: &RunView, action: &Action) -> String {
     started.collect::<Vec<String>>().join("; ")
 }
 
-/// What the adapter made of a response.
-fn message(returned: &InferenceReturned) -> String {
+/// What the adapter made of a response, and the tags in it that are warned of.
+fn message(adapter: &str, returned: &InferenceReturned) -> String {
+    let warnings = &returned.result.tag_warnings;
+    let more = warnings.len().saturating_sub(MOST_WARNINGS);
+    let named = warnings.iter().take(MOST_WARNINGS).map(ToString::to_string);
+    let more = (more > 0).then(|| format!("{more} more"));
+    let named: Vec<String> = named.chain(more).collect();
+    let verdict = verdict(adapter, returned);
+    if named.is_empty() {
+        return verdict;
+    }
+    format!("{verdict}; warning: {}", line(&named.join(", ")))
+}
+
+/// The verdict on a response, and what the message holds.
+fn verdict(adapter: &str, returned: &InferenceReturned) -> String {
     let result = &returned.result;
     if let Some(code) = result.failure_code {
         let pointer = result.pointer.as_deref().unwrap_or_default();
-        return format!("rejected: {code} at {:?}", line(pointer));
+        return match pointer {
+            "" => format!("rejected: {code}"),
+            pointer => format!("rejected: {code} at {:?}", line(pointer)),
+        };
     }
+    let canonical = result.canonical_message.as_ref();
+    let has_calls = canonical.is_some_and(|message| !message.tool_calls.is_empty());
     let verdict = if result.repair.is_some() {
         "recovered"
+    } else if has_calls && TextProfile::of_version(adapter).is_some() {
+        "text"
     } else {
         "native"
     };
@@ -246,8 +290,8 @@ pub(in crate::cli) fn call_end(end: &CallEnd) -> String {
                 (EnvelopeStatus::Error, None) => "error".to_owned(),
             };
             let cut = if result.cut { ", cut" } else { "" };
-            let bytes = grouped(result.bytes_out);
-            format!("{status}, {bytes} bytes{cut} in {} ms", result.duration_ms)
+            let bytes = counted(result.bytes_out, "byte");
+            format!("{status}, {bytes}{cut} in {} ms", result.duration_ms)
         }
         CallEnd::Malformed { detail } => format!("malformed: {}", brief(detail, 120)),
         CallEnd::TimedOut => "timed out".to_owned(),
@@ -293,11 +337,17 @@ fn next_request(contract: &ExecutionContract, action: &Action) -> String {
     next.join(", ")
 }
 
-/// `provider/model` of a target.
+/// `provider/model` of a target; of a model that is named by a path, the last part of the path.
 pub(in crate::cli) fn target_name(contract: &ExecutionContract, target: u32) -> String {
     let index = usize::try_from(target).unwrap_or(usize::MAX);
     contract.targets.get(index).map_or_else(String::new, |t| {
-        format!("{}/{}", line(&t.provider), line(&t.model))
+        let last = t.model.rsplit('/').next().unwrap_or_default();
+        let model = if t.model.starts_with('/') && !last.is_empty() {
+            format!("…/{last}")
+        } else {
+            t.model.clone()
+        };
+        format!("{}/{}", line(&t.provider), line(&model))
     })
 }
 

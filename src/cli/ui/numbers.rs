@@ -1,5 +1,7 @@
 //! Numbers for people.
 
+use crate::message::noun_for;
+
 /// Milliseconds as seconds with three decimals.
 pub(in crate::cli) fn seconds(ms: u64) -> String {
     format!("{}.{:03}s", ms / 1000, ms % 1000)
@@ -31,12 +33,7 @@ pub(in crate::cli) fn grouped(number: u64) -> String {
 /// A number and its noun: `1 call`, `2 calls`, `1,024 entries`.
 pub(in crate::cli) fn counted(number: impl TryInto<u64>, noun: &str) -> String {
     let number = number.try_into().unwrap_or(u64::MAX);
-    let shown = grouped(number);
-    match (number, noun.strip_suffix('y')) {
-        (1, _) => format!("{shown} {noun}"),
-        (_, Some(stem)) => format!("{shown} {stem}ies"),
-        (_, None) => format!("{shown} {noun}s"),
-    }
+    format!("{} {}", grouped(number), noun_for(number, noun))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use super::screen::{Screen, Style};
+use super::wrap::cut;
 
 /// How often the line is drawn at most.
 const EVERY_MS: u128 = 100;
@@ -47,6 +48,8 @@ impl Progress {
         self.drawn = Some(Instant::now());
         let since_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let text = line(&self.what, first, have, self.total, since_ms);
+        // A line that wraps could not be wiped.
+        let text = cut(&text, self.screen.width() - 1);
         let text = self.screen.paint(Style::Dim, &text);
         self.screen.write_err(&format!("\r\u{1b}[2K{text}"));
     }

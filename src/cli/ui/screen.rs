@@ -1,11 +1,15 @@
+use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 
+use super::wrap::wrapped;
 use super::{escape, fault};
 use crate::driver::Environment;
 
 /// Where output goes, and what it may look like there.
 ///
-/// What is for people goes to stderr, and only where that is a terminal; what is for programs and the answer go to stdout.
+/// What is for people goes to stderr, and only where that is a terminal; what is for programs and the answer go to stdout. Text for
+/// people has no line that is wider than their terminal. The answer, and what is copied from a terminal into a file or a program, keeps
+/// its lines.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::cli) struct Screen {
     err: Stream,
@@ -55,19 +59,9 @@ impl Screen {
         }
     }
 
-    /// How many cells a line of stderr has, 2 at least; 80 where that is not known.
+    /// How many cells a line of stderr has, 2 at least; 80 where that is not known, and no end in a pipe.
     pub(in crate::cli) fn width(self) -> usize {
-        if !self.err.is_terminal {
-            return 80;
-        }
-        #[cfg(unix)]
-        let columns = rustix::termios::tcgetwinsize(io::stderr()).map(|size| size.ws_col);
-        #[cfg(not(unix))]
-        let columns: Result<u16, io::Error> = Ok(80);
-        columns.map_or(80, |columns| match columns {
-            0 => 80,
-            columns => usize::from(columns).max(2),
-        })
+        self.err.width()
     }
 
     /// Whether somebody watches stderr.
@@ -92,9 +86,9 @@ impl Screen {
         }
     }
 
-    /// Writes to stderr as it is. A stderr that cannot be written leaves nobody to tell.
+    /// Writes text for people to stderr. A stderr that cannot be written leaves nobody to tell.
     pub(in crate::cli) fn write_err(self, text: &str) {
-        drop(self.err.write(text));
+        drop(self.err.write(&self.err.fitted(text)));
     }
 
     /// Shows a fault, and what to do next where that is known.
@@ -102,8 +96,13 @@ impl Screen {
         self.write_err(&fault::rendered(message, next, self.err.color));
     }
 
-    /// Writes to stdout as it is. A reader that has gone away has what it wanted.
+    /// Writes text for people to stdout. A reader that has gone away has what it wanted.
     pub(in crate::cli) fn out(self, text: &str) -> io::Result<()> {
+        self.out_whole(&self.out.fitted(text))
+    }
+
+    /// Writes to stdout as it is: what is copied from there must be what it was.
+    pub(in crate::cli) fn out_whole(self, text: &str) -> io::Result<()> {
         match self.out.write(text) {
             Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             written => written,
@@ -113,9 +112,9 @@ impl Screen {
     /// Writes text that comes from a model to stdout: as it is into a pipe, escaped onto a terminal.
     pub(in crate::cli) fn out_foreign(self, text: &str) -> io::Result<()> {
         if self.out.is_terminal {
-            self.out(&escape::text(text))
+            self.out_whole(&escape::text(text))
         } else {
-            self.out(text)
+            self.out_whole(text)
         }
     }
 
@@ -129,9 +128,9 @@ impl Screen {
     /// Writes JSON text to stdout: as it is into a pipe, as the same JSON without unsafe characters onto a terminal.
     pub(in crate::cli) fn out_json_text(self, text: &str) -> io::Result<()> {
         if self.out.is_terminal {
-            self.out(&escape::json(text))
+            self.out_whole(&escape::json(text))
         } else {
-            self.out(text)
+            self.out_whole(text)
         }
     }
 
@@ -149,6 +148,35 @@ impl Stream {
         let mut stdout = io::stdout().lock();
         stdout.write_all(text.as_bytes())?;
         stdout.flush()
+    }
+
+    /// The text with lines that fit.
+    fn fitted(self, text: &str) -> Cow<'_, str> {
+        if self.is_terminal {
+            Cow::Owned(wrapped(text, self.width()))
+        } else {
+            Cow::Borrowed(text)
+        }
+    }
+
+    fn width(self) -> usize {
+        if !self.is_terminal {
+            return usize::MAX;
+        }
+        #[cfg(unix)]
+        let size = if self.is_err {
+            rustix::termios::tcgetwinsize(io::stderr())
+        } else {
+            rustix::termios::tcgetwinsize(io::stdout())
+        };
+        #[cfg(unix)]
+        let columns = size.map(|size| size.ws_col);
+        #[cfg(not(unix))]
+        let columns: Result<u16, io::Error> = Ok(80);
+        columns.map_or(80, |columns| match columns {
+            0 => 80,
+            columns => usize::from(columns).max(2),
+        })
     }
 
     fn paint(self, style: Style, text: &str) -> String {

@@ -26,13 +26,13 @@ impl Streamed {
         self.text.push_str(piece);
         self.open = !self.text.ends_with('\n');
         // A stdout that cannot be written fails where the answer is.
-        drop(screen.out(&escape::text(piece)));
+        drop(screen.out_whole(&escape::text(piece)));
     }
 
     /// Ends the line that is begun.
     pub(in crate::cli) fn close(&mut self, screen: Screen) {
         if std::mem::take(&mut self.open) {
-            drop(screen.out("\n"));
+            drop(screen.out_whole("\n"));
         }
     }
 

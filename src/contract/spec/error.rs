@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use unicode_width::UnicodeWidthChar as _;
+
 /// A help that is longer is not written out twice.
 const LONG_HELP: usize = 200;
 
@@ -44,6 +46,11 @@ impl SpecErrors {
     /// The errors for people: each with its line of the file and a caret below what it is about.
     #[must_use]
     pub fn render(&self) -> String {
+        self.render_within(usize::MAX)
+    }
+
+    /// The same where a line has so many cells: the excerpts and their carets are cut to it, what is said is not.
+    pub(crate) fn render_within(&self, width: usize) -> String {
         let mut out = String::new();
         let mut shown_helps = BTreeSet::new();
         for (n, error) in self.errors.iter().enumerate() {
@@ -55,12 +62,12 @@ impl SpecErrors {
             let again =
                 help.is_some_and(|help| help.len() > LONG_HELP && !shown_helps.insert(help));
             let help = if again { Some("as above") } else { help };
-            self.render_one(error, help, &mut out);
+            self.render_one(error, help, width, &mut out);
         }
         out
     }
 
-    fn render_one(&self, error: &SpecError, help: Option<&str>, out: &mut String) {
+    fn render_one(&self, error: &SpecError, help: Option<&str>, width: usize, out: &mut String) {
         let text = error.set.as_ref().unwrap_or(&self.text);
         // Writing to a String cannot fail.
         if error.path.is_empty() {
@@ -77,7 +84,8 @@ impl SpecErrors {
             let _ = writeln!(out, "{gutter}--> {place}");
         }
         let line = text.lines().nth(error.line.saturating_sub(1)).unwrap_or("");
-        let shown = Excerpt::of(line, error);
+        let beside = gutter.len() + " | ".len();
+        let shown = Excerpt::of(line, error, width.saturating_sub(beside));
         let _ = writeln!(out, "{gutter} |");
         let _ = writeln!(out, "{number} | {}", shown.line);
         let _ = writeln!(out, "{gutter} | {}{}", shown.pad, "^".repeat(shown.carets));
@@ -87,7 +95,7 @@ impl SpecErrors {
     }
 }
 
-/// The part of a line that is shown, at most about 120 characters around the place.
+/// The part of a line that is shown around the place: at most 120 characters, or as many as fit.
 struct Excerpt {
     line: String,
     pad: String,
@@ -95,33 +103,35 @@ struct Excerpt {
 }
 
 impl Excerpt {
-    const BEFORE: usize = 60;
     const WIDTH: usize = 120;
 
-    fn of(line: &str, error: &SpecError) -> Self {
+    fn of(line: &str, error: &SpecError, most: usize) -> Self {
+        let most = most.clamp(2, Self::WIDTH);
         let column = error.column.saturating_sub(1);
-        let skip = if column > Self::WIDTH {
-            column - Self::BEFORE
-        } else {
-            0
-        };
+        let skip = if column >= most { column - most / 2 } else { 0 };
         let visible = |c: char| if c.is_control() { ' ' } else { c };
-        let shown: String = line
-            .chars()
-            .skip(skip)
-            .take(Self::WIDTH)
-            .map(visible)
-            .collect();
-        let left = shown.chars().count().saturating_sub(column - skip);
+        // A wide character takes two cells, and the carets stand below cells.
+        let cells = |c: char| c.width().unwrap_or(0);
+        let mut left = most;
+        let fits = |c: &char| {
+            let room = left.checked_sub(cells(*c));
+            left = room.unwrap_or(0);
+            room.is_some()
+        };
+        let rest = line.chars().skip(skip).map(visible);
+        let shown: String = rest.take_while(fits).collect();
+        let before = column - skip;
+        let pad: usize = shown.chars().take(before).map(cells).sum();
         let marked: String = line.chars().skip(column).collect();
         let wanted = marked
             .char_indices()
             .take_while(|(at, _)| *at < error.len)
             .count();
+        let marked = shown.chars().skip(before).take(wanted).map(cells).sum();
         Self {
             line: shown,
-            pad: " ".repeat(column - skip),
-            carets: wanted.clamp(1, left.max(1)),
+            pad: " ".repeat(pad),
+            carets: usize::max(marked, 1),
         }
     }
 }

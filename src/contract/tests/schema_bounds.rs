@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::fixture::make;
-use crate::contract::schema_bounds::MULTIPLY;
+use crate::contract::schema_bounds::{MULTIPLY, NO_ARGUMENTS};
 use crate::contract::{Terms, Validators, tool_faults_with};
 use crate::message::Digest;
 
@@ -69,6 +69,28 @@ fn alternatives_that_multiply_are_refused_before_they_cost_anything() {
         Validators::fault_of(&two).map(|f| f.rule),
         Some(loops.to_owned())
     );
+}
+
+/// Arguments are an object: a schema under which none could be checked refuses the tool, and not each of its calls.
+#[test]
+fn a_schema_that_would_refuse_every_call_is_refused_itself() {
+    let twice = |next: String| json!({"anyOf": [{"$ref": next}, {"$ref": next}]});
+    let often = |times: usize| {
+        let mut schema = ladder(7, twice);
+        schema["$ref"] = Value::Null;
+        let member = json!({"properties": {"a": {"$ref": "#/$defs/d0"}}});
+        schema["allOf"] = json!(vec![member; times]);
+        schema.as_object_mut().unwrap().remove("$ref");
+        schema
+    };
+    assert_eq!(Validators::fault_of(&often(2)), None);
+    refused(&often(64), "", NO_ARGUMENTS);
+    // Too much to compare, however small the arguments are.
+    let long: Vec<String> = (0..4000).map(|n| format!("{n:050}")).collect();
+    let apply = |next: &str| json!({"allOf": vec![json!({"$ref": next}); 40]});
+    let mut compared = apply("#/$defs/a");
+    compared["$defs"] = json!({"a": apply("#/$defs/b"), "b": {"enum": long}});
+    refused(&compared, "", NO_ARGUMENTS);
 }
 
 #[test]

@@ -269,10 +269,13 @@ async fn begin(
         let contract = draft.complete(&offer.capabilities, parent_contract, &tokenizers)?;
         guard.check(&contract)?;
         let backends = found.backends(&contract, &reached, tools_are_up, &answered)?;
-        Ok::<_, DriverError>((contract, backends, tokenizers, offer.faults))
+        let told = (offer.faults, offer.statements);
+        Ok::<_, DriverError>((contract, backends, tokenizers, told))
     });
-    let ((contract, backends, tokenizers, mut faults), servers) = made.await?;
+    let ((contract, backends, tokenizers, told), servers) = made.await?;
+    let (mut faults, mut tool_servers) = told;
     Scrub(redactor.as_ref()).faults(&mut faults);
+    Scrub(redactor.as_ref()).statements(&mut tool_servers);
     let (counter, tokenizer_fault) = match tokenizers.counter_of(contract.tokenizer.as_deref()) {
         Ok(counter) => (counter, None),
         Err(fault) => {
@@ -291,6 +294,7 @@ async fn begin(
         run_id: run_id.clone(),
         started_unix_ms: unix_ms(),
         tokenizer_fault,
+        tool_servers,
         workspace: Some(workspace.digest()),
     });
     let start = Start::New {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::contract::ExecutionContract;
 use crate::inference::Backend;
 use crate::kernel::{ProviderAddress, RunStarted};
-use crate::message::{Digest, RunId, TokenCounter};
+use crate::message::{Digest, RunId, TokenCounter, ToolServerStatement};
 use crate::session::{Redactor, Session};
 use crate::store::{Invocation, RunLock};
 use crate::tools::ToolServers;
@@ -75,6 +75,8 @@ pub(in crate::driver) struct Resumption {
     /// The run, as far as it is recorded.
     pub(in crate::driver) session: Session,
     pub(in crate::driver) started_unix_ms: u64,
+    /// What each tool server said of itself that came up again.
+    pub(in crate::driver) tool_servers: Vec<ToolServerStatement>,
     /// Exposed names of tools whose pin no longer holds.
     pub(in crate::driver) tools_changed: Vec<String>,
 }

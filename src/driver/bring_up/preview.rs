@@ -107,6 +107,7 @@ async fn made(
     let Offer {
         mut capabilities,
         faults,
+        statements: _,
     } = started.close().await;
     let mut not_started = match which {
         ServersToStart::All => Vec::new(),

@@ -25,6 +25,8 @@ use crate::tools::ServerSpec;
 pub(super) struct ReadRequest<'r> {
     /// As the values of the file see it.
     environment: Environment,
+    /// The file's folder.
+    folder: &'r Path,
     pub(super) sources: Sources,
     pub(super) spec: &'r ContractSpec,
 }
@@ -40,6 +42,7 @@ impl<'r> ReadRequest<'r> {
         let sources = Sources::read(spec, &request.contract_dir, &environment, cancel).await?;
         Ok(Self {
             environment,
+            folder: &request.contract_dir,
             sources,
             spec,
         })
@@ -50,7 +53,7 @@ impl<'r> ReadRequest<'r> {
         &self,
         which: ServersToStart,
     ) -> Result<BTreeMap<String, ServerSpec>, DriverError> {
-        server_specs(self.spec, &self.environment, which)
+        server_specs(self.spec, self.folder, &self.environment, which)
     }
 
     /// The contract as far as it is known without tool servers.

@@ -17,9 +17,10 @@ use crate::contract::{
 use crate::driver::DriverError;
 use crate::inference::Backend;
 use crate::kernel::{BringUpFault, ProviderAddress, RunStarted};
-use crate::message::{RunId, TokenCounter};
+use crate::message::{RunId, TokenCounter, ToolServerStatement};
 use crate::replay::first_difference;
 use crate::session::Redactor;
+use crate::session::Scrub;
 use crate::tools::ToolServers;
 
 /// A recorded run, and what of it is to be brought up again.
@@ -55,6 +56,8 @@ pub(in crate::driver) struct BroughtUp {
     pub(in crate::driver) redactor: Arc<Redactor>,
     /// None is running where none was to be started.
     pub(in crate::driver) servers: ToolServers,
+    /// What those servers said of themselves.
+    pub(in crate::driver) tool_servers: Vec<ToolServerStatement>,
     pub(in crate::driver) tokenizers: Tokenizers,
 }
 
@@ -119,6 +122,7 @@ pub(in crate::driver) async fn bring_up_again(
         backends = found.backends(contract, &reached, models.with_keys, &models.played)?;
     }
     let (mut running, mut changed) = (ToolServers::default(), Vec::new());
+    let mut tool_servers = Vec::new();
     if let (Some(servers), Some(workspace)) = (servers, workspace) {
         let started = Started::up(
             servers?,
@@ -130,9 +134,10 @@ pub(in crate::driver) async fn bring_up_again(
         .await?;
         let checked = started.then(async |offer| match missing_server(contract, &offer) {
             Some(fault) => Err(Mismatch::Server(fault)),
-            None => Ok(()),
+            None => Ok(offer.statements),
         });
-        ((), running) = checked.await?;
+        (tool_servers, running) = checked.await?;
+        Scrub(redactor.as_ref()).statements(&mut tool_servers);
         changed = running.expect_pins(pins_of(contract));
     }
     Ok(BroughtUp {
@@ -142,6 +147,7 @@ pub(in crate::driver) async fn bring_up_again(
         counter,
         redactor,
         servers: running,
+        tool_servers,
         tokenizers,
     })
 }

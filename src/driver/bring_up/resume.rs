@@ -48,6 +48,7 @@ pub(crate) async fn prepare_resume(
         counter,
         redactor,
         servers,
+        tool_servers,
         ..
     } = up.map_err(|mismatch| fault_of(mismatch, &run_id))?;
     let unfinished = reopened.unfinished;
@@ -58,6 +59,7 @@ pub(crate) async fn prepare_resume(
         lock: reopened.lock,
         session: unfinished.session,
         started_unix_ms: reopened.started.started_unix_ms,
+        tool_servers,
         tools_changed: changed,
     }));
     Ok(Prepared {

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::contract::{ContractSpec, McpTransport, ServerCapability};
 use crate::driver::{DriverError, Environment};
 use crate::kernel::BringUpFault;
-use crate::message::Scrubber;
+use crate::message::{Scrubber, ToolServerStatement};
 use crate::tools::{BringUp, ServerSpec, ToolServers};
 
 /// Which tool servers are started to see what they offer.
@@ -21,12 +21,16 @@ pub(crate) enum ServersToStart {
     Builtin,
 }
 
-/// What each of a file's servers is started with, variables of its environment and headers replaced.
+/// What each of a file's servers is started with, variables of its environment and headers replaced. A relative command with a
+/// separator begins in `folder`, the file's own.
 pub(super) fn server_specs(
     spec: &ContractSpec,
+    folder: &Path,
     environment: &Environment,
     which: ServersToStart,
 ) -> Result<BTreeMap<String, ServerSpec>, DriverError> {
+    // A server stands in the workspace when it is started: a relative folder would begin there.
+    let folder = std::path::absolute(folder.join(".")).unwrap_or_else(|_| folder.to_owned());
     let mut servers = BTreeMap::new();
     if !spec.tools.builtin.is_empty() {
         servers.insert(
@@ -45,6 +49,7 @@ pub(super) fn server_specs(
             McpTransport::Stdio { args, command, env } => ServerSpec::Stdio {
                 args: args.clone(),
                 command: command.clone(),
+                folder: folder.clone(),
                 env: environment.expand_all(env, &format!("{place}.env"))?,
                 supervisor: environment.program().map(Path::to_owned),
             },
@@ -62,6 +67,8 @@ pub(super) fn server_specs(
 pub(super) struct Offer {
     pub(super) capabilities: BTreeMap<String, ServerCapability>,
     pub(super) faults: Vec<BringUpFault>,
+    /// What the servers that are up said of themselves.
+    pub(super) statements: Vec<ToolServerStatement>,
 }
 
 /// Tool servers that were started. They leave this type in two ways: running, with the success of the step that follows, or
@@ -87,6 +94,7 @@ impl Started {
             capabilities,
             faults,
             servers,
+            statements,
         } = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(DriverError::Cancelled),
@@ -95,6 +103,7 @@ impl Started {
         let offer = Offer {
             capabilities,
             faults,
+            statements,
         };
         Ok(Self { offer, servers })
     }

@@ -107,7 +107,11 @@ impl LocalBackend {
                 }
                 (false, _) => fault.detail,
             };
-            Probe { detail, responsive }
+            Probe {
+                detail,
+                responsive,
+                ..Probe::default()
+            }
         })
     }
 
@@ -230,7 +234,11 @@ fn serve(options: &LocalOptions, jobs: &Receiver<Job>, loading: &Loading, cost: 
                         Job::Probe(reply) => {
                             let detail = detail.clone();
                             let responsive = true;
-                            let _ = reply.send(Probe { detail, responsive });
+                            let _ = reply.send(Probe {
+                                detail,
+                                responsive,
+                                ..Probe::default()
+                            });
                         }
                         Job::Infer(request, pieces) => {
                             let generated = generate(&mut engine, &request, &options.file, pieces);
@@ -301,7 +309,11 @@ fn refuse(reason: &str, jobs: &Receiver<Job>) {
             Job::Probe(reply) => {
                 let detail = reason.to_owned();
                 let responsive = false;
-                let _ = reply.send(Probe { detail, responsive });
+                let _ = reply.send(Probe {
+                    detail,
+                    responsive,
+                    ..Probe::default()
+                });
             }
             Job::Infer(_, pieces) => {
                 let _ = pieces.blocking_send(Event::Fault(engine_fault(reason.to_owned())));

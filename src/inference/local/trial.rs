@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::identity::engine_identity;
 use crate::inference::ModelFile;
 use crate::message::Digest;
+use crate::store::{open_own, own_folder, private_folder, replace_own};
 
 /// The hidden command that tries a model.
 pub(crate) const TRIAL_COMMAND: &str = "__try-model";
@@ -157,27 +158,19 @@ impl ModelTrial {
 
 impl PassedNote {
     fn is_there(&self) -> bool {
-        // What is no file, such as a pipe, is not even opened.
-        if !fs::metadata(&self.path).is_ok_and(|there| there.is_file()) {
-            return false;
-        }
         let mut found = Vec::new();
         let most = self.what.len() as u64 + 1;
-        let read = fs::File::open(&self.path);
+        let read = open_own(fs::OpenOptions::new().read(true), &self.path);
         let read = read.and_then(|file| file.take(most).read_to_end(&mut found));
         read.is_ok() && found == self.what.as_bytes()
     }
 
-    /// Writes it beside and renames it: a reader never sees half of it. One that cannot be written only costs time.
+    /// Writes it whole. One that cannot be written only costs time.
     fn write(&self) {
         let folder = self.path.parent().unwrap_or(&self.path);
-        let beside = self.path.with_extension(std::process::id().to_string());
-        let written = fs::create_dir_all(folder)
-            .and_then(|()| fs::write(&beside, &self.what))
-            .and_then(|()| fs::rename(&beside, &self.path));
-        if written.is_err() {
-            let _ = fs::remove_file(&beside);
-        }
+        let _ = private_folder(folder)
+            .and_then(|()| own_folder(folder))
+            .and_then(|()| replace_own(&self.path, self.what.as_bytes()));
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{HubFile, ModelStoreError, PullError, PullLock};
 use crate::message::Digest;
+use crate::store::{open_own, private_file, replace_own};
 
 /// The longest note of a file that is not whole.
 const MAX_NOTE_BYTES: u64 = 64 * 1024;
@@ -58,9 +59,10 @@ impl Partial {
             // another file's note.
             drop(fs::remove_file(&path));
             let text = serde_json::to_string(&to_be).unwrap_or_default();
-            fs::write(&note, text).map_err(|fault| ModelStoreError::io(&note, fault))?;
+            replace_own(&note, text.as_bytes())
+                .map_err(|fault| ModelStoreError::io(&note, fault))?;
         }
-        let part = OpenOptions::new().create(true).append(true).open(&path);
+        let part = open_own(private_file().create(true).append(true), &path);
         let part = part.map_err(io)?;
         let have = part.metadata().map_err(io)?.len();
         let mut partial = Self {
@@ -144,7 +146,7 @@ impl Partial {
 
 fn known(note: &Path) -> Option<Identity> {
     let mut text = String::new();
-    let file = File::open(note).ok()?;
+    let file = open_own(OpenOptions::new().read(true), note).ok()?;
     file.take(MAX_NOTE_BYTES).read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok()
 }

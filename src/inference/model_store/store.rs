@@ -1,15 +1,17 @@
 //! The folder of models: files by hash, notes by name. Does not run models.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::pull_lock::{open_lock, own_place};
 use super::sums::{Sums, copy, new_part, sums_of};
 use super::{ModelStoreError, Partial, PullError, check_space};
 use crate::inference::{ModelHeader, Reading};
 use crate::message::Digest;
+use crate::store::{open_own, replace_own};
 
 /// The longest note of a stored model.
 const MAX_NOTE_BYTES: u64 = 64 * 1024;
@@ -130,8 +132,7 @@ impl ModelStore {
     ) -> Result<StoredModel, PullError> {
         self.note_path(entry.name)?;
         let header = header_of(file)?;
-        let blobs = self.folder.join("blobs");
-        fs::create_dir_all(&blobs).map_err(|fault| ModelStoreError::io(&blobs, fault))?;
+        let blobs = self.blobs()?;
         let size = fs::metadata(file).map_err(|fault| ModelStoreError::io(file, fault))?;
         let (part, target) = {
             let _lock = self.lock()?;
@@ -164,8 +165,7 @@ impl ModelStore {
         let taken = sums.and_then(|sums| {
             partial.check_sha256(&sums.sha256)?;
             let header = header_of(&path)?;
-            let blobs = self.folder.join("blobs");
-            fs::create_dir_all(&blobs).map_err(|fault| ModelStoreError::io(&blobs, fault))?;
+            self.blobs()?;
             Ok(self.take_sums(&path, &what, header, &sums, entry)?)
         });
         match &taken {
@@ -222,11 +222,7 @@ impl ModelStore {
         let path = self.note_path(&model.name)?;
         // A note of strings and integers serialises.
         let text = serde_json::to_string_pretty(model).unwrap_or_default();
-        // Written beside and renamed: a reader never sees half a note.
-        let beside = path.with_extension("note");
-        fs::write(&beside, text)
-            .and_then(|()| fs::rename(&beside, &path))
-            .map_err(|fault| ModelStoreError::io(&path, fault))
+        replace_own(&path, text.as_bytes()).map_err(|fault| ModelStoreError::io(&path, fault))
     }
 
     /// Forgets a name, and its file where no other name has it.
@@ -274,8 +270,8 @@ impl ModelStore {
     /// Waits until no other process changes the store; what is returned keeps others out.
     fn lock(&self) -> Result<File, ModelStoreError> {
         let path = self.folder.join("lock");
-        fs::create_dir_all(&self.folder)
-            .and_then(|()| File::create(&path))
+        own_place(&self.folder)
+            .and_then(|()| open_lock(&path))
             .and_then(|file| file.lock().map(|()| file))
             .map_err(|fault| ModelStoreError::io(&path, fault))
     }
@@ -283,8 +279,8 @@ impl ModelStore {
     fn note(&self, name: &str) -> Result<StoredModel, ModelStoreError> {
         let path = self.note_path(name)?;
         let mut text = String::new();
-        let read =
-            File::open(&path).and_then(|file| file.take(MAX_NOTE_BYTES).read_to_string(&mut text));
+        let read = open_own(OpenOptions::new().read(true), &path)
+            .and_then(|file| file.take(MAX_NOTE_BYTES).read_to_string(&mut text));
         match read {
             Ok(_) => serde_json::from_str(&text)
                 .map_err(|fault| ModelStoreError::io(&path, fault.into())),
@@ -304,6 +300,15 @@ impl ModelStore {
         } else {
             Err(ModelStoreError::Name(name.chars().take(80).collect()))
         }
+    }
+
+    /// The folder of the files, made where it is not there.
+    fn blobs(&self) -> Result<PathBuf, ModelStoreError> {
+        let blobs = self.folder.join("blobs");
+        for folder in [&self.folder, &blobs] {
+            own_place(folder).map_err(|fault| ModelStoreError::io(folder, fault))?;
+        }
+        Ok(blobs)
     }
 
     fn blob(&self, hash: Digest) -> PathBuf {

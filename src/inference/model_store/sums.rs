@@ -1,6 +1,6 @@
 //! Copies a file and hashes it on the way. Does not know models.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::ModelStoreError;
 use crate::inference::Reading;
 use crate::message::Digest;
+use crate::store::{open_regular_name, private_file};
 
 /// Bytes that are copied at once.
 const PIECE: usize = 1 << 20;
@@ -78,14 +79,16 @@ pub(super) fn new_part(blobs: &Path) -> Result<(PathBuf, File), ModelStoreError>
     let entries = fs::read_dir(blobs).map_err(|fault| ModelStoreError::io(blobs, fault))?;
     for path in entries.flatten().map(|entry| entry.path()) {
         let part = path.extension().is_some_and(|ending| ending == "part");
-        if part && File::open(&path).is_ok_and(|file| file.try_lock().is_ok()) {
+        let mut options = OpenOptions::new();
+        let options = options.read(true);
+        if part && open_regular_name(options, &path).is_ok_and(|file| file.try_lock().is_ok()) {
             let _ = fs::remove_file(&path);
         }
     }
     let mut number = std::process::id();
     loop {
         let part = blobs.join(format!("{number}.part"));
-        let made = File::create_new(&part);
+        let made = private_file().write(true).create_new(true).open(&part);
         match made.map(|file| (file.try_lock(), file)) {
             Ok((Ok(()), file)) => return Ok((part, file)),
             Ok((Err(TryLockError::Error(fault)), _)) => {

@@ -168,10 +168,11 @@ impl Oracle {
                     .validate_within(name, &call.arguments, &mut left)
             {
                 invalid = true;
-                Some(format!(
-                    "TOOL_VALIDATION_ERROR: {}: {}",
-                    fault.pointer, fault.rule
-                ))
+                let place = match fault.pointer.as_str() {
+                    "" => "the arguments",
+                    pointer => pointer,
+                };
+                Some(format!("TOOL_VALIDATION_ERROR: {place}: {}", fault.rule))
             } else if room == 0 {
                 let limit = self.terms.max_tool_calls_per_turn;
                 Some(format!("too many tool calls in this turn (limit {limit})"))

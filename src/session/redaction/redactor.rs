@@ -168,7 +168,11 @@ impl Redactor {
             let value = self.values.get(*owner)?;
             found.map(|length| (text.len() - length, value.as_str()))
         });
-        parts.min_by_key(|(keep, _)| *keep)
+        let escaped = self.cut_off_behind_escapes(text).and_then(|(at, owner)| {
+            let value = self.values.get(owner)?;
+            Some((at, value.as_str()))
+        });
+        parts.chain(escaped).min_by_key(|(keep, _)| *keep)
     }
 
     /// As many rounds as change something.

@@ -7,6 +7,8 @@ use super::view::{Escaping, UnescapedView, View};
 const MOST_ESCAPED: usize = 216;
 /// The most bytes of an escape behind the last one that begins an escape, however deep it is: `u00e9`.
 const LONGEST_TAIL: usize = 5;
+/// The most bytes of an escape that was cut which are looked at.
+const MOST_CUT: usize = 24;
 
 impl Redactor {
     /// The length of the beginning that no later text changes, at a character boundary and at the end of a word.
@@ -33,17 +35,9 @@ impl Redactor {
 
     /// Where a known value may have begun that is not whole yet, in any of its forms.
     fn value_may_grow(&self, text: &str) -> usize {
-        let longest = self.beginnings.iter().map(|(form, ..)| form.len()).max();
-        let Some(longest) = longest else {
+        let Some(from) = self.reach(text.as_bytes()) else {
             return text.len();
         };
-        // White space between the lines of a form takes any number of bytes.
-        let mut left = longest.saturating_mul(MOST_ESCAPED);
-        let from = text.as_bytes().iter().rposition(|byte| {
-            left = left.saturating_sub(usize::from(!byte.is_ascii_whitespace()));
-            left == 0
-        });
-        let from = from.unwrap_or(0);
         let tail = text.as_bytes().get(from..).unwrap_or_default();
         let whole = tail.get(..whole_escapes(tail)).unwrap_or_default();
         // What begins behind that is held back in any case, so what begins before it is cut off there at the latest.
@@ -54,6 +48,55 @@ impl Redactor {
             }
         });
         from + held
+    }
+
+    /// Where in a text a form of a value begins at the earliest that the text ends within; none where no value is known.
+    fn reach(&self, text: &[u8]) -> Option<usize> {
+        let longest = self.beginnings.iter().map(|(form, ..)| form.len()).max()?;
+        // White space between the lines of a form takes any number of bytes.
+        let mut left = longest.saturating_mul(MOST_ESCAPED);
+        let from = text.iter().rposition(|byte| {
+            left = left.saturating_sub(usize::from(!byte.is_ascii_whitespace()));
+            left == 0
+        });
+        Some(from.unwrap_or(0))
+    }
+
+    /// Where the beginning of a value stands behind escapes at the end of a text that was cut, perhaps within an escape; and of which
+    /// value.
+    pub(super) fn cut_off_behind_escapes(&self, text: &[u8]) -> Option<(usize, usize)> {
+        let from = self.reach(text)?;
+        let tail = text.get(from..)?;
+        let is_lead = |byte: &u8| matches!(byte, b'\\' | b'%');
+        if !tail.iter().any(is_lead) {
+            return None;
+        }
+        let near = tail.len().saturating_sub(MOST_CUT);
+        let in_escape = |byte: &u8| is_lead(byte) || *byte == b'u' || byte.is_ascii_hexdigit();
+        let ends = tail.iter().enumerate().skip(near);
+        let ends = ends.filter(|(_, byte)| is_lead(byte)).map(|(at, _)| at);
+        let ends = ends.filter(|at| {
+            tail.get(*at..)
+                .is_some_and(|rest| rest.iter().all(in_escape))
+        });
+        let mut found: Option<(usize, usize)> = None;
+        for end in ends.chain([tail.len()]) {
+            UnescapedView::each(tail.get(..end).unwrap_or_default(), &mut |undone, _| {
+                let bytes = undone.view.bytes();
+                for (form, least, owner) in &self.beginnings {
+                    let Some(at) = begins_at_the_end(bytes, form) else {
+                        continue;
+                    };
+                    if bytes.len() - at >= *least {
+                        let at = from + undone.origin(&(at..at)).start;
+                        found = found
+                            .filter(|(first, _)| *first <= at)
+                            .or(Some((at, *owner)));
+                    }
+                }
+            });
+        }
+        found
     }
 
     /// The offset at which a form begins that the view ends within; the form may be broken into lines.

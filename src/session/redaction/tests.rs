@@ -165,6 +165,34 @@ fn values_that_overlap_are_one_and_a_value_that_was_cut_goes_too() {
     );
 }
 
+/// Wherever a text is cut, and be it within an escape, six bytes of a value do not stay.
+#[test]
+fn an_escaped_value_that_was_cut_goes_too() {
+    let value = "p4ss/wo\"rd\\+x?-horse";
+    let redactor = knowing(&[value], &RedactionTerms::default());
+    let json = serde_json::to_string(value).unwrap();
+    let forms = [
+        json[1..json.len() - 1].to_owned(),
+        nested_of(value),
+        percent(value),
+        percent(&escaped(value, 3)),
+        escaped(value, 1),
+        escaped(value, 4),
+    ];
+    // The first bytes of a value are no more than its beginning; in each form one of them takes twelve bytes at most.
+    for form in forms {
+        for length in 6 * 12..form.len() {
+            let cut = redactor.cut_text(&format!("it said {}", &form[..length]));
+            assert_eq!(cut, format!("it said {}", marker(value)), "{form}");
+        }
+        let whole = redactor.cut_text(&format!("it said {form}"));
+        assert_eq!(whole, format!("it said {}", marker(value)));
+    }
+    for other in ["p4ss/w% of it", "p4ss%2f\\n", "50% \\"] {
+        assert_eq!(redactor.cut_text(other), other);
+    }
+}
+
 #[test]
 fn base64_of_a_value_that_was_cut_goes_too() {
     use base64::Engine as _;

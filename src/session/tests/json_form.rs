@@ -139,6 +139,7 @@ fn exchange() -> Vec<Value> {
         200,
         Input::Resumed {
             addresses: Vec::new(),
+            tool_servers: Vec::new(),
             tools_changed,
         },
     );

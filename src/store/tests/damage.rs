@@ -125,7 +125,7 @@ fn absurd_values_are_named_by_table_row_and_rule_and_cost_no_other_run() {
     );
     runs(
         "head_hash = x'00'",
-        "head_hash: expected the 32 bytes of a hash, got 1 bytes",
+        "head_hash: expected the 32 bytes of a hash, got 1 byte",
     );
     runs(
         "contract_hash = 5",
@@ -179,7 +179,7 @@ fn absurd_values_are_named_by_table_row_and_rule_and_cost_no_other_run() {
     );
     check(
         "UPDATE run_blobs SET hash = x'01' WHERE rowid = 1",
-        "run_blobs, run bad: hash: expected the 32 bytes of a hash, got 1 bytes",
+        "run_blobs, run bad: hash: expected the 32 bytes of a hash, got 1 byte",
     );
     check(
         "UPDATE log_leaves SET leaf = NULL WHERE run = 1",

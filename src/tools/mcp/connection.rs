@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::listener::{Changes, Listener};
 use super::response::{PendingResponse, Response, RpcError};
 use super::stderr_tail::StderrTail;
-use crate::message::char_prefix;
+use crate::message::{ToolServerStatement, char_prefix};
 use crate::tools::ToolServerError;
 
 /// How long a cancellation may take to be sent.
@@ -75,7 +75,7 @@ impl Connection {
                 stderr: tail.quoted(),
             }),
             Ok(Err(error)) => Err(ToolServerError::Protocol {
-                reason: reason_of(&error),
+                reason: reason_of(&error, &tail),
                 stderr: tail.quoted(),
                 step: "initialise",
             }),
@@ -143,6 +143,21 @@ impl Connection {
         self.changes.count()
     }
 
+    /// What the server of that name said when it was introduced to.
+    pub(super) fn statement(&self, server: &str) -> Option<ToolServerStatement> {
+        let info = self.service.peer_info()?;
+        let own = info.server_info.as_ref();
+        let own = own.map(|own| (own.name.as_str(), own.version.as_str()));
+        let protocol = info.protocol_version.as_str();
+        let instructions = info.instructions.as_deref();
+        Some(ToolServerStatement::new(
+            server,
+            own,
+            protocol,
+            instructions,
+        ))
+    }
+
     /// Whether the server declared that it has tools.
     pub(super) fn has_tools(&self) -> bool {
         self.service
@@ -163,29 +178,29 @@ impl Connection {
 
     fn lost(&self, reason: &str) -> NoResponse {
         let stderr = self.tail.quoted();
+        let reason = self.tail.scrubbed(reason);
         NoResponse::Lost(if stderr.is_empty() {
-            reason.to_owned()
+            reason
         } else {
             format!("{reason}; its standard error ended with: {stderr}")
         })
     }
 }
 
-/// What went wrong in the handshake; rmcp's own words where they are no dump of a message.
-fn reason_of(error: &ClientInitializeError) -> String {
+/// What went wrong in the handshake; rmcp's own words where they are no dump of a message. They quote the server, so its secrets
+/// are taken out before they are cut.
+fn reason_of(error: &ClientInitializeError, tail: &StderrTail) -> String {
+    let quoted = |words: &str| char_prefix(&tail.scrubbed(words), REASON_BYTES).to_owned();
     match error {
         ClientInitializeError::ExpectedInitResponse(_)
         | ClientInitializeError::ExpectedInitResult(_) => {
             "its answer is not the result of initialize".to_owned()
         }
         ClientInitializeError::JsonRpcError(error) => {
-            let message = char_prefix(&error.message, REASON_BYTES);
-            format!("it refused: {message} ({})", error.code.0)
+            format!("it refused: {} ({})", quoted(&error.message), error.code.0)
         }
-        ClientInitializeError::TransportError { error, .. } => {
-            char_prefix(&error.error.to_string(), REASON_BYTES).to_owned()
-        }
-        other => char_prefix(&other.to_string(), REASON_BYTES).to_owned(),
+        ClientInitializeError::TransportError { error, .. } => quoted(&error.error.to_string()),
+        other => quoted(&other.to_string()),
     }
 }
 

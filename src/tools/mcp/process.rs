@@ -57,9 +57,10 @@ const SIGTERM: i32 = 15;
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tools) struct Program<'a> {
     pub(in crate::tools) args: &'a [String],
-    /// A relative path with a separator is taken from the workspace, a bare name from `PATH`.
+    /// A relative path with a separator begins in `folder`; a bare name is looked up in `PATH`.
     pub(in crate::tools) command: &'a str,
     pub(in crate::tools) env: &'a BTreeMap<String, String>,
+    pub(in crate::tools) folder: &'a Path,
     /// This program, where it is to supervise the child.
     pub(in crate::tools) supervisor: Option<&'a Path>,
     pub(in crate::tools) workspace: &'a Path,
@@ -98,7 +99,7 @@ impl Program<'_> {
     fn path(&self) -> PathBuf {
         let path = Path::new(self.command);
         if path.components().count() > 1 && path.is_relative() {
-            self.workspace.join(path)
+            self.folder.join(path)
         } else {
             path.to_owned()
         }

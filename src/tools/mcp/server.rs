@@ -22,7 +22,7 @@ use super::{address, call_result, tool_list};
 use crate::contract::ToolPin;
 use crate::kernel::CallOrder;
 use crate::message::Scrubber;
-use crate::message::{ToolOutcome, char_prefix};
+use crate::message::{ToolOutcome, ToolServerStatement, char_prefix};
 use crate::tools::envelope::ToolResponse;
 use crate::tools::offer::{self, Offer};
 use crate::tools::{CallTerms, ToolServerError};
@@ -153,6 +153,11 @@ impl McpServer {
         self.offered().pins.get(tool).copied()
     }
 
+    /// What the server, of that name in the contract, said when it was introduced to.
+    pub(in crate::tools) fn statement(&self, name: &str) -> Option<ToolServerStatement> {
+        self.connection.statement(name)
+    }
+
     /// Asks the server for its tools, page by page, and remembers their pins.
     pub(in crate::tools) async fn list(
         &self,
@@ -256,7 +261,7 @@ impl McpServer {
         if stale && let Err(fault) = self.list_until(deadline, terms.cancel).await {
             return match fault {
                 ListFault::NoResponse(fault) => fault.outcome(),
-                ListFault::Protocol(detail) => lost(&detail),
+                ListFault::Protocol(detail) => lost(&terms.scrub.owned_text(detail)),
                 ListFault::TooMany { .. } => ToolOutcome::ToolChanged,
             };
         }

@@ -6,56 +6,87 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::message::Scrubber;
 
 /// Bytes of a server's standard error that are kept.
-const TAIL_BYTES: usize = 4_096;
+const TAIL_BYTES: usize = 256 * 1024;
+/// Bytes at the front of a tail that was cut there which are not quoted: they may be the rest of a secret, which nobody could
+/// recognise any more. More than any form of a secret takes that people use.
+const OVERLAP_BYTES: usize = 128 * 1024;
 /// Bytes of it that an error quotes.
 const QUOTED_BYTES: usize = 1_024;
+/// How many ends of lines are looked at for one that lies in no secret.
+const MOST_TRIES: usize = 16;
 
 /// The end of what a server wrote to its standard error.
 #[derive(Debug)]
 pub(super) struct StderrTail {
-    bytes: Mutex<VecDeque<u8>>,
+    kept: Mutex<Kept>,
     scrub: Arc<dyn Scrubber>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    bytes: VecDeque<u8>,
+    /// Whether something stood before it.
+    cut: bool,
 }
 
 impl StderrTail {
     /// Nothing written yet; what is quoted is scrubbed first.
     pub(super) fn new(scrub: Arc<dyn Scrubber>) -> Self {
         Self {
-            bytes: Mutex::default(),
+            kept: Mutex::default(),
             scrub,
         }
     }
 
     pub(super) fn push(&self, bytes: &[u8]) {
-        let mut tail = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
-        tail.extend(bytes);
-        let excess = tail.len().saturating_sub(TAIL_BYTES);
-        tail.drain(..excess);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.bytes.extend(bytes);
+        let excess = kept.bytes.len().saturating_sub(TAIL_BYTES);
+        kept.bytes.drain(..excess);
+        kept.cut |= excess > 0;
     }
 
-    /// The last lines on one line, for an error; empty where nothing was written.
+    /// The last lines on one line, for an error; empty where nothing was written that can be quoted.
     pub(super) fn quoted(&self) -> String {
-        let tail: Vec<u8> = {
-            let tail = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
-            tail.iter().copied().collect()
-        };
-        // Before it is cut: half a secret would not be found.
-        let text = self
-            .scrub
-            .owned_text(String::from_utf8_lossy(&tail).into_owned());
-        let mut start = text.len().saturating_sub(QUOTED_BYTES);
-        while !text.is_char_boundary(start) {
-            start += 1;
-        }
+        let text = self.scrubbed_end();
         let lines: Vec<String> = text
-            .get(start..)
-            .unwrap_or_default()
             .lines()
             .map(|line| line.chars().filter(|c| !c.is_control()).collect::<String>())
             .map(|line| line.trim().to_owned())
             .filter(|line| !line.is_empty())
             .collect();
-        lines.join(" | ")
+        // What was between them, and in them, may have hidden a secret.
+        let line = self.scrubbed(&lines.join(" | "));
+        let mut start = line.len().saturating_sub(QUOTED_BYTES);
+        while !line.is_char_boundary(start) {
+            start += 1;
+        }
+        line.get(start..).unwrap_or_default().to_owned()
+    }
+
+    /// A text of the same server without secrets: whoever quotes a part of one cuts it after that.
+    pub(super) fn scrubbed(&self, text: &str) -> String {
+        self.scrub.cut_text(text)
+    }
+
+    /// What can be quoted, scrubbed as a whole: half a secret would not be found.
+    fn scrubbed_end(&self) -> String {
+        let (tail, cut) = {
+            let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let tail: Vec<u8> = kept.bytes.iter().copied().collect();
+            (String::from_utf8_lossy(&tail).into_owned(), kept.cut)
+        };
+        let whole = self.scrubbed(&tail);
+        if !cut {
+            return whole;
+        }
+        // Where the lines before the end of one come to the same with and without what follows, no secret lies over it.
+        let ends = tail.match_indices('\n').map(|(at, _)| at + 1);
+        let mut behind = ends.filter(|at| *at >= OVERLAP_BYTES).take(MOST_TRIES);
+        behind
+            .find_map(|at| whole.strip_prefix(self.scrub.text(tail.get(..at)?).as_ref()))
+            .unwrap_or_default()
+            .to_owned()
     }
 }
 
@@ -63,8 +94,10 @@ impl StderrTail {
 mod tests {
     use std::sync::Arc;
 
-    use super::{QUOTED_BYTES, StderrTail, TAIL_BYTES};
-    use crate::message::NoSecrets;
+    use super::{OVERLAP_BYTES, QUOTED_BYTES, StderrTail, TAIL_BYTES};
+    use crate::contract::RedactionTerms;
+    use crate::message::{NoSecrets, Scrubber};
+    use crate::session::Redactor;
 
     #[test]
     fn the_end_is_kept_and_quoted_on_one_line() {
@@ -72,9 +105,47 @@ mod tests {
         assert_eq!(tail.quoted(), "");
         tail.push(b"first\n\n  second \x07\nlast");
         assert_eq!(tail.quoted(), "first | second | last");
-        tail.push("é".repeat(TAIL_BYTES).as_bytes());
+        let line = "é".repeat(QUOTED_BYTES) + "\n";
+        tail.push(line.repeat(TAIL_BYTES / line.len() + 1).as_bytes());
         assert!(tail.quoted().len() <= QUOTED_BYTES);
-        assert!(tail.quoted().chars().all(|c| c == 'é'));
-        assert!(tail.bytes.lock().unwrap().len() <= TAIL_BYTES);
+        assert!(tail.quoted().chars().all(|c| "é| ".contains(c)));
+        assert!(tail.kept.lock().unwrap().bytes.len() <= TAIL_BYTES);
+    }
+
+    fn knowing(value: &str) -> StderrTail {
+        let redactor = Redactor::fixed([value], &RedactionTerms::default());
+        let redactor: Arc<dyn Scrubber> = Arc::new(redactor);
+        StderrTail::new(redactor)
+    }
+
+    #[test]
+    fn nothing_is_quoted_of_a_secret_that_was_cut_wherever_that_was() {
+        let secret: String = (10..110).fold(String::new(), |text, n| text + &n.to_string() + "-");
+        for line in [format!("{secret}\n"), format!("{secret}\nand words\n")] {
+            for end in (0..line.len()).step_by(131) {
+                let tail = knowing(&secret);
+                tail.push(line.repeat(TAIL_BYTES / line.len() + 2).as_bytes());
+                tail.push(&vec![b'.'; end]);
+                let quoted = tail.quoted();
+                assert!(!quoted.contains("-11-12-"), "{end}: {quoted}");
+            }
+        }
+        // Text without lines has no place that surely lies in no secret.
+        let tail = knowing(&secret);
+        tail.push(secret.repeat(TAIL_BYTES / secret.len() + 1).as_bytes());
+        assert_eq!(tail.quoted(), "");
+        tail.push(&vec![b'\n'; OVERLAP_BYTES]);
+        tail.push(b"the end");
+        assert_eq!(tail.quoted(), "the end");
+    }
+
+    #[test]
+    fn what_is_left_out_of_a_line_hides_no_secret() {
+        let tail = knowing("correct horse battery");
+        tail.push(b"correct ho\x07rse battery");
+        assert_eq!(tail.quoted(), "[SECRET]");
+        let tail = knowing("correct horse battery");
+        tail.push(b"it is correct horse bat");
+        assert_eq!(tail.quoted(), "it is [SECRET]");
     }
 }

@@ -332,6 +332,7 @@ async fn what_cannot_be_brought_up_is_a_fault_with_its_rule() {
         args: Vec::new(),
         command: "true".to_owned(),
         env: std::collections::BTreeMap::default(),
+        folder: std::path::PathBuf::new(),
         supervisor: None,
     };
     let specs = [

@@ -29,6 +29,7 @@ fn scripted(modes: &[&str]) -> ServerSpec {
         args: args.map(|arg| (*arg).to_owned()).collect(),
         command: "python3".to_owned(),
         env: BTreeMap::from([("GIVEN".to_owned(), "by the author".to_owned())]),
+        folder: std::path::PathBuf::new(),
         supervisor: None,
     }
 }
@@ -319,6 +320,7 @@ async fn bring_up_reports_a_faulty_server_and_starts_the_others() {
                 args: Vec::new(),
                 command: "no-such-command-anywhere".to_owned(),
                 env: BTreeMap::new(),
+                folder: std::path::PathBuf::new(),
                 supervisor: None,
             },
         ),

@@ -3,6 +3,7 @@
 use super::books::{EntryBook, Header};
 use super::finding::{Finding, Verdict};
 use crate::kernel::{EntryKind, EventKind, Outcome, State};
+use crate::message::amount;
 use crate::transcript::{Chain, EntryRecord, Flaw, FlawKind, IndexClaims, Link};
 
 /// The finding of a line before the header.
@@ -146,8 +147,8 @@ pub(super) fn check_claims(header: &Header, claims: &IndexClaims, book: &EntryBo
             let flaw = Flaw::new(
                 FlawKind::Truncated,
                 "seq",
-                format_args!("{} entries", claims.length),
-                format_args!("{} entries", book.next_seq),
+                amount(claims.length, "entry"),
+                amount(book.next_seq, "entry"),
             );
             let location = book.location.unwrap_or(header.location);
             return Err(Finding::new("entries", flaw)
@@ -156,8 +157,8 @@ pub(super) fn check_claims(header: &Header, claims: &IndexClaims, book: &EntryBo
         }
         let flaw = Flaw::tampered(
             "head_seq",
-            format_args!("{} entries", book.next_seq),
-            format_args!("{} entries", claims.length),
+            amount(book.next_seq, "entry"),
+            amount(claims.length, "entry"),
         );
         return Err(refuse(flaw));
     }

@@ -7,7 +7,7 @@ use super::Verifier;
 use super::books::Header;
 use super::checks::no_header;
 use super::finding::{Finding, Verdict};
-use crate::message::Digest;
+use crate::message::{Digest, amount};
 use crate::transcript::checkpoint::{CheckpointHead, counted_earlier};
 use crate::transcript::note::Signed;
 use crate::transcript::{
@@ -74,15 +74,18 @@ impl Verifier {
         if let Some(last) = self.signed.last
             && last >= stated.entries
         {
-            let expected = format!("more than {last} entries");
+            let expected = format!("more than {}", amount(last, "entry"));
             return refuse(Flaw::tampered("checkpoint", expected, stated.entries));
         }
         if stated.entries > self.entries.next_seq && stated.run_id == header.run_id {
             let flaw = Flaw::new(
                 FlawKind::Truncated,
                 "checkpoint",
-                format_args!("{} entries, as the checkpoint says", stated.entries),
-                format_args!("{} entries", self.entries.next_seq),
+                format_args!(
+                    "{}, as the checkpoint says",
+                    amount(stated.entries, "entry")
+                ),
+                amount(self.entries.next_seq, "entry"),
             );
             return refuse(flaw);
         }
@@ -223,12 +226,13 @@ impl Verifier {
                     return refuse(Flaw::new(
                         FlawKind::Rollback,
                         "pin",
-                        format_args!("{entries} entries, as was noted"),
-                        format_args!("{length} entries"),
+                        format_args!("{}, as was noted", amount(*entries, "entry")),
+                        amount(length, "entry"),
                     ));
                 }
                 Some(here) if here != head => {
-                    let expected = format!("{head} after {entries} entries, as was noted");
+                    let expected =
+                        format!("{head} after {}, as was noted", amount(*entries, "entry"));
                     return refuse(Flaw::tampered("pin", expected, here));
                 }
                 Some(_) => {}
@@ -342,14 +346,17 @@ pub(crate) fn check_tree(
         return Err(Flaw::new(
             FlawKind::Rollback,
             "pin",
-            format_args!("{} runs in the log, as was noted", pinned.size),
-            format_args!("{} runs", leaves.len()),
+            format_args!("{} in the log, as was noted", amount(pinned.size, "run")),
+            amount(leaves.len(), "run"),
         ));
     };
     if merkle::tree_root(prefix) == pinned.root {
         return Ok(());
     }
-    let expected = format!("the root over {} runs that was noted", pinned.size);
+    let expected = format!(
+        "the root over {} that was noted",
+        amount(pinned.size, "run")
+    );
     Err(Flaw::tampered("pin", expected, "another root"))
 }
 

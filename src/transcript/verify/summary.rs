@@ -1,6 +1,7 @@
 //! Turns what a verification found into its report. Checks nothing itself.
 
 use super::Verifier;
+use crate::message::amount;
 use crate::transcript::{Pin, Presence, VerifyCheck, VerifyReport};
 
 impl Verifier {
@@ -41,7 +42,7 @@ impl Verifier {
             header.is_some(),
             contract_hash.unwrap_or_default(),
         );
-        let entries = format!("{} entries, numbered without a gap", book.next_seq);
+        let entries = format!("{}, numbered without a gap", amount(book.next_seq, "entry"));
         add_check("entries", book.ended, entries);
         let head = header.map(|h| h.chain.head());
         let head_text = head.map_or_else(String::new, |head| format!("head {head}"));
@@ -80,8 +81,8 @@ impl Verifier {
         if signed_to.is_some() || failed == Some("signature") {
             let detail = signed_to.map(|(to, keys)| {
                 format!(
-                    "{to} of {} entries signed by {}",
-                    book.next_seq,
+                    "{to} of {} signed by {}",
+                    amount(book.next_seq, "entry"),
                     keys.join(", ")
                 )
             });

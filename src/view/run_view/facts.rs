@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{AddressFrom, RunView};
+use super::RunView;
 use crate::contract::ExecutionContract;
-use crate::kernel::{ClosingReason, Counters, Outcome};
+use crate::kernel::{ClosingReason, Counters, Outcome, Run};
 use crate::message::{CallSeq, Digest, InferenceSeq, RunId};
 use crate::view::activity::Activity;
 use crate::view::decision::Decision;
+use crate::view::servers::{AddressFrom, AnswerFrom, ToolServerFrom};
 use crate::view::turns::Turn;
 use crate::view::usage_totals::UsageTotals;
-use crate::view::{Approvals, Call, Execution, Preflight, Report, ReportFault, Request, RunStart};
+use crate::view::{
+    Approvals, Call, Departure, Execution, Preflight, Report, ReportFault, Request, RunStart,
+};
 
 impl RunView {
     /// Everything that was set going, in the order in which it began.
@@ -24,9 +27,36 @@ impl RunView {
         self.activities.ended()
     }
 
+    /// Where the entries taken so far are not those that the machine makes of their events; none where all are.
+    #[must_use]
+    pub const fn departure(&self) -> Option<&Departure> {
+        self.agreement.departure()
+    }
+
+    /// The machine after the events so far; none before the first.
+    pub(crate) const fn machine(&self) -> Option<&Run> {
+        self.agreement.machine()
+    }
+
+    /// The machine's state after the last entry, in the form in which the state digest takes it; none where the machine has more
+    /// to write, or has departed.
+    pub(crate) fn state_text(&self) -> Option<String> {
+        self.agreement.state_text()
+    }
+
     /// Where providers were whose address was in a variable, in the order in which that was recorded: one each time that it changed.
     pub(crate) fn addresses(&self) -> &[AddressFrom] {
-        &self.addresses
+        &self.servers.addresses
+    }
+
+    /// What the servers of models said of themselves in their answers, in the order of the entries: one each time that it changed.
+    pub(crate) fn answers(&self) -> &[AnswerFrom] {
+        &self.servers.answers
+    }
+
+    /// What tool servers said of themselves, in the order of the entries: one each time that it changed.
+    pub(crate) fn tool_servers(&self) -> &[ToolServerFrom] {
+        &self.servers.statements
     }
 
     /// Whether a process left the run, to be gone on with, and no process has since.
@@ -48,6 +78,21 @@ impl RunView {
     #[must_use]
     pub const fn at_ms(&self) -> u64 {
         self.at_ms
+    }
+
+    /// Milliseconds that the timeouts count: without those in which a call waited for an approval.
+    pub(crate) fn counted_ms(&self) -> u64 {
+        self.at_ms.saturating_sub(self.waited_ms())
+    }
+
+    /// Milliseconds in which a call waited for an approval.
+    pub(crate) fn waited_ms(&self) -> u64 {
+        self.clock.waited_ms(self.at_ms)
+    }
+
+    /// How many bytes of text of the model the token gate held back; what was blank is not counted.
+    pub(crate) const fn held_back_bytes(&self) -> u64 {
+        self.held_back
     }
 
     /// The call of that number.

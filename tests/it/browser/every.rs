@@ -8,7 +8,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::{opened_at, page_of};
-use crate::golden::goldens;
+use crate::golden::{file_of, goldens};
 
 /// Walks through a page; `NAME` is filled in.
 const WALK: &str = include_str!("walked.js");
@@ -19,6 +19,54 @@ const COLLECT: &str = "<script>addEventListener('message', (event) => {\
 /// Pages of one browser.
 const AT_ONCE: usize = 30;
 
+/// Reports which figures of the timeline are wider than their column.
+const MEASURE: &str = "addEventListener('load', () => { const measure = () => {\
+     const { verdict, entries } = document.documentElement.dataset;\
+     if (verdict === undefined) return setTimeout(measure, 50);\
+     const figures = [2, 5, 6].map((n) => `#room .row > span:nth-child(${n})`).join();\
+     const cut = [...document.querySelectorAll(figures)].filter((cell) => cell.scrollWidth > cell.clientWidth);\
+     parent.postMessage({ wide: innerWidth, entries, cut: cut.map((cell) => cell.textContent) }, '*');\
+     }; measure(); });";
+
+/// The page with a script more: its policy names its own scripts alone.
+fn with_script(page: &str, script: &str) -> String {
+    let (before, policy) = page.split_once("<meta http-equiv=").unwrap();
+    let (_, after) = policy.split_once('>').unwrap();
+    let (head, body) = after.split_once("</head>").unwrap();
+    format!("{before}{head}<script>{script}</script></head>{body}")
+}
+
+/// What the pages reported.
+fn reports(document: &str) -> Vec<Value> {
+    let reports = document.split("<pre class=\"report\">").skip(1);
+    let reports = reports.map(|rest| rest.split_once("</pre>").unwrap().0);
+    let read = |report: &str| serde_json::from_str(&report.replace("&quot;", "\"")).unwrap();
+    reports.map(read).collect()
+}
+
+/// A figure that is cut is another figure.
+#[test]
+fn no_figure_of_the_timeline_is_cut_however_narrow_the_window() {
+    let folder = TempDir::new().unwrap();
+    // A thousand seconds between two entries.
+    let page = page_of(&file_of("approval.stands_outside_the_timeouts"));
+    fs::write(folder.path().join("page.html"), with_script(&page, MEASURE)).unwrap();
+    let widths = [390, 800, 1280, 1600];
+    let frames = widths
+        .map(|wide| format!("<iframe src=\"page.html\" width={wide} height=800></iframe>"))
+        .concat();
+    let all = folder.path().join("all.html");
+    fs::write(&all, format!("<!doctype html><body>{COLLECT}{frames}")).unwrap();
+    let Some(document) = opened_at(&all, "") else {
+        return;
+    };
+    let reports = reports(&document);
+    assert_eq!(reports.len(), widths.len(), "{document}");
+    for report in reports {
+        assert_eq!(report["cut"], serde_json::json!([]), "{report}");
+    }
+}
+
 #[test]
 fn every_golden_transcript_verifies_in_the_browser_and_every_entry_opens() {
     for files in goldens().chunks(AT_ONCE) {
@@ -27,13 +75,8 @@ fn every_golden_transcript_verifies_in_the_browser_and_every_entry_opens() {
         let mut expected = BTreeSet::new();
         for file in files {
             let name = file.file_stem().unwrap().to_str().unwrap();
-            let page = page_of(file);
-            // The page's policy names its own scripts alone.
-            let (before, policy) = page.split_once("<meta http-equiv=").unwrap();
-            let (_, after) = policy.split_once('>').unwrap();
-            let (head, body) = after.split_once("</head>").unwrap();
             let walk = WALK.replace("NAME", &format!("{name:?}"));
-            let page = format!("{before}{head}<script>{walk}</script></head>{body}");
+            let page = with_script(&page_of(file), &walk);
             fs::write(folder.path().join(format!("{name}.html")), page).unwrap();
             write!(
                 frames,
@@ -49,11 +92,8 @@ fn every_golden_transcript_verifies_in_the_browser_and_every_entry_opens() {
         let Some(document) = opened_at(&all, "") else {
             return;
         };
-        let reports = document.split("<pre class=\"report\">").skip(1);
-        let reports = reports.map(|rest| rest.split_once("</pre>").unwrap().0);
         let mut walked = BTreeSet::new();
-        for report in reports {
-            let report: Value = serde_json::from_str(&report.replace("&quot;", "\"")).unwrap();
+        for report in reports(&document) {
             let name = report["name"].as_str().unwrap().to_owned();
             assert_eq!(report["faults"], serde_json::json!([]), "{name}");
             assert_eq!(report["verdict"], "verified", "{name}");

@@ -39,7 +39,7 @@ fn golden(name: &str) -> String {
 }
 
 /// The page of a transcript file.
-fn page_of(file: &Path) -> String {
+pub fn page_of(file: &Path) -> String {
     let mut command = monolith(file.parent().unwrap(), &["export", "--format", "html"]);
     let command = command.arg("--force-unverified").arg(file);
     let left = Left::from(command.output().unwrap());
@@ -48,7 +48,7 @@ fn page_of(file: &Path) -> String {
 }
 
 /// The document after the scripts have run; nothing where there is no browser.
-fn opened(page: &str, address: &str) -> Option<String> {
+pub fn opened(page: &str, address: &str) -> Option<String> {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("page.html");
     std::fs::write(&file, page).unwrap();
@@ -93,7 +93,7 @@ fn opened_at(file: &Path, address: &str) -> Option<String> {
 }
 
 /// The value of an attribute of the root element, in which the page tells what it found.
-fn told<'d>(document: &'d str, name: &str) -> &'d str {
+pub fn told<'d>(document: &'d str, name: &str) -> &'d str {
     let (_, root) = document.split_once("<html").unwrap();
     let (root, _) = root.split_once('>').unwrap();
     let key = format!("data-{name}=\"");
@@ -165,7 +165,7 @@ fn a_changed_byte_is_named_at_its_entry_in_the_browser() {
 }
 
 /// The text of the page, without its scripts and the transcript.
-fn body(document: &str) -> &str {
+pub fn body(document: &str) -> &str {
     document.split("<script").next().unwrap()
 }
 

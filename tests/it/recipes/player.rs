@@ -176,7 +176,8 @@ impl Player<'_> {
             .env("NO_COLOR", "1")
             .env("PATH", std::env::join_paths(paths).unwrap())
             .env("TMPDIR", self.desk.path("tmp"));
-        (typed, Terminal::start(bash))
+        // What varies must not decide where a line is broken.
+        (typed, Terminal::sized(bash, 1_000))
     }
 
     fn run(&mut self, command: &Command) {

@@ -340,3 +340,77 @@ pub(super) fn cases(bytes: &[u8]) -> Vec<Case> {
     });
     cases
 }
+
+/// Every value of the entries replaced by one of another type, or left out, and all hashes computed anew.
+pub(super) fn retyped(name: &str, bytes: &[u8]) -> Vec<Case> {
+    let parsed: Vec<Value> = lines(bytes)
+        .into_iter()
+        .map(|line| serde_json::from_slice(line).unwrap())
+        .collect();
+    let mut cases = Vec::new();
+    for (index, line) in parsed.iter().enumerate() {
+        let mut pointers = Vec::new();
+        for part in ["action", "event"] {
+            if let Some(value) = line.get(part) {
+                pointers_of(value, &format!("/{part}"), &mut pointers);
+            }
+        }
+        for (turn, pointer) in pointers.into_iter().enumerate() {
+            let old = line.pointer(&pointer).unwrap();
+            let others = [
+                json!(null),
+                json!(true),
+                json!(false),
+                json!(1),
+                json!(0.5),
+                json!(-1),
+                json!("x"),
+                json!([]),
+                json!([{}]),
+                json!({}),
+                json!({"kind": "probe"}),
+                json!({"kind": "probe", "value": {}}),
+            ];
+            let differs =
+                |other: &&Value| std::mem::discriminant(*other) != std::mem::discriminant(old);
+            let others: Vec<&Value> = others.iter().filter(differs).collect();
+            let other = others[turn % others.len()];
+            let put = |lines: &mut Vec<Value>| {
+                *lines[index].pointer_mut(&pointer).unwrap() = other.clone();
+            };
+            let what = format!("{name}: line {} {pointer} is {other}", index + 1);
+            cases.push(Case::damaged(what, forged(bytes, &put), None));
+            let (parent, key) = pointer.rsplit_once('/').unwrap();
+            if turn % 3 == 0
+                && line.pointer(parent).is_some_and(Value::is_object)
+                && !parent.is_empty()
+            {
+                let take = |lines: &mut Vec<Value>| {
+                    let parent = lines[index].pointer_mut(parent).unwrap();
+                    parent.as_object_mut().unwrap().remove(key);
+                };
+                let what = format!("{name}: line {} without {pointer}", index + 1);
+                cases.push(Case::damaged(what, forged(bytes, &take), None));
+            }
+        }
+    }
+    cases
+}
+
+/// The place of every value in a value, in the form of RFC 6901; no key of ours needs an escape.
+fn pointers_of(value: &Value, at: &str, found: &mut Vec<String>) {
+    found.push(at.to_owned());
+    match value {
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                pointers_of(item, &format!("{at}/{index}"), found);
+            }
+        }
+        Value::Object(members) => {
+            for (key, member) in members {
+                pointers_of(member, &format!("{at}/{key}"), found);
+            }
+        }
+        _ => {}
+    }
+}

@@ -68,13 +68,18 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
     }
     if !args.yes {
         let what = if approved { "allow" } else { "refuse" };
-        let question = format!("run {run_id}: {}  {what} it? [y/N] ", shown(&order));
+        let question = format!(
+            "run {run_id}: {}  {what} it? [y/N] ",
+            shown(&order, app.screen.width())
+        );
         let typed = ask::answer(app, &question)?;
         if typed.is_none() {
             let deny = if approved { "" } else { " --deny" };
             let command = format!("approve {run_id}{deny} --yes --arguments {hash}");
-            app.screen
-                .write_err(&format!("run {run_id}: {}", shown(&order)));
+            app.screen.write_err(&format!(
+                "run {run_id}: {}",
+                shown(&order, app.screen.width())
+            ));
             let told = format!("failed to answer for run {run_id}: nobody confirmed it");
             let help = format!("`{}` {what}s it", app.hint(&command));
             app.screen.fault(&told, Some(help));

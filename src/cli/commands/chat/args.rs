@@ -6,7 +6,8 @@ use crate::cli::commands::drive::RecordingArgs;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Each message is a run: the first begins, the next continue it. Ctrl-C stops the answer, not the conversation. \
+    after_help = "Each message is a run: the first begins, the next continue it. Ctrl-C asks an answer to come to its end, a second one ends it at once; \
+the conversation goes on. \
 /help lists the commands."
 )]
 pub(in crate::cli) struct ChatArgs {

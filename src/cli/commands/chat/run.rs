@@ -31,7 +31,7 @@ const HELP: &str = "\
 /undo    forget the last message and its answer
 /cost    what this conversation has used
 /quit    the end, as Ctrl-D
-Ctrl-C   stops an answer
+Ctrl-C   asks the answer to come to its end; a second one ends it at once
 ";
 
 /// A conversation: a line of runs, each of which continues the one before.
@@ -200,6 +200,7 @@ impl Chat<'_> {
                 run: last.to_string(),
                 run_id: None,
                 same_contract: true,
+                states_proof: false,
             };
             return drive_next(self.app, next);
         }
@@ -296,9 +297,9 @@ impl Used {
 
     fn line(&self) -> String {
         format!(
-            "{}, {} tokens in, {} out, {}, {}\n",
+            "{}, {} in, {} out, {}, {}\n",
             counted(self.runs, "run"),
-            grouped(self.tokens_in),
+            counted(self.tokens_in, "token"),
             grouped(self.tokens_out),
             dollars(self.cost_micro_usd),
             seconds(self.elapsed_ms)

@@ -11,6 +11,6 @@ pub(in crate::cli) fn completions(
 ) -> Result<Exit, CliError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut program, "monolith", &mut script);
-    app.screen.out(&String::from_utf8_lossy(&script))?;
+    app.screen.out_whole(&String::from_utf8_lossy(&script))?;
     Ok(Exit::OK)
 }

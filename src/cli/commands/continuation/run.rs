@@ -4,7 +4,7 @@ use super::args::ContinueArgs;
 use crate::cli::commands::drive::LeavingArgs;
 use crate::cli::commands::drive::offer_models;
 use crate::cli::commands::drive::{Broken, Ended, Live, drive_to_the_end, report};
-use crate::cli::commands::drive::{argument, piped_task, task_of};
+use crate::cli::commands::drive::{argument, piped_task, proof_rule, task_of};
 use crate::cli::commands::replay::fork_point;
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
@@ -28,6 +28,8 @@ pub(in crate::cli) struct Next {
     pub(in crate::cli) run_id: Option<RunId>,
     /// Whether the file must give the contract of the other run.
     pub(in crate::cli) same_contract: bool,
+    /// Whether it is stated first what the contract of the other run demands of each run.
+    pub(in crate::cli) states_proof: bool,
 }
 
 /// `monolith continue`.
@@ -59,6 +61,7 @@ fn continued(app: &App, args: ContinueArgs) -> Result<Ended, Broken> {
         run,
         run_id: args.run_id,
         same_contract,
+        states_proof: same_contract,
     };
     drive_next(app, next)
 }
@@ -66,6 +69,11 @@ fn continued(app: &App, args: ContinueArgs) -> Result<Ended, Broken> {
 /// Begins the run that goes on from the other one, and brings it to its end.
 pub(in crate::cli) fn drive_next(app: &App, next: Next) -> Result<Ended, Broken> {
     let (contract, point, first) = fork_point(app, &next.run, Fork::at_end)?;
+    if next.states_proof
+        && let Some(rule) = proof_rule(&contract)
+    {
+        app.screen.note(&format!("note: {rule}"));
+    }
     let spec = next.file.read(app)?;
     offer_models(app, &spec)?;
     let mut request = next.file.request(app, spec, app.redaction_key()?);

@@ -24,6 +24,7 @@ pub(in crate::cli) fn dry_precheck(preview: &Preview) -> Vec<Check> {
         run_id,
         started_unix_ms: 0,
         tokenizer_fault: preview.tokenizer_fault.clone(),
+        tool_servers: Vec::new(),
         workspace: None,
     };
     let mut fold = Fold::new(Arc::new(contract.clone()));
@@ -34,6 +35,7 @@ pub(in crate::cli) fn dry_precheck(preview: &Preview) -> Vec<Check> {
     let targets = contract.targets.iter().map(|_| ProbedTarget {
         detail: String::new(),
         responsive: true,
+        ..ProbedTarget::default()
     });
     let probed = Event {
         at_ms: 0,

@@ -32,7 +32,12 @@ pub(in crate::cli) fn listed(reach: &Reach) -> String {
     }
     for folder in &reach.folders {
         let path = line(&folder.path.display().to_string());
-        row("folder", format!("{path}   ({})", line(&folder.place)));
+        let kind = if folder.place.starts_with("providers.") {
+            "file"
+        } else {
+            "folder"
+        };
+        row(kind, format!("{path}   ({})", line(&folder.place)));
     }
     out
 }

@@ -9,7 +9,7 @@ use super::check_report::CheckReport;
 use super::dry_precheck::dry_precheck;
 use super::reach::{listed, variables};
 use crate::cli::context::app::App;
-use crate::cli::context::contract_file::ContractFile;
+use crate::cli::context::contract_file::{ContractFile, usual_file};
 use crate::cli::context::error::{CliError, ContractFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::runtime::runtime;
@@ -27,7 +27,7 @@ pub(in crate::cli) fn contract(app: &App, command: &ContractCommand) -> Result<E
     match command {
         ContractCommand::Check(args) => check(app, args),
         ContractCommand::Show(args) => {
-            let preview = preview(app, &args.contract)?;
+            let preview = preview(app, &args.contract, "contract show FILE")?;
             report_gaps(app, &preview);
             for sent in variables(&preview.reach) {
                 app.screen.write_err(&format!("note: {sent}\n"));
@@ -41,13 +41,13 @@ pub(in crate::cli) fn contract(app: &App, command: &ContractCommand) -> Result<E
             Ok(Exit::OK)
         }
         ContractCommand::Hash(args) => {
-            let preview = preview(app, args)?;
+            let preview = preview(app, args, "contract hash FILE")?;
             if let Some(fault) = preview.tokenizer_fault {
                 return Err(ContractFault::NoTokenizer { fault }.into());
             }
             report_gaps(app, &preview);
             app.screen
-                .out(&format!("{}\n", preview.contract.contract_hash()))?;
+                .out_whole(&format!("{}\n", preview.contract.contract_hash()))?;
             Ok(Exit::OK)
         }
         ContractCommand::Schema => {
@@ -76,8 +76,13 @@ fn readable(contract: &ExecutionContract) -> Result<String, CliError> {
     Ok(text(&yaml))
 }
 
-fn preview(app: &App, args: &ContractArgs) -> Result<Preview, CliError> {
-    let file = ContractFile::given(app, args.file.clone(), args.sets.clone());
+/// What the named file comes to, else the folder's own; where there is neither, `with_file` is what to type.
+fn preview(app: &App, args: &ContractArgs, with_file: &'static str) -> Result<Preview, CliError> {
+    let file = match &args.file {
+        Some(file) => file.clone(),
+        None => usual_file(app, None, with_file)?,
+    };
+    let file = ContractFile::given(app, file, args.sets.clone());
     preview_of(app, &file, file.read(app)?, args.start_servers)
 }
 
@@ -148,7 +153,7 @@ pub(in crate::cli) fn report_gaps(app: &App, preview: &Preview) {
 }
 
 fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {
-    let preview = match preview(app, &args.contract) {
+    let preview = match preview(app, &args.contract, "contract check FILE") {
         Ok(preview) => preview,
         Err(fault) => {
             if args.json {

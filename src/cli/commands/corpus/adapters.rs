@@ -1,5 +1,4 @@
 use std::fmt::Write as _;
-use std::fs::File;
 
 use super::args::CorpusAdaptersArgs;
 use crate::cli::context::app::App;
@@ -9,6 +8,7 @@ use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::{counted, grouped};
 use crate::cli::ui::screen::{Screen, Style};
 use crate::conformance::{RecordFault, RecordLines, RecordsReadError, VerdictRow, VerdictTable};
+use crate::store::open_given;
 
 /// After how many records whoever watches is told.
 const STRIDE: usize = 64;
@@ -22,7 +22,7 @@ pub(in crate::cli) fn adapters(app: &App, args: &CorpusAdaptersArgs) -> Result<E
         path: args.file.clone(),
         reason,
     };
-    let file = File::open(app.cwd.join(&args.file)).map_err(|f| unreadable(f.to_string()))?;
+    let file = open_given(&app.cwd.join(&args.file)).map_err(|f| unreadable(f.to_string()))?;
     let lines = RecordLines::of(file, !args.no_strict)
         .map_err(|fault| unreadable(fault.source.to_string()))?;
     let mut tally = Tally::default();

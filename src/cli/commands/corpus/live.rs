@@ -19,8 +19,7 @@ use crate::conformance::{
     run_live,
 };
 use crate::driver::random_run_id;
-use crate::store::private_folder;
-use crate::store::{Durability, Store};
+use crate::store::{Durability, Store, private_folder, replace_own};
 
 /// More than any case lets through.
 const BIG_LINES: usize = 1000;
@@ -63,6 +62,7 @@ pub(in crate::cli) fn live(app: &App, url: &str, args: &CorpusRunArgs) -> Result
         None => app.open_store(Durability::Normal)?,
         Some(scratch) => Store::open(&scratch.0.join("runs.db"), Durability::Normal)?,
     };
+    app.ready_state()?;
     let workspace = workspace(&app.live_folder()?)?;
     let mut told = |record: &LiveRecord| screen.note(&record_text(record));
     let report = runtime()?
@@ -135,7 +135,7 @@ impl Drop for Scratch {
 /// The folder that the cases' tools see: always the same files.
 fn workspace(folder: &Path) -> Result<PathBuf, CliError> {
     let write = |path: &Path, text: &str| {
-        fs::write(path, text).map_err(|fault| SystemFault::CannotWrite {
+        replace_own(path, text.as_bytes()).map_err(|fault| SystemFault::CannotWrite {
             path: path.to_owned(),
             reason: fault.to_string(),
         })

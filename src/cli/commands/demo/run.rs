@@ -7,7 +7,7 @@ use crate::cli::commands::drive::LeavingArgs;
 use crate::cli::commands::drive::Live;
 use crate::cli::commands::drive::{Broken, Ended, Job, drive_job, report_end};
 use crate::cli::commands::{export, replay, verify};
-use crate::cli::context::app::App;
+use crate::cli::context::app::{App, DEMO_PREFIX};
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, StateFault, SystemFault, TranscriptFault};
 use crate::cli::context::exit::Exit;
@@ -15,13 +15,10 @@ use crate::cli::context::source::Source;
 use crate::cli::ui::numbers::{counted, grouped};
 use crate::message::RunId;
 use crate::replay::ReplayReport;
-use crate::store::{Durability, RunFilter};
-use crate::store::{private_file, private_folder};
+use crate::store::{Durability, RunFilter, private_file, private_folder, replace_own};
 use crate::transcript::{LineVerifier, Trust, VerifyOptions, VerifyReport, WithheldBlobs};
 
 const CONTRACT: &str = "contracts/demo.yaml";
-/// What the name of every demo run begins with.
-const PREFIX: &str = "demo-";
 /// How many runs are looked through for the last demo run.
 const MOST_RUNS: usize = 10_000;
 
@@ -46,7 +43,7 @@ pub(in crate::cli) fn demo(app: &App, args: &DemoArgs) -> Result<Exit, CliError>
 
 fn run(app: &App) -> Result<Exit, CliError> {
     let run_id = demo_id()?;
-    let folder = folder(app, &run_id)?;
+    let folder = folder(app)?;
     let file = ContractFile::below(app, folder, CONTRACT);
     let spec = file.read(app)?;
     let task = spec.task.clone().unwrap_or_default();
@@ -139,10 +136,11 @@ fn proof(app: &App, ended: &Ended, verified: &VerifyReport, replayed: &ReplayRep
 
 /// The folder that the demo runs in: the repository where the caller stands in it, else one in the state folder, which stays:
 /// who goes on with the run, or begins another from it, needs the contract again.
-fn folder(app: &App, run_id: &RunId) -> Result<PathBuf, CliError> {
+fn folder(app: &App) -> Result<PathBuf, CliError> {
     if FILES.iter().all(|(path, _)| app.cwd.join(path).is_file()) {
         return Ok(app.cwd.clone());
     }
+    app.ready_state()?;
     let folder = app.demo_folder()?;
     for (path, text) in FILES {
         let path = folder.join(path);
@@ -155,9 +153,7 @@ fn folder(app: &App, run_id: &RunId) -> Result<PathBuf, CliError> {
         };
         private_folder(path.parent().unwrap_or(&folder)).map_err(refuse)?;
         // Another demo may be reading it: it is there whole, or not at all.
-        let new = app.demo_folder()?.with_file_name(format!("{run_id}.new"));
-        std::fs::write(&new, text).map_err(refuse)?;
-        std::fs::rename(&new, &path).map_err(refuse)?;
+        replace_own(&path, text.as_bytes()).map_err(refuse)?;
     }
     Ok(folder)
 }
@@ -166,7 +162,7 @@ fn demo_id() -> Result<RunId, CliError> {
     let refuse = |reason: String| SystemFault::Randomness { reason };
     let mut bytes = [0_u8; 4];
     getrandom::fill(&mut bytes).map_err(|fault| refuse(fault.to_string()))?;
-    let text = format!("{PREFIX}{:08x}", u32::from_be_bytes(bytes));
+    let text = format!("{DEMO_PREFIX}{:08x}", u32::from_be_bytes(bytes));
     Ok(RunId::try_from(text).map_err(|fault| refuse(fault.to_string()))?)
 }
 
@@ -176,7 +172,7 @@ fn tamper(app: &App) -> Result<Exit, CliError> {
     let run_id = runs
         .into_iter()
         .map(|row| row.run_id)
-        .find(|run_id| run_id.as_str().starts_with(PREFIX))
+        .find(|run_id| run_id.as_str().starts_with(DEMO_PREFIX))
         .ok_or(StateFault::NoDemoRun)?;
     let mut file = Vec::new();
     export::write_to(
@@ -186,7 +182,13 @@ fn tamper(app: &App) -> Result<Exit, CliError> {
     )?;
     let trust = app.trust(&[], &[], &[])?;
     let whole = verify_bytes(&file, &trust);
-    let change = Change::find(&file).ok_or(TranscriptFault::NothingTampered)?;
+    if let Some(bad) = &whole.first_bad {
+        let place = verify::place(bad);
+        return Err(TranscriptFault::OldDemoRun { run_id, place }.into());
+    }
+    let Some(change) = Change::find(&file) else {
+        return Err(TranscriptFault::NoToolText { run_id }.into());
+    };
     let (from, to) = (char::from(change.byte), char::from(change.byte ^ CASE));
     if let Some(byte) = file.get_mut(change.at) {
         *byte ^= CASE;

@@ -7,12 +7,12 @@ use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, StateFault};
 use crate::cli::context::found::{running, ways_out};
 use crate::cli::context::keys::LOCAL_KEY;
-use crate::cli::context::permissions::{looser, named};
+use crate::cli::context::permissions::Looser;
 use crate::cli::context::runtime::runtime;
 use crate::cli::ui::numbers::{counted, grouped};
 use crate::contract::ProviderType;
 use crate::driver::KeyFileError;
-use crate::store::{RunFilter, StoreError, free_bytes};
+use crate::store::{Exposure, RunFilter, StoreError, free_bytes, replace_own};
 
 mod answered;
 mod embedded;
@@ -89,15 +89,16 @@ fn state_folder(state: &Path) -> Finding {
             "the first run makes it",
         );
     }
+    let fix = "make it yours to write, or name another with MONOLITH_HOME";
+    // Where others can write, they decide what a file is that we make.
+    if let Some(exposure) = Exposure::to_write(state) {
+        return wrong(name, format!("others can write {shown}: {exposure}"), fix);
+    }
     let probe = state.join(format!(".doctor-{}", std::process::id()));
-    let written = std::fs::write(&probe, b"x").and_then(|()| std::fs::remove_file(&probe));
+    let written = replace_own(&probe, b"x").and_then(|()| std::fs::remove_file(&probe));
     match written {
         Ok(()) => ok(name, shown.to_string()),
-        Err(fault) => wrong(
-            name,
-            format!("{shown} cannot be written: {fault}"),
-            "make it yours to write, or name another with MONOLITH_HOME",
-        ),
+        Err(fault) => wrong(name, format!("{shown} cannot be written: {fault}"), fix),
     }
 }
 
@@ -152,11 +153,11 @@ fn signing_key(app: &App) -> Finding {
 /// Whether others may read or write what is the owner's alone.
 fn modes(app: &App) -> Result<Finding, CliError> {
     let name = "modes";
-    let found = looser(app)?;
+    let found = Looser::of(app)?;
     if found.is_empty() {
         return Ok(ok(name, "state and store are their owner's alone"));
     }
-    let detail = format!("others may read or write {}", named(&found));
+    let detail = format!("others may read or write {}", found.named());
     let fix = "chmod go-rwx each of them (files 0600, folders 0700), and chown what belongs to another user";
     Ok(wrong(name, detail, fix))
 }

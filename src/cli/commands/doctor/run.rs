@@ -8,6 +8,7 @@ use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 use crate::cli::ui::escape::line;
+use crate::cli::ui::numbers::counted;
 use crate::cli::ui::screen::Style;
 
 #[derive(Serialize)]
@@ -55,8 +56,10 @@ pub(in crate::cli) fn doctor(app: &App, args: &DoctorArgs) -> Result<Exit, CliEr
             out,
             "\nNothing is wrong; what is missing is needed only for what it says."
         ),
-        1 => writeln!(out, "\n1 thing is wrong."),
-        wrong => writeln!(out, "\n{wrong} things are wrong."),
+        wrong => {
+            let verb = if wrong == 1 { "is" } else { "are" };
+            writeln!(out, "\n{} {verb} wrong.", counted(wrong, "thing"))
+        }
     };
     app.screen.out(&out)?;
     Ok(exit)

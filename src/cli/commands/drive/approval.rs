@@ -5,10 +5,14 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use super::live::Live;
 use crate::cli::ui::escape::{hides, line};
 use crate::cli::ui::numbers::counted;
+use crate::cli::ui::wrap::filled;
 use crate::kernel::{Approval, CallOrder};
 use crate::message::{CallSeq, RunId};
 use crate::session::Control;
 use crate::store::{Answer, Store};
+
+/// The column that the arguments of a call stand in.
+const ARGUMENTS_AT: usize = 13;
 
 /// Brings the answers of people to the run that waits for them: from whoever sits at the terminal, and from
 /// `monolith approve` in another process.
@@ -20,19 +24,22 @@ pub(in crate::cli) struct Approver<'a> {
     #[cfg(not(unix))]
     lines: Option<Receiver<String>>,
     live: &'a Live,
+    /// Whether the run is left where nobody has answered yet.
+    no_wait: bool,
     /// Whether it was said that what was left as an answer is none.
     refused: bool,
     store: &'a Store,
 }
 
 impl<'a> Approver<'a> {
-    pub(in crate::cli) const fn new(store: &'a Store, live: &'a Live) -> Self {
+    pub(in crate::cli) const fn new(store: &'a Store, live: &'a Live, no_wait: bool) -> Self {
         Self {
             asked: None,
             at_terminal: false,
             #[cfg(not(unix))]
             lines: None,
             live,
+            no_wait,
             refused: false,
             store,
         }
@@ -54,8 +61,8 @@ impl<'a> Approver<'a> {
     }
 
     fn ask(&mut self, order: &CallOrder, run_id: &RunId) {
-        let call = shown(order);
-        if !self.live.is_watched() || !io::stdin().is_terminal() {
+        let call = shown(order, self.live.width());
+        if self.no_wait || !self.live.is_watched() || !io::stdin().is_terminal() {
             let how = format!("waits: {call}  `monolith approve {run_id}` answers\n");
             self.live.ask(&how);
             return;
@@ -87,7 +94,15 @@ impl<'a> Approver<'a> {
             call,
         } = taken?;
         let same = call == order.call && arguments_hash == order.arguments_hash;
-        same.then(|| answer(order, approved))
+        if !same {
+            return None;
+        }
+        if std::mem::take(&mut self.at_terminal) {
+            // The question stands there without an answer, and the next line behind it.
+            let how = if approved { "approved" } else { "denied" };
+            self.live.ask(&format!("\n{how} elsewhere\n"));
+        }
+        Some(answer(order, approved))
     }
 
     fn answer_typed(&mut self, order: &CallOrder) -> Option<Control> {
@@ -132,9 +147,9 @@ pub(in crate::cli) fn agreed(typed: &str) -> bool {
     matches!(typed.trim(), "y" | "Y" | "yes")
 }
 
-/// The whole call as a person judges it: the tool, every byte of its arguments with nothing in them that could hide or move
-/// another, how many bytes they are, and the hash that the answer is bound to.
-pub(in crate::cli) fn shown(order: &CallOrder) -> String {
+/// The whole call as a person judges it on a terminal of so many cells: the tool, every byte of its arguments with nothing in them
+/// that could hide or move another, how many bytes they are, and the hash that the answer is bound to.
+pub(in crate::cli) fn shown(order: &CallOrder, width: usize) -> String {
     let arguments = order.invocation.arguments.as_str();
     let hidden = if hides(arguments) {
         "; characters that a terminal does not show are written as \\u{…}"
@@ -145,7 +160,7 @@ pub(in crate::cli) fn shown(order: &CallOrder) -> String {
         "call {} of {} asks for your approval\n  arguments  {}\n  length     {}{hidden}\n  blake3     {}\n",
         order.call.0,
         line(&order.invocation.name),
-        line(arguments),
+        filled(&line(arguments), ARGUMENTS_AT, width),
         counted(arguments.len(), "byte"),
         order.arguments_hash
     )

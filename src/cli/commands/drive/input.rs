@@ -1,13 +1,12 @@
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
 
 use crate::cli::context::app::App;
+use crate::cli::context::contract_file::usual_file;
 use crate::cli::context::error::{CliError, InputFault};
+use crate::store::open_given;
 
-/// The contract of a folder.
-pub(in crate::cli) const AGENT_FILE: &str = "agent.yaml";
 /// What the name of a contract file ends in.
 const CONTRACT_ENDINGS: [&str; 4] = ["yaml", "yml", "json", "ai"];
 /// The most bytes of a task that is read from a file or a pipe.
@@ -57,7 +56,7 @@ impl RunInput {
                 return Err(InputFault::AiFile { path: file }.into());
             }
             Some(file) => file,
-            None => agent_file(app, positional.as_deref())?,
+            None => usual_file(app, positional.as_deref(), "run FILE \"task\"")?,
         };
         let task = match (positional, task) {
             (Some(_), Some(_)) => return Err(InputFault::TwoTasks.into()),
@@ -82,7 +81,7 @@ pub(in crate::cli) fn task_of(app: &App, given: String) -> Result<String, CliErr
         return Ok(given);
     };
     let from = || path.to_owned();
-    let file = File::open(app.cwd.join(path)).map_err(|fault| unreadable(from(), &fault))?;
+    let file = open_given(&app.cwd.join(path)).map_err(|fault| unreadable(from(), &fault))?;
     text_of(file, from())
 }
 
@@ -157,15 +156,6 @@ fn utf8(given: OsString) -> Result<String, CliError> {
         let reason = "the argument is not UTF-8".to_owned();
         InputFault::Task { from, reason }.into()
     })
-}
-
-/// The contract of the folder.
-pub(in crate::cli) fn agent_file(app: &App, task: Option<&str>) -> Result<PathBuf, CliError> {
-    if !app.cwd.join(AGENT_FILE).is_file() {
-        let task = task.map(|task| task.chars().take(80).collect());
-        return Err(InputFault::NoAgentFile { task }.into());
-    }
-    Ok(AGENT_FILE.into())
 }
 
 fn has_ending(path: &Path, endings: &[&str]) -> bool {

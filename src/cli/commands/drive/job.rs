@@ -7,9 +7,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::approval::Approver;
+use super::ended::{Broken, Ended};
 use super::leaving::LeavingArgs;
 use super::live::Live;
-use super::not_begun::{print_result, result_of};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, SystemFault};
@@ -17,12 +17,8 @@ use crate::cli::context::exit::Exit;
 use crate::cli::context::panics::caught;
 use crate::cli::context::runtime::runtime;
 use crate::cli::context::signals::{Signal, Signals};
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::seconds;
-use crate::cli::ui::screen::Style;
 use crate::contract::ContractSpec;
 use crate::driver::{self, DriverError, Prepared};
-use crate::kernel::{Counters, Predicate, Run};
 use crate::message::RunId;
 use crate::session::Control;
 use crate::store::{Durability, Store};
@@ -40,125 +36,6 @@ pub(in crate::cli) struct Job {
     pub(in crate::cli) run_id: Option<RunId>,
     pub(in crate::cli) durability: Durability,
     pub(in crate::cli) leaving: LeavingArgs,
-}
-
-/// A run that has ended, or was suspended.
-#[derive(Debug)]
-pub(in crate::cli) struct Ended {
-    pub(in crate::cli) result: AgentResult,
-    /// What is worth a word although the run succeeded.
-    flaw: Option<String>,
-    predicate: Option<Predicate>,
-    /// Whether the answer is on the screen already.
-    pub(in crate::cli) shown: bool,
-}
-
-impl Ended {
-    /// A run that is recorded to its end.
-    pub(in crate::cli) fn of(run: &Run, view: &RunView) -> Self {
-        Self {
-            flaw: failed_calls(view.counters()),
-            predicate: view.decision().map(|decision| decision.predicate),
-            result: AgentResult::of_run(run, view),
-            shown: false,
-        }
-    }
-
-    fn suspended(run: Option<&Run>, view: &RunView) -> Self {
-        Self {
-            flaw: None,
-            predicate: None,
-            result: AgentResult::suspended(run, view),
-            shown: false,
-        }
-    }
-}
-
-/// How many of the executed calls reported an error; none where none did.
-pub(in crate::cli) fn failed_calls(used: Counters) -> Option<String> {
-    let failed = used.executed.saturating_sub(used.executed_ok);
-    let executed = used.executed;
-    (failed > 0).then(|| format!("{failed} of {executed} calls reported an error"))
-}
-
-/// A run that could not be brought to its end, and its result.
-#[derive(Debug)]
-pub(in crate::cli) struct Broken {
-    pub(in crate::cli) error: CliError,
-    result: Option<Box<AgentResult>>,
-}
-
-impl<E: Into<CliError>> From<E> for Broken {
-    fn from(error: E) -> Self {
-        Self {
-            error: error.into(),
-            result: None,
-        }
-    }
-}
-
-/// Shows what a run came to.
-pub(in crate::cli) fn report(
-    app: &App,
-    json: bool,
-    outcome: Result<Ended, Broken>,
-) -> Result<Exit, CliError> {
-    match outcome {
-        Ok(ended) => {
-            let exit = Exit(ended.result.exit_code);
-            if json {
-                app.screen.out_json(&ended.result)?;
-            }
-            if !app.screen.is_watched() && !app.accounting.quiet && ended.result.success {
-                report_outcome(app, &ended);
-            }
-            report_end(app, &ended);
-            report_summary(app, &ended.result);
-            if !json && !ended.shown && ended.result.success {
-                let answer = ended.result.report_text().trim_end_matches('\n');
-                app.screen.out_foreign(&format!("{answer}\n"))?;
-            }
-            Ok(exit)
-        }
-        Err(broken) => {
-            match &broken.result {
-                Some(result) if json => app.screen.out_json(result)?,
-                None if json => print_result(app.screen, &broken.error),
-                _ => {}
-            }
-            match &broken.result {
-                Some(result) => report_summary(app, result),
-                None => report_summary(app, &result_of(&broken.error)),
-            }
-            if broken.error.is_panic() {
-                // The result is printed: whoever catches other panics must not print another.
-                broken.error.show(app.screen);
-                return Ok(Exit::from(&broken.error));
-            }
-            Err(broken.error)
-        }
-    }
-}
-
-/// The exit tag and what was used, where somebody asks for it.
-fn report_summary(app: &App, result: &AgentResult) {
-    if app.accounting.verbose {
-        for told in result.summary() {
-            app.screen.write_err(&format!("{}\n", line(&told)));
-        }
-    }
-}
-
-/// What a pipe hears on stderr of a run that succeeded: how it ended, in one line. Of another one it hears the error.
-fn report_outcome(app: &App, ended: &Ended) {
-    let result = &ended.result;
-    if let (Some(outcome), Some(run_id)) = (result.outcome, &result.run_id) {
-        let time = seconds(result.counters.elapsed_ms);
-        let flaw = ended.flaw.as_ref().map(|flaw| format!("   {flaw}"));
-        let flaw = flaw.unwrap_or_default();
-        let end = format!("{time}  {outcome}   run {run_id}{flaw}\n");
-        app.screen.write_err(&end);
-    }
 }
 
 /// How long a finished run waits for file operations that it gave up.
@@ -225,20 +102,21 @@ pub(in crate::cli) fn drive_to_the_end(
     live.rest();
     match driven {
         Ok(Driven::Finished(finished)) => {
+            live.end(&finished.run);
             // A run that has ended has entries.
             let contract = || Arc::clone(finished.run.contract());
             let view = live.view().unwrap_or_else(|| RunView::new(contract()));
             Ok(match finished.run.outcome() {
                 Some(_) => {
-                    let mut ended = Ended::of(&finished.run, &view);
+                    let mut ended = Ended::of(&finished.run, view);
                     ended.shown = live.has_shown(ended.result.report_text());
                     ended
                 }
-                None => Ended::suspended(Some(&finished.run), &view),
+                None => Ended::suspended(Some(&finished.run), view),
             })
         }
         Ok(Driven::Left) => match live.view() {
-            Some(view) => Ok(Ended::suspended(None, &view)),
+            Some(view) => Ok(Ended::suspended(None, view)),
             None => Err(CliError::from(DriverError::Cancelled).into()),
         },
         Err(error) => {
@@ -290,7 +168,7 @@ async fn drive(
     let mut interrupts = 0_u32;
     let mut suspended = false;
     let mut leaves_at = None;
-    let mut approver = Approver::new(store, live);
+    let mut approver = Approver::new(store, live, no_wait);
     loop {
         let ask = tokio::select! {
             biased;
@@ -337,49 +215,6 @@ async fn until(moment: Option<Instant>) {
         Some(moment) => tokio::time::sleep_until(moment).await,
         None => std::future::pending().await,
     }
-}
-
-/// The end of a run and what to type next: for whoever watches, and on failure for everybody.
-pub(in crate::cli) fn report_end(app: &App, ended: &Ended) {
-    let result = &ended.result;
-    if let (true, Some(run_id)) = (result.is_suspended(), &result.run_id) {
-        let resume = app.hint(&format!("resume {}", app.brief_name(run_id.as_str())));
-        let time = seconds(result.counters.elapsed_ms);
-        let told = format!("{time}  suspended   run {run_id}; {resume} goes on with it\n");
-        app.screen.write_err(&told);
-        return;
-    }
-    let (Some(outcome), Some(run_id)) = (result.outcome, &result.run_id) else {
-        return;
-    };
-    let brief = app.brief_name(run_id.as_str());
-    if !app.screen.is_watched() {
-        if let Some(error) = &result.error {
-            let next = app.hint(&format!("show {brief}"));
-            app.screen.fault(error, Some(next));
-        }
-        return;
-    }
-    let style = if result.success {
-        Style::Good
-    } else {
-        Style::Bad
-    };
-    let class = app.screen.paint(style, &outcome.to_string());
-    let predicate = ended.predicate.map(|predicate| format!("   {predicate}"));
-    let time = seconds(result.counters.elapsed_ms);
-    app.screen
-        .note(&format!("{time}  {class}{}", predicate.unwrap_or_default()));
-    if let Some(flaw) = ended.flaw.as_ref().filter(|_| result.success) {
-        app.screen.note(&format!("        {flaw}"));
-    }
-    if !result.success {
-        let why = line(result.report_text());
-        app.screen.note(&format!("        {why}"));
-    }
-    let show = app.hint(&format!("show {brief}"));
-    let replay = app.hint(&format!("replay {brief}"));
-    app.screen.note(&format!("        {show}   ·   {replay}"));
 }
 
 #[cfg(test)]

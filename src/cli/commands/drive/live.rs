@@ -4,11 +4,13 @@ use std::time::Instant;
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::source::Recorded;
+use crate::cli::ui::departed::departed;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::narration::{Transition, target_name};
 use crate::cli::ui::numbers::seconds;
 use crate::cli::ui::screen::{Screen, Style};
 use crate::cli::ui::streamed::Streamed;
+use crate::cli::ui::wrap::cut;
 use crate::contract::ExecutionContract;
 use crate::driver::Observer;
 use crate::kernel::{Action, CallOrder, EffectRecord, EntryDraft, Run, State};
@@ -33,6 +35,8 @@ struct Following {
     /// Where lines go once they are final, and how many of them went there.
     billing: Option<(BillingFile, usize)>,
     billing_fault: Option<BillingFault>,
+    /// Whether it was reported that what is shown is not the machine's state.
+    departed: bool,
     drawn: bool,
     /// The first run of the line that this one was forked along, where that is known.
     origin: Option<RunId>,
@@ -65,6 +69,7 @@ impl Live {
             awaited: None,
             billing,
             billing_fault: None,
+            departed: false,
             drawn: false,
             origin: None,
             screen,
@@ -140,6 +145,11 @@ impl Live {
         self.lock().screen.is_watched()
     }
 
+    /// How many cells a line has.
+    pub(in crate::cli) fn width(&self) -> usize {
+        self.lock().screen.width()
+    }
+
     /// Puts a question to whoever watches. The line stays free for the answer until the next entry.
     pub(in crate::cli) fn ask(&self, question: &str) {
         let mut following = self.lock();
@@ -153,6 +163,15 @@ impl Live {
         let mut following = self.lock();
         following.wipe();
         following.waiting.clear();
+    }
+
+    /// The run has come so far: what was shown is held against its machine.
+    pub(in crate::cli) fn end(&self, run: &Run) {
+        let mut following = self.lock();
+        if let Some(view) = &mut following.view {
+            view.end(run);
+        }
+        following.report_departure();
     }
 
     /// The run as far as it has come; none before entry 0.
@@ -181,6 +200,7 @@ impl Following {
         let view = self.view(run.contract());
         view.take(entry);
         let transition = Transition::of(view, entry);
+        self.report_departure();
         self.awaited = run.awaited();
         self.bill();
         if !self.screen.is_watched() && !self.verbose {
@@ -196,7 +216,12 @@ impl Following {
             }
         }
         if let Some(transition) = transition {
-            let transition = self.screen.paint(Style::Dim, &transition.line());
+            let transition = if self.verbose {
+                transition.numbered_line()
+            } else {
+                transition.line()
+            };
+            let transition = self.screen.paint(Style::Dim, &transition);
             self.screen.write_err(&format!("{transition}\n"));
         }
         if let Some(waiting) = waiting(run.contract(), entry.action) {
@@ -228,6 +253,17 @@ impl Following {
             }
             view
         })
+    }
+
+    /// Reports once that what is shown is not the machine's state.
+    fn report_departure(&mut self) {
+        let departure = self.view.as_ref().and_then(RunView::departure);
+        if let Some(departure) = departure.filter(|_| !self.departed) {
+            let departed = self.screen.paint(Style::Bad, &departed(departure));
+            self.departed = true;
+            self.wipe();
+            self.screen.write_err(&format!("{departed}\n"));
+        }
     }
 
     /// Writes the lines that have become final. What cannot be written now is tried again with the next.
@@ -274,7 +310,7 @@ impl Following {
         let waited = seconds(u64::try_from(waited_ms).unwrap_or(u64::MAX) / 100 * 100);
         let line = format!("{wheel} {waited}  {}", self.waiting);
         // A line that wraps could not be wiped.
-        let line: String = line.chars().take(self.screen.width() - 1).collect();
+        let line = cut(&line, self.screen.width() - 1);
         let line = self.screen.paint(Style::Dim, &line);
         self.screen.write_err(&format!("{WIPE}{line}"));
         self.drawn = true;

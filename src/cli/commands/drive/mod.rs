@@ -3,6 +3,7 @@
 //! Knows how a run is prepared, watched, interrupted and reported; not which command asked for it.
 
 mod approval;
+mod ended;
 mod input;
 mod job;
 mod leaving;
@@ -10,14 +11,15 @@ mod live;
 mod not_begun;
 mod offer;
 mod recording;
+mod report;
 
 pub(in crate::cli) use self::approval::{agreed, shown};
+pub(in crate::cli) use self::ended::{Broken, Ended};
 pub(in crate::cli) use self::input::{RunInput, argument, piped_task, task_of};
-pub(in crate::cli) use self::job::{
-    Broken, Ended, Job, drive_job, drive_to_the_end, report, report_end,
-};
+pub(in crate::cli) use self::job::{Job, drive_job, drive_to_the_end};
 pub(in crate::cli) use self::leaving::LeavingArgs;
 pub(in crate::cli) use self::live::Live;
 pub(in crate::cli) use self::not_begun::print_result;
 pub(in crate::cli) use self::offer::offer_models;
 pub(in crate::cli) use self::recording::RecordingArgs;
+pub(in crate::cli) use self::report::{held_back, proof_rule, report, report_end};

@@ -3,7 +3,7 @@ use crate::cli::commands::model::{Pulled, pull};
 use crate::cli::context::app::App;
 use crate::cli::context::ask::answer;
 use crate::cli::context::error::CliError;
-use crate::cli::ui::numbers::grouped;
+use crate::cli::ui::numbers::counted;
 use crate::contract::{ContractSpec, ProviderType};
 use crate::inference::{KNOWN_MODELS, KnownModel, ModelStore};
 
@@ -26,8 +26,8 @@ pub(in crate::cli) fn offer_models(app: &App, spec: &ContractSpec) -> Result<(),
         app.screen
             .note(&format!("the model `{name}` is not stored here"));
         app.screen.note(&format!(
-            "{what}: licence {licence}; {} bytes",
-            grouped(*bytes)
+            "{what}: licence {licence}; {}",
+            counted(*bytes, "byte")
         ));
         let said = answer(app, "Accept that licence and fetch it now? [y/N] ")?;
         if !matches!(said.as_deref(), Some("y" | "Y" | "yes")) {

@@ -8,6 +8,7 @@ use crate::cli::context::clock::unix_ms;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Source;
+use crate::cli::ui::numbers::counted;
 use crate::message::RunId;
 use crate::store::{Elsewhere, ElsewherePlace, Erasure, erase as erase_blob, named_blob};
 
@@ -41,9 +42,8 @@ pub(in crate::cli) fn erase(app: &App, args: &EraseArgs) -> Result<Exit, CliErro
     let runs = runs.join(", ");
     app.screen.out(&match erased.bytes {
         Some(bytes) => {
-            format!(
-                "erased: {bytes} bytes of {hash}; a tombstone stands in their place in {runs}\n"
-            )
+            let bytes = counted(bytes, "byte");
+            format!("erased: {bytes} of {hash}; a tombstone stands in their place in {runs}\n")
         }
         None => format!("erased before: {hash} of {runs}\n"),
     })?;

@@ -1,22 +1,24 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+
+use crate::cli::context::error::{CliError, SystemFault};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ExportArgs {
     /// A run's name, the beginning of it, `last`, or (but for jsonl) a transcript file
     #[arg(value_name = "RUN|FILE")]
     pub(in crate::cli) run: String,
-    /// The form of the file
-    #[arg(long, value_enum, default_value_t)]
-    pub(in crate::cli) format: ExportFormat,
+    /// The form of the file; by the ending of FILE where it is not given, else jsonl
+    #[arg(long, value_enum)]
+    pub(in crate::cli) format: Option<ExportFormat>,
     /// The file to write; stdout by default
     #[arg(short, long, value_name = "FILE")]
     pub(in crate::cli) output: Option<PathBuf>,
     /// Replace the file that is there
     #[arg(long, requires = "output")]
     pub(in crate::cli) force: bool,
-    /// Include the text that the token gate held back
+    /// Include the text that the token gate held back; in jsonl and html alone
     #[arg(long)]
     pub(in crate::cli) withheld: bool,
     /// Make it of a transcript that does not verify, too; jsonl is written as it stands in any case
@@ -24,10 +26,9 @@ pub(in crate::cli) struct ExportArgs {
     pub(in crate::cli) force_unverified: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum ExportFormat {
     /// One JSON document per line: the transcript itself
-    #[default]
     Jsonl,
     /// One page that shows the run and verifies it in the browser, without network
     Html,
@@ -35,4 +36,57 @@ pub(in crate::cli) enum ExportFormat {
     Atif,
     /// The narrated run with its timings, for players of terminal sessions
     Cast,
+}
+
+impl ExportFormat {
+    /// The form that an ending of a file stands for, where it stands for one.
+    fn of_ending(path: &Path) -> Option<Self> {
+        let ending = path.extension()?.to_str()?.to_ascii_lowercase();
+        Some(match ending.as_str() {
+            "jsonl" => Self::Jsonl,
+            "html" | "htm" => Self::Html,
+            "json" => Self::Atif,
+            "cast" => Self::Cast,
+            _ => return None,
+        })
+    }
+
+    /// Its name on the command line.
+    pub(in crate::cli) const fn name(self) -> &'static str {
+        match self {
+            Self::Jsonl => "jsonl",
+            Self::Html => "html",
+            Self::Atif => "atif",
+            Self::Cast => "cast",
+        }
+    }
+}
+
+impl ExportArgs {
+    /// The form that is asked for: by its name, by the ending of the file, else the transcript itself.
+    ///
+    /// # Errors
+    ///
+    /// The two contradict each other, or the form never holds the text that is asked for.
+    pub(in crate::cli) fn form(&self) -> Result<ExportFormat, CliError> {
+        let of_ending = self.output.as_deref().and_then(ExportFormat::of_ending);
+        if let (Some(asked), Some(of_ending), Some(path)) = (self.format, of_ending, &self.output)
+            && asked != of_ending
+        {
+            return Err(SystemFault::FormatAndEnding {
+                ending: of_ending.name(),
+                format: asked.name(),
+                path: path.clone(),
+            }
+            .into());
+        }
+        let form = self.format.or(of_ending).unwrap_or(ExportFormat::Jsonl);
+        if self.withheld && matches!(form, ExportFormat::Atif | ExportFormat::Cast) {
+            return Err(SystemFault::NeverHoldsWithheld {
+                format: form.name(),
+            }
+            .into());
+        }
+        Ok(form)
+    }
 }

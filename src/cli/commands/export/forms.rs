@@ -5,12 +5,11 @@ use std::io::{self, Write};
 
 use serde_json::json;
 
-use super::html::write_page;
+use super::html::{Folded, write_page};
 use crate::cli::context::error::{CliError, TranscriptFault};
 use crate::cli::context::source::{Source, each_line};
 use crate::cli::ui::escape::brief;
 use crate::cli::ui::narration::Transition;
-use crate::kernel::OutcomeCode;
 use crate::message::{Digest, RunId};
 use crate::store::ExportError;
 use crate::telemetry::{AtifTrajectory, sentence};
@@ -42,17 +41,26 @@ pub(in crate::cli) fn html(
     out: &mut dyn Write,
     withheld: WithheldBlobs,
 ) -> Result<usize, CliError> {
-    let code = code_of(again()?);
-    write_page(out, code, |out| match source {
+    let folded = folded(again()?);
+    write_page(out, folded, |out| match source {
         Source::Run(..) => write_to(source, out, withheld),
         Source::File(path) => copy(&path, out, withheld),
     })
 }
 
-/// How the run ended, where it can be read: a page of a transcript that does not verify is made, too.
-fn code_of(source: Source) -> Option<OutcomeCode> {
-    let view = source.each_step(|_, _, _| Ok(())).ok()?;
-    view.outcome().map(|outcome| outcome.code)
+/// What the page needs of the run, as far as it can be read: a page of a transcript that does not verify is made, too.
+fn folded(source: Source) -> Folded {
+    let mut states = BTreeMap::new();
+    let view = source.each_step(|view, entry, _| {
+        let seq = entry.entry().action.seq;
+        states.extend(view.state_text().map(|text| (seq, text)));
+        Ok(())
+    });
+    let outcome = view.ok().and_then(|view| view.outcome());
+    Folded {
+        code: outcome.map(|outcome| outcome.code),
+        states,
+    }
 }
 
 /// The lines of a file as they are, but for the texts behind the token gate.

@@ -10,18 +10,18 @@ use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Source;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::counted;
-use crate::store::ExportError;
-use crate::store::private_file;
+use crate::store::{ExportError, judge_regular, private_file};
 use crate::transcript::WithheldBlobs;
 
 /// `monolith export`.
 pub(in crate::cli) fn export(app: &App, args: &ExportArgs) -> Result<Exit, CliError> {
+    let form = args.form()?;
     let withheld = if args.withheld {
         WithheldBlobs::Needed
     } else {
         WithheldBlobs::MayLack
     };
-    let (source, sealed) = match args.format {
+    let (source, sealed) = match form {
         ExportFormat::Jsonl => {
             let mut source = app.run(&args.run)?;
             let sealed = is_sealed(&mut source)?;
@@ -36,7 +36,7 @@ pub(in crate::cli) fn export(app: &App, args: &ExportArgs) -> Result<Exit, CliEr
         }
     };
     let again = || app.source(&args.run);
-    let write = |out: &mut dyn io::Write| match args.format {
+    let write = |out: &mut dyn io::Write| match form {
         ExportFormat::Jsonl => forms::write_to(source, out, withheld),
         ExportFormat::Html => forms::html(&again, source, out, withheld),
         ExportFormat::Atif => forms::atif(source, out),
@@ -57,7 +57,7 @@ pub(in crate::cli) fn export(app: &App, args: &ExportArgs) -> Result<Exit, CliEr
             let mut file = Vec::new();
             let left_out = write(&mut file)?;
             let text = String::from_utf8_lossy(&file);
-            match args.format {
+            match form {
                 ExportFormat::Html => app.screen.out_foreign(&text)?,
                 ExportFormat::Jsonl | ExportFormat::Atif | ExportFormat::Cast => {
                     app.screen.out_json_text(&text)?;
@@ -97,10 +97,23 @@ fn verified(app: &App, args: &ExportArgs) -> Result<(), CliError> {
     let trust = app.trust(&[], &[], &[])?;
     let (report, _) = verify::report_of(app.source(&args.run)?, true, &trust)?;
     match &report.first_bad {
-        None => Ok(()),
+        None => agreeing(app, args),
         Some(bad) => Err(TranscriptFault::ExportNotVerified {
             asked: args.run.clone(),
             place: verify::place(bad),
+        }
+        .into()),
+    }
+}
+
+/// Refuses what a display would show otherwise than the machine decided.
+fn agreeing(app: &App, args: &ExportArgs) -> Result<(), CliError> {
+    let view = app.source(&args.run)?.each_step(|_, _, _| Ok(()))?;
+    match view.departure() {
+        None => Ok(()),
+        Some(departure) => Err(TranscriptFault::ExportDeparted {
+            asked: args.run.clone(),
+            departure: departure.clone(),
         }
         .into()),
     }
@@ -132,6 +145,10 @@ fn write_file(
         path: path.to_owned(),
         reason: fault.to_string(),
     };
+    // A rename would put a file in the place of a device, for every process.
+    if let Ok(there) = std::fs::metadata(path) {
+        judge_regular(there.file_type()).map_err(|fault| refuse(&fault))?;
+    }
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".partial");
     let partial = path.with_file_name(name);

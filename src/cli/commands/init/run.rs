@@ -291,6 +291,9 @@ fn text_profile(way: &Choice, profile: Option<&ModelProfile>) -> Option<TextProf
 
 fn write(path: &Path, text: &str, force: bool) -> Result<(), CliError> {
     let mut options = std::fs::OpenOptions::new();
+    // A contract is a program, whatever the umask lets others do.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o644);
     // Between the first look and now somebody may have made it.
     let options = if force {
         options.write(true).create(true).truncate(true)

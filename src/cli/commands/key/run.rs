@@ -11,7 +11,7 @@ const MAX_VALUE_BYTES: u64 = 16 << 20;
 
 /// `monolith key generate | show | rotate | commitment`.
 pub(in crate::cli) fn key(app: &App, command: &KeyCommand) -> Result<Exit, CliError> {
-    let keys = app.keys()?;
+    let keys = app.own_keys()?;
     let text = match command {
         KeyCommand::Generate(args) => format!("{}\n", keys.generate(&args.name)?.public()),
         KeyCommand::Show(args) => format!("{}\n", keys.show(&args.name)?.public()),
@@ -23,7 +23,7 @@ pub(in crate::cli) fn key(app: &App, command: &KeyCommand) -> Result<Exit, CliEr
             format!("{public}\n{record}")
         }
     };
-    app.screen.out(&text)?;
+    app.screen.out_whole(&text)?;
     Ok(Exit::OK)
 }
 
@@ -33,7 +33,7 @@ fn commitment(app: &App, args: &CommitmentArgs) -> Result<String, CliError> {
         let path = args.run.clone().into();
         return Err(TranscriptFault::FileInsteadOfRun { path }.into());
     };
-    let key = app.keys()?.existing_redaction_key()?;
+    let key = app.own_keys()?.existing_redaction_key()?;
     let mut value = Vec::new();
     std::io::stdin()
         .take(MAX_VALUE_BYTES)

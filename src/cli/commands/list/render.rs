@@ -58,6 +58,9 @@ pub(super) fn table(app: &App, rows: &[Found]) -> String {
         let time = outline
             .as_ref()
             .map_or_else(unknown, |outline| seconds(outline.elapsed_ms));
+        // What passed since its last entry is not recorded yet.
+        let is_running = matches!(status, Some(RunStatus::Running { .. }));
+        let time = if is_running { format!("{time}+") } else { time };
         let cost = outline
             .as_ref()
             .map(|outline| outline.counters.cost_micro_usd);

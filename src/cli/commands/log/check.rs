@@ -11,7 +11,7 @@ use crate::transcript::LogProof;
 /// `monolith log check`: an auditor's side of `log prove` and `log consistency`, without the store.
 pub(in crate::cli) fn check(app: &App, args: &LogCheckArgs) -> Result<Exit, CliError> {
     let trust = app.trust(&args.keys, &args.pins, &[])?;
-    let text = app.read_trusted(&args.proof)?;
+    let text = app.read_evidence(&args.proof)?;
     let proof = LogProof::read(&text).map_err(|flaw| TrustFault::BrokenProof {
         path: args.proof.clone(),
         flaw,

@@ -43,7 +43,7 @@ fn root(app: &App, args: &LogRootArgs) -> Result<Exit, CliError> {
     let head = whole(app)?.head();
     let note = head.sign(&app.signer()?).to_string();
     if args.note {
-        app.screen.out(&note)?;
+        app.screen.out_whole(&note)?;
     } else if args.json {
         app.screen.out_json(&SignedHead {
             root: BASE64.encode(head.root),
@@ -55,7 +55,7 @@ fn root(app: &App, args: &LogRootArgs) -> Result<Exit, CliError> {
         let root = BASE64.encode(head.root);
         let runs = counted(head.size, "run");
         let text = format!("{}: {runs}, root {root}\n", head.origin);
-        app.screen.out(&text)?;
+        app.screen.out_whole(&text)?;
     }
     Ok(Exit::OK)
 }

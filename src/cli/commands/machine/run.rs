@@ -31,8 +31,8 @@ struct MachineEdge {
 /// `monolith machine`.
 pub(in crate::cli) fn machine(app: &App, args: &MachineArgs) -> Result<Exit, CliError> {
     match args.format {
-        MachineFormat::Mermaid => app.screen.out(&mermaid())?,
-        MachineFormat::Dot => app.screen.out(&dot())?,
+        MachineFormat::Mermaid => app.screen.out_whole(&mermaid())?,
+        MachineFormat::Dot => app.screen.out_whole(&dot())?,
         MachineFormat::Json => app.screen.out_json(&json())?,
     }
     Ok(Exit::OK)

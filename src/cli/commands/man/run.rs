@@ -12,7 +12,7 @@ pub(in crate::cli) fn man(
     let Some(out) = &args.out else {
         let mut page = Vec::new();
         clap_mangen::Man::new(program).render(&mut page)?;
-        app.screen.out(&String::from_utf8_lossy(&page))?;
+        app.screen.out_whole(&String::from_utf8_lossy(&page))?;
         return Ok(Exit::OK);
     };
     let folder = app.cwd.join(out);

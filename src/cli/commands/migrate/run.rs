@@ -1,5 +1,4 @@
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
@@ -13,7 +12,9 @@ use crate::cli::context::source::each_line;
 use crate::cli::ui::escape::line;
 use crate::contract::{CONTRACT_FORMAT, SEMANTICS_VERSION};
 use crate::message::check_version;
-use crate::store::{Migration, OLDEST_STORE_FORMAT, STORE_FORMAT, migrate as migrate_store};
+use crate::store::{
+    Migration, OLDEST_STORE_FORMAT, STORE_FORMAT, migrate as migrate_store, open_regular,
+};
 use crate::transcript::{MAX_LINE_BYTES, TRANSCRIPT_FORMAT};
 
 /// How every SQLite database begins.
@@ -98,7 +99,7 @@ fn format_of(path: &Path) -> Result<String, CliError> {
         reason: fault.to_string(),
     };
     let mut head = Vec::new();
-    let file = File::open(path).map_err(unreadable)?;
+    let file = open_regular(path).map_err(unreadable)?;
     file.take(SQLITE.len() as u64)
         .read_to_end(&mut head)
         .map_err(unreadable)?;
@@ -117,7 +118,7 @@ fn format_of(path: &Path) -> Result<String, CliError> {
         // A contract may have its keys in any order, and lines within.
         CliError::Transcript(TranscriptFault::NotATranscript { .. }) => {
             first.clear();
-            let file = File::open(path).map_err(unreadable)?;
+            let file = open_regular(path).map_err(unreadable)?;
             let most = u64::try_from(MAX_LINE_BYTES).unwrap_or(u64::MAX);
             file.take(most)
                 .read_to_end(&mut first)

@@ -8,7 +8,7 @@ use crate::cli::context::error::{CliError, ModelFault};
 use crate::cli::context::reading::reading;
 use crate::cli::context::runtime::runtime;
 use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::grouped;
+use crate::cli::ui::numbers::counted;
 use crate::cli::ui::progress::Progress;
 use crate::inference::{
     Hub, HubFile, HubReference, KNOWN_MODELS, KnownModel, ModelStore, NewModel, Partial, PullLock,
@@ -174,9 +174,9 @@ fn show_offer(app: &App, what: &str, licence: Option<&str>, bytes: u64) {
         |licence| format!("licence {}", line(licence)),
     );
     app.screen.write_err(&format!(
-        "{}: {licence}; {} bytes\n",
+        "{}: {licence}; {}\n",
         line(what),
-        grouped(bytes)
+        counted(bytes, "byte")
     ));
 }
 

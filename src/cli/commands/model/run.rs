@@ -17,6 +17,7 @@ use crate::conformance::{GateTrial, GateVerdict, gate_contract, try_gate};
 use crate::contract::{ModelProfile, ProviderType};
 use crate::driver::embedded_model;
 use crate::inference::{KNOWN_MODELS, KnownModel, ModelStore, NewModel, StoredModel};
+use crate::message::amount;
 
 /// How often what came first.
 #[derive(Debug, Default, Serialize)]
@@ -67,7 +68,10 @@ pub(in crate::cli) fn model(app: &App, command: &ModelCommand) -> Result<Exit, C
             let added = added??;
             stored_text("stored", &added) + &profile_of(&store, &added)
         }
-        ModelCommand::Remove(args) => stored_text("removed", &store.remove(&args.name)?),
+        ModelCommand::Remove(args) => {
+            app.own_state()?;
+            stored_text("removed", &store.remove(&args.name)?)
+        }
         ModelCommand::Verify(args) => {
             let total = store.stored(&args.name)?.map_or(0, |model| model.bytes);
             let verified = reading(app, line(&args.name), total, |reading| {
@@ -87,7 +91,8 @@ fn stored_text(what: &str, model: &StoredModel) -> String {
         name,
         ..
     } = model;
-    format!("{what}: {} {bytes} bytes, blake3 {blake3}\n", line(name))
+    let bytes = amount(*bytes, "byte");
+    format!("{what}: {} {bytes}, blake3 {blake3}\n", line(name))
 }
 
 /// What contracts have to say of a model whose name tells no profile.

@@ -1,5 +1,6 @@
 use std::fmt::Write as _;
 
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::args::ReplayArgs;
@@ -61,11 +62,17 @@ pub(in crate::cli) fn replay(app: &App, args: &ReplayArgs) -> Result<Exit, CliEr
         },
         Asking::take,
     )?;
-    let report = asking.finish()?;
+    let recorded = recorded_values(&asking.recorded, &args.sets);
+    let report = asking.finish().inspect_err(|_| {
+        // Beside a change that no contract may have, what it was to change.
+        for value in &recorded {
+            app.screen.write_err(&format!("note: {value}\n"));
+        }
+    })?;
     if args.json {
         app.screen.out_json(&report)?;
     } else {
-        app.screen.out(&report_text(app, &report))?;
+        app.screen.out(&report_text(app, &report, &recorded))?;
     }
     Ok(Exit::of_what_if(&report))
 }
@@ -154,7 +161,22 @@ fn task_of(entry: &SealedEntry, contract: &ExecutionContract) -> Option<String> 
     }
 }
 
-fn report_text(app: &App, report: &WhatIfReport) -> String {
+/// What the recorded contract has in the place of each change.
+fn recorded_values(recorded: &ExecutionContract, sets: &[String]) -> Vec<String> {
+    let document = serde_json::from_str(&recorded.canonical_text()).unwrap_or(Value::Null);
+    let keys = sets.iter().filter_map(|set| set.split_once('='));
+    keys.map(|(key, _)| {
+        let key = key.trim();
+        let pointer = format!("/{}", key.replace('.', "/"));
+        match document.pointer(&pointer) {
+            Some(value) => format!("{key}: recorded {}", brief(&value.to_string(), 200)),
+            None => format!("{}: the recorded contract has no such value", line(key)),
+        }
+    })
+    .collect()
+}
+
+fn report_text(app: &App, report: &WhatIfReport, recorded_values: &[String]) -> String {
     let mut out = String::new();
     let terms = &report.contract_differences;
     let count = match terms.len() {
@@ -173,8 +195,24 @@ fn report_text(app: &App, report: &WhatIfReport) -> String {
     if terms.len() > MOST {
         out.push_str("  … monolith replay --json lists them all\n");
     }
-    let (same, all) = (grouped(report.same_decisions), grouped(report.entries));
-    let _ = writeln!(out, "{same} of {all} entries decide the same.");
+    if let Some(why) = &report.refused {
+        let why = line(why);
+        let _ = writeln!(
+            out,
+            "The other contract is refused before the first request: {why}."
+        );
+        for value in recorded_values {
+            let _ = writeln!(out, "  {value}");
+        }
+    }
+    let same = grouped(report.same_decisions);
+    let all = counted(report.entries, "entry");
+    let verb = if report.entries == 1 {
+        "decides"
+    } else {
+        "decide"
+    };
+    let _ = writeln!(out, "{same} of {all} {verb} the same.");
     if let Some(first) = &report.first_other_decision {
         let _ = writeln!(
             out,

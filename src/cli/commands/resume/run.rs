@@ -30,9 +30,11 @@ fn resume_to_its_end(app: &App, args: ResumeArgs) -> Result<Ended, Broken> {
     let first = app.first_of(&run_id)?;
     if reader.read_run(&run_id)?.row().outcome.is_some() {
         // It has its result already.
+        app.screen
+            .write_err("note: the run had ended; this is its recorded result\n");
         judge_pins(app, &run_id, &args.pins)?;
         let (run, view) = Source::Run(run_id, reader).fold(first)?;
-        return Ok(Ended::of(&run, &view));
+        return Ok(Ended::of(&run, view));
     }
     drop(reader);
     let store = app.open_store(args.recording.durability.into())?;

@@ -3,8 +3,12 @@ use clap::Args;
 use crate::cli::commands::values::entry_number;
 
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub(in crate::cli) struct ShowArgs {
-    /// A run's name, the beginning of it, `last`, or a transcript file
+    /// A run's name, the beginning of it, `last` (begun last), or a transcript file
     #[arg(value_name = "RUN|FILE")]
     pub(in crate::cli) run: String,
     /// Another run or file, for --diff
@@ -19,6 +23,9 @@ pub(in crate::cli) struct ShowArgs {
     /// Cut nothing: tool results, arguments, earlier messages, the system prompt
     #[arg(long, conflicts_with_all = ["json", "raw", "step", "why", "follow", "tree", "diff"])]
     pub(in crate::cli) full: bool,
+    /// Print the text that the token gate held back, too; it is no answer
+    #[arg(long, conflicts_with_all = ["json", "raw", "step", "follow", "tree", "diff"])]
+    pub(in crate::cli) withheld: bool,
     #[command(flatten)]
     pub(in crate::cli) form: ShowForm,
 }
@@ -32,6 +39,7 @@ impl ShowArgs {
             diff: false,
             exit_code: false,
             full: false,
+            withheld: false,
             form: ShowForm::default(),
         }
     }

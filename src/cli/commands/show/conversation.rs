@@ -133,7 +133,7 @@ fn shortened(content: &str) -> String {
 }
 
 /// Every line two characters in.
-fn indented(content: &str) -> String {
+pub(super) fn indented(content: &str) -> String {
     let mut out = String::new();
     for line in text(content).lines() {
         let _ = writeln!(out, "{}", format!("  {line}").trim_end());

@@ -7,7 +7,9 @@ use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::{Recorded, Source};
+use crate::cli::ui::departed::departed;
 use crate::cli::ui::entry_row::EntryRow;
+use crate::cli::ui::screen::Style;
 use crate::message::RunId;
 use crate::store::StoreReader;
 use crate::view::RunView;
@@ -19,15 +21,19 @@ const PAUSE: Duration = Duration::from_millis(150);
 /// no transaction.
 pub(in crate::cli) fn follow(app: &App, asked: &str) -> Result<Exit, CliError> {
     let view = match app.source(asked)? {
-        source @ Source::File(_) => source.each_step(|view, entry, step| {
-            let row = EntryRow::of(view, entry.entry(), step);
-            app.screen.out(&row.line(app.screen))?;
-            Ok(())
-        })?,
+        source @ Source::File(_) => {
+            let mut warned = false;
+            source.each_step(|view, entry, step| {
+                let row = EntryRow::of(view, entry.entry(), step);
+                app.screen.out(&row.line(app.screen))?;
+                warn(app, view, &mut warned)
+            })?
+        }
         Source::Run(run_id, mut reader) => {
             let contract = reader.read_run(&run_id)?.contract()?;
             let mut view = RunView::new(Arc::new(contract));
-            while !look(app, &run_id, &mut reader, &mut view)? {
+            let mut warned = false;
+            while !look(app, &run_id, &mut reader, (&mut view, &mut warned))? {
                 // Nothing wakes this thread: it is the pause that ends.
                 std::thread::park_timeout(PAUSE);
             }
@@ -47,10 +53,24 @@ pub(in crate::cli) fn follow(app: &App, asked: &str) -> Result<Exit, CliError> {
         (None, Some(outcome)) => {
             let level = &report.level;
             app.screen.out(&format!("verified at level {level}\n"))?;
-            Ok(Exit(outcome.exit_code()))
+            Ok(match view.departure() {
+                Some(_) => Exit::DIVERGED,
+                None => Exit(outcome.exit_code()),
+            })
         }
         (None, None) => Ok(Exit::FAILED),
     }
+}
+
+/// Reports once that what is shown is not the machine's state.
+fn warn(app: &App, view: &RunView, warned: &mut bool) -> Result<(), CliError> {
+    if let Some(departure) = view.departure()
+        && !std::mem::replace(warned, true)
+    {
+        let departed = app.screen.paint_out(Style::Bad, &departed(departure));
+        app.screen.out(&format!("{departed}\n"))?;
+    }
+    Ok(())
 }
 
 /// Shows what has come since; returns whether the seal has.
@@ -58,13 +78,14 @@ fn look(
     app: &App,
     run_id: &RunId,
     reader: &mut StoreReader,
-    view: &mut RunView,
+    (view, warned): (&mut RunView, &mut bool),
 ) -> Result<bool, CliError> {
     for entry in reader.read_run(run_id)?.starting_at(view.entries()) {
         let entry = Recorded::decode(&entry?)?;
         let step = view.take(entry.entry());
         let row = EntryRow::of(view, entry.entry(), step);
         app.screen.out(&row.line(app.screen))?;
+        warn(app, view, warned)?;
         if row.is_seal() {
             return Ok(true);
         }

@@ -9,8 +9,10 @@ mod follow;
 mod reasons;
 mod render;
 mod run;
+mod servers;
 mod shown_run;
 mod tree;
+mod withheld;
 
 pub(in crate::cli) use self::args::ShowArgs;
 pub(in crate::cli) use self::run::show;

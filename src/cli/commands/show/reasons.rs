@@ -9,7 +9,7 @@ use crate::cli::ui::escape::{brief, line};
 use crate::cli::ui::numbers::{counted, grouped, seconds};
 use crate::cli::ui::screen::Screen;
 use crate::kernel::OutcomeCode;
-use crate::view::{Decision, RunView};
+use crate::view::RunView;
 
 /// How many entries of each kind are named.
 const MOST_ENTRIES: usize = 6;
@@ -18,6 +18,9 @@ const MOST_ENTRIES: usize = 6;
 pub(super) fn why(screen: Screen, run: &ShownRun) -> String {
     let view = &run.view;
     let mut out = end(screen, view, run.status);
+    if let Some(decided) = view.decision().filter(|_| view.outcome().is_some()) {
+        let _ = writeln!(out, "{}", decided.predicate);
+    }
     if let (Some(decided), Some(outcome)) = (view.decision(), view.outcome()) {
         let _ = writeln!(
             out,
@@ -39,13 +42,15 @@ pub(super) fn why(screen: Screen, run: &ShownRun) -> String {
             let row = format!("  {verdict}  {:?}  {detail}", check.name);
             let _ = writeln!(out, "{}", row.trim_end());
         }
-        for figure in figures(view, decided, outcome.code) {
+        for figure in figures(view, outcome.code) {
             let _ = writeln!(out, "  {}", line(&figure));
         }
     }
     let rows = || run.rows.iter().filter(|row| !row.is_seal());
     let failed: Vec<&EntryRow> = rows().filter(|row| row.failed()).collect();
     out.push_str(&listed(screen, "What failed", &failed));
+    let warned: Vec<&EntryRow> = rows().filter(|row| row.warned()).collect();
+    out.push_str(&listed(screen, "Warnings", &warned));
     out.push_str(&listed(
         screen,
         "The last entries",
@@ -68,19 +73,19 @@ fn listed(screen: Screen, title: &str, rows: &[&EntryRow]) -> String {
     };
     let mut out = format!("\n{title}{more}:\n");
     for row in rows.iter().skip(skipped) {
-        out.push_str(&row.line(screen));
+        out.push_str(&row.numbered_line(screen));
     }
     out
 }
 
 /// The counts and limits that the outcome rests on, by the contract's own keys.
-fn figures(view: &RunView, decided: &Decision, code: OutcomeCode) -> Vec<String> {
+fn figures(view: &RunView, code: OutcomeCode) -> Vec<String> {
     let (contract, used) = (view.contract(), view.counters());
     let of = |key: &str, used: u64, limit: u64| {
         format!("{key}: {} of {} used", grouped(used), grouped(limit))
     };
     let turn = view.turns().last();
-    let began = turn.map_or(0, |turn| turn.began_at_ms);
+    let began = turn.map_or(0, |turn| turn.began_counted_ms);
     let attempts = turn.map_or(0, |turn| turn.attempts.len() as u64);
     let proof = || {
         let asked = counted(view.requested_calls(), "call");
@@ -145,13 +150,13 @@ fn figures(view: &RunView, decided: &Decision, code: OutcomeCode) -> Vec<String>
             vec![format!("max_invalid_turns: {}", contract.max_invalid_turns)]
         }
         OutcomeCode::StepTimeout => {
-            let took = decided.at_ms.saturating_sub(began);
+            let took = view.counted_ms().saturating_sub(began);
             vec![of("step_timeout_ms", took, contract.step_timeout_ms)]
         }
         OutcomeCode::TotalTimeout => {
             vec![of(
                 "total_timeout_ms",
-                decided.at_ms,
+                view.counted_ms(),
                 contract.total_timeout_ms,
             )]
         }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::conversation::conversation;
+use super::servers::servers;
 use super::shown_run::ShownRun;
 use crate::cli::commands::list::forked_from;
 use crate::cli::context::run_status::RunStatus;
@@ -158,12 +159,13 @@ fn header(screen: Screen, run: &ShownRun, verified: &str) -> String {
         };
         let _ = writeln!(out, "address   {provider} at {is}{since}");
     }
+    out.push_str(&servers(view));
     out.push_str(&budgets(view));
     let head = view.head().map(|head| head.short(16)).unwrap_or_default();
     let _ = writeln!(
         out,
-        "chain     {} entries, head {head}, {verified}",
-        view.entries()
+        "chain     {}, head {head}, {verified}",
+        counted(view.entries(), "entry")
     );
     out
 }
@@ -207,7 +209,15 @@ pub(super) fn budgets(view: &RunView) -> String {
     if let Some(limit) = &contract.max_cost_micro_usd {
         bar("micro-usd", used.cost_micro_usd, Some(limit.0));
     }
-    bar("ms", view.at_ms(), Some(contract.total_timeout_ms));
+    bar("ms", view.counted_ms(), Some(contract.total_timeout_ms));
+    let waited = view.waited_ms();
+    if waited > 0 {
+        let _ = writeln!(
+            out,
+            "waited    {} ms for approvals, which no timeout of a turn or the run counts",
+            grouped(waited)
+        );
+    }
     out
 }
 
@@ -256,13 +266,10 @@ pub(in crate::cli) fn end(screen: Screen, view: &RunView, status: Option<RunStat
     } else {
         Style::Bad
     };
-    let decided = view.decision();
-    let predicate = decided.map(|decided| format!("   {}", decided.predicate));
     let why = telemetry::why(view).unwrap_or_default();
     format!(
-        "{}{}\n{} Exit code {}.\n",
+        "{}\n{} Exit code {}.\n",
         screen.paint_out(style, &outcome.to_string()),
-        predicate.unwrap_or_default(),
         line(&why),
         outcome.exit_code()
     )

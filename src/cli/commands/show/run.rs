@@ -7,7 +7,8 @@ use serde_json::value::RawValue;
 use super::args::ShowArgs;
 use super::conversation::conversation;
 use super::shown_run::ShownRun;
-use super::{diff, follow, reasons, render, tree};
+use super::{diff, follow, reasons, render, tree, withheld};
+use crate::cli::commands::drive::held_back;
 use crate::cli::commands::verify;
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
@@ -15,6 +16,8 @@ use crate::cli::context::error::{CliError, TranscriptFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::{Recorded, Source};
+use crate::cli::ui::departed::departed;
+use crate::cli::ui::escape::line;
 use crate::cli::ui::screen::Style;
 use crate::driver::committed_workspace;
 use crate::kernel::State;
@@ -52,7 +55,11 @@ pub(in crate::cli) fn show(app: &App, args: &ShowArgs) -> Result<Exit, CliError>
     }
     let verified = format!("verified at level {}", report.level);
     let exit = report_text(app, args, &verified)?;
-    Ok(if args.exit_code { exit } else { Exit::OK })
+    Ok(if args.exit_code || exit == Exit::DIVERGED {
+        exit
+    } else {
+        Exit::OK
+    })
 }
 
 /// What does not verify is shown below the flaw, as far as it can be read; no result is made of it.
@@ -89,6 +96,13 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
             Source::File(_) => None,
         };
         let (run, view) = source.fold(first)?;
+        if let Some(departure) = view.departure() {
+            return Err(TranscriptFault::Departed {
+                asked: args.run.clone(),
+                departure: departure.clone(),
+            }
+            .into());
+        }
         let result = if view.is_suspended() && view.outcome().is_none() {
             AgentResult::suspended(Some(&run), &view)
         } else {
@@ -125,6 +139,11 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
     };
     let mut run = ShownRun::read(source)?;
     run.workspace = workspace(app, begun, &run);
+    let departed = run.view.departure().map(departed);
+    if let Some(departed) = &departed {
+        let departed = app.screen.paint_out(Style::Bad, departed);
+        app.screen.out(&format!("{departed}\n"))?;
+    }
     app.screen.out(&if form.why {
         reasons::why(app.screen, &run)
     } else if form.conversation {
@@ -132,9 +151,24 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
     } else {
         render::overview(app.screen, &run, verified, args.full)
     })?;
+    if args.withheld {
+        let held_back = withheld::held_back(app.screen, app.source(&args.run)?)?;
+        app.screen.out(&held_back)?;
+    } else if let Some(hint) = held_back(app, &run.view, &line(&args.run)) {
+        app.screen.out(&format!("\n{hint}\n"))?;
+    }
     if form.conversation {
         let outcome = run.view.outcome();
-        return Ok(outcome.map_or(Exit::FAILED, |outcome| Exit(outcome.exit_code())));
+        let exit = outcome.map_or(Exit::FAILED, |outcome| Exit(outcome.exit_code()));
+        return Ok(if departed.is_some() {
+            Exit::DIVERGED
+        } else {
+            exit
+        });
+    }
+    if departed.is_some() {
+        // What could be done next is no matter of a run that is not the one shown.
+        return Ok(Exit::DIVERGED);
     }
     let outcome = run.view.outcome();
     if let (true, None, Some(run_id)) = (stored, outcome, run.view.run_id()) {
@@ -154,9 +188,8 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
         };
         app.screen.out(&text)?;
     }
-    if let (true, Some(outcome), Some(run_id), false) =
-        (stored, outcome, run.view.run_id(), form.why)
-    {
+    let run_id = run.view.run_id().filter(|_| stored);
+    if let (Some(outcome), Some(run_id), false) = (outcome, run_id, form.why) {
         let name = app.brief_name(run_id.as_str());
         let next = if outcome.class.is_success() {
             format!(

@@ -5,7 +5,7 @@ use crate::cli::context::error::CliError;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::Source;
 use crate::cli::ui::entry_row::EntryRow;
-use crate::kernel::{EventKind, Fold};
+use crate::kernel::EventKind;
 use crate::message::AgentMessage;
 use crate::store::Lineage;
 use crate::telemetry::AgentResult;
@@ -35,26 +35,23 @@ impl ShownRun {
         let lineage = source.lineage()?;
         let status = source.status()?;
         let (mut rows, mut opening) = (Vec::new(), 0);
-        let mut fold: Option<Fold> = None;
         let view = source.each_step(|view, entry, step| {
-            rows.push(EntryRow::of(view, entry.entry(), step));
-            let fold = fold.get_or_insert_with(|| Fold::new(Arc::clone(view.contract())));
-            if let Some(event) = entry.into_event() {
-                if let EventKind::RunStarted(started) = &event.event {
-                    opening = started.messages.len();
-                }
-                drop(fold.take(event));
+            let entry = entry.entry();
+            rows.push(EntryRow::of(view, entry, step));
+            if let Some(EventKind::RunStarted(started)) = entry.event.map(|event| &event.event) {
+                opening = started.messages.len();
             }
             Ok(())
         })?;
-        let run = fold.and_then(Fold::into_run);
-        let result = run.as_ref().map(|run| AgentResult::of_run(run, &view));
+        let run = view.machine();
+        let result = run.map(|run| AgentResult::of_run(run, &view));
         let result = result.filter(|result| result.success);
+        let conversation = run.map_or_else(Vec::new, |run| run.conversation().to_vec());
         Ok(Self {
             lineage,
             rows,
             answer: result.map(|result| result.report_text().to_owned()),
-            conversation: run.map_or_else(Vec::new, |run| run.conversation().to_vec()),
+            conversation,
             opening,
             status,
             view,

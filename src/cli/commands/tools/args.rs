@@ -4,9 +4,9 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ToolsArgs {
-    /// The contract file (YAML or JSON); its tool servers are started
-    #[arg(value_name = "FILE", default_value = "agent.yaml")]
-    pub(in crate::cli) file: PathBuf,
+    /// The contract file (YAML or JSON); agent.yaml of this folder by default. Its tool servers are started
+    #[arg(value_name = "FILE")]
+    pub(in crate::cli) file: Option<PathBuf>,
     /// Change a value of the file, such as max_turns=3; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(in crate::cli) sets: Vec<String>,

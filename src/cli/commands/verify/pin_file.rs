@@ -1,13 +1,14 @@
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, SystemFault};
+use crate::store::{judge_regular, private_file};
 
 /// Adds a line to a file of pins, unless it stands there already; one that is not there yet appears with the line in it.
 ///
-/// What stands in the file stays: a line is only ever added at its end, by one process at a time.
+/// It is its owner's alone: what can be written by others is not trusted. What stands in the file stays: a line is only ever added at its end, by one process at a time.
 ///
 /// # Errors
 /// [`TrustFault::Broken`](crate::cli::context::error::TrustFault::Broken) where the file holds something else than pins.
@@ -17,9 +18,14 @@ pub(in crate::cli) fn add(app: &App, asked: &Path, pin: &str) -> Result<(), CliE
         path: asked.to_owned(),
         reason: fault.to_string(),
     };
+    app.judge_place(asked)?;
     if !path.exists() && make(&path, pin).map_err(refuse)? {
         return Ok(());
     }
+    // A pipe without a reader would be waited for.
+    fs::metadata(&path)
+        .and_then(|found| judge_regular(found.file_type()))
+        .map_err(refuse)?;
     let mut file = OpenOptions::new()
         .append(true)
         .open(&path)
@@ -46,7 +52,9 @@ pub(in crate::cli) fn add(app: &App, asked: &Path, pin: &str) -> Result<(), CliE
 fn make(path: &Path, pin: &str) -> io::Result<bool> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.partial", std::process::id()));
-    let mut file = File::create(&beside)?;
+    // Left by a process of the same number that was killed; a link goes, and not what it leads to.
+    drop(fs::remove_file(&beside));
+    let mut file = private_file().write(true).create_new(true).open(&beside)?;
     file.write_all(pin.as_bytes())?;
     file.sync_all()?;
     // A link, unlike a rename, never takes the place of a file that is there.
@@ -56,6 +64,9 @@ fn make(path: &Path, pin: &str) -> io::Result<bool> {
         Ok(()) => Ok(true),
         Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         // A file system without links.
-        Err(_) => File::create_new(path).map(|_| false),
+        Err(_) => {
+            let made = private_file().write(true).create_new(true).open(path);
+            made.map(|_| false)
+        }
     }
 }

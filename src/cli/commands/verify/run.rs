@@ -7,7 +7,7 @@ use super::render::report_text;
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
-use crate::cli::context::permissions::{looser, named};
+use crate::cli::context::permissions::Looser;
 use crate::cli::context::source::{Source, each_line};
 use crate::message::RunId;
 use crate::transcript::{LineVerifier, Pin, Trust, VerifyCheck, VerifyOptions, VerifyReport};
@@ -24,9 +24,9 @@ pub(in crate::cli) fn verify(app: &App, args: &VerifyArgs) -> Result<Exit, CliEr
     }
     let is_stored = matches!(source, Source::Run(..));
     let (mut report, run_id) = report_of(source, args.open, &trust)?;
-    let found = looser(app)?;
+    let found = Looser::of(app)?;
     if is_stored && !found.is_empty() {
-        let which = named(&found);
+        let which = found.named();
         app.screen.write_err(&format!(
             "note: others may read or write what is the owner's alone: {which}; monolith doctor says more\n"
         ));

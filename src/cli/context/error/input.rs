@@ -11,6 +11,8 @@ pub(in crate::cli) enum InputFault {
     NoAgentFile {
         /// The argument that was taken as the task.
         task: Option<String>,
+        /// What to type with a contract.
+        with_file: &'static str,
     },
     /// The caller: a path that leads to no contract file.
     #[error("run {}: {why}", path.display())]
@@ -70,8 +72,10 @@ impl Advice for InputFault {
             Self::NotAContract { .. } => {
                 "name a contract file (monolith init writes one); a task of that text: monolith run --task TEXT"
             }
-            Self::NoAgentFile { .. } => {
-                "monolith init writes one; or name a contract: monolith run FILE \"task\""
+            Self::NoAgentFile { with_file, .. } => {
+                return Some(format!(
+                    "monolith init writes one; or name a contract: monolith {with_file}"
+                ));
             }
             Self::AiFile { .. } | Self::SystemAndUser => {
                 "a contract is a .yaml, .yml or .json file: monolith run FILE \"task\"; monolith init writes one"

@@ -7,8 +7,8 @@ use crate::cli::context::exit::Exit;
 /// The state folder or its store is not there.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum StateFault {
-    /// The operator: the state folder cannot be made.
-    #[error("make the state folder {}: {reason}", path.display())]
+    /// The operator: the state folder cannot be made, or others can write it.
+    #[error("use the state folder {}: {reason}", path.display())]
     StateFolder { path: PathBuf, reason: String },
     /// The operator: the system names no home folder.
     #[error("find a state folder: the system names no home folder")]

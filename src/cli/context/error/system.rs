@@ -10,6 +10,16 @@ pub(in crate::cli) enum SystemFault {
     /// The caller: there is a file already.
     #[error("write {}: there is a file of that name", path.display())]
     FileExists { path: PathBuf },
+    /// The caller: the file's ending stands for another form than the one that is asked for.
+    #[error("write {}: its ending stands for --format {ending}, and --format {format} is asked for", path.display())]
+    FormatAndEnding {
+        ending: &'static str,
+        format: &'static str,
+        path: PathBuf,
+    },
+    /// The caller: text that was held back is asked of a form that never holds it.
+    #[error("export --withheld: --format {format} never holds text that the token gate held back")]
+    NeverHoldsWithheld { format: &'static str },
     /// The caller: nobody said yes.
     #[error("{what}: nobody confirmed it")]
     NotConfirmed { what: &'static str },
@@ -39,9 +49,11 @@ pub(in crate::cli) enum SystemFault {
 impl Advice for SystemFault {
     fn exit(&self) -> Exit {
         match self {
-            Self::FileExists { .. } | Self::NotConfirmed { .. } | Self::LogFilter { .. } => {
-                Exit::USAGE
-            }
+            Self::FileExists { .. }
+            | Self::FormatAndEnding { .. }
+            | Self::NeverHoldsWithheld { .. }
+            | Self::NotConfirmed { .. }
+            | Self::LogFilter { .. } => Exit::USAGE,
             Self::CannotWrite { .. }
             | Self::CurrentFolder { .. }
             | Self::Runtime { .. }
@@ -54,6 +66,10 @@ impl Advice for SystemFault {
     fn help(&self) -> Option<String> {
         let text = match self {
             Self::FileExists { .. } => "--force replaces it",
+            Self::FormatAndEnding { .. } => {
+                "leave --format out, or give the file the ending of its form (.jsonl, .html, .json for atif, .cast)"
+            }
+            Self::NeverHoldsWithheld { .. } => "--format jsonl and --format html hold it",
             Self::NotConfirmed { .. } => "--yes says so where nobody can be asked",
             Self::LogFilter { .. } => {
                 "a level (error, warn, info, debug, trace), or monolith::tools=debug"

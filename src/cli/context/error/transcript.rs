@@ -2,8 +2,10 @@ use std::path::PathBuf;
 
 use crate::cli::context::error::advice::{Advice, KNOWN_VERSIONS, OUR_BUG};
 use crate::cli::context::exit::Exit;
+use crate::cli::ui::escape::line;
 use crate::message::{RunId, VersionFault};
 use crate::transcript::{Flaw, LineError};
+use crate::view::Departure;
 
 /// A transcript, or a file that should be one, is not what the command needs.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +28,12 @@ pub(in crate::cli) enum TranscriptFault {
     /// The caller: the transcript does not hold.
     #[error("export {asked}: the transcript is not verified: {place}")]
     ExportNotVerified { asked: String, place: String },
+    /// Whoever made the transcript: it verifies, and its entries are not those that the machine makes of its events.
+    #[error("show {asked}: its entries are not those of the machine: {departure}")]
+    Departed { asked: String, departure: Departure },
+    /// Whoever made the transcript, as above.
+    #[error("export {asked}: its entries are not those of the machine: {departure}")]
+    ExportDeparted { asked: String, departure: Departure },
     /// The operator: the run is not what was noted of it earlier.
     #[error("resume {run_id}: it is not what was noted: {place}")]
     NotAsPinned { run_id: RunId, place: String },
@@ -33,7 +41,7 @@ pub(in crate::cli) enum TranscriptFault {
     #[error("resume {run_id}: no head among the pins is of this run")]
     NotPinned { run_id: RunId },
     /// Who deleted the run says so.
-    #[error("find run {run_id}: it was deleted by {by}: {reason}")]
+    #[error("find run {run_id}: it was deleted by {}: {}", line(by), line(reason))]
     Deleted {
         run_id: String,
         by: String,
@@ -65,6 +73,14 @@ pub(in crate::cli) enum TranscriptFault {
     /// The caller: a store where a transcript or a contract is meant.
     #[error("read {}: it is a database, not a transcript or a contract", path.display())]
     StoreInsteadOfFile { path: PathBuf },
+    /// The store: the demo run in it does not verify as it is, such as one that an earlier build recorded.
+    #[error("change a copy of {run_id}: the run itself is not verified by this build: {place}")]
+    OldDemoRun { run_id: RunId, place: String },
+    /// The store: the demo run in it is another one than this build's.
+    #[error(
+        "change a copy of {run_id}: no tool returned text in it, so this build's demo did not record it"
+    )]
+    NoToolText { run_id: RunId },
     /// monolith: a changed byte was not found.
     #[error("find the changed byte: verify accepted the file")]
     NothingTampered,
@@ -80,6 +96,7 @@ impl Advice for TranscriptFault {
             | Self::Version { .. }
             | Self::UnknownPart { .. }
             | Self::NoFormat { .. }
+            | Self::NoToolText { .. }
             | Self::StoreInsteadOfFile { .. } => Exit::USAGE,
             Self::Line { .. }
             | Self::Deleted { .. }
@@ -89,7 +106,9 @@ impl Advice for TranscriptFault {
             | Self::NotATranscript { .. }
             | Self::NotVerified { .. }
             | Self::ExportNotVerified { .. }
+            | Self::OldDemoRun { .. }
             | Self::NothingTampered => Exit::EVIDENCE,
+            Self::Departed { .. } | Self::ExportDeparted { .. } => Exit::DIVERGED,
         }
     }
 
@@ -106,8 +125,17 @@ impl Advice for TranscriptFault {
             }
             Self::NoSuchEntry { .. } => "monolith show RUN lists them",
             Self::NotATranscript { .. } => "monolith export RUN -o FILE writes one",
-            Self::ExportNotVerified { .. } => "--force-unverified makes it nevertheless",
+            Self::Departed { .. } => "monolith replay RUN|FILE names every difference",
+            Self::ExportNotVerified { .. } | Self::ExportDeparted { .. } => {
+                "--force-unverified makes it nevertheless"
+            }
             Self::FileInsteadOfRun { .. } => "monolith list names the runs of this store",
+            Self::OldDemoRun { .. } => {
+                "an earlier build may have recorded it, or the store was changed: monolith demo makes a new run, which demo tamper then takes"
+            }
+            Self::NoToolText { .. } => {
+                "monolith demo makes a new run, which demo tamper then takes"
+            }
             Self::NothingTampered => OUR_BUG,
             Self::NotPinned { .. } => "monolith verify RUN --open --write-pin FILE notes one",
             Self::NotAsPinned { .. } => {

@@ -3,7 +3,8 @@ use std::path::PathBuf;
 use crate::cli::context::error::advice::Advice;
 use crate::cli::context::exit::Exit;
 use crate::driver::KeyFileError;
-use crate::message::RunId;
+use crate::message::{RunId, amount};
+use crate::store::Exposure;
 use crate::transcript::{BlockError, Flaw};
 
 /// What a run would be judged by is missing: keys, pins, the log of runs.
@@ -12,6 +13,13 @@ pub(in crate::cli) enum TrustFault {
     /// The caller: no such file of keys or pins.
     #[error("read the keys or pins {}: {reason}", path.display())]
     Unreadable { path: PathBuf, reason: String },
+    /// The operator: others could have written what is to be trusted.
+    #[error("trust the keys or pins {}: others can write {}: {exposure}", path.display(), place.display())]
+    Exposed {
+        path: PathBuf,
+        place: PathBuf,
+        exposure: Exposure,
+    },
     /// The caller: the file holds something else.
     #[error("read the keys or pins {}: {fault}", path.display())]
     Broken { path: PathBuf, fault: BlockError },
@@ -25,7 +33,7 @@ pub(in crate::cli) enum TrustFault {
     #[error("find run {run_id} in the log: a run is in it from its seal on")]
     NotInLog { run_id: RunId },
     /// The caller: the log never had that size.
-    #[error("prove the log of {asked} runs: it has {size}, and one is the least")]
+    #[error("prove the log of {}: it has {size}, and one is the least", amount(*asked, "run"))]
     NoSuchLogSize { asked: u64, size: u64 },
 }
 
@@ -37,6 +45,9 @@ impl Advice for TrustFault {
     fn help(&self) -> Option<String> {
         let text = match self {
             Self::NoLog => "the first run that ends begins it",
+            Self::Exposed { .. } => {
+                "chmod go-w what is named, or keep the file in a folder that only this user and root can write, as all folders above it"
+            }
             Self::BrokenProof { .. } => "monolith log prove and log consistency print proofs",
             Self::Unreadable { .. }
             | Self::Broken { .. }

@@ -39,7 +39,11 @@ fn contract() -> ExecutionContract {
 
 fn probed(responsive: bool) -> EventKind {
     let detail = "no\u{1b}body".to_owned();
-    let targets = vec![ProbedTarget { detail, responsive }];
+    let targets = vec![ProbedTarget {
+        detail,
+        responsive,
+        ..ProbedTarget::default()
+    }];
     EventKind::Probed(Probed { targets })
 }
 
@@ -101,6 +105,7 @@ fn check(events: &[EventKind], expect: &[&str]) {
         run_id: RunId::try_from("r".to_owned()).unwrap(),
         started_unix_ms: 0,
         tokenizer_fault: None,
+        tool_servers: Vec::new(),
         workspace: None,
     };
     let validators = Arc::new(Validators::compile(&contract));
@@ -145,7 +150,7 @@ fn a_run_with_a_call_is_told_transition_by_transition() {
             "0.200s  VALIDATE_CALLS → EXECUTE   echo {\"a\":1}",
             "0.300s  EXECUTE → OBSERVE   echo ok, 20,000 bytes, cut in 7 ms",
             "0.300s  OBSERVE → COMMIT   observed",
-            "0.300s  COMMIT → INFER   predicate 7: next turn; asks demo/script, turn 2",
+            "0.300s  COMMIT → INFER   next turn; asks demo/script, turn 2",
             "0.400s  INFER → VALIDATE_CALLS   native, 3 characters",
             "0.400s  VALIDATE_CALLS → COMMIT   nothing to execute",
             "0.400s  COMMIT → TERMINATE   2 turns, 2 inferences, 1 call executed, 0 tokens",
@@ -161,7 +166,10 @@ fn a_call_that_nobody_could_read_is_told_with_its_code() {
         panic!("an answer is one");
     };
     let told = "native, 2 calls: echo, echo (ARGS_NOT_OBJECT)";
-    assert_eq!(message(&returned), told);
+    assert_eq!(message("openai-chat/1", &returned), told);
+    // Calls that were read from text are called so.
+    let told = "text, 2 calls: echo, echo (ARGS_NOT_OBJECT)";
+    assert_eq!(message("openai-chat+hermes/1", &returned), told);
 }
 
 #[test]
@@ -188,10 +196,10 @@ fn what_goes_wrong_is_told_in_its_own_words() {
         &[
             "0.100s  PRECHECK → INFER   9 checks passed, tools required; asks demo/script, turn 1",
             "0.200s  INFER → COMMIT   model (503): over\\u{202e}loaded",
-            "0.200s  COMMIT → INFER   predicate 7: retry; asks demo/script, attempt 2",
+            "0.200s  COMMIT → INFER   retry; asks demo/script, attempt 2",
             "0.300s  INFER → VALIDATE_CALLS   rejected: ARGS_INVALID_JSON at \"/choices/0\"",
             "0.300s  VALIDATE_CALLS → COMMIT   rejected: ARGS_INVALID_JSON at /choices/0",
-            "0.300s  COMMIT → INFER   predicate 7: retry; asks demo/script, attempt 3",
+            "0.300s  COMMIT → INFER   retry; asks demo/script, attempt 3",
             "0.400s  INFER → COMMIT   aborted",
             "0.400s  COMMIT → TERMINATE   1 turn, 3 inferences, 0 calls executed, 0 tokens",
         ],
@@ -221,7 +229,7 @@ fn calls_of_one_message_are_told_in_the_order_in_which_they_ended() {
             "0.200s  VALIDATE_CALLS → EXECUTE   echo {}",
             "0.400s  EXECUTE → OBSERVE   echo timed out; echo ok, 20,000 bytes, cut in 7 ms",
             "0.400s  OBSERVE → COMMIT   observed",
-            "0.400s  COMMIT → INFER   predicate 7: next turn; asks demo/script, turn 2",
+            "0.400s  COMMIT → INFER   next turn; asks demo/script, turn 2",
         ],
     );
 }

@@ -29,7 +29,7 @@ form! {
     SERVER: ServerKeys, "server", "an MCP server: a `command` or a `url`";
     "server": {
         command: String, DefaultText = DefaultText("one of the two"),
-        "The program that is started as a child process." => not_with(&["url"]);
+        "The program that is started as a child process. A name is looked up in `PATH`; a path with a slash, such as `./server`, begins in the folder of the contract file." => not_with(&["url"]);
         url: Url, DefaultText = DefaultText("one of the two"),
         "The address of a server over streamable HTTP.";
         args: Vec<ScalarText>, DefaultText = DefaultText("none"),

@@ -138,7 +138,9 @@ fn answering(preview: &Preview) -> Result<Vec<Finding>, CliError> {
             continue;
         };
         let runtime = runtime()?;
-        let Probe { detail, responsive } = runtime.block_on(probe_address(address, PATIENCE));
+        let Probe {
+            detail, responsive, ..
+        } = runtime.block_on(probe_address(address, PATIENCE));
         if !responsive {
             found.push(wrong(
                 NAME,

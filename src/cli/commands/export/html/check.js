@@ -4,9 +4,13 @@ const checking = (() => {
   function verdict(run, report) {
     if (report.flaw) return `${report.kind.toUpperCase()}${place(report)}`;
     if (report.state === "checking") return "checking…";
+    if (report.agreement?.state === "departs") return `NOT THE STATE OF THE RUN at entry ${report.agreement.seq}`;
     const entries = run.counted(run.entries.length, "entry");
-    return report.state === "unfinished" ? `unfinished: no seal yet · ${entries} hold` : `verified, ${report.book.level}: ${entries}`;
+    return report.state === "unfinished" ? `unfinished: no seal yet · ${entries} hold` : `verified, ${report.book.level}${keyless(report) ? " (no key given)" : ""}: ${entries}`;
   }
+
+  // The page cannot know which keys its reader trusts: of a signed run it says L0 where monolith verify, which has keys, says L1.
+  const keyless = (report) => report.book.level === "L0" && report.verifier.notes.length > 0;
 
   function place(report) {
     if (report.outside) return "";
@@ -32,6 +36,10 @@ const checking = (() => {
     if (sealed) ok(`seal: ${verifier.heads.at(-1)[1]}, ${grouped(length)} entries, head ${transcript.hex(verifier.heads.at(-1)[0])}`);
     if (verifier.blobs.length) ok(`blobs: ${grouped(verifier.blobs.length)}, each hashed`);
     if (verifier.notes.length) ok(`checkpoints: ${verifier.notes.length}, each is what the chain gives there`);
+    const { agreement } = report;
+    if (agreement?.state === "agrees") ok(`display: the digests of ${counted(agreement.opened, "state")} of the machine, opened; states, counters, times and outcome shown are theirs`);
+    if (agreement?.state === "departs") no(`display: ${agreement.text}`);
+    if (agreement?.state === "unknown") not("display: the states of the machine are in no transcript, and this page was made of another file: it shows what the entries state");
     if (report.flaw) {
       no(`${report.outside ? report.kind : `line ${report.line}`}: ${report.flaw}`);
       if (!report.outside) not("what stands behind that line: there is no ground to judge it on");

@@ -10,6 +10,8 @@
   const given = {};
 
   // What the reader has pasted stays for the next transcript.
+  const own = transcript.fromBase64($("transcript").textContent.trim());
+
   function start(file) {
     bytes = file;
     const lines = [...transcript.lines(bytes)];
@@ -58,7 +60,8 @@
       .flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, safe(value))]));
     $("budgets").replaceChildren(...run.limits.map(({ name, used, limit }) => make("div", { class: "budget" },
       make("div", {}, make("span", {}, name), make("span", {}, limit === null ? run.grouped(used) : `${run.grouped(used)} of ${run.grouped(limit)}`)),
-      limit === null ? null : draw.bar(used, limit))));
+      limit === null ? null : draw.bar(used, limit))),
+    ...(run.waited ? [make("p", { class: "sub" }, `and ${run.grouped(run.waited)} ms of waiting for approvals, which no timeout counts`)] : []));
     machine = draw.machine(about.edges, run.entries);
     $("machine").replaceChildren(machine.svg);
   }
@@ -82,8 +85,20 @@
       && (!words || `${entry.seq} ${entry.states} ${entry.what} ${entry.chip ?? ""} ${entry.hash}`.toLowerCase().includes(words)));
     for (const button of document.querySelectorAll("[data-filter]")) button.setAttribute("aria-pressed", String(button.dataset.filter === filter));
     $("room").style.height = `${shown.length * tall()}px`;
+    widths();
     paint();
   }
+
+  // The columns of figures are as wide as their widest figure: a figure that is cut is another figure.
+  function widths() {
+    const widest = (figure) => run.entries.reduce((most, entry) => Math.max(most, figure(entry).length), 0);
+    for (const [name, figure] of [["at", at], ["took", (entry) => gain(entry.took)], ["used", (entry) => gain(entry.tokens)]]) {
+      $("timeline").style.setProperty(`--${name}`, `${widest(figure) + 1}ch`);
+    }
+  }
+
+  const at = (entry) => (entry.at / 1000).toFixed(3);
+  const gain = (figure) => (figure ? `+${run.grouped(figure)}` : "");
 
   function paint() {
     const rows = $("rows"), high = tall();
@@ -100,10 +115,10 @@
       role: "option", "aria-selected": String(entry.seq === selected), id: `row-${entry.seq}`,
       onclick: () => select(entry.seq),
     },
-    make("span", {}, String(entry.seq)), make("span", {}, (entry.at / 1000).toFixed(3)), states(entry),
+    make("span", {}, String(entry.seq)), make("span", {}, at(entry)), states(entry),
     make("span", { title: safe(entry.what) }, broken ? make("b", { class: "chip bad" }, report.kind) : null,
       entry.chip ? make("b", { class: `chip ${entry.tone}` }, safe(entry.chip)) : null, entry.erased ? make("b", { class: "chip" }, "erased") : null, oneLine(entry.what)),
-    make("span", {}, entry.took ? `+${run.grouped(entry.took)}` : ""), make("span", {}, entry.tokens ? `+${run.grouped(entry.tokens)}` : ""),
+    make("span", {}, gain(entry.took)), make("span", {}, gain(entry.tokens)),
     make("span", {}, safe(entry.hash.slice(0, 8))));
     cells.style.top = `${top}px`;
     return cells;
@@ -287,15 +302,17 @@
       report = broken(verifier, flaw);
       return settled();
     }
-    report = { state: "checking", verifier, took: performance.now() - began };
+    // What verifies may still not be what the machine decided.
+    const agreement = agreeing(run, bytes === own ? about.states : undefined, about.edges);
+    report = { state: "checking", verifier, agreement, took: performance.now() - began };
     await judge();
     if (bytes === mine) settled();
   }
 
   // Holds the whole chain against what the reader has pasted.
   async function judge() {
-    const mine = bytes, { verifier, took } = report;
-    const good = { state: verifier.last.kind === "seal" ? "verified" : "unfinished", verifier, took, whole: true };
+    const mine = bytes, { verifier, took, agreement } = report;
+    const good = { state: verifier.last.kind === "seal" ? "verified" : "unfinished", verifier, took, agreement, whole: true };
     let brought = await trust.read({}), fault;
     try {
       brought = await trust.read(given);
@@ -306,7 +323,7 @@
     try {
       judged = { ...good, fault, book: await trust.judge(verifier, brought) };
     } catch (flaw) {
-      judged = { ...broken(verifier, flaw), took, whole: true };
+      judged = { ...broken(verifier, flaw), took, agreement, whole: true };
     }
     if (bytes === mine) report = judged;
   }
@@ -333,14 +350,17 @@
     tellTop();
     $("verdict").textContent = checking.verdict(run, report);
     Object.assign(root.dataset, { verdict: report.flaw ? report.kind.replaceAll(" ", "-") : report.state, state: report.state,
-      entry: report.seq ?? "", entries: run.entries.length, took: Math.round(report.took ?? 0), level: report.book?.level ?? "" });
+      entry: report.seq ?? "", agrees: report.agreement?.state ?? "", departure: report.agreement?.seq ?? "", entries: run.entries.length, took: Math.round(report.took ?? 0), level: report.book?.level ?? "" });
     // The flaw is what the reader must see first, unless the address or the reader asks for something else.
-    const flawed = report.flaw && (run.entries.find((entry) => entry.seq === report.seq) ?? run.entries.findLast((entry) => entry.line <= report.line));
+    const departed = !report.flaw && report.agreement?.state === "departs" && run.entries.find((entry) => entry.seq === report.agreement.seq);
+    const flawed = departed || report.flaw && (run.entries.find((entry) => entry.seq === report.seq) ?? run.entries.findLast((entry) => entry.line <= report.line));
     if (flawed && !chosen) select(flawed.seq, { quiet: true });
     else if (selected >= 0) select(selected, { quiet: true });
     if (report.flaw) $("reason").textContent = report.outside
       ? `The file holds together, but not with what you gave: ${safe(report.flaw)}.`
       : "Not verified: from the flaw on, nothing that is shown here has a ground.";
+    else if (report.agreement?.state === "departs") $("reason").textContent =
+      `The file holds together, but this page does not show what the machine decided: ${safe(report.agreement.text)}.`;
     if (tab === "check") tellCheck();
   }
 
@@ -416,5 +436,5 @@
     KEYS[event.key]();
   });
 
-  start(transcript.fromBase64($("transcript").textContent.trim()));
+  start(own);
 })();

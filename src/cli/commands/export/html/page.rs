@@ -14,23 +14,35 @@ use crate::telemetry::sentence;
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 /// In the order in which each needs those before it.
-const SCRIPTS: [&str; 8] = [
+const SCRIPTS: [&str; 9] = [
     include_str!("blake3.js"),
     include_str!("transcript.js"),
     include_str!("trust.js"),
     include_str!("run.js"),
+    include_str!("agree.js"),
     include_str!("draw.js"),
     include_str!("parts.js"),
     include_str!("check.js"),
     include_str!("page.js"),
 ];
 
-/// What the page is told beside the transcript: tables of this build, nothing of the run.
+/// What the page gets beside the transcript: tables of this build, and the states of the machine. The page believes none of those
+/// that the state digest of its entry does not name.
 #[derive(Serialize)]
 struct About {
     build: &'static str,
     edges: Vec<AboutEdge>,
     sentences: BTreeMap<OutcomeCode, &'static str>,
+    states: BTreeMap<u64, String>,
+}
+
+/// What a fold of the run brought, for its page.
+#[derive(Default)]
+pub(in crate::cli) struct Folded {
+    /// How it ended, where that could be read.
+    pub(in crate::cli) code: Option<OutcomeCode>,
+    /// The machine's state after each step, as text, by the number of the step's last entry.
+    pub(in crate::cli) states: BTreeMap<u64, String>,
 }
 
 #[derive(Serialize)]
@@ -45,11 +57,11 @@ struct AboutEdge {
 /// The transcript stands in it as base64, whose alphabet holds nothing that could end the element it stands in.
 pub(in crate::cli) fn write_page<T>(
     out: &mut dyn Write,
-    code: Option<OutcomeCode>,
+    folded: Folded,
     transcript: impl FnOnce(&mut dyn Write) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
     let script = SCRIPTS.concat();
-    let about = about(code)?;
+    let about = about(folded)?;
     let parts = BTreeMap::from([
         ("ABOUT", about),
         ("POLICY", policy(&script)),
@@ -90,7 +102,7 @@ fn policy(script: &str) -> String {
     )
 }
 
-fn about(code: Option<OutcomeCode>) -> Result<String, CliError> {
+fn about(Folded { code, states }: Folded) -> Result<String, CliError> {
     let edges = EDGES.iter().map(|edge| AboutEdge {
         from: edge.from,
         to: edge.to,
@@ -103,6 +115,7 @@ fn about(code: Option<OutcomeCode>) -> Result<String, CliError> {
             .map(|code| (code, sentence(code)))
             .into_iter()
             .collect(),
+        states,
     };
     let text = serde_json::to_string(&about).map_err(io::Error::from)?;
     // The only character with which an element could end.
@@ -115,10 +128,11 @@ mod tests {
 
     fn page(transcript: &[u8]) -> String {
         let mut out = Vec::new();
-        write_page(&mut out, Some(OutcomeCode::FinalMessage), |out| {
-            Ok(out.write_all(transcript)?)
-        })
-        .unwrap();
+        let folded = Folded {
+            code: Some(OutcomeCode::FinalMessage),
+            states: BTreeMap::from([(0, "<".to_owned())]),
+        };
+        write_page(&mut out, folded, |out| Ok(out.write_all(transcript)?)).unwrap();
         String::from_utf8(out).unwrap()
     }
 

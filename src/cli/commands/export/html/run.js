@@ -62,10 +62,16 @@ const readRun = (() => {
     }
   }
 
+  // A tag of the model that was ignored, or taken although it is not closed.
+  const warned = ({ flaw, slot }) =>
+    `tag ${slot ? `${slot} ` : ""}${flaw === "unclosed_report" ? "accepted" : "ignored"}: ${words(flaw)}`;
+
   function answered(result) {
+    const warnings = (result.tag_warnings ?? []).map(warned);
+    const warning = warnings.length ? `; warning: ${warnings.join(", ")}` : "";
     if (result.failure_code) {
       const place = result.pointer ? ` at ${result.pointer}` : "";
-      return { text: `${words(result.failure_code)}${place}`, chip: "rejected", tone: "bad" };
+      return { text: `${words(result.failure_code)}${place}${warning}`, chip: "rejected", tone: "bad" };
     }
     const message = result.canonical_message ?? { content: "" };
     const said = [];
@@ -74,9 +80,9 @@ const readRun = (() => {
     if (message.content?.trim()) said.push(`“${brief(message.content.trim(), 160)}”`);
     if (result.withheld && !result.withheld.blank) said.push(`${counted(result.withheld.bytes, "byte")} held back`);
     if (!said.length) said.push("an empty message");
-    const recovered = result.repair ? { chip: "recovered", tone: "warn" } : {};
+    const recovered = result.repair ? { chip: "recovered", tone: "warn" } : warnings.length ? { chip: "warning", tone: "warn" } : {};
     const odd = ["length", "refusal", "content_filter"].includes(result.stop) ? { chip: words(result.stop), tone: "bad" } : {};
-    return { text: said.join(", "), ...recovered, ...odd };
+    return { text: said.join(", ") + warning, ...recovered, ...odd };
   }
 
   // What an entry decided, where it says more than its event.
@@ -110,10 +116,19 @@ const readRun = (() => {
     return { said, mark };
   }
 
+  // What an entry came to that says nothing else, in the words of the terminal.
+  function passed({ from, to }) {
+    if (from === "VALIDATE_CALLS" && to === "COMMIT") return "nothing to execute";
+    return from === "OBSERVE" ? "observed" : "";
+  }
+
+  // Whether an entry ends the wait for an approval: neither what came too late does, nor a process that leaves the run or goes on with it.
+  const settles = (action, event) => event && action.kind !== "ignored" && !["suspended", "resumed"].includes(event.kind);
+
   return function readRun(lines) {
     const run = { entries: [], calls: new Map(), spans: [], blobs: new Map(), stones: new Map(), talk: [], contract: {}, limits: [], started: {} };
     const open = new Map();
-    let at = 0, usedTokens = 0, step = -1, asked = new Map();
+    let at = 0, usedTokens = 0, step = -1, asked = new Map(), waited = 0, since;
     const summaries = new Map();
     const close = (key, seq, tone) => {
       const span = open.get(key);
@@ -147,6 +162,11 @@ const readRun = (() => {
       const before = at;
       at = number(record.event?.at_ms ?? at);
       const value = event?.value ?? {};
+      if (settles(action, event) && since !== undefined) {
+        waited += at - since;
+        since = undefined;
+      }
+      if ((action.effects ?? []).some((effect) => effect.kind === "await_approval")) since ??= at;
       if (event?.kind === "run_started") {
         run.started = value;
         for (const message of value.messages ?? []) run.talk.push({ seq: action.seq, ...message });
@@ -173,6 +193,8 @@ const readRun = (() => {
         run.talk.push({ seq: action.seq, role: "tool", name: call?.name, tool_call_id: envelope?.tool_call_id,
           content: value.outcome?.kind === "returned" ? resultText(envelope) : said.text });
       }
+      // What was lost with its process ended there; where it is done again, that begins anew.
+      if (event?.kind === "effect_lost") close({ inference: `infer ${value.value}`, call: `call ${value.value}` }[value.kind] ?? value.kind, action.seq, said.tone);
       if (["timer_fired", "interrupted", "stop_requested"].includes(event?.kind)) close("wait", action.seq);
       const { said: more, mark } = decided(action, run.calls);
       for (const effect of action.effects ?? []) {
@@ -189,9 +211,11 @@ const readRun = (() => {
       const tone = said.tone ?? mark.tone ?? "";
       run.entries.push({
         seq: action.seq, line: line.number, action, event: record.event, hash: String(record.hash), at, text: line.text,
+        // The timeouts stand still while a call waits for an approval.
+        counted: at - waited - (since === undefined ? 0 : at - since),
         took: at - before, tokens: total - usedTokens, total,
         states: action.kind === "transition" ? `${action.from} → ${action.to}` : action.kind === "seal" ? "seal" : action.to,
-        what: [said.text, ...more].filter(Boolean).join(" · ") || "observed",
+        what: [said.text, ...more].filter(Boolean).join(" · ") || passed(action),
         chip: said.chip ?? mark.chip, tone, quiet: !event && !action.predicate && !mark.chip && action.kind !== "seal",
         // A decision: where a rule fired, an answer was judged, a call ended, or somebody intervened.
         decision: Boolean(action.predicate || action.kind === "seal" || action.kind === "start" || said.chip ||
@@ -210,6 +234,7 @@ const readRun = (() => {
       }
     }
     run.total = at;
+    run.waited = at - (run.entries.at(-1)?.counted ?? at);
     for (const entry of run.stones.size ? run.entries : []) {
       entry.erased = [...transcript.blobNames(entry.event?.event ?? {})].some(([hash]) => run.stones.has(hash));
     }
@@ -224,7 +249,7 @@ const readRun = (() => {
       limit("tokens", (entry) => entry.total, contract.max_tokens_consumed);
       limit("calls", (entry) => entry.action.counters.calls, contract.max_calls?.run);
       if (used.cost_micro_usd || contract.max_cost_micro_usd) limit("micro-usd", (entry) => entry.action.counters.cost_micro_usd, contract.max_cost_micro_usd);
-      limit("ms", (entry) => entry.at, contract.total_timeout_ms);
+      limit("ms", (entry) => entry.counted, contract.total_timeout_ms);
     }
     run.outcome = run.entries.at(-1)?.action.outcome;
     run.sealed = run.entries.at(-1)?.action.kind === "seal";

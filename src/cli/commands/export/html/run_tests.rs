@@ -8,8 +8,9 @@ use std::{fs, io};
 use serde::Deserialize;
 
 use crate::cli::context::source::Source;
-use crate::kernel::Outcome;
-use crate::view::{Activity, RunView};
+use crate::cli::ui::narration::Transition;
+use crate::kernel::{Outcome, State};
+use crate::view::{Activity, Entry, RunView, Step};
 
 const SOURCES: [&str; 3] = [
     include_str!("blake3.js"),
@@ -23,9 +24,11 @@ const fs = require("node:fs");
 for (const name of process.argv.slice(2)) {
   const run = readRun([...transcript.lines(fs.readFileSync(name))]);
   const calls = [...run.calls.values()].map(({ call, name, from, arguments: text }) => ({ call, name, from, arguments: text }));
-  const spans = (lane) => run.spans.filter((span) => span.lane === lane).map((span) => span.from);
+  const spans = (lane) => run.spans.filter((span) => span.lane === lane).map((span) => [span.from, span.to]);
+  const refused = run.entries.filter(({ states }) => states === "VALIDATE_CALLS → COMMIT").map((entry) => entry.what);
+  const counted = run.entries.map((entry) => entry.counted);
   const tokens = run.entries.map((entry) => entry.tokens), times = run.entries.map((entry) => entry.at);
-  console.log(JSON.stringify({ calls, executions: spans("tool"), outcome: run.outcome, requests: spans("model"), run_id: run.runId,
+  console.log(JSON.stringify({ calls, counted, executions: spans("tool"), outcome: run.outcome, refused, requests: spans("model"), run_id: run.runId,
     times, tokens, total: run.total }));
 }
 "#;
@@ -34,17 +37,43 @@ for (const name of process.argv.slice(2)) {
 #[serde(deny_unknown_fields)]
 struct Facts {
     calls: Vec<CallFacts>,
-    /// When each execution began.
-    executions: Vec<u64>,
+    /// What the timeouts counted at each entry.
+    counted: Vec<u64>,
+    /// When each execution began and ended.
+    executions: Vec<(u64, u64)>,
     outcome: Option<Outcome>,
-    /// When each request was sent.
-    requests: Vec<u64>,
+    /// What is said of each message of which nothing was executed.
+    refused: Vec<String>,
+    /// When each request was sent, and when it ended.
+    requests: Vec<(u64, u64)>,
     run_id: String,
     /// When each entry was made.
     times: Vec<u64>,
     /// The tokens that each entry counted.
     tokens: Vec<u64>,
     total: u64,
+}
+
+/// What is taken at each entry.
+#[derive(Default)]
+struct OfEntries {
+    counted: Vec<u64>,
+    refused: Vec<String>,
+    times: Vec<u64>,
+    tokens: Vec<u64>,
+}
+
+impl OfEntries {
+    fn take(&mut self, view: &RunView, entry: Entry<'_>, step: Step) {
+        self.counted.push(view.counted_ms());
+        self.times.push(view.at_ms());
+        self.tokens.push(step.tokens);
+        let transition = Transition::of(view, entry);
+        let refused = |t: &Transition| (t.from, t.to) == (State::ValidateCalls, State::Commit);
+        let refused = transition.filter(refused);
+        self.refused
+            .extend(refused.map(|transition| transition.detail));
+    }
 }
 
 #[derive(Debug, PartialEq, Deserialize)]
@@ -58,18 +87,21 @@ struct CallFacts {
 
 impl Facts {
     /// The facts of the view, as the page has them: it shows the arguments of a batch with the batch alone.
-    fn of(view: &RunView, times: Vec<u64>, tokens: Vec<u64>) -> Self {
+    fn of(view: &RunView, entries: OfEntries) -> Self {
         let (mut executions, mut requests) = (Vec::new(), Vec::new());
         let mut calls = BTreeMap::new();
         for activity in view.activities() {
             match activity {
                 Activity::Request(inference) => {
-                    requests.push(view.request(*inference).unwrap().sent_at_ms);
+                    let request = view.request(*inference).unwrap();
+                    let ended = request.ended_at_ms.unwrap_or(view.at_ms());
+                    requests.push((request.sent_at_ms, ended));
                 }
                 Activity::Execution(number, place) => {
                     let call = view.call(*number).unwrap();
-                    let from = call.executions[*place].began_at_ms;
-                    executions.push(from);
+                    let execution = &call.executions[*place];
+                    let from = execution.began_at_ms;
+                    executions.push((from, execution.ended_at_ms.unwrap_or(view.at_ms())));
                     let text = call.batch.is_none().then(|| call.arguments.clone());
                     let facts = CallFacts {
                         call: number.0,
@@ -84,12 +116,14 @@ impl Facts {
         }
         Self {
             calls: calls.into_values().collect(),
+            counted: entries.counted,
             executions,
             outcome: view.outcome(),
+            refused: entries.refused,
             requests,
             run_id: view.run_id().unwrap().to_string(),
-            times,
-            tokens,
+            times: entries.times,
+            tokens: entries.tokens,
             total: view.at_ms(),
         }
     }
@@ -124,13 +158,12 @@ fn the_page_reads_the_run_that_the_other_displays_show() {
     assert_eq!(lines.len(), goldens.len(), "{stderr}");
     for (path, line) in goldens.into_iter().zip(lines) {
         let name = path.display().to_string();
-        let (mut times, mut tokens) = (Vec::new(), Vec::new());
-        let view = Source::File(path).each_step(|view, _, step| {
-            times.push(view.at_ms());
-            tokens.push(step.tokens);
+        let mut entries = OfEntries::default();
+        let view = Source::File(path).each_step(|view, entry, step| {
+            entries.take(view, entry.entry(), step);
             Ok(())
         });
-        let expect = Facts::of(&view.unwrap(), times, tokens);
+        let expect = Facts::of(&view.unwrap(), entries);
         let read: Facts = serde_json::from_str(line).unwrap();
         assert_eq!(read, expect, "{name}");
     }

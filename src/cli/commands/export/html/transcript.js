@@ -19,13 +19,15 @@ const transcript = (() => {
     infer: attempt inference notices target tools; summarise: call inference target; execute: arguments_hash call id name;
     await_approval approval_given approval_denied: arguments_hash call; wait: until_ms;
     event: at_ms event;
-    run_started: addresses? bring_up contract_hash intent_words messages parent? run_id started_unix_ms tokenizer_fault? workspace?;
-    bring_up: detail server; parent: head run_id; probed: targets; targets: detail responsive;
+    run_started: addresses? bring_up contract_hash intent_words messages parent? run_id started_unix_ms tokenizer_fault? tool_servers? workspace?;
+    bring_up: detail server; parent: head run_id; probed: targets; targets: detail properties? responsive server_headers?;
     messages canonical_message: content observed? reasoning? reasoning_trace? role tokens tool_call_id? tool_calls?;
     tool_calls: arguments fault? id name raw_payload? source_model;
     reasoning_trace: adapter_version model parts; trace_call: signature?; trace_text: bytes signature?; block:;
-    inference_returned: gate_breached gated? inference redacted? request_hash result usage;
-    result: adapter_version canonical_message? excerpt? failure_code? pointer? raw_hash repair? status stop usage? withheld?;
+    inference_returned: gate_breached gated? inference redacted? request_hash result server_headers? usage;
+    result: adapter_version canonical_message? excerpt? failure_code? pointer? raw_hash repair? served_by? status stop tag_warnings? usage? withheld?;
+    tag_warnings: flaw slot?; served_by: model? system_fingerprint?; server_headers properties: name value;
+    tool_servers: instructions? name? protocol server version?;
     repair: original repaired steps; usage: cache_read cache_write? cost_fault? cost_micro_usd? estimated input output;
     withheld: blank bytes hash report_bytes?; inference_failed: fault gated? inference redacted? request_hash? usage?;
     fault: class message raw_hash? retry_after_ms? status? unknown_model?; tool_returned: call outcome;
@@ -33,11 +35,42 @@ const transcript = (() => {
     error: code message; resource: blob bytes mime_type; malformed: detail raw_hash; connection_lost: detail;
     blocked: dropped? limit projected reason remaining target; dropped: original replacement; dropped_targets: limit? projected? reason target;
     report: bytes format hash source warnings?; observed: duration_ms status;
-    resumed: addresses? contract_hash tools_changed; addresses: address provider`
+    resumed: addresses? contract_hash tool_servers? tools_changed; addresses: address provider`
     .split(";").flatMap((row) => {
       const [names, keys] = row.split(":");
       return names.trim().split(/\s+/).map((name) => [name, keys.trim().split(/\s+/).filter(Boolean)]);
     }));
+
+  // What stands under a key: that of `row.key` comes before that of `key`, and what is not named is text. `wait` has a
+  // value as an effect alone.
+  const TYPES = new Map(`
+    number: at_ms attempt bytes bytes_in bytes_out cache_read cache_write call call.value calls cost_micro_usd ctx duration_ms executed executed_ok expected
+    format_retries inference inference.value inferences input item length limit original output pending projected remaining replacement report_bytes resumes retry_after_ms
+    rules_version schema seq started_at_ms started_unix_ms fault.status step_id target tokens tokens_cache_read tokens_in tokens_out turns until_ms; truth: blank cost_fault
+    estimated gate_breached gated ok redacted responsive tools unknown_model; hash: arguments_hash blob contract_hash conversation_digest full hash head raw_hash request_hash
+    rules_hash state_digest workspace; object: action blocked canonical_message context counters decision dropped error event fault observed outcome parent policy predicate
+    reasoning_trace repair report result returned.error usage value withheld; objects: addresses bring_up checks returned.content dropped_targets effects messages parts targets
+    tool_calls; texts: intent_words matched notices steps tools_changed warnings; text: blob_line.bytes context.blocked tool_calls.fault repair.original decision.policy blocked.target
+    dropped_targets.target block.value text.value interrupted.value; object?: entry.event; hash?: malformed.raw_hash;
+    nothing: cancel.value cancelled.value finish.value probe.value stop_requested.value suspended.value timed_out.value timer_fired.value tool_changed.value wait.value`
+    .split(";").flatMap((row) => {
+      const [type, keys] = row.split(":");
+      return keys.trim().split(/\s+/).map((key) => [key, type.trim()]);
+    }));
+  const isText = (value) => typeof value === "string";
+  const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+  const FITS = {
+    text: isText,
+    hash: (value) => isText(value) && /^[0-9a-f]{64}$/.test(value),
+    number: (value) => typeof value === "number",
+    truth: (value) => typeof value === "boolean",
+    object: isObject,
+    objects: (value) => Array.isArray(value) && value.every(isObject),
+    texts: (value) => Array.isArray(value) && value.every(isText),
+    nothing: () => false,
+  };
+  // Where a {kind, value} stands.
+  const KINDS = new Set(["action.effects", "event.event", "returned.content", "tool_returned.outcome", "effect_lost.value", "reasoning_trace.parts"]);
 
   const encoder = new TextEncoder();
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -81,17 +114,24 @@ const transcript = (() => {
     return Object.fromEntries(Object.entries(object).filter(([key]) => !left.includes(key)));
   }
 
-  function checkKeys(value, name) {
+  function checkKeys(value, name, place = "") {
     if (Array.isArray(value)) {
-      for (const item of value) checkKeys(item, name);
+      for (const item of value) checkKeys(item, name, place);
     } else if (value !== null && typeof value === "object") {
-      const kind = name === "action" ? undefined : value.kind;
-      hold(!kind || ROWS.has(kind), () => `${name}: unknown kind ${JSON.stringify(kind)}`);
-      const row = kind ? ["kind", "value?"] : ROWS.get(name) ?? [];
+      const kind = KINDS.has(place) ? value.kind : undefined;
+      const known = KINDS.has(place) ? ROWS.has(kind) : ROWS.has(name);
+      hold(known, () => `${name}: not an object, or of an unknown kind: ${JSON.stringify(kind)}`);
+      const timed = kind === "wait" && place === "action.effects";
+      const empty = TYPES.get(`${kind}.value`) === "nothing" && !timed;
+      const row = kind ? (empty ? ["kind"] : ["kind", "value"]) : ROWS.get(name);
       for (const [key, inner] of Object.entries(value)) {
         const optional = row.includes(`${key}?`) && inner !== false && !(Array.isArray(inner) && inner.length === 0);
         hold(row.includes(key) || optional, () => `${name}: ${JSON.stringify(key)} may not stand here`);
-        checkKeys(inner, key === "value" ? kind : key);
+        const here = `${kind ?? name}.${key}`;
+        const type = timed && key === "value" ? "object" : TYPES.get(here) ?? TYPES.get(key) ?? "text";
+        const left = type.endsWith("?") && inner === null;
+        hold(left || FITS[type.replace("?", "")](inner), () => `${name}: ${key}: not of its type`);
+        checkKeys(inner, key === "value" ? kind : key, here);
       }
       for (const key of row) hold(key.endsWith("?") || Object.hasOwn(value, key), () => `${name}: no ${key}`);
     } else if (typeof value === "number") {
@@ -100,7 +140,8 @@ const transcript = (() => {
     hold(value !== null || name === "event" || name === "raw_hash", () => `${name}: null`);
   }
 
-  function derive(what, ...fields) {
+  // BLAKE3 in derive-key mode over fields, each behind its length.
+  function keyed(context, ...fields) {
     const total = fields.reduce((sum, field) => sum + 8 + field.length, 0);
     const material = new Uint8Array(total), view = new DataView(material.buffer);
     let at = 0;
@@ -109,8 +150,10 @@ const transcript = (() => {
       material.set(field, at + 8);
       at += 8 + field.length;
     }
-    return blake3.deriveKey(`monolith transcript v1 ${what}`, material);
+    return blake3.deriveKey(context, material);
   }
+
+  const derive = (what, ...fields) => keyed(`monolith transcript v1 ${what}`, ...fields);
 
   // The blobs that an event names: [hash, "needed" | "withheld" | "request", key].
   function* blobNames(value, gated = false, redacted = false) {
@@ -306,6 +349,8 @@ const transcript = (() => {
       hold(last.kind !== "seal" && seal === (last.to === "TERMINATE"), "kind: one seal follows TERMINATE, and nothing else does");
       hold(action.from === last.to && action.step_id >= last.step_id, "from or step_id: not after the entry before");
       hold(action.length === (seal ? length + 1 : undefined), "length: the number of entries, on the seal alone");
+      const words = action.outcome ? `${action.outcome.class} ${action.outcome.code}` : "A a";
+      hold(/^[A-Z_]+ [a-z_]+$/.test(words), "outcome: no class and code");
       const decided = last.outcome && action.outcome && dump(last.outcome) === dump(action.outcome);
       hold(!seal || (action.to === "TERMINATE" && decided), "outcome: not as decided");
       this.last = action;
@@ -392,5 +437,5 @@ const transcript = (() => {
     }
   }
 
-  return { Flaw, Verifier, blobNames, dump, encoder, fromBase64, hex, hold, lines, readNote, readTombstone, toBase64 };
+  return { Flaw, Verifier, blobNames, dump, encoder, fromBase64, hex, hold, keyed, lines, readNote, readTombstone, toBase64 };
 })();

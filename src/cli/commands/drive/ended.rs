@@ -1,0 +1,68 @@
+use crate::cli::context::error::CliError;
+use crate::cli::ui::numbers::counted;
+use crate::kernel::{Counters, Run};
+use crate::telemetry::AgentResult;
+use crate::view::RunView;
+
+/// A run that has ended, or was suspended.
+#[derive(Debug)]
+pub(in crate::cli) struct Ended {
+    pub(in crate::cli) result: AgentResult,
+    /// Whether the answer is on the screen already.
+    pub(in crate::cli) shown: bool,
+    /// The run as far as it came.
+    pub(in crate::cli) view: Box<RunView>,
+}
+
+impl Ended {
+    /// A run that is recorded to its end.
+    pub(in crate::cli) fn of(run: &Run, view: RunView) -> Self {
+        Self {
+            result: AgentResult::of_run(run, &view),
+            shown: false,
+            view: Box::new(view),
+        }
+    }
+
+    /// A run that another process can go on with; `run` where the machine is still there.
+    pub(super) fn suspended(run: Option<&Run>, view: RunView) -> Self {
+        Self {
+            result: AgentResult::suspended(run, &view),
+            shown: false,
+            view: Box::new(view),
+        }
+    }
+
+    /// What is worth a word although the run succeeded: how many of the executed calls reported an error.
+    pub(super) fn flaw(&self) -> Option<String> {
+        failed_calls(self.view.counters())
+    }
+}
+
+/// A run that could not be brought to its end, and its result.
+#[derive(Debug)]
+pub(in crate::cli) struct Broken {
+    pub(in crate::cli) error: CliError,
+    pub(super) result: Option<Box<AgentResult>>,
+}
+
+impl<E: Into<CliError>> From<E> for Broken {
+    fn from(error: E) -> Self {
+        Self {
+            error: error.into(),
+            result: None,
+        }
+    }
+}
+
+/// How many of the executed calls reported an error; none where none did.
+fn failed_calls(used: Counters) -> Option<String> {
+    let failed = used.executed.saturating_sub(used.executed_ok);
+    let executed = used.executed;
+    (failed > 0).then(|| {
+        format!(
+            "{failed} of {} reported an error",
+            counted(executed, "call")
+        )
+    })
+}

@@ -1,0 +1,210 @@
+use super::ended::{Broken, Ended};
+use super::not_begun::{print_result, result_of};
+use crate::cli::context::app::App;
+use crate::cli::context::error::CliError;
+use crate::cli::context::exit::Exit;
+use crate::cli::ui::escape::line;
+use crate::cli::ui::numbers::{counted, seconds};
+use crate::cli::ui::screen::Style;
+use crate::contract::{ExecutionContract, Grounds, ToolPolicy, ToolProof};
+use crate::kernel::{AgentOutcome, OutcomeCode};
+use crate::message::RunId;
+use crate::telemetry::AgentResult;
+use crate::view::RunView;
+
+/// Shows what a run came to.
+pub(in crate::cli) fn report(
+    app: &App,
+    json: bool,
+    outcome: Result<Ended, Broken>,
+) -> Result<Exit, CliError> {
+    match outcome {
+        Ok(ended) => {
+            let exit = Exit(ended.result.exit_code);
+            if json {
+                app.screen.out_json(&ended.result)?;
+            }
+            if !app.screen.is_watched() && !app.accounting.quiet && ended.result.success {
+                report_outcome(app, &ended);
+            }
+            report_end(app, &ended);
+            report_summary(app, &ended.result);
+            if !json && !ended.shown && ended.result.success {
+                let answer = ended.result.report_text().trim_end_matches('\n');
+                app.screen.out_foreign(&format!("{answer}\n"))?;
+            }
+            Ok(exit)
+        }
+        Err(broken) => {
+            match &broken.result {
+                Some(result) if json => app.screen.out_json(result)?,
+                None if json => print_result(app.screen, &broken.error),
+                _ => {}
+            }
+            match &broken.result {
+                Some(result) => report_summary(app, result),
+                None => report_summary(app, &result_of(&broken.error)),
+            }
+            if broken.error.is_panic() {
+                // The result is printed: whoever catches other panics must not print another.
+                broken.error.show(app.screen);
+                return Ok(Exit::from(&broken.error));
+            }
+            Err(broken.error)
+        }
+    }
+}
+
+/// The exit tag and what was used, where somebody asks for it.
+fn report_summary(app: &App, result: &AgentResult) {
+    if app.accounting.verbose {
+        for told in result.summary() {
+            app.screen.write_err(&format!("{}\n", line(&told)));
+        }
+    }
+}
+
+/// What a pipe hears on stderr of a run that succeeded: how it ended, in one line. Of another one it hears the error.
+fn report_outcome(app: &App, ended: &Ended) {
+    let result = &ended.result;
+    if let (Some(outcome), Some(run_id)) = (result.outcome, &result.run_id) {
+        let time = seconds(result.counters.elapsed_ms);
+        let flaw = ended.flaw().map(|flaw| format!("   {flaw}"));
+        let flaw = flaw.unwrap_or_default();
+        let end = format!("{time}  {outcome}   run {run_id}{flaw}\n");
+        app.screen.write_err(&end);
+    }
+}
+
+/// The end of a run and what to type next: for whoever watches, and on failure for everybody.
+pub(in crate::cli) fn report_end(app: &App, ended: &Ended) {
+    let result = &ended.result;
+    let Some(run_id) = &result.run_id else {
+        return;
+    };
+    let name = app.brief_name(run_id.as_str());
+    if result.is_suspended() {
+        let next = next_of_suspended(app, &ended.view, &name);
+        let time = seconds(result.counters.elapsed_ms);
+        let told = format!("{time}  suspended   run {run_id}; {next}\n");
+        app.screen.write_err(&told);
+        return;
+    }
+    let Some(outcome) = result.outcome else {
+        return;
+    };
+    let why = app.hint(&format!("show {name} --why"));
+    if !app.screen.is_watched() {
+        if let Some(error) = &result.error {
+            app.screen.fault(error, Some(why));
+        }
+        return;
+    }
+    let style = if result.success {
+        Style::Good
+    } else {
+        Style::Bad
+    };
+    let note = |text: &str| app.screen.note(&format!("        {text}"));
+    let class = app.screen.paint(style, &outcome.to_string());
+    let time = seconds(result.counters.elapsed_ms);
+    let decided = ended.view.decision().filter(|_| app.accounting.verbose);
+    let predicate = decided.map(|decided| format!("   {}", decided.predicate));
+    app.screen
+        .note(&format!("{time}  {class}{}", predicate.unwrap_or_default()));
+    if let Some(flaw) = ended.flaw().filter(|_| result.success) {
+        note(&flaw);
+    }
+    if !result.success {
+        note(&line(result.report_text()));
+        if let Some(rule) = missing_proof(app, &ended.view, run_id, &name) {
+            note(&rule);
+        }
+    }
+    if let Some(held_back) = held_back(app, &ended.view, &name) {
+        note(&held_back);
+    }
+    let next = if result.success {
+        let replay = app.hint(&format!("replay {name}"));
+        format!("{}   ·   {replay}", app.hint(&format!("show {name}")))
+    } else if outcome.class == AgentOutcome::FailedPreflight {
+        // Nothing was said in it, so there is nothing to go on from.
+        why
+    } else {
+        let next = app.hint(&format!("continue {name} \"…\""));
+        format!("{why}   ·   {next}")
+    };
+    note(&next);
+}
+
+/// How a suspended run goes on.
+fn next_of_suspended(app: &App, view: &RunView, name: &str) -> String {
+    let resume = app.hint(&format!("resume {name}"));
+    if view.approvals().awaited().is_none() {
+        return format!("{resume} goes on with it");
+    }
+    let approve = app.hint(&format!("approve {name}"));
+    format!("{approve} answers its call, then {resume} goes on with it")
+}
+
+/// Where the text is to be read that the token gate held back, if it held any back.
+pub(in crate::cli) fn held_back(app: &App, view: &RunView, name: &str) -> Option<String> {
+    let bytes = view.held_back_bytes();
+    let (were, them) = if bytes == 1 {
+        ("was", "it")
+    } else {
+        ("were", "them")
+    };
+    let show = app.hint(&format!("show {name} --withheld"));
+    let bytes = counted(bytes, "byte");
+    (view.held_back_bytes() > 0)
+        .then(|| format!("{bytes} {were} held back by the token gate: {show} prints {them}"))
+}
+
+/// The rule that a run broke which answered without a call, and the way out. It holds in each run of a conversation anew.
+fn missing_proof(app: &App, view: &RunView, run_id: &RunId, name: &str) -> Option<String> {
+    let code = view.outcome()?.code;
+    let answered = matches!(
+        code,
+        OutcomeCode::NoCallResponse | OutcomeCode::SynthesisWithoutTools
+    );
+    if !answered || view.requested_calls() > 0 {
+        return None;
+    }
+    let rule = proof_rule(view.contract())?;
+    let file = contract_file(app, run_id).unwrap_or_else(|| "FILE".to_owned());
+    let change = match view.contract().policy_decision.grounds {
+        Grounds::CodeIntent | Grounds::CodeConceptual | Grounds::ChatPage => "page=null",
+        Grounds::Given | Grounds::Default => "tool_policy=optional",
+    };
+    let allowed = format!("continue {name} \"…\" --contract {file} --set {change}");
+    Some(format!(
+        "{rule}. Ask for something that needs a tool, or allow an answer without one: {}",
+        app.hint(&allowed)
+    ))
+}
+
+/// What a contract demands of each run, if it demands a call.
+pub(in crate::cli) fn proof_rule(contract: &ExecutionContract) -> Option<String> {
+    if contract.tool_policy != ToolPolicy::Required {
+        return None;
+    }
+    let (key, what) = match contract.tool_proof {
+        ToolProof::Executed => ("tool_policy: required", "a tool call of its own"),
+        ToolProof::Succeeded => (
+            "tool_policy: required, tool_proof: succeeded",
+            "a tool call of its own that succeeds",
+        ),
+    };
+    Some(format!(
+        "{key}: each run needs {what}, also one that continues another"
+    ))
+}
+
+/// The contract file that the run was begun with, as the caller would name it.
+fn contract_file(app: &App, run_id: &RunId) -> Option<String> {
+    let begun = app.reader().ok()??.invocation(run_id).ok()??;
+    let file = begun.contract_file;
+    let file = file.strip_prefix(&app.cwd).unwrap_or(&file);
+    Some(line(&file.display().to_string()))
+}

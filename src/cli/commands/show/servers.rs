@@ -1,0 +1,77 @@
+//! What the servers of a run said of themselves. Everything in it is escaped.
+
+use std::fmt::Write as _;
+
+use crate::cli::ui::escape::brief;
+use crate::cli::ui::narration::target_name;
+use crate::message::NamedText;
+use crate::view::RunView;
+
+/// Characters of one text of a server.
+const MOST_CHARS: usize = 120;
+
+/// A line for each server, and one more each time that it said something else.
+pub(super) fn servers(view: &RunView) -> String {
+    let mut out = String::new();
+    for server in view.tool_servers() {
+        let said = &server.said;
+        let text = |text: &str| brief(text, MOST_CHARS);
+        let own = [&said.name, &said.version].into_iter().flatten();
+        let protocol = format!("protocol {}", text(&said.protocol));
+        let words: Vec<String> = own.map(|own| text(own)).chain([protocol]).collect();
+        let name = text(&said.server);
+        let _ = write!(out, "server    {name} says: {}", words.join(" "));
+        if let Some(instructions) = &said.instructions {
+            let _ = write!(out, ", instructions {:?}", text(instructions));
+        }
+        let _ = writeln!(out, "{}", since(server.seq));
+    }
+    for (index, target) in view.preflight().probed.iter().enumerate() {
+        let index = u32::try_from(index).unwrap_or(u32::MAX);
+        let said = target.server_headers.iter().chain(&target.properties);
+        out.push_str(&model(view, index, &named(said), ", when it was probed"));
+    }
+    for answer in view.answers() {
+        let mut said = Vec::new();
+        if let Some(served_by) = &answer.served_by {
+            let members = [
+                ("model", &served_by.model),
+                ("system_fingerprint", &served_by.system_fingerprint),
+            ];
+            for (name, value) in members {
+                said.extend(value.iter().map(|value| NamedText::new(name, value)));
+            }
+        }
+        let said = named(said.iter().chain(&answer.headers));
+        let said = if said.is_empty() {
+            "nothing more".to_owned()
+        } else {
+            said
+        };
+        out.push_str(&model(view, answer.target, &said, &since(answer.seq)));
+    }
+    out
+}
+
+fn model(view: &RunView, target: u32, said: &str, when: &str) -> String {
+    if said.is_empty() {
+        return String::new();
+    }
+    let target = target_name(view.contract(), target);
+    format!("server    {target} says: {said}{when}\n")
+}
+
+fn named<'t>(texts: impl Iterator<Item = &'t NamedText>) -> String {
+    let texts = texts.map(|text| {
+        let (name, value) = (&text.name, &text.value);
+        format!("{} {}", brief(name, MOST_CHARS), brief(value, MOST_CHARS))
+    });
+    texts.collect::<Vec<_>>().join(", ")
+}
+
+fn since(seq: u64) -> String {
+    match seq {
+        0 => String::new(),
+        seq => format!(", from entry {seq} on"),
+    }
+}

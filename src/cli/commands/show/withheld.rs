@@ -1,0 +1,61 @@
+//! The text that the token gate held back, where it is asked for by `--withheld`. It is evidence: it stands apart from the conversation, and
+//! is never called an answer.
+
+use std::fmt::Write as _;
+
+use super::conversation::indented;
+use crate::cli::context::error::CliError;
+use crate::cli::context::source::{Recorded, Source};
+use crate::cli::ui::numbers::counted;
+use crate::cli::ui::screen::{Screen, Style};
+use crate::kernel::EventKind;
+use crate::replay::BlobSource;
+use crate::transcript::SealedEntry;
+
+/// Each text that was held back, below the entry that names it.
+pub(super) fn held_back(screen: Screen, source: Source) -> Result<String, CliError> {
+    let mut fault = None;
+    let mut out = source.each_entry_with_blobs(
+        |_, _| String::new(),
+        |out, entry, blobs| match section(screen, entry, blobs) {
+            Ok(section) => out.push_str(&section),
+            Err(flaw) => fault = fault.take().or(Some(flaw)),
+        },
+    )?;
+    if let Some(fault) = fault {
+        return Err(fault);
+    }
+    if out.is_empty() {
+        out.push_str("\nThe token gate held no text back.\n");
+    }
+    Ok(out)
+}
+
+/// The text that the entry names, where it names one.
+fn section(
+    screen: Screen,
+    entry: &SealedEntry,
+    blobs: &dyn BlobSource,
+) -> Result<String, CliError> {
+    let mut out = String::new();
+    let decoded = Recorded::decode(entry)?.into_event();
+    let Some(EventKind::InferenceReturned(returned)) = decoded.map(|event| event.event) else {
+        return Ok(out);
+    };
+    let Some(withheld) = returned.result.withheld.filter(|held| !held.blank) else {
+        return Ok(out);
+    };
+    let bytes = counted(withheld.bytes, "byte");
+    let title = format!("held back, entry {}, {bytes}", entry.seq);
+    let title = screen.paint_out(Style::Bold, &title);
+    let _ = writeln!(
+        out,
+        "\n{title}: written before a call was validated, so it is no answer"
+    );
+    match blobs.blob(withheld.hash) {
+        Some(text) => out.push_str(&indented(&String::from_utf8_lossy(&text))),
+        None if blobs.erased(withheld.hash) => out.push_str("  (erased)\n"),
+        None => out.push_str("  (not in this file; export --withheld includes it)\n"),
+    }
+    Ok(out)
+}

@@ -1,0 +1,290 @@
+//! Lines that fit a terminal. Knows cells, escapes and gaps between columns; not what the words mean.
+//!
+//! A terminal breaks a long line anywhere, also inside a word, and what follows begins at its left edge. Here a line is broken between
+//! words, and goes on below the text that it belongs to. A word that is longer than a line is broken where it has to be.
+
+use unicode_width::UnicodeWidthChar as _;
+
+/// Spaces that stand apart what belongs to two columns.
+const GAP: usize = 2;
+/// How much further in a line goes on that has no columns.
+const STEP: usize = 2;
+/// Cells between two stops of a tabulator.
+const TAB: usize = 8;
+
+/// The text in lines of at most `width` cells.
+pub(in crate::cli) fn wrapped(text: &str, width: usize) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let (line, end) = match line.strip_suffix('\n') {
+            Some(line) => (line, "\n"),
+            None => (line, ""),
+        };
+        if cells(line) <= width {
+            out.push_str(line);
+        } else {
+            Broken::new(line, width, &mut out).line(line);
+        }
+        out.push_str(end);
+    }
+    out
+}
+
+/// The same of one text whose every character counts: no space of it is left out, and it is broken at the last cell only. `indent` is
+/// where it begins.
+pub(in crate::cli) fn filled(text: &str, indent: usize, width: usize) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut broken = Broken {
+        at: indent,
+        indent: if indent < width { indent } else { 0 },
+        out: &mut out,
+        width,
+    };
+    broken.characters(text);
+    out
+}
+
+/// As much of a line as fits into so many cells.
+pub(in crate::cli) fn cut(line: &str, width: usize) -> String {
+    let mut at = 0;
+    let fits = line.chars().take_while(|c| {
+        at = after(at, *c);
+        at <= width
+    });
+    fits.collect()
+}
+
+/// How many cells a line takes.
+fn cells(line: &str) -> usize {
+    let mut at = 0;
+    for piece in pieces(line) {
+        if let Piece::Text(c) = piece {
+            at = after(at, c);
+        }
+    }
+    at
+}
+
+/// Where the cursor stands after that character.
+fn after(at: usize, c: char) -> usize {
+    match c {
+        '\r' => 0,
+        '\t' => (at / TAB + 1) * TAB,
+        c => at.saturating_add(c.width().unwrap_or(0)),
+    }
+}
+
+/// A character, or a sequence that a terminal obeys and does not show.
+#[derive(Clone, Copy)]
+enum Piece<'t> {
+    Escape(&'t str),
+    Text(char),
+}
+
+/// Everything in a line, in its order.
+fn pieces(line: &str) -> impl Iterator<Item = Piece<'_>> {
+    let mut rest = line;
+    std::iter::from_fn(move || {
+        let first = rest.chars().next()?;
+        let length = match rest.strip_prefix("\u{1b}[") {
+            // It ends with its first letter.
+            Some(sequence) => {
+                let last = sequence.find(|c: char| c.is_ascii_alphabetic());
+                last.map_or(rest.len(), |last| "\u{1b}[".len() + last + 1)
+            }
+            None => first.len_utf8(),
+        };
+        let (piece, after) = rest.split_at(length);
+        rest = after;
+        Some(if first == '\u{1b}' {
+            Piece::Escape(piece)
+        } else {
+            Piece::Text(first)
+        })
+    })
+}
+
+/// A line that is being broken.
+struct Broken<'o> {
+    at: usize,
+    /// Where it goes on.
+    indent: usize,
+    out: &'o mut String,
+    width: usize,
+}
+
+impl<'o> Broken<'o> {
+    fn new(line: &str, width: usize, out: &'o mut String) -> Self {
+        Self {
+            at: 0,
+            indent: indent(line, width),
+            out,
+            width,
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        let begins = line.len() - line.trim_start_matches(' ').len();
+        let (leading, rest) = line.split_at(begins);
+        // A line that begins outside the terminal begins where the rest of it goes on.
+        if begins < self.width {
+            self.characters(leading);
+        } else {
+            self.characters(&" ".repeat(self.indent));
+        }
+        let mut gap = "";
+        for part in parts(rest) {
+            if part.starts_with(' ') {
+                gap = part;
+                continue;
+            }
+            let (spaces, word) = (gap.len(), cells(part));
+            gap = "";
+            if self.at + spaces + word <= self.width {
+                self.characters(&" ".repeat(spaces));
+            } else if self.indent + word <= self.width && self.at > self.indent {
+                self.next_line();
+            } else if self.at + spaces < self.width {
+                // Longer than a line: it begins here, and is broken at the last cell.
+                self.characters(&" ".repeat(spaces));
+            } else {
+                self.next_line();
+            }
+            self.characters(part);
+        }
+        if self.at + gap.len() <= self.width {
+            self.out.push_str(gap);
+        }
+    }
+
+    fn characters(&mut self, text: &str) {
+        for piece in pieces(text) {
+            match piece {
+                Piece::Escape(escape) => self.out.push_str(escape),
+                Piece::Text(c) => {
+                    if after(self.at, c) > self.width && self.at > self.indent {
+                        self.next_line();
+                    }
+                    self.out.push(c);
+                    self.at = after(self.at, c);
+                }
+            }
+        }
+    }
+
+    fn next_line(&mut self) {
+        self.out.push('\n');
+        self.out.push_str(&" ".repeat(self.indent));
+        self.at = self.indent;
+    }
+}
+
+/// Words and the spaces between them, in their order.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let is_gap = rest.starts_with(' ');
+        let end = rest.find(|c: char| (c == ' ') != is_gap);
+        let (part, after) = rest.split_at(end.unwrap_or(rest.len()));
+        rest = after;
+        (!part.is_empty()).then_some(part)
+    })
+}
+
+/// Where a line goes on that is broken: below its last column that begins in the left half, else a step further in than it began.
+fn indent(line: &str, width: usize) -> usize {
+    let begins = line.len() - line.trim_start_matches(' ').len();
+    let half = width / 2;
+    let (mut at, mut column, mut before) = (0, None, "");
+    for part in parts(line) {
+        let ends_sentence = before.ends_with(['.', '!', '?']);
+        let is_column = part.starts_with(' ') && part.len() >= GAP && at > 0 && !ends_sentence;
+        at += cells(part);
+        if is_column && at <= half {
+            column = Some(at);
+        }
+        before = part;
+    }
+    column.unwrap_or_else(|| (begins + STEP).min(half))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, width: usize, expect: &str) {
+        let shown = wrapped(text, width);
+        assert_eq!(shown, expect);
+        for line in shown.lines() {
+            assert!(cells(line) <= width, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_fits_stays_as_it_is() {
+        check("one  two\n\n  three\n", 10, "one  two\n\n  three\n");
+        check("0123456789", 10, "0123456789");
+    }
+
+    #[test]
+    fn a_long_line_is_broken_between_words_and_goes_on_further_in() {
+        check("one two three four", 10, "one two\n  three\n  four");
+        check("  one two three\n", 10, "  one two\n    three\n");
+    }
+
+    #[test]
+    fn a_row_goes_on_below_its_column() {
+        check(
+            "ok      name  a detail of many words",
+            20,
+            "ok      name  a\n        detail of\n        many words",
+        );
+        // Two spaces after a sentence are no column.
+        check("One.  Two three four", 12, "One.  Two\n  three four");
+    }
+
+    #[test]
+    fn a_word_that_is_longer_than_a_line_is_broken_where_it_must_be() {
+        check("at 0123456789abcdef", 8, "at 01234\n  56789a\n  bcdef");
+        check("0123456789", 4, "0123\n  45\n  67\n  89");
+    }
+
+    #[test]
+    fn a_wide_character_takes_two_cells_and_a_mark_none() {
+        check("漢字漢字", 4, "漢字\n  漢\n  字");
+        check("e\u{301}e\u{301}e\u{301}", 3, "e\u{301}e\u{301}e\u{301}");
+        assert_eq!(cut("漢字漢字", 5), "漢字");
+    }
+
+    #[test]
+    fn an_escape_takes_no_cell_and_is_never_broken() {
+        check(
+            "\u{1b}[2mone two\u{1b}[0m three",
+            8,
+            "\u{1b}[2mone two\u{1b}[0m\n  three",
+        );
+        check("\r\u{1b}[2Kshort", 5, "\r\u{1b}[2Kshort");
+    }
+
+    #[test]
+    fn the_space_after_a_question_stays() {
+        check("allow it? [y/N] ", 20, "allow it? [y/N] ");
+        check("do you allow it? [y/N] ", 20, "do you allow it?\n  [y/N] ");
+    }
+
+    #[test]
+    fn a_filled_text_loses_nothing() {
+        assert_eq!(filled("a  b   c", 2, 6), "a  b\n     c");
+        let text = "{\"command\": \"rm  -rf   /\"}";
+        let joined = filled(text, 3, 9).replace("\n   ", "");
+        assert_eq!(joined, text);
+    }
+
+    #[test]
+    fn the_narrowest_terminal_ends() {
+        for width in 1..8 {
+            let shown = wrapped("        a 漢 long-word  x\n", width);
+            assert!(shown.ends_with('\n'), "{width}: {shown:?}");
+        }
+    }
+}

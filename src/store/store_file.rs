@@ -1,0 +1,117 @@
+//! The file that a store is in: what its path leads to, judged before it is opened. Does not open it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::StoreError;
+use super::private::Exposure;
+use super::regular_file::judge_regular;
+
+/// The most links that the path of a store leads through.
+const MOST_LINKS: usize = 40;
+/// How SQLite calls the files beside a database.
+const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+/// The file of a store, found once: what is judged is what is opened, and what lies beside it lies beside the file, not beside a link.
+#[derive(Clone, Debug)]
+pub(super) struct StoreFile {
+    /// The path without a link in it.
+    path: PathBuf,
+    /// The folders on the way to it: whoever can write one can lead elsewhere.
+    folders: Vec<PathBuf>,
+}
+
+impl StoreFile {
+    /// Follows a path to its end; there need not be a file yet.
+    ///
+    /// # Errors
+    /// [`StoreError::CannotOpen`] where a link leads nowhere, or to what is neither a file nor a folder, which SQLite refuses.
+    pub(super) fn of(path: &Path) -> Result<Self, StoreError> {
+        let refuse = |reason: String| StoreError::CannotOpen {
+            path: path.to_owned(),
+            reason,
+        };
+        let mut end = path.to_owned();
+        let mut folders = Vec::new();
+        while let Ok(target) = fs::read_link(&end) {
+            if folders.len() == MOST_LINKS {
+                return Err(refuse("it leads through too many links".to_owned()));
+            }
+            let folder = folder_of(&end);
+            end = folder.join(target);
+            folders.push(folder);
+        }
+        let found = fs::metadata(&end);
+        if !folders.is_empty() && found.is_err() {
+            return Err(refuse("it is a link that leads nowhere".to_owned()));
+        }
+        if let Ok(found) = found.as_ref()
+            && !found.is_dir()
+        {
+            judge_regular(found.file_type()).map_err(|fault| refuse(fault.to_string()))?;
+        }
+        // Where the folder is not there, SQLite says so.
+        if cfg!(unix)
+            && let (Ok(folder), Some(name)) = (folder_of(&end).canonicalize(), end.file_name())
+        {
+            end = folder.join(name);
+        }
+        folders.push(folder_of(&end));
+        Ok(Self { path: end, folders })
+    }
+
+    /// The path without a link in it.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The files that belong to the store beside its own, and the folders of its locks and answers.
+    pub(super) fn beside(&self) -> impl Iterator<Item = PathBuf> {
+        let folders = [".locks", ".answers"];
+        BESIDE
+            .into_iter()
+            .chain(folders)
+            .map(|ending| self.named(ending))
+    }
+
+    /// Refuses a store that others can write, or whose folder they can: an entry, or a file beside it, may be theirs.
+    pub(super) fn judge(&self) -> Result<(), StoreError> {
+        // A folder is no store, and SQLite says so.
+        if self.path.is_dir() {
+            return Ok(());
+        }
+        let beside = BESIDE.map(|ending| self.named(ending));
+        let places = self.folders.iter().chain([&self.path]).chain(&beside);
+        for place in places {
+            if let Some(exposure) = Exposure::to_write(place) {
+                return Err(StoreError::Exposed {
+                    path: place.clone(),
+                    reason: exposure.to_string(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn named(&self, ending: &str) -> PathBuf {
+        let mut name = self.path.as_os_str().to_owned();
+        name.push(ending);
+        PathBuf::from(name)
+    }
+}
+
+/// The files of the store at a path, and the folders of its locks and answers: where they are, or would be.
+pub(crate) fn files_of(path: &Path) -> Vec<PathBuf> {
+    let Ok(file) = StoreFile::of(path) else {
+        return vec![path.to_owned()];
+    };
+    let beside = file.beside();
+    [file.path.clone()].into_iter().chain(beside).collect()
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}

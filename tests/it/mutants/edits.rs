@@ -1,0 +1,339 @@
+//! One Rust file, with a switch at each place where the program could behave otherwise.
+//!
+//! It knows the syntax alone: an edit that does not compile is found by the compiler, and then left out.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::ops::{Range, RangeInclusive};
+
+use proc_macro2::Span;
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+use syn::{Attribute, BinOp, Expr, ImplItem, Item, Lit, Meta, Pat, Signature, Stmt};
+
+/// The methods that answer yes or no.
+const ASKING: [&str; 15] = [
+    "all",
+    "any",
+    "contains",
+    "contains_key",
+    "ends_with",
+    "eq",
+    "holds",
+    "insert",
+    "is_empty",
+    "is_none",
+    "is_none_or",
+    "is_ok",
+    "is_some",
+    "is_some_and",
+    "starts_with",
+];
+
+/// What a switch does to the code that it stands around.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    /// A condition is turned round.
+    Flip,
+    /// A text is another one.
+    Text,
+    /// A number is another one.
+    Number,
+    /// A statement is left out.
+    Drop,
+    /// An arm of a match is never taken.
+    Arm,
+}
+
+/// A place where the program can be made to behave otherwise.
+#[derive(Clone, Debug)]
+pub struct Mutant {
+    pub change: Change,
+    pub bytes: Range<usize>,
+    pub line: usize,
+    last_line: usize,
+    /// The lines of the body that it stands in.
+    pub body: RangeInclusive<usize>,
+}
+
+impl Mutant {
+    /// Whether an error at one of these lines may be the mutant's.
+    pub fn stands_at(&self, lines: &BTreeSet<usize>) -> bool {
+        let last = match self.change {
+            Change::Drop | Change::Arm => self.last_line,
+            Change::Flip | Change::Text | Change::Number => self.line,
+        };
+        lines.range(self.line..=last).next().is_some()
+    }
+}
+
+/// The mutants of a file, and the functions that stop being `const` for their sake.
+pub struct Edits<'a> {
+    mutants: Vec<Mutant>,
+    body: RangeInclusive<usize>,
+    unconst: Vec<Range<usize>>,
+    keep_const: &'a BTreeSet<String>,
+}
+
+impl<'a> Edits<'a> {
+    /// The mutants of `text`; none inside functions that must stay `const`.
+    pub fn of(text: &str, keep_const: &'a BTreeSet<String>) -> Self {
+        let mut edits = Self {
+            mutants: Vec::new(),
+            body: 0..=0,
+            unconst: Vec::new(),
+            keep_const,
+        };
+        edits.visit_file(&syn::parse_file(text).unwrap());
+        edits
+            .mutants
+            .sort_by_key(|m| (m.bytes.start, usize::MAX - m.bytes.end));
+        edits.mutants.dedup_by(|a, b| a.bytes == b.bytes);
+        edits
+    }
+
+    pub fn mutants(self) -> (Vec<Mutant>, Vec<Range<usize>>) {
+        (self.mutants, self.unconst)
+    }
+
+    fn add(&mut self, change: Change, span: Span) {
+        self.mutants.push(Mutant {
+            change,
+            bytes: span.byte_range(),
+            line: span.start().line,
+            last_line: span.end().line,
+            body: self.body.clone(),
+        });
+    }
+
+    fn body(&mut self, block: &syn::Block) {
+        let outer = self.body.clone();
+        self.body = block.span().start().line..=block.span().end().line;
+        self.visit_block(block);
+        self.body = outer;
+    }
+
+    /// Whether the body of the function may hold mutants.
+    fn enters(&mut self, attrs: &[Attribute], sig: &Signature) -> bool {
+        if is_test(attrs) {
+            return false;
+        }
+        let Some(constness) = &sig.constness else {
+            return true;
+        };
+        if self.keep_const.contains(&sig.ident.to_string()) {
+            return false;
+        }
+        self.unconst.push(constness.span().byte_range());
+        true
+    }
+}
+
+/// The text with a switch around each mutant, which has the number beside it. Lines keep their numbers.
+pub fn edited(text: &str, mutants: &[(u32, Mutant)], unconst: &[Range<usize>]) -> String {
+    let mut inserts: Vec<(usize, usize, String)> = Vec::new();
+    for (number, mutant) in mutants {
+        let Range { start, end } = mutant.bytes;
+        let width = end - start;
+        let mut open = String::new();
+        let call = match mutant.change {
+            Change::Flip => "flip",
+            Change::Text => "text",
+            Change::Number => "number",
+            Change::Drop | Change::Arm => "keep",
+        };
+        match mutant.change {
+            Change::Arm => {
+                inserts.push((end, 0, format!(" if crate::mutants::keep({number})")));
+                continue;
+            }
+            Change::Drop => write!(open, "if crate::mutants::keep({number}) {{ ").unwrap(),
+            _ => write!(open, "crate::mutants::{call}({number}, ").unwrap(),
+        }
+        let close = if mutant.change == Change::Drop {
+            " }"
+        } else {
+            ")"
+        };
+        // Of switches that begin together the widest is opened first; of those that end together the narrowest closes first.
+        inserts.push((start, usize::MAX - width, open));
+        inserts.push((end, width, close.to_owned()));
+    }
+    let mut out = String::new();
+    let mut at = 0;
+    let closing = |text: &str| text == ")" || text == " }";
+    inserts.sort_by_key(|insert| (insert.0, !closing(&insert.2), insert.1));
+    let mut cuts = unconst.to_vec();
+    cuts.sort_by_key(|cut| cut.start);
+    let mut cuts = cuts.into_iter().peekable();
+    for (place, _, inserted) in inserts {
+        while let Some(cut) = cuts.next_if(|cut| cut.start < place) {
+            out.push_str(&text[at..cut.start]);
+            at = cut.end;
+        }
+        out.push_str(&text[at..place]);
+        out.push_str(&inserted);
+        at = place;
+    }
+    for cut in cuts {
+        out.push_str(&text[at..cut.start]);
+        at = cut.end;
+    }
+    out.push_str(&text[at..]);
+    out
+}
+
+impl<'ast> Visit<'ast> for Edits<'_> {
+    fn visit_item(&mut self, item: &'ast Item) {
+        match item {
+            Item::Fn(function) if self.enters(&function.attrs, &function.sig) => {
+                self.body(&function.block);
+            }
+            Item::Impl(block) if !is_test(&block.attrs) => {
+                for item in &block.items {
+                    if let ImplItem::Fn(function) = item
+                        && self.enters(&function.attrs, &function.sig)
+                    {
+                        self.body(&function.block);
+                    }
+                }
+            }
+            Item::Mod(module) if !is_test(&module.attrs) => visit::visit_item_mod(self, module),
+            // What is constant, and what is defined for another place.
+            _ => {}
+        }
+    }
+
+    fn visit_stmt(&mut self, stmt: &'ast Stmt) {
+        if let Stmt::Expr(expr, Some(semi)) = stmt {
+            let assigns = matches!(expr, Expr::Binary(b) if is_assignment(&b.op));
+            if assigns || matches!(expr, Expr::MethodCall(_) | Expr::Call(_) | Expr::Assign(_)) {
+                let span = expr.span().join(semi.span()).unwrap_or_else(|| expr.span());
+                self.add(Change::Drop, span);
+            }
+        }
+        visit::visit_stmt(self, stmt);
+    }
+
+    fn visit_expr(&mut self, expr: &'ast Expr) {
+        match expr {
+            Expr::If(branch) if !has_let(&branch.cond) => {
+                self.add(Change::Flip, branch.cond.span());
+            }
+            Expr::Binary(binary) if is_question(&binary.op) && !has_let(expr) => {
+                self.add(Change::Flip, expr.span());
+            }
+            Expr::MethodCall(call) if ASKING.contains(&call.method.to_string().as_str()) => {
+                self.add(Change::Flip, expr.span());
+            }
+            Expr::MethodCall(call)
+                if ["then", "then_some"].contains(&call.method.to_string().as_str()) =>
+            {
+                self.add(Change::Flip, call.receiver.span());
+            }
+            Expr::Call(call) if matches!(&*call.func, Expr::Path(path) if path.path.is_ident("holds")) =>
+            {
+                self.add(Change::Flip, expr.span());
+            }
+            Expr::Macro(call) if call.mac.path.is_ident("matches") => {
+                self.add(Change::Flip, expr.span());
+            }
+            Expr::Lit(literal) => match &literal.lit {
+                Lit::Str(_) => self.add(Change::Text, expr.span()),
+                Lit::Int(_) => self.add(Change::Number, expr.span()),
+                Lit::Bool(_) => self.add(Change::Flip, expr.span()),
+                _ => {}
+            },
+            Expr::Path(path)
+                if path
+                    .path
+                    .segments
+                    .last()
+                    .is_some_and(|s| is_constant(&s.ident.to_string())) =>
+            {
+                self.add(Change::Number, expr.span());
+            }
+            Expr::Match(choice) => {
+                let (last, arms) = choice.arms.split_last().unwrap();
+                if takes_all(&last.pat) {
+                    let plain = arms.iter().filter(|arm| !matches!(arm.pat, Pat::Guard(_)));
+                    for arm in plain {
+                        self.add(Change::Arm, arm.pat.span());
+                    }
+                }
+                for arm in &choice.arms {
+                    if let Pat::Guard(guarded) = &arm.pat
+                        && !has_let(&guarded.guard)
+                    {
+                        self.add(Change::Flip, guarded.guard.span());
+                        self.visit_expr(&guarded.guard);
+                    }
+                }
+            }
+            // Its length is constant.
+            Expr::Repeat(repeat) => return self.visit_expr(&repeat.expr),
+            Expr::Const(_) => return,
+            _ => {}
+        }
+        visit::visit_expr(self, expr);
+    }
+
+    fn visit_pat(&mut self, _: &'ast Pat) {}
+
+    fn visit_type(&mut self, _: &'ast syn::Type) {}
+
+    fn visit_attribute(&mut self, _: &'ast Attribute) {}
+}
+
+/// Whether the pattern takes what no arm before it took; a name in capitals is a variant.
+fn takes_all(pat: &Pat) -> bool {
+    match pat {
+        Pat::Wild(_) => true,
+        Pat::Ident(name) => {
+            name.subpat.is_none() && name.ident.to_string().starts_with(char::is_lowercase)
+        }
+        _ => false,
+    }
+}
+
+/// `#[test]`, `#[cfg(test)]` and their like.
+fn is_test(attrs: &[Attribute]) -> bool {
+    attrs.iter().any(|attr| match &attr.meta {
+        Meta::Path(path) => path.is_ident("test"),
+        Meta::List(list) => list.path.is_ident("cfg") && list.tokens.to_string().contains("test"),
+        Meta::NameValue(_) => false,
+    })
+}
+
+fn is_constant(name: &str) -> bool {
+    name.len() > 1
+        && name
+            .chars()
+            .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+}
+
+const fn is_question(op: &BinOp) -> bool {
+    use BinOp::{And, Eq, Ge, Gt, Le, Lt, Ne, Or};
+    matches!(
+        op,
+        And(_) | Or(_) | Eq(_) | Ne(_) | Lt(_) | Le(_) | Gt(_) | Ge(_)
+    )
+}
+
+const fn is_assignment(op: &BinOp) -> bool {
+    use BinOp::{AddAssign, BitAndAssign, BitOrAssign, MulAssign, SubAssign};
+    matches!(
+        op,
+        AddAssign(_) | SubAssign(_) | MulAssign(_) | BitAndAssign(_) | BitOrAssign(_)
+    )
+}
+
+/// Whether the condition binds names: then only its other parts can be turned round.
+fn has_let(expr: &Expr) -> bool {
+    match expr {
+        Expr::Let(_) => true,
+        Expr::Binary(binary) => has_let(&binary.left) || has_let(&binary.right),
+        Expr::Paren(paren) => has_let(&paren.expr),
+        _ => false,
+    }
+}

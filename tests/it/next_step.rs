@@ -1,0 +1,394 @@
+//! What a command says to a new user who does not know what to type next: what is missing, what waits, why a run failed, and how to go
+//! on from there.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::desk::{Desk, Left, calls, says};
+
+const ECHO: &str = "tools: {builtin: [echo]}\n";
+
+impl Desk {
+    /// What a command shows on a terminal without colours, each line without the space around it.
+    #[cfg(unix)]
+    fn shown(&self, args: &[&str]) -> (i32, String) {
+        let mut command = self.command(args);
+        command.env("NO_COLOR", "1");
+        let (code, shown) = crate::terminal::Terminal::sized(command, 1_000).end();
+        let shown = shown.replace("\r\u{1b}[2K", "\n");
+        let lines = shown.lines().map(str::trim).collect::<Vec<_>>();
+        (code, lines.join("\n"))
+    }
+}
+
+#[test]
+fn a_command_for_a_contract_takes_that_of_the_folder_or_says_what_to_type() {
+    for command in [
+        &["contract", "check"][..],
+        &["contract", "show"],
+        &["contract", "hash"],
+        &["tools"],
+    ] {
+        let desk = Desk::new();
+        let left = desk.ends(command, 4);
+        assert!(
+            left.err.contains("this folder has no agent.yaml"),
+            "{}",
+            left.err
+        );
+        let typed = format!("monolith {} FILE", command.join(" "));
+        assert!(left.err.contains(&typed), "{}", left.err);
+        assert!(left.err.contains("monolith init"), "{}", left.err);
+        desk.script(ECHO, &[&says("hi")]);
+        std::fs::rename(desk.path("c.yaml"), desk.path("agent.yaml")).unwrap();
+        desk.ends(command, 0);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn without_waiting_an_approval_is_no_question() {
+    let desk = Desk::new();
+    desk.script(
+        "tools: {builtin: [echo]}\nrequire_approval: [echo]\n",
+        &[&calls("echo", "{\"text\":\"hi\"}"), &says("said")],
+    );
+    let (code, shown) = desk.shown(&["run", "c.yaml", "--run-id", "nightly-build", "--no-wait"]);
+    assert_eq!(code, 8, "{shown}");
+    assert!(!shown.contains("[y/N]"), "{shown}");
+    assert!(
+        shown.contains("call 1 of echo asks for your approval"),
+        "{shown}"
+    );
+    let next = "monolith approve nightly-build answers its call, then monolith resume nightly-build goes on with it";
+    assert!(shown.contains(next), "{shown}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_run_that_failed_says_how_to_find_out_why_and_how_to_go_on() {
+    let desk = Desk::new();
+    desk.script(
+        "max_turns: 2\ntools: {builtin: [echo]}\n",
+        &[&calls("echo", "{}"), &calls("echo", "{}")],
+    );
+    let (code, shown) = desk.shown(&["run", "c.yaml", "--run-id", "nightly-build"]);
+    assert_eq!(code, 1, "{shown}");
+    let last = "monolith show nightly-build --why   ·   monolith continue nightly-build \"…\"";
+    assert_eq!(shown.trim().lines().last(), Some(last), "{shown}");
+    // In a pipe it is the one line of help.
+    let left = desk.ends(&["run", "c.yaml", "--run-id", "r2"], 1);
+    assert!(
+        left.err.ends_with("  = help: monolith show r2 --why\n"),
+        "{}",
+        left.err
+    );
+    // Of a run in which nothing was said there is nothing to continue.
+    desk.write(
+        "c.yaml",
+        &desk
+            .read("c.yaml")
+            .replace("max_turns: 2", "allowed_tools: [nope]"),
+    );
+    let (code, shown) = desk.shown(&["run", "c.yaml", "--run-id", "r3"]);
+    assert_eq!(code, 3, "{shown}");
+    assert_eq!(
+        shown.trim().lines().last(),
+        Some("monolith show r3 --why"),
+        "{shown}"
+    );
+}
+
+/// The hint is true: what it names can be typed.
+#[cfg(unix)]
+#[test]
+fn text_that_was_held_back_is_found_where_the_end_of_the_run_says() {
+    let desk = Desk::new();
+    desk.script(
+        &format!("tool_policy: required\n{ECHO}"),
+        &[&says("No tool for me.")],
+    );
+    let (code, shown) = desk.shown(&["run", "c.yaml", "--run-id", "r1"]);
+    assert_eq!(code, 1, "{shown}");
+    let hint = "15 bytes were held back by the token gate: monolith show r1 --withheld prints them";
+    assert!(shown.contains(hint), "{shown}");
+    assert!(desk.ok(&["show", "r1"]).contains(hint));
+    let read = desk.ok(&["show", "r1", "--withheld"]);
+    assert!(
+        read.contains("No tool for me.") && !read.contains(hint),
+        "{read}"
+    );
+    desk.script(ECHO, &[&says("Yes.")]);
+    let (_, shown) = desk.shown(&["run", "c.yaml", "--run-id", "r2"]);
+    assert!(!shown.contains("held back"), "{shown}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_continuation_without_a_call_reads_the_rule_before_and_after_and_the_way_out_works() {
+    let desk = Desk::new();
+    let call = calls("echo", "{\"text\":\"x\"}");
+    desk.script(
+        &format!("tool_policy: required\ntool_proof: succeeded\n{ECHO}"),
+        &[
+            &call,
+            &says("One."),
+            &says("Two."),
+            &says("Three."),
+            &says("Four."),
+        ],
+    );
+    desk.ends(&["run", "c.yaml", "--run-id", "r1"], 0);
+    let (code, shown) = desk.shown(&["continue", "r1", "Thanks!", "--run-id", "r2"]);
+    assert_eq!(code, 1, "{shown}");
+    let rule = "tool_policy: required, tool_proof: succeeded: each run needs a tool call of its own that succeeds";
+    let before = shown.find(&format!("note: {rule}")).expect(&shown);
+    assert!(before < shown.find("INFER").unwrap(), "{shown}");
+    let way = "monolith continue r2 \"…\" --contract c.yaml --set tool_policy=optional";
+    let after = shown.rfind(rule).unwrap();
+    assert!(
+        after > shown.find("FAILED_PROTOCOL_NO_TOOLS").unwrap(),
+        "{shown}"
+    );
+    assert!(shown.contains(way), "{shown}");
+    desk.ends(
+        &[
+            "continue",
+            "r2",
+            "Thanks!",
+            "--contract",
+            "c.yaml",
+            "--set",
+            "tool_policy=optional",
+        ],
+        0,
+    );
+    // A run that called a tool needs no such advice.
+    let (_, shown) = desk.shown(&["show", "r1"]);
+    assert!(!shown.contains("tool_policy: required"), "{shown}");
+}
+
+#[test]
+fn a_name_that_a_person_gave_is_never_cut_and_a_random_one_is() {
+    let desk = Desk::new();
+    desk.script("", &[&says("hi")]);
+    desk.ok(&["run", "c.yaml", "--run-id", "nightly-build"]);
+    let shown = desk.ok(&["show", "nightly-build"]);
+    assert!(
+        shown.contains("monolith continue nightly-build "),
+        "{shown}"
+    );
+    desk.ok(&["run", "c.yaml"]);
+    let shown = desk.ok(&["show", "last"]);
+    let name = shown
+        .split("\nrun       ")
+        .nth(1)
+        .unwrap()
+        .split(',')
+        .next()
+        .unwrap();
+    assert_eq!(name.len(), 16, "{shown}");
+    assert!(
+        shown.contains(&format!("monolith continue {} ", &name[..4])),
+        "{shown}"
+    );
+}
+
+#[test]
+fn one_of_a_thing_is_singular() {
+    let desk = Desk::new();
+    desk.write("ws/a", "x");
+    desk.script(
+        "tools: {builtin: [read_file], workspace: ws}\n",
+        &[&calls("read_file", "{\"path\":\"a\"}"), &says("x")],
+    );
+    desk.ok(&["run", "c.yaml", "--run-id", "r1"]);
+    let shown = desk.ok(&["show", "r1"]);
+    assert!(shown.contains("read_file ok, 1 byte in"), "{shown}");
+    desk.write("bytes", "");
+    let faulty = |text: &str| {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let plurals = [
+            "bytes", "calls", "entries", "turns", "tokens", "runs", "requests",
+        ];
+        let pairs = words.windows(2).filter(|pair| pair[0] == "1");
+        pairs
+            .filter(|pair| plurals.contains(&pair[1].trim_matches([',', '.'])))
+            .map(|pair| pair.join(" "))
+            .collect::<Vec<_>>()
+    };
+    for args in [
+        &["show", "r1"][..],
+        &["show", "r1", "--why"],
+        &["verify", "r1"],
+        &["log", "verify"],
+        &["replay", "r1", "--set", "max_turns=1"],
+    ] {
+        let left = desk.run(args);
+        assert_eq!(
+            faulty(&left.said()),
+            Vec::<String>::new(),
+            "{}",
+            left.said()
+        );
+    }
+}
+
+#[test]
+fn a_rule_that_all_arguments_break_names_them() {
+    let desk = Desk::new();
+    desk.script(
+        ECHO,
+        &[&calls("echo", "{\"text\":\"x\",\"loud\":true}"), &says("x")],
+    );
+    desk.ok(&["run", "c.yaml", "--run-id", "r1"]);
+    let shown = desk.ok(&["show", "r1"]);
+    assert!(!shown.contains(": :"), "{shown}");
+    assert!(
+        shown.contains("TOOL_VALIDATION_ERROR: the arguments: additionalProperties"),
+        "{shown}"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn numbers_of_predicates_are_for_those_who_ask_why() {
+    let desk = Desk::new();
+    desk.script(ECHO, &[&calls("echo", "{\"text\":\"x\"}"), &says("x")]);
+    let (_, shown) = desk.shown(&["run", "c.yaml", "--run-id", "r1"]);
+    assert!(
+        shown.contains("COMMIT → INFER   next turn; asks demo/script"),
+        "{shown}"
+    );
+    assert!(!shown.contains("predicate"), "{shown}");
+    let shown = desk.ok(&["show", "r1"]);
+    assert!(
+        shown.contains("COMPLETED_WITH_TOOLS (final_message)\n"),
+        "{shown}"
+    );
+    assert!(!shown.contains("predicate"), "{shown}");
+    let replayed = desk.run(&["replay", "r1", "--set", "max_turns=1"]).out;
+    assert!(replayed.contains("last turn"), "{replayed}");
+    assert!(!replayed.contains("predicate "), "{replayed}");
+    let why = desk.ok(&["show", "r1", "--why"]);
+    assert!(
+        why.contains("predicate 6: terminal response, policy satisfied"),
+        "{why}"
+    );
+    assert!(why.contains("predicate 7: next turn"), "{why}");
+    desk.script("", &[&says("x")]);
+    let (_, shown) = desk.shown(&["run", "c.yaml", "--verbose"]);
+    assert!(shown.contains("predicate 6: terminal response"), "{shown}");
+}
+
+#[test]
+fn a_change_that_no_contract_may_have_is_named_with_the_recorded_value() {
+    let desk = Desk::new();
+    desk.script(ECHO, &[&says("x")]);
+    desk.ok(&["run", "c.yaml", "--run-id", "r1"]);
+    let left = desk.run(&["replay", "r1", "--set", "max_turns=0"]);
+    let refused = "The other contract is refused before the first request: max_turns is 0.\n  max_turns: recorded 10\n";
+    assert!(left.out.contains(refused), "{}", left.said());
+    let (_, report) = desk.json(&["replay", "r1", "--set", "max_turns=0"]);
+    assert_eq!(report["refused"], "max_turns is 0");
+    let left = desk.ends(&["replay", "r1", "--set", "step_timeout_ms=-1"], 4);
+    assert!(
+        left.err.contains("note: step_timeout_ms: recorded "),
+        "{}",
+        left.err
+    );
+    assert!(left.err.contains("out of range"), "{}", left.err);
+    // One that every contract may have needs no such line.
+    let (_, report) = desk.json(&["replay", "r1", "--set", "max_turns=4"]);
+    assert_eq!(report["refused"], serde_json::Value::Null);
+}
+
+#[test]
+fn a_demo_run_of_another_build_is_no_bug() {
+    let desk = Desk::new();
+    desk.ok(&["demo"]);
+    desk.ok(&["demo", "tamper"]);
+    let store = rusqlite::Connection::open(desk.path("home/runs.db")).unwrap();
+    // As a build would have written it that decided otherwise.
+    let changed = store.execute(
+        "UPDATE entries SET action = replace(action, '\"turns\":1', '\"turns\":9')",
+        [],
+    );
+    assert!(changed.unwrap() > 0);
+    drop(store);
+    let left = desk.ends(&["demo", "tamper"], 7);
+    assert!(!left.err.contains("bug in monolith"), "{}", left.err);
+    assert!(
+        left.err
+            .contains("the run itself is not verified by this build"),
+        "{}",
+        left.err
+    );
+    assert!(
+        left.err.contains("monolith demo makes a new run"),
+        "{}",
+        left.err
+    );
+    // Nor is a run in which no tool said anything.
+    let desk = Desk::new();
+    desk.script("", &[&says("x")]);
+    desk.ok(&["run", "c.yaml", "--run-id", "demo-mine"]);
+    let left = desk.ends(&["demo", "tamper"], 4);
+    assert!(!left.err.contains("bug in monolith"), "{}", left.err);
+    assert!(
+        left.err.contains("monolith demo makes a new run"),
+        "{}",
+        left.err
+    );
+}
+
+/// Everything that a contract names by a relative path lies beside the contract, wherever the caller stands and whatever the
+/// workspace is.
+#[cfg(unix)]
+#[test]
+fn relative_paths_begin_in_the_folder_of_the_contract() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let desk = Desk::new();
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
+    desk.write(
+        "agent/bin/server",
+        &format!("#!/bin/sh\nexec python3 {}\n", fixture.display()),
+    );
+    let server = desk.path("agent/bin/server");
+    std::fs::set_permissions(server, std::fs::Permissions::from_mode(0o755)).unwrap();
+    desk.write("agent/data/a", "x");
+    desk.write("agent/s.jsonl", &says("done"));
+    desk.write(
+        "agent/c.yaml",
+        "task: hi\ntargets: [{provider: demo, model: script}]\n\
+         providers: {demo: {type: scripted, file: ./s.jsonl}}\n\
+         tools: {builtin: [list_directory], workspace: data, mcp: {near: {command: ./bin/server}}}\n",
+    );
+    std::fs::create_dir(desk.path("elsewhere")).unwrap();
+    let output = desk
+        .command(&["run", "../agent/c.yaml", "--run-id", "r1"])
+        .current_dir(desk.path("elsewhere"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let left = Left::from(output);
+    assert_eq!(
+        (left.code, left.out.as_str()),
+        (0, "done\n"),
+        "{}",
+        left.said()
+    );
+    let shown = desk.ok(&["show", "r1"]);
+    let workspace = desk.path("agent/data").canonicalize().unwrap();
+    assert!(
+        shown.contains(&format!("workspace {}", workspace.display())),
+        "{shown}"
+    );
+    let help = desk.ok(&["--help"]);
+    assert!(
+        help.contains("Relative paths in a contract begin in the folder of its file"),
+        "{help}"
+    );
+    assert!(help.contains("./server"), "{help}");
+}

@@ -1,0 +1,379 @@
+//! What a person sees, on terminals of several widths, with colours and without, and what a pipe gets.
+//!
+//! No line is wider than its terminal, a colour is the only escape beside the wiping of a line, a pipe gets none, and a narrow terminal
+//! shows the same words. `*.txt` beside this file has the words of each surface and, where nothing in it depends on a clock or a
+//! path, its lines at each width. `MONOLITH_BLESS=1` writes them anew.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use regex::Regex;
+use unicode_width::UnicodeWidthStr as _;
+
+use crate::desk::{Desk, Left, calls, says};
+use crate::terminal::Terminal;
+
+const WIDTHS: [u16; 5] = [40, 60, 80, 120, 200];
+/// Wipes the line that the cursor stands in.
+const WIPE: &str = "\r\u{1b}[2K";
+
+/// One thing that monolith shows.
+struct Surface<'t> {
+    name: &'static str,
+    args: &'t [&'t str],
+    code: i32,
+    /// What is waited for, and typed then.
+    typed: &'t [(&'t str, &'t str)],
+    /// Whether its lines are always the same.
+    is_fixed: bool,
+    /// Whether each width shows the same words. An excerpt of a file shows what fits.
+    is_whole: bool,
+}
+
+impl<'t> Surface<'t> {
+    const fn fixed(name: &'static str, args: &'t [&'t str], code: i32) -> Self {
+        Self {
+            name,
+            args,
+            code,
+            typed: &[],
+            is_fixed: true,
+            is_whole: true,
+        }
+    }
+
+    const fn moving(name: &'static str, args: &'t [&'t str], code: i32) -> Self {
+        Self {
+            is_fixed: false,
+            ..Self::fixed(name, args, code)
+        }
+    }
+
+    /// Looks at it in every way, in a folder that `desk` prepares anew for each.
+    #[track_caller]
+    fn check(&self, desk: impl Fn() -> Desk) {
+        let mut kept = String::new();
+        let mut words: Option<String> = None;
+        for width in WIDTHS {
+            let place = desk();
+            let plain = self.raw(&place, width, false);
+            let rest = plain.replace(WIPE, "");
+            assert!(
+                !rest.contains('\u{1b}'),
+                "{} at {width}: {rest:?}",
+                self.name
+            );
+            let lines = lines(&plain);
+            for line in &lines {
+                let cells = line.width();
+                assert!(
+                    cells <= usize::from(width),
+                    "{} at {width}, {cells} cells: {line}",
+                    self.name
+                );
+            }
+            let seen = steady(&lines.concat(), &place);
+            if self.is_whole {
+                let words = words.get_or_insert(seen.clone());
+                assert_eq!(words, &seen, "{} at {width}", self.name);
+            }
+            if self.is_fixed || width == WIDTHS[4] {
+                let lines = steady_lines(&lines, &place, self.is_fixed);
+                let _ = writeln!(kept, "== {width} columns\n{}\n", lines.join("\n"));
+            }
+        }
+        let (place, width) = (desk(), 80);
+        let coloured = self.raw(&place, width, true);
+        let colour = Regex::new("\u{1b}\\[[0-9;]*m").unwrap();
+        let stripped = colour.replace_all(&coloured, "");
+        let rest = stripped.replace(WIPE, "");
+        assert!(
+            !rest.contains('\u{1b}'),
+            "{} at {width}: {rest:?}",
+            self.name
+        );
+        let seen = steady(&lines(&stripped).concat(), &place);
+        if let Some(words) = words {
+            assert_eq!(words, seen, "{} with colours", self.name);
+        }
+        // Where a person is asked on a terminal, a pipe would wait for another one.
+        let more: &[&str] = if self.typed.is_empty() {
+            &[]
+        } else {
+            &["--no-wait"]
+        };
+        let left = desk().run(&[self.args, more].concat());
+        assert!(
+            !left.said().contains('\u{1b}'),
+            "{} in a pipe: {}",
+            self.name,
+            left.said()
+        );
+        self.is_kept(&kept);
+    }
+
+    fn raw(&self, desk: &Desk, width: u16, has_colour: bool) -> String {
+        let mut command: Command = desk.command(self.args);
+        command.env_remove("NO_COLOR");
+        if !has_colour {
+            command.env("NO_COLOR", "1");
+        }
+        let mut terminal = Terminal::sized(command, width);
+        for (until, keys) in self.typed {
+            terminal.until(until).types(keys);
+        }
+        let (code, shown) = terminal.end();
+        assert_eq!(code, self.code, "{} at {width}: {shown}", self.name);
+        shown
+    }
+
+    #[track_caller]
+    fn is_kept(&self, shown: &str) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/screens");
+        let path: PathBuf = folder.join(format!("{}.txt", self.name));
+        if std::env::var_os("MONOLITH_BLESS").is_some() {
+            std::fs::write(path, shown).unwrap();
+            return;
+        }
+        let kept = std::fs::read_to_string(path).unwrap_or_default();
+        assert_eq!(
+            kept, shown,
+            "{}: MONOLITH_BLESS=1 writes it anew",
+            self.name
+        );
+    }
+}
+
+/// The lines that stay on the screen, without the space at their ends.
+fn lines(shown: &str) -> Vec<String> {
+    let mut all = vec![String::new()];
+    for (at, piece) in shown.replace("\r\n", "\n").split(WIPE).enumerate() {
+        if at > 0
+            && let Some(line) = all.last_mut()
+        {
+            line.clear();
+        }
+        for (n, line) in piece.split('\n').enumerate() {
+            if n > 0 {
+                all.push(String::new());
+            }
+            if let Some(last) = all.last_mut() {
+                last.push_str(line);
+            }
+        }
+    }
+    let mut all: Vec<String> = all.iter().map(|line| line.trim_end().to_owned()).collect();
+    while all.last().is_some_and(String::is_empty) {
+        all.pop();
+    }
+    all
+}
+
+/// The words without any space: what a clock, a key or a folder gives is always the same.
+fn steady(text: &str, desk: &Desk) -> String {
+    let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    let text = replaced(&text, desk);
+    let text = Regex::new("[0-9]+ms").unwrap().replace_all(&text, "0ms");
+    Regex::new("[0-9]+\\.[0-9]{3}s")
+        .unwrap()
+        .replace_all(&text, "0.000s")
+        .into_owned()
+}
+
+/// The same of lines. Where lines are `fixed`, each is as long as it was.
+fn steady_lines(lines: &[String], desk: &Desk, fixed: bool) -> Vec<String> {
+    let time = Regex::new(" *[0-9]+\\.[0-9]{3}s").unwrap();
+    let took = Regex::new("[0-9]+ ms").unwrap();
+    let aligned = |found: &regex::Captures<'_>| format!("{:>1$}", "0.000s", found[0].len());
+    let steady = lines.iter().map(|line| {
+        let line = replaced(line, desk);
+        if fixed {
+            return time.replace_all(&line, aligned).into_owned();
+        }
+        let line = time.replace_all(&line, "0.000s");
+        took.replace_all(&line, "0 ms").into_owned()
+    });
+    steady.collect()
+}
+
+fn replaced(text: &str, desk: &Desk) -> String {
+    let mut text = text.to_owned();
+    let folder = desk.path("");
+    for path in [folder.canonicalize().unwrap(), folder] {
+        let path = path.display().to_string();
+        text = text.replace(path.trim_end_matches('/'), "FOLDER");
+    }
+    let date = "[0-9]{4}-[0-9]{2}-[0-9]{2} ?[0-9]{2}:[0-9]{2}:[0-9]{2}";
+    let zeros = |found: &regex::Captures<'_>| -> String {
+        let digit = |c: char| if c.is_ascii_digit() { '0' } else { c };
+        found[0].chars().map(digit).collect()
+    };
+    Regex::new(date)
+        .unwrap()
+        .replace_all(&text, zeros)
+        .into_owned()
+}
+
+const LONG: &str = "Read what the folder holds, compare it with what the task of yesterday said of it, and write down in one sentence \
+                    which of both is right; 漢字 stand here because they are two cells wide 漢字漢字漢字漢字漢字漢字漢字.";
+
+/// A folder with a contract, and a script that calls a tool twice and answers.
+fn asking(more: &str) -> Desk {
+    let desk = Desk::new();
+    let call = calls("echo", &format!("{{\"text\":\"{LONG}\"}}"));
+    desk.script(
+        &format!("tools: {{builtin: [echo, read_file]}}\nsampling: {{stream: false}}\n{more}"),
+        &[
+            &call,
+            &calls("read_file", "{\"path\":\"no-such-file\"}"),
+            &says("It is right."),
+        ],
+    );
+    let text = desk.read("c.yaml").replace(
+        "task: hi",
+        &format!("task: {}", serde_json::Value::from(LONG)),
+    );
+    desk.write("c.yaml", &text);
+    desk
+}
+
+/// A folder with a recorded run.
+fn recorded() -> Desk {
+    let desk = Desk::new();
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("replay/v1/batch.parallel.jsonl");
+    std::fs::copy(golden, desk.path("run.jsonl")).unwrap();
+    desk
+}
+
+#[test]
+fn a_run_as_it_happens() {
+    Surface::moving("run", &["run", "c.yaml", "--run-id", "nightly-build"], 0).check(|| asking(""));
+}
+
+/// An answer keeps its lines; beside it nothing is wider than the terminal.
+#[test]
+fn a_run_that_fails_and_what_to_do_next() {
+    let args = ["run", "c.yaml", "--run-id", "nightly-build"];
+    Surface::moving("run_failed", &args, 1).check(|| {
+        let desk = Desk::new();
+        desk.script(
+            "tool_policy: required\ntools: {builtin: [echo]}\n",
+            &[&says("No.")],
+        );
+        desk
+    });
+}
+
+#[test]
+fn a_question_for_an_approval() {
+    let question = Surface {
+        typed: &[("[y/N] ", "y\n")],
+        ..Surface::moving(
+            "approval",
+            &["run", "c.yaml", "--run-id", "nightly-build"],
+            0,
+        )
+    };
+    question.check(|| asking("require_approval: [echo]\n"));
+}
+
+#[test]
+fn a_recorded_run() {
+    Surface::fixed("show", &["show", "run.jsonl"], 0).check(recorded);
+    Surface::fixed("show_why", &["show", "run.jsonl", "--why"], 0).check(recorded);
+}
+
+#[test]
+fn the_runs_of_a_store() {
+    Surface::fixed("list", &["list"], 0).check(|| {
+        let desk = asking("");
+        desk.ok(&["run", "c.yaml", "--run-id", "nightly-build"]);
+        desk.ok(&["run", "c.yaml", "--task", "Short.", "--run-id", "r2"]);
+        desk
+    });
+    Surface::moving("list_empty", &["list"], 0).check(Desk::new);
+}
+
+#[test]
+fn a_contract() {
+    Surface::fixed("tools", &["tools", "c.yaml"], 0).check(|| asking(""));
+    Surface::fixed("contract_show", &["contract", "show", "c.yaml"], 0).check(|| asking(""));
+    Surface::moving("contract_check", &["contract", "check", "c.yaml"], 0).check(|| asking(""));
+}
+
+#[test]
+fn what_is_wrong_with_a_file() {
+    let faulty = || {
+        let desk = asking("");
+        let text = desk.read("c.yaml");
+        desk.write("c.yaml", &format!("{text}metadata: {{漢字漢字漢字: 1, another_key_that_is_long: 2, nonsense: {{}}}}\nmax_turn: 3\n"));
+        desk
+    };
+    let file = Surface {
+        is_whole: false,
+        ..Surface::fixed("error_contract", &["contract", "check", "c.yaml"], 4)
+    };
+    file.check(faulty);
+    Surface::fixed(
+        "error_no_contract",
+        &["run", "What does this folder hold?"],
+        4,
+    )
+    .check(Desk::new);
+    Surface::fixed("error_no_run", &["show", "nope"], 4).check(|| {
+        let desk = asking("");
+        desk.ok(&["run", "c.yaml"]);
+        desk
+    });
+    Surface::fixed("error_usage", &["run", "--no-such-option"], 4).check(Desk::new);
+}
+
+/// What it finds is of this machine: its lines are not kept.
+#[test]
+fn a_checkup() {
+    for width in WIDTHS {
+        let desk = Desk::new();
+        let mut command = desk.command(&["doctor"]);
+        command.env("NO_COLOR", "1");
+        let (_, shown) = Terminal::sized(command, width).end();
+        assert!(!shown.replace(WIPE, "").contains('\u{1b}'), "{shown:?}");
+        for line in lines(&shown) {
+            assert!(line.width() <= usize::from(width), "{width}: {line}");
+        }
+    }
+    assert!(!desk_says(&["doctor"]).contains('\u{1b}'));
+}
+
+fn desk_says(args: &[&str]) -> String {
+    let left: Left = Desk::new().run(args);
+    left.said()
+}
+
+/// The editor of the line moves the cursor; what monolith shows beside it does not.
+#[test]
+fn a_conversation() {
+    let escapes = Regex::new("\r?\u{1b}\\[[0-9;?]*([A-Za-z])").unwrap();
+    for width in WIDTHS {
+        let desk = asking("");
+        let mut command = desk.command(&["chat", "c.yaml"]);
+        command.env("NO_COLOR", "1");
+        let mut terminal = Terminal::sized(command, width);
+        terminal.until("> ").types("Go on.\r");
+        terminal
+            .until("It is right.")
+            .until("COMPLETED")
+            .until("> ")
+            .types("/help\r");
+        terminal.until("Ctrl-C").until("> ").types("/tools\r");
+        terminal.until("read_file").until("> ").types("/quit\r");
+        let (code, shown) = terminal.end();
+        assert_eq!(code, 0, "{shown}");
+        for found in escapes.captures_iter(&shown) {
+            assert_ne!(&found[1], "m", "a colour: {shown:?}");
+        }
+        for line in lines(&escapes.replace_all(&shown, "\n")) {
+            assert!(line.width() <= usize::from(width), "{width}: {line}");
+        }
+    }
+}

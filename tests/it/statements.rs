@@ -1,0 +1,173 @@
+//! What servers say of themselves: it is recorded with the run, and shown.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::process::Command;
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::desk::Desk;
+
+/// The key of a query, which a server repeats.
+const KEY: &str = "canary-key-0123456789";
+
+/// A server on loopback that answers what `respond` makes of the first line and the body of a request; returns its port.
+pub fn serving(respond: impl Fn(&str, &str) -> Value + Send + 'static) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let mut reader = BufReader::new(stream);
+            let (mut asked, mut length) = (String::new(), 0);
+            loop {
+                let mut line = String::new();
+                if reader.read_line(&mut line).unwrap_or(0) == 0 || line == "\r\n" {
+                    break;
+                }
+                if asked.is_empty() {
+                    asked.clone_from(&line);
+                }
+                if let Some(size) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = size.trim().parse().unwrap();
+                }
+            }
+            let mut sent = vec![0; length];
+            let _ = reader.read_exact(&mut sent);
+            let body = respond(&asked, &String::from_utf8_lossy(&sent)).to_string();
+            let length = body.len();
+            let mut stream = reader.into_inner();
+            let _ = write!(
+                stream,
+                "HTTP/1.1 200 OK\r\nServer: llama.cpp\r\nX-Model-Version: 7 {KEY}\r\nset-cookie: a=b\r\n\
+                 content-length: {length}\r\nconnection: close\r\n\r\n{body}"
+            );
+        }
+    });
+    port
+}
+
+/// A llama-server, as far as a run asks it anything; returns its port.
+fn llama_server() -> u16 {
+    serving(|asked, _| {
+        if asked.starts_with("GET /props") {
+            json!({"build_info": "b77-abc", "chat_template": "{{ messages }}", "model_path": "models/m.gguf",
+                "default_generation_settings": {"n_ctx": 9000}})
+        } else if asked.starts_with("POST ") {
+            let message = json!({"role": "assistant", "content": "fine"});
+            json!({"model": "m-2026\u{1b}[31m", "system_fingerprint": "fp_77",
+                "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+        } else {
+            json!({"data": []})
+        }
+    })
+}
+
+/// The values of the events of that kind.
+fn events(desk: &Desk, run: &str, kind: &str) -> Vec<Value> {
+    let raw = desk.ok(&["show", run, "--raw"]);
+    let entries = raw.lines().map(|line| serde_json::from_str(line).unwrap());
+    let events = entries.map(|entry: Value| entry["event"]["event"].clone());
+    let of_kind = events.filter(|event| event["kind"] == kind);
+    of_kind.map(|event| event["value"].clone()).collect()
+}
+
+/// Shows semantics §9: Probed and InferenceReturned.
+#[test]
+fn what_a_model_server_says_of_itself_is_recorded_and_shown() {
+    let port = llama_server();
+    let desk = Desk::new();
+    desk.write(
+        "c.yaml",
+        &format!(
+            "task: hi\ntool_policy: optional\ntargets: [{{provider: web, model: m}}]\n\
+             context_budget: {{context_window: 9000}}\n\
+             providers: {{web: {{type: openai, base_url: 'http://127.0.0.1:{port}/v1?token={KEY}'}}}}\n"
+        ),
+    );
+    desk.ends(&["run", "c.yaml", "--run-id", "r"], 0);
+    let headers = |value: &Value| {
+        assert_eq!(value[0], json!({"name": "server", "value": "llama.cpp"}));
+        assert_eq!(value[1]["name"], "x-model-version");
+        let version = value[1]["value"].as_str().unwrap();
+        assert!(version.starts_with("7 [REDACTED:"), "{value}");
+        assert_eq!(value[2], Value::Null, "{value}");
+    };
+    let probed = &events(&desk, "r", "probed")[0]["targets"][0];
+    headers(&probed["server_headers"]);
+    let properties = probed["properties"].as_array().unwrap();
+    let names: Vec<&Value> = properties.iter().map(|one| &one["name"]).collect();
+    assert_eq!(
+        names,
+        ["build_info", "chat_template", "model_path", "n_ctx"],
+        "{probed}"
+    );
+    assert_eq!(properties[0]["value"], "b77-abc");
+    let returned = &events(&desk, "r", "inference_returned")[0];
+    headers(&returned["server_headers"]);
+    assert_eq!(
+        returned["result"]["served_by"],
+        json!({"model": "m-2026\u{1b}[31m", "system_fingerprint": "fp_77"})
+    );
+    let shown = desk.ok(&["show", "r"]);
+    assert!(!shown.contains('\u{1b}'), "{shown}");
+    for line in [
+        "server    web/m says: server llama.cpp, x-model-version 7 [REDACTED:",
+        ", n_ctx 9000, when it was probed\n",
+        "server    web/m says: model m-2026\\u{1b}[31m, system_fingerprint fp_77, server llama.cpp, ",
+    ] {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+    for proof in ["verify", "replay"] {
+        desk.ok(&[proof, "r"]);
+    }
+    // What is decoded from the bytes is held against the bytes.
+    let text = desk.ok(&["export", "r"]);
+    assert!(text.contains("\"system_fingerprint\":\"fp_77\""));
+}
+
+/// Shows semantics §9 for tool servers.
+#[test]
+fn what_a_tool_server_says_of_itself_is_recorded_and_shown() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        println!("skipped 1 case: python3 is not here");
+        return;
+    }
+    let desk = Desk::new();
+    let server = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/fixtures/telling_server.py"
+    );
+    let server = std::fs::read_to_string(server).unwrap();
+    let told = r#""serverInfo": {"name": "telling", "version": "1\u001b[31m"}, "instructions": "Ask\nme.","#;
+    let server = server.replace(
+        r#""serverInfo": {"name": "telling", "version": "1"},"#,
+        told,
+    );
+    assert!(server.contains(told));
+    desk.write("server.py", &server);
+    let terms = format!(
+        "tool_policy: optional\ntools: {{workspace: ., mcp: {{t: {{command: python3, args: ['{}']}}}}}}\n",
+        desk.path("server.py").display()
+    );
+    desk.script(&terms, &[&crate::desk::says("fine")]);
+    desk.ends(&["run", "c.yaml", "--run-id", "r"], 0);
+    let started = &events(&desk, "r", "run_started")[0];
+    let said = &started["tool_servers"];
+    assert_eq!(said.as_array().map(Vec::len), Some(1), "{said}");
+    assert_eq!(said[0]["server"], "t");
+    assert_eq!(said[0]["name"], "telling");
+    assert_eq!(said[0]["version"], "1\u{1b}[31m");
+    assert_eq!(said[0]["instructions"], "Ask\nme.");
+    let protocol = said[0]["protocol"].as_str().unwrap();
+    let shown = desk.ok(&["show", "r"]);
+    let line =
+        format!("server    t says: telling 1\\u{{1b}}[31m protocol {protocol}, instructions \"");
+    assert!(
+        shown.contains(&line) && !shown.contains('\u{1b}'),
+        "{shown}"
+    );
+    for proof in ["verify", "replay"] {
+        desk.ok(&[proof, "r"]);
+    }
+}
