@@ -23,6 +23,8 @@ const MAX_ERROR_BYTES: usize = 1024 * 1024;
 /// How much of a body that is no answer goes into the fault's message.
 const OPENING_BYTES: usize = 512;
 const NOT_AN_OBJECT: &str = "the body is no JSON object";
+/// A gateway's or another program's page, where a model's server was to answer.
+const WEB_PAGE: &str = "the body is a web page (text/html), no JSON object: base_url leads to something else than the model's API";
 /// How much of the end of a response is kept.
 const TAIL_BYTES: usize = 512;
 
@@ -436,6 +438,9 @@ impl<F: Fold + Send> PushDecoder for Decoder<F> {
                         Form::Whole
                     }
                     Some(Form::Piece) => Form::Piece,
+                    None if body.trim_ascii_start().starts_with(b"<") => {
+                        return self.no_answer(WEB_PAGE);
+                    }
                     None => return self.no_answer(NOT_AN_OBJECT),
                 }
             }

@@ -20,6 +20,7 @@ mod commands;
 mod context;
 mod log;
 mod program;
+mod tips;
 mod ui;
 mod version;
 

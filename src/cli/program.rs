@@ -2,7 +2,7 @@ use std::ffi::OsString;
 use std::panic;
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 
 use crate::cli::args::{Cli, Command};
 use crate::cli::commands;
@@ -14,6 +14,7 @@ use crate::cli::context::exit::Exit;
 use crate::cli::context::interrupts;
 use crate::cli::context::panics::{caught, on_panic};
 use crate::cli::log;
+use crate::cli::tips::with_tip;
 use crate::cli::ui::progress::watched;
 use crate::cli::ui::screen::Screen;
 use crate::driver::Environment;
@@ -39,7 +40,10 @@ pub fn main() -> ExitCode {
     let screen = Screen::of_process(&environment);
     let cli = match parsed {
         Ok(cli) => cli,
-        Err(fault) => return usage(&fault, &given, screen).into(),
+        Err(fault) => {
+            let fault = with_tip(fault, &given, &Cli::command());
+            return usage(&fault, &given, screen).into();
+        }
     };
     let screen = if cli.command.accounting().quiet {
         screen.quieted()

@@ -223,7 +223,7 @@ fn unknown_names(terms: &Terms) -> Vec<String> {
     let mut faults = Vec::new();
     for (field, names) in named {
         for name in names.into_iter().filter(|name| terms.tool(name).is_none()) {
-            faults.push(format!("{field} names `{name}`, which no server offers"));
+            faults.push(format!("{field} names {}", not_offered(terms, name)));
         }
     }
     for e in exceptions {
@@ -397,6 +397,13 @@ fn alignment_fault(
     }
 }
 
+/// A name that no server offers, with the tool that is meant.
+fn not_offered(terms: &Terms, name: &str) -> String {
+    let meant = meant_tool(name, terms.tools.iter().map(|tool| tool.name.as_str()));
+    let meant = meant.map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
+    format!("`{name}`, which no server offers{meant}")
+}
+
 /// Which pinned tools cannot be used: FAILED_PREFLIGHT(tool_unavailable | tool_changed), missing before changed.
 ///
 /// Compiles no schema again that `validators` know already: those of the same terms know everything.
@@ -419,9 +426,7 @@ pub(crate) fn tool_faults_with(terms: &Terms, validators: &Validators) -> Vec<(T
     }
     for name in terms.allowed_tools.iter().flatten() {
         if terms.tool(name).is_none() {
-            let meant = meant_tool(name, terms.tools.iter().map(|tool| tool.name.as_str()));
-            let meant = meant.map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
-            let text = format!("allowed_tools names `{name}`, which no server offers{meant}");
+            let text = format!("allowed_tools names {}", not_offered(terms, name));
             faults.push((ToolFault::Unavailable, text));
         }
     }
@@ -464,8 +469,10 @@ pub(crate) fn context_feasible(terms: &Terms) -> Result<(), String> {
     if needed <= window {
         return Ok(());
     }
+    // Nobody writes the reserve for the last answer: it follows from another key, which is the one to change.
     Err(format!(
         "reserved_system {system} + reserved_synthesis {synthesis} + minimum_loop_margin {margin} \
-         = {needed} tokens, but the context window has {window}"
+         = {needed} tokens, but the context window has {window}; raise context_window, or lower \
+         sampling.max_output_tokens, which reserved_synthesis follows where it is not written"
     ))
 }

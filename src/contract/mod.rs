@@ -70,7 +70,7 @@ pub use execution_contract::{ContractDecodeError, ExecutionContract};
 pub use factory::ContractFactory;
 pub use factory_error::FactoryError;
 pub(crate) use final_report::{FinalReport, FinalReportTerms, ReportContent, ReportFormat};
-pub(crate) use grammar::{CALL_CLOSE, CALL_OPEN, GateGrammar, GrammarLanguage};
+pub(crate) use grammar::{CALL_CLOSE, CALL_OPEN, GateGrammar, GrammarLanguage, gate_awaits_tools};
 pub(crate) use intent::{IntentPolicyResolver, Resolution};
 pub(crate) use manifest::ToolPin;
 pub use manifest::{CapabilityManifest, ServerCapability, TargetCapability, ToolCapability};

@@ -20,7 +20,41 @@ pub(crate) async fn request_json(
     body: Option<&serde_json::Value>,
     timeout: Duration,
 ) -> Option<serde_json::Value> {
-    let url = Url::parse(address).ok()?;
+    let answer = request(Url::parse(address).ok()?, body, timeout).await?;
+    if !(200..300).contains(&answer.status) {
+        return None;
+    }
+    serde_json::from_slice(&answer.body).ok()
+}
+
+/// What a server answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ServerAnswer {
+    pub(crate) body: Vec<u8>,
+    /// What it says that the body is; empty if it says nothing.
+    pub(crate) content_type: String,
+    pub(crate) status: u16,
+}
+
+/// What a server answers to a GET of `path` below an address, without a key, a user or a query; none if nothing answers in time.
+pub(crate) async fn answer_at(
+    address: &str,
+    path: &str,
+    timeout: Duration,
+) -> Option<ServerAnswer> {
+    let mut url = Url::parse(&bare(address)).ok()?;
+    url.path_segments_mut()
+        .ok()?
+        .pop_if_empty()
+        .extend(path.split('/'));
+    request(url, None, timeout).await
+}
+
+async fn request(
+    url: Url,
+    body: Option<&serde_json::Value>,
+    timeout: Duration,
+) -> Option<ServerAnswer> {
     let mut client = reqwest::Client::builder();
     if url.scheme() == "http" {
         client = client.tls_certs_only([]);
@@ -39,22 +73,24 @@ pub(crate) async fn request_json(
             .body(body.to_string()),
     };
     let mut response = request.send().await.ok()?;
-    if !response.status().is_success() {
-        return None;
-    }
-    let mut bytes = Vec::new();
+    let content_type = response.headers().get(reqwest::header::CONTENT_TYPE);
+    let content_type = content_type.and_then(|value| value.to_str().ok());
+    let mut answer = ServerAnswer {
+        body: Vec::new(),
+        content_type: content_type.unwrap_or_default().to_owned(),
+        status: response.status().as_u16(),
+    };
     while let Some(piece) = response.chunk().await.ok()? {
-        bytes.extend_from_slice(&piece);
-        if bytes.len() > MAX_ANSWER_BYTES {
+        answer.body.extend_from_slice(&piece);
+        if answer.body.len() > MAX_ANSWER_BYTES {
             return None;
         }
     }
-    serde_json::from_slice(&bytes).ok()
+    Some(answer)
 }
 
-/// Whether a server answers at an address. The request is a run's probe without a key, a header of the contract, a user or a
-/// query.
-pub(crate) async fn probe_address(address: &str, timeout: Duration) -> Probe {
+/// An address without its user and query.
+fn bare(address: &str) -> String {
     let bare = Url::parse(address).map(|mut url| {
         url.set_query(None);
         // An address that can have no user has none to take away.
@@ -62,8 +98,14 @@ pub(crate) async fn probe_address(address: &str, timeout: Duration) -> Probe {
         let _ = url.set_password(None);
         String::from(url)
     });
+    bare.unwrap_or_else(|_| address.to_owned())
+}
+
+/// Whether a server answers at an address. The request is a run's probe without a key, a header of the contract, a user or a
+/// query.
+pub(crate) async fn probe_address(address: &str, timeout: Duration) -> Probe {
     let target = HttpTarget {
-        base_url: bare.unwrap_or_else(|_| address.to_owned()),
+        base_url: bare(address),
         headers: Vec::new(),
         key: None,
     };

@@ -35,7 +35,7 @@ pub(crate) use backend_error::BackendError;
 pub(crate) use fault::{TransportFault, TransportFaultKind};
 pub(crate) use gguf::{HeaderFault, ModelHeader};
 pub(crate) use http::{HttpBackend, HttpTarget};
-pub(crate) use json_request::{probe_address, request_json};
+pub(crate) use json_request::{ServerAnswer, answer_at, probe_address, request_json};
 #[cfg(feature = "local")]
 pub use local::{EngineCost, LocalBackend, LocalOptions};
 #[cfg(feature = "local")]

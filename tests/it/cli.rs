@@ -7,6 +7,7 @@ use crate::desk::{Desk, says};
 mod list;
 #[cfg(unix)]
 mod signals;
+mod slips;
 mod tools;
 
 /// A chat contract for a model that nobody serves.

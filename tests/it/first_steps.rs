@@ -128,7 +128,10 @@ fn ollama() -> String {
 
 fn llama_server() -> String {
     serving(|path, _, stream| match path {
-        "GET /v1/models" => write_json(&stream, &json!({"data": [{"id": "tiny.gguf"}]})),
+        "GET /v1/models" => write_json(
+            &stream,
+            &json!({"data": [{"id": "tiny.gguf", "owned_by": "llamacpp"}]}),
+        ),
         "GET /props" => {
             write_json(
                 &stream,
@@ -341,6 +344,42 @@ fn the_doctor_looks_at_what_a_contract_is_to_be_answered_by() {
     };
     let at = |address: &str| format!("type: openai, base_url: \"{address}/v1\"");
     check(&at(&llama_server()), 0, "provider p: its server answers");
+    let answering = |status: &'static str, kind: &'static str, body: &'static str| {
+        at(&serving(move |_, _, mut stream| {
+            let head = format!(
+                "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                body.len()
+            );
+            drop(stream.write_all(head.as_bytes()));
+        }))
+    };
+    let json = "application/json";
+    let loading = answering("503 X", json, r#"{"error": {"message": "Loading model"}}"#);
+    check(&loading, 1, "HTTP 503: Loading model");
+    let unknown = answering(
+        "404 X",
+        json,
+        r#"{"error": {"message": "model 'mymodl' not found"}}"#,
+    );
+    check(&unknown, 1, "HTTP 404: model 'mymodl' not found");
+    check(&answering("401 X", json, "{}"), 1, "HTTP 401");
+    check(
+        &answering("200 OK", "text/html", "<html>"),
+        1,
+        "answers with text/html, no JSON",
+    );
+    let others = answering("200 OK", json, r#"{"data": [{"id": "mymodel"}]}"#);
+    check(
+        &others,
+        1,
+        "does not list the model mymodl; it lists mymodel",
+    );
+    let keyed = format!("{}, api_key_env: NOBODY_SETS_THIS_KEY", at(&llama_server()));
+    check(
+        &keyed,
+        1,
+        "NOBODY_SETS_THIS_KEY, which its api_key_env names, is not set",
+    );
     let nobody = "provider p: no answer: http://127.0.0.1:1/v1: connection refused";
     check(&at(NOBODY), 1, nobody);
     let engine = if cfg!(feature = "local") {

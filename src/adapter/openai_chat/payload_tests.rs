@@ -408,5 +408,8 @@ fn the_hash_is_over_the_bytes_as_received() {
         panic!("no fault");
     };
     assert_eq!(fault.raw_hash, Some(Digest::of(b"<html>")));
-    assert_eq!(fault.message, "the body is no JSON object: <html>");
+    assert_eq!(
+        fault.message,
+        "the body is a web page (text/html), no JSON object: base_url leads to something else than the model's API: <html>"
+    );
 }

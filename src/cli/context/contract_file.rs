@@ -5,15 +5,15 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, ContractFault, InputFault};
+use crate::cli::context::error::{Advice as _, CliError, ContractFault, InputFault};
 use crate::cli::context::secrets;
 use crate::contract::ContractSpec;
-use crate::driver::RunRequest;
+use crate::driver::{DriverError, RunRequest};
 use crate::session::RedactionKey;
 use crate::store::{Foreign, Invocation, open_given, open_regular};
 
 /// The contract of a folder.
-pub(in crate::cli) const AGENT_FILE: &str = "agent.yaml";
+const AGENT_FILE: &str = "agent.yaml";
 /// How much of a contract file is read; more is refused by its reader.
 const MAX_FILE_BYTES: u64 = 2 << 20;
 
@@ -156,6 +156,25 @@ impl ContractFile {
                 foreign,
             }),
         }
+    }
+
+    /// A fault with the line of this file, if it is about a value of it.
+    pub(in crate::cli) fn located(&self, fault: DriverError) -> CliError {
+        let unset = |name: &str| format!("the environment variable {name} is not set");
+        let (path, rule) = match &fault {
+            DriverError::Workspace { .. } => ("tools.workspace".to_owned(), fault.to_string()),
+            DriverError::MissingVariable { name, place } => (place.clone(), unset(name)),
+            DriverError::ScriptUnreadable { provider, .. } => {
+                (format!("providers.{provider}.file"), fault.to_string())
+            }
+            _ => return fault.into(),
+        };
+        let name = self.name.display().to_string();
+        let located = self.text().ok().and_then(|text| {
+            let found = (rule, fault.help());
+            ContractSpec::fault_at((&name, &text), &self.sets, &path, found)
+        });
+        located.map_or_else(|| fault.into(), CliError::Spec)
     }
 
     fn text(&self) -> Result<String, ContractFault> {

@@ -145,7 +145,7 @@ impl GateGrammar {
             }
         }
         if faults.is_empty() && calls.is_empty() {
-            faults.push(whole("no tool is exposed"));
+            faults.push(no_tool());
         }
         if !faults.is_empty() {
             return Err(faults);
@@ -185,6 +185,20 @@ impl GateGrammar {
             text: prose(language, CALL_OPEN),
         }
     }
+}
+
+/// Why no grammar can be made where no tool is exposed.
+fn no_tool() -> GrammarFault {
+    whole("no tool is exposed")
+}
+
+/// Whether the profile check of these terms cannot be made while tools are missing that a server may offer: the gate's grammar is
+/// made of them, and nothing but their absence speaks against it. `fault` is what the check found, if anything.
+pub(crate) fn gate_awaits_tools(terms: &Terms, fault: Option<&str>) -> bool {
+    let language = terms.grammar_profile.as_deref();
+    let is_made = language.and_then(GrammarLanguage::by_profile).is_some();
+    let only_missing = fault.is_none_or(|fault| fault == no_tool().to_string());
+    terms.needs_grammar() && is_made && only_missing
 }
 
 fn whole(rule: &str) -> GrammarFault {

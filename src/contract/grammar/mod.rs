@@ -29,5 +29,5 @@ mod recogniser;
 mod tests;
 
 pub(super) use gate::grammar_faults;
-pub(crate) use gate::{CALL_CLOSE, CALL_OPEN, GateGrammar};
+pub(crate) use gate::{CALL_CLOSE, CALL_OPEN, GateGrammar, gate_awaits_tools};
 pub(crate) use language::GrammarLanguage;

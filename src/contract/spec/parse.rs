@@ -5,6 +5,7 @@ use super::error::{Findings, Origin, SpecErrors};
 use super::file::read_file;
 use super::fill::{Definitions, NoDefinitions, fill};
 use super::reporter::Reporter;
+use super::tree::Node;
 use super::{overrides, secrets, tree};
 
 /// The largest contract file in bytes.
@@ -68,5 +69,24 @@ impl ContractSpec {
                 Err(findings.into_errors(file, &text, &sets))
             }
         }
+    }
+    /// A fault of the value that the file, with `sets`, has at a dotted path; none if it has no such value.
+    #[must_use]
+    pub(crate) fn fault_at(
+        (file, text): (&str, &str),
+        sets: &[String],
+        path: &str,
+        (rule, help): (String, Option<String>),
+    ) -> Option<SpecErrors> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let findings = Findings::new(text, sets);
+        let mut root = tree::parse(text, Origin::File, &findings)?;
+        let mut secret = secrets::places(&root);
+        overrides::apply(&mut root, sets, &findings);
+        secret.extend(secrets::places(&root));
+        let node = path.split('.').try_fold(&root, Node::below)?;
+        findings.add(&node.place, path, rule, help);
+        let (text, sets) = secrets::masked(&secret, text, sets);
+        Some(findings.into_errors(file, &text, &sets))
     }
 }

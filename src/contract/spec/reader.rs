@@ -80,7 +80,7 @@ impl Read for f64 {
             .and_then(|text| text.parse::<Self>().ok())
             .filter(|value| value.is_finite());
         if value.is_none() {
-            reporter.expected(node, "a finite number");
+            expected_number(node, reporter, "a finite number", "such as 0.7");
         }
         value
     }
@@ -299,7 +299,7 @@ fn integer(node: &Node, reporter: &Reporter<'_>, max: u64) -> Option<u64> {
     let text = plain(node).unwrap_or_default();
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-        reporter.expected(node, "a whole number");
+        expected_number(node, reporter, "a whole number", "such as 10");
         return None;
     }
     let value = text.parse::<u64>().ok().filter(|value| *value <= max);
@@ -327,4 +327,11 @@ fn is_number(text: &str) -> bool {
     (first.is_ascii_digit() || first == b'.')
         && body.bytes().any(|b| b.is_ascii_digit())
         && body.parse::<f64>().is_ok()
+}
+
+/// Reports that a node is no number, with how one is written.
+fn expected_number(node: &Node, reporter: &Reporter<'_>, what: &str, example: &str) {
+    let rule = format!("expected {what}, got {}", reporter.describe(node));
+    let help = format!("write it in digits, without a unit or quotes, {example}");
+    reporter.refuse(node, rule, Some(help));
 }

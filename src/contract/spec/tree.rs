@@ -48,6 +48,18 @@ impl Node {
         Self { kind, place }
     }
 
+    /// The value one level down: of a key of a mapping, or at an index of a list.
+    pub(super) fn below(&self, key: &str) -> Option<&Self> {
+        match &self.kind {
+            Kind::Scalar { .. } => None,
+            Kind::List(items) => items.get(key.parse::<usize>().ok()?),
+            Kind::Map(entries) => {
+                let mut same = entries.iter().filter(|(known, _)| known.text == key);
+                same.next().map(|(_, node)| node)
+            }
+        }
+    }
+
     /// Whether it is the YAML null: a plain `null`, `~` or nothing.
     pub(super) fn is_null(&self) -> bool {
         matches!(&self.kind, Kind::Scalar { text, plain: true }
@@ -178,7 +190,8 @@ pub(super) fn parse(text: &str, origin: Origin, findings: &Findings<'_>) -> Opti
         }
     }
     if root.is_none() {
-        findings.add(&origin.place(0, 0), "", "the file is empty", None);
+        let help = "monolith init writes a contract that works here".to_owned();
+        findings.add(&origin.place(0, 0), "", "the file is empty", Some(help));
     }
     root
 }
@@ -265,7 +278,15 @@ fn syntax_fault(error: &ScanError, text: &str, read: usize) -> (usize, String, O
         && let Some(quote) = rest.find(['"', '\''])
     {
         let rule = "the quote is not closed, or its text goes on without indentation";
-        return (from + quote, rule.to_owned(), None);
+        let help = "close it with the same quote, or indent the lines that belong to it";
+        return (from + quote, rule.to_owned(), Some(help.to_owned()));
     }
-    (offset, info.clone(), None)
+    // The scanner notices it at the end of the key, or only on the next line.
+    if info.contains("simple key") {
+        let rule = "a key without `:` after it".to_owned();
+        let help = "write `key: value`, with a space after the colon".to_owned();
+        return (offset, rule, Some(help));
+    }
+    let help = "YAML: `key: value`, deeper levels indented by spaces, brackets and quotes closed";
+    (offset, info.clone(), Some(help.to_owned()))
 }

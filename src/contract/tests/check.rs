@@ -101,7 +101,7 @@ fn terms_that_contradict_themselves_are_contracts_with_faults() {
         ],
         &[
             "cycle_forbid names `write_file`, which no server offers",
-            "require_approval names `reed_file`, which no server offers",
+            "require_approval names `reed_file`, which no server offers; did you mean `read_file`?",
         ],
     );
     check(
@@ -481,7 +481,8 @@ fn the_reserves_may_fill_the_window_and_not_pass_it() {
     };
     assert_eq!(window("1000"), Ok(()));
     let text = "reserved_system 88 + reserved_synthesis 400 + minimum_loop_margin 512 = 1000 tokens, \
-                but the context window has 999";
+                but the context window has 999; raise context_window, or lower sampling.max_output_tokens, \
+                which reserved_synthesis follows where it is not written";
     assert_eq!(window("999"), Err(text.to_owned()));
     let mut terms = (*make(&[])).clone();
     terms.context_budget.reserved_system = u64::MAX;

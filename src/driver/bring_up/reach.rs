@@ -54,6 +54,9 @@ pub(crate) struct ReachedVariable {
     pub(crate) goes_to: Option<String>,
     /// Whether it is set now.
     pub(crate) is_set: bool,
+    /// Whether a run begins without it: it is read where it is set, and the file does not name it.
+    #[serde(skip)]
+    pub(crate) is_optional: bool,
 }
 
 /// A folder or file that is read.
@@ -103,6 +106,9 @@ impl Reach {
             if let Some(variable) = provider.api_key_env.as_deref().or(usual) {
                 let place = format!("{place}.api_key_env");
                 reach.variable(environment, variable, place, Some(host.clone()));
+                if let Some(read) = reach.variables.last_mut() {
+                    read.is_optional = provider.api_key_env.is_none();
+                }
             }
             reach.placeholders(
                 environment,
@@ -167,6 +173,7 @@ impl Reach {
         goes_to: Option<String>,
     ) {
         self.variables.push(ReachedVariable {
+            is_optional: false,
             is_set: environment.get_at(variable, &place).is_some(),
             variable: variable.to_owned(),
             place,

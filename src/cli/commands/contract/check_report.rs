@@ -7,9 +7,9 @@ use crate::adapter::Adapter;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 use crate::cli::context::secrets;
-use crate::contract::contract_warnings;
+use crate::contract::{contract_warnings, gate_awaits_tools};
 use crate::driver::{Preview, Reach};
-use crate::kernel::CheckName;
+use crate::kernel::{Check, CheckName};
 use crate::message::Digest;
 
 /// What `monolith contract check --json` prints.
@@ -82,17 +82,17 @@ impl CheckReport {
         let mut exit = Exit::OK;
         let mut checks = Vec::new();
         for check in dry_precheck(preview) {
-            let not_known = check.name == CheckName::Tools && !preview.not_started.is_empty();
-            if !check.ok && !not_known && exit == Exit::OK {
+            let not_known = not_known(preview, &check);
+            if !check.ok && not_known.is_none() && exit == Exit::OK {
                 exit = code_of(check.name);
             }
             checks.push(Checked {
                 name: check.name,
-                ok: (!not_known).then_some(check.ok),
+                ok: not_known.is_none().then_some(check.ok),
                 detail: match (check.ok, not_known) {
-                    (_, true) => "tool servers were not started (--start-servers)".to_owned(),
-                    (true, false) => title_of(check.name).to_owned(),
-                    (false, false) => check.detail,
+                    (_, Some(why)) => why.to_owned(),
+                    (true, None) => title_of(check.name).to_owned(),
+                    (false, None) => check.detail,
                 },
             });
         }
@@ -155,6 +155,21 @@ impl CheckReport {
             unmatched: Vec::new(),
             warnings: Vec::new(),
         }
+    }
+}
+
+/// Why a check cannot be made, where it cannot: what it judges is known only of servers that are started.
+fn not_known(preview: &Preview, check: &Check) -> Option<&'static str> {
+    if preview.not_started.is_empty() {
+        return None;
+    }
+    let fault = (!check.ok).then_some(check.detail.as_str());
+    match check.name {
+        CheckName::Tools => Some("tool servers were not started (--start-servers)"),
+        CheckName::Profile if gate_awaits_tools(&preview.contract, fault) => Some(
+            "the token gate is made of the tools, and tool servers were not started (--start-servers)",
+        ),
+        _ => None,
     }
 }
 

@@ -116,8 +116,8 @@ pub(in crate::cli) fn preview_of(
         ServersToStart::Builtin
     };
     let cancel = CancellationToken::new();
-    let preview = runtime()?.block_on(driver::preview(&request, servers, &cancel))?;
-    Ok(preview)
+    let preview = runtime()?.block_on(driver::preview(&request, servers, &cancel));
+    preview.map_err(|fault| file.located(fault))
 }
 
 /// Says what is from elsewhere, and what the contract lacks: a run's contract will have it, and so another hash.

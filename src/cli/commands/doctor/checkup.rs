@@ -14,6 +14,7 @@ use crate::contract::ProviderType;
 use crate::driver::KeyFileError;
 use crate::store::{Exposure, RunFilter, StoreError, free_bytes, replace_own};
 
+mod answered;
 mod embedded;
 mod finding;
 mod needed;

@@ -3,11 +3,12 @@ use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
 
 use crate::cli::context::app::App;
-use crate::cli::context::contract_file::{AGENT_FILE, look_for_agent_file};
+use crate::cli::context::contract_file::look_for_agent_file;
 use crate::cli::context::error::{CliError, InputFault};
-use crate::cli::ui::escape::line;
 use crate::store::open_given;
 
+/// What the name of a contract file ends in.
+const CONTRACT_ENDINGS: [&str; 4] = ["yaml", "yml", "json", "ai"];
 /// The most bytes of a task that is read from a file or a pipe.
 const MAX_TASK_BYTES: u64 = 2 << 20;
 
@@ -27,8 +28,8 @@ enum Named {
 }
 
 impl RunInput {
-    /// What the arguments come to. A contract is an existing .yaml or .json file; any other text is the task, and the contract then
-    /// is the folder's own.
+    /// What the arguments come to. A contract is an existing .yaml, .yml or .json file; any other text is the task, and the contract
+    /// then is the folder's own. What can only be a slip in the name of a file is refused: it would be the task of another agent.
     pub(in crate::cli) fn of(
         app: &App,
         given: Vec<OsString>,
@@ -57,7 +58,7 @@ impl RunInput {
                 return Err(InputFault::AiFile { path }.into());
             }
             Some(_) => {}
-            None => find_agent_file(app, positional.as_deref())?,
+            None => look_for_agent_file(app, positional.as_deref(), "run FILE \"task\"")?,
         }
         let task = match (positional, task) {
             (Some(_), Some(_)) => return Err(InputFault::TwoTasks.into()),
@@ -123,10 +124,32 @@ fn unreadable(from: String, fault: &io::Error) -> CliError {
 fn named(app: &App, given: OsString) -> Result<Named, CliError> {
     let path = PathBuf::from(&given);
     let is_file = app.cwd.join(&path).is_file();
-    if is_file && has_ending(&path, &["yaml", "json", "ai"]) {
+    if is_file && has_ending(&path, &CONTRACT_ENDINGS) {
         return Ok(Named::Contract(path));
     }
-    utf8(given).map(Named::Task)
+    let task = utf8(given)?;
+    let found = app.cwd.join(&path);
+    let why = if found.is_dir() {
+        "it is a folder"
+    } else if is_file {
+        "it is no .yaml, .yml or .json file"
+    } else {
+        "there is no such file"
+    };
+    if is_path(&task) || found.is_dir() && is_word(&task) {
+        return Err(InputFault::NotAContract { path, why }.into());
+    }
+    Ok(Named::Task(task))
+}
+
+/// Whether a text can hardly be a task: one word with the ending of a contract file, or with a separator of paths in it.
+fn is_path(task: &str) -> bool {
+    let separated = task.contains(['/', std::path::MAIN_SEPARATOR]);
+    is_word(task) && (separated || has_ending(Path::new(task), &CONTRACT_ENDINGS))
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && !text.contains(char::is_whitespace)
 }
 
 fn utf8(given: OsString) -> Result<String, CliError> {
@@ -135,23 +158,6 @@ fn utf8(given: OsString) -> Result<String, CliError> {
         let reason = "the argument is not UTF-8".to_owned();
         InputFault::Task { from, reason }.into()
     })
-}
-
-/// Looks for the contract of the folder. A task that looks like a file is pointed out: it may be a slip.
-fn find_agent_file(app: &App, task: Option<&str>) -> Result<(), CliError> {
-    look_for_agent_file(app, task, "run FILE \"task\"")?;
-    if let Some(task) = task.filter(|task| looks_like_a_file(task)) {
-        let task = line(task);
-        app.screen.write_err(&format!(
-            "note: `{task}` is no .yaml or .json file here, so it is the task of {AGENT_FILE}\n"
-        ));
-    }
-    Ok(())
-}
-
-fn looks_like_a_file(task: &str) -> bool {
-    !task.contains(char::is_whitespace)
-        && has_ending(Path::new(task), &["yaml", "yml", "json", "ai"])
 }
 
 fn has_ending(path: &Path, endings: &[&str]) -> bool {
@@ -167,14 +173,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_one_word_with_the_ending_of_a_contract_looks_like_a_file() {
-        let check =
-            |task: &str, expect: bool| assert_eq!(looks_like_a_file(task), expect, "{task}");
+    fn only_one_word_with_an_ending_or_a_separator_is_a_path() {
+        let check = |task: &str, expect: bool| assert_eq!(is_path(task), expect, "{task}");
         check("agnet.yaml", true);
         check("a/b.JSON", true);
         check("c.yml", true);
+        check("bad/nosuch", true);
+        check("/etc/hosts", true);
         check("Explain agent.yaml", false);
+        check("Is this and/or that?", false);
         check("Why?", false);
         check("main.rs", false);
+        check("", false);
     }
 }

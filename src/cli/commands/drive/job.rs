@@ -48,7 +48,14 @@ pub(in crate::cli) fn drive_job(app: &App, job: Job, live: &Live) -> Result<Ende
     request.invocation = Some(job.file.invocation());
     request.run_id = job.run_id;
     let prepare = async |cancel: &CancellationToken| driver::prepare(request, cancel).await;
-    drive_to_the_end(&store, live, job.leaving, prepare)
+    let driven = drive_to_the_end(&store, live, job.leaving, prepare);
+    driven.map_err(|broken| Broken {
+        error: match broken.error {
+            CliError::Driver(fault) => job.file.located(fault),
+            error => error,
+        },
+        ..broken
+    })
 }
 
 /// How long a second request to leave waits for what is being closed.

@@ -1,11 +1,14 @@
 use super::args::ReplayArgs;
 use super::{fork, live, recorded, what_if};
 use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
+use crate::cli::context::error::{CliError, InputFault};
 use crate::cli::context::exit::Exit;
 
 /// `monolith replay`, in the mode that its arguments name.
 pub(in crate::cli) fn replay(app: &App, args: ReplayArgs) -> Result<Exit, CliError> {
+    if let Some(fault) = args.sets.iter().find_map(|set| not_judged(set)) {
+        return Err(fault.into());
+    }
     if let Some(at) = args.fork_at {
         return fork::replay(app, args, at);
     }
@@ -16,4 +19,30 @@ pub(in crate::cli) fn replay(app: &App, args: ReplayArgs) -> Result<Exit, CliErr
         return what_if::replay(app, &args);
     }
     recorded::replay(app, &args)
+}
+
+/// Why a change of a run's contract says nothing of that run, if it does not: it is no part of the contract, and what was recorded
+/// came about without it.
+fn not_judged(set: &str) -> Option<InputFault> {
+    let path = set.split_once('=').map_or(set, |(path, _)| path).trim();
+    let (why, help) = if path == "task" {
+        (
+            "the recorded answers are answers to the recorded task",
+            "ask anew: monolith run FILE --task TEXT; go on from the run: monolith continue RUN TEXT",
+        )
+    } else if path == "tools.workspace" {
+        (
+            "the recorded results of tools are of the recorded folder",
+            "ask anew in the other folder: monolith run FILE --set tools.workspace=DIR",
+        )
+    } else if path.starts_with("providers.") && path.ends_with(".api_key_env") {
+        (
+            "the recorded answers came with the recorded key",
+            "ask anew with the other key: monolith run FILE",
+        )
+    } else {
+        return None;
+    };
+    let key = path.to_owned();
+    Some(InputFault::NotJudged { key, why, help })
 }

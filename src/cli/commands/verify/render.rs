@@ -37,7 +37,13 @@ pub(in crate::cli) fn report_text(screen: Screen, report: &VerifyReport) -> Stri
     let mut out = checks(screen, &report.checks, &report.not_checked);
     let verdict = match &report.first_bad {
         None => {
-            let holds = screen.paint_out(Style::Good, "verified");
+            let met = report.checks.iter().all(|check| check.ok);
+            let holds = if met {
+                screen.paint_out(Style::Good, "verified")
+            } else {
+                let failed = screen.paint_out(Style::Bad, "FAILED");
+                format!("{failed}: not the required level; verified")
+            };
             let head = report.head.map(|head| format!(", head {head}"));
             format!(
                 "{holds} at level {}: {}{}\n",

@@ -43,7 +43,10 @@ impl Advice for ContractFault {
             }
             Self::NoContractFile { .. } => "name it: monolith resume RUN --contract FILE",
             Self::NoFileOfRun { .. } => "name it with --contract FILE",
-            Self::Unreadable { .. } | Self::NoTokenizer { .. } => return None,
+            Self::Unreadable { .. } => {
+                "name a contract file, as seen from the current folder; monolith init writes one"
+            }
+            Self::NoTokenizer { .. } => return None,
         };
         Some(text.to_owned())
     }

@@ -62,6 +62,12 @@ impl Advice for DriverError {
             Self::NoParent { .. } => {
                 "its script is played on from where that run had come: monolith import takes its transcript"
             }
+            Self::Workspace { .. } => {
+                "name a folder that is there; a relative path begins in the folder of the contract file"
+            }
+            Self::ScriptUnreadable { .. } => {
+                "a relative path begins in the folder of the contract file"
+            }
             Self::NoTask => "monolith run --contract FILE --task \"…\"",
             _ => return None,
         };

@@ -14,12 +14,27 @@ pub(in crate::cli) enum InputFault {
         /// What to type with a contract.
         with_file: &'static str,
     },
+    /// The caller: a path that leads to no contract file.
+    #[error("run {}: {why}", path.display())]
+    NotAContract {
+        path: PathBuf,
+        /// What is there instead.
+        why: &'static str,
+    },
     /// The caller: an agent file of another form.
     #[error("run {}: .ai files are not supported yet", path.display())]
     AiFile { path: PathBuf },
     /// The caller: two texts and no contract file.
     #[error("run a system prompt and a user prompt without a contract file: not supported yet")]
     SystemAndUser,
+    /// The caller: a change that a recorded run says nothing of.
+    #[error("replay with another {key}: it cannot be judged from the recorded run: {why}")]
+    NotJudged {
+        /// The dotted key.
+        key: String,
+        why: &'static str,
+        help: &'static str,
+    },
     /// The caller: two contract files.
     #[error("choose a contract: {} and --contract both name one", path.display())]
     TwoContracts { path: PathBuf },
@@ -42,7 +57,7 @@ pub(in crate::cli) enum InputFault {
 
 fn taken(task: Option<&str>) -> String {
     task.map_or(String::new(), |task| {
-        format!("; `{task}` is no .yaml or .json file here, so it is the task")
+        format!("; `{task}` is no .yaml, .yml or .json file here, so it is the task")
     })
 }
 
@@ -56,13 +71,17 @@ impl Advice for InputFault {
 
     fn help(&self) -> Option<String> {
         let text = match self {
+            Self::NotJudged { help, .. } => help,
+            Self::NotAContract { .. } => {
+                "name a contract file (monolith init writes one); a task of that text: monolith run --task TEXT"
+            }
             Self::NoAgentFile { with_file, .. } => {
                 return Some(format!(
                     "monolith init writes one; or name a contract: monolith {with_file}"
                 ));
             }
             Self::AiFile { .. } | Self::SystemAndUser => {
-                "a contract is a .yaml or .json file: monolith run FILE \"task\"; monolith init writes one"
+                "a contract is a .yaml, .yml or .json file: monolith run FILE \"task\"; monolith init writes one"
             }
             Self::TwoTasks => "give it as an argument, or with --task",
             Self::NoMessage => "monolith continue RUN \"message\"",

@@ -3,6 +3,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::cli::commands::contract::{failures, preview_of};
+use crate::cli::commands::doctor::checkup::answered::Asked;
 use crate::cli::commands::doctor::checkup::finding::{Finding, missing, ok, wrong};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
@@ -11,7 +12,7 @@ use crate::cli::context::runtime::runtime;
 use crate::cli::ui::numbers::counted;
 use crate::contract::{CapabilityManifest, ProviderType, ServerCapability};
 use crate::driver::Preview;
-use crate::inference::{Probe, probe_address};
+use crate::inference::{Probe, answer_at, probe_address};
 
 /// How long a model's server may take to answer a knock.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -88,6 +89,12 @@ fn keys(preview: &Preview) -> Vec<Finding> {
         let provider = place.trim_start_matches("providers.");
         found.push(if sent.is_set {
             ok(NAME, format!("provider {provider}: {variable} is set"))
+        } else if is_key && !sent.is_optional {
+            wrong(
+                NAME,
+                format!("provider {provider}: {variable}, which its api_key_env names, is not set"),
+                format!("export {variable}, or leave api_key_env out if the server wants no key"),
+            )
         } else if is_key {
             missing(
                 NAME,
@@ -130,18 +137,42 @@ fn answering(preview: &Preview) -> Result<Vec<Finding>, CliError> {
         let Some(address) = host.and_then(|host| host.address.as_deref()) else {
             continue;
         };
+        let runtime = runtime()?;
         let Probe {
             detail, responsive, ..
-        } = runtime()?.block_on(probe_address(address, PATIENCE));
-        found.push(if responsive {
-            ok(NAME, format!("provider {provider}: its server answers"))
-        } else {
-            wrong(
+        } = runtime.block_on(probe_address(address, PATIENCE));
+        if !responsive {
+            found.push(wrong(
                 NAME,
                 format!("provider {provider}: no answer: {detail}"),
                 "start the server, or mend its base_url",
-            )
-        });
+            ));
+            continue;
+        }
+        let targets = contract.targets.iter();
+        let asked = Asked {
+            models: targets
+                .filter(|target| target.provider == provider)
+                .map(|target| target.model.as_str())
+                .collect(),
+            provider,
+            sends_key: preview
+                .reach
+                .variables
+                .iter()
+                .any(|sent| sent.is_set && sent.place.starts_with(&format!("{place}."))),
+        };
+        let path = match terms.provider_type {
+            ProviderType::Ollama => "api/tags",
+            _ => "models",
+        };
+        found.push(
+            asked.judge(
+                runtime
+                    .block_on(answer_at(address, path, PATIENCE))
+                    .as_ref(),
+            ),
+        );
     }
     Ok(found)
 }

@@ -1,0 +1,212 @@
+//! What a model's server answers where its models are asked for, judged for one provider of a contract. Asks no server.
+
+use serde_json::Value;
+
+use super::finding::{Finding, missing, ok, wrong};
+use crate::inference::ServerAnswer;
+
+const NAME: &str = "contract";
+/// The most models that are named.
+const MOST: usize = 8;
+/// The most characters of a server's own words, and of a model's name.
+const MOST_CHARS: usize = 120;
+
+/// What a contract wants of a provider.
+#[derive(Clone, Debug)]
+pub(super) struct Asked<'c> {
+    /// The models that its targets name.
+    pub(super) models: Vec<&'c str>,
+    pub(super) provider: &'c str,
+    /// Whether a run sends it a key, which the question lacked.
+    pub(super) sends_key: bool,
+}
+
+impl Asked<'_> {
+    /// What the answer to the list of models comes to; none where none came in time.
+    pub(super) fn judge(&self, answer: Option<&ServerAnswer>) -> Finding {
+        let provider = self.provider;
+        let Some(answer) = answer else {
+            let detail = format!("provider {provider}: its server gave no whole answer in time");
+            return wrong(NAME, detail, "look at the server; it may still be loading");
+        };
+        let said = words(answer);
+        let status = answer.status;
+        let detail = format!("provider {provider}: its server answers HTTP {status}{said}");
+        match status {
+            200..300 => self.judge_list(answer),
+            401 | 403 if self.sends_key => ok(
+                NAME,
+                format!(
+                    "provider {provider}: its server answers, and wants the key, which is sent only by a run"
+                ),
+            ),
+            401 | 403 => wrong(
+                NAME,
+                detail,
+                "it wants a key: name the variable that holds it with api_key_env",
+            ),
+            404 if said.to_lowercase().contains("model") => wrong(
+                NAME,
+                detail,
+                "let the server load the model, or mend the model of the target",
+            ),
+            503 => wrong(NAME, detail, "wait until it has loaded its model"),
+            500.. => wrong(NAME, detail, "look at the server's own log"),
+            _ => missing(
+                NAME,
+                format!("{detail} where its models are listed"),
+                "not every server lists them; else mend base_url, which mostly ends in /v1",
+            ),
+        }
+    }
+
+    /// A list of models, or something that is none.
+    fn judge_list(&self, answer: &ServerAnswer) -> Finding {
+        let provider = self.provider;
+        let document = serde_json::from_slice::<Value>(&answer.body).ok();
+        let Some(document) = document.filter(Value::is_object) else {
+            let kind = match answer.content_type.split(';').next() {
+                None | Some("") => "something without a content type".to_owned(),
+                Some(kind) => short(kind),
+            };
+            return wrong(
+                NAME,
+                format!("provider {provider}: its server answers with {kind}, no JSON"),
+                "mend base_url: it leads to something else than the model's API, which is mostly below /v1",
+            );
+        };
+        let answers = format!("provider {provider}: its server answers");
+        let listed = document.get("data").or_else(|| document.get("models"));
+        let listed = listed.and_then(Value::as_array);
+        let entries = || listed.into_iter().flatten();
+        let names: Vec<&str> = entries().filter_map(name_of).collect();
+        // One llama-server has one model, and answers under every name.
+        let any_name = entries()
+            .any(|model| model.get("owned_by").and_then(Value::as_str) == Some("llamacpp"));
+        let is_there = |wanted: &str| {
+            let tagged = format!("{wanted}:latest");
+            let below = format!("models/{wanted}");
+            let same = |name: &&str| *name == wanted || *name == tagged || *name == below;
+            names.iter().any(same)
+        };
+        let lacking: Vec<&str> = self
+            .models
+            .iter()
+            .copied()
+            .filter(|wanted| !is_there(wanted))
+            .collect();
+        let held = listed_names(&names);
+        if names.is_empty() || lacking.is_empty() {
+            return ok(NAME, answers);
+        }
+        if any_name {
+            return ok(
+                NAME,
+                format!("{answers}, under any name with its own model: {held}"),
+            );
+        }
+        let lacking = listed_names(&lacking);
+        wrong(
+            NAME,
+            format!("{answers}, but does not list the model {lacking}; it lists {held}"),
+            "mend the model of the target, or let the server load it",
+        )
+    }
+}
+
+fn name_of(model: &Value) -> Option<&str> {
+    let name = model.get("id").or_else(|| model.get("name"))?;
+    name.as_str()
+}
+
+fn listed_names(names: &[&str]) -> String {
+    let first = names.iter().take(MOST).map(|name| short(name));
+    let mut text = first.collect::<Vec<_>>().join(", ");
+    if let Some(more) = names.len().checked_sub(MOST).filter(|more| *more > 0) {
+        text = format!("{text} and {more} more");
+    }
+    text
+}
+
+/// The server's own words of a fault, after a colon; empty where it has none.
+fn words(answer: &ServerAnswer) -> String {
+    let document = serde_json::from_slice::<Value>(&answer.body).ok();
+    let error = document.as_ref().and_then(|document| document.get("error"));
+    let message = error.and_then(|error| error.get("message").or(Some(error)));
+    let message = message.and_then(Value::as_str).unwrap_or_default();
+    if message.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", short(message))
+    }
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(MOST_CHARS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::commands::doctor::checkup::finding::Status;
+
+    #[test]
+    fn what_a_server_answers_is_judged_by_status_form_and_models() {
+        let check = |sends_key: bool, status: u16, body: &str, expect: (Status, &str)| {
+            let asked = Asked {
+                models: vec!["m"],
+                provider: "p",
+                sends_key,
+            };
+            let answer = ServerAnswer {
+                body: body.as_bytes().to_vec(),
+                content_type: "text/html; charset=utf-8".to_owned(),
+                status,
+            };
+            let found = asked.judge(Some(&answer));
+            assert_eq!(found.status, expect.0, "{found:?}");
+            assert!(found.detail.contains(expect.1), "{found:?}");
+        };
+        let (good, bad) = (Status::Ok, Status::Wrong);
+        check(false, 200, r#"{"data": [{"id": "m"}]}"#, (good, "answers"));
+        check(
+            false,
+            200,
+            r#"{"models": [{"name": "m:latest"}]}"#,
+            (good, "answers"),
+        );
+        check(
+            false,
+            200,
+            r#"{"data": [{"id": "a"}, {"id": "b"}]}"#,
+            (bad, "does not list the model m; it lists a, b"),
+        );
+        check(
+            false,
+            200,
+            r#"{"data": [{"id": "x.gguf", "owned_by": "llamacpp"}]}"#,
+            (good, "its own model: x.gguf"),
+        );
+        check(
+            false,
+            200,
+            "<html>",
+            (bad, "answers with text/html, no JSON"),
+        );
+        check(false, 401, "", (bad, "HTTP 401"));
+        check(true, 401, "", (good, "wants the key"));
+        check(
+            false,
+            503,
+            r#"{"error": {"code": 503, "message": "Loading model"}}"#,
+            (bad, "HTTP 503: Loading model"),
+        );
+        check(
+            false,
+            404,
+            r#"{"error": {"message": "model 'm' not found"}}"#,
+            (bad, "HTTP 404: model 'm' not found"),
+        );
+        check(false, 404, "", (Status::Missing, "HTTP 404 where"));
+    }
+}

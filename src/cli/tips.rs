@@ -1,0 +1,177 @@
+//! What a person may have meant who typed what clap does not know: a key of a contract file as an option, a subcommand without the
+//! command that it belongs to. Does not print.
+
+use std::ffi::OsString;
+
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use crate::contract::contract_file_schema;
+
+/// The error with a tip that fits contracts better than clap's own, where there is one.
+pub(super) fn with_tip(
+    mut fault: clap::Error,
+    given: &[OsString],
+    program: &clap::Command,
+) -> clap::Error {
+    let typed = |kind| match fault.get(kind) {
+        Some(ContextValue::String(typed)) => Some(typed.clone()),
+        _ => None,
+    };
+    let tip = match fault.kind() {
+        ErrorKind::UnknownArgument if takes_sets(given, program) => {
+            let option = typed(ContextKind::InvalidArg);
+            option.and_then(|option| set_instead(&option, given))
+        }
+        ErrorKind::InvalidSubcommand if fault.get(ContextKind::SuggestedSubcommand).is_none() => {
+            let word = typed(ContextKind::InvalidSubcommand);
+            word.and_then(|word| below_another(&word, program))
+        }
+        _ => None,
+    };
+    if let Some(tip) = tip {
+        let tips = vec![StyledStr::from(tip)];
+        fault.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+    }
+    fault
+}
+
+/// Whether the command that is called takes `--set`.
+fn takes_sets(given: &[OsString], program: &clap::Command) -> bool {
+    let mut command = program;
+    for word in given.iter().skip(1).filter_map(|word| word.to_str()) {
+        command = command.find_subcommand(word).unwrap_or(command);
+    }
+    let mut arguments = command.get_arguments();
+    arguments.any(|argument| argument.get_long() == Some("set"))
+}
+
+/// `--set key=value` for an option that is spelt nearly like a key.
+fn set_instead(option: &str, given: &[OsString]) -> Option<String> {
+    let name = option.trim_start_matches('-');
+    let key = nearest(&plain(name), settings())?;
+    let mut rest = given.iter().filter_map(|word| word.to_str());
+    let joined = |word: &str| {
+        word.strip_prefix(option)?
+            .strip_prefix('=')
+            .map(str::to_owned)
+    };
+    let value = rest.find_map(|word| {
+        if word == option {
+            Some(None)
+        } else {
+            joined(word).map(Some)
+        }
+    })?;
+    let value = value.or_else(|| {
+        let next = rest.next().filter(|next| !next.starts_with('-'));
+        next.map(str::to_owned)
+    });
+    let value = value.unwrap_or_else(|| "VALUE".to_owned());
+    Some(format!(
+        "to change a key of the contract, use '--set {key}={value}'"
+    ))
+}
+
+/// The command that has a subcommand of about that name.
+fn below_another(word: &str, program: &clap::Command) -> Option<String> {
+    let commands = program.get_subcommands().filter(|one| !one.is_hide_set());
+    let all = commands.flat_map(|parent| {
+        let children = parent.get_subcommands();
+        children.map(move |child| format!("{} {}", parent.get_name(), child.get_name()))
+    });
+    let last = |typed: &String| typed.rsplit(' ').next().unwrap_or_default().to_owned();
+    let all: Vec<String> = all.collect();
+    let best = all
+        .iter()
+        .min_by_key(|typed| distance(word, &last(typed)))?;
+    is_near(word, &last(best)).then(|| format!("a similar subcommand exists: 'monolith {best}'"))
+}
+
+/// Every key that holds one value: those of the file, and those of `sampling`.
+fn settings() -> Vec<String> {
+    let schema = contract_file_schema();
+    let keys = |pointer: &str| -> Vec<String> {
+        let properties = schema
+            .pointer(pointer)
+            .and_then(serde_json::Value::as_object);
+        let properties = properties.map(|properties| properties.keys().cloned().collect());
+        properties.unwrap_or_default()
+    };
+    let sampling = keys("/$defs/sampling/properties").into_iter();
+    let sampling = sampling.map(|key| format!("sampling.{key}"));
+    keys("/properties").into_iter().chain(sampling).collect()
+}
+
+/// The key that is nearest to a name, by its last part.
+fn nearest(name: &str, keys: Vec<String>) -> Option<String> {
+    let last = |key: &String| plain(key.rsplit('.').next().unwrap_or_default());
+    let best = keys
+        .into_iter()
+        .min_by_key(|key| distance(name, &last(key)))?;
+    is_near(name, &last(&best)).then_some(best)
+}
+
+/// A name without what separates its words.
+fn plain(name: &str) -> String {
+    let kept = name.chars().filter(|c| !matches!(c, '-' | '_'));
+    kept.collect::<String>().to_lowercase()
+}
+
+fn distance(left: &str, right: &str) -> usize {
+    let short = |text: &str| text.chars().take(64).collect::<String>();
+    strsim::osa_distance(&short(left), &short(right))
+}
+
+fn is_near(typed: &str, known: &str) -> bool {
+    distance(typed, known) <= typed.chars().count() / 4
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+    use crate::cli::args::Cli;
+
+    #[test]
+    fn a_tip_names_the_setting_or_the_command_that_is_meant() {
+        let check = |line: &str, expect: Option<&str>| {
+            let given: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let program = Cli::command();
+            let fault = program.clone().try_get_matches_from(&given).unwrap_err();
+            let text = with_tip(fault, &given, &program).render().to_string();
+            let tip = text
+                .lines()
+                .find_map(|line| line.trim().strip_prefix("tip: "));
+            assert_eq!(tip, expect, "{text}");
+        };
+        let set = |set: &str| format!("to change a key of the contract, use '--set {set}'");
+        check(
+            "monolith run a.yaml --maxturns 3",
+            Some(&set("max_turns=3")),
+        );
+        check(
+            "monolith run a.yaml --max-turns=3",
+            Some(&set("max_turns=3")),
+        );
+        check(
+            "monolith contract check a.yaml --temperature 0.2",
+            Some(&set("sampling.temperature=0.2")),
+        );
+        check("monolith run --tool-polcy", Some(&set("tool_policy=VALUE")));
+        check(
+            "monolith show last --temperature 2",
+            Some("a similar argument exists: '--tree'"),
+        );
+        check(
+            "monolith chekc a.yaml",
+            Some("a similar subcommand exists: 'monolith contract check'"),
+        );
+        check(
+            "monolith verfy",
+            Some("a similar subcommand exists: 'verify'"),
+        );
+        check("monolith frobnicate", None);
+    }
+}

@@ -1,0 +1,217 @@
+//! What a person types or writes by mistake, and what the binary says: what is wrong, where, and the way out.
+
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, calls, says};
+
+/// A contract whose tools all come from a server, behind the token gate.
+const GATED: &str = "task: hi\ntool_policy: required\ngrammar_profile: gbnf/1\n\
+    targets: [{provider: p, model: m, text_profile: hermes, context_window: 8192}]\n\
+    providers: {p: {type: openai, base_url: 'http://127.0.0.1:1/v1'}}\n\
+    tools: {mcp: {fs: {command: no-such-command-anywhere}}}\n";
+
+#[test]
+fn a_gate_over_tools_that_are_not_known_is_no_fault() {
+    let desk = Desk::new();
+    desk.write("c.yaml", GATED);
+    let out = desk.ok(&["contract", "check", "c.yaml"]);
+    assert!(!out.contains("FAILED"), "{out}");
+    assert!(
+        out.contains("?       the token gate is made of the tools"),
+        "{out}"
+    );
+    let (code, report) = desk.json(&["contract", "check", "c.yaml"]);
+    let checks = report["checks"].as_array().unwrap();
+    let gate = checks
+        .iter()
+        .find(|check| check["name"] == "profile")
+        .unwrap();
+    assert_eq!((code, &gate["ok"]), (0, &Value::Null), "{report}");
+    // What is wrong whatever the tools are stays wrong.
+    let plain = GATED.replace("text_profile: hermes, ", "");
+    let plain = plain.replace("tools: {", "tools: {builtin: [echo], ");
+    desk.write("c.yaml", &plain);
+    let left = desk.ends(&["contract", "check", "c.yaml"], 4);
+    assert!(
+        left.out.contains("FAILED  grammar_profile gbnf/1"),
+        "{}",
+        left.out
+    );
+}
+
+#[test]
+fn a_path_that_leads_to_no_contract_is_never_the_task_of_another() {
+    let desk = Desk::new();
+    desk.script("", &[&says("Hello.")]);
+    std::fs::rename(desk.path("c.yaml"), desk.path("agent.yaml")).unwrap();
+    desk.write("bad/notes.txt", "x");
+    let check = |given: &str, why: &str| {
+        let left = desk.ends(&["run", given], 4);
+        let said = left.err;
+        assert!(said.contains(&format!("run {given}: {why}")), "{said}");
+        assert!(said.contains("--task"), "{said}");
+    };
+    check("nosuch.yaml", "there is no such file");
+    check("nosuch.yml", "there is no such file");
+    check("bad/nosuch/agent.yaml", "there is no such file");
+    check("bad/notes.txt", "it is no .yaml, .yml or .json file");
+    check("bad", "it is a folder");
+    assert!(desk.ok(&["list"]).is_empty() || !desk.ok(&["list"]).contains("COMPLETED"));
+    desk.ok(&["run", "--task", "bad"]);
+    desk.ok(&["run", "Is it this and/or that?"]);
+    std::fs::rename(desk.path("agent.yaml"), desk.path("contract.yml")).unwrap();
+    desk.ok(&["run", "contract.yml", "bye"]);
+}
+
+#[test]
+fn a_change_that_the_recorded_run_says_nothing_of_is_refused() {
+    let desk = Desk::new();
+    desk.script("", &[&says("Hello.")]);
+    desk.ok(&["run", "--contract", "c.yaml", "--run-id", "r1"]);
+    let check = |set: &str, why: &str| {
+        let left = desk.ends(&["replay", "r1", "--set", set], 4);
+        assert!(left.err.contains(why), "{}", left.err);
+    };
+    check("task=foo", "answers to the recorded task");
+    check("tools.workspace=sub", "of the recorded folder");
+    check("providers.demo.api_key_env=K", "the recorded key");
+    desk.ok(&["replay", "r1", "--set", "max_turns=9"]);
+}
+
+#[test]
+fn a_verification_below_the_required_level_ends_with_that_word() {
+    let desk = Desk::new();
+    desk.script("", &[&says("Hello.")]);
+    desk.ok(&["run", "--contract", "c.yaml", "--run-id", "r1"]);
+    let left = desk.ends(&["verify", "r1", "--require", "L2"], 7);
+    let last = left.out.lines().last().unwrap();
+    assert!(
+        last.starts_with("FAILED: not the required level; verified at level L1: "),
+        "{last}"
+    );
+    let out = desk.ok(&["verify", "r1", "--require", "L1"]);
+    assert!(
+        out.lines()
+            .last()
+            .unwrap()
+            .starts_with("verified at level L1"),
+        "{out}"
+    );
+}
+
+#[test]
+fn a_fault_of_the_surroundings_is_at_its_line_of_the_file() {
+    let check = |line: &str, command: &[&str], expect: &[&str]| {
+        let desk = Desk::new();
+        desk.script(line, &[&says("Hello.")]);
+        let left = desk.ends(command, 4);
+        for part in expect {
+            assert!(left.err.contains(part), "{part:?} in {}", left.err);
+        }
+    };
+    let folder = "tools: {workspace: nosuchdir}\n";
+    let expect = [
+        "error: tools.workspace: ",
+        " --> c.yaml:4:20",
+        "workspace: nosuchdir",
+        "= help: name a folder",
+    ];
+    check(folder, &["contract", "check", "c.yaml"], &expect);
+    check(folder, &["run", "c.yaml"], &expect);
+    let desk = Desk::new();
+    desk.script(folder, &[]);
+    let (_, report) = desk.json(&["contract", "check", "c.yaml"]);
+    let fault = &report["errors"][0];
+    assert_eq!(
+        (&fault["line"], &fault["path"]),
+        (&json!(4), &json!("tools.workspace")),
+        "{report}"
+    );
+    let desk = Desk::new();
+    let contract = GATED.replace("/v1'", "/v1', api_key_env: NO_SUCH_KEY_HERE");
+    desk.write(
+        "c.yaml",
+        &contract.replace(
+            "tools: {mcp: {fs: {command: no-such-command-anywhere}}}",
+            "tools: {builtin: [echo]}",
+        ),
+    );
+    let left = desk.ends(&["run", "c.yaml"], 4);
+    for part in [
+        "providers.p.api_key_env: ",
+        "NO_SUCH_KEY_HERE is not set",
+        " --> c.yaml:5:",
+        "= help: set the variable",
+    ] {
+        assert!(left.err.contains(part), "{part:?} in {}", left.err);
+    }
+    let left = desk.ends(&["run", "--contract", "nosuch.yaml"], 4);
+    assert!(
+        left.err.contains("monolith init writes one"),
+        "{}",
+        left.err
+    );
+}
+
+#[test]
+fn every_fault_of_a_file_has_its_way_out() {
+    let check = |text: &str, rule: &str, help: &str| {
+        let desk = Desk::new();
+        desk.write("c.yaml", text);
+        let left = desk.ends(&["contract", "check", "c.yaml"], 4);
+        assert!(left.err.contains(rule), "{rule:?} in {}", left.err);
+        assert!(
+            left.err.contains(&format!("= help: {help}")),
+            "{help:?} in {}",
+            left.err
+        );
+    };
+    check(
+        &GATED.replace("8192", "8k"),
+        "got `8k`",
+        "write it in digits",
+    );
+    let hot = format!("{GATED}sampling: {{temperature: hot}}\n");
+    check(&hot, "got `hot`", "write it in digits");
+    check("task: \"a\nb: c\n", "the quote is not closed", "close it");
+    check(&GATED.replace("tools:", "tools"), "error: ", "");
+    check(
+        "task: a\ntools\ntargets: []\n",
+        "a key without `:` after it",
+        "write `key: value`",
+    );
+    check("", "the file is empty", "monolith init writes");
+}
+
+#[test]
+fn a_tool_that_waits_for_approval_and_is_not_offered_is_suggested() {
+    let desk = Desk::new();
+    let more = "tools: {builtin: [echo]}\nrequire_approval: [ehco]\n";
+    desk.script(more, &[&calls("echo", "{}")]);
+    let left = desk.ends(&["contract", "check", "c.yaml"], 4);
+    assert!(left.out.contains("did you mean `echo`?"), "{}", left.out);
+}
+
+#[test]
+fn a_window_that_is_too_small_names_the_keys_that_the_author_can_change() {
+    let desk = Desk::new();
+    desk.write("c.yaml", &GATED.replace("8192", "512"));
+    let left = desk.ends(&["contract", "check", "c.yaml"], 4);
+    for part in ["raise context_window", "sampling.max_output_tokens"] {
+        assert!(left.out.contains(part), "{part:?} in {}", left.out);
+    }
+}
+
+#[test]
+fn an_option_like_a_key_of_the_contract_is_a_change_of_it() {
+    let desk = Desk::new();
+    let left = desk.ends(&["run", "a.yaml", "--maxturns", "3"], 4);
+    assert!(left.err.contains("'--set max_turns=3'"), "{}", left.err);
+    assert!(!left.err.contains("-- --maxturns"), "{}", left.err);
+    let left = desk.ends(&["chekc", "a.yaml"], 4);
+    assert!(
+        left.err.contains("'monolith contract check'"),
+        "{}",
+        left.err
+    );
+}
