@@ -40,7 +40,7 @@ fn task(desk: &Desk) -> String {
 }
 
 #[test]
-fn an_existing_contract_file_is_the_contract_and_any_other_text_is_the_task() {
+fn an_existing_contract_file_is_the_contract_and_text_that_names_no_file_is_the_task() {
     let desk = desk();
     let check = |args: &[&str], expect: &str| {
         desk.ends(&[&["run"], args].concat(), 0);
@@ -54,13 +54,8 @@ fn an_existing_contract_file_is_the_contract_and_any_other_text_is_the_task() {
     desk.write("t.txt", "From a file.\n");
     check(&["c.yaml", "--task", "@t.txt"], "From a file.");
     check(&["c.yaml", "@t.txt"], "@t.txt");
-    let left = desk.ends(&["run", "agnet.yaml"], 0);
-    assert!(
-        left.err
-            .contains("`agnet.yaml` is no .yaml or .json file here, so it is the task"),
-        "{}",
-        left.err
-    );
+    let left = desk.ends(&["run", "agnet.yaml"], 4);
+    assert!(left.err.contains("there is no such file"), "{}", left.err);
 }
 
 #[test]

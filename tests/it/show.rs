@@ -370,7 +370,7 @@ fn what_a_model_said_instead_of_calling_is_shown_when_it_is_asked_for() {
         &["run", "c.json", "--run-id", "r", "--set", "token_gate=true"],
         1,
     );
-    let hint = "9 bytes held back: monolith show r --withheld";
+    let hint = "9 bytes were held back by the token gate: monolith show r --withheld prints them";
     for form in [
         &["show", "r"][..],
         &["show", "r", "--why"],

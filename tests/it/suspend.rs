@@ -138,7 +138,6 @@ fn twenty_suspends_leave_an_approval_waiting_and_valid() {
     desk.ends(&["approve", "r1", "--yes", "--arguments", hash.trim()], 0);
     let again = desk.ends(&["resume", "r1"], 0);
     assert_eq!(again.out, "said\n");
-    assert!(again.err.contains("the run had ended"), "{}", again.err);
     desk.ends(&["replay", "r1"], 0);
     desk.ends(&["verify", "r1"], 0);
     let ended = [desk.ok(&["list"]), desk.ok(&["show", "r1"])].concat();
