@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
-use std::io::{ErrorKind, Read as _};
+use std::io::{self, ErrorKind, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,9 +12,15 @@ use super::env_file;
 use super::fault::ConfigFault;
 use super::names::SECTIONS;
 use crate::message::{ObjectFault, exact_value};
+use crate::store::Foreign;
 
 /// The most bytes of one file.
 const MAX_BYTES: u64 = 1 << 20;
+/// What to do about a file of configuration that is another's.
+const TO_TRUST_IT: &str = "to trust it, name it with --config";
+/// What to do about one of variables.
+const TO_TRUST_VARIABLES: &str =
+    "to trust it, put it and the configuration into a folder of your own";
 
 /// One file of configuration with its variables.
 #[derive(Clone)]
@@ -25,11 +31,16 @@ pub(super) struct Layer {
 }
 
 impl Layer {
-    /// A file and the variables beside it; none if there is no such file.
-    pub(super) fn read(path: &Path) -> Result<Option<Self>, ConfigFault> {
-        let Some(text) = text_of(path)? else {
+    /// A file and the variables beside it; none if there is no such file. What nobody named must be this user's or root's: it says
+    /// what is started, and where requests go.
+    pub(super) fn read(path: &Path, is_named: bool) -> Result<Option<Self>, ConfigFault> {
+        let Some(file) = open(path)? else {
             return Ok(None);
         };
+        if !is_named {
+            own(path, Foreign::found(path, &file), TO_TRUST_IT)?;
+        }
+        let text = text_of(path, &file)?;
         let refuse = |path: &Path, rule: String| ConfigFault {
             path: path.to_owned(),
             rule,
@@ -60,7 +71,14 @@ impl Layer {
             path.with_file_name(".ai-agent.env"),
         ];
         for beside in beside {
-            if let Some(text) = text_of(&beside)? {
+            if let Some(found) = open(&beside)? {
+                let foreign = if is_named {
+                    Foreign::beside(&beside, &found, &file)
+                } else {
+                    Foreign::found(&beside, &found)
+                };
+                own(&beside, foreign, TO_TRUST_VARIABLES)?;
+                let text = text_of(&beside, &found)?;
                 variables = env_file::read(&text).map_err(|rule| refuse(&beside, rule))?;
                 break;
             }
@@ -73,7 +91,24 @@ impl Layer {
     }
 }
 
-fn text_of(path: &Path) -> Result<Option<String>, ConfigFault> {
+/// Refuses a file that was found and is another's.
+fn own(
+    path: &Path,
+    foreign: io::Result<Option<Foreign>>,
+    way_out: &str,
+) -> Result<(), ConfigFault> {
+    let rule = match foreign {
+        Ok(None) => return Ok(()),
+        Ok(Some(foreign)) => format!("it was found and not named, and {foreign}; {way_out}"),
+        Err(fault) => fault.to_string(),
+    };
+    Err(ConfigFault {
+        path: path.to_owned(),
+        rule,
+    })
+}
+
+fn open(path: &Path) -> Result<Option<File>, ConfigFault> {
     let refuse = |rule: String| ConfigFault {
         path: path.to_owned(),
         rule,
@@ -93,6 +128,14 @@ fn text_of(path: &Path) -> Result<Option<String>, ConfigFault> {
     if !file.metadata().is_ok_and(|found| is_file(&found)) {
         return Err(refuse("it is no regular file".to_owned()));
     }
+    Ok(Some(file))
+}
+
+fn text_of(path: &Path, file: &File) -> Result<String, ConfigFault> {
+    let refuse = |rule: String| ConfigFault {
+        path: path.to_owned(),
+        rule,
+    };
     let mut bytes = Vec::new();
     let read = file.take(MAX_BYTES + 1).read_to_end(&mut bytes);
     read.map_err(|fault| refuse(fault.to_string()))?;
@@ -100,7 +143,7 @@ fn text_of(path: &Path) -> Result<Option<String>, ConfigFault> {
         return Err(refuse(format!("it has more than {MAX_BYTES} bytes")));
     }
     let text = String::from_utf8(bytes);
-    text.map(Some).map_err(|fault| {
+    text.map_err(|fault| {
         let at = fault.utf8_error().valid_up_to();
         refuse(format!("it is not UTF-8 at byte {at}"))
     })

@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::builder::Builder;
 use super::defaults::defaults;
@@ -69,12 +69,16 @@ impl Layers {
 
     fn read(locations: &Locations) -> Result<Vec<Layer>, ConfigFault> {
         let mut layers = Vec::new();
+        let mut seen: Vec<PathBuf> = Vec::new();
+        let known = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         if let Some(path) = &locations.config {
-            let layer = Layer::read(path)?.ok_or_else(|| ConfigFault {
+            let layer = Layer::read(path, true)?.ok_or_else(|| ConfigFault {
                 path: path.clone(),
                 rule: "there is no such file".to_owned(),
             })?;
             layers.push(layer);
+            // It is named, wherever it would be found.
+            seen.push(known(path));
         }
         let own = [&locations.cwd, &locations.contract_dir];
         let own = own.into_iter().filter(|_| locations.config.is_none());
@@ -82,14 +86,13 @@ impl Layers {
         let home = locations.home.iter().map(|dir| dir.join(".ai-agent"));
         let system = locations.system.iter().map(|dir| dir.join("ai-agent"));
         let shared = home.chain(system).map(|dir| dir.join(SHARED));
-        let mut seen: Vec<PathBuf> = Vec::new();
         for path in own.chain(shared) {
-            let known = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+            let known = known(&path);
             if seen.contains(&known) {
                 continue;
             }
             seen.push(known);
-            layers.extend(Layer::read(&path)?);
+            layers.extend(Layer::read(&path, false)?);
         }
         Ok(layers)
     }

@@ -27,6 +27,7 @@ mod export;
 #[cfg(test)]
 mod format_0;
 mod formats;
+mod found_file;
 mod given_checkpoints;
 mod group_commit;
 mod import;
@@ -69,6 +70,7 @@ pub(crate) use erase::{EraseError, Erasure, erase, named_blob};
 pub use error::StoreError;
 pub(crate) use export::ExportError;
 pub(crate) use formats::{OLDEST_STORE_FORMAT, STORE_FORMAT};
+pub(crate) use found_file::Foreign;
 pub(crate) use import::{ImportTerms, Imported, import};
 pub(crate) use import_error::ImportError;
 pub(crate) use invocation::Invocation;
@@ -82,6 +84,7 @@ pub(crate) use private::{
     Exposure, open_own, open_regular_name, own_folder, private_file, private_folder, replace_own,
     replaceable,
 };
+pub(crate) use reader::NEWEST;
 pub use reader::StoreReader;
 pub(crate) use regular_file::{is_handed_in, judge_regular, open_given, open_regular};
 pub use run::RunFilter;

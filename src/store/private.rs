@@ -1,7 +1,8 @@
 //! Files and folders that are for their owner alone, whatever the process's umask lets others have.
 //!
 //! Knows modes and owners. Root counts as the owner of everything: root may do anything here anyway. What is written is judged with
-//! the folder that it stands in, not the folders above; what is trusted, with all of them.
+//! the folder that it stands in, not the folders above; what is trusted, with all of them. What is trusted and no secret may be
+//! written by this user's private group.
 
 use std::fmt;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -13,10 +14,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const ANYTHING: u32 = 0o077;
 /// The bits of a mode that let others write.
 const WRITING: u32 = 0o022;
+/// The bit of them that lets a group write.
+#[cfg(unix)]
+const GROUP_WRITING: u32 = 0o020;
 /// The bit of a folder's mode that lets others put files into it, and neither replace nor remove what is not theirs.
 const STICKY: u32 = 0o1000;
 /// The most links that are followed on the way to a file.
-const MOST_LINKS: u32 = 40;
+pub(super) const MOST_LINKS: u32 = 40;
 
 /// What lets others at a file or folder that is to be its owner's alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,12 +45,29 @@ impl Exposure {
     fn of(found: &Metadata, forbidden: u32) -> Option<Self> {
         use std::os::unix::fs::MetadataExt as _;
 
-        let (uid, mode) = (found.uid(), found.mode() & 0o7777);
-        let own = rustix::process::geteuid();
-        if uid != 0 && uid != own.as_raw() {
+        if let Some(uid) = other_owner(found) {
             return Some(Self::Owner(uid));
         }
+        let mode = found.mode() & 0o7777;
         (mode & forbidden != 0).then_some(Self::Mode(mode))
+    }
+
+    /// What lets others write what is trusted: this user's private group is nobody else.
+    #[cfg(unix)]
+    fn of_trusted(found: &Metadata) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt as _;
+
+        let forbidden = if is_private_group(found.gid()) {
+            WRITING & !GROUP_WRITING
+        } else {
+            WRITING
+        };
+        Self::of(found, forbidden)
+    }
+
+    #[cfg(not(unix))]
+    fn of_trusted(_found: &Metadata) -> Option<Self> {
+        None
     }
 
     /// Where modes and owners mean nothing, nothing is exposed.
@@ -80,10 +101,45 @@ impl Exposure {
     pub(crate) fn of_file_to_write(file: &File) -> io::Result<Option<Self>> {
         Ok(Self::of(&file.metadata()?, WRITING))
     }
+
+    /// What lets others write to an open file that is trusted and no secret.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn of_trusted_file(file: &File) -> io::Result<Option<Self>> {
+        Ok(Self::of_trusted(&file.metadata()?))
+    }
+}
+
+/// The owner, where that is neither this process's user nor root.
+#[cfg(unix)]
+pub(super) fn other_owner(found: &Metadata) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let uid = found.uid();
+    (uid != 0 && uid != rustix::process::geteuid().as_raw()).then_some(uid)
+}
+
+#[cfg(not(unix))]
+pub(super) fn other_owner(_found: &Metadata) -> Option<u32> {
+    None
+}
+
+/// Whether a group is this user's own, without other members: the primary one, and of the same number, as systems make it that give
+/// each user a group. A primary group that users share (`users`, `staff`) has another number.
+#[cfg(unix)]
+fn is_private_group(gid: u32) -> bool {
+    let own = rustix::process::getegid().as_raw();
+    gid == own && own == rustix::process::geteuid().as_raw()
+}
+
+pub(super) fn too_many_links() -> io::Error {
+    let rule = "it stands behind too many links";
+    io::Error::new(io::ErrorKind::InvalidInput, rule)
 }
 
 /// The first folder in which others could put another file in the place of that one, or of a folder or link on the way to it, and what
-/// lets them; none where only this user and root could. What is not there yet lets nobody.
+/// lets them; none where only this user, its private group and root could. What is not there yet lets nobody.
 ///
 /// # Errors
 /// What the system says; also where there are too many links.
@@ -98,16 +154,11 @@ pub(crate) fn replaceable(path: &Path) -> io::Result<Option<(PathBuf, Exposure)>
                 Err(fault) => return Err(fault),
             };
             if found.is_symlink() {
-                links = links.checked_sub(1).ok_or_else(|| {
-                    io::Error::new(
-                        io::ErrorKind::InvalidInput,
-                        "it stands behind too many links",
-                    )
-                })?;
+                links = links.checked_sub(1).ok_or_else(too_many_links)?;
                 let target = fs::read_link(step)?;
                 paths.push(step.parent().unwrap_or(step).join(target));
             } else if found.is_dir()
-                && let Some(exposure) = Exposure::of(&found, WRITING)
+                && let Some(exposure) = Exposure::of_trusted(&found)
                 && !matches!(exposure, Exposure::Mode(mode) if mode & STICKY != 0)
             {
                 return Ok(Some((step.to_owned(), exposure)));

@@ -12,6 +12,8 @@ use super::store_file::StoreFile;
 use super::{DamagedRow, RunFilter, RunReader, RunRow, StoreError};
 use crate::message::{Digest, RunId};
 
+/// What names the newest run.
+pub(crate) const NEWEST: &str = "last";
 /// How many candidates an ambiguous prefix names.
 const CANDIDATES: usize = 10;
 
@@ -109,7 +111,7 @@ impl StoreReader {
         let none = || StoreError::NoSuchRun {
             asked: asked.chars().take(80).collect(),
         };
-        if asked == "last" {
+        if asked == NEWEST {
             // No other run stands in for it: whoever asks for the newest must learn that its row was damaged.
             let newest = self.list_rows(1, RunFilter::All)?.into_iter().next();
             let newest = newest.ok_or_else(none)?;

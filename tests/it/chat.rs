@@ -196,6 +196,58 @@ fn each_message_of_a_chat_continues_the_run_before() {
     }
 }
 
+/// What the last run was told and has answered.
+fn said(desk: &Desk) -> Vec<String> {
+    let (_, last) = desk.json(&["show", "last"]);
+    let messages = last["conversation"].as_array().unwrap().iter();
+    messages
+        .map(|message| message["content"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Between two messages nothing holds the run that the next one continues. It has ended, so others can only go on from it too, or
+/// take it away; and what was put in its place is another run.
+#[test]
+fn what_other_processes_do_to_a_run_between_two_messages_is_harmless_or_noticed() {
+    let desk = Desk::new();
+    let lines = ["One.", "Two.", "Three."].map(says);
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let mut chat = chat(&desk, "", &lines);
+    chat.types("first\r")
+        .until("One.")
+        .until("COMPLETED_CHAT_ONLY")
+        .until("> ");
+    let first = runs(&desk).remove(0);
+    desk.ok(&["continue", &first, "aside"]);
+    assert_eq!(said(&desk), ["first", "One.", "aside", "Two."]);
+    // A run that has ended takes no more entries.
+    desk.ok(&["resume", &first]);
+    chat.types("second\r")
+        .until("Two.")
+        .until("COMPLETED_CHAT_ONLY")
+        .until("> ");
+    assert_eq!(said(&desk), ["first", "One.", "second", "Two."]);
+    let second = runs(&desk).remove(0);
+    desk.ok(&["delete", &second, "--yes"]);
+    chat.types("third\r").until("was deleted").until("> ");
+    desk.ok(&["run", "c.yaml", "--task", "another", "--run-id", &second]);
+    let before = runs(&desk).len();
+    chat.types("fourth\r")
+        .until("is not the run that answered here")
+        .until("/undo")
+        .until("> ");
+    assert_eq!(runs(&desk).len(), before, "nothing goes on from it");
+    chat.types("/undo\r")
+        .until(&format!("the next message continues run {first}"))
+        .until("> ");
+    chat.types("fifth\r")
+        .until("COMPLETED_CHAT_ONLY")
+        .until("> ");
+    assert_eq!(said(&desk), ["first", "One.", "fifth", "Two."]);
+    chat.types("/quit\r");
+    assert_eq!(chat.end().0, 0);
+}
+
 #[test]
 fn an_interrupt_ends_the_turn_and_not_the_chat() {
     let desk = Desk::new();

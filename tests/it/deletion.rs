@@ -492,7 +492,7 @@ fn a_proof_names_the_deleted_runs_and_what_does_not_cover_them() {
     desk.ok(&["import", "e.jsonl", "--store", "other.db"]);
     desk.write("proof", &desk.ok(&other));
     let told = desk.ok(&["log", "check", "proof"]);
-    assert!(told.contains("deletions: 0 of 1 runs"), "{told}");
+    assert!(told.contains("deletions: 0 of 1 run,"), "{told}");
 }
 
 /// Locks are files: a process has fewer of them than a store has runs.

@@ -44,6 +44,8 @@ mod first_steps;
 #[cfg(test)]
 mod foreign;
 #[cfg(test)]
+mod found_files;
+#[cfg(test)]
 mod fuzz;
 #[cfg(test)]
 mod golden;

@@ -221,10 +221,8 @@ fn keys_and_pins_that_others_could_have_written_are_not_trusted() {
     hold();
     for (path, open, closed) in [
         ("outer/trust/keys", 0o666, 0o644),
-        ("outer/trust/heads", 0o664, 0o644),
         ("outer/trust/log", 0o622, 0o644),
         ("outer/trust", 0o777, 0o755),
-        ("outer/trust", 0o775, 0o755),
         ("outer", 0o777, 0o755),
     ] {
         mode(path, open);
@@ -261,8 +259,19 @@ fn keys_and_pins_that_others_could_have_written_are_not_trusted() {
     desk.ok(&["log", "check", "proof"]);
     let key = desk.ok(&["key", "show"]);
     desk.ok(&["verify", "r", "--key", key.trim()]);
-    if !gives_files_away(5) {
+    if !gives_files_away(7) {
         return;
+    }
+    for (path, open, closed) in [
+        ("outer/trust/heads", 0o664, 0o644),
+        ("outer/trust", 0o775, 0o755),
+    ] {
+        chown(desk.path(path), None, Some(STRANGER)).unwrap();
+        mode(path, open);
+        for command in of(path) {
+            refuses(&desk, command, &format!("its mode is {open:04o}"));
+        }
+        mode(path, closed);
     }
     for path in [
         "outer/trust/keys",
@@ -278,6 +287,49 @@ fn keys_and_pins_that_others_could_have_written_are_not_trusted() {
         chown(desk.path(path), Some(0), None).unwrap();
     }
     hold();
+}
+
+/// Under umask 002 everything that an ordinary user makes is writable by a group that has no other member. What is trusted may be;
+/// a secret may not.
+#[test]
+fn what_only_the_private_group_of_this_user_can_write_is_trusted_and_no_secret() {
+    let desk = Desk::new();
+    desk.script("tool_policy: optional\n", &[&says("done")]);
+    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
+    desk.write("trust/keys", &desk.ok(&["key", "show"]));
+    desk.ok(&["verify", "r", "--write-pin", "trust/heads"]);
+    for (path, mode) in [
+        ("trust", 0o775),
+        ("trust/keys", 0o664),
+        ("trust/heads", 0o664),
+    ] {
+        fs::set_permissions(desk.path(path), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let commands: [&[&str]; 4] = [
+        &["verify", "r", "--key", "trust/keys"],
+        &["verify", "r", "--pin", "trust/heads"],
+        &["resume", "r", "--pin", "trust/heads"],
+        &["verify", "r", "--write-pin", "trust/heads"],
+    ];
+    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    let is_private = user.as_raw() == group.as_raw();
+    for command in commands {
+        if is_private {
+            desk.ok(command);
+        } else {
+            refuses(&desk, command, "its mode is 0");
+        }
+    }
+    for (path, mode, command) in [
+        ("home/keys/local.key", 0o660, ["key", "show"].as_slice()),
+        ("home/keys", 0o770, &["key", "show"]),
+        ("home/runs.db", 0o660, &["run", "c.yaml"]),
+    ] {
+        let before = fs::metadata(desk.path(path)).unwrap().permissions();
+        fs::set_permissions(desk.path(path), fs::Permissions::from_mode(mode)).unwrap();
+        refuses(&desk, command, &format!("its mode is {mode:04o}"));
+        fs::set_permissions(desk.path(path), before).unwrap();
+    }
 }
 
 /// What becomes trust is written so that only its owner can change it.

@@ -120,3 +120,25 @@ fn what_cannot_be_run_is_named_with_the_way_out() {
         assert!(left.err.contains(part), "{part}: {}", left.err);
     }
 }
+
+/// `x.jsonl` is a file wherever a run or a file may be named, and `last` is the newest run.
+#[test]
+fn no_run_is_given_a_name_that_means_something_else() {
+    let desk = desk();
+    desk.ok(&["run", "c.yaml", "Why?", "--run-id", "r"]);
+    for name in ["x.jsonl", "a.b.jsonl", "last"] {
+        let commands: [&[&str]; 3] = [
+            &["run", "c.yaml", "Why?", "--run-id", name],
+            &["continue", "r", "Why?", "--run-id", name],
+            &["replay", "r", "--fork-at", "0", "--run-id", name],
+        ];
+        for command in commands {
+            let left = desk.ends(command, 4);
+            assert!(left.err.contains(name), "{command:?}: {}", left.err);
+        }
+    }
+    for name in ["jsonl", "x.jsonl.2", "last-one"] {
+        desk.ok(&["run", "c.yaml", "Why?", "--run-id", name]);
+        desk.ok(&["verify", name]);
+    }
+}

@@ -1,8 +1,9 @@
 use clap::ValueEnum;
 
+use crate::cli::context::source::is_named_as_transcript;
 use crate::cli::ui::numbers::counted;
 use crate::message::RunId;
-use crate::store::Durability;
+use crate::store::{Durability, NEWEST};
 
 /// What an entry must survive.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -27,8 +28,13 @@ pub(in crate::cli) fn entry_number(text: &str) -> Result<u64, String> {
         .map_err(|_| "expected the number of an entry, such as 3; `show RUN` lists them".to_owned())
 }
 
-/// The name of a run.
+/// The name of a run that is to be made. Wherever a run is asked for, `last` is the newest, and what ends in `.jsonl` is a file.
 pub(in crate::cli) fn run_id(text: &str) -> Result<RunId, String> {
+    if text == NEWEST || is_named_as_transcript(text) {
+        return Err(format!(
+            "`{text}` means something else: `{NEWEST}` is the newest run, and what ends in .jsonl is a file"
+        ));
+    }
     RunId::try_from(text.to_owned()).map_err(|fault| fault.to_string())
 }
 

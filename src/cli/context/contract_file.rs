@@ -1,6 +1,7 @@
 //! A contract file as a command names it: where it lies, what is changed of its values, and where the caller stands.
 
-use std::io::Read as _;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use crate::cli::context::app::App;
@@ -9,7 +10,7 @@ use crate::cli::context::secrets;
 use crate::contract::ContractSpec;
 use crate::driver::{DriverError, RunRequest};
 use crate::session::RedactionKey;
-use crate::store::{Invocation, open_given};
+use crate::store::{Foreign, Invocation, open_given, open_regular};
 
 /// The contract of a folder.
 const AGENT_FILE: &str = "agent.yaml";
@@ -23,6 +24,8 @@ pub(in crate::cli) struct ContractFile {
     base_dir: PathBuf,
     /// The file of configuration that is named.
     config: Option<PathBuf>,
+    /// Whether nobody named it: it must be this user's own then.
+    is_found: bool,
     /// As messages call it.
     name: PathBuf,
     /// Where it is.
@@ -37,9 +40,22 @@ impl ContractFile {
         Self {
             base_dir: app.cwd.clone(),
             config: app.named_config(),
+            is_found: false,
             path: app.cwd.join(&name),
             name,
             sets,
+        }
+    }
+
+    /// The file that the caller names, else that of the folder.
+    pub(in crate::cli) fn given_or_found(
+        app: &App,
+        name: Option<PathBuf>,
+        sets: Vec<String>,
+    ) -> Self {
+        Self {
+            is_found: name.is_none(),
+            ..Self::given(app, name.unwrap_or_else(|| AGENT_FILE.into()), sets)
         }
     }
 
@@ -47,6 +63,7 @@ impl ContractFile {
     pub(in crate::cli) fn below(app: &App, folder: PathBuf, name: &str) -> Self {
         Self {
             config: app.named_config(),
+            is_found: false,
             name: name.into(),
             path: folder.join(name),
             base_dir: folder,
@@ -56,7 +73,8 @@ impl ContractFile {
 
     /// The file that the caller names for a run that was begun with `begun`, else the one that it was begun with; none where there
     /// is neither. Layers are looked for where they were then, and a file of configuration that is named now comes before the one
-    /// of then. What was changed of the file's values then is changed now too, before `sets`.
+    /// of then. The contract file of then was named or judged then. What was changed of the file's values then is changed now too,
+    /// before `sets`.
     pub(in crate::cli) fn of_run(
         app: &App,
         begun: Option<Invocation>,
@@ -70,6 +88,7 @@ impl ContractFile {
         Some(Self {
             base_dir: begun.base_dir,
             config: app.named_config().or(begun.config),
+            is_found: false,
             path: app.cwd.join(&name),
             name,
             sets: begun.sets.into_iter().chain(sets).collect(),
@@ -121,6 +140,24 @@ impl ContractFile {
         }
     }
 
+    /// A contract is a program. One that nobody named is judged as it was opened.
+    fn open(
+        &self,
+        refuse: impl Fn(io::Error) -> ContractFault + Copy,
+    ) -> Result<File, ContractFault> {
+        if !self.is_found {
+            return open_given(&self.path).map_err(refuse);
+        }
+        let file = open_regular(&self.path).map_err(refuse)?;
+        match Foreign::found(&self.path, &file).map_err(refuse)? {
+            None => Ok(file),
+            Some(foreign) => Err(ContractFault::Foreign {
+                path: self.name.clone(),
+                foreign,
+            }),
+        }
+    }
+
     /// A fault with the line of this file, if it is about a value of it.
     pub(in crate::cli) fn located(&self, fault: DriverError) -> CliError {
         let unset = |name: &str| format!("the environment variable {name} is not set");
@@ -145,10 +182,12 @@ impl ContractFile {
             path: self.name.clone(),
             reason,
         };
+        let system = |fault: io::Error| refuse(fault.to_string());
         let mut bytes = Vec::new();
-        open_given(&self.path)
-            .and_then(|file| file.take(MAX_FILE_BYTES).read_to_end(&mut bytes))
-            .map_err(|fault| refuse(fault.to_string()))?;
+        self.open(system)?
+            .take(MAX_FILE_BYTES)
+            .read_to_end(&mut bytes)
+            .map_err(system)?;
         String::from_utf8(bytes).map_err(|fault| {
             let at = fault.utf8_error().valid_up_to();
             let before = String::from_utf8_lossy(fault.as_bytes().get(..at).unwrap_or_default());
@@ -167,15 +206,15 @@ impl ContractFile {
     }
 }
 
-/// The contract of the folder that the caller stands in. Without one the fault says what to type instead: `with_file`; `task` is
+/// Looks for the contract of the folder that the caller stands in. Without one the fault says what to type instead: `with_file`; `task` is
 /// what was taken as the task.
-pub(in crate::cli) fn usual_file(
+pub(in crate::cli) fn look_for_agent_file(
     app: &App,
     task: Option<&str>,
     with_file: &'static str,
-) -> Result<PathBuf, InputFault> {
+) -> Result<(), InputFault> {
     if app.cwd.join(AGENT_FILE).is_file() {
-        return Ok(AGENT_FILE.into());
+        return Ok(());
     }
     let task = task.map(|task| task.chars().take(80).collect());
     Err(InputFault::NoAgentFile { task, with_file })

@@ -106,7 +106,7 @@ impl App {
         let refuse = |fault: io::Error| unreadable(file, &fault);
         let path = self.cwd.join(file);
         let open = open_given(&path).map_err(refuse)?;
-        if let Some(exposure) = Exposure::of_file_to_write(&open).map_err(refuse)? {
+        if let Some(exposure) = Exposure::of_trusted_file(&open).map_err(refuse)? {
             return Err(exposed(file, file.to_owned(), exposure).into());
         }
         self.judge_place(file)?;

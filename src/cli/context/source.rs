@@ -48,6 +48,12 @@ enum Blobs {
     Stored(StoreReader),
 }
 
+/// Whether a text that may name a run or a file names a file by its ending.
+pub(in crate::cli) fn is_named_as_transcript(asked: &str) -> bool {
+    let ending = Path::new(asked).extension();
+    ending.is_some_and(|ending| ending.eq_ignore_ascii_case("jsonl"))
+}
+
 impl BlobSource for Recorded {
     fn blob(&self, hash: Digest) -> Option<Vec<u8>> {
         match &self.blobs {

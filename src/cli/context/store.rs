@@ -1,10 +1,10 @@
 //! Where runs are kept, and how a run is found by what a person calls it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::app::{App, DEMO_PREFIX};
 use super::error::{CliError, StateFault, TranscriptFault};
-use super::source::Source;
+use super::source::{Source, is_named_as_transcript};
 use crate::message::RunId;
 use crate::store::{Durability, Store, StoreError, StoreReader, files_of};
 use crate::tools::Withheld;
@@ -70,7 +70,7 @@ impl App {
     /// What `RUN|FILE` names. A text with a folder or the ending `.jsonl` is a file; else a run comes first.
     pub(in crate::cli) fn source(&self, asked: &str) -> Result<Source, CliError> {
         let path = self.cwd.join(asked);
-        if asked.contains(['/', '\\']) || has_ending(asked) {
+        if asked.contains(['/', '\\']) || is_named_as_transcript(asked) {
             return Ok(Source::File(path));
         }
         match self.run(asked) {
@@ -161,12 +161,6 @@ fn first_random_digit(run_id: &str) -> Option<usize> {
             .bytes()
             .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
     is_random.then_some(begins_at)
-}
-
-fn has_ending(asked: &str) -> bool {
-    Path::new(asked)
-        .extension()
-        .is_some_and(|ending| ending.eq_ignore_ascii_case("jsonl"))
 }
 
 #[cfg(test)]

@@ -197,7 +197,7 @@ impl Verifier {
             ));
         }
         if signed.witnesses.is_empty() {
-            lacking.push("witness: nobody else vouches for the head".to_owned());
+            lacking.push("witness: no other key vouches for the head".to_owned());
         }
         lacking
     }

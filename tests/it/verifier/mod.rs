@@ -12,6 +12,7 @@ mod notes;
 pub mod python;
 mod signed;
 mod under_key;
+mod unjudged;
 mod weak;
 
 use std::path::Path;

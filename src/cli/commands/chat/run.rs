@@ -21,7 +21,7 @@ use crate::cli::ui::escape::{brief, line};
 use crate::cli::ui::numbers::{counted, grouped, seconds};
 use crate::cli::ui::screen::Style;
 use crate::contract::ExecutionContract;
-use crate::message::{Role, RunId};
+use crate::message::{Digest, Role, RunId};
 use crate::store::Durability;
 use crate::telemetry::{ResultCounters, dollars};
 
@@ -36,13 +36,14 @@ Ctrl-C   asks the answer to come to its end; a second one ends it at once
 
 /// A conversation: a line of runs, each of which continues the one before.
 struct Chat<'h> {
-    contract: PathBuf,
+    contract: Option<PathBuf>,
     durability: Durability,
     app: &'h App,
     /// What the process ends with, once it is asked to end.
     left: Option<Exit>,
-    /// The runs that the next one goes on from, the newest last.
-    runs: Vec<RunId>,
+    /// The runs that the next one goes on from, the newest last, each with its head: other processes may do anything between two
+    /// messages.
+    runs: Vec<(RunId, Digest)>,
     sets: Vec<String>,
     used: Used,
 }
@@ -158,7 +159,7 @@ impl Chat<'_> {
 
     /// The file as this process was given it: a conversation needs no record of that.
     fn file(&self) -> ContractFile {
-        ContractFile::given(self.app, self.contract.clone(), self.sets.clone())
+        ContractFile::given_or_found(self.app, self.contract.clone(), self.sets.clone())
     }
 
     fn send(&mut self, message: String) -> Result<(), CliError> {
@@ -180,8 +181,9 @@ impl Chat<'_> {
             .conversation
             .last()
             .is_some_and(|last| last.role != Role::User);
-        if let Some(run_id) = result.run_id.clone().filter(|_| answered) {
-            self.runs.push(run_id);
+        let run = result.run_id.clone().zip(result.head);
+        if let Some(run) = run.filter(|_| answered) {
+            self.runs.push(run);
         } else {
             let back = "the message is not part of the conversation; try it again";
             self.app.screen.note(back);
@@ -191,10 +193,11 @@ impl Chat<'_> {
 
     fn drive(&self, message: String) -> Result<Ended, Broken> {
         let file = self.file();
-        if let Some(last) = self.runs.last() {
+        if let Some((last, head)) = self.runs.last() {
             let next = Next {
                 durability: self.durability,
                 file,
+                head: Some(*head),
                 leaving: LeavingArgs::default(),
                 message,
                 run: last.to_string(),
@@ -238,7 +241,7 @@ impl Chat<'_> {
     }
 
     fn show(&self) -> Result<(), CliError> {
-        let Some(last) = self.runs.last() else {
+        let Some((last, _)) = self.runs.last() else {
             return Ok(self.app.screen.out("there is no run yet\n")?);
         };
         show(self.app, &ShowArgs::of_run(last.to_string())).map(drop)
@@ -261,7 +264,7 @@ impl Chat<'_> {
 
     /// The contract of the last run; before the first one, the one that the file gives.
     fn contract_of_last(&self) -> Result<ExecutionContract, CliError> {
-        if let Some(last) = self.runs.last()
+        if let Some((last, _)) = self.runs.last()
             && let Source::Run(run_id, mut reader) = self.app.run(last.as_str())?
         {
             return Ok(reader.read_run(&run_id)?.contract()?);
@@ -274,10 +277,10 @@ impl Chat<'_> {
     fn undo(&mut self) -> Result<(), CliError> {
         let told = match (self.runs.pop(), self.runs.last()) {
             (None, _) => "there is nothing to take back\n".to_owned(),
-            (Some(gone), Some(last)) => {
+            (Some((gone, _)), Some((last, _))) => {
                 format!("run {gone} is taken back; the next message continues run {last}\n")
             }
-            (Some(gone), None) => {
+            (Some((gone, _)), None) => {
                 format!("run {gone} is taken back; the next message begins anew\n")
             }
         };

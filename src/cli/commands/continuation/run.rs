@@ -12,7 +12,7 @@ use crate::cli::context::error::{CliError, ContractFault, InputFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Source;
 use crate::driver::{self, Continuation};
-use crate::message::RunId;
+use crate::message::{Digest, RunId};
 use crate::replay::Fork;
 use crate::store::Durability;
 
@@ -21,6 +21,8 @@ use crate::store::Durability;
 pub(in crate::cli) struct Next {
     pub(in crate::cli) durability: Durability,
     pub(in crate::cli) file: ContractFile,
+    /// Its last entry, where that is known: a run of its name that ends otherwise is another run.
+    pub(in crate::cli) head: Option<Digest>,
     pub(in crate::cli) leaving: LeavingArgs,
     pub(in crate::cli) message: String,
     /// The name of the other run, in full.
@@ -56,6 +58,7 @@ fn continued(app: &App, args: ContinueArgs) -> Result<Ended, Broken> {
     let next = Next {
         durability: args.recording.durability.into(),
         file,
+        head: None,
         leaving: args.leaving,
         message: message.ok_or(InputFault::NoMessage)?,
         run,
@@ -69,6 +72,9 @@ fn continued(app: &App, args: ContinueArgs) -> Result<Ended, Broken> {
 /// Begins the run that goes on from the other one, and brings it to its end.
 pub(in crate::cli) fn drive_next(app: &App, next: Next) -> Result<Ended, Broken> {
     let (contract, point, first) = fork_point(app, &next.run, Fork::at_end)?;
+    if next.head.is_some_and(|head| head != point.head) {
+        return Err(CliError::from(InputFault::AnotherRun { run: next.run }).into());
+    }
     if next.states_proof
         && let Some(rule) = proof_rule(&contract)
     {

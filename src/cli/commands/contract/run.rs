@@ -9,7 +9,7 @@ use super::check_report::CheckReport;
 use super::dry_precheck::dry_precheck;
 use super::reach::{listed, variables};
 use crate::cli::context::app::App;
-use crate::cli::context::contract_file::{ContractFile, usual_file};
+use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
 use crate::cli::context::error::{CliError, ContractFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::runtime::runtime;
@@ -78,11 +78,10 @@ fn readable(contract: &ExecutionContract) -> Result<String, CliError> {
 
 /// What the named file comes to, else the folder's own; where there is neither, `with_file` is what to type.
 fn preview(app: &App, args: &ContractArgs, with_file: &'static str) -> Result<Preview, CliError> {
-    let file = match &args.file {
-        Some(file) => file.clone(),
-        None => usual_file(app, None, with_file)?,
-    };
-    let file = ContractFile::given(app, file, args.sets.clone());
+    if args.file.is_none() {
+        look_for_agent_file(app, None, with_file)?;
+    }
+    let file = ContractFile::given_or_found(app, args.file.clone(), args.sets.clone());
     preview_of(app, &file, file.read(app)?, args.start_servers)
 }
 

@@ -3,7 +3,7 @@ use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
 
 use crate::cli::context::app::App;
-use crate::cli::context::contract_file::usual_file;
+use crate::cli::context::contract_file::look_for_agent_file;
 use crate::cli::context::error::{CliError, InputFault};
 use crate::store::open_given;
 
@@ -15,7 +15,8 @@ const MAX_TASK_BYTES: u64 = 2 << 20;
 /// Under which contract a run is begun, and what it is to do.
 #[derive(Debug)]
 pub(in crate::cli) struct RunInput {
-    pub(in crate::cli) file: PathBuf,
+    /// None where it is the folder's own.
+    pub(in crate::cli) file: Option<PathBuf>,
     /// None where the file or a pipe is to say it.
     pub(in crate::cli) task: Option<String>,
 }
@@ -51,13 +52,14 @@ impl RunInput {
             (None, Some(Named::Contract(path)), second) => (Some(path), second),
             (contract, None, _) => (contract, None),
         };
-        let file = match file {
-            Some(file) if has_ending(&file, &["ai"]) => {
-                return Err(InputFault::AiFile { path: file }.into());
+        match &file {
+            Some(path) if has_ending(path, &["ai"]) => {
+                let path = path.clone();
+                return Err(InputFault::AiFile { path }.into());
             }
-            Some(file) => file,
-            None => usual_file(app, positional.as_deref(), "run FILE \"task\"")?,
-        };
+            Some(_) => {}
+            None => look_for_agent_file(app, positional.as_deref(), "run FILE \"task\"")?,
+        }
         let task = match (positional, task) {
             (Some(_), Some(_)) => return Err(InputFault::TwoTasks.into()),
             (Some(text), None) => Some(argument(text)?),

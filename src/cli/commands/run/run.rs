@@ -16,7 +16,7 @@ pub(in crate::cli) fn run(app: &App, args: RunArgs) -> Result<Exit, CliError> {
 
 fn run_to_its_end(app: &App, args: RunArgs) -> Result<Ended, Broken> {
     let input = RunInput::of(app, args.given, args.contract, args.task)?;
-    let file = ContractFile::given(app, input.file, args.sets);
+    let file = ContractFile::given_or_found(app, input.file, args.sets);
     let mut spec = file.read(app)?;
     for clamped in spec.clamped.iter().filter(|_| !app.accounting.quiet) {
         let note = format!("note: {}\n", line(clamped));

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::args::ToolsArgs;
 use crate::cli::commands::contract::{preview_of, report_gaps};
 use crate::cli::context::app::App;
-use crate::cli::context::contract_file::{ContractFile, usual_file};
+use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 use crate::cli::ui::escape::{brief, line};
@@ -53,11 +53,11 @@ struct ListedTool<'c> {
 
 /// `monolith tools`.
 pub(in crate::cli) fn tools(app: &App, args: &ToolsArgs) -> Result<Exit, CliError> {
-    let file = match &args.file {
-        Some(file) => file.clone(),
-        None => usual_file(app, None, "tools FILE")?,
-    };
-    let file = ContractFile::given(app, file, args.sets.clone());
+    let (file, sets) = (args.file.clone(), args.sets.clone());
+    if file.is_none() {
+        look_for_agent_file(app, None, "tools FILE")?;
+    }
+    let file = ContractFile::given_or_found(app, file, sets);
     let preview = preview_of(app, &file, file.read(app)?, true)?;
     let contract = &preview.contract;
     if args.json {

@@ -5,6 +5,7 @@ use crate::cli::context::exit::Exit;
 use crate::config::ConfigFault;
 use crate::contract::SpecErrors;
 use crate::message::RunId;
+use crate::store::Foreign;
 use crate::telemetry::BillingFault;
 
 /// The file of a contract is not there.
@@ -13,6 +14,9 @@ pub(in crate::cli) enum ContractFault {
     /// The author: there is no such contract file.
     #[error("read the contract {}: {reason}", path.display())]
     Unreadable { path: PathBuf, reason: String },
+    /// The caller: nobody named the file, and it is not the caller's.
+    #[error("trust the contract {}, which was found and not named: {foreign}", path.display())]
+    Foreign { path: PathBuf, foreign: Foreign },
     /// The build: it cannot count as the contract's tokenizer does, and the contract holds counts.
     #[error("hash the contract: {fault}")]
     NoTokenizer { fault: String },
@@ -31,6 +35,12 @@ impl Advice for ContractFault {
 
     fn help(&self) -> Option<String> {
         let text = match self {
+            Self::Foreign { path, .. } => {
+                let path = path.display();
+                return Some(format!(
+                    "a contract is a program; name it to trust it: monolith run ./{path} \"task\", --contract {path}, monolith contract check ./{path}"
+                ));
+            }
             Self::NoContractFile { .. } => "name it: monolith resume RUN --contract FILE",
             Self::NoFileOfRun { .. } => "name it with --contract FILE",
             Self::Unreadable { .. } => {

@@ -44,6 +44,9 @@ pub(in crate::cli) enum InputFault {
     /// The caller: a continuation without anything new.
     #[error("continue the run: there is no message")]
     NoMessage,
+    /// Another process: the run that a conversation goes on from was replaced by another one of its name.
+    #[error("go on from run {run}: it is not the run that answered here")]
+    AnotherRun { run: String },
     /// The caller: the text of the task cannot be read.
     #[error("read the task from {from}: {reason}")]
     Task { from: String, reason: String },
@@ -82,6 +85,9 @@ impl Advice for InputFault {
             }
             Self::TwoTasks => "give it as an argument, or with --task",
             Self::NoMessage => "monolith continue RUN \"message\"",
+            Self::AnotherRun { .. } => {
+                "somebody put another run in its place; /undo goes on from the run before it"
+            }
             Self::TwoContracts { .. } | Self::Task { .. } | Self::Line { .. } => return None,
         };
         Some(text.to_owned())

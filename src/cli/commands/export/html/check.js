@@ -61,7 +61,7 @@ const checking = (() => {
     if (book.unknown) not(`${counted(book.unknown, "signature")} by keys that you did not give`);
     if (!book.pins) not("pins (L2): no head that was noted earlier was given to compare with");
     if (book.logPins) not(`pins: ${counted(book.logPins, "head")} of a log of runs, which a file does not hold (monolith verify RUN --pin FILE, at its store)`);
-    if (!book.witnesses.length) not("witness (L3): nobody else vouches for the head");
+    if (!book.witnesses.length) not("witness (L3): no other key vouches for the head");
     if (missing?.request) not(`bodies of ${counted(missing.request, "request")}: not kept; monolith replay makes them again`);
     if (missing?.withheld) not(`${counted(missing.withheld, "text")} held back by the token gate: left out of this file`);
     not("whether the machine decided rightly: monolith replay derives every decision again");

@@ -49,9 +49,9 @@ const transcript = (() => {
     rules_version schema seq started_at_ms started_unix_ms fault.status step_id target tokens tokens_cache_read tokens_in tokens_out turns until_ms; truth: blank cost_fault
     estimated gate_breached gated ok redacted responsive tools unknown_model; hash: arguments_hash blob contract_hash conversation_digest full hash head raw_hash request_hash
     rules_hash state_digest workspace; object: action blocked canonical_message context counters decision dropped error event fault observed outcome parent policy predicate
-    reasoning_trace repair report result returned.error usage value withheld; objects: addresses bring_up checks returned.content dropped_targets effects messages parts targets
-    tool_calls; texts: intent_words matched notices steps tools_changed warnings; text: blob_line.bytes context.blocked tool_calls.fault repair.original decision.policy blocked.target
-    dropped_targets.target block.value text.value interrupted.value; object?: entry.event; hash?: malformed.raw_hash;
+    reasoning_trace repair report result returned.error served_by usage value withheld; objects: addresses bring_up checks returned.content dropped_targets effects messages parts properties
+    server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words matched notices steps tools_changed warnings; text: blob_line.bytes context.blocked tool_calls.fault repair.original decision.policy blocked.target
+    dropped_targets.target block.value properties.value server_headers.value text.value interrupted.value; object?: entry.event; hash?: malformed.raw_hash;
     nothing: cancel.value cancelled.value finish.value probe.value stop_requested.value suspended.value timed_out.value timer_fired.value tool_changed.value wait.value`
     .split(";").flatMap((row) => {
       const [type, keys] = row.split(":");

@@ -1,0 +1,99 @@
+//! Files that were found where nobody named them, and decide what is started: whether they are this user's to begin with.
+//!
+//! Knows owners and what everybody can write, of the file and of the folders that it lies in. A group may write: under umask 002
+//! every file of an ordinary user is so. Does not know what the file is for.
+
+use std::fmt;
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::path::{self, Path, PathBuf};
+
+use super::private::{MOST_LINKS, other_owner, too_many_links};
+
+/// The bit of a mode that lets everybody write.
+#[cfg(unix)]
+const EVERYBODY: u32 = 0o002;
+
+/// What makes a file somebody else's to decide.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Foreign {
+    /// That file or folder belongs to another user.
+    Owned { place: PathBuf, uid: u32 },
+    /// Everybody can write that file or folder.
+    Open { place: PathBuf, uid: u32, mode: u32 },
+}
+
+impl fmt::Display for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Owned { place, uid } => write!(f, "{} belongs to user {uid}", place.display()),
+            Self::Open { place, uid, mode } => write!(
+                f,
+                "everybody can write {}: its mode is {mode:04o}, and it belongs to user {uid}",
+                place.display()
+            ),
+        }
+    }
+}
+
+impl Foreign {
+    /// What stands against a file that was found at that path and opened: another user than this one and root owns it, or a folder
+    /// in which it or a link to it lies, or everybody can write one of them. The sticky bit of a folder is no excuse: there
+    /// everybody can put a file where none is yet.
+    ///
+    /// # Errors
+    /// What the system says; also where there are too many links.
+    pub(crate) fn found(path: &Path, file: &File) -> io::Result<Option<Self>> {
+        if let Some(foreign) = Self::of(path, &file.metadata()?) {
+            return Ok(Some(foreign));
+        }
+        let mut step = path::absolute(path)?;
+        for _ in 0..MOST_LINKS {
+            let folder = step.parent().unwrap_or(&step).to_owned();
+            if let Some(foreign) = Self::of(&folder, &fs::metadata(&folder)?) {
+                return Ok(Some(foreign));
+            }
+            if !fs::symlink_metadata(&step)?.is_symlink() {
+                return Ok(None);
+            }
+            step = folder.join(fs::read_link(&step)?);
+        }
+        Err(too_many_links())
+    }
+
+    /// What stands against a file that was found beside one that was named: it belongs to a third.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn beside(path: &Path, found: &File, named: &File) -> io::Result<Option<Self>> {
+        let (found, named) = (found.metadata()?, named.metadata()?);
+        let uid = other_owner(&found).filter(|uid| other_owner(&named) != Some(*uid));
+        let place = path.to_owned();
+        Ok(uid.map(|uid| Self::Owned { place, uid }))
+    }
+
+    #[cfg(unix)]
+    fn of(place: &Path, found: &Metadata) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt as _;
+
+        let place = || place.to_owned();
+        if let Some(uid) = other_owner(found) {
+            return Some(Self::Owned {
+                place: place(),
+                uid,
+            });
+        }
+        let (uid, mode) = (found.uid(), found.mode() & 0o7777);
+        (mode & EVERYBODY != 0).then(|| Self::Open {
+            place: place(),
+            uid,
+            mode,
+        })
+    }
+
+    /// Where modes and owners mean nothing, nothing is foreign.
+    #[cfg(not(unix))]
+    fn of(_place: &Path, _found: &Metadata) -> Option<Self> {
+        None
+    }
+}

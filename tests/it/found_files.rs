@@ -1,0 +1,228 @@
+//! Contracts and configuration that were found and not named: whose they may be, against the binary.
+
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+
+use serde_json::json;
+
+use crate::desk::{Desk, Left};
+
+/// A user who is neither this process's nor root.
+const STRANGER: u32 = 65534;
+
+/// The commands that take the contract of the folder.
+const FOUND: [&[&str]; 5] = [
+    &["run", "hi"],
+    &["run"],
+    &["tools"],
+    &["contract", "check", "--start-servers"],
+    &["chat"],
+];
+
+/// A desk whose folder `place` is worked in; what is found there starts a command that leaves `marker`.
+struct Place {
+    desk: Desk,
+}
+
+impl Place {
+    fn new() -> Self {
+        let desk = Desk::new();
+        desk.write("place/s.jsonl", "");
+        desk.write("home/.keep", "");
+        Self { desk }
+    }
+
+    /// The command of a tool server that is none.
+    fn command(&self) -> serde_json::Value {
+        let marker = self.desk.path("marker").display().to_string();
+        json!(["sh", "-c", format!("touch {marker}")])
+    }
+
+    fn run(&self, args: &[&str]) -> Left {
+        let mut command = self.desk.command(args);
+        command
+            .current_dir(self.desk.path("place"))
+            .env("HOME", self.desk.path("me"));
+        command.output().unwrap().into()
+    }
+
+    fn mode(&self, path: &str, mode: u32) {
+        fs::set_permissions(self.desk.path(path), fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    fn give(&self, path: &str, user: u32) {
+        chown(self.desk.path(path), Some(user), None).unwrap();
+    }
+
+    /// Nothing is started, and these words are said.
+    #[track_caller]
+    fn refuses(&self, args: &[&str], words: &[&str]) {
+        let left = self.run(args);
+        let said = left.said();
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(!self.desk.path("marker").exists(), "{args:?}: {said}");
+        assert_eq!(left.code, 4, "{args:?}: {said}");
+        for word in words {
+            assert!(said.contains(word), "{args:?}: no {word:?} in {said}");
+        }
+    }
+
+    /// The command of the tool server is started.
+    #[track_caller]
+    fn starts(&self, args: &[&str]) {
+        let said = self.run(args).said();
+        let marker = self.desk.path("marker");
+        assert!(fs::remove_file(marker).is_ok(), "{args:?}: {said}");
+    }
+}
+
+fn is_root(cases: usize) -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        println!("skipped {cases} cases: only root can give a file to another user");
+    }
+    is_root
+}
+
+/// A contract is a program: in a folder that everybody can write, anybody's would start its commands.
+#[test]
+fn a_contract_that_was_found_and_not_named_is_this_users_or_roots() {
+    let place = Place::new();
+    let contract = json!({
+        "task": "hi",
+        "targets": [{"provider": "demo", "model": "m"}],
+        "providers": {"demo": {"type": "scripted", "file": "s.jsonl"}},
+        "tools": {"mcp": {"theirs": {"command": "sh", "args": place.command().as_array().unwrap()[1..]}}},
+    });
+    place.desk.write("place/agent.yaml", &contract.to_string());
+    for (path, mode) in [("place", 0o755), ("place/agent.yaml", 0o644)] {
+        place.mode(path, mode);
+    }
+    let refused = |words: &[&str]| {
+        for command in FOUND {
+            place.refuses(command, &[words, &["./agent.yaml", "--contract"]].concat());
+        }
+        // What is named is trusted, whoever can write it.
+        for command in [
+            ["run", "./agent.yaml"].as_slice(),
+            &["run", "agent.yaml", "hi"],
+            &["run", "--contract", "agent.yaml", "hi"],
+            &["tools", "agent.yaml"],
+            &["contract", "check", "agent.yaml", "--start-servers"],
+        ] {
+            place.starts(command);
+        }
+        assert_eq!(place.run(&["chat", "./agent.yaml"]).code, 0);
+    };
+    let taken = || {
+        for command in &FOUND[..4] {
+            place.starts(command);
+        }
+        assert_eq!(place.run(&["chat"]).code, 0);
+    };
+    taken();
+    for (path, open, closed, words) in [
+        ("place/agent.yaml", 0o646, 0o644, "its mode is 0646"),
+        ("place", 0o777, 0o755, "its mode is 0777"),
+        ("place", 0o1777, 0o755, "its mode is 1777"),
+    ] {
+        place.mode(path, open);
+        refused(&["everybody can write", path, words, "belongs to user"]);
+        place.mode(path, closed);
+    }
+    // Who works with umask 002 is not refused.
+    place.mode("place", 0o775);
+    place.mode("place/agent.yaml", 0o664);
+    taken();
+    // A link is judged by the folder that it leads to, too.
+    fs::create_dir(place.desk.path("open")).unwrap();
+    let (here, there) = ("place/agent.yaml", "open/agent.yaml");
+    fs::rename(place.desk.path(here), place.desk.path(there)).unwrap();
+    fs::copy(
+        place.desk.path("place/s.jsonl"),
+        place.desk.path("open/s.jsonl"),
+    )
+    .unwrap();
+    symlink("../open/agent.yaml", place.desk.path(here)).unwrap();
+    place.mode("open", 0o777);
+    refused(&["everybody can write", "its mode is 0777"]);
+    place.mode("open", 0o755);
+    taken();
+    if !is_root(2) {
+        return;
+    }
+    for path in [there, "place"] {
+        place.give(path, STRANGER);
+        refused(&["belongs to user 65534", path.rsplit('/').next().unwrap()]);
+        place.give(path, 0);
+    }
+    taken();
+}
+
+/// Where what a contract names is defined, commands and addresses are: so is where their variables are.
+#[test]
+fn configuration_that_was_found_and_not_named_is_this_users_or_roots() {
+    let place = Place::new();
+    let desk = &place.desk;
+    let contract = json!({
+        "task": "hi",
+        "targets": [{"provider": "demo", "model": "m"}],
+        "tools": {"mcp": {"theirs": null}},
+    });
+    desk.write("contracts/c.yaml", &contract.to_string());
+    let script = desk.path("place/s.jsonl").display().to_string();
+    let layer = json!({
+        "providers": {"demo": {"type": "scripted", "file": "${SCRIPT}"}},
+        "mcpServers": {"theirs": {"command": place.command()}},
+    });
+    let run: &[&str] = &["run", "../contracts/c.yaml"];
+    let check: &[&str] = &["contract", "check", "../contracts/c.yaml"];
+    let folders = [
+        ("place", ".ai-agent.json", ".ai-agent.env"),
+        ("contracts", ".ai-agent.json", ".ai-agent.env"),
+        ("me/.ai-agent", "ai-agent.json", "ai-agent.env"),
+    ];
+    for (folder, file, variables) in folders {
+        let (file, variables) = (format!("{folder}/{file}"), format!("{folder}/{variables}"));
+        desk.write(&file, &layer.to_string());
+        desk.write(&variables, &format!("SCRIPT={script}\n"));
+        let named = format!("../{file}");
+        let naming = [run, &["--config", &named]].concat();
+        for (path, mode) in [(folder, 0o775), (&file, 0o664), (&variables, 0o664)] {
+            place.mode(path, mode);
+        }
+        place.starts(run);
+        for (path, open, closed) in [(file.as_str(), 0o666, 0o664), (folder, 0o777, 0o775)] {
+            place.mode(path, open);
+            for command in [run, check] {
+                place.refuses(command, &["everybody can write", path, "--config"]);
+            }
+            place.starts(&naming);
+            place.mode(path, closed);
+        }
+        place.mode(&variables, 0o666);
+        place.refuses(run, &["everybody can write", &variables]);
+        place.mode(&variables, 0o664);
+        if is_root(4) {
+            for path in [file.as_str(), folder] {
+                place.give(path, STRANGER);
+                for command in [run, check] {
+                    place.refuses(command, &[path, "belongs to user 65534", "--config"]);
+                }
+                place.starts(&naming);
+                place.give(path, 0);
+            }
+            place.give(&variables, STRANGER);
+            // The variables of a third are not what was named.
+            for command in [run, &naming] {
+                place.refuses(command, &[&variables, "belongs to user 65534"]);
+            }
+            place.give(&file, STRANGER);
+            place.starts(&naming);
+        }
+        fs::remove_file(desk.path(&file)).unwrap();
+        fs::remove_file(desk.path(&variables)).unwrap();
+    }
+}
