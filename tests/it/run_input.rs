@@ -54,13 +54,9 @@ fn an_existing_contract_file_is_the_contract_and_any_other_text_is_the_task() {
     desk.write("t.txt", "From a file.\n");
     check(&["c.yaml", "--task", "@t.txt"], "From a file.");
     check(&["c.yaml", "@t.txt"], "@t.txt");
-    let left = desk.ends(&["run", "agnet.yaml"], 0);
-    assert!(
-        left.err
-            .contains("`agnet.yaml` is no .yaml or .json file here, so it is the task"),
-        "{}",
-        left.err
-    );
+    let left = desk.ends(&["run", "agnet.yaml"], 4);
+    let why = "run agnet.yaml: there is no such file";
+    assert!(left.err.contains(why), "{}", left.err);
 }
 
 #[test]
