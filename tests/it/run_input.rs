@@ -40,7 +40,7 @@ fn task(desk: &Desk) -> String {
 }
 
 #[test]
-fn an_existing_contract_file_is_the_contract_and_text_that_names_no_file_is_the_task() {
+fn an_existing_contract_file_is_the_contract_and_any_other_text_is_the_task() {
     let desk = desk();
     let check = |args: &[&str], expect: &str| {
         desk.ends(&[&["run"], args].concat(), 0);
@@ -55,7 +55,8 @@ fn an_existing_contract_file_is_the_contract_and_text_that_names_no_file_is_the_
     check(&["c.yaml", "--task", "@t.txt"], "From a file.");
     check(&["c.yaml", "@t.txt"], "@t.txt");
     let left = desk.ends(&["run", "agnet.yaml"], 4);
-    assert!(left.err.contains("there is no such file"), "{}", left.err);
+    let why = "run agnet.yaml: there is no such file";
+    assert!(left.err.contains(why), "{}", left.err);
 }
 
 #[test]

@@ -105,9 +105,9 @@ form! {
         approval_timeout_ms: u64, u64 = 86_400_000,
         "Time for a person's answer.";
         step_timeout_ms: u64, u64 = 1_800_000,
-        "Time for one turn, waits included.";
+        "Time for one turn, waits included; but it stands still while a call waits for an approval.";
         total_timeout_ms: u64, u64 = 3_600_000,
-        "Time for the run.";
+        "Time for the run; it stands still while a call waits for an approval.";
         context_budget: ContextBudgetSpec, DefaultText = DefaultText("see below"),
         "When the model is made to answer with what it has.";
     }
