@@ -1,6 +1,6 @@
-//! Every case of the corpus fails under some change of the program, and so does every assertion that carries a sentence.
+//! Looks for a change of the program under which a case of the corpus fails, and each assertion that carries a sentence.
 //!
-//! `scripts/mutate-cases` looks for such a change for each: it takes about an hour of one core, so that the tests only see that
+//! `scripts/mutate-cases` looks for one for each of them: it takes about an hour of one core, so that the tests only see that
 //! the changes can be made. A change is a switch in a copy of the package: one copy holds all of them, and a case is played
 //! with one switch after the other.
 
