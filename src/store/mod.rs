@@ -93,7 +93,7 @@ pub(crate) use run_log::RunLog;
 pub use run_reader::RunReader;
 pub(crate) use run_row::DamagedRow;
 pub use run_row::RunRow;
-pub(crate) use store_file::files_of;
+pub(crate) use store_file::{files_of, judge_store};
 pub use writer::Store;
 
 #[cfg(test)]

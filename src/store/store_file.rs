@@ -100,6 +100,14 @@ impl StoreFile {
     }
 }
 
+/// Refuses a store that others can write, or whose folder they can, without opening it.
+///
+/// # Errors
+/// [`StoreError::Exposed`] with the place; [`StoreError::CannotOpen`] where its path leads nowhere.
+pub(crate) fn judge_store(path: &Path) -> Result<(), StoreError> {
+    StoreFile::of(path)?.judge()
+}
+
 /// The files of the store at a path, and the folders of its locks and answers: where they are, or would be.
 pub(crate) fn files_of(path: &Path) -> Vec<PathBuf> {
     let Ok(file) = StoreFile::of(path) else {

@@ -36,12 +36,13 @@ fn what_belongs_to_another_user_is_refused_and_named() {
     const RUN: &[&str] = &["run", "c.yaml"];
     const KEPT: &[&str] = &["run", "c.yaml", "--store", "kept/runs.db"];
     const VERIFY: &[&str] = &["verify", "r"];
+    const LIVE: &[&str] = &["replay", "r", "--live", "all"];
     let cases: [(&str, &[&[&str]]); 8] = [
         ("home/keys", &[RUN, VERIFY, &["key", "show"]]),
         ("home/keys/local.key", &[RUN, &["key", "show"]]),
         ("home/keys/local.pub", &[VERIFY]),
         ("home/keys/redaction.key", &[RUN]),
-        ("home/runs.db", &[RUN, &["delete", "r", "--yes"]]),
+        ("home/runs.db", &[RUN, LIVE, &["delete", "r", "--yes"]]),
         ("home/runs.db.locks", &[RUN]),
         ("kept", &[KEPT]),
         ("kept/runs.db-journal", &[KEPT]),

@@ -8,6 +8,7 @@ use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Source;
 use crate::inference::BuiltInTokenizers;
 use crate::replay::{ReplayReport, Replayer};
+use crate::store::judge_store;
 use crate::transcript::FirstBad;
 
 /// `monolith replay` without another mode: as it is recorded.
@@ -58,7 +59,11 @@ pub(in crate::cli) fn contract_file(
     changed_then: bool,
 ) -> Result<ContractFile, CliError> {
     let mut begun = match source {
-        Source::Run(run_id, reader) => reader.invocation(run_id)?,
+        Source::Run(run_id, reader) => {
+            // The chain does not cover it, and it decides which file starts commands and gets keys: only this user's counts.
+            judge_store(&app.store_path()?)?;
+            reader.invocation(run_id)?
+        }
         Source::File(_) => None,
     };
     if let Some(begun) = begun.as_mut().filter(|_| !changed_then) {
