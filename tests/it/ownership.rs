@@ -72,6 +72,30 @@ fn what_belongs_to_another_user_is_refused_and_named() {
     desk.ok(&["delete", "r", "--yes"]);
 }
 
+/// A path that was the caller's when a run began may lead to another user's file later.
+#[test]
+fn the_contract_file_of_a_run_is_judged_anew_where_it_is_not_named() {
+    if !gives_files_away(3) {
+        return;
+    }
+    let desk = Desk::new();
+    desk.script("tool_policy: optional\n", &[&says("done"), &says("more")]);
+    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
+    chown(desk.path("c.yaml"), Some(STRANGER), None).unwrap();
+    for command in [
+        &["continue", "r", "Go on."][..],
+        &["replay", "r", "--live", "all"],
+        &["replay", "r", "--fork-at", "0"],
+    ] {
+        refuses(&desk, command, "user 65534");
+        assert_eq!(
+            desk.ok(&["list", "--json"]).matches("\"run_id\"").count(),
+            1
+        );
+    }
+    desk.ok(&["continue", "r", "Go on.", "--contract", "c.yaml"]);
+}
+
 #[test]
 fn a_store_that_others_can_write_is_refused_and_so_are_public_keys() {
     let desk = Desk::new();

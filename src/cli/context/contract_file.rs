@@ -73,7 +73,8 @@ impl ContractFile {
 
     /// The file that the caller names for a run that was begun with `begun`, else the one that it was begun with; none where there
     /// is neither. Layers are looked for where they were then, and a file of configuration that is named now comes before the one
-    /// of then. The contract file of then was named or judged then. What was changed of the file's values then is changed now too,
+    /// of then. The contract file of then is judged as one that was found: its
+    /// path may be another user's by now. What was changed of the file's values then is changed now too,
     /// before `sets`.
     pub(in crate::cli) fn of_run(
         app: &App,
@@ -84,11 +85,12 @@ impl ContractFile {
         let Some(begun) = begun else {
             return Some(Self::given(app, named?, sets));
         };
+        let is_found = named.is_none();
         let name = named.unwrap_or(begun.contract_file);
         Some(Self {
             base_dir: begun.base_dir,
             config: app.named_config().or(begun.config),
-            is_found: false,
+            is_found,
             path: app.cwd.join(&name),
             name,
             sets: begun.sets.into_iter().chain(sets).collect(),

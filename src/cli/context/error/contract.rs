@@ -36,6 +36,12 @@ impl Advice for ContractFault {
     fn help(&self) -> Option<String> {
         let text = match self {
             Self::Foreign { path, .. } => {
+                if path.is_absolute() {
+                    let path = path.display();
+                    return Some(format!(
+                        "a contract is a program; name it to trust it: --contract {path}"
+                    ));
+                }
                 let path = path.display();
                 return Some(format!(
                     "a contract is a program; name it to trust it: monolith run ./{path} \"task\", --contract {path}, monolith contract check ./{path}"
