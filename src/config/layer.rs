@@ -31,7 +31,7 @@ pub(super) struct Layer {
 }
 
 impl Layer {
-    /// A file and the variables beside it; none if there is no such file. What nobody named must be this user's or root's: it says
+    /// A file and the variables beside it; none if there is no such file. What was found and not named must be this user's or root's: it says
     /// what is started, and where requests go.
     pub(super) fn read(path: &Path, is_named: bool) -> Result<Option<Self>, ConfigFault> {
         let Some(file) = open(path)? else {

@@ -469,7 +469,7 @@ pub(crate) fn context_feasible(terms: &Terms) -> Result<(), String> {
     if needed <= window {
         return Ok(());
     }
-    // Nobody writes the reserve for the last answer: it follows from another key, which is the one to change.
+    // The author does not write the reserve for the last answer: it follows from another key, which is the one to change.
     Err(format!(
         "reserved_system {system} + reserved_synthesis {synthesis} + minimum_loop_margin {margin} \
          = {needed} tokens, but the context window has {window}; raise context_window, or lower \

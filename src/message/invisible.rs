@@ -1,4 +1,4 @@
-//! Which characters nobody sees as they stand, and a text with them written out. The one list of them.
+//! Which characters no terminal shows as they stand, and a text with them written out. The one list of them.
 
 use std::fmt::Write as _;
 use std::sync::LazyLock;
@@ -26,12 +26,12 @@ pub(crate) fn is_invisible(c: char) -> bool {
         .is_none_or(|invisible| invisible.is_match(c.encode_utf8(&mut [0; 4])))
 }
 
-/// A text as one line: what nobody sees is written out, line feeds and tabs too.
+/// A text as one line: what no terminal shows is written out, line feeds and tabs too.
 pub(crate) fn escaped_line(text: &str) -> String {
     escaped(text, |_| false)
 }
 
-/// A text in which what nobody sees is written out, but for what is kept.
+/// A text in which what no terminal shows is written out, but for what is kept.
 pub(crate) fn escaped(text: &str, keep: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

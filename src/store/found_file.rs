@@ -1,4 +1,4 @@
-//! Files that were found where nobody named them, and decide what is started: whether they are this user's to begin with.
+//! Files that were found and not named, and decide what is started: whether they are this user's to begin with.
 //!
 //! Knows owners and what everybody can write, of the file and of the folders that it lies in. A group may write: under umask 002
 //! every file of an ordinary user is so. Does not know what the file is for.

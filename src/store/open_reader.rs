@@ -11,7 +11,7 @@ use super::store_file::StoreFile;
 
 /// Opens a connection that only reads, and makes nothing.
 ///
-/// A write that was cut off is rolled back first, where the file may be written, and by nobody else. Where neither the file nor anything beside it can be, it is
+/// A write that was cut off is rolled back first, where the file may be written, and by no one else. Where neither the file nor anything beside it can be, it is
 /// read as it stands: nobody changes it meanwhile.
 pub(super) fn open_reader(file: &StoreFile, busy: Duration) -> Result<Connection, StoreError> {
     let path = file.path();

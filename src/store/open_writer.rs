@@ -28,7 +28,7 @@ pub(super) fn open_writer(
     busy: Duration,
 ) -> Result<Connection, StoreError> {
     let path = file.path();
-    // Nobody has put a link there since it was judged.
+    // No one has put a link there since it was judged.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NOFOLLOW

@@ -52,7 +52,7 @@ impl Exposure {
         (mode & forbidden != 0).then_some(Self::Mode(mode))
     }
 
-    /// What lets others write what is trusted: this user's private group is nobody else.
+    /// What lets others write what is trusted: this user's private group is no one else.
     #[cfg(unix)]
     fn of_trusted(found: &Metadata) -> Option<Self> {
         use std::os::unix::fs::MetadataExt as _;
@@ -139,7 +139,7 @@ pub(super) fn too_many_links() -> io::Error {
 }
 
 /// The first folder in which others could put another file in the place of that one, or of a folder or link on the way to it, and what
-/// lets them; none where only this user, its private group and root could. What is not there yet lets nobody.
+/// lets them; none where only this user, its private group and root could. What is not there yet lets no one.
 ///
 /// # Errors
 /// What the system says; also where there are too many links.

@@ -17,7 +17,7 @@ const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 pub(super) struct StoreFile {
     /// The path without a link in it.
     path: PathBuf,
-    /// The folders on the way to it: whoever can write one can lead elsewhere.
+    /// The folders on the way to it: who can write one can lead elsewhere.
     folders: Vec<PathBuf>,
 }
 

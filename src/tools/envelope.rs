@@ -157,7 +157,7 @@ impl ToolResponse {
 
 /// The parts, none of which shows a piece of a known secret that is spread over several of them. Texts that show one together become one
 /// text without line feeds between them; where bytes are needed for it, nothing of the result is kept. What only looks like a
-/// credential once texts are put together is none: nobody wrote it. Known secrets come before that look, which may eat a part of one.
+/// credential once texts are put together is none: it was never written. Known secrets come before that look, which may eat a part of one.
 fn without_split_secrets(parts: Vec<Part>, scrub: &dyn Scrubber) -> Vec<Part> {
     let pieces = |part: &Part| match part {
         Part::Text(texts) => texts.len(),

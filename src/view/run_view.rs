@@ -210,12 +210,12 @@ impl RunView {
         }
     }
 
-    /// Holds what was taken against the machine of the run itself: whoever drives it knows whether anything was left out.
+    /// Holds what was taken against the machine of the run itself: its driver knows whether anything was left out.
     pub fn end(&mut self, run: &Run) {
         self.agreement.end(run);
     }
 
-    /// No entry follows for now: an entry that the machine has written and nobody gave is missing.
+    /// No entry follows for now: an entry that the machine has written and that was not given is missing.
     pub(crate) fn pause(&mut self) {
         self.agreement.pause();
     }

@@ -196,7 +196,7 @@ fn each_message_of_a_chat_continues_the_run_before() {
     }
 }
 
-/// What the last run was told and has answered.
+/// What the last run was asked and has answered.
 fn said(desk: &Desk) -> Vec<String> {
     let (_, last) = desk.json(&["show", "last"]);
     let messages = last["conversation"].as_array().unwrap().iter();

@@ -104,7 +104,7 @@ fn a_contract_that_was_found_and_not_named_is_this_users_or_roots() {
         for command in FOUND {
             place.refuses(command, &[words, &["./agent.yaml", "--contract"]].concat());
         }
-        // What is named is trusted, whoever can write it.
+        // What is named is trusted, also where others can write it.
         for command in [
             ["run", "./agent.yaml"].as_slice(),
             &["run", "agent.yaml", "hi"],

@@ -76,7 +76,7 @@ fn rotations_at_once_replace_one_key_after_the_other() {
     );
 }
 
-/// Whoever makes the key and whoever replaces it come one after the other.
+/// The process that makes the key and the one that replaces it come one after the other.
 #[test]
 fn a_key_that_is_made_and_replaced_at_once_is_made_first() {
     for round in 0..8 {

@@ -200,7 +200,7 @@ fn an_answer_that_is_not_ours_allows_no_call() {
     }
 }
 
-/// What a verification trusts is a file, too: whoever can write it, or put another in its place, decides what holds.
+/// What a verification trusts is a file, too: who can write it, or put another in its place, decides what holds.
 #[test]
 fn keys_and_pins_that_others_could_have_written_are_not_trusted() {
     let desk = Desk::new();

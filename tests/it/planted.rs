@@ -96,7 +96,7 @@ fn nothing_is_written_to_a_state_folder_that_others_can_write() {
     desk.ok(&["run", "c.yaml", "--store", "kept/runs.db"]);
 }
 
-/// A diagnosis is for folders of which nobody knows yet what they are: it writes nothing to one that others can write, and through no link.
+/// A diagnosis is for folders that are not known yet: it writes nothing to one that others can write, and through no link.
 #[test]
 fn a_doctor_writes_through_no_link_and_not_where_others_can() {
     for mode in [0o700, 0o777] {
@@ -268,7 +268,7 @@ fn a_doctor_looks_at_the_accounting_where_it_is_and_counts_every_file() {
     assert!(said.contains("and 10,095 more"), "{said}");
 }
 
-/// What is named on the command line may be a pipe that nobody writes to.
+/// What is named on the command line may be a pipe without a writer.
 #[test]
 fn no_named_file_is_waited_for() {
     let desk = Desk::new();

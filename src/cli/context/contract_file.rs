@@ -24,7 +24,7 @@ pub(in crate::cli) struct ContractFile {
     base_dir: PathBuf,
     /// The file of configuration that is named.
     config: Option<PathBuf>,
-    /// Whether nobody named it: it must be this user's own then.
+    /// Whether it was found, not named: it must be this user's own then.
     is_found: bool,
     /// As messages call it.
     name: PathBuf,
@@ -73,9 +73,8 @@ impl ContractFile {
 
     /// The file that the caller names for a run that was begun with `begun`, else the one that it was begun with; none where there
     /// is neither. Layers are looked for where they were then, and a file of configuration that is named now comes before the one
-    /// of then. The contract file of then is judged as one that was found: its
-    /// path may be another user's by now. What was changed of the file's values then is changed now too,
-    /// before `sets`.
+    /// of then. The contract file of then is judged as one that was found: its path may be another user's by now. What was
+    /// changed of the file's values then is changed now too, before `sets`.
     pub(in crate::cli) fn of_run(
         app: &App,
         begun: Option<Invocation>,
@@ -142,7 +141,7 @@ impl ContractFile {
         }
     }
 
-    /// A contract is a program. One that nobody named is judged as it was opened.
+    /// A contract is a program. One that was found and not named is judged as it was opened.
     fn open(
         &self,
         refuse: impl Fn(io::Error) -> ContractFault + Copy,

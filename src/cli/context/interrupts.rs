@@ -66,7 +66,7 @@ fn count(counting: &std::sync::mpsc::SyncSender<()>) {
         let Ok(mut interrupts) = tokio::signal::unix::signal(kind) else {
             return;
         };
-        // Whoever waits for it cannot have gone.
+        // The receiver cannot have gone.
         let _ = counting.send(());
         let (mut seen, mut answers) = (0_u32, 0);
         while interrupts.recv().await.is_some() {

@@ -24,7 +24,7 @@ impl App {
         Ok(KeyFolder::new(self.state_folder()?.join("keys")))
     }
 
-    /// This machine's keys, to be used: nobody else can have put others in their place.
+    /// This machine's keys, to be used: no one else can have put others in their place.
     pub(in crate::cli) fn own_keys(&self) -> Result<KeyFolder, CliError> {
         self.own_state()?;
         self.keys()

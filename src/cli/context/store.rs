@@ -12,7 +12,7 @@ use crate::transcript::ParentFound;
 
 /// Random hexadecimal digits of a demo run's name.
 const DEMO_DIGITS: usize = 8;
-/// Random hexadecimal digits of the name of a run that nobody named.
+/// Random hexadecimal digits of the name of a run without a given name.
 const RANDOM_DIGITS: usize = 16;
 /// How many generations of forks are looked at; a longer line is none that people make.
 const MOST_GENERATIONS: usize = 1_000;

@@ -86,7 +86,7 @@ impl Screen {
         }
     }
 
-    /// Writes text for people to stderr. A stderr that cannot be written leaves nobody to tell.
+    /// Writes text for people to stderr. A stderr that cannot be written leaves no reader.
     pub(in crate::cli) fn write_err(self, text: &str) {
         drop(self.err.write(&self.err.fitted(text)));
     }

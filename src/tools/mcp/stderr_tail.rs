@@ -7,7 +7,7 @@ use crate::message::Scrubber;
 
 /// Bytes of a server's standard error that are kept.
 const TAIL_BYTES: usize = 256 * 1024;
-/// Bytes at the front of a tail that was cut there which are not quoted: they may be the rest of a secret, which nobody could
+/// Bytes at the front of a tail that was cut there which are not quoted: they may be the rest of a secret, which no one could
 /// recognise any more. More than any form of a secret takes that people use.
 const OVERLAP_BYTES: usize = 128 * 1024;
 /// Bytes of it that an error quotes.
@@ -64,7 +64,7 @@ impl StderrTail {
         line.get(start..).unwrap_or_default().to_owned()
     }
 
-    /// A text of the same server without secrets: whoever quotes a part of one cuts it after that.
+    /// A text of the same server without secrets: a caller that quotes a part of one cuts it after that.
     pub(super) fn scrubbed(&self, text: &str) -> String {
         self.scrub.cut_text(text)
     }

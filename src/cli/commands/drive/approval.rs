@@ -24,7 +24,7 @@ pub(in crate::cli) struct Approver<'a> {
     #[cfg(not(unix))]
     lines: Option<Receiver<String>>,
     live: &'a Live,
-    /// Whether the run is left where nobody has answered yet.
+    /// Whether the run is left where no one has answered yet.
     no_wait: bool,
     /// Whether it was said that what was left as an answer is none.
     refused: bool,

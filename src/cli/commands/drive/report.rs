@@ -46,7 +46,7 @@ pub(in crate::cli) fn report(
                 None => report_summary(app, &result_of(&broken.error)),
             }
             if broken.error.is_panic() {
-                // The result is printed: whoever catches other panics must not print another.
+                // The result is printed: the code that catches other panics must not print another.
                 broken.error.show(app.screen);
                 return Ok(Exit::from(&broken.error));
             }
@@ -76,7 +76,7 @@ fn report_outcome(app: &App, ended: &Ended) {
     }
 }
 
-/// The end of a run and what to type next: for whoever watches, and on failure for everybody.
+/// The end of a run and what to type next: for a person who watches, and on failure for every caller.
 pub(in crate::cli) fn report_end(app: &App, ended: &Ended) {
     let result = &ended.result;
     let Some(run_id) = &result.run_id else {

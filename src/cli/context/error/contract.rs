@@ -14,7 +14,7 @@ pub(in crate::cli) enum ContractFault {
     /// The author: there is no such contract file.
     #[error("read the contract {}: {reason}", path.display())]
     Unreadable { path: PathBuf, reason: String },
-    /// The caller: nobody named the file, and it is not the caller's.
+    /// The caller: the file was found and not named, and it is not the caller's.
     #[error("trust the contract {}, which was found and not named: {foreign}", path.display())]
     Foreign { path: PathBuf, foreign: Foreign },
     /// The build: it cannot count as the contract's tokenizer does, and the contract holds counts.

@@ -28,10 +28,10 @@ pub(in crate::cli) enum TranscriptFault {
     /// The caller: the transcript does not hold.
     #[error("export {asked}: the transcript is not verified: {place}")]
     ExportNotVerified { asked: String, place: String },
-    /// Whoever made the transcript: it verifies, and its entries are not those that the machine makes of its events.
+    /// The author of the transcript: it verifies, and its entries are not those that the machine makes of its events.
     #[error("show {asked}: its entries are not those of the machine: {departure}")]
     Departed { asked: String, departure: Departure },
-    /// Whoever made the transcript, as above.
+    /// The author of the transcript, as above.
     #[error("export {asked}: its entries are not those of the machine: {departure}")]
     ExportDeparted { asked: String, departure: Departure },
     /// The operator: the run is not what was noted of it earlier.
