@@ -86,14 +86,8 @@ pub(crate) fn recorded_url(url: &str) -> String {
     let (place, query) = url
         .split_once('?')
         .map_or((url, None), |(p, q)| (p, Some(q)));
-    let mut out = match place.split_once("://") {
-        Some((scheme, rest)) => {
-            let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-            let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-            format!("{scheme}://{host}{path}")
-        }
-        None => place.to_owned(),
-    };
+    let (before, _, host) = split_at_user(place);
+    let mut out = format!("{before}{host}");
     for (at, part) in query.into_iter().flat_map(|q| q.split('&')).enumerate() {
         out.push(if at == 0 { '?' } else { '&' });
         match part.split_once('=') {
@@ -108,15 +102,45 @@ pub(crate) fn recorded_url(url: &str) -> String {
     out
 }
 
+/// An address without its query: what stands before the user, the user with the password, which may be empty, and the rest.
+///
+/// It is read as loosely as clients and people write it, with one slash or none behind the scheme, slashes of either kind, and slashes in
+/// the password: whether it can be used is judged elsewhere, and until then it may be shown.
+fn split_at_user(place: &str) -> (&str, &str, &str) {
+    let slashes = ['/', '\\'];
+    let named = place.split_once(':').filter(|(name, rest)| {
+        let usual = ["http", "https"]
+            .iter()
+            .any(|known| name.eq_ignore_ascii_case(known));
+        let is_word = name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+        usual || is_word && rest.starts_with(slashes)
+    });
+    let rest = named.map_or(place, |(_, rest)| rest);
+    let rest = rest.trim_start_matches(slashes);
+    let before = place.strip_suffix(rest).unwrap_or_default();
+    let host = rest.split(slashes).next().unwrap_or_default();
+    let is_port = |(_, port): (&str, &str)| port.bytes().all(|byte| byte.is_ascii_digit());
+    let whole = host.starts_with('[') || host.rsplit_once(':').is_none_or(is_port);
+    let within = if host.contains('@') || whole {
+        host
+    } else {
+        rest
+    };
+    match within.rfind('@').and_then(|at| rest.split_at_checked(at)) {
+        Some((user, host)) => (before, user, host.strip_prefix('@').unwrap_or(host)),
+        None => (before, "", rest),
+    }
+}
+
 /// What of an address is secret: user, password, and the values of its query, as written and as they are meant; each with its name in
 /// the query, or none.
 #[must_use]
 pub(crate) fn url_secrets(url: &str) -> Vec<(Option<&str>, String)> {
     let url = url.split_once('#').map_or(url, |(before, _)| before);
     let (place, query) = url.split_once('?').unwrap_or((url, ""));
-    let rest = place.split_once("://").map_or(place, |(_, rest)| rest);
-    let host = rest.split('/').next().unwrap_or_default();
-    let user = host.rsplit_once('@').map_or("", |(user, _)| user);
+    let (_, user, _) = split_at_user(place);
     let user = user.split(':').map(|text| (None, text));
     let pairs = query.split('&').filter_map(|part| part.split_once('='));
     let written = user.chain(pairs.map(|(name, value)| (Some(name), value)));
@@ -176,6 +200,15 @@ mod tests {
             &["u", "p", "a=b"],
         );
         check("http://u@a.b/x@y", "http://a.b/x@y", &["u"]);
+        check("http://[::1]:80/x@y", "http://[::1]:80/x@y", &[]);
+        check("a.b:80/x@y", "a.b:80/x@y", &[]);
+        // What no client takes may be shown all the same.
+        check("//u:p@a.b/x", "//a.b/x", &["u", "p"]);
+        check("u:p@a.b/x", "a.b/x", &["u", "p"]);
+        check("HTTP:/\\u:p@a.b/x", "HTTP:/\\a.b/x", &["u", "p"]);
+        check("https:u:p@a.b", "https:a.b", &["u", "p"]);
+        check("ftp:\\\\u:p@a.b\\x", "ftp:\\\\a.b\\x", &["u", "p"]);
+        check("http://u:p/q@a.b/x", "http://a.b/x", &["u", "p/q"]);
         check(
             "http://a.b?k=a%2Fb+c&l=%ff",
             "http://a.b?k=[SECRET]&l=[SECRET]",

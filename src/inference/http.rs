@@ -10,6 +10,7 @@ use reqwest::{RequestBuilder, Url};
 use super::response_head::ResponseHead;
 use super::timeouts::{Timeouts, wait};
 use super::{BackendError, Probe, Secret, TransportFault, TransportFaultKind};
+use crate::contract::recorded_url;
 
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -56,7 +57,7 @@ impl HttpBackend {
     /// [`BackendError`] where the address, a header or the platform does not allow it.
     pub fn new(target: &HttpTarget) -> Result<Self, BackendError> {
         let refuse = |rule: String| BackendError::BaseUrl {
-            got: target.base_url.chars().take(200).collect(),
+            got: recorded_url(&target.base_url).chars().take(200).collect(),
             rule,
         };
         let base = Url::parse(&target.base_url).map_err(|e| refuse(e.to_string()))?;

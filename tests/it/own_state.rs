@@ -382,6 +382,45 @@ fn no_diagnostic_shows_the_value_of_a_query() {
     }
 }
 
+/// An address that nobody can use is shown to whoever wrote it, without what is secret in it.
+#[test]
+fn no_diagnostic_shows_a_password_however_the_address_is_written() {
+    let desk = Desk::new();
+    let long = format!("http://user:{}hunter2@h:1:1/v1", "s-".repeat(200));
+    for address in [
+        "//user:hunter2-hunter2@h/v1",
+        "HTTP:/\\user:hunter2-hunter2@h:x/v1?token=hunter2-hunter2",
+        "ftp://user:hunter2-hunter2@h/v1?token=hunter2-hunter2",
+        "user:hunter2-hunter2@h/v1",
+        "http://user:hunter2/hunter2@127.0.0.1:1/v1",
+        "nonsense?token=hunter2-hunter2",
+        &long,
+    ] {
+        for (place, value) in [("base_url_env", "ADDRESS"), ("base_url", address)] {
+            let contract = format!(
+                "task: hi\ntargets: [{{provider: web, model: m}}]\ncontext_budget: {{context_window: 9000}}\n\
+                 providers: {{web: {{type: openai, {place}: '{value}'}}}}\n"
+            );
+            desk.write("c.yaml", &contract);
+            for command in [
+                &["run", "c.yaml"][..],
+                &["contract", "check", "c.yaml"],
+                &["contract", "show", "c.yaml"],
+                &["tools", "c.yaml"],
+                &["doctor", "--contract", "c.yaml"],
+            ] {
+                let mut command = desk.command(command);
+                let command = command.env("ADDRESS", address).env("MONOLITH_LOG", "trace");
+                let said = Left::from(command.output().unwrap()).said();
+                assert!(
+                    !said.contains("hunter2") && !said.contains("s-s-s-"),
+                    "{place} {address}: {said}"
+                );
+            }
+        }
+    }
+}
+
 /// Turns of the run below, and calls of each.
 const TURNS: usize = 8;
 const CALLS: usize = 60;

@@ -28,9 +28,14 @@ pub(in crate::cli) fn without_secrets(text: &str) -> String {
     without_query_values(&known.text(text)).into_owned()
 }
 
-/// An address of the web in a text.
-static ADDRESS: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r#"(?i)\bhttps?://[^\s"'<>`]+"#).ok());
+/// What may be an address in a text, however it is written: behind a scheme, behind two slashes, or a word with a query.
+static ADDRESS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    const REST: &str = r#"[^\s"'<>`]+"#;
+    let scheme = r"(?:\b[a-z][a-z0-9+.-]*:)?";
+    let pattern =
+        format!(r"(?i){scheme}[/\\]{{2}}{REST}|\bhttps?:{REST}|\b[\w.:/-]+\?[\w.-]+={REST}");
+    Regex::new(&pattern).ok()
+});
 
 /// Of each address in a text that has a query or a user, what a contract would record of it.
 fn without_query_values(text: &str) -> Cow<'_, str> {
@@ -59,6 +64,14 @@ mod tests {
             "connect to http://h:1/v1?token=[SECRET]&v=[SECRET] refused",
         );
         check("\"HTTPS://u:p@h/x?k=a\"", "\"HTTPS://h/x?k=[SECRET]\"");
+        check("at //u:p@h/x: no", "at //h/x: no");
+        check(
+            "\"HTTP:/\\\\u:p@h:x/?k=a\"",
+            "\"HTTP:/\\\\h:x/?k=[SECRET]\"",
+        );
+        check("h:80/x?token=abc", "h:80/x?token=[SECRET]");
+        check("ftp://u:p@h/?k=a", "ftp://h/?k=[SECRET]");
+        check("is it? a=b, or /a/b@c", "is it? a=b, or /a/b@c");
         check(
             "see https://h/x#part, or ask?",
             "see https://h/x#part, or ask?",

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::hub_file::{HubFile, location};
 use super::{HubReference, Partial, PullError};
+use crate::contract::recorded_url;
 use crate::inference::Secret;
 
 /// The default hub of references.
@@ -53,7 +54,7 @@ impl Hub {
     /// [`PullError::Address`].
     pub(crate) fn new(base: &str, token: Option<Secret>) -> Result<Self, PullError> {
         let refuse = |rule: String| PullError::Address {
-            got: base.chars().take(120).collect(),
+            got: recorded_url(base).chars().take(120).collect(),
             rule,
         };
         let mut url = Url::parse(base).map_err(|fault| refuse(fault.to_string()))?;
