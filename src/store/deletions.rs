@@ -207,9 +207,9 @@ pub(super) fn judge_pinned(
             flaw.get_or_insert_with(|| Flaw::tampered("pin", head, stated.head));
         } else {
             flaw.get_or_insert_with(|| {
-                let had = stated.entries;
+                let count = stated.entries;
                 rollback(&format!(
-                    "no such run, and one of that name that had {had} entries when it was deleted"
+                    "no such run, and one of that name that had {count} entries when it was deleted"
                 ))
             });
         }

@@ -8,7 +8,8 @@ use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::{self, Path, PathBuf};
 
-use super::private::{MOST_LINKS, other_owner, too_many_links};
+use super::links::Links;
+use super::private::other_owner;
 
 /// The bit of a mode that lets everybody write.
 #[cfg(unix)]
@@ -47,18 +48,16 @@ impl Foreign {
         if let Some(foreign) = Self::of(path, &file.metadata()?) {
             return Ok(Some(foreign));
         }
-        let mut step = path::absolute(path)?;
-        for _ in 0..MOST_LINKS {
-            let folder = step.parent().unwrap_or(&step).to_owned();
-            if let Some(foreign) = Self::of(&folder, &fs::metadata(&folder)?) {
+        let mut links = Links::new();
+        let mut next = Some(path::absolute(path)?);
+        while let Some(step) = next {
+            let folder = step.parent().unwrap_or(&step);
+            if let Some(foreign) = Self::of(folder, &fs::metadata(folder)?) {
                 return Ok(Some(foreign));
             }
-            if !fs::symlink_metadata(&step)?.is_symlink() {
-                return Ok(None);
-            }
-            step = folder.join(fs::read_link(&step)?);
+            next = links.target(&step)?;
         }
-        Err(too_many_links())
+        Ok(None)
     }
 
     /// What stands against a file that was found beside one that was named: it belongs to a third.

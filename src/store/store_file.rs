@@ -1,14 +1,14 @@
 //! The file that a store is in: what its path leads to, judged before it is opened. Does not open it.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
+use super::links::Links;
 use super::private::Exposure;
-use super::regular_file::judge_regular;
+use super::regular_file::judge_regular_at;
 
-/// The most links that the path of a store leads through.
-const MOST_LINKS: usize = 40;
 /// How SQLite calls the files beside a database.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
@@ -31,24 +31,20 @@ impl StoreFile {
             path: path.to_owned(),
             reason,
         };
+        let unusable = |fault: io::Error| refuse(fault.to_string());
         let mut end = path.to_owned();
-        let mut folders = Vec::new();
-        while let Ok(target) = fs::read_link(&end) {
-            if folders.len() == MOST_LINKS {
-                return Err(refuse("it leads through too many links".to_owned()));
-            }
-            let folder = folder_of(&end);
-            end = folder.join(target);
-            folders.push(folder);
+        let (mut folders, mut links) = (Vec::new(), Links::new());
+        while let Some(target) = links.target(&end).map_err(unusable)? {
+            folders.push(folder_of(&end));
+            end = target;
         }
         let found = fs::metadata(&end);
         if !folders.is_empty() && found.is_err() {
             return Err(refuse("it is a link that leads nowhere".to_owned()));
         }
-        if let Ok(found) = found.as_ref()
-            && !found.is_dir()
-        {
-            judge_regular(found.file_type()).map_err(|fault| refuse(fault.to_string()))?;
+        if found.is_ok_and(|found| !found.is_dir()) {
+            // SQLite would wait for what a pipe, or the kernel, has to say.
+            judge_regular_at(&end).map_err(unusable)?;
         }
         // Where the folder is not there, SQLite says so.
         if cfg!(unix)
