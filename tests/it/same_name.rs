@@ -1,6 +1,8 @@
 //! Runs that have the name of an earlier one: what was left or noted of one says nothing of the other. From outside.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
 
 use rusqlite::Connection;
 
@@ -111,4 +113,47 @@ fn each_deleted_run_of_a_name_is_explained_by_its_own_note() {
     desk.write("heads", &format!("r {} {head}\n", entries[0] - 1));
     let left = desk.ends(&HELD, 7);
     assert!(left.out.contains("rollback"), "{}", left.out);
+}
+
+/// An answer allows a call of the run for which it was given, and of no other with its name.
+#[test]
+fn the_answer_to_an_earlier_run_of_that_name_allows_no_call() {
+    let desk = Desk::new();
+    desk.script(
+        "tool_policy: optional\ntools: {builtin: [echo]}\nrequire_approval: [echo]\n",
+        &[&calls("echo", "{\"text\":\"x\"}"), &says("done")],
+    );
+    let run = ["run", "c.yaml", "--run-id", "r", "--no-wait"];
+    let shown = desk.ends(&run, 8).err;
+    let hash = |shown: &str| {
+        let found = shown.lines().find_map(|line| line.split_once("blake3"));
+        found.unwrap().1.trim().to_owned()
+    };
+    let first = hash(&shown);
+    desk.ok(&["approve", "r", "--yes", "--arguments", &first]);
+    let answer = desk.path("home/runs.db.answers/r");
+    let left = fs::read(&answer).unwrap();
+    desk.ok(&["delete", "r", "--yes", "--force"]);
+    assert!(!answer.exists());
+    // As a deletion leaves it that ends before its last step.
+    fs::write(&answer, &left).unwrap();
+    let shown = desk.ends(&run, 8).err;
+    assert_eq!(hash(&shown), first, "the same call with the same arguments");
+    // Nor does one that comes while the run waits.
+    let mut waiting = desk
+        .command(&["resume", "r"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(waiting.stderr.take().unwrap()).lines();
+    assert!(said.any(|line| line.unwrap().contains("monolith approve r")));
+    fs::write(&answer, &left).unwrap();
+    while answer.exists() {
+        std::thread::yield_now();
+    }
+    assert!(waiting.try_wait().unwrap().is_none(), "it waits still");
+    desk.ok(&["approve", "r", "--yes", "--arguments", &first]);
+    assert!(waiting.wait().unwrap().success());
+    assert!(!said.any(|line| line.unwrap().contains("denied")));
 }
