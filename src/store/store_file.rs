@@ -70,12 +70,14 @@ impl StoreFile {
             .map(|ending| self.named(ending))
     }
 
-    /// Refuses a store that others can write, or whose folder they can: an entry, or a file beside it, may be theirs.
+    /// Refuses a store that others can write, or whose folder they can: an entry, or a file beside it, may be theirs. Refuses one with
+    /// a second name, too.
     pub(super) fn judge(&self) -> Result<(), StoreError> {
         // A folder is no store, and SQLite says so.
         if self.path.is_dir() {
             return Ok(());
         }
+        self.judge_names()?;
         let beside = BESIDE.map(|ending| self.named(ending));
         let places = self.folders.iter().chain([&self.path]).chain(&beside);
         for place in places {
@@ -89,6 +91,26 @@ impl StoreFile {
         Ok(())
     }
 
+    /// Refuses a file with a second name: writers under each would have locks and a log of writes of their own, and lose what the
+    /// others write.
+    #[cfg(unix)]
+    fn judge_names(&self) -> Result<(), StoreError> {
+        use std::os::unix::fs::MetadataExt as _;
+
+        match fs::metadata(&self.path).map_or(1, |found| found.nlink()) {
+            0 | 1 => Ok(()),
+            names => Err(StoreError::Linked {
+                path: self.path.clone(),
+                names,
+            }),
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn judge_names(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     fn named(&self, ending: &str) -> PathBuf {
         let mut name = self.path.as_os_str().to_owned();
         name.push(ending);
@@ -96,10 +118,10 @@ impl StoreFile {
     }
 }
 
-/// Refuses a store that others can write, or whose folder they can, without opening it.
+/// Refuses a store that others can write, or whose folder they can, or that has a second name, without opening it.
 ///
 /// # Errors
-/// [`StoreError::Exposed`] with the place; [`StoreError::CannotOpen`] where its path leads nowhere.
+/// [`StoreError::Exposed`] with the place; [`StoreError::Linked`]; [`StoreError::CannotOpen`] where its path leads nowhere.
 pub(crate) fn judge_store(path: &Path) -> Result<(), StoreError> {
     StoreFile::of(path)?.judge()
 }

@@ -208,6 +208,30 @@ fn a_store_behind_a_link_is_judged_and_opened_where_it_is() {
     assert!(!desk.path("real/none.db").exists());
 }
 
+/// Under a second name a store would have other locks and another log of writes, and what one writer has recorded is lost to the other.
+#[test]
+fn a_store_with_a_second_name_is_not_written() {
+    let desk = Desk::new();
+    desk.script("tool_policy: optional\n", &[&says("done")]);
+    fs::create_dir(desk.path("kept")).unwrap();
+    let kept = ["run", "c.yaml", "--store", "kept/runs.db"];
+    desk.ok(&[&kept[..], &["--run-id", "r"]].concat());
+    fs::hard_link(desk.path("kept/runs.db"), desk.path("kept/other.db")).unwrap();
+    for store in ["kept/runs.db", "kept/other.db"] {
+        for command in [
+            &["run", "c.yaml"][..],
+            &["migrate"],
+            &["delete", "r", "--yes"],
+        ] {
+            let command = [command, &["--store", store]].concat();
+            desk.refused(&command, "the file has 2 names (hard links)");
+        }
+        desk.ok(&["show", "r", "--store", store]);
+    }
+    fs::remove_file(desk.path("kept/other.db")).unwrap();
+    desk.ok(&kept);
+}
+
 /// A reader rolls a write back that was cut off. What the file beside the store says is done then, so it must be our own.
 #[test]
 fn no_reader_rolls_back_what_others_could_have_written() {
