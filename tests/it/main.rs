@@ -95,6 +95,8 @@ mod resume;
 #[cfg(test)]
 mod run_input;
 #[cfg(test)]
+mod same_name;
+#[cfg(test)]
 #[cfg(unix)]
 mod screens;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
 use super::args::{ExportArgs, ExportFormat};
@@ -10,7 +10,7 @@ use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Source;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::counted;
-use crate::store::{ExportError, judge_regular, private_file};
+use crate::store::{ExportError, NewFile, PRIVATE};
 use crate::transcript::WithheldBlobs;
 
 /// `monolith export`.
@@ -141,30 +141,15 @@ fn write_file(
     path: &Path,
     write: impl FnOnce(&mut dyn io::Write) -> Result<usize, CliError>,
 ) -> Result<usize, CliError> {
-    let refuse = |fault: &io::Error| SystemFault::CannotWrite {
+    let refuse = |fault: io::Error| SystemFault::CannotWrite {
         path: path.to_owned(),
         reason: fault.to_string(),
     };
-    // A rename would put a file in the place of a device, for every process.
-    if let Ok(there) = std::fs::metadata(path) {
-        judge_regular(there.file_type()).map_err(|fault| refuse(&fault))?;
-    }
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".partial");
-    let partial = path.with_file_name(name);
-    // One that was left over may be anybody's.
-    drop(std::fs::remove_file(&partial));
-    let file = private_file().write(true).create_new(true).open(&partial);
-    let file = file.map_err(|fault| refuse(&fault))?;
-    let mut out = BufWriter::new(file);
-    let written = write(&mut out).and_then(|left_out| {
-        let file = out.into_inner().map_err(|fault| refuse(fault.error()))?;
-        file.sync_all().map_err(|fault| refuse(&fault))?;
-        std::fs::rename(&partial, path).map_err(|fault| refuse(&fault))?;
-        Ok(left_out)
-    });
-    if written.is_err() {
-        drop(std::fs::remove_file(&partial));
-    }
-    written
+    let mut new = NewFile::over_file(path, PRIVATE).map_err(refuse)?;
+    let mut out = BufWriter::new(new.file());
+    let left_out = write(&mut out)?;
+    out.flush().map_err(refuse)?;
+    drop(out);
+    new.replace().map_err(refuse)?;
+    Ok(left_out)
 }

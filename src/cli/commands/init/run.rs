@@ -1,4 +1,5 @@
 use std::fmt::Write as _;
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use super::args::InitArgs;
@@ -16,6 +17,7 @@ use crate::cli::context::runtime::runtime;
 use crate::cli::ui::escape::line;
 use crate::contract::{ContractSpec, ModelProfile, ProviderType, TextProfile};
 use crate::inference::ModelStore;
+use crate::store::NewFile;
 
 /// Tokens of an answer where the window is large enough.
 const ANSWER: u64 = 4096;
@@ -27,6 +29,9 @@ const LOCAL_WINDOW: u64 = 32_768;
 const ANY_MODEL: &str = "unknown";
 /// How many ways are shown to choose from.
 const MOST_SHOWN: usize = 20;
+
+/// The mode of a contract: it is a program, whatever the umask lets others do.
+const MODE: u32 = 0o644;
 
 /// `monolith init`.
 pub(in crate::cli) fn init(app: &App, args: &InitArgs) -> Result<Exit, CliError> {
@@ -290,21 +295,23 @@ fn text_profile(way: &Choice, profile: Option<&ModelProfile>) -> Option<TextProf
 }
 
 fn write(path: &Path, text: &str, force: bool) -> Result<(), CliError> {
-    let mut options = std::fs::OpenOptions::new();
-    // A contract is a program, whatever the umask lets others do.
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o644);
-    // Between the first look and now somebody may have made it.
-    let options = if force {
-        options.write(true).create(true).truncate(true)
-    } else {
-        options.write(true).create_new(true)
+    let put = || -> io::Result<()> {
+        let make = if force {
+            NewFile::over_file
+        } else {
+            NewFile::with_mode
+        };
+        let mut new = make(path, MODE)?;
+        new.file().write_all(text.as_bytes())?;
+        if force {
+            new.replace()
+        } else {
+            // Since the first look another process may have made it.
+            new.take_name()
+        }
     };
-    let written = options
-        .open(path)
-        .and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
-    Ok(written.map_err(|fault| match fault.kind() {
-        std::io::ErrorKind::AlreadyExists => SystemFault::FileExists {
+    Ok(put().map_err(|fault| match fault.kind() {
+        io::ErrorKind::AlreadyExists => SystemFault::FileExists {
             path: path.to_owned(),
         },
         _ => SystemFault::CannotWrite {
