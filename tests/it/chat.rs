@@ -328,3 +328,41 @@ fn a_chat_that_is_ended_during_an_answer_suspends_its_run() {
     let (_, last) = desk.json(&["show", "last"]);
     assert_eq!(last["outcome"], serde_json::Value::Null, "{last}");
 }
+
+/// On a pipe no editor reads the keys: the interrupts that come while a line is awaited are the command's.
+#[test]
+fn two_interrupts_end_a_chat_on_a_pipe_that_waits_for_a_line() {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::process::Stdio;
+    use std::time::Duration;
+
+    use rustix::process::{Pid, Signal, kill_process};
+
+    let desk = Desk::new();
+    desk.script("tool_policy: optional\n", &[&says("One.")]);
+    let mut command = desk.command(&["chat", "c.yaml"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut chat = command.stderr(Stdio::null()).spawn().unwrap();
+    let mut typed = chat.stdin.take().unwrap();
+    let mut out = BufReader::new(chat.stdout.take().unwrap()).lines();
+    typed.write_all(b"first\n/help\n").unwrap();
+    // Its answer, then its help: a line is awaited.
+    let shown = out.by_ref().map(Result::unwrap);
+    let last = shown.take_while(|line| !line.starts_with("Ctrl-C")).last();
+    assert_eq!(last.as_deref(), Some("/quit    the end, as Ctrl-D"));
+    for _ in 0..2 {
+        kill_process(Pid::from_child(&chat), Signal::INT).unwrap();
+        // Two that are pending at once are one.
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let ended = (0..100).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        chat.try_wait().unwrap()
+    });
+    if ended.is_none() {
+        chat.kill().unwrap();
+        chat.wait().unwrap();
+    }
+    assert_eq!(ended.and_then(|status| status.code()), Some(130));
+    drop(typed);
+}

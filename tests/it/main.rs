@@ -66,6 +66,8 @@ mod log;
 #[cfg(test)]
 mod loopback;
 #[cfg(test)]
+mod marked;
+#[cfg(test)]
 mod migrate;
 #[cfg(test)]
 mod mutants;
