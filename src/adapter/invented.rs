@@ -132,10 +132,9 @@ impl ResultScanner {
         let skipped = c.is_whitespace() || is_invisible(c);
         match NAME.get(tag.matched) {
             None if skipped || matches!(c, '>' | '/') => self.found = true,
-            None => self.tag = None,
             Some(_) if skipped => {}
             Some(byte) if c.eq_ignore_ascii_case(&char::from(*byte)) => tag.matched += 1,
-            Some(_) => self.tag = None,
+            None | Some(_) => self.tag = None,
         }
     }
 

@@ -494,13 +494,14 @@ fn released(redactor: &Redactor, text: &str, every: usize) -> String {
 }
 
 proptest! {
-    /// A value with white space, one in base64 over two lines, escapes that are cut, keys beside values.
+    /// A value with white space, one of two lines, one in base64 over two lines, escapes that are cut, keys beside values.
     #[test]
     fn what_is_released_early_is_the_beginning_of_what_is_recorded(
-        parts in proptest::collection::vec((0_usize..12, "[a-z ]{0,12}"), 1..6),
+        parts in proptest::collection::vec((0_usize..16, "[a-z ]{0,12}"), 1..6),
         every in 1_usize..12,
     ) {
-        let values = ["correct horse battery staple", "topsecretvalue12345", "pa55/word\"x?"];
+        let lines = "the first of its lines\nthe second of its lines";
+        let values = ["correct horse battery staple", "topsecretvalue12345", "pa55/word\"x?", lines];
         let redactor = knowing(&values, &RedactionTerms::default());
         let mut text = String::new();
         for (kind, words) in parts {
@@ -517,6 +518,10 @@ proptest! {
                 8 => percent(&escaped(values[2], 2)),
                 9 => nested_of(&escaped(values[2], 4)),
                 10 => percent(&percent(values[2])),
+                11 => lines.to_owned(),
+                12 => lines.replace('\n', "\r\n    "),
+                13 => lines.replace('\n', "\\n"),
+                14 => lines[..words.len() * 4].to_owned(),
                 _ => values[0][..words.len().min(20)].to_owned(),
             };
             text += " ";

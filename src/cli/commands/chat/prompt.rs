@@ -14,13 +14,6 @@ const PROMPT: &str = "> ";
 /// How many interrupts end a conversation that waits for a line. On a terminal Ctrl-C is a character, which gives the line up.
 const INTERRUPTS: usize = 2;
 
-/// What came while a line was awaited.
-enum Awaited {
-    Read(DefaultEditor, Result<String, ReadlineError>),
-    Interrupted,
-    Terminated,
-}
-
 /// Reads lines from the terminal, or from a pipe.
 pub(in crate::cli) struct Prompt {
     /// None while a line is read, and once the process is to end.
@@ -67,14 +60,14 @@ impl Prompt {
                 tokio::select! {
                     read = &mut reading => {
                         let (editor, line) = read.map_err(io::Error::other)?;
-                        return Ok::<_, CliError>(Awaited::Read(editor, line));
+                        return Ok::<_, CliError>(Ok((editor, line)));
                     }
                     signal = signals.next() => match signal {
-                        Signal::Terminate => return Ok(Awaited::Terminated),
+                        Signal::Terminate => return Ok(Err(Typed::End)),
                         Signal::Interrupt => {
                             interrupts += 1;
                             if interrupts == INTERRUPTS {
-                                return Ok(Awaited::Interrupted);
+                                return Ok(Err(Typed::Interrupted));
                             }
                         }
                     },
@@ -84,14 +77,10 @@ impl Prompt {
         // A reader that still waits must not keep the process.
         runtime.shutdown_background();
         let (mut editor, line) = match read? {
-            Awaited::Read(editor, line) => (editor, line),
-            Awaited::Interrupted => {
+            Ok(read) => read,
+            Err(ended) => {
                 terminal.restore();
-                return Ok(Typed::Interrupted);
-            }
-            Awaited::Terminated => {
-                terminal.restore();
-                return Ok(Typed::End);
+                return Ok(ended);
             }
         };
         let typed = match line {

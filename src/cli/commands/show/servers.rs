@@ -16,11 +16,11 @@ const MOST_LINES: usize = 32;
 /// A line for each server, and one more each time that it said something else; the first of them, and how many more there are.
 pub(super) fn servers(view: &RunView) -> String {
     let all = lines(view);
-    let mut shown: String = all
-        .lines()
-        .take(MOST_LINES)
-        .map(|line| format!("{line}\n"))
-        .collect();
+    let mut shown = String::new();
+    for line in all.lines().take(MOST_LINES) {
+        shown.push_str(line);
+        shown.push('\n');
+    }
     let more = all.lines().count().saturating_sub(MOST_LINES);
     if more > 0 {
         // Writing to a String cannot fail.
