@@ -11,11 +11,10 @@ use crate::contract::{
     ServerCapability, ServerKind, TargetCapability, ToolCapability,
 };
 use crate::kernel::{
-    BringUpFault, EventKind, InferenceReturned, LostEffect, Probed, ProbedTarget, RunStarted, State,
+    EventKind, InferenceReturned, LostEffect, Probed, ProbedTarget, RunStarted, State,
 };
 use crate::message::{
     CallSeq, Digest, InferenceSeq, NoSecrets, QuarterBytes, RunId, Scrubber, ToolOutcome,
-    ToolServerStatement,
 };
 
 const CONTRACT: &str = "
@@ -121,46 +120,6 @@ fn started(contract: &ExecutionContract) -> Input {
     let run_id = RunId::try_from("r1".to_owned()).unwrap();
     let messages = RunStarted::opening("", "How late is it?");
     Input::Start(Box::new(RunStarted::new(contract, run_id, messages, 0)))
-}
-
-/// A host that embeds a session knows no scrubber's words: the session scrubs what servers say, at the start and when a run goes on.
-#[test]
-fn what_tool_servers_say_is_scrubbed_by_the_session() {
-    let secret = "correct horse battery";
-    let contract = contract(&[]);
-    let run_id = RunId::try_from("r1".to_owned()).unwrap();
-    let scrubber = RedactionKey::new([7; 32]).scrubber(&contract, &run_id, [secret]);
-    let said = vec![ToolServerStatement::new(
-        "a",
-        Some(("it", secret)),
-        secret,
-        Some(secret),
-    )];
-    let messages = RunStarted::opening("", "How late is it?");
-    let started = RunStarted {
-        bring_up: vec![BringUpFault {
-            detail: format!("it says {secret}"),
-            server: "b".to_owned(),
-        }],
-        tool_servers: said.clone(),
-        ..RunStarted::new(&contract, run_id, messages, 0)
-    };
-    let mut host = Host::new(&contract, Arc::clone(&scrubber));
-    let check = |outputs: &[Output]| {
-        let recorded = serde_json::to_string(outputs).unwrap();
-        assert!(recorded.contains("[REDACTED:"), "{recorded}");
-        assert!(!recorded.contains(secret), "{recorded}");
-    };
-    check(&host.hand_in(Input::Start(Box::new(started))));
-    let mut again = Session::resume(host.session, QuarterBytes::counter(), scrubber).unwrap();
-    let resumed = Input::Resumed {
-        addresses: Vec::new(),
-        tool_servers: said,
-        tools_changed: Vec::new(),
-    };
-    again.handle(5, resumed).unwrap();
-    let outputs: Vec<Output> = std::iter::from_fn(|| again.poll()).collect();
-    check(&outputs);
 }
 
 fn probed() -> Input {
@@ -500,3 +459,4 @@ fn what_no_host_may_do_is_refused_and_changes_nothing() {
 
 mod json_form;
 mod sequences;
+mod statements;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use aho_corasick::AhoCorasick;
 
-use super::forms::{base64_forms, can_be_matched, forms, lines_of};
+use super::forms::{base64_forms, can_be_matched, forms, with_lines};
 use super::salt::{RedactionKey, Salt};
 use super::shapes::{Shapes, is_spent, secret_of};
 use super::view::{Escaping, UnescapedView, View};
@@ -20,8 +20,6 @@ const MAX_ROUNDS: usize = 8;
 const MIN_PART: usize = 6;
 /// As many of them in base64.
 const MIN_BASE64_PART: usize = 8;
-/// The most lines of values that are looked for by themselves.
-const MAX_LINES: usize = 1_024;
 /// How a marker begins; 32 hex digits and `]` follow.
 const MARKER_HEAD: &[u8] = b"[REDACTED:";
 /// Length of a marker.
@@ -374,22 +372,6 @@ impl Redactor {
         out.extend_from_slice(text.get(done..).unwrap_or_default());
         out
     }
-}
-
-/// The values, and after them the long lines of those that have several: a value that was printed over lines is indented, or has
-/// other line ends.
-fn with_lines<'v>(values: impl IntoIterator<Item = &'v str>) -> Vec<String> {
-    let mut all: Vec<String> = values.into_iter().map(str::to_owned).collect();
-    let mut lines: Vec<String> = Vec::new();
-    for value in &all {
-        for line in lines_of(value) {
-            if lines.len() < MAX_LINES && !lines.iter().chain(&all).any(|known| known == line) {
-                lines.push(line.to_owned());
-            }
-        }
-    }
-    all.append(&mut lines);
-    all
 }
 
 /// Values as they are and in base64, for [`Redactor::cut_off`].
