@@ -459,7 +459,7 @@ proptest! {
                 11 => lines.to_owned(),
                 12 => lines.replace('\n', "\r\n    "),
                 13 => lines.replace('\n', "\\n"),
-                14 => lines[..words.len() * 4].to_owned(),
+                14 => lines[..words.len() * 3].to_owned(),
                 _ => values[0][..words.len().min(20)].to_owned(),
             };
             text += " ";
