@@ -52,6 +52,8 @@ mod golden;
 #[cfg(test)]
 mod host;
 #[cfg(test)]
+mod invented;
+#[cfg(test)]
 mod keys;
 #[cfg(test)]
 mod kill;
@@ -63,6 +65,8 @@ mod local;
 mod log;
 #[cfg(test)]
 mod loopback;
+#[cfg(test)]
+mod marked;
 #[cfg(test)]
 mod migrate;
 #[cfg(test)]

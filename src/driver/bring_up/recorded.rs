@@ -20,7 +20,6 @@ use crate::kernel::{BringUpFault, ProviderAddress, RunStarted};
 use crate::message::{RunId, TokenCounter, ToolServerStatement};
 use crate::replay::first_difference;
 use crate::session::Redactor;
-use crate::session::Scrub;
 use crate::tools::ToolServers;
 
 /// A recorded run, and what of it is to be brought up again.
@@ -137,7 +136,6 @@ pub(in crate::driver) async fn bring_up_again(
             None => Ok(offer.statements),
         });
         (tool_servers, running) = checked.await?;
-        Scrub(redactor.as_ref()).statements(&mut tool_servers);
         changed = running.expect_pins(pins_of(contract));
     }
     Ok(BroughtUp {

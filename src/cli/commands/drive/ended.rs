@@ -1,3 +1,4 @@
+use crate::cli::context::departed::agreeing;
 use crate::cli::context::error::CliError;
 use crate::cli::ui::numbers::counted;
 use crate::kernel::{Counters, Run};
@@ -31,6 +32,13 @@ impl Ended {
             shown: false,
             view: Box::new(view),
         }
+    }
+
+    /// The run, unless what would be reported of it is not the machine's state: that is no result.
+    pub(in crate::cli) fn agreeing(self) -> Result<Self, Broken> {
+        let asked = self.view.run_id().map(ToString::to_string);
+        agreeing(&asked.unwrap_or_default(), &self.view)?;
+        Ok(self)
     }
 
     /// What is worth a word although the run succeeded: how many of the executed calls reported an error.

@@ -5,6 +5,7 @@ use super::args::{ExportArgs, ExportFormat};
 use super::forms;
 use crate::cli::commands::verify;
 use crate::cli::context::app::App;
+use crate::cli::context::departed::warned;
 use crate::cli::context::error::{CliError, SystemFault, TranscriptFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Source;
@@ -80,13 +81,31 @@ pub(in crate::cli) fn export(app: &App, args: &ExportArgs) -> Result<Exit, CliEr
             "note: the run has no seal: it is in progress, or its process was cut off (verify --open accepts it)\n",
         );
     }
+    // A file of a transcript is evidence whatever it shows, so it is written all the same.
+    let exit = match form {
+        ExportFormat::Jsonl => judged(app, &args.run)?,
+        ExportFormat::Html | ExportFormat::Atif | ExportFormat::Cast => Exit::OK,
+    };
     if left_out > 0 {
         app.screen.note(&format!(
             "{} held back by the token gate left out; --withheld includes them",
             counted(left_out, "text")
         ));
     }
-    Ok(Exit::OK)
+    Ok(exit)
+}
+
+/// Reports what does not verify, or is not the machine's state, and what the command then ends with.
+fn judged(app: &App, run: &str) -> Result<Exit, CliError> {
+    let trust = app.trust(&[], &[], &[])?;
+    let (report, _) = verify::report_of(app.source(run)?, true, &trust)?;
+    if let Some(bad) = &report.first_bad {
+        let place = verify::place(bad);
+        app.screen.write_err(&format!("NOT VERIFIED: {place}\n"));
+        return Ok(Exit::EVIDENCE);
+    }
+    let view = app.source(run)?.each_step(|_, _, _| Ok(()))?;
+    Ok(warned(app.screen, &view).unwrap_or(Exit::OK))
 }
 
 /// Refuses what does not verify, unless that is asked for.

@@ -20,6 +20,7 @@ pub(super) fn table(app: &App, rows: &[Found]) -> String {
         "RUN", "BEGUN (UTC)", "TIME", "COST"
     );
     for Found {
+        flaw,
         row,
         lineage,
         outline,
@@ -54,6 +55,10 @@ pub(super) fn table(app: &App, rows: &[Found]) -> String {
         let forked = lineage
             .as_ref()
             .map(|lineage| format!(", {}", forked_from(lineage)));
+        let flaw = flaw.as_ref().map(|flaw| {
+            let flaw = format!("NOT VERIFIED: {}", line(flaw));
+            format!("  {}", app.screen.paint_out(Style::Bad, &flaw))
+        });
         let unknown = || "-".to_owned();
         let time = outline
             .as_ref()
@@ -67,11 +72,12 @@ pub(super) fn table(app: &App, rows: &[Found]) -> String {
         let cost = cost.filter(|cost| *cost > 0).map_or_else(unknown, dollars);
         let _ = writeln!(
             out,
-            "{:<width$}  {}  {time:>9}  {cost:>8}  {outcome}{}{}",
+            "{:<width$}  {}  {time:>9}  {cost:>8}  {outcome}{}{}{}",
             row.run_id.as_str(),
             utc(row.created_unix_ms),
             if row.is_imported() { ", imported" } else { "" },
-            forked.unwrap_or_default()
+            forked.unwrap_or_default(),
+            flaw.unwrap_or_default()
         );
         if let Some(outline) = outline {
             let model = outline.models.first().map_or("", String::as_str);
