@@ -25,6 +25,8 @@ pub(crate) struct BillingFile {
     end: Option<u64>,
     file: File,
     path: PathBuf,
+    /// Whether lines were added that may be lost with the power.
+    unsynced: bool,
 }
 
 /// Why the accounting cannot be written.
@@ -49,7 +51,7 @@ struct Named {
 
 impl BillingFile {
     /// Opens the file to add to it; it is made where it is not there, for its owner alone. `durable` lines survive the loss of
-    /// power, others the death of the process.
+    /// power once [`Self::sync`] has returned, others the death of the process.
     ///
     /// # Errors
     /// [`BillingFault`] where the path is no regular file of its own but a link, where others can write it, or it cannot be opened.
@@ -67,6 +69,7 @@ impl BillingFile {
             end: None,
             file,
             path: path.to_owned(),
+            unsynced: false,
         })
     }
 
@@ -109,9 +112,22 @@ impl BillingFile {
             return Err(io::Error::new(io::ErrorKind::StorageFull, reason));
         }
         self.end = Some(self.file.stream_position()?);
-        if self.durable {
-            self.file.sync_data()?;
+        self.unsynced = true;
+        Ok(())
+    }
+
+    /// Lets what was added survive the loss of power, where lines are to be durable. Called when a run ends or is left: until then
+    /// the transcript has every line, and a process that resumes the run adds what is missing.
+    ///
+    /// # Errors
+    /// [`BillingFault`] where the system cannot say that all of it is on disk.
+    pub(crate) fn sync(&mut self) -> Result<(), BillingFault> {
+        if !(self.durable && self.unsynced) {
+            return Ok(());
         }
+        let synced = self.file.sync_data();
+        synced.map_err(|fault| self.fault("written", &fault))?;
+        self.unsynced = false;
         Ok(())
     }
 

@@ -2,10 +2,12 @@ use tokio::runtime::Runtime;
 
 use crate::cli::context::error::{CliError, SystemFault};
 
-/// Starts the threads that a run needs.
+/// Makes what a command that waits for the world runs on: this thread. One run waits most of the time, and a second thread would be woken for
+/// each thing that happens and wake this one in turn. Files and keys have threads of their own.
 pub(in crate::cli) fn runtime() -> Result<Runtime, CliError> {
-    let mut threads = tokio::runtime::Builder::new_multi_thread();
-    let runtime = threads.enable_all().build();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
     Ok(runtime.map_err(|fault| SystemFault::Runtime {
         reason: fault.to_string(),
     })?)

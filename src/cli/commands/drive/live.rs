@@ -163,6 +163,10 @@ impl Live {
         let mut following = self.lock();
         following.wipe();
         following.waiting.clear();
+        let synced = following.billing.as_mut().map(|(file, _)| file.sync());
+        if let Some(Err(fault)) = synced {
+            following.warn_of(&fault);
+        }
     }
 
     /// The run has come so far: what was shown is held against its machine.
@@ -281,14 +285,17 @@ impl Following {
             }
             Err(fault) => {
                 if self.billing_fault.is_none() {
-                    let line = format!(
-                        "warning: {fault}; the run goes on, and its transcript keeps everything\n"
-                    );
-                    self.screen.write_err(&crate::cli::ui::escape::text(&line));
+                    self.warn_of(&fault);
                 }
                 self.billing_fault = Some(fault);
             }
         }
+    }
+
+    fn warn_of(&self, fault: &BillingFault) {
+        let line =
+            format!("warning: {fault}; the run goes on, and its transcript keeps everything\n");
+        self.screen.write_err(&crate::cli::ui::escape::text(&line));
     }
 
     /// Writes those lines of a run begun by another process that it did not live to write.

@@ -73,6 +73,8 @@ impl Advice for KeyFileError {
             }
             Self::None { .. } => "monolith key generate makes one",
             Self::Exists { .. } => "monolith key rotate replaces it",
+            // It says itself what to do.
+            Self::NotReplaced { .. } => return None,
             _ => "name a folder with MONOLITH_HOME, or run with --no-sign",
         };
         Some(text.to_owned())
