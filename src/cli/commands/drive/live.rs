@@ -174,9 +174,14 @@ impl Live {
         following.report_departure();
     }
 
-    /// The run as far as it has come; none before entry 0.
-    pub(in crate::cli) fn view(&self) -> Option<RunView> {
-        self.lock().view.clone()
+    /// Whether there are entries of the run.
+    pub(in crate::cli) fn has_begun(&self) -> bool {
+        self.lock().view.is_some()
+    }
+
+    /// Hands out the run as far as it has come: it is followed no further. None before entry 0.
+    pub(in crate::cli) fn take_view(&self) -> Option<RunView> {
+        self.lock().view.take()
     }
 
     fn lock(&self) -> MutexGuard<'_, Following> {
@@ -247,7 +252,7 @@ impl Following {
     fn view(&mut self, contract: &Arc<ExecutionContract>) -> &mut RunView {
         let origin = &mut self.origin;
         self.view.get_or_insert_with(|| {
-            let mut view = RunView::new(Arc::clone(contract));
+            let mut view = RunView::following(Arc::clone(contract));
             if let Some(origin) = origin.take() {
                 view.originating_from(origin);
             }
