@@ -8,7 +8,7 @@ use super::escape;
 pub(in crate::cli::ui) fn rendered(message: &str, help: Option<String>, color: bool) -> String {
     let shown = Shown {
         message: escape::text(message),
-        help: help.map(|help| escape::text(&help)),
+        help: help.map(|help| escape::help(&help)),
     };
     Report(&Plain { color }, &shown).to_string()
 }

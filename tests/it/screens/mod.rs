@@ -67,8 +67,9 @@ impl<'t> Surface<'t> {
             let lines = lines(&plain);
             for line in &lines {
                 let cells = line.width();
+                // A terminal breaks a long command itself, and copies it as one line.
                 assert!(
-                    cells <= usize::from(width),
+                    cells <= usize::from(width) || line.trim_start().starts_with("monolith "),
                     "{} at {width}, {cells} cells: {line}",
                     self.name
                 );
@@ -172,7 +173,9 @@ fn lines(shown: &str) -> Vec<String> {
 
 /// The words without any space: what a clock, a key or a folder gives is always the same.
 fn steady(text: &str, desk: &Desk) -> String {
-    let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    // A dot stands between two commands that are on one line.
+    let is_kept = |c: &char| !c.is_whitespace() && *c != '·';
+    let text: String = text.chars().filter(is_kept).collect();
     let text = replaced(&text, desk);
     let text = Regex::new("[0-9]+ms").unwrap().replace_all(&text, "0ms");
     Regex::new("[0-9]+\\.[0-9]{3}s")
@@ -286,7 +289,11 @@ fn a_recorded_run() {
 
 #[test]
 fn the_runs_of_a_store() {
-    Surface::fixed("list", &["list"], 0).check(|| {
+    let list = Surface {
+        is_whole: false,
+        ..Surface::fixed("list", &["list"], 0)
+    };
+    list.check(|| {
         let desk = asking("");
         desk.ok(&["run", "c.yaml", "--run-id", "nightly-build"]);
         desk.ok(&["run", "c.yaml", "--task", "Short.", "--run-id", "r2"]);

@@ -111,7 +111,8 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
     let when = if driven {
         String::new()
     } else {
-        format!("; no process drives the run, so it counts from `monolith resume {run_id}` on")
+        let resume = app.hint(&format!("resume {run_id}"));
+        format!("; no process drives the run, so it counts from `{resume}` on")
     };
     app.screen.out(&format!(
         "{}: call {} of run {run_id}{replaced}{when}\n",

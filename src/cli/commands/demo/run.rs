@@ -12,6 +12,7 @@ use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, StateFault, SystemFault, TranscriptFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Source;
+use crate::cli::ui::command::{command, shell_word};
 use crate::cli::ui::numbers::{counted, grouped};
 use crate::message::RunId;
 use crate::replay::ReplayReport;
@@ -214,8 +215,11 @@ fn tamper(app: &App) -> Result<Exit, CliError> {
     out.push_str(&verify::report_text(app.screen, &report));
     let _ = writeln!(
         out,
-        "\nThe changed copy: monolith verify {} (exit code {})",
-        path.display(),
+        "\nThe changed copy: {} (exit code {})",
+        command(&format!(
+            "monolith verify {}",
+            shell_word(&path.display().to_string())
+        )),
         found.0
     );
     app.screen.out(&out)?;

@@ -49,13 +49,10 @@ pub(in crate::cli) fn drive_job(app: &App, job: Job, live: &Live) -> Result<Ende
     request.run_id = job.run_id;
     let prepare = async |cancel: &CancellationToken| driver::prepare(request, cancel).await;
     let driven = drive_to_the_end(&store, live, job.leaving, prepare);
-    driven.map_err(|broken| Broken {
-        error: match broken.error {
-            CliError::Driver(fault) => job.file.located(fault),
-            error => error,
-        },
-        ..broken
-    })
+    match driven {
+        Ok(ended) => Ok(ended.located(&job.file)),
+        Err(broken) => Err(broken.located(&job.file)),
+    }
 }
 
 /// How long a second request to leave waits for what is being closed.

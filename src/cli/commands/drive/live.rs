@@ -1,7 +1,8 @@
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::cli::context::app::App;
+use crate::cli::context::app::{App, hint};
 use crate::cli::context::error::CliError;
 use crate::cli::context::source::Recorded;
 use crate::cli::ui::departed::departed;
@@ -41,6 +42,8 @@ struct Following {
     /// The first run of the line that this one was forked along, where that is known.
     origin: Option<RunId>,
     screen: Screen,
+    /// The store that the caller names.
+    store: Option<PathBuf>,
     since: Instant,
     /// What is shown of the answer while it arrives; none where it is not shown.
     streamed: Option<Streamed>,
@@ -61,6 +64,7 @@ impl Live {
     pub(in crate::cli) fn accounting(app: &App, durability: Durability) -> Result<Self, CliError> {
         let billing = app.billing(durability)?;
         let live = Self::following(app.screen, app.accounting.verbose, Some((billing, 0)));
+        live.lock().store.clone_from(&app.store);
         Ok(if app.streams { live.streaming() } else { live })
     }
 
@@ -74,6 +78,7 @@ impl Live {
             origin: None,
             screen,
             since: Instant::now(),
+            store: None,
             streamed: None,
             ticks: 0,
             verbose,
@@ -138,6 +143,11 @@ impl Live {
         let following = self.lock();
         let run_id = following.view.as_ref().and_then(RunView::run_id);
         following.awaited.clone().zip(run_id.cloned())
+    }
+
+    /// A command to type next.
+    pub(in crate::cli) fn hint(&self, words: &str) -> String {
+        hint(self.lock().store.as_deref(), words)
     }
 
     /// Whether somebody watches.

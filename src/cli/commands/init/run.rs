@@ -13,6 +13,7 @@ use crate::cli::context::found::{
     Calling, Choice, Looked, NoWay, choices, endpoint, other_profile, running,
 };
 use crate::cli::context::runtime::runtime;
+use crate::cli::ui::command::shell_word;
 use crate::cli::ui::escape::line;
 use crate::contract::{ContractSpec, ModelProfile, ProviderType, TextProfile};
 use crate::inference::ModelStore;
@@ -123,10 +124,10 @@ fn finish(app: &App, args: &InitArgs, path: &Path, way: &Choice) -> Result<Exit,
     }
     write(path, &text, args.force)?;
     app.screen.out(&format!(
-        "{}: written for {}; it passes monolith contract check\n\nNext:\n  monolith run {}\n",
+        "{}: written for {}; it passes monolith contract check\n\nNext:\n  {}\n",
         line(&name),
         line(&way.what),
-        line(&name)
+        app.hint(&format!("run {}", shell_word(&line(&name))))
     ))?;
     if way.provider == ProviderType::Local || way.address.is_some() {
         app.screen.note(
