@@ -1,3 +1,5 @@
+//! What every command stands in: the folder, the environment, the streams and the named store. Opens nothing.
+
 use std::path::{Path, PathBuf};
 
 use super::accounting::AccountingArgs;

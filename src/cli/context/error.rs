@@ -1,3 +1,6 @@
+//! Every fault that a command can end with: its message, its exit code and its word for programs. The faults themselves stand in a
+//! file for each subject.
+
 use std::io;
 
 use crate::cli::context::exit::Exit;

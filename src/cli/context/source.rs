@@ -1,3 +1,5 @@
+//! A transcript wherever it is, in the store or in a file, read entry by entry. Verifies nothing.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};

@@ -1,3 +1,5 @@
+//! A fault and its help, laid out for a terminal or a pipe. Does not know which faults there are.
+
 use std::fmt;
 
 use miette::{Diagnostic, ReportHandler};

@@ -1,3 +1,5 @@
+//! The two streams of the process: what may be written where, in which style, and how wide. Does not know what is written.
+
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 

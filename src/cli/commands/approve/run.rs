@@ -1,3 +1,5 @@
+//! `monolith approve`: leaves a person's answer for a call that waits. The process that drives the run takes it.
+
 use super::args::ApproveArgs;
 use crate::cli::commands::drive::{agreed, shown};
 use crate::cli::context::app::App;

@@ -1,3 +1,5 @@
+//! `monolith continue`: a new run that goes on from the conversation of an ended one. The ended run is only read.
+
 use tokio_util::sync::CancellationToken;
 
 use super::args::ContinueArgs;

@@ -1,3 +1,5 @@
+//! The arguments of `monolith contract` and of the commands that read a contract as it does.
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};

@@ -1,3 +1,5 @@
+//! What `contract check` found, as its JSON document.
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;

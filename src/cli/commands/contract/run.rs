@@ -1,3 +1,5 @@
+//! `monolith contract`: checks, shows and hashes the contract that a file gives. Begins no run.
+
 use std::fmt::Write as _;
 use std::io;
 

@@ -1,3 +1,5 @@
+//! Approvals while a run is driven: asks on the terminal, and takes what `monolith approve` left in the store.
+
 use std::io::{self, BufRead as _, IsTerminal as _};
 #[cfg(not(unix))]
 use std::sync::mpsc::{Receiver, sync_channel};

@@ -1,3 +1,5 @@
+//! What a driven run came to: its result and its view, or the fault that broke it off. Prints nothing.
+
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
 use crate::cli::ui::numbers::counted;

@@ -1,3 +1,5 @@
+//! Which contract and which task the arguments of `run` and `chat` name. Reads the task; does not read the contract.
+
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};

@@ -1,3 +1,5 @@
+//! Drives one run to its end, with signals, approvals and progress beside it. Decides nothing about the run.
+
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;

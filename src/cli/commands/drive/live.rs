@@ -1,3 +1,5 @@
+//! Follows a run while it is driven: transitions, streamed text, progress and accounting. Steps no machine of its own.
+
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;

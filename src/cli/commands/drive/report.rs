@@ -1,3 +1,5 @@
+//! The end of a run for people and programs: how it ended, why, and what to type next.
+
 use super::ended::{Broken, Ended};
 use super::not_begun::{print_result, result_of};
 use crate::cli::context::app::App;

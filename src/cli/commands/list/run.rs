@@ -1,3 +1,5 @@
+//! `monolith list`: reads the rows of the store, and prints them as text or as a document.
+
 use serde::Serialize;
 
 use super::args::ListArgs;

@@ -1,3 +1,5 @@
+//! `monolith resume`: goes on with a recorded run under the contract file that it was begun with.
+
 use std::path::PathBuf;
 
 use tokio_util::sync::CancellationToken;

@@ -1,3 +1,5 @@
+//! The arguments of `monolith run`.
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 

@@ -1,3 +1,5 @@
+//! `monolith show`: chooses what of a run is printed, and the exit code. The layouts stand in files of their own.
+
 use std::path::PathBuf;
 
 use serde::Serialize;

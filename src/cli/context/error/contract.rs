@@ -1,3 +1,5 @@
+//! Faults of a contract file, of configuration and of the accounting file, with help.
+
 use std::path::{Path, PathBuf};
 
 use crate::cli::context::error::advice::Advice;

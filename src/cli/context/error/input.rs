@@ -1,3 +1,5 @@
+//! Faults of a task, or of the arguments that name contract and task.
+
 use std::path::PathBuf;
 
 use crate::cli::context::error::advice::Advice;
