@@ -9,6 +9,8 @@ use unicode_width::UnicodeWidthChar as _;
 
 /// Spaces that stand apart what belongs to two columns.
 const GAP: usize = 2;
+/// The part of a line that a column needs, as a divisor.
+const NARROW: usize = 4;
 /// How much further in a line goes on that has no columns.
 const STEP: usize = 2;
 /// Cells between two stops of a tabulator.
@@ -135,15 +137,23 @@ impl<'o> Broken<'o> {
         } else {
             self.characters(&" ".repeat(self.indent));
         }
-        let mut gap = "";
+        let (mut gap, mut ahead) = ("", rest);
         for part in parts(rest) {
+            let text = ahead;
+            ahead = ahead.get(part.len()..).unwrap_or_default();
             if part.starts_with(' ') {
                 gap = part;
                 continue;
             }
             let (spaces, word) = (gap.len(), cells(part));
             gap = "";
-            if self.at + spaces + word <= self.width {
+            let begins = self.at + spaces;
+            // A column that does not fit, and has few cells here, begins the next line.
+            let is_narrow = begins + self.width / NARROW > self.width;
+            let is_cut = is_narrow && begins + cells(text) > self.width;
+            if spaces >= GAP && self.at > self.indent && is_cut {
+                self.next_line();
+            } else if self.at + spaces + word <= self.width {
                 self.characters(&" ".repeat(spaces));
             } else if self.indent + word <= self.width && self.at > self.indent {
                 self.next_line();
@@ -256,6 +266,12 @@ mod tests {
             "ok      name  a detail of many words",
             20,
             "ok      name  a\n        detail of\n        many words",
+        );
+        // A column for which three cells are left begins below.
+        check(
+            "ok      name     a detail of words",
+            20,
+            "ok      name\n        a detail of\n        words",
         );
         // Two spaces after a sentence are no column.
         check("One.  Two three four", 12, "One.  Two\n  three four");
