@@ -91,10 +91,10 @@ impl<'t> Surface<'t> {
         } else {
             &[80]
         };
+        let colour = Regex::new("\u{1b}\\[[0-9;]*m").unwrap();
         for width in widths.iter().copied() {
             let place = desk();
             let coloured = self.raw(&place, width, true);
-            let colour = Regex::new("\u{1b}\\[[0-9;]*m").unwrap();
             let stripped = colour.replace_all(&coloured, "");
             let rest = stripped.replace(WIPE, "");
             assert!(
@@ -416,6 +416,7 @@ fn desk_says(args: &[&str]) -> String {
 #[test]
 fn a_conversation() {
     let escapes = Regex::new("\r?\u{1b}\\[[0-9;?]*([A-Za-z])").unwrap();
+    let run = Regex::new("run [0-9a-f]{16}").unwrap();
     for width in WIDTHS {
         let desk = asking("");
         let mut command = desk.command(&["chat", "c.yaml"]);
@@ -446,7 +447,6 @@ fn a_conversation() {
             };
             let kept: Vec<String> = all.iter().filter(|line| !is_typed(line)).cloned().collect();
             let kept = steady_lines(&kept, &desk, false).join("\n");
-            let run = Regex::new("run [0-9a-f]{16}").unwrap();
             let kept = run.replace_all(&kept, "run 0000000000000000");
             keep("chat", &format!("== {width} columns\n{kept}\n"));
         }
