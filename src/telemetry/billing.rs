@@ -1,4 +1,4 @@
-//! The billing file: accounting lines of all runs, appended under a lock. Does not compute a line.
+//! The billing file: accounting lines of all runs, each appended by one write. Does not compute a line.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -16,11 +16,13 @@ const MAX_LINE_BYTES: u64 = 1 << 20;
 
 /// The file that keeps the accounting of all runs: one JSON document a line, only ever added to (001 §12).
 ///
-/// Several processes may share it: each line is written whole, under a lock of the operating system. A line that a crash has
-/// cut is closed by the next writer, and is no JSON.
+/// Several processes may share it: what is added goes to its end by one write, which the operating system does not mix with
+/// another's. A line that a crash or a full disk has cut is closed by the next writer, and is no JSON.
 #[derive(Debug)]
 pub(crate) struct BillingFile {
     durable: bool,
+    /// Where a line begins: the length of the file after what this process added last.
+    end: Option<u64>,
     file: File,
     path: PathBuf,
 }
@@ -62,15 +64,16 @@ impl BillingFile {
         let file = open_own(options, path).map_err(|fault| refuse(fault.to_string()))?;
         Ok(Self {
             durable,
+            end: None,
             file,
             path: path.to_owned(),
         })
     }
 
-    /// Adds lines, all of them or none.
+    /// Adds lines.
     ///
     /// # Errors
-    /// [`BillingFault`] where the file cannot be locked or written.
+    /// [`BillingFault`] where the file cannot be written; a part of them may stand there then.
     pub(crate) fn append<'l>(
         &mut self,
         lines: impl IntoIterator<Item = &'l AccountingLine>,
@@ -84,34 +87,44 @@ impl BillingFile {
         if text.is_empty() {
             return Ok(());
         }
-        let written = self.file.lock().and_then(|()| {
-            let written = self.add(text);
-            self.file.unlock()?;
-            written
-        });
-        written.map_err(|fault| self.fault("written", &fault))
+        self.add(text)
+            .map_err(|fault| self.fault("written", &fault))
     }
 
-    /// Adds text behind whatever stands there; the file is locked.
+    /// Adds text behind whatever stands there.
     fn add(&mut self, mut text: Vec<u8>) -> io::Result<()> {
-        let end = self.file.seek(SeekFrom::End(0))?;
-        if let Some(last) = end.checked_sub(1) {
-            let mut byte = [0];
-            self.file.seek(SeekFrom::Start(last))?;
-            self.file.read_exact(&mut byte)?;
-            if byte != *b"\n" {
-                text.insert(0, b'\n');
+        if !self.begins_a_line()? {
+            text.insert(0, b'\n');
+        }
+        // Unknown until all of it is written.
+        self.end = None;
+        let written = loop {
+            match self.file.write(&text) {
+                Err(fault) if fault.kind() == io::ErrorKind::Interrupted => {}
+                written => break written?,
             }
+        };
+        if written < text.len() {
+            let reason = "only a part could be written";
+            return Err(io::Error::new(io::ErrorKind::StorageFull, reason));
         }
-        if let Err(fault) = self.file.write_all(&text) {
-            // What was written of it is no line. If that fails too, the next writer closes it.
-            drop(self.file.set_len(end));
-            return Err(fault);
-        }
+        self.end = Some(self.file.stream_position()?);
         if self.durable {
             self.file.sync_data()?;
         }
         Ok(())
+    }
+
+    /// Whether a line begins at the end of the file. Only looked up where others have written since.
+    fn begins_a_line(&mut self) -> io::Result<bool> {
+        let end = self.file.metadata()?.len();
+        let Some(last) = end.checked_sub(1).filter(|_| self.end != Some(end)) else {
+            return Ok(true);
+        };
+        let mut byte = [0];
+        self.file.seek(SeekFrom::Start(last))?;
+        self.file.read_exact(&mut byte)?;
+        Ok(byte == *b"\n")
     }
 
     /// The numbers of the entries of that run which stand in the file already. Lines that are none are passed over.

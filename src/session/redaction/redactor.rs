@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
 
 use super::forms::{base64_forms, can_be_matched, forms};
 use super::salt::{RedactionKey, Salt};
@@ -260,9 +260,10 @@ impl Redactor {
         let ends = markers.iter().map(|marker| marker.start);
         let ends = ends.chain([text.len()]);
         let starts = [0].into_iter().chain(markers.iter().map(|m| m.end));
+        let shapes = self.shapes.credentials(text);
         for (start, end) in starts.zip(ends) {
             let part = text.get(start..end).unwrap_or_default();
-            for shape in self.shapes.credentials() {
+            for shape in &shapes {
                 for hit in shape.captures_iter(part) {
                     if let Some(at) = secret_of(&hit) {
                         found.push(Match {
@@ -395,7 +396,10 @@ impl Finder {
         });
         let (owners, forms): (Vec<usize>, Vec<Vec<u8>>) = forms.unzip();
         // The automaton grows with the values, which are few and short; one that cannot be built has nothing to find.
-        let automaton = AhoCorasick::new(&forms).ok().filter(|_| !forms.is_empty());
+        let automaton = (AhoCorasickBuilder::new().kind(Some(AhoCorasickKind::ContiguousNFA)))
+            .build(&forms)
+            .ok()
+            .filter(|_| !forms.is_empty());
         Self { automaton, owners }
     }
 

@@ -1,5 +1,9 @@
 //! Headers and shapes that give credentials away. Does not know configured values.
 
+use std::collections::BTreeSet;
+use std::sync::{LazyLock, OnceLock};
+
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
 use regex::bytes::{Captures, Regex};
 
 use crate::contract::{RedactionTerms, secret_pattern};
@@ -18,92 +22,208 @@ const HEADERS: [&str; 8] = [
 /// Words that may precede a credential in a header; they are no secret.
 pub(crate) const SCHEMES: [&str; 4] = ["basic", "bearer", "digest", "token"];
 
-/// The shapes of well-known credentials.
-const CREDENTIALS: [&str; 9] = [
-    r"(?-u)\bsk-[A-Za-z0-9_-]{16,}",
-    r"(?-u)\bgh[oprsu]_[A-Za-z0-9]{20,}",
-    r"(?-u)\bgithub_pat_[A-Za-z0-9_]{20,}",
-    r"(?-u)\bxox[abeprs]-[A-Za-z0-9-]{10,}",
-    r"(?-u)\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
-    r"(?-u)\bAIza[0-9A-Za-z_-]{35}",
-    r"(?-u)-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY-----(?:[A-Za-z0-9+/=\s]|\\+[nrt])*(?:-----END [A-Z0-9 ]{0,30}PRIVATE KEY-----)?",
-    r"(?-u)\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
-    r"(?i-u)\bbearer[ \t]+([A-Za-z0-9._~+/-]{20,}=*)",
+/// The shapes of well-known credentials, each with the texts of which it holds one, in whatever case.
+const CREDENTIALS: [(&[&str], &str); 9] = [
+    (&["sk-"], r"(?-u)\bsk-[A-Za-z0-9_-]{16,}"),
+    (
+        &["gho_", "ghp_", "ghr_", "ghs_", "ghu_"],
+        r"(?-u)\bgh[oprsu]_[A-Za-z0-9]{20,}",
+    ),
+    (&["github_pat_"], r"(?-u)\bgithub_pat_[A-Za-z0-9_]{20,}"),
+    (&["xox"], r"(?-u)\bxox[abeprs]-[A-Za-z0-9-]{10,}"),
+    (&["akia", "asia"], r"(?-u)\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
+    (&["aiza"], r"(?-u)\bAIza[0-9A-Za-z_-]{35}"),
+    (
+        &[PRIVATE_KEY],
+        r"(?-u)-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY-----(?:[A-Za-z0-9+/=\s]|\\+[nrt])*(?:-----END [A-Z0-9 ]{0,30}PRIVATE KEY-----)?",
+    ),
+    (
+        &["eyj"],
+        r"(?-u)\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
+    ),
+    (&[BEARER], r"(?i-u)\bbearer[ \t]+([A-Za-z0-9._~+/-]{20,}=*)"),
 ];
+const BEARER: &str = "bearer";
+const PRIVATE_KEY: &str = "-----begin";
+
+/// The expressions that every run looks for: compiled once in a process, each when a text first holds what it begins with.
+static HEADER_SHAPES: LazyLock<HeaderShapes> =
+    LazyLock::new(|| HeaderShapes::of(HEADERS.into_iter()));
+static CREDENTIAL_SHAPES: LazyLock<Vec<Shape>> = LazyLock::new(|| {
+    CREDENTIALS
+        .map(|(_, text)| Shape::of(text.to_owned()))
+        .into()
+});
 
 /// What gives a secret away without its value being known: headers and shapes.
+///
+/// A text is first looked through for the names and the words that they begin with, and only for those found is an expression
+/// compiled and tried: few texts hold any.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shapes {
-    /// A header in a text, up to the end of its line.
-    line: Vec<Regex>,
-    /// A header in a JSON document, up to the end of the line or of the string.
-    line_in_json: Vec<Regex>,
-    /// A header as a member of a JSON object, also of one within a string.
-    member: Vec<Regex>,
-    credentials: Vec<Regex>,
-    /// What a text is looked through for that still grows: names of headers and words before a credential.
-    begins: Option<Regex>,
-    /// Whether the author has patterns: what they match may begin anywhere.
-    has_own: bool,
+    /// Finds the words, whatever their case. Without it, every text counts as one that holds them all.
+    words: Option<AhoCorasick>,
+    /// What each word belongs to.
+    owners: Vec<Owner>,
+    /// Headers that the author names.
+    own_headers: Option<HeaderShapes>,
+    /// The author's patterns: what they match may begin anywhere.
+    own: Vec<Regex>,
+}
+
+/// What a word belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Owner {
+    Header,
+    OwnHeader,
+    Credential(usize),
+}
+
+/// The forms in which a header may stand in a text.
+#[derive(Clone, Debug)]
+struct HeaderShapes {
+    /// Up to the end of its line.
+    line: Shape,
+    /// In a JSON document, up to the end of the line or of the string.
+    line_in_json: Shape,
+    /// As a member of a JSON object, also of one within a string.
+    members: [Shape; 2],
+}
+
+/// An expression that is compiled when it is first needed. One that does not compile is none: a contract file with such a header is
+/// refused.
+#[derive(Clone, Debug)]
+struct Shape {
+    text: String,
+    compiled: OnceLock<Option<Regex>>,
+}
+
+impl Shape {
+    const fn of(text: String) -> Self {
+        let compiled = OnceLock::new();
+        Self { text, compiled }
+    }
+
+    fn regex(&self) -> Option<&Regex> {
+        let compiled = self.compiled.get_or_init(|| Regex::new(&self.text).ok());
+        compiled.as_ref()
+    }
+}
+
+impl HeaderShapes {
+    fn of<'n>(names: impl Iterator<Item = &'n str>) -> Self {
+        let names: Vec<String> = names.map(regex::escape).collect();
+        let schemes = SCHEMES.join("|");
+        let name = format!(r"(?i-u)(?:^|[^A-Za-z0-9_-]|\\[nrt])(?:{})", names.join("|"));
+        let line = |rest: &str| {
+            Shape::of(format!(
+                r"{name}[ \t]*:[ \t]*(?:(?:{schemes})[ \t]+)?({rest})"
+            ))
+        };
+        let member = |rest: &str| Shape::of(format!(r"{name}{rest}"));
+        Self {
+            line: line(r"[^\s][^\r\n]*"),
+            line_in_json: line(r#"[^\s"\\][^"\\\r\n]*"#),
+            members: [
+                member(r#"["'][ \t]*[:=][ \t]*\[?[ \t]*"((?:[^"\\\r\n]|\\.)+)""#),
+                member(r#"\\+"[ \t]*[:=][ \t]*\[?[ \t]*\\+"([^"\\\r\n]+)"#),
+            ],
+        }
+    }
+
+    /// Those that a text may hold.
+    fn of_text(&self, is_json: bool) -> impl Iterator<Item = &Regex> {
+        let line = if is_json {
+            &self.line_in_json
+        } else {
+            &self.line
+        };
+        self.members.iter().chain([line]).filter_map(Shape::regex)
+    }
 }
 
 impl Shapes {
     /// The shapes that are always looked for, and the author's. A pattern that does not compile is none: a contract file
     /// with such a pattern is refused.
     pub(super) fn new(terms: &RedactionTerms) -> Self {
+        let names = HEADERS.map(|name| (name, Owner::Header));
         let own = terms.headers.iter().map(String::as_str);
-        let names: Vec<String> = HEADERS.into_iter().chain(own).map(regex::escape).collect();
-        let schemes = SCHEMES.join("|");
-        let name = format!(r"(?i-u)(?:^|[^A-Za-z0-9_-]|\\[nrt])(?:{})", names.join("|"));
-        let line = |rest: &str| format!(r"{name}[ \t]*:[ \t]*(?:(?:{schemes})[ \t]+)?({rest})");
-        let member = |rest: &str| format!(r"{name}{rest}");
-        let compiled = |text: String| Regex::new(&text).ok();
-        let patterns = CREDENTIALS.into_iter();
-        let own = terms.patterns.iter().map(String::as_str);
+        let own = own.map(|name| (name, Owner::OwnHeader));
+        let shapes = CREDENTIALS.iter().enumerate();
+        let shapes = shapes.flat_map(|(at, (words, _))| {
+            words.iter().map(move |word| (*word, Owner::Credential(at)))
+        });
+        let (words, owners): (Vec<&str>, Vec<Owner>) =
+            names.into_iter().chain(own).chain(shapes).unzip();
+        let words = AhoCorasickBuilder::new()
+            .ascii_case_insensitive(true)
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .build(words);
+        let own_headers = terms.headers.iter().map(String::as_str);
         Self {
-            line: compiled(line(r"[^\s][^\r\n]*")).into_iter().collect(),
-            line_in_json: compiled(line(r#"[^\s"\\][^"\\\r\n]*"#))
-                .into_iter()
-                .collect(),
-            member: [
-                member(r#"["'][ \t]*[:=][ \t]*\[?[ \t]*"((?:[^"\\\r\n]|\\.)+)""#),
-                member(r#"\\+"[ \t]*[:=][ \t]*\[?[ \t]*\\+"([^"\\\r\n]+)"#),
-            ]
-            .into_iter()
-            .filter_map(compiled)
-            .collect(),
-            begins: compiled(format!(r"(?i-u)(?:{}|bearer|-----BEGIN)", names.join("|"))),
-            has_own: !terms.patterns.is_empty(),
-            credentials: patterns
-                .chain(own)
+            words: words.ok(),
+            owners,
+            own_headers: (!terms.headers.is_empty()).then(|| HeaderShapes::of(own_headers)),
+            own: terms
+                .patterns
+                .iter()
                 .filter_map(|text| secret_pattern(text).ok())
                 .collect(),
         }
     }
 
-    /// The headers of a text.
-    pub(super) fn headers<'s>(&'s self, text: &[u8]) -> impl Iterator<Item = &'s Regex> {
-        let line = if is_json(text) {
-            &self.line_in_json
-        } else {
-            &self.line
+    /// What the words of a text belong to.
+    fn owners_in(&self, text: &[u8]) -> BTreeSet<Owner> {
+        let Some(words) = &self.words else {
+            return self.owners.iter().copied().collect();
         };
-        self.member.iter().chain(line)
+        let hits = words.find_overlapping_iter(text);
+        hits.filter_map(|hit| self.owners.get(hit.pattern().as_usize()).copied())
+            .collect()
+    }
+
+    /// The expressions of the headers that a text may hold.
+    pub(super) fn headers(&self, text: &[u8]) -> Vec<&Regex> {
+        let found = self.owners_in(text);
+        let is_json = is_json(text);
+        let fixed = found
+            .contains(&Owner::Header)
+            .then(|| HEADER_SHAPES.of_text(is_json));
+        let own = self
+            .own_headers
+            .as_ref()
+            .filter(|_| found.contains(&Owner::OwnHeader));
+        let own = own.map(|own| own.of_text(is_json));
+        fixed
+            .into_iter()
+            .flatten()
+            .chain(own.into_iter().flatten())
+            .collect()
     }
 
     /// The length of the beginning of a growing text in which no shape can begin that ends later. A line that names a header is held back
     /// with all that follows, and so is everything where the author has patterns.
     pub(super) fn may_grow(&self, text: &str) -> usize {
-        if self.has_own {
+        let unsearched = self.words.is_none() && !self.owners.is_empty();
+        if unsearched || !self.own.is_empty() {
             return 0;
         }
-        let named = self
-            .begins
-            .as_ref()
-            .and_then(|begins| begins.find(text.as_bytes()));
-        match named {
+        let words = self.words.iter();
+        let hits = words.flat_map(|words| words.find_overlapping_iter(text));
+        let named = hits.filter(|hit| {
+            let owner = self.owners.get(hit.pattern().as_usize());
+            owner.is_some_and(|owner| match owner {
+                Owner::Header | Owner::OwnHeader => true,
+                Owner::Credential(at) => CREDENTIALS.get(*at).is_some_and(|(words, _)| {
+                    words
+                        .iter()
+                        .any(|word| [BEARER, PRIVATE_KEY].contains(word))
+                }),
+            })
+        });
+        match named.map(|hit| hit.start()).min() {
             Some(named) => {
-                let before = text.get(..named.start()).unwrap_or_default();
+                let before = text.get(..named).unwrap_or_default();
                 before.rfind(['\n', '\r']).map_or(0, |at| at + 1)
             }
             None => text.rfind(char::is_whitespace).map_or(0, |at| {
@@ -115,9 +235,14 @@ impl Shapes {
         }
     }
 
-    /// The shapes of credentials in any text.
-    pub(super) fn credentials(&self) -> impl Iterator<Item = &Regex> {
-        self.credentials.iter()
+    /// The shapes of credentials that a text may hold.
+    pub(super) fn credentials(&self, text: &[u8]) -> Vec<&Regex> {
+        let found = self.owners_in(text).into_iter();
+        let fixed = found.filter_map(|owner| match owner {
+            Owner::Credential(at) => CREDENTIAL_SHAPES.get(at)?.regex(),
+            Owner::Header | Owner::OwnHeader => None,
+        });
+        fixed.chain(&self.own).collect()
     }
 }
 
@@ -144,4 +269,67 @@ fn is_json(text: &[u8]) -> bool {
     let streams: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];
     text.first().is_some_and(|byte| b"{[\"".contains(byte))
         || streams.iter().any(|stream| text.starts_with(stream))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Texts of which each shape takes one at least.
+    const SAMPLES: [&str; 16] = [
+        "sk-abcdefghijklmnop1234",
+        "ghp_abcdefghijklmnopqrst0",
+        "gho_abcdefghijklmnopqrst0 ghr_abcdefghijklmnopqrst0",
+        "ghs_abcdefghijklmnopqrst0 ghu_abcdefghijklmnopqrst0",
+        "github_pat_abcdefghijklmnopqrst",
+        "xoxb-1234567890",
+        "AKIAABCDEFGHIJKLMNOP",
+        "ASIAABCDEFGHIJKLMNOP",
+        "AIzaabcdefghijklmnopqrstuvwxyz012345678",
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
+        "eyJhbGciOiJI.eyJzdWIiOiIx.abc",
+        "BeArEr abcdefghijklmnopqrst==",
+        "X-API-Key: abc\nAuthorization: Bearer x",
+        r#"{"x-Goog-Api-Key": "abc", 'cookie'= ["a=b"]}"#,
+        r#"{"a": "{\"set-cookie\": \"s=1\"}"}"#,
+        "X-Own: abc",
+    ];
+
+    fn ranges<'r>(shapes: impl IntoIterator<Item = &'r Regex>, text: &str) -> Vec<(usize, usize)> {
+        let all = shapes
+            .into_iter()
+            .flat_map(|shape| shape.find_iter(text.as_bytes()));
+        all.map(|hit| (hit.start(), hit.end())).collect()
+    }
+
+    #[test]
+    fn no_shape_is_found_in_a_text_without_its_words() {
+        let terms = RedactionTerms {
+            headers: vec!["x-own".to_owned()],
+            ..RedactionTerms::default()
+        };
+        let shapes = Shapes::new(&terms);
+        let mut all = BTreeSet::new();
+        for text in SAMPLES {
+            let bytes = text.as_bytes();
+            let own = shapes.own_headers.as_ref().unwrap();
+            let headers = HEADER_SHAPES
+                .of_text(is_json(bytes))
+                .chain(own.of_text(is_json(bytes)));
+            let headers = ranges(headers, text);
+            assert_eq!(ranges(shapes.headers(bytes), text), headers, "{text}");
+            let credentials = CREDENTIAL_SHAPES.iter().filter_map(Shape::regex);
+            let credentials = ranges(credentials, text);
+            assert_eq!(
+                ranges(shapes.credentials(bytes), text),
+                credentials,
+                "{text}"
+            );
+            assert!(headers.len() + credentials.len() > 0, "{text}");
+            all.extend(shapes.owners_in(bytes));
+        }
+        assert_eq!(all, shapes.owners.iter().copied().collect());
+        assert!(shapes.headers(b"nothing of the kind").is_empty());
+        assert!(shapes.credentials(b"nothing of the kind").is_empty());
+    }
 }

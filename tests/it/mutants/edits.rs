@@ -2,7 +2,7 @@
 //!
 //! It knows the syntax alone: an edit that does not compile is found by the compiler, and then left out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::ops::{Range, RangeInclusive};
 
@@ -43,6 +43,8 @@ pub enum Change {
     Drop,
     /// An arm of a match is never taken.
     Arm,
+    /// A variant without fields is another one of its type.
+    Variant,
 }
 
 /// A place where the program can be made to behave otherwise.
@@ -54,6 +56,8 @@ pub struct Mutant {
     last_line: usize,
     /// The lines of the body that it stands in.
     pub body: RangeInclusive<usize>,
+    /// The other variant.
+    other: String,
 }
 
 impl Mutant {
@@ -61,7 +65,7 @@ impl Mutant {
     pub fn stands_at(&self, lines: &BTreeSet<usize>) -> bool {
         let last = match self.change {
             Change::Drop | Change::Arm => self.last_line,
-            Change::Flip | Change::Text | Change::Number => self.line,
+            Change::Flip | Change::Text | Change::Number | Change::Variant => self.line,
         };
         lines.range(self.line..=last).next().is_some()
     }
@@ -73,6 +77,8 @@ pub struct Edits<'a> {
     body: RangeInclusive<usize>,
     unconst: Vec<Range<usize>>,
     keep_const: &'a BTreeSet<String>,
+    /// The variants without fields that the file names, by their type.
+    variants: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl<'a> Edits<'a> {
@@ -83,8 +89,10 @@ impl<'a> Edits<'a> {
             body: 0..=0,
             unconst: Vec::new(),
             keep_const,
+            variants: BTreeMap::new(),
         };
         edits.visit_file(&syn::parse_file(text).unwrap());
+        edits.choose_variants(text);
         edits
             .mutants
             .sort_by_key(|m| (m.bytes.start, usize::MAX - m.bytes.end));
@@ -96,6 +104,22 @@ impl<'a> Edits<'a> {
         (self.mutants, self.unconst)
     }
 
+    /// Gives each variant another one of its type that the file names; one that has none is no mutant.
+    fn choose_variants(&mut self, text: &str) {
+        let variants = &self.variants;
+        self.mutants.retain_mut(|mutant| {
+            if mutant.change != Change::Variant {
+                return true;
+            }
+            let (of, name) = text[mutant.bytes.clone()].split_once("::").unwrap();
+            let other = variants[of].iter().find(|other| *other != name);
+            mutant.other = other
+                .map(|other| format!("{of}::{other}"))
+                .unwrap_or_default();
+            other.is_some()
+        });
+    }
+
     fn add(&mut self, change: Change, span: Span) {
         self.mutants.push(Mutant {
             change,
@@ -103,6 +127,7 @@ impl<'a> Edits<'a> {
             line: span.start().line,
             last_line: span.end().line,
             body: self.body.clone(),
+            other: String::new(),
         });
     }
 
@@ -131,7 +156,8 @@ impl<'a> Edits<'a> {
 
 /// The text with a switch around each mutant, which has the number beside it. Lines keep their numbers.
 pub fn edited(text: &str, mutants: &[(u32, Mutant)], unconst: &[Range<usize>]) -> String {
-    let mut inserts: Vec<(usize, usize, String)> = Vec::new();
+    // Where, its rank among those at that place, whether it closes, and the text.
+    let mut inserts: Vec<(usize, usize, bool, String)> = Vec::new();
     for (number, mutant) in mutants {
         let Range { start, end } = mutant.bytes;
         let width = end - start;
@@ -140,33 +166,33 @@ pub fn edited(text: &str, mutants: &[(u32, Mutant)], unconst: &[Range<usize>]) -
             Change::Flip => "flip",
             Change::Text => "text",
             Change::Number => "number",
+            Change::Variant => "either",
             Change::Drop | Change::Arm => "keep",
         };
         match mutant.change {
             Change::Arm => {
-                inserts.push((end, 0, format!(" if crate::mutants::keep({number})")));
+                inserts.push((end, 0, false, format!(" if crate::mutants::keep({number})")));
                 continue;
             }
             Change::Drop => write!(open, "if crate::mutants::keep({number}) {{ ").unwrap(),
             _ => write!(open, "crate::mutants::{call}({number}, ").unwrap(),
         }
-        let close = if mutant.change == Change::Drop {
-            " }"
-        } else {
-            ")"
+        let close = match mutant.change {
+            Change::Drop => " }".to_owned(),
+            Change::Variant => format!(", {})", mutant.other),
+            _ => ")".to_owned(),
         };
         // Of switches that begin together the widest is opened first; of those that end together the narrowest closes first.
-        inserts.push((start, usize::MAX - width, open));
-        inserts.push((end, width, close.to_owned()));
+        inserts.push((start, usize::MAX - width, false, open));
+        inserts.push((end, width, true, close));
     }
     let mut out = String::new();
     let mut at = 0;
-    let closing = |text: &str| text == ")" || text == " }";
-    inserts.sort_by_key(|insert| (insert.0, !closing(&insert.2), insert.1));
+    inserts.sort_by_key(|insert| (insert.0, !insert.2, insert.1));
     let mut cuts = unconst.to_vec();
     cuts.sort_by_key(|cut| cut.start);
     let mut cuts = cuts.into_iter().peekable();
-    for (place, _, inserted) in inserts {
+    for (place, _, _, inserted) in inserts {
         while let Some(cut) = cuts.next_if(|cut| cut.start < place) {
             out.push_str(&text[at..cut.start]);
             at = cut.end;
@@ -234,6 +260,10 @@ impl<'ast> Visit<'ast> for Edits<'_> {
             Expr::Call(call) if matches!(&*call.func, Expr::Path(path) if path.path.is_ident("holds")) =>
             {
                 self.add(Change::Flip, expr.span());
+                return call
+                    .args
+                    .iter()
+                    .for_each(|argument| self.visit_expr(argument));
             }
             Expr::Macro(call) if call.mac.path.is_ident("matches") => {
                 self.add(Change::Flip, expr.span());
@@ -244,6 +274,18 @@ impl<'ast> Visit<'ast> for Edits<'_> {
                 Lit::Bool(_) => self.add(Change::Flip, expr.span()),
                 _ => {}
             },
+            // A variant with fields is a function here.
+            Expr::Call(call) if matches!(&*call.func, Expr::Path(_)) => {
+                return call
+                    .args
+                    .iter()
+                    .for_each(|argument| self.visit_expr(argument));
+            }
+            Expr::Path(path) if variant(path).is_some() => {
+                let (of, name) = variant(path).unwrap();
+                self.variants.entry(of).or_default().insert(name);
+                self.add(Change::Variant, expr.span());
+            }
             Expr::Path(path)
                 if path
                     .path
@@ -283,6 +325,15 @@ impl<'ast> Visit<'ast> for Edits<'_> {
     fn visit_type(&mut self, _: &'ast syn::Type) {}
 
     fn visit_attribute(&mut self, _: &'ast Attribute) {}
+}
+
+/// The type and the name of a variant, where the path may name one.
+fn variant(path: &syn::ExprPath) -> Option<(String, String)> {
+    let mut segments = path.path.segments.iter();
+    let (of, name) = (segments.next()?, segments.next()?);
+    let (of, name) = (of.ident.to_string(), name.ident.to_string());
+    let capital = |name: &str| name.starts_with(char::is_uppercase) && !is_constant(name);
+    (segments.next().is_none() && capital(&of) && capital(&name)).then_some((of, name))
 }
 
 /// Whether the pattern takes what no arm before it took; a name in capitals is a variant.

@@ -1,5 +1,6 @@
 //! Looks for a mutant that each case of the corpus does not survive, and each assertion that carries a sentence.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::mpsc;
@@ -33,11 +34,15 @@ struct Effect {
     fails: bool,
     /// Its script was played to the end, and these of its carriers differ alone.
     differs: BTreeSet<String>,
+    /// Its script was not played to the end: a response, a call or a wait is left, or one too many was wanted.
+    off_script: bool,
 }
 
 /// The expectation with one assertion left: what lies on the way to it, and lists whole.
 fn only(expect: &Value, pointer: &str) -> Value {
-    let (key, rest) = pointer.split_once('/').map_or((pointer, None), |(key, rest)| (key, Some(rest)));
+    let (key, rest) = pointer
+        .split_once('/')
+        .map_or((pointer, None), |(key, rest)| (key, Some(rest)));
     match (&expect[key], rest) {
         (Value::Object(_), Some(rest)) => json!({key: only(&expect[key], rest)}),
         (value, _) => json!({key: value}),
@@ -47,9 +52,13 @@ fn only(expect: &Value, pointer: &str) -> Value {
 fn effect(base: &Base, subject: &Subject) -> Effect {
     let case = Case::parse(&subject.id, &subject.text);
     let row = row_of(base, &subject.id, case, &mut Tally::default());
-    let mut effect = Effect { fails: !row.ok, ..Effect::default() };
     let case = Case::parse(&subject.id, &subject.text).unwrap();
     let tried = attempt(base, &subject.id, &case);
+    let mut effect = Effect {
+        fails: !row.ok,
+        off_script: tried.is_err(),
+        ..Effect::default()
+    };
     let document: Value = serde_saphyr::from_str(&subject.text).unwrap();
     for carrier in &subject.carriers {
         let differs = match (&tried, carrier.strip_prefix("script/")) {
@@ -95,7 +104,12 @@ fn each_case_has_a_mutant_that_it_does_not_survive() {
     let mut subjects = Vec::new();
     for source in &corpus.cases {
         let case = Case::parse(&source.id, &source.text).unwrap();
-        let carriers = case.session.values().chain(case.machine.values()).cloned().collect();
+        let carriers = case
+            .session
+            .values()
+            .chain(case.machine.values())
+            .cloned()
+            .collect();
         let reached = mutants::reached(|| {
             let case = Case::parse(&source.id, &source.text);
             let row = row_of(base, &source.id, case, &mut Tally::default());
@@ -105,25 +119,45 @@ fn each_case_has_a_mutant_that_it_does_not_survive() {
             *spread.entry(*mutant).or_default() += 1;
         }
         let (id, text) = (source.id.clone(), source.text.to_string());
-        subjects.push(&*Box::leak(Box::new(Subject { id, text, carriers, reached })));
+        subjects.push(&*Box::leak(Box::new(Subject {
+            id,
+            text,
+            carriers,
+            reached,
+        })));
     }
     let mut out = String::new();
+    // What broke an assertion of one case often breaks that of another: such mutants are tried first.
+    let mut broke: BTreeMap<String, BTreeMap<u32, usize>> = BTreeMap::new();
     let wanted_cases = std::env::var("MONOLITH_MUTANTS_CASES").unwrap_or_default();
     let wanted_cases: Vec<&str> = wanted_cases.split_whitespace().collect();
     subjects.retain(|s| wanted_cases.is_empty() || wanted_cases.contains(&s.id.as_str()));
     for subject in subjects {
         let mut wanted = subject.carriers.clone();
         let mut killer = None;
+        let mut off_script = None;
         let mut tries: Vec<u32> = subject.reached.iter().copied().collect();
-        tries.sort_by_key(|mutant| (spread[mutant], *mutant));
+        let times = |mutant: &u32| {
+            subject
+                .carriers
+                .iter()
+                .filter_map(|c| broke.get(c)?.get(mutant))
+                .sum::<usize>()
+        };
+        tries.sort_by_key(|mutant| (Reverse(times(mutant)), spread[mutant], *mutant));
         let mut found: BTreeMap<String, u32> = BTreeMap::new();
         for mutant in tries {
             if wanted.is_empty() && killer.is_some() {
                 break;
             }
-            let Some(effect) = under(mutant, base, subject) else { continue };
+            let Some(effect) = under(mutant, base, subject) else {
+                continue;
+            };
             if effect.fails && killer.is_none() {
                 killer = Some(mutant);
+            }
+            if effect.fails && effect.off_script && off_script.is_none() {
+                off_script = Some(mutant);
             }
             for carrier in effect.differs {
                 if wanted.remove(&carrier) {
@@ -131,7 +165,16 @@ fn each_case_has_a_mutant_that_it_does_not_survive() {
                 }
             }
         }
-        let line = json!({"id": subject.id, "killer": killer, "found": found, "survived": wanted});
+        for (carrier, mutant) in &found {
+            *broke
+                .entry(carrier.clone())
+                .or_default()
+                .entry(*mutant)
+                .or_default() += 1;
+        }
+        let line = json!({
+            "id": subject.id, "killer": killer, "found": found, "survived": wanted, "off_script": off_script,
+        });
         writeln!(out, "{line}").unwrap();
         std::fs::write(std::env::var_os("MONOLITH_MUTANTS_OUT").unwrap(), &out).unwrap();
     }

@@ -51,5 +51,13 @@ pub fn text(mutant: u32, text: &'static str) -> &'static str {
 }
 
 pub fn number<T: From<bool> + std::ops::Add<Output = T>>(mutant: u32, number: T) -> T {
-    if on(mutant) { number + T::from(true) } else { number }
+    if on(mutant) {
+        number + T::from(true)
+    } else {
+        number
+    }
+}
+
+pub fn either<T>(mutant: u32, variant: T, other: T) -> T {
+    if on(mutant) { other } else { variant }
 }
