@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::parameter_types::ParameterTypes;
 use super::protocol::Protocol;
 use super::repair::Repairs;
-use super::rules::Rules;
+use super::rules::{BesideCalls, Rules};
 use super::unsent::unsent;
 use super::{
     AdapterError, ResponseDecoder, ResponseMeta, anthropic, gemini, local_hermes, ollama,
@@ -34,6 +34,7 @@ pub struct KeyHeader {
 impl Adapter {
     const fn of(protocol: Protocol, profile: Option<TextProfile>) -> Self {
         let rules = Rules {
+            beside_calls: BesideCalls::NoAnswer,
             is_cut: false,
             repairs: Repairs::Never,
         };
@@ -55,6 +56,15 @@ impl Adapter {
         };
         let rules = Rules {
             repairs,
+            ..self.rules
+        };
+        Self { rules, ..self }
+    }
+
+    /// The same adapter for a response in the closing turn: no call is executed, so text beside one may be the answer.
+    pub(crate) const fn closing(self) -> Self {
+        let rules = Rules {
+            beside_calls: BesideCalls::MayAnswer,
             ..self.rules
         };
         Self { rules, ..self }

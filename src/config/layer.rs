@@ -1,7 +1,7 @@
 //! One file of configuration with the variables beside it.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, Metadata};
+use std::fs::File;
 use std::io::{self, ErrorKind, Read as _};
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::env_file;
 use super::fault::ConfigFault;
 use super::names::SECTIONS;
 use crate::message::{ObjectFault, exact_value};
-use crate::store::Foreign;
+use crate::store::{Foreign, open_regular};
 
 /// The most bytes of one file.
 const MAX_BYTES: u64 = 1 << 20;
@@ -113,22 +113,13 @@ fn open(path: &Path) -> Result<Option<File>, ConfigFault> {
         path: path.to_owned(),
         rule,
     };
-    // Opening a pipe would wait for somebody to write into it.
-    let is_file = |found: &Metadata| found.is_file();
-    let opened =
-        fs::metadata(path).and_then(|found| is_file(&found).then(|| File::open(path)).transpose());
-    let file = match opened {
-        Ok(Some(file)) => file,
-        Ok(None) => return Err(refuse("it is no regular file".to_owned())),
+    match open_regular(path) {
+        Ok(file) => Ok(Some(file)),
         Err(fault) if matches!(fault.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Ok(None);
+            Ok(None)
         }
-        Err(fault) => return Err(refuse(fault.to_string())),
-    };
-    if !file.metadata().is_ok_and(|found| is_file(&found)) {
-        return Err(refuse("it is no regular file".to_owned()));
+        Err(fault) => Err(refuse(fault.to_string())),
     }
-    Ok(Some(file))
 }
 
 fn text_of(path: &Path, file: &File) -> Result<String, ConfigFault> {

@@ -181,10 +181,11 @@ pub(super) const CASES: &[(&str, &str)] = corpus![
         "tool_call_tag_forbidden", "tool_call_tag_required", "tool_failed",
     ],
     "text_profile": [
-        "call_after_prose", "fenced_json", "forbidden", "hermes_call", "llama3_call", "malformed",
-        "malformed_then_whole", "narration", "ollama_call", "one_unreadable_call_not_strict", "profile_disagrees",
-        "qwen_call_after_reasoning", "qwen_function_without_tags_not_strict", "qwen_function_without_tags_strict",
-        "qwen_functions", "two_calls", "unclosed_at_length", "unclosed_not_strict", "unclosed_strict",
+        "call_after_prose", "fenced_json", "forbidden", "hermes_call", "invented_result_beside_withheld_calls",
+        "llama3_call", "malformed", "malformed_then_whole", "narration", "ollama_call",
+        "one_unreadable_call_not_strict", "profile_disagrees", "qwen_call_after_reasoning",
+        "qwen_function_without_tags_not_strict", "qwen_function_without_tags_strict", "qwen_functions", "two_calls",
+        "unclosed_at_length", "unclosed_not_strict", "unclosed_strict",
     ],
     "timeout": [
         "exactly_at_the_limit", "one_past_the_limit", "precheck", "rest_of_the_batch", "step_restarts_with_the_turn",

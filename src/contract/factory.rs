@@ -228,11 +228,11 @@ pub(super) const fn adapter_of(provider_type: ProviderType) -> &'static str {
 }
 
 /// The adapter of a target that is offered tools: its wire protocol's, or that of a text profile over it.
-fn layered(
+fn layered<'w>(
     target: &TargetSpec,
-    (wire, provider_type): (&'static str, ProviderType),
+    (wire, provider_type): (&'w str, ProviderType),
     profile: &ModelProfile,
-) -> Result<&'static str, FactoryError> {
+) -> Result<&'w str, FactoryError> {
     let layered = match target.text_profile {
         Setting::Off => None,
         Setting::Unset => profile
@@ -244,6 +244,7 @@ fn layered(
                 provider: target.provider.clone(),
                 provider_type,
                 text_profile: text,
+                wire: wire.to_owned(),
             })?)
         }
     };
@@ -264,7 +265,10 @@ fn targets(
             target: index,
         })?;
         let provider_type = given.provider_type;
-        let wire = adapter_of(provider_type);
+        let found = found.get(index);
+        let stated = found.and_then(|t| t.adapter_version.as_deref());
+        let stated = stated.filter(|_| provider_type == ProviderType::Scripted);
+        let wire = stated.unwrap_or_else(|| adapter_of(provider_type));
         let named = target
             .model_profile_id
             .as_ref()
@@ -274,7 +278,6 @@ fn targets(
             .ok_or_else(|| FactoryError::ProfileUnknown {
                 id: named.cloned().unwrap_or_default(),
             })?;
-        let found = found.get(index);
         // A model that calls in tags needs no other form of calls in its text.
         let plain = in_tags && target.text_profile == Setting::Unset;
         let layered = layered(target, (wire, provider_type), profile)?;
@@ -285,13 +288,10 @@ fn targets(
             .or(spec.context_budget.context_window)
             .or(profile.context_window);
         let fingerprint = found.and_then(|t| t.fingerprint.clone());
-        let stated = found.and_then(|t| t.adapter_version.clone());
-        let stated = stated.filter(|_| provider_type == ProviderType::Scripted);
         // Where no tool is offered nothing is rendered and nothing is read: text that looks like a call is text then.
-        let adapter = |chosen: &str| stated.clone().unwrap_or_else(|| chosen.to_owned());
         let adapters = Adapters {
-            with_tools: adapter(if plain { wire } else { layered }),
-            without: adapter(wire),
+            with_tools: (if plain { wire } else { layered }).to_owned(),
+            without: wire.to_owned(),
         };
         let layers = Layers::of(target, given, &spec.sampling);
         let sampling = layers.resolved(target, given, &profile.sampling);

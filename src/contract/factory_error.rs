@@ -58,7 +58,7 @@ pub enum FactoryError {
     },
     /// A target asks for calls in text over a wire protocol that is not used that way.
     #[error(
-        "provider `{provider}`: text_profile {} is not built over the type {}; leave text_profile out or `none`",
+        "provider `{provider}`: text_profile {} is not built over {wire} (type {}); leave text_profile out or `none`",
         text_profile.as_str(),
         provider_type.as_str()
     )]
@@ -69,6 +69,8 @@ pub enum FactoryError {
         provider_type: ProviderType,
         /// What the target names.
         text_profile: TextProfile,
+        /// The adapter of the provider's wire protocol; that of its records where it is scripted.
+        wire: String,
     },
     /// No reader would take the document.
     #[error("the contract {0}; name fewer tool servers")]

@@ -15,6 +15,20 @@ pub(crate) enum KeyFileError {
         /// The system's error.
         reason: String,
     },
+    /// The operator: the new key is published, and the file of the old one cannot be replaced.
+    #[error(
+        "replace the key file {}: {reason}; the new key is published, and its secret is in {}: move that file to the name of the first",
+        path.display(),
+        secret.display()
+    )]
+    NotReplaced {
+        /// The file of the old key.
+        path: PathBuf,
+        /// The system's error.
+        reason: String,
+        /// The file of the new one.
+        secret: PathBuf,
+    },
     /// The operator: others may read or write the secret.
     #[error("use the key file {}: its mode is {mode:04o}, and only its owner may read and write it (0600)", path.display())]
     Permissions {

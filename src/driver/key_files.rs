@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::key_file_error::KeyFileError;
 use super::key_lock::KeyLock;
-use crate::store::{Exposure, private_file, private_folder};
+use crate::store::{Exposure, NewFile, private_file, private_folder};
 use crate::transcript::{KeyError, KeyRing, Note, PublicKey, SecretKey};
 
 /// The name of the file of the redaction key without its ending; no signing key may have it.
@@ -72,11 +72,9 @@ impl KeyFolder {
         let key = random_key(name)?;
         self.make()?;
         let _lock = KeyLock::of(&self.0)?;
-        let partial = write_secret(&files.secret, &key)?;
-        // A link does not replace what is there, so of two processes one makes the key.
-        let linked = fs::hard_link(&partial, &files.secret);
-        drop(fs::remove_file(&partial));
-        match linked {
+        let secret = format!("{}\n", key.secret_text());
+        // What is there is not replaced, so of two processes one makes the key.
+        match write_beside(&files.secret, &secret)?.take_name() {
             Ok(()) => {
                 append(&files.public, &format!("{}\n", key.public()))?;
                 Ok(key)
@@ -103,15 +101,9 @@ impl KeyFolder {
         let old = self.read(&files)?.ok_or_else(|| none(name))?;
         let new = random_key(name)?;
         let record = old.rotated_to(&new);
-        let partial = write_secret(&files.secret, &new)?;
-        // The record first: a key that is not published must not sign.
-        let replaced = append(&files.public, &record.to_string()).and_then(|()| {
-            fs::rename(&partial, &files.secret).map_err(|fault| refuse(&files.secret, &fault))
-        });
-        if replaced.is_err() {
-            drop(fs::remove_file(&partial));
-        }
-        replaced.map(|()| (new.public(), record))
+        let secret = write_beside(&files.secret, &format!("{}\n", new.secret_text()))?;
+        publish(&files, secret, &record)?;
+        Ok((new.public(), record))
     }
 
     /// Every public key of the folder, and what they were replaced by.
@@ -238,33 +230,38 @@ fn random_key(name: &str) -> Result<SecretKey, KeyFileError> {
     })
 }
 
-/// Writes a secret beside its file, readable by its owner alone; returns where.
-fn write_secret(path: &Path, key: &SecretKey) -> Result<PathBuf, KeyFileError> {
-    // Named after the key that is in it, so that no two processes write the same file.
-    let tag = key.public().id().to_string();
-    write_beside(path, &tag, &format!("{}\n", key.secret_text()))
+/// Writes a secret beside its file, readable by its owner alone.
+pub(super) fn write_beside(path: &Path, text: &str) -> Result<NewFile, KeyFileError> {
+    let mut new = NewFile::private(path).map_err(|fault| refuse(path, &fault))?;
+    let written = new.file().write_all(text.as_bytes());
+    written.map_err(|fault| refuse(path, &fault))?;
+    Ok(new)
 }
 
-/// Writes a text beside a file, readable by its owner alone, under a name that no other process writes to; returns where.
-pub(super) fn write_beside(path: &Path, tag: &str, text: &str) -> Result<PathBuf, KeyFileError> {
-    let partial = path.with_extension(format!("{tag}.partial"));
-    let mut options = private_file();
-    options.write(true).create_new(true);
-    let written = options.open(&partial).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    });
-    written.map_err(|fault| refuse(&partial, &fault))?;
-    Ok(partial)
+/// Adds the record of a rotation to the public keys, and puts the new secret in the place of the old one. Where that cannot be done the new
+/// secret is kept: it is that of a published key then.
+fn publish(files: &Files, mut secret: NewFile, record: &Note) -> Result<(), KeyFileError> {
+    // The record first: a key that is not published must not sign.
+    append(&files.public, &record.to_string())?;
+    secret.replace().map_err(|fault| KeyFileError::NotReplaced {
+        path: files.secret.clone(),
+        reason: fault.to_string(),
+        secret: secret.keep(),
+    })
 }
 
+/// Adds a text to a file, or leaves it as it was.
 fn append(path: &Path, text: &str) -> Result<(), KeyFileError> {
     let mut options = private_file();
     let written = options.append(true).create(true).open(path);
     written
         .and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.sync_all()
+            let before = file.metadata()?.len();
+            let added = file
+                .write_all(text.as_bytes())
+                .and_then(|()| file.sync_all());
+            // A part of a record would make the whole file unreadable.
+            added.inspect_err(|_| drop(file.set_len(before)))
         })
         .map_err(|fault| refuse(path, &fault))
 }
@@ -376,6 +373,36 @@ mod tests {
         let mut ring = KeyRing::of(vec![second.clone()]);
         ring.read(&record.to_string()).unwrap();
         assert_eq!(ring.trusted(), [second, third]);
+    }
+
+    #[test]
+    fn a_secret_that_cannot_take_its_place_is_kept_once_its_key_is_published() {
+        let (_folder, keys) = folder();
+        let old = keys.generate("local").unwrap();
+        let new = random_key("local").unwrap();
+        let record = old.rotated_to(&new);
+        let files = |public: &str, secret: &str| Files {
+            name: "local".to_owned(),
+            public: keys.0.join(public),
+            secret: keys.0.join(secret),
+        };
+        fs::create_dir_all(keys.0.join("folder/in it")).unwrap();
+        let count = || fs::read_dir(&keys.0).unwrap().count();
+        let before = count();
+        let publish = |files: &Files| {
+            let text = format!("{}\n", new.secret_text());
+            publish(files, write_beside(&files.secret, &text).unwrap(), &record)
+        };
+        // What is not published is not kept.
+        assert!(publish(&files("folder", "local.key")).is_err());
+        assert_eq!(count(), before);
+        let kept = publish(&files("local.pub", "folder"));
+        let Err(KeyFileError::NotReplaced { secret, .. }) = kept else {
+            panic!("{kept:?}");
+        };
+        assert!(keys.ring().unwrap().trusted().contains(&new.public()));
+        fs::rename(secret, keys.0.join("local.key")).unwrap();
+        assert_eq!(keys.show("local").unwrap().public(), new.public());
     }
 
     #[cfg(unix)]

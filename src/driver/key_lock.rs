@@ -1,13 +1,19 @@
 //! The lock of a folder of keys: one process at a time makes and replaces keys in it. Does not know what a key is.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
+use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use super::KeyFileError;
 use crate::store::{open_own, private_file};
 
 /// The name of its file; no key is called so.
 const NAME: &str = "_lock";
+
+/// How often a lock is asked for that another process has, a millisecond apart: for about ten seconds. To make or to replace a key takes
+/// milliseconds, so a process that has it longer is stopped, or was never at it.
+const LOOKS: u32 = 10_000;
 
 /// The right of this process to make and replace keys. The system drops it with the process, however that ends.
 #[derive(Debug)]
@@ -16,17 +22,53 @@ pub(super) struct KeyLock {
 }
 
 impl KeyLock {
-    /// Locks a folder, which is there and judged; waits for who has it now.
+    /// Locks a folder, which is there and judged; waits about ten seconds for the process that has it now.
+    ///
+    /// # Errors
+    /// [`KeyFileError::Io`], also where another process has it all that time.
     pub(super) fn of(folder: &Path) -> Result<Self, KeyFileError> {
+        Self::within(folder, LOOKS)
+    }
+
+    fn within(folder: &Path, looks: u32) -> Result<Self, KeyFileError> {
         let path = folder.join(NAME);
         let mut options = private_file();
         let options = options.create(true).read(true).truncate(false).write(true);
-        let locked = open_own(options, &path).and_then(|file| file.lock().map(|()| file));
+        let locked = open_own(options, &path).and_then(|file| lock(&file, looks).map(|()| file));
         locked
             .map(|file| Self { _file: file })
             .map_err(|fault| KeyFileError::Io {
                 reason: fault.to_string(),
                 path,
             })
+    }
+}
+
+fn lock(file: &File, looks: u32) -> io::Result<()> {
+    for _ in 0..looks {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(fault)) => return Err(fault),
+            // Nothing wakes this thread: it is the pause that ends.
+            Err(TryLockError::WouldBlock) => std::thread::park_timeout(Duration::from_millis(1)),
+        }
+    }
+    let rule =
+        "another process has its lock, and makes or replaces a key; try again once it has ended";
+    Err(io::Error::new(io::ErrorKind::WouldBlock, rule))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_another_keeps_is_not_waited_for_without_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = KeyLock::of(folder.path()).unwrap();
+        let second = KeyLock::within(folder.path(), 3).unwrap_err().to_string();
+        assert!(second.contains("another process has its lock"), "{second}");
+        drop(first);
+        KeyLock::within(folder.path(), 3).unwrap();
     }
 }

@@ -1,6 +1,5 @@
 //! Reads or makes the redaction key. Does not know what it marks.
 
-use std::fs;
 use std::io;
 
 use super::KeyFileError;
@@ -24,13 +23,8 @@ impl KeyFolder {
         getrandom::fill(&mut bytes).map_err(|fault| KeyFileError::Randomness(fault.to_string()))?;
         self.make()?;
         let text = format!("{}\n", Digest::from_bytes(bytes));
-        let mut tag = [0_u8; 8];
-        getrandom::fill(&mut tag).map_err(|fault| KeyFileError::Randomness(fault.to_string()))?;
-        let partial = write_beside(&path, &format!("{:016x}", u64::from_be_bytes(tag)), &text)?;
-        // A link does not replace what is there, so of two processes one makes the key.
-        let linked = fs::hard_link(&partial, &path);
-        drop(fs::remove_file(&partial));
-        match linked {
+        // What is there is not replaced, so of two processes one makes the key.
+        match write_beside(&path, &text)?.take_name() {
             Ok(()) => Ok(RedactionKey::new(bytes)),
             Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => {
                 self.existing_redaction_key()
@@ -65,6 +59,8 @@ impl KeyFolder {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

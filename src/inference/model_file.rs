@@ -1,12 +1,13 @@
 //! An open model file: header, hash and weights from the same bytes. Does not run the model.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{File, Metadata};
 use std::io::{self, Seek as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::{HeaderFault, ModelHeader};
+use crate::store::open_regular;
 
 /// A model's file, opened once: its header, its hash and its weights come from the same bytes, whatever happens to its name
 /// meanwhile.
@@ -40,14 +41,8 @@ impl ModelFile {
     /// # Errors
     /// The system cannot open it, or it is not a file.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let is_file = |metadata: &Metadata| {
-            let refused = || Err(io::Error::other("it is not a file"));
-            metadata.is_file().then_some(()).map_or_else(refused, Ok)
-        };
-        is_file(&fs::metadata(path)?)?;
-        let file = File::open(path)?;
+        let file = open_regular(path)?;
         let metadata = file.metadata()?;
-        is_file(&metadata)?;
         Ok(Self {
             file: Arc::new(file),
             path: path.to_owned(),
@@ -157,7 +152,7 @@ impl ModelFile {
     }
 
     fn path_if_same(&self) -> Result<PathBuf, FileChanged> {
-        let there = fs::metadata(&self.path).map(|there| FileState::of(&there));
+        let there = std::fs::metadata(&self.path).map(|there| FileState::of(&there));
         let same = there.ok().filter(|there| *there == self.state);
         same.map(|_| self.path.clone()).ok_or(FileChanged)
     }
@@ -206,6 +201,7 @@ fn numbers(_: &Metadata) -> (u64, u64) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::io::Read as _;
 
     use super::*;
@@ -258,9 +254,12 @@ mod tests {
     fn what_is_no_file_is_refused_without_waiting_for_it() {
         let folder = tempfile::tempdir().unwrap();
         let refused = |path: &Path| ModelFile::open(path).unwrap_err().to_string();
-        assert_eq!(refused(folder.path()), "it is not a file");
+        assert_eq!(refused(folder.path()), "it is a folder, not a file");
         #[cfg(target_os = "linux")]
-        assert_eq!(refused(Path::new("/dev/zero")), "it is not a file");
+        assert_eq!(
+            refused(Path::new("/dev/zero")),
+            "it is a device, not a file"
+        );
         assert!(ModelFile::open(&folder.path().join("none")).is_err());
     }
 }

@@ -111,7 +111,14 @@ impl fmt::Display for TagWarning {
         }
         let end = match self.flaw {
             TagFlaw::UnclosedReport => "accepted",
-            _ => "ignored",
+            TagFlaw::Attributes
+            | TagFlaw::NoTool
+            | TagFlaw::SlotUsed
+            | TagFlaw::TooMany
+            | TagFlaw::Unclosed
+            | TagFlaw::UnknownSlot
+            | TagFlaw::Unopened
+            | TagFlaw::WrongTool => "ignored",
         };
         write!(f, "{end}: {}", self.flaw.as_str())
     }

@@ -76,9 +76,12 @@ impl NamedText {
         }
     }
 
-    /// Those of a response's headers in which a server says what it is: `server`, and every name with `version` in it. Sorted.
+    /// Those of a response's headers in which a server says what it is: `server`, and every name with the word `version`. Sorted.
     pub(crate) fn of_headers(headers: &[(String, String)]) -> Vec<Self> {
-        let states = |name: &str| name == "server" || name.contains("version");
+        let states = |name: &str| {
+            let mut words = name.split(|c: char| !c.is_ascii_alphanumeric());
+            name == "server" || words.any(|word| word == "version")
+        };
         let named = headers
             .iter()
             .map(|(name, value)| (name.to_ascii_lowercase(), value))
@@ -121,6 +124,7 @@ mod tests {
         let headers = [
             ("X-Model-Version", "7"),
             ("set-cookie", "a=b"),
+            ("x-conversion-id", "17"),
             ("Server", "llama.cpp"),
             ("openai-organization", "me"),
             ("openai-version", "2020-10-01"),

@@ -94,7 +94,7 @@ pub enum Input {
         /// Where each provider is whose address the contract gives by a variable's name.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         addresses: Vec<ProviderAddress>,
-        /// What each tool server said of itself that came up again; without secrets.
+        /// What each tool server said of itself that came up again.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tool_servers: Vec<ToolServerStatement>,
         /// Exposed names of tools whose pin no longer holds.

@@ -139,6 +139,11 @@ impl Requests {
         is_summary: bool,
     ) -> Option<Request> {
         let terms = self.contract.targets.get(inference.target)?;
+        let adapter = if inference.closing.is_some() {
+            adapter.closing()
+        } else {
+            adapter
+        };
         let issued = Issued {
             adapter,
             body: Digest::of(&body),

@@ -136,8 +136,8 @@ impl Scrub<'_> {
         let mut changed = self.option(&mut result.pointer);
         changed |= self.option(&mut result.excerpt);
         if let Some(served_by) = &mut result.served_by {
-            changed |= self.option(&mut served_by.model);
-            changed |= self.option(&mut served_by.system_fingerprint);
+            changed |= self.cut(&mut served_by.model);
+            changed |= self.cut(&mut served_by.system_fingerprint);
         }
         if let Some(repair) = &mut result.repair {
             changed |= self.string(&mut repair.original);
@@ -209,6 +209,16 @@ impl Scrub<'_> {
 
     fn option(&self, text: &mut Option<String>) -> bool {
         text.as_mut().is_some_and(|text| self.string(text))
+    }
+
+    /// A text that was cut may end with a part of a secret.
+    fn cut(&self, text: &mut Option<String>) -> bool {
+        text.as_mut().is_some_and(|text| {
+            let cleaned = self.0.cut_text(text);
+            let changed = cleaned != *text;
+            *text = cleaned;
+            changed
+        })
     }
 
     /// Scrubs a call's end for the record. The envelope's content was scrubbed before it was cut.

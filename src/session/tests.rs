@@ -459,3 +459,4 @@ fn what_no_host_may_do_is_refused_and_changes_nothing() {
 
 mod json_form;
 mod sequences;
+mod statements;

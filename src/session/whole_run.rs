@@ -180,7 +180,7 @@ impl Session {
             return Err(SessionError::NotResumed);
         }
         let event = match input {
-            Input::Start(started) => return self.start(*started),
+            Input::Start(started) => return self.start(self.scrubbed_start(*started)),
             Input::Durable(seq) => {
                 self.outputs.durable(seq);
                 return Ok(());
@@ -288,6 +288,15 @@ impl Session {
         Ok(())
     }
 
+    /// What servers said, and why one did not come up; the messages are the host's to scrub.
+    fn scrubbed_start(&self, mut started: RunStarted) -> RunStarted {
+        if let Some(scrubber) = &self.scrubber {
+            Scrub(scrubber.as_ref()).faults(&mut started.bring_up);
+            Scrub(scrubber.as_ref()).statements(&mut started.tool_servers);
+        }
+        started
+    }
+
     fn scrubbed_probe(&self, mut probed: Probed) -> Probed {
         if let Some(scrubber) = &self.scrubber {
             for target in &mut probed.targets {
@@ -319,8 +328,11 @@ impl Session {
         &mut self,
         at_ms: u64,
         addresses: Vec<ProviderAddress>,
-        (tool_servers, tools_changed): (Vec<ToolServerStatement>, Vec<String>),
+        (mut tool_servers, tools_changed): (Vec<ToolServerStatement>, Vec<String>),
     ) -> Result<(), SessionError> {
+        if let Some(scrubber) = &self.scrubber {
+            Scrub(scrubber.as_ref()).statements(&mut tool_servers);
+        }
         let run = self.run().ok_or(SessionError::NotStarted)?;
         let lost = run.unresolved();
         self.resuming = false;

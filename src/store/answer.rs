@@ -1,12 +1,15 @@
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use rusqlite::OptionalExtension as _;
 use serde::{Deserialize, Serialize};
 
 use super::lock::refused;
+use super::new_file::replace_own;
 use super::private::{open_own, own_folder, private_file, private_folder};
+use super::schema::refusal;
 use super::{Store, StoreError, StoreReader};
 use crate::message::{CallSeq, Digest, RunId};
 
@@ -14,8 +17,8 @@ use crate::message::{CallSeq, Digest, RunId};
 const ANSWER_BYTES: u64 = 1024;
 
 /// A person's answer to a call that waits for one, left for the process that drives the run: a file of its own beside the
-/// database, `<database>.answers/<run>`. It counts for the call and the arguments that it names and for no others, so an answer
-/// that comes too late changes nothing.
+/// database, `<database>.answers/<run>`. It counts for the run, the call and the arguments that it names and for no others, so an answer
+/// that comes too late changes nothing, and one that stayed behind answers no later run of that name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Answer {
@@ -25,6 +28,8 @@ pub(crate) struct Answer {
     pub(crate) arguments_hash: Digest,
     /// Which call of the run.
     pub(crate) call: CallSeq,
+    /// The hash of the run's first entry: another run of that name has another.
+    pub(crate) first_entry: Digest,
 }
 
 impl StoreReader {
@@ -59,25 +64,35 @@ impl StoreReader {
         if read_answer(&path).map_err(refuse)? != found {
             return Ok(false);
         }
-        // Whole or not at all: whoever takes it may look at any moment. No run is called so.
-        let unfinished = folder.join(format!("_{}", std::process::id()));
         let text = serde_json::to_vec(answer).map_err(|fault| refuse(fault.into()))?;
-        // Left by a process of the same number that was killed.
-        drop(fs::remove_file(&unfinished));
-        let mut file = private_file();
-        let file = file.create_new(true).write(true).open(&unfinished);
-        let written = file.and_then(|mut file| file.write_all(&text));
-        written.map_err(refuse)?;
-        fs::rename(&unfinished, &path).map_err(refuse)?;
+        // Whole or not at all: the process that takes it may look at any moment.
+        replace_own(&path, &text).map_err(refuse)?;
         Ok(true)
+    }
+
+    /// The hash of a run's first entry, which tells it from another run of its name; none where there is no such run, or it has none.
+    fn first_entry(&self, run_id: &RunId) -> Result<Option<Digest>, StoreError> {
+        let found = self
+            .conn
+            .prepare_cached(
+                "SELECT hash FROM entries WHERE seq = 0 AND run = (SELECT id FROM runs WHERE run_id = ?1)",
+            )
+            .and_then(|mut select| {
+                select
+                    .query_row([run_id.as_str()], |row| row.get(0))
+                    .optional()
+            });
+        let found = found.map_err(|fault| refusal(&self.conn, &self.path, &fault))?;
+        Ok(found.map(Digest::from_bytes))
     }
 }
 
 impl Store {
-    /// Takes what was left for a run; none where there is nothing that can be read as an answer.
+    /// Takes what was left for a run; none where there is nothing that can be read as an answer to it.
     ///
     /// # Errors
-    /// [`StoreError::Lock`] where others can write what is there: it stays, and answers nothing.
+    /// [`StoreError::Lock`] where others can write what is there: it stays, and answers nothing. [`StoreError`] where the run cannot be
+    /// read.
     pub(crate) fn take_answer(&self, run_id: &RunId) -> Result<Option<Answer>, StoreError> {
         let path = path_of(self.path(), run_id);
         let refuse = |fault: io::Error| refused(&path, &fault);
@@ -89,9 +104,10 @@ impl Store {
         // An answer that is being put in another's place is not lost between the look and the removal.
         let _turn = turn_in(folder).map_err(refuse)?;
         let answer = read_answer(&path).map_err(refuse)?;
-        // What cannot be read as one is nobody's answer, and must not be looked at again and again.
+        let first_entry = self.reader()?.first_entry(run_id)?;
+        // What is no answer to this run must not be looked at again and again.
         fs::remove_file(&path).map_err(refuse)?;
-        Ok(answer)
+        Ok(answer.filter(|answer| Some(answer.first_entry) == first_entry))
     }
 }
 
@@ -139,6 +155,7 @@ mod tests {
             approved,
             arguments_hash: Digest::of(b"{}"),
             call: CallSeq(1),
+            first_entry: Digest::of(b"first"),
         };
         assert!(reader.leave_answer(&run, &answer(true), None).unwrap());
         assert!(!reader.leave_answer(&run, &answer(false), None).unwrap());
@@ -153,15 +170,24 @@ mod tests {
     fn no_answer_is_taken_from_a_folder_that_others_can_write() {
         use std::os::unix::fs::PermissionsExt as _;
 
+        use crate::store::wait;
+        use crate::transcript::sample::SampleRun;
+
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("runs.db");
         let store = Store::open(&path, Durability::Normal).unwrap();
         let reader = StoreReader::open(&path).unwrap();
-        let run = RunId::try_from("r1".to_owned()).unwrap();
+        let sample = SampleRun::new("r1");
+        let run = sample.run_id;
+        let mut handle = wait(store.create_run(&run, &sample.contract, 1)).unwrap();
+        let first = sample.entries.first().unwrap().clone();
+        let first_entry = first.hash;
+        wait(store.append(&mut handle, vec![first], Vec::new())).unwrap();
         let answer = Answer {
             approved: true,
             arguments_hash: Digest::of(b"{}"),
             call: CallSeq(1),
+            first_entry,
         };
         assert!(reader.leave_answer(&run, &answer, None).unwrap());
         let answers = folder.path().join("runs.db.answers");
@@ -174,5 +200,12 @@ mod tests {
         }
         mode(0o700);
         assert_eq!(store.take_answer(&run), Ok(Some(answer)));
+        let other = Answer {
+            first_entry: Digest::of(b"another run of that name"),
+            ..answer
+        };
+        assert!(reader.leave_answer(&run, &other, None).unwrap());
+        assert_eq!(store.take_answer(&run), Ok(None));
+        assert_eq!(reader.left_answer(&run), Ok(None));
     }
 }

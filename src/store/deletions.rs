@@ -171,35 +171,48 @@ fn judge_row(
     Ok(judge())
 }
 
-/// Whether a run that was noted earlier, and is not here, was deleted by design with as many entries: a known key must say so. In words.
+/// Whether the noted run was deleted by design: a note that a known key has signed must state the noted head. In words. A name may have
+/// had several runs, and a note of more entries is not known to be of the noted one.
 pub(super) fn judge_pinned(
     conn: &Connection,
     trust: &Trust,
     run_id: &RunId,
     (entries, head): (u64, Digest),
 ) -> rusqlite::Result<Result<String, Flaw>> {
+    let log = match name(conn)? {
+        Ok(log) => log,
+        Err(flaw) => return Ok(Err(flaw)),
+    };
+    let mut select =
+        conn.prepare_cached(&format!("{ROW} WHERE d.run_id = ?1 ORDER BY d.rowid DESC"))?;
+    let mut rows = select.query([run_id.as_str()])?;
     let expected = format!("run {run_id} with {entries} entries, as was noted");
     let rollback = |got: &str| Flaw::new(FlawKind::Rollback, "pin", &expected, got);
-    let read = match last(conn, run_id.as_str(), &trust.keys)? {
-        None => return Ok(Err(rollback("no such run"))),
-        Some(Ok(read)) => read,
-        Some(Err(flaw)) => return Ok(Err(flaw)),
-    };
-    let stated = &read.stated;
-    if !read.is_known() {
-        // Whoever takes entries away can write such a note.
-        let got = format!("no such run, and a deletion that no known key has signed: {read}");
-        return Ok(Err(rollback(&got)));
+    let (mut explained, mut flaw) = (None, None);
+    while let Some(row) = rows.next()? {
+        let read = match judge_row(row, &log, &trust.keys)? {
+            Ok(read) => read,
+            Err(flaw) => return Ok(Err(flaw)),
+        };
+        let stated = &read.stated;
+        if (stated.entries, stated.head) == (entries, head) {
+            if read.is_known() {
+                explained.get_or_insert_with(|| format!("{read}, with {entries} entries"));
+                continue;
+            }
+            // Who takes entries away can write such a note.
+            let got = format!("no such run, and a deletion that no known key has signed: {read}");
+            flaw = Some(rollback(&got));
+        } else if stated.entries == entries {
+            flaw.get_or_insert_with(|| Flaw::tampered("pin", head, stated.head));
+        } else {
+            flaw.get_or_insert_with(|| {
+                let count = stated.entries;
+                rollback(&format!(
+                    "no such run, and one of that name that had {count} entries when it was deleted"
+                ))
+            });
+        }
     }
-    if stated.entries < entries {
-        let got = format!(
-            "a run that had {} entries when it was deleted",
-            stated.entries
-        );
-        return Ok(Err(rollback(&got)));
-    }
-    if stated.entries == entries && stated.head != head {
-        return Ok(Err(Flaw::tampered("pin", head, stated.head)));
-    }
-    Ok(Ok(format!("{read}, with {} entries", stated.entries)))
+    Ok(explained.ok_or_else(|| flaw.unwrap_or_else(|| rollback("no such run"))))
 }

@@ -30,6 +30,14 @@ pub enum StoreError {
         /// What lets them.
         reason: String,
     },
+    /// The operator: the file has more than one name, and each would have locks and a log of writes of its own.
+    #[error("write {}: the file has {names} names (hard links), and what is written under one is lost under another", path.display())]
+    Linked {
+        /// The file.
+        path: PathBuf,
+        /// How many names it has.
+        names: u64,
+    },
     /// The operator: another process kept the write lock for longer than the store waits.
     #[error("write {}: another process holds its write lock", path.display())]
     Locked {

@@ -8,7 +8,8 @@ use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::{self, Path, PathBuf};
 
-use super::private::{MOST_LINKS, other_owner, too_many_links};
+use super::links::Links;
+use super::private::other_owner;
 
 /// The bit of a mode that lets everybody write.
 #[cfg(unix)]
@@ -47,29 +48,40 @@ impl Foreign {
         if let Some(foreign) = Self::of(path, &file.metadata()?) {
             return Ok(Some(foreign));
         }
-        let mut step = path::absolute(path)?;
-        for _ in 0..MOST_LINKS {
-            let folder = step.parent().unwrap_or(&step).to_owned();
-            if let Some(foreign) = Self::of(&folder, &fs::metadata(&folder)?) {
+        let mut links = Links::new();
+        let mut next = Some(path::absolute(path)?);
+        while let Some(step) = next {
+            let folder = step.parent().unwrap_or(&step);
+            if let Some(foreign) = Self::of(folder, &fs::metadata(folder)?) {
                 return Ok(Some(foreign));
             }
-            if !fs::symlink_metadata(&step)?.is_symlink() {
-                return Ok(None);
-            }
-            step = folder.join(fs::read_link(&step)?);
+            next = links.target(&step)?;
         }
-        Err(too_many_links())
+        Ok(None)
     }
 
-    /// What stands against a file that was found beside one that was named: it belongs to a third.
+    /// What stands against a file that was found beside one that was named: it, or a link to it, belongs to a third, or everybody can write
+    /// it and not the one that was named.
     ///
     /// # Errors
-    /// What the system says.
+    /// What the system says; also where there are too many links.
     pub(crate) fn beside(path: &Path, found: &File, named: &File) -> io::Result<Option<Self>> {
-        let (found, named) = (found.metadata()?, named.metadata()?);
-        let uid = other_owner(&found).filter(|uid| other_owner(&named) != Some(*uid));
-        let place = path.to_owned();
-        Ok(uid.map(|uid| Self::Owned { place, uid }))
+        let named = named.metadata()?;
+        let third = |place: &Path, found: &Metadata| match Self::of(place, found)? {
+            Self::Owned { uid, .. } if other_owner(&named) == Some(uid) => None,
+            Self::Open { .. } if matches!(Self::of(place, &named), Some(Self::Open { .. })) => None,
+            foreign => Some(foreign),
+        };
+        let mut links = Links::new();
+        let mut step = path.to_owned();
+        while let Some(next) = links.target(&step)? {
+            let owner = other_owner(&fs::symlink_metadata(&step)?);
+            if let Some(uid) = owner.filter(|uid| other_owner(&named) != Some(*uid)) {
+                return Ok(Some(Self::Owned { place: step, uid }));
+            }
+            step = next;
+        }
+        Ok(third(path, &found.metadata()?))
     }
 
     #[cfg(unix)]

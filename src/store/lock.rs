@@ -4,7 +4,8 @@ use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::private::{open_own, open_regular_name, own_folder, private_file, private_folder};
+use super::private::{open_own, own_folder, private_file, private_folder};
+use super::regular_file::open_regular_name;
 use super::{Store, StoreError, StoreReader};
 use crate::message::RunId;
 

@@ -35,10 +35,12 @@ mod import_error;
 mod intake;
 mod invocation;
 mod lineage;
+mod links;
 mod lock;
 mod log_name;
 mod merge;
 mod migrate;
+mod new_file;
 mod new_run;
 mod open_reader;
 mod open_writer;
@@ -78,15 +80,17 @@ pub(crate) use lineage::Lineage;
 pub(crate) use lock::RunLock;
 pub(crate) use merge::Change;
 pub(crate) use migrate::{MigrateError, Migration, migrate};
+pub(crate) use new_file::{NewFile, PRIVATE, replace_own};
 pub(crate) use new_run::NewRun;
 pub use open_writer::Durability;
 pub(crate) use private::{
-    Exposure, open_own, open_regular_name, own_folder, private_file, private_folder, replace_own,
-    replaceable,
+    Exposure, open_own, own_folder, private_file, private_folder, replaceable,
 };
 pub(crate) use reader::NEWEST;
 pub use reader::StoreReader;
-pub(crate) use regular_file::{is_handed_in, judge_regular, open_given, open_regular};
+pub(crate) use regular_file::{
+    is_handed_in, judge_regular, open_given, open_regular, open_regular_name,
+};
 pub use run::RunFilter;
 pub(crate) use run::RunHandle;
 pub(crate) use run_log::RunLog;

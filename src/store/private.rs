@@ -6,9 +6,11 @@
 
 use std::fmt;
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{self, Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::links::Links;
+use super::regular_file::open_regular_name;
 
 /// The bits of a mode that let others do anything.
 const ANYTHING: u32 = 0o077;
@@ -19,8 +21,6 @@ const WRITING: u32 = 0o022;
 const GROUP_WRITING: u32 = 0o020;
 /// The bit of a folder's mode that lets others put files into it, and neither replace nor remove what is not theirs.
 const STICKY: u32 = 0o1000;
-/// The most links that are followed on the way to a file.
-pub(super) const MOST_LINKS: u32 = 40;
 
 /// What lets others at a file or folder that is to be its owner's alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,18 +133,14 @@ fn is_private_group(gid: u32) -> bool {
     gid == own && own == rustix::process::geteuid().as_raw()
 }
 
-pub(super) fn too_many_links() -> io::Error {
-    let rule = "it stands behind too many links";
-    io::Error::new(io::ErrorKind::InvalidInput, rule)
-}
-
-/// The first folder in which others could put another file in the place of that one, or of a folder or link on the way to it, and what
-/// lets them; none where only this user, its private group and root could. What is not there yet lets no one.
+/// The first folder in which others could put another file in the place of that one, or of a folder or link on the way to it, or the first
+/// such link that is theirs, and what lets them; none where only this user, its private group and root could. What is not there yet
+/// lets no one.
 ///
 /// # Errors
 /// What the system says; also where there are too many links.
 pub(crate) fn replaceable(path: &Path) -> io::Result<Option<(PathBuf, Exposure)>> {
-    let mut links = MOST_LINKS;
+    let mut links = Links::new();
     let mut paths = vec![path::absolute(path)?];
     while let Some(path) = paths.pop() {
         for step in path.ancestors() {
@@ -154,9 +150,11 @@ pub(crate) fn replaceable(path: &Path) -> io::Result<Option<(PathBuf, Exposure)>
                 Err(fault) => return Err(fault),
             };
             if found.is_symlink() {
-                links = links.checked_sub(1).ok_or_else(too_many_links)?;
-                let target = fs::read_link(step)?;
-                paths.push(step.parent().unwrap_or(step).join(target));
+                // Where others may put files and not replace ours they may put links, too.
+                if let Some(uid) = other_owner(&found) {
+                    return Ok(Some((step.to_owned(), Exposure::Owner(uid))));
+                }
+                paths.extend(links.target(step)?);
             } else if found.is_dir()
                 && let Some(exposure) = Exposure::of_trusted(&found)
                 && !matches!(exposure, Exposure::Mode(mode) if mode & STICKY != 0)
@@ -213,45 +211,6 @@ pub(crate) fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<Fil
             "others can write it: {exposure}, and only its owner may write it (0600), this user or root"
         ))),
     }
-}
-
-/// [`open_own`], whoever can write it.
-pub(crate) fn open_regular_name(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    #[cfg(unix)]
-    {
-        use rustix::fs::OFlags;
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let flags = i32::try_from(flags.bits()).unwrap_or_default();
-        std::os::unix::fs::OpenOptionsExt::custom_flags(options, flags);
-    }
-    let file = options.open(path)?;
-    if file.metadata()?.is_file() {
-        return Ok(file);
-    }
-    Err(denied("it is no regular file".to_owned()))
-}
-
-/// Puts a text in the place of the file of that name, for its owner alone, whole or not at all. It is written into a new file beside it
-/// first, so what another has put there is neither followed nor emptied.
-///
-/// # Errors
-/// What the system says.
-pub(crate) fn replace_own(path: &Path, text: &[u8]) -> io::Result<()> {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let mut beside = path.as_os_str().to_owned();
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    beside.push(format!(".{}-{number}.new", std::process::id()));
-    // Left by a process of the same number that was killed; a link goes, and not what it leads to.
-    drop(fs::remove_file(&beside));
-    let mut file = private_file();
-    let file = file.write(true).create_new(true).open(&beside)?;
-    let written = (&file)
-        .write_all(text)
-        .and_then(|()| fs::rename(&beside, path));
-    if written.is_err() {
-        drop(fs::remove_file(&beside));
-    }
-    written
 }
 
 fn denied(why: String) -> io::Error {

@@ -2,19 +2,21 @@ use std::fs::{File, FileType, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Opens a file for reading. What is no file is refused, not read: a pipe can be read only once and may never end, and so may a device.
+/// Opens a file for reading. What is no file is refused, not read: a pipe can be read only once and may never end, and so may a device
+/// and what the kernel makes up.
 ///
 /// # Errors
 /// What the system says, or what it is instead of a file.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true);
-    // A FIFO without a writer would be waited for here already.
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, NONBLOCKING);
-    let file = options.open(path)?;
-    judge_regular(file.metadata()?.file_type())?;
-    Ok(file)
+    open(OpenOptions::new().read(true), path, Last::Followed)
+}
+
+/// Opens the file of that very name as `options` say. A link is not followed, and what is no file is refused.
+///
+/// # Errors
+/// Those of [`open_regular`].
+pub(crate) fn open_regular_name(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    open(options, path, Last::Own)
 }
 
 /// [`open_regular`], but for what a shell hands in, which may be a pipe.
@@ -28,7 +30,7 @@ pub(crate) fn open_given(path: &Path) -> io::Result<File> {
     open_regular(path)
 }
 
-/// Refuses what is no file.
+/// Refuses what is no file, as its kind says.
 ///
 /// # Errors
 /// What it is instead.
@@ -36,16 +38,64 @@ pub(crate) fn judge_regular(kind: FileType) -> io::Result<()> {
     if kind.is_file() {
         return Ok(());
     }
-    let text = format!("it is {}, not a file", named(kind));
-    Err(io::Error::new(io::ErrorKind::InvalidInput, text))
+    Err(refused(named(kind)))
 }
 
-#[cfg(unix)]
-#[expect(
-    clippy::cast_possible_wrap,
-    reason = "a flag of open(2), which takes them as an int"
-)]
-const NONBLOCKING: i32 = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+/// Refuses what is no file at that path, without opening it.
+///
+/// # Errors
+/// What the system says, or what it is instead.
+pub(super) fn judge_regular_at(path: &Path) -> io::Result<()> {
+    judge_regular(path.metadata()?.file_type())?;
+    #[cfg(target_os = "linux")]
+    judge_system(&rustix::fs::statfs(path)?)?;
+    Ok(())
+}
+
+/// What becomes of a link in the last place of a path.
+#[derive(Clone, Copy)]
+enum Last {
+    Followed,
+    /// Its own name is meant, so it is refused.
+    Own,
+}
+
+fn open(options: &mut OpenOptions, path: &Path, last: Last) -> io::Result<File> {
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        // A FIFO without a writer would be waited for here already.
+        let mut flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+        if matches!(last, Last::Own) {
+            flags |= OFlags::NOFOLLOW;
+        }
+        let flags = i32::try_from(flags.bits()).unwrap_or_default();
+        std::os::unix::fs::OpenOptionsExt::custom_flags(options, flags);
+    }
+    #[cfg(not(unix))]
+    let _ = last;
+    let file = options.open(path)?;
+    judge_regular(file.metadata()?.file_type())?;
+    #[cfg(target_os = "linux")]
+    judge_system(&rustix::fs::fstatfs(&file)?)?;
+    Ok(file)
+}
+
+/// Refuses what the kernel makes up: a regular file by its kind, that may keep its reader waiting (`/proc/kmsg`).
+#[cfg(target_os = "linux")]
+fn judge_system(found: &rustix::fs::StatFs) -> io::Result<()> {
+    // Those of procfs, debugfs and tracefs.
+    let kernels = [rustix::fs::PROC_SUPER_MAGIC, 0x6462_6720, 0x7472_6163];
+    if kernels.contains(&found.f_type) {
+        return Err(refused("a file of the kernel"));
+    }
+    Ok(())
+}
+
+fn refused(what: &str) -> io::Error {
+    let text = format!("it is {what}, not a file");
+    io::Error::new(io::ErrorKind::InvalidInput, text)
+}
 
 fn named(kind: FileType) -> &'static str {
     #[cfg(unix)]

@@ -1,9 +1,10 @@
 use std::path::Path;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension as _};
 
 use super::formats::{OLDEST_STORE_FORMAT, STORE_FORMAT};
 use super::{StoreError, log_name};
+use crate::message::escaped_line;
 
 /// `mono` in ASCII: what tells a store from other programs' databases.
 pub(crate) const APPLICATION_ID: i32 = 0x6d6f_6e6f;
@@ -202,5 +203,22 @@ pub(super) fn format_of(conn: &Connection, path: &Path) -> Result<Option<i32>, S
             found: version,
         });
     }
-    Ok(Some(version))
+    match computed(conn).map_err(|fault| StoreError::from_sql(path, &fault))? {
+        None => Ok(Some(version)),
+        Some(table) => Err(StoreError::Corrupt {
+            path: path.to_path_buf(),
+            reason: format!("table {} is computed, and not kept", escaped_line(&table)),
+        }),
+    }
+}
+
+/// A table of which not every value stands in the file: a small file could give values of any size.
+fn computed(conn: &Connection) -> rusqlite::Result<Option<String>> {
+    conn.query_row(
+        "SELECT CAST(m.name AS TEXT) FROM sqlite_schema m WHERE m.type = 'table' AND \
+         CASE WHEN m.rootpage = 0 THEN 1 ELSE EXISTS (SELECT 1 FROM pragma_table_xinfo(m.name) WHERE hidden IN (2, 3)) END LIMIT 1",
+        [],
+        |row| row.get(0),
+    )
+    .optional()
 }

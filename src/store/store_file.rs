@@ -1,14 +1,14 @@
 //! The file that a store is in: what its path leads to, judged before it is opened. Does not open it.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
+use super::links::Links;
 use super::private::Exposure;
-use super::regular_file::judge_regular;
+use super::regular_file::judge_regular_at;
 
-/// The most links that the path of a store leads through.
-const MOST_LINKS: usize = 40;
 /// How SQLite calls the files beside a database.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
@@ -31,24 +31,20 @@ impl StoreFile {
             path: path.to_owned(),
             reason,
         };
+        let unusable = |fault: io::Error| refuse(fault.to_string());
         let mut end = path.to_owned();
-        let mut folders = Vec::new();
-        while let Ok(target) = fs::read_link(&end) {
-            if folders.len() == MOST_LINKS {
-                return Err(refuse("it leads through too many links".to_owned()));
-            }
-            let folder = folder_of(&end);
-            end = folder.join(target);
-            folders.push(folder);
+        let (mut folders, mut links) = (Vec::new(), Links::new());
+        while let Some(target) = links.target(&end).map_err(unusable)? {
+            folders.push(folder_of(&end));
+            end = target;
         }
         let found = fs::metadata(&end);
         if !folders.is_empty() && found.is_err() {
             return Err(refuse("it is a link that leads nowhere".to_owned()));
         }
-        if let Ok(found) = found.as_ref()
-            && !found.is_dir()
-        {
-            judge_regular(found.file_type()).map_err(|fault| refuse(fault.to_string()))?;
+        if found.is_ok_and(|found| !found.is_dir()) {
+            // SQLite would wait for what a pipe, or the kernel, has to say.
+            judge_regular_at(&end).map_err(unusable)?;
         }
         // Where the folder is not there, SQLite says so.
         if cfg!(unix)
@@ -74,12 +70,14 @@ impl StoreFile {
             .map(|ending| self.named(ending))
     }
 
-    /// Refuses a store that others can write, or whose folder they can: an entry, or a file beside it, may be theirs.
+    /// Refuses a store that others can write, or whose folder they can: an entry, or a file beside it, may be theirs. Refuses one with
+    /// a second name, too.
     pub(super) fn judge(&self) -> Result<(), StoreError> {
         // A folder is no store, and SQLite says so.
         if self.path.is_dir() {
             return Ok(());
         }
+        self.judge_names()?;
         let beside = BESIDE.map(|ending| self.named(ending));
         let places = self.folders.iter().chain([&self.path]).chain(&beside);
         for place in places {
@@ -93,6 +91,26 @@ impl StoreFile {
         Ok(())
     }
 
+    /// Refuses a file with a second name: writers under each would have locks and a log of writes of their own, and lose what the
+    /// others write.
+    #[cfg(unix)]
+    fn judge_names(&self) -> Result<(), StoreError> {
+        use std::os::unix::fs::MetadataExt as _;
+
+        match fs::metadata(&self.path).map_or(1, |found| found.nlink()) {
+            0 | 1 => Ok(()),
+            names => Err(StoreError::Linked {
+                path: self.path.clone(),
+                names,
+            }),
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn judge_names(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     fn named(&self, ending: &str) -> PathBuf {
         let mut name = self.path.as_os_str().to_owned();
         name.push(ending);
@@ -100,10 +118,10 @@ impl StoreFile {
     }
 }
 
-/// Refuses a store that others can write, or whose folder they can, without opening it.
+/// Refuses a store that others can write, or whose folder they can, or that has a second name, without opening it.
 ///
 /// # Errors
-/// [`StoreError::Exposed`] with the place; [`StoreError::CannotOpen`] where its path leads nowhere.
+/// [`StoreError::Exposed`] with the place; [`StoreError::Linked`]; [`StoreError::CannotOpen`] where its path leads nowhere.
 pub(crate) fn judge_store(path: &Path) -> Result<(), StoreError> {
     StoreFile::of(path)?.judge()
 }

@@ -250,31 +250,48 @@ fn judge_sealed(conn: &Connection) -> rusqlite::Result<Result<(), Flaw>> {
     }))
 }
 
-/// Whether a run that was noted earlier still has as many entries, or was deleted with them; in words. That the entries are the same is for
-/// its own verification.
+/// Whether a run that was noted earlier still has as many entries and that head, or was deleted with it; in words. That the entry of the
+/// head is what its hash says is for the run's own verification.
 fn judge_run_pin(
     conn: &Connection,
     trust: &Trust,
     run_id: &RunId,
     noted: (u64, Digest),
 ) -> rusqlite::Result<Result<String, Flaw>> {
-    let head_seq: Option<i64> = conn
+    let (entries, head) = noted;
+    let expected = format!("run {run_id} with {entries} entries, as was noted");
+    let rollback = |length: u64| {
+        let got = format!("{length} entries");
+        Flaw::new(FlawKind::Rollback, "pin", &expected, got)
+    };
+    let there: Option<(i64, Option<Vec<u8>>)> = conn
         .query_row(
-            "SELECT head_seq FROM runs WHERE run_id = ?1",
-            [run_id.as_str()],
-            |row| row.get(0),
+            "SELECT head_seq, (SELECT CAST(hash AS BLOB) FROM entries WHERE run = runs.id AND seq = ?2) FROM runs WHERE run_id = ?1",
+            (
+                run_id.as_str(),
+                i64::try_from(entries).unwrap_or(i64::MAX).saturating_sub(1),
+            ),
+            |row| Ok((row.get(0)?, row.get(1)?)),
         )
         .optional()?;
-    let Some(seq) = head_seq else {
-        return deletions::judge_pinned(conn, trust, run_id, noted);
+    let other = match there {
+        None => None,
+        Some((seq, hash)) => {
+            let length = u64::try_from(seq.saturating_add(1)).unwrap_or(0);
+            let is_noted = hash.as_deref() == Some(head.as_bytes().as_slice());
+            if length >= entries && (is_noted || entries == 0) {
+                return Ok(Ok(format!(
+                    "run {run_id} has its {entries} entries or more"
+                )));
+            }
+            Some(if length < entries {
+                rollback(length)
+            } else {
+                Flaw::tampered("pin", head, "another entry there")
+            })
+        }
     };
-    let (length, entries) = (u64::try_from(seq.saturating_add(1)).unwrap_or(0), noted.0);
-    if length >= entries {
-        return Ok(Ok(format!(
-            "run {run_id} has its {entries} entries or more"
-        )));
-    }
-    let expected = format!("run {run_id} with {entries} entries, as was noted");
-    let got = format!("{length} entries");
-    Ok(Err(Flaw::new(FlawKind::Rollback, "pin", expected, got)))
+    // The run of that name may be a later one.
+    let deleted = deletions::judge_pinned(conn, trust, run_id, noted)?;
+    Ok(deleted.map_err(|flaw| other.unwrap_or(flaw)))
 }

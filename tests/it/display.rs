@@ -163,6 +163,33 @@ fn check_departs(case: &str, text: &str, entry: u64) {
             "{case}: {err}"
         );
     }
+    // Where stdout is for programs the line is on stderr, and a result is made nowhere.
+    for form in [
+        &["show", "t.jsonl", "--raw"][..],
+        &["show", "t.jsonl", "--step", "0"],
+    ] {
+        let shown = desk.ends(form, 6);
+        assert!(shown.err.contains(line), "{case}: {form:?}: {}", shown.err);
+        assert!(!shown.out.contains(line), "{case}: {form:?}: {}", shown.out);
+    }
+    let same = ["show", "t.jsonl", "t.jsonl", "--diff"];
+    assert!(desk.ends(&same, 6).out.contains(line), "{case}");
+    assert_eq!(desk.ends(&[&same[..], &["--json"]].concat(), 6).out, "");
+    desk.ok(&["import", "t.jsonl"]);
+    let (_, list) = desk.json(&["list"]);
+    let run = list["runs"][0]["run_id"].as_str().unwrap();
+    let exported = desk.ends(&["export", run], 6);
+    assert!(exported.err.contains(line), "{case}: {}", exported.err);
+    assert_eq!(exported.out.lines().next(), text.lines().next(), "{case}");
+    desk.script("", &[]);
+    let continued = ["continue", run, "Go on.", "--contract", "c.yaml"];
+    for form in [&["resume", run][..], &continued] {
+        let left = desk.run(form);
+        assert!(left.out.is_empty(), "{case}: {form:?}: {}", left.out);
+        assert_eq!(left.code, 6, "{case}: {form:?}: {}", left.err);
+    }
+    let (code, result) = desk.json(&["resume", run]);
+    assert_eq!((code, &result["success"]), (6, &json!(false)), "{result}");
     let Some(document) = opened(&page_of(&desk.path("t.jsonl")), "") else {
         return;
     };
@@ -216,6 +243,27 @@ fn entries_out_of_order_missing_or_twice_are_no_other_story_on_any_display() {
         entries[4].0["state_digest"] = json!("00".repeat(32));
     });
     check_departs("another digest", &counted, 4);
+}
+
+/// What is missing at the end of a file is known at its end.
+#[test]
+fn the_end_of_a_file_that_is_followed_is_held_against_the_machine() {
+    let name = "core.valid_call";
+    let mut departed = 0;
+    for length in 1..Golden::of(name).entries.len() {
+        let desk = Desk::new();
+        desk.write("t.jsonl", &forged(name, |entries| entries.truncate(length)));
+        let shown = desk.run(&["show", "t.jsonl"]);
+        let followed = desk.run(&["show", "t.jsonl", "--follow"]);
+        let line = "NOT THE STATE OF THE RUN: ";
+        let count = |text: &str| text.matches(line).count();
+        assert_eq!(count(&followed.out), count(&shown.out), "{length}");
+        if count(&shown.out) > 0 {
+            assert_eq!(followed.code, shown.code, "{length}: {}", followed.out);
+            departed += 1;
+        }
+    }
+    assert!(departed > 0, "some cut leaves out what the machine wrote");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::desk::{Desk, Left};
+use crate::desk::{Desk, Left, says};
 
 /// What each of these commands says of a file.
 const READERS: [&[&str]; 5] = [
@@ -109,5 +109,48 @@ fn what_is_no_file_is_refused_and_not_read() {
                 left.said()
             );
         }
+    }
+}
+
+/// A table whose values are computed gives more bytes than its file has.
+#[test]
+fn a_store_that_computes_its_values_is_refused() {
+    let desk = Desk::new();
+    desk.script("tool_policy: optional\n", &[&says("done")]);
+    let computed = [
+        (
+            "log_leaves",
+            "CREATE TABLE other(idx INTEGER PRIMARY KEY, run INTEGER UNIQUE, leaf TEXT AS (hex(zeroblob(99))))",
+        ),
+        (
+            "runs",
+            "CREATE TABLE other(id INTEGER PRIMARY KEY, run_id TEXT, contract TEXT AS (hex(zeroblob(99))) STORED)",
+        ),
+        (
+            "blobs",
+            "CREATE VIRTUAL TABLE other USING fts5(hash, bytes)",
+        ),
+    ];
+    for (table, make) in computed {
+        desk.ok(&["run", "c.yaml", "--store", "runs.db"]);
+        let store = rusqlite::Connection::open(desk.path("runs.db")).unwrap();
+        let replace = format!(
+            "PRAGMA foreign_keys = OFF; {make}; DROP TABLE {table}; ALTER TABLE other RENAME TO {table}"
+        );
+        store.execute_batch(&replace).unwrap();
+        drop(store);
+        for command in [
+            &["list"][..],
+            &["show", "last"],
+            &["log", "root"],
+            &["log", "verify"],
+            &["migrate", "--dry-run"],
+            &["run", "c.yaml"],
+        ] {
+            let left = desk.ends(&[command, &["--store", "runs.db"]].concat(), 7);
+            let says = format!("table {table} is computed, and not kept");
+            assert!(left.said().contains(&says), "{command:?}: {}", left.said());
+        }
+        std::fs::remove_file(desk.path("runs.db")).unwrap();
     }
 }

@@ -3,7 +3,7 @@
 #![cfg(unix)]
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+use std::os::unix::fs::{PermissionsExt as _, chown, lchown, symlink};
 
 use serde_json::json;
 
@@ -203,7 +203,13 @@ fn configuration_that_was_found_and_not_named_is_this_users_or_roots() {
             place.mode(path, closed);
         }
         place.mode(&variables, 0o666);
-        place.refuses(run, &["everybody can write", &variables]);
+        for command in [run, &naming] {
+            place.refuses(command, &["everybody can write", &variables]);
+        }
+        // Who can write the file that was named decides already.
+        place.mode(&file, 0o666);
+        place.starts(&naming);
+        place.mode(&file, 0o664);
         place.mode(&variables, 0o664);
         if is_root(4) {
             for path in [file.as_str(), folder] {
@@ -214,6 +220,14 @@ fn configuration_that_was_found_and_not_named_is_this_users_or_roots() {
                 place.starts(&naming);
                 place.give(path, 0);
             }
+            let kept = format!("{variables}.kept");
+            fs::rename(desk.path(&variables), desk.path(&kept)).unwrap();
+            symlink(desk.path(&kept), desk.path(&variables)).unwrap();
+            place.starts(&naming);
+            lchown(desk.path(&variables), Some(STRANGER), None).unwrap();
+            place.refuses(&naming, &[&variables, "belongs to user 65534"]);
+            fs::remove_file(desk.path(&variables)).unwrap();
+            fs::rename(desk.path(&kept), desk.path(&variables)).unwrap();
             place.give(&variables, STRANGER);
             // The variables of a third are not what was named.
             for command in [run, &naming] {

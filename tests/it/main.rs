@@ -52,6 +52,8 @@ mod golden;
 #[cfg(test)]
 mod host;
 #[cfg(test)]
+mod invented;
+#[cfg(test)]
 mod keys;
 #[cfg(test)]
 mod kill;
@@ -63,6 +65,8 @@ mod local;
 mod log;
 #[cfg(test)]
 mod loopback;
+#[cfg(test)]
+mod marked;
 #[cfg(test)]
 mod migrate;
 #[cfg(test)]
@@ -94,6 +98,8 @@ mod replay_open;
 mod resume;
 #[cfg(test)]
 mod run_input;
+#[cfg(test)]
+mod same_name;
 #[cfg(test)]
 #[cfg(unix)]
 mod screens;

@@ -242,8 +242,8 @@ fn a_store_of_another_build_is_named_and_its_runs_are_taken_along() {
         scene.ends(&["show", name], 7, "NOT VERIFIED");
         scene.ends(
             &["export", name, "--output", &format!("{name}.jsonl")],
-            0,
-            "",
+            7,
+            "NOT VERIFIED",
         );
     }
     for ending in ["", "-wal", "-shm"] {

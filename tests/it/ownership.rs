@@ -4,8 +4,10 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+use std::os::unix::fs::{PermissionsExt as _, chown, lchown, symlink};
 use std::process::{Child, Command, Stdio};
+
+use serde_json::json;
 
 use crate::desk::{Desk, calls, says};
 
@@ -174,7 +176,12 @@ fn an_answer_that_is_not_ours_allows_no_call() {
         let hash = said.find_map(|line| Some(line.split_once("blake3")?.1.trim().to_owned()));
         let hash = hash.unwrap();
         assert!(said.any(|line| line.contains("monolith approve r")));
-        let answer = format!("{{\"approved\":true,\"arguments_hash\":\"{hash}\",\"call\":1}}");
+        let select = "SELECT lower(hex(hash)) FROM entries WHERE seq = 0";
+        let store = rusqlite::Connection::open(desk.path("home/runs.db")).unwrap();
+        let first: String = store.query_row(select, [], |row| row.get(0)).unwrap();
+        let answer =
+            json!({"approved": true, "arguments_hash": hash, "call": 1, "first_entry": first});
+        let answer = answer.to_string();
         let path = desk.path("home/runs.db.answers/r");
         desk.write("forged", &answer);
         let folder = path.parent().unwrap();
@@ -394,4 +401,60 @@ fn what_becomes_trust_is_no_file_that_others_can_write() {
         assert_eq!(mode & 0o022, 0, "{command:?}: {mode:04o}");
     }
     desk.ok(&["verify", "r", "--pin", "heads"]);
+}
+
+/// In a folder with the sticky bit others can put links, and lead to what they choose of this user's own files.
+#[test]
+fn a_link_of_another_user_leads_to_nothing_that_is_trusted() {
+    if !gives_files_away(6) {
+        return;
+    }
+    let desk = Desk::new();
+    desk.script("tool_policy: optional\n", &[&says("done")]);
+    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
+    desk.write("trust/keys", &desk.ok(&["key", "show"]));
+    desk.ok(&["verify", "r", "--write-pin", "trust/heads"]);
+    fs::create_dir(desk.path("shared")).unwrap();
+    for (path, mode) in [("trust", 0o755), ("trust/keys", 0o644), ("shared", 0o1777)] {
+        fs::set_permissions(desk.path(path), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    for name in ["keys", "heads", "new"] {
+        symlink(
+            format!("../trust/{name}"),
+            desk.path(&format!("shared/{name}")),
+        )
+        .unwrap();
+    }
+    symlink("../trust", desk.path("shared/folder")).unwrap();
+    symlink("shared/keys", desk.path("keys")).unwrap();
+    let commands: [&[&str]; 6] = [
+        &["verify", "r", "--key", "shared/keys"],
+        &["verify", "r", "--key", "keys"],
+        &["verify", "r", "--key", "shared/folder/keys"],
+        &["verify", "r", "--pin", "shared/heads"],
+        &["verify", "r", "--write-pin", "shared/heads"],
+        &["resume", "r", "--pin", "shared/folder/heads"],
+    ];
+    for command in commands {
+        desk.ok(command);
+    }
+    let links = ["keys", "heads", "new", "folder"].map(|name| desk.path("shared").join(name));
+    for link in &links {
+        lchown(link, Some(STRANGER), None).unwrap();
+    }
+    for command in commands {
+        refuses(&desk, command, "belongs to user 65534");
+    }
+    refuses(
+        &desk,
+        &["verify", "r", "--write-pin", "shared/new"],
+        "belongs to user 65534",
+    );
+    assert!(!desk.path("trust/new").exists());
+    for link in &links {
+        lchown(link, Some(0), None).unwrap();
+    }
+    for command in commands {
+        desk.ok(command);
+    }
 }

@@ -208,6 +208,30 @@ fn a_store_behind_a_link_is_judged_and_opened_where_it_is() {
     assert!(!desk.path("real/none.db").exists());
 }
 
+/// Under a second name a store would have other locks and another log of writes, and what one writer has recorded is lost to the other.
+#[test]
+fn a_store_with_a_second_name_is_not_written() {
+    let desk = Desk::new();
+    desk.script("tool_policy: optional\n", &[&says("done")]);
+    fs::create_dir(desk.path("kept")).unwrap();
+    let kept = ["run", "c.yaml", "--store", "kept/runs.db"];
+    desk.ok(&[&kept[..], &["--run-id", "r"]].concat());
+    fs::hard_link(desk.path("kept/runs.db"), desk.path("kept/other.db")).unwrap();
+    for store in ["kept/runs.db", "kept/other.db"] {
+        for command in [
+            &["run", "c.yaml"][..],
+            &["migrate"],
+            &["delete", "r", "--yes"],
+        ] {
+            let command = [command, &["--store", store]].concat();
+            desk.refused(&command, "the file has 2 names (hard links)");
+        }
+        desk.ok(&["show", "r", "--store", store]);
+    }
+    fs::remove_file(desk.path("kept/other.db")).unwrap();
+    desk.ok(&kept);
+}
+
 /// A reader rolls a write back that was cut off. What the file beside the store says is done then, so it must be our own.
 #[test]
 fn no_reader_rolls_back_what_others_could_have_written() {
@@ -317,4 +341,78 @@ fn an_export_replaces_no_pipe_and_no_device() {
     drop(socket);
     desk.write("old", "old");
     desk.ok(&["export", "r", "--output", "old", "--force"]);
+}
+
+/// What `init --force` replaces is the name: a link goes, and not what it leads to; what is no file stays.
+#[test]
+fn an_init_writes_through_no_link_and_waits_for_no_pipe() {
+    let desk = Desk::new();
+    desk.write("victim", KEPT);
+    pipe(&desk, "pipe");
+    symlink("pipe", desk.path("to_pipe")).unwrap();
+    symlink("victim", desk.path("link")).unwrap();
+    symlink("nothing", desk.path("nowhere")).unwrap();
+    fs::hard_link(desk.path("victim"), desk.path("linked")).unwrap();
+    let init = |name| {
+        let address = ["init", "--base-url", "http://127.0.0.1:9/v1"];
+        let model = ["--model", "m", "--force", name];
+        desk.ends_soon(&[&address[..], &model].concat())
+    };
+    for name in ["pipe", "to_pipe"] {
+        let left = init(name);
+        assert_ne!(left.code, 0, "{}", left.said());
+        assert!(
+            left.said().contains("a pipe, not a file"),
+            "{}",
+            left.said()
+        );
+        assert!(!desk.path(name).metadata().unwrap().is_file());
+    }
+    for name in ["link", "nowhere", "linked", "new"] {
+        let left = init(name);
+        assert_eq!(left.code, 0, "{name}: {}", left.said());
+        assert_eq!(desk.read("victim"), KEPT, "{name}");
+        let made = desk.path(name).symlink_metadata().unwrap();
+        assert!(made.is_file(), "{name}");
+        assert_eq!(made.permissions().mode() & 0o022, 0, "{name}");
+        assert!(desk.read(name).contains("targets:"), "{name}");
+    }
+    assert!(!desk.path("nothing").exists());
+    let left: Vec<_> = fs::read_dir(desk.path("")).unwrap().collect();
+    assert_eq!(left.len(), 7, "nothing is left over: {left:?}");
+}
+
+/// A file of the kernel is a regular one by its kind, and keeps its reader waiting.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_of_the_kernel_is_not_read() {
+    const KERNEL: &str = "/proc/kmsg";
+    if fs::metadata(KERNEL).is_err() {
+        println!("skipped 7 cases: there is no {KERNEL}");
+        return;
+    }
+    let desk = Desk::new();
+    desk.script("tool_policy: optional\n", &[&says("done")]);
+    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
+    let commands: [&[&str]; 8] = [
+        &["run", "c.yaml", "--config", KERNEL],
+        &["run", "--contract", KERNEL],
+        &["run", "c.yaml", "--store", KERNEL],
+        &["list", "--store", KERNEL],
+        &["migrate", "--store", KERNEL],
+        &["verify", KERNEL],
+        &["verify", "r", "--pin", KERNEL],
+        &["model", "add", "m", KERNEL],
+    ];
+    for command in commands {
+        let left = desk.ends_soon(command);
+        assert_ne!(left.code, 0, "{command:?}: {}", left.said());
+        let is_root = rustix::process::geteuid().is_root();
+        let expect = if is_root {
+            "file of the kernel"
+        } else {
+            KERNEL
+        };
+        assert!(left.said().contains(expect), "{command:?}: {}", left.said());
+    }
 }

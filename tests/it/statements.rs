@@ -7,12 +7,12 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::desk::Desk;
+use crate::desk::{Desk, calls, says};
 
 /// The key of a query, which a server repeats.
 const KEY: &str = "canary-key-0123456789";
 
-/// A server on loopback that answers what `respond` makes of the first line and the body of a request; returns its port.
+/// A server on loopback that answers what `respond` makes of the head and the body of a request; returns its port.
 pub fn serving(respond: impl Fn(&str, &str) -> Value + Send + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -25,9 +25,7 @@ pub fn serving(respond: impl Fn(&str, &str) -> Value + Send + 'static) -> u16 {
                 if reader.read_line(&mut line).unwrap_or(0) == 0 || line == "\r\n" {
                     break;
                 }
-                if asked.is_empty() {
-                    asked.clone_from(&line);
-                }
+                asked.push_str(&line);
                 if let Some(size) = line.to_ascii_lowercase().strip_prefix("content-length:") {
                     length = size.trim().parse().unwrap();
                 }
@@ -61,6 +59,66 @@ fn llama_server() -> u16 {
             json!({"data": []})
         }
     })
+}
+
+/// A server that wants a key wants it at `/props`, too.
+#[test]
+fn properties_are_asked_for_with_the_key_and_the_headers_of_the_contract() {
+    let port = serving(|asked, _| {
+        let head = asked.to_ascii_lowercase();
+        let allowed = ["authorization: bearer canary-key", "x-tenant: seven"];
+        if asked.starts_with("GET /props") && allowed.iter().all(|one| head.contains(one)) {
+            json!({"build_info": "b77-abc"})
+        } else if asked.starts_with("POST ") {
+            let message = json!({"role": "assistant", "content": "fine"});
+            json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+        } else {
+            json!({"data": []})
+        }
+    });
+    let desk = Desk::new();
+    desk.write(
+        "c.yaml",
+        &format!(
+            "task: hi\ntool_policy: optional\ntargets: [{{provider: web, model: m}}]\n\
+             context_budget: {{context_window: 9000}}\n\
+             providers: {{web: {{type: openai, base_url: 'http://127.0.0.1:{port}/v1', \
+             api_key_env: OWN_KEY, headers: {{x-tenant: seven}}}}}}\n"
+        ),
+    );
+    let mut command = desk.command(&["run", "c.yaml", "--run-id", "r"]);
+    let output = command.env("OWN_KEY", KEY).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let probed = &events(&desk, "r", "probed")[0]["targets"][0];
+    assert_eq!(
+        probed["properties"],
+        json!([{"name": "build_info", "value": "b77-abc"}]),
+        "{probed}"
+    );
+}
+
+/// A server may say something else of itself with each answer.
+#[test]
+fn what_servers_say_is_shown_in_a_bounded_number_of_lines() {
+    let desk = Desk::new();
+    let line = |n: usize| {
+        let call = calls("echo", &format!("{{\"text\":\"{n}\"}}"));
+        let mut call: Value = serde_json::from_str(&call).unwrap();
+        call["response"]["system_fingerprint"] = json!(format!("fp_{n}"));
+        call.to_string()
+    };
+    let mut lines: Vec<String> = (0..40).map(line).collect();
+    lines.push(says("Done."));
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    desk.script(
+        "tool_policy: optional\nmax_turns: 50\ntools: {builtin: [echo]}\n",
+        &lines,
+    );
+    desk.ends(&["run", "c.yaml", "--run-id", "r"], 0);
+    let shown = desk.ok(&["show", "r"]);
+    let servers = shown.lines().filter(|line| line.starts_with("server  "));
+    assert_eq!(servers.count(), 33, "{shown}");
+    assert!(shown.contains("\nserver    … "), "{shown}");
 }
 
 /// The values of the events of that kind.
@@ -150,7 +208,7 @@ fn what_a_tool_server_says_of_itself_is_recorded_and_shown() {
         "tool_policy: optional\ntools: {{workspace: ., mcp: {{t: {{command: python3, args: ['{}']}}}}}}\n",
         desk.path("server.py").display()
     );
-    desk.script(&terms, &[&crate::desk::says("fine")]);
+    desk.script(&terms, &[&says("fine")]);
     desk.ends(&["run", "c.yaml", "--run-id", "r"], 0);
     let started = &events(&desk, "r", "run_started")[0];
     let said = &started["tool_servers"];

@@ -4,6 +4,7 @@ use super::hermes::{Parsed, parse};
 use super::wire::LocalLine;
 use crate::adapter::error_report::ErrorReport;
 use crate::adapter::fold::{self, Failure, Folded, Form, Framing, Progress, document};
+use crate::adapter::invented::ResultScanner;
 use crate::contract::CALL_OPEN;
 use crate::message::{AgentMessage, FailureCode, Role, StopReason, Usage};
 
@@ -11,6 +12,8 @@ use crate::message::{AgentMessage, FailureCode, Role, StopReason, Usage};
 #[derive(Debug, Default)]
 pub(in crate::adapter) struct Fold {
     progress: Progress,
+    /// Holds back what may be a tool's result that the model wrote itself.
+    results: ResultScanner,
     /// How much of the text is text of the message, whatever follows.
     shown: usize,
     stop: Option<StopReason>,
@@ -18,13 +21,14 @@ pub(in crate::adapter) struct Fold {
 }
 
 impl Fold {
-    /// Moves `shown` on: to the first call, or to what may be the beginning of one. White space around the text goes where a call
+    /// Moves `shown` on: to the first call or invented result, or to what may be the beginning of one. White space around the text goes where a call
     /// follows, so it waits, too.
     fn look(&mut self) {
         if self.text.starts_with(char::is_whitespace) {
             return;
         }
-        let new = self.text.get(self.shown..).unwrap_or_default();
+        let settled = self.results.settled().max(self.shown);
+        let new = self.text.get(self.shown..settled).unwrap_or_default();
         let end = new.find(CALL_OPEN).unwrap_or_else(|| {
             let part = (1..CALL_OPEN.len()).rev();
             let mut parts = part.filter_map(|length| CALL_OPEN.get(..length));
@@ -55,6 +59,7 @@ impl fold::Fold for Fold {
         match document(text)? {
             LocalLine::Text { text } => {
                 self.text.push_str(&text);
+                self.results.push(&text);
                 self.look();
             }
             LocalLine::Stop { stop, usage } => {

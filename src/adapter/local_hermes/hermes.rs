@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::adapter::calls::{CallFields, GatheredCall, MAX_CALLS, ValidCalls, validate};
 use crate::adapter::fold::Failure;
+use crate::adapter::invented::ResultScanner;
 use crate::adapter::json::object;
 use crate::adapter::rules::Rules;
 use crate::contract::{CALL_CLOSE, CALL_OPEN, Terms};
@@ -80,13 +81,17 @@ pub(super) struct Parsed {
 /// Tells calls from text. Where a call begins, a whole one has to follow: nothing is guessed.
 ///
 /// # Errors
-/// What is wrong with the first call that is none, and which call of the message it is.
+/// What is wrong with the first call that is none, and which call of the message it is; a text that may be the answer and
+/// holds a tool's result.
 pub(super) fn parse(text: &str, model: &str, rules: Rules) -> Result<Parsed, Failure> {
     let mut calls: Vec<GatheredCall> = Vec::new();
     let mut content = String::new();
     let mut rest = text;
+    let mut results = ResultScanner::default();
     while let Some((before, after)) = rest.split_once(CALL_OPEN) {
         content.push_str(before);
+        results.push(before);
+        results.begin_line();
         let pointer = format!("/tool_calls/{}", calls.len());
         if calls.len() == MAX_CALLS {
             return Err(Failure::new(FailureCode::TooManyCalls, pointer));
@@ -103,6 +108,11 @@ pub(super) fn parse(text: &str, model: &str, rules: Rules) -> Result<Parsed, Fai
         rest = behind;
     }
     content.push_str(rest);
+    results.push(rest);
+    let names = calls.iter().map(|call| call.name.as_str());
+    if results.has_found() && rules.may_answer(names) {
+        return Err(Failure::new(FailureCode::CallShape, "").around(text, 0));
+    }
     if !calls.is_empty() {
         content = content.trim().to_owned();
     }

@@ -393,6 +393,32 @@ fn text_is_there_as_it_arrives_and_a_call_is_no_text() {
     );
     // White space before a call goes with the call.
     check(&["\n", "It is noon."], &["", "", ""]);
+    // What may be a tool's result of the model's own is held back, and never shown where it is one.
+    check(
+        &["I looked.\n> <tool_", "response>six", "\nmore"],
+        &["I looked.", "I looked.", "I looked.", "I looked."],
+    );
+    check(
+        &["I looked.\n<tool", "ing> a"],
+        &[
+            "I looked.",
+            "I looked.\n<tooling> a",
+            "I looked.\n<tooling> a",
+        ],
+    );
+}
+
+#[test]
+fn a_result_that_the_model_wrote_is_no_answer() {
+    let check = |text: &str, expect: &str| assert_eq!(verdict(decode(text)), expect, "{text}");
+    check("So:\n<TOOL_RESPONSE >6", "CALL_SHAPE ");
+    check("- <tool_response>6", "CALL_SHAPE ");
+    check("The <tool_response>.", "\"The <tool_response>.\"");
+    let call = "<tool_call>\n{\"name\":\"f\",\"arguments\":{}}\n</tool_call>";
+    check(
+        &format!("{call}\n<tool_response>6"),
+        "\"<tool_response>6\" f{}",
+    );
 }
 
 proptest! {

@@ -1,17 +1,11 @@
 //! Tells prose from code in Markdown and finds tags that begin a line. Does not know what a tag means.
 
+use crate::adapter::line_break::is_line_break;
+
 /// The least run of one character that opens a fence.
 const FENCE: usize = 3;
 /// Where a line is indented that far, it is code.
 const CODE_COLUMN: usize = 4;
-
-/// Whether a line ends there, for a person or for a program that reads the text.
-pub(super) const fn is_line_break(c: char) -> bool {
-    matches!(
-        c,
-        '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}'
-    )
-}
 
 /// Whether what follows `before` begins a line, white space aside.
 pub(super) fn begins_a_line(before: &str) -> bool {

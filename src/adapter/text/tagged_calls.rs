@@ -2,12 +2,14 @@
 
 use super::flaw::{Fix, Flaw};
 use super::function_calls::{FUNCTION, function, whole_length};
-use super::lines::{LineStart, ProseScanner, first_in_prose, is_line_break};
+use super::lines::{LineStart, ProseScanner, first_in_prose};
 use super::parsed_text::ParsedText;
 use super::payload::{ArgumentsKey, call, value_at};
 use super::read_options::ReadOptions;
-use super::tags::{CLOSE, OPEN, RESULT};
+use super::tags::{CLOSE, OPEN};
 use crate::adapter::calls::{GatheredCall, MAX_CALLS};
+use crate::adapter::invented::ResultScanner;
+use crate::adapter::line_break::is_line_break;
 use crate::message::FailureCode;
 
 /// Reads `<tool_call>` JSON `</tool_call>`, and everything outside as text. The JSON is read as JSON, so a tag inside a
@@ -15,6 +17,7 @@ use crate::message::FailureCode;
 pub(super) fn read(text: &str, from: usize, options: &ReadOptions<'_>) -> Result<ParsedText, Flaw> {
     let mut parsed = ParsedText::default();
     let mut prose = ProseScanner::default();
+    let mut results = ResultScanner::default();
     let mut at = from;
     loop {
         let rest = text.get(at..).unwrap_or_default();
@@ -31,10 +34,12 @@ pub(super) fn read(text: &str, from: usize, options: &ReadOptions<'_>) -> Result
                 return Err(unopened(text, start, head, begins));
             }
         }
+        let outside = first.map_or(rest, |open| rest.get(..open).unwrap_or_default());
+        results.begin_line();
+        results.push(outside);
         let Some(open) = first else {
-            // Only a tool answers in this form: without a call, a text in it is no answer of the model's own.
-            let whole = text.get(from..).unwrap_or_default();
-            if parsed.calls.is_empty() && first_in_prose(whole, RESULT).is_some() {
+            let names = parsed.calls.iter().map(|call| call.name.as_str());
+            if results.has_found() && options.rules.may_answer(names) {
                 return Err(Flaw::new(FailureCode::CallShape));
             }
             parsed.push_text(rest, false);
@@ -43,7 +48,7 @@ pub(super) fn read(text: &str, from: usize, options: &ReadOptions<'_>) -> Result
         if rest.get(open..).is_some_and(|tag| tag.starts_with(CLOSE)) {
             return Err(Flaw::new(FailureCode::CallShape));
         }
-        parsed.push_text(rest.get(..open).unwrap_or_default(), true);
+        parsed.push_text(outside, true);
         let inside = at + open + OPEN.len();
         let (read, to) = one(text, inside, options)?;
         let after = text.get(to..).unwrap_or_default();

@@ -4,5 +4,3 @@
 pub(super) const OPEN: &str = "<tool_call>";
 /// The closing tag.
 pub(super) const CLOSE: &str = "</tool_call>";
-/// The opening tag of a result, which nothing but a tool writes.
-pub(super) const RESULT: &str = "<tool_response>";

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// What a shell reports of a program that ended by SIGINT.
-const EXIT_CODE: i32 = 130;
+pub(in crate::cli) const EXIT_CODE: u8 = 130;
 /// How long a command that was interrupted twice has for an end of its own.
 const GRACE: Duration = Duration::from_millis(800);
 /// How long the end of the process may take, before it is killed.
@@ -30,14 +30,15 @@ pub(in crate::cli) fn listened() {
     OWN.fetch_max(1, Ordering::SeqCst);
 }
 
-/// From now on an answer ends by its second interrupt, and the command goes on.
-pub(in crate::cli) fn conversing() {
-    OWN.fetch_max(2, Ordering::SeqCst);
+/// An answer begins: it ends by its second interrupt, and the command goes on.
+pub(in crate::cli) fn answering() {
+    OWN.store(2, Ordering::SeqCst);
 }
 
-/// What was interrupted has ended: the next interrupt is the first again.
+/// The answer has ended: the next interrupt is the first again, and where no answer is awaited the second ends the command.
 pub(in crate::cli) fn answered() {
     ANSWERS.fetch_add(1, Ordering::SeqCst);
+    OWN.store(1, Ordering::SeqCst);
 }
 
 /// Counts interrupts from now on: each that comes after this has returned is counted. Where no thread can be had, the system's
@@ -101,7 +102,7 @@ fn exit() {
         clippy::disallowed_methods,
         reason = "the command did not end by itself, so nothing can be returned from main"
     )]
-    std::process::exit(EXIT_CODE);
+    std::process::exit(i32::from(EXIT_CODE));
 }
 
 #[cfg(test)]

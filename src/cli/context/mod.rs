@@ -8,6 +8,7 @@ pub(in crate::cli) mod ask;
 pub(in crate::cli) mod clock;
 mod config;
 pub(in crate::cli) mod contract_file;
+pub(in crate::cli) mod departed;
 pub(in crate::cli) mod error;
 pub(in crate::cli) mod exit;
 pub(in crate::cli) mod found;

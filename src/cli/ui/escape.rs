@@ -23,9 +23,31 @@ pub(in crate::cli::ui) fn help(text: &str) -> String {
 
 /// JSON text, which stays the same JSON: what is unsafe is written as JSON itself escapes it.
 pub(in crate::cli) fn json(text: &str) -> String {
+    json_but(text, is_invisible)
+}
+
+/// JSON text as the same JSON, in which what steers a terminal or turns a line round is escaped: DEL, C1 and the controls of
+/// direction. JSON itself escapes the other control characters.
+pub(in crate::cli) fn piped_json(text: &str) -> String {
+    let steers = |c: char| {
+        matches!(
+            c,
+            '\u{7f}'..='\u{9f}'
+                | '\u{61c}'
+                | '\u{200e}'
+                | '\u{200f}'
+                | '\u{202a}'..='\u{202e}'
+                | '\u{2066}'..='\u{2069}'
+        )
+    };
+    json_but(text, steers)
+}
+
+/// JSON text with the characters escaped that are unsafe.
+fn json_but(text: &str, is_unsafe: impl Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if c == '\n' || !is_invisible(c) {
+        if c == '\n' || !is_unsafe(c) {
             out.push(c);
             continue;
         }

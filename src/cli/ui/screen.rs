@@ -133,12 +133,13 @@ impl Screen {
         self.out_json_text(&text)
     }
 
-    /// Writes JSON text to stdout: as it is into a pipe, as the same JSON without unsafe characters onto a terminal.
+    /// Writes JSON text to stdout as the same JSON: without unsafe characters onto a terminal; into a pipe, which may end at one,
+    /// without control characters and directions.
     pub(in crate::cli) fn out_json_text(self, text: &str) -> io::Result<()> {
         if self.out.is_terminal {
             self.out_whole(&escape::json(text))
         } else {
-            self.out_whole(text)
+            self.out_whole(&escape::piped_json(text))
         }
     }
 

@@ -59,7 +59,7 @@ pub(in crate::cli) fn cut(line: &str, width: usize) -> String {
 }
 
 /// How many cells a line takes.
-fn cells(line: &str) -> usize {
+pub(in crate::cli) fn cells(line: &str) -> usize {
     let mut at = 0;
     for piece in pieces(line) {
         if let Piece::Text(c) = piece {

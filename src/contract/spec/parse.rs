@@ -1,7 +1,7 @@
 //! From the text of a contract file to its spec. Opens no file.
 
 use super::contract_spec::ContractSpec;
-use super::error::{Findings, Origin, SpecErrors};
+use super::error::{Findings, Origin, SourceRange, SpecErrors};
 use super::file::read_file;
 use super::fill::{Definitions, NoDefinitions, fill};
 use super::reporter::Reporter;
@@ -39,13 +39,7 @@ impl ContractSpec {
             findings.add(&Origin::File.place(0, 0), "", rule, None);
             return Err(findings.into_errors(file, text, sets));
         }
-        let mut root = tree::parse(text, Origin::File, &findings);
-        let mut secret = root.as_ref().map(secrets::places).unwrap_or_default();
-        if let Some(root) = &mut root {
-            overrides::apply(root, sets, &findings);
-            // The file still holds what an override replaced.
-            secret.extend(secrets::places(root));
-        }
+        let (mut root, secret) = settled(text, sets, &findings);
         let origins = root.as_mut().map(|root| fill(root, known, &findings));
         let origins = origins.unwrap_or_default();
         let spec = root.as_ref().and_then(|root| {
@@ -70,6 +64,7 @@ impl ContractSpec {
             }
         }
     }
+
     /// A fault of the value that the file, with `sets`, has at a dotted path; none if it has no such value.
     #[must_use]
     pub(crate) fn fault_at(
@@ -80,13 +75,26 @@ impl ContractSpec {
     ) -> Option<SpecErrors> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let findings = Findings::new(text, sets);
-        let mut root = tree::parse(text, Origin::File, &findings)?;
-        let mut secret = secrets::places(&root);
-        overrides::apply(&mut root, sets, &findings);
-        secret.extend(secrets::places(&root));
-        let node = path.split('.').try_fold(&root, Node::below)?;
+        let (root, secret) = settled(text, sets, &findings);
+        let node = path.split('.').try_fold(root.as_ref()?, Node::below)?;
         findings.add(&node.place, path, rule, help);
         let (text, sets) = secrets::masked(&secret, text, sets);
         Some(findings.into_errors(file, &text, &sets))
     }
+}
+
+/// The tree of a file under its overrides, none where its syntax is broken, and where it holds secrets.
+fn settled(
+    text: &str,
+    sets: &[String],
+    findings: &Findings<'_>,
+) -> (Option<Node>, Vec<SourceRange>) {
+    let mut root = tree::parse(text, Origin::File, findings);
+    let mut secret = root.as_ref().map(secrets::places).unwrap_or_default();
+    if let Some(root) = &mut root {
+        overrides::apply(root, sets, findings);
+        // The file still holds what an override replaced.
+        secret.extend(secrets::places(root));
+    }
+    (root, secret)
 }

@@ -92,6 +92,8 @@ fn collect(node: &Node, secret: bool, places: &mut Vec<SourceRange>) {
             for (key, value) in entries {
                 let named = match (key.text.as_str(), &value.kind) {
                     ("api_key_env", Kind::Scalar { text, .. }) => !is_env_name(text),
+                    // However it is written, an address may have a password or a query in it.
+                    ("base_url" | "url", Kind::Scalar { text, .. }) => text.contains(['@', '?']),
                     (word, _) => is_secret_key(word),
                 };
                 collect(value, secret || named, places);

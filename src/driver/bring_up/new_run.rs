@@ -273,9 +273,7 @@ async fn begin(
         Ok::<_, DriverError>((contract, backends, tokenizers, told))
     });
     let ((contract, backends, tokenizers, told), servers) = made.await?;
-    let (mut faults, mut tool_servers) = told;
-    Scrub(redactor.as_ref()).faults(&mut faults);
-    Scrub(redactor.as_ref()).statements(&mut tool_servers);
+    let (faults, tool_servers) = told;
     let (counter, tokenizer_fault) = match tokenizers.counter_of(contract.tokenizer.as_deref()) {
         Ok(counter) => (counter, None),
         Err(fault) => {

@@ -20,7 +20,6 @@ use crate::kernel::{BringUpFault, ProviderAddress, RunStarted};
 use crate::message::{RunId, TokenCounter, ToolServerStatement};
 use crate::replay::differences;
 use crate::session::Redactor;
-use crate::session::Scrub;
 use crate::tools::ToolServers;
 
 /// Values that come from others of the contract where the author does not give them.
@@ -148,7 +147,6 @@ pub(in crate::driver) async fn bring_up_again(
             None => Ok(offer.statements),
         });
         (tool_servers, running) = checked.await?;
-        Scrub(redactor.as_ref()).statements(&mut tool_servers);
         changed = running.expect_pins(pins_of(contract));
     }
     Ok(BroughtUp {

@@ -138,5 +138,8 @@ fn what_is_no_model_is_refused_by_what_it_is() {
     let fault = ModelHeader::read(Path::new("/nowhere/at/all")).unwrap_err();
     assert!(matches!(fault, HeaderFault::Unreadable(_)), "{fault}");
     let fault = ModelHeader::read(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap_err();
-    assert_eq!(fault.to_string(), "it cannot be read: it is not a file");
+    assert_eq!(
+        fault.to_string(),
+        "it cannot be read: it is a folder, not a file"
+    );
 }

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::ModelStoreError;
 use crate::inference::Reading;
 use crate::message::Digest;
-use crate::store::{open_regular_name, private_file};
+use crate::store::{open_regular, open_regular_name, private_file};
 
 /// Bytes that are copied at once.
 const PIECE: usize = 1 << 20;
@@ -32,7 +32,7 @@ pub(super) fn copy(
     (to, mut target): (&Path, File),
     reading: &mut Reading<'_>,
 ) -> Result<Sums, ModelStoreError> {
-    let mut source = File::open(from).map_err(|fault| ModelStoreError::io(from, fault))?;
+    let mut source = open_regular(from).map_err(|fault| ModelStoreError::io(from, fault))?;
     let sums = pass((from, &mut source), (to, &mut target), reading)?;
     target
         .sync_all()

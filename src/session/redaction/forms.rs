@@ -4,6 +4,12 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 /// The shortest value that is looked for: a shorter one would eat ordinary text.
 const MIN_BYTES: usize = 6;
+/// The most lines of values that are looked for by themselves.
+const MAX_LINES: usize = 1_024;
+/// The shortest line of a value of several lines that is a secret of its own.
+const MIN_LINE_BYTES: usize = 16;
+/// What the first and the last line of PEM begin and end with.
+const PEM_BOUNDARY: &str = "-----";
 /// The fewest characters of base64 that are looked for.
 const MIN_BASE64: usize = 7;
 /// Words of the marker itself, which must not be looked for in it.
@@ -15,6 +21,35 @@ pub(crate) fn can_be_matched(value: &str) -> bool {
     value.len() >= MIN_BYTES
         && !value.chars().all(|c| Some(c) == first)
         && !MARKERS.iter().any(|marker| marker.contains(value))
+}
+
+/// The values, and after them the long lines of those that have several: a value that was printed over lines is indented, or has
+/// other line ends.
+pub(super) fn with_lines<'v>(values: impl IntoIterator<Item = &'v str>) -> Vec<String> {
+    let mut all: Vec<String> = values.into_iter().map(str::to_owned).collect();
+    let mut lines: Vec<String> = Vec::new();
+    for value in &all {
+        for line in lines_of(value) {
+            if lines.len() < MAX_LINES && !lines.iter().chain(&all).any(|known| known == line) {
+                lines.push(line.to_owned());
+            }
+        }
+    }
+    all.append(&mut lines);
+    all
+}
+
+/// The lines of a value of several that are secrets of their own, without the white space around them: long ones, but for the
+/// first and the last line of PEM, which every key has.
+fn lines_of(value: &str) -> impl Iterator<Item = &str> {
+    let has_several = value.trim().contains(['\n', '\r']);
+    let lines = value.split(['\n', '\r']).map(str::trim);
+    lines.filter(move |line| {
+        has_several
+            && line.len() >= MIN_LINE_BYTES
+            && can_be_matched(line)
+            && !(line.starts_with(PEM_BOUNDARY) && line.ends_with(PEM_BOUNDARY))
+    })
 }
 
 /// The literal forms of a value, itself first. Escapes of JSON and of addresses are undone before a text is searched, so they

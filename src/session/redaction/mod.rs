@@ -17,6 +17,8 @@ mod settled;
 mod shapes;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_parts;
 mod view;
 
 pub(crate) use forms::{can_be_matched, key_texts};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
 
-use super::forms::{base64_forms, can_be_matched, forms};
+use super::forms::{base64_forms, can_be_matched, forms, with_lines};
 use super::salt::{RedactionKey, Salt};
 use super::shapes::{Shapes, is_spent, secret_of};
 use super::view::{Escaping, UnescapedView, View};
@@ -145,7 +145,7 @@ impl Redactor {
         terms: &RedactionTerms,
         marking: MarkerKind,
     ) -> Self {
-        let values: Vec<String> = values.into_iter().map(str::to_owned).collect();
+        let values = with_lines(values);
         Self {
             finder: Finder::new(&values, forms),
             unbroken: Finder::new(&values, base64_forms),

@@ -12,14 +12,14 @@ use crate::session::Scrub;
 const SECRET: &str = r#"pa55/wo"rd\n+x? é"#;
 
 /// A redactor that knows these values, but for those that cannot be distinguished from ordinary text.
-fn knowing(values: &[&str], terms: &RedactionTerms) -> Redactor {
+pub(super) fn knowing(values: &[&str], terms: &RedactionTerms) -> Redactor {
     let run_id = RunId::try_from("r1".to_owned()).unwrap();
     let salt = RedactionKey::new([7; 32]).salt(&run_id);
     let values = values.iter().copied().filter(|value| can_be_matched(value));
     Redactor::salted(values, terms, salt)
 }
 
-fn marker(value: &str) -> String {
+pub(super) fn marker(value: &str) -> String {
     let run_id = RunId::try_from("r1".to_owned()).unwrap();
     let salt = RedactionKey::new([7; 32]).salt(&run_id);
     salt.marker(value.as_bytes())
@@ -432,13 +432,14 @@ fn released(redactor: &Redactor, text: &str, every: usize) -> String {
 }
 
 proptest! {
-    /// A value with white space, one in base64 over two lines, escapes that are cut, keys beside values.
+    /// A value with white space, one of two lines, one in base64 over two lines, escapes that are cut, keys beside values.
     #[test]
     fn what_is_released_early_is_the_beginning_of_what_is_recorded(
-        parts in proptest::collection::vec((0_usize..12, "[a-z ]{0,12}"), 1..6),
+        parts in proptest::collection::vec((0_usize..16, "[a-z ]{0,12}"), 1..6),
         every in 1_usize..12,
     ) {
-        let values = ["correct horse battery staple", "topsecretvalue12345", "pa55/word\"x?"];
+        let lines = "the first of its lines\nthe second of its lines";
+        let values = ["correct horse battery staple", "topsecretvalue12345", "pa55/word\"x?", lines];
         let redactor = knowing(&values, &RedactionTerms::default());
         let mut text = String::new();
         for (kind, words) in parts {
@@ -455,6 +456,10 @@ proptest! {
                 8 => percent(&escaped(values[2], 2)),
                 9 => nested_of(&escaped(values[2], 4)),
                 10 => percent(&percent(values[2])),
+                11 => lines.to_owned(),
+                12 => lines.replace('\n', "\r\n    "),
+                13 => lines.replace('\n', "\\n"),
+                14 => lines[..words.len() * 3].to_owned(),
                 _ => values[0][..words.len().min(20)].to_owned(),
             };
             text += " ";

@@ -1,5 +1,7 @@
 //! What signals and a closed stdout do to a run of the real binary.
 
+#[cfg(target_os = "linux")]
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
 use std::process::{Child, Command as Process, Stdio};
 use std::time::{Duration, Instant};
@@ -325,6 +327,38 @@ fn the_second_interrupt_ends_a_command_that_hangs_in_a_write() {
         assert_eq!(status.code(), Some(130), "{command:?}: {status}");
         drop(out);
     }
+}
+
+/// On a pipe no editor reads the keys: the interrupts that come while a line is awaited are the command's.
+#[cfg(target_os = "linux")]
+#[test]
+fn two_interrupts_end_a_chat_on_a_pipe_that_waits_for_a_line() {
+    let desk = Desk::new();
+    desk.script("tool_policy: optional\n", &[&says("One.")]);
+    let mut command = desk.command(&["chat", "c.yaml"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut chat = command.stderr(Stdio::null()).spawn().unwrap();
+    let mut typed = chat.stdin.take().unwrap();
+    typed.write_all(b"first\n/help\n").unwrap();
+    // Its answer, then its help: a line is awaited.
+    let shown = BufReader::new(chat.stdout.take().unwrap()).lines();
+    let mut shown = shown.map(Result::unwrap);
+    assert!(shown.any(|line| line.starts_with("Ctrl-C ")));
+    interrupt(&chat);
+    assert!(chat.try_wait().unwrap().is_none(), "the first one ended it");
+    signal(&chat, "INT");
+    let until = Instant::now() + LONGEST;
+    let status = loop {
+        if let Some(status) = chat.try_wait().unwrap() {
+            break status;
+        }
+        if Instant::now() > until {
+            chat.kill().unwrap();
+        }
+        std::thread::yield_now();
+    };
+    assert_eq!(status.code(), Some(130), "{status}");
+    drop(typed);
 }
 
 #[test]

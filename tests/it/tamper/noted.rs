@@ -34,7 +34,7 @@ fn a_file_of_pins_is_only_ever_added_to() {
     let left: Vec<_> = std::fs::read_dir(scene.path("."))
         .unwrap()
         .map(|file| file.unwrap().file_name().into_string().unwrap())
-        .filter(|name| name.ends_with(".partial"))
+        .filter(|name| name.contains(".new"))
         .collect();
     assert_eq!(left, Vec::<String>::new());
 }

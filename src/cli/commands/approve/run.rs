@@ -9,7 +9,7 @@ use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Source;
 use crate::driver::DriverError;
 use crate::kernel::{CallOrder, Run};
-use crate::message::RunId;
+use crate::message::{Digest, RunId};
 use crate::replay::Replayer;
 use crate::store::{Answer, StoreError, StoreReader};
 
@@ -23,7 +23,7 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
         return Err(StoreError::NoSuchRun { asked }.into());
     };
     let path = app.store_path()?;
-    let Some(order) = awaited(run_id.clone(), reader)? else {
+    let Some((order, first_entry)) = awaited(run_id.clone(), reader)? else {
         let told =
             format!("failed to answer for run {run_id}: none of its calls waits for an approval");
         app.screen.fault(&told, Some(app.hint("list --open")));
@@ -46,8 +46,13 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
     let approved = !args.deny;
     let reader = StoreReader::open(&path)?;
     let found = reader.left_answer(&run_id)?;
-    let given = found
-        .filter(|given| (given.call, given.arguments_hash) == (order.call, order.arguments_hash));
+    let answer = Answer {
+        approved,
+        arguments_hash: order.arguments_hash,
+        call: order.call,
+        first_entry,
+    };
+    let given = found.filter(|given| Answer { approved, ..*given } == answer);
     match given {
         Some(given) if given.approved == approved => {
             let what = verdict(approved);
@@ -91,11 +96,6 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
             return Err(SystemFault::NotConfirmed { what: "answer" }.into());
         }
     }
-    let answer = Answer {
-        approved,
-        arguments_hash: order.arguments_hash,
-        call: order.call,
-    };
     if !reader.leave_answer(&run_id, &answer, found)? {
         let told = format!(
             "failed to answer for run {run_id}: somebody else answered meanwhile, or the run went on"
@@ -128,8 +128,11 @@ const fn verdict(approved: bool) -> &'static str {
     if approved { "allowed" } else { "refused" }
 }
 
-/// What a run waits with, as a fresh machine finds it from what is stored.
-fn awaited(run_id: RunId, mut reader: StoreReader) -> Result<Option<CallOrder>, CliError> {
+/// What a run waits with, as a fresh machine finds it from what is stored, and the hash of its first entry.
+fn awaited(
+    run_id: RunId,
+    mut reader: StoreReader,
+) -> Result<Option<(CallOrder, Digest)>, CliError> {
     if reader.read_run(&run_id)?.row().outcome.is_some() {
         return Ok(None);
     }
@@ -139,7 +142,10 @@ fn awaited(run_id: RunId, mut reader: StoreReader) -> Result<Option<CallOrder>, 
         replayer.take(entry, &recorded);
     }
     match replayer.into_unfinished() {
-        Ok(unfinished) => Ok(unfinished.session.run().and_then(Run::awaited)),
+        Ok(unfinished) => {
+            let order = unfinished.session.run().and_then(Run::awaited);
+            Ok(order.zip(recorded.entries.first().map(|entry| entry.hash)))
+        }
         Err(report) => Err(DriverError::DoesNotReplay { run_id, report }.into()),
     }
 }

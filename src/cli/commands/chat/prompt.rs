@@ -11,6 +11,9 @@ use crate::cli::context::signals::{Signal, Signals};
 
 const PROMPT: &str = "> ";
 
+/// How many interrupts end a conversation that waits for a line. On a terminal Ctrl-C is a character, which gives the line up.
+const INTERRUPTS: usize = 2;
+
 /// Reads lines from the terminal, or from a pipe.
 pub(in crate::cli) struct Prompt {
     /// None while a line is read, and once the process is to end.
@@ -21,6 +24,8 @@ pub(in crate::cli) struct Prompt {
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Typed {
     Line(String),
+    /// A second interrupt came while nothing was asked: the conversation ends.
+    Interrupted,
     /// The line was given up.
     Nothing,
     /// There is no more.
@@ -50,22 +55,33 @@ impl Prompt {
                 let line = editor.readline(PROMPT);
                 (editor, line)
             });
+            let mut interrupts = 0;
             loop {
                 tokio::select! {
                     read = &mut reading => {
-                        return Ok::<_, CliError>(Some(read.map_err(io::Error::other)?));
+                        let (editor, line) = read.map_err(io::Error::other)?;
+                        return Ok::<_, CliError>(Ok((editor, line)));
                     }
-                    signal = signals.next() => if signal == Signal::Terminate {
-                        return Ok(None);
+                    signal = signals.next() => match signal {
+                        Signal::Terminate => return Ok(Err(Typed::End)),
+                        Signal::Interrupt => {
+                            interrupts += 1;
+                            if interrupts == INTERRUPTS {
+                                return Ok(Err(Typed::Interrupted));
+                            }
+                        }
                     },
                 }
             }
         });
         // A reader that still waits must not keep the process.
         runtime.shutdown_background();
-        let Some((mut editor, line)) = read? else {
-            terminal.restore();
-            return Ok(Typed::End);
+        let (mut editor, line) = match read? {
+            Ok(read) => read,
+            Err(ended) => {
+                terminal.restore();
+                return Ok(ended);
+            }
         };
         let typed = match line {
             Ok(line) => {

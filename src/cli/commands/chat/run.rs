@@ -58,12 +58,12 @@ pub(in crate::cli) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> 
     let spec = chat.file().read(app)?;
     offer_models(app, &spec)?;
     let mut prompt = Prompt::new()?;
-    interrupts::conversing();
     app.screen
         .note("Each message is a run. /help lists the commands, /quit ends.");
     loop {
         match prompt.read()? {
             Typed::End => return Ok(Exit::OK),
+            Typed::Interrupted => return Ok(Exit(interrupts::EXIT_CODE)),
             Typed::Nothing => {}
             Typed::Line(typed) => {
                 let wish = Wish::of(&typed);
@@ -106,9 +106,10 @@ impl Chat<'_> {
     }
 
     fn send(&mut self, message: String) -> Result<(), CliError> {
+        interrupts::answering();
         let driven = self.drive(message);
         interrupts::answered();
-        let ended = match driven {
+        let ended = match driven.and_then(Ended::agreeing) {
             Ok(ended) => ended,
             Err(Broken { error, .. }) => return Err(error),
         };

@@ -95,6 +95,7 @@ impl<'a> Approver<'a> {
             approved,
             arguments_hash,
             call,
+            first_entry: _,
         } = taken?;
         let same = call == order.call && arguments_hash == order.arguments_hash;
         if !same {

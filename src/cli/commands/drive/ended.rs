@@ -1,6 +1,7 @@
 //! What a driven run came to: its result and its view, or the fault that broke it off. Prints nothing.
 
 use crate::cli::context::contract_file::ContractFile;
+use crate::cli::context::departed::agreeing;
 use crate::cli::context::error::CliError;
 use crate::cli::ui::numbers::counted;
 use crate::kernel::{AgentOutcome, Counters, Run};
@@ -55,6 +56,13 @@ impl Ended {
             }
         }
         Self { places, ..self }
+    }
+
+    /// The run, unless what would be reported of it is not the machine's state: that is no result.
+    pub(in crate::cli) fn agreeing(self) -> Result<Self, Broken> {
+        let asked = self.view.run_id().map(ToString::to_string);
+        agreeing(&asked.unwrap_or_default(), &self.view)?;
+        Ok(self)
     }
 
     /// What is worth a word although the run succeeded: how many of the executed calls reported an error.

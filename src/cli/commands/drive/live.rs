@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::cli::context::app::{App, hint};
+use crate::cli::context::departed::warned;
 use crate::cli::context::error::CliError;
 use crate::cli::context::source::Recorded;
-use crate::cli::ui::departed::departed;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::narration::{Transition, target_name};
 use crate::cli::ui::numbers::seconds;
@@ -274,13 +274,16 @@ impl Following {
 
     /// Reports once that what is shown is not the machine's state.
     fn report_departure(&mut self) {
-        let departure = self.view.as_ref().and_then(RunView::departure);
-        if let Some(departure) = departure.filter(|_| !self.departed) {
-            let departed = self.screen.paint(Style::Bad, &departed(departure));
-            self.departed = true;
-            self.wipe();
-            self.screen.write_err(&format!("{departed}\n"));
+        let departs = |view: &RunView| view.departure().is_some();
+        if self.departed || !self.view.as_ref().is_some_and(departs) {
+            return;
         }
+        self.wipe();
+        self.departed = self
+            .view
+            .as_ref()
+            .and_then(|view| warned(self.screen, view))
+            .is_some();
     }
 
     /// Writes the lines that have become final. What cannot be written now is tried again with the next.

@@ -24,7 +24,7 @@ pub(in crate::cli) fn report(
     json: bool,
     outcome: Result<Ended, Broken>,
 ) -> Result<Exit, CliError> {
-    match outcome {
+    match outcome.and_then(Ended::agreeing) {
         Ok(ended) => {
             let exit = Exit(ended.result.exit_code);
             if json {

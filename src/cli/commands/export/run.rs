@@ -1,18 +1,19 @@
 //! `monolith export`: chooses the form and the file. `forms` writes it.
 
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
 use super::args::{ExportArgs, ExportFormat};
 use super::forms;
 use crate::cli::commands::verify;
 use crate::cli::context::app::App;
+use crate::cli::context::departed::warned;
 use crate::cli::context::error::{CliError, SystemFault, TranscriptFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Source;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::counted;
-use crate::store::{ExportError, judge_regular, private_file};
+use crate::store::{ExportError, NewFile, PRIVATE};
 use crate::transcript::WithheldBlobs;
 
 /// `monolith export`.
@@ -82,13 +83,31 @@ pub(in crate::cli) fn export(app: &App, args: &ExportArgs) -> Result<Exit, CliEr
             "note: the run has no seal: it is in progress, or its process was cut off (verify --open accepts it)\n",
         );
     }
+    // A file of a transcript is evidence whatever it shows, so it is written all the same.
+    let exit = match form {
+        ExportFormat::Jsonl => judged(app, &args.run)?,
+        ExportFormat::Html | ExportFormat::Atif | ExportFormat::Cast => Exit::OK,
+    };
     if left_out > 0 {
         app.screen.note(&format!(
             "{} held back by the token gate left out; --withheld includes them",
             counted(left_out, "text")
         ));
     }
-    Ok(Exit::OK)
+    Ok(exit)
+}
+
+/// Reports what does not verify, or is not the machine's state, and what the command then ends with.
+fn judged(app: &App, run: &str) -> Result<Exit, CliError> {
+    let trust = app.trust(&[], &[], &[])?;
+    let (report, _) = verify::report_of(app.source(run)?, true, &trust)?;
+    if let Some(bad) = &report.first_bad {
+        let place = verify::place(bad);
+        app.screen.write_err(&format!("NOT VERIFIED: {place}\n"));
+        return Ok(Exit::EVIDENCE);
+    }
+    let view = app.source(run)?.each_step(|_, _, _| Ok(()))?;
+    Ok(warned(app.screen, &view).unwrap_or(Exit::OK))
 }
 
 /// Refuses what does not verify, unless that is asked for.
@@ -143,30 +162,15 @@ fn write_file(
     path: &Path,
     write: impl FnOnce(&mut dyn io::Write) -> Result<usize, CliError>,
 ) -> Result<usize, CliError> {
-    let refuse = |fault: &io::Error| SystemFault::CannotWrite {
+    let refuse = |fault: io::Error| SystemFault::CannotWrite {
         path: path.to_owned(),
         reason: fault.to_string(),
     };
-    // A rename would put a file in the place of a device, for every process.
-    if let Ok(there) = std::fs::metadata(path) {
-        judge_regular(there.file_type()).map_err(|fault| refuse(&fault))?;
-    }
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".partial");
-    let partial = path.with_file_name(name);
-    // One that was left over may be anybody's.
-    drop(std::fs::remove_file(&partial));
-    let file = private_file().write(true).create_new(true).open(&partial);
-    let file = file.map_err(|fault| refuse(&fault))?;
-    let mut out = BufWriter::new(file);
-    let written = write(&mut out).and_then(|left_out| {
-        let file = out.into_inner().map_err(|fault| refuse(fault.error()))?;
-        file.sync_all().map_err(|fault| refuse(&fault))?;
-        std::fs::rename(&partial, path).map_err(|fault| refuse(&fault))?;
-        Ok(left_out)
-    });
-    if written.is_err() {
-        drop(std::fs::remove_file(&partial));
-    }
-    written
+    let mut new = NewFile::over_file(path, PRIVATE).map_err(refuse)?;
+    let mut out = BufWriter::new(new.file());
+    let left_out = write(&mut out)?;
+    out.flush().map_err(refuse)?;
+    drop(out);
+    new.replace().map_err(refuse)?;
+    Ok(left_out)
 }

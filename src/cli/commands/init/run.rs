@@ -1,6 +1,7 @@
 //! `monolith init`: finds what can answer on this machine, and writes a contract for it that holds.
 
 use std::fmt::Write as _;
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use super::args::InitArgs;
@@ -20,9 +21,13 @@ use crate::cli::ui::command::shell_word;
 use crate::cli::ui::escape::line;
 use crate::contract::{ContractSpec, ProviderType};
 use crate::inference::ModelStore;
+use crate::store::NewFile;
 
 /// How many ways are shown to choose from.
 const MOST_SHOWN: usize = 20;
+
+/// The mode of a contract: it is a program, whatever the umask lets others do.
+const MODE: u32 = 0o644;
 
 /// `monolith init`.
 pub(in crate::cli) fn init(app: &App, args: &InitArgs) -> Result<Exit, CliError> {
@@ -176,21 +181,23 @@ fn choose(app: &App, args: &InitArgs, mut ways: Vec<Choice>) -> Result<Choice, C
 }
 
 fn write(path: &Path, text: &str, force: bool) -> Result<(), CliError> {
-    let mut options = std::fs::OpenOptions::new();
-    // A contract is a program, whatever the umask lets others do.
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o644);
-    // Between the first look and now somebody may have made it.
-    let options = if force {
-        options.write(true).create(true).truncate(true)
-    } else {
-        options.write(true).create_new(true)
+    let put = || -> io::Result<()> {
+        let make = if force {
+            NewFile::over_file
+        } else {
+            NewFile::with_mode
+        };
+        let mut new = make(path, MODE)?;
+        new.file().write_all(text.as_bytes())?;
+        if force {
+            new.replace()
+        } else {
+            // Since the first look another process may have made it.
+            new.take_name()
+        }
     };
-    let written = options
-        .open(path)
-        .and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
-    Ok(written.map_err(|fault| match fault.kind() {
-        std::io::ErrorKind::AlreadyExists => SystemFault::FileExists {
+    Ok(put().map_err(|fault| match fault.kind() {
+        io::ErrorKind::AlreadyExists => SystemFault::FileExists {
             path: path.to_owned(),
         },
         _ => SystemFault::CannotWrite {

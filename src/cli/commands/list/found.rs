@@ -1,5 +1,6 @@
 //! What is known of a run: its row, and what its first and last entries show.
 
+use super::held::HeldEntries;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::Recorded;
 use crate::store::{DamagedRow, Lineage, RunRow, StoreReader};
@@ -10,6 +11,8 @@ const TAIL: u64 = 16;
 
 /// A row and what is known beside it.
 pub(super) struct Found {
+    /// What does not hold of the entries that were read.
+    pub(super) flaw: Option<String>,
     pub(super) row: RunRow,
     pub(super) lineage: Option<Lineage>,
     /// None where nothing is recorded, or its entries cannot be read.
@@ -30,8 +33,14 @@ pub(super) fn found(reader: &mut StoreReader, row: &RunRow) -> Result<Found, Dam
             None => reader.read_run(&row.run_id)?.row().clone(),
         };
         let lineage = reader.lineage(&row.run_id)?;
-        let (outline, waits) = outline(reader, &row);
+        let Outlined {
+            outline,
+            waits,
+            flaw,
+            ..
+        } = outline(reader, &row);
         Ok(Found {
+            flaw,
             row,
             lineage,
             outline,
@@ -42,40 +51,81 @@ pub(super) fn found(reader: &mut StoreReader, row: &RunRow) -> Result<Found, Dam
     look().map_err(|fault| DamagedRow { run, fault })
 }
 
-/// What the first and the last entries show, and whether these leave a call waiting for a person. One that cannot be read is
-/// `verify`'s to report.
-fn outline(reader: &mut StoreReader, row: &RunRow) -> (Option<RunOutline>, bool) {
+/// What the first and the last entries show.
+struct Outlined {
+    outline: Option<RunOutline>,
+    /// Whether they leave a call waiting for a person.
+    waits: bool,
+    /// Whether more of the last entries would change nothing.
+    settled: bool,
+    /// What does not hold of them.
+    flaw: Option<String>,
+}
+
+/// What the first and the last entries show.
+fn outline(reader: &mut StoreReader, row: &RunRow) -> Outlined {
     let mut length = TAIL;
     loop {
-        let (outline, waits, settled) = outline_of(reader, row, length);
-        if settled || row.outcome.is_some() || length >= row.length {
-            return (outline, waits);
+        let found = outline_of(reader, row, length);
+        if found.settled || row.outcome.is_some() || length >= row.length {
+            return found;
         }
         length = length.saturating_mul(4);
     }
 }
 
-/// [`outline`] from so many of the last entries, and whether more of them would change nothing: processes may have left the run and
-/// gone on with it any number of times since a call began to wait, and calls may have ended since the run was suspended.
-fn outline_of(
-    reader: &mut StoreReader,
-    row: &RunRow,
-    length: u64,
-) -> (Option<RunOutline>, bool, bool) {
+/// [`outline`] from so many of the last entries. Processes may have left the run and gone on with it any number of times since a
+/// call began to wait, and calls may have ended since the run was suspended.
+fn outline_of(reader: &mut StoreReader, row: &RunRow, length: u64) -> Outlined {
     let mut approvals = Approvals::default();
-    let Ok(mut run) = reader.read_run(&row.run_id) else {
-        return (None, false, true);
+    let mut run = match reader.read_run(&row.run_id) {
+        Ok(run) => run,
+        Err(fault) => {
+            return Outlined {
+                outline: None,
+                waits: false,
+                settled: true,
+                flaw: Some(fault.to_string()),
+            };
+        }
     };
-    let contract = run.contract().ok();
+    // It may have gone on since the row was read.
+    let row = run.row().clone();
+    let mut held = HeldEntries::of(&row);
+    let contract = run.contract();
+    if let Err(fault) = &contract {
+        held.mark(fault.to_string());
+    }
+    let contract = contract.ok();
     let calls = contract.as_ref().map(|c| c.max_tool_calls_per_turn);
-    let first = run.next().and_then(Result::ok);
-    let first = first.and_then(|entry| Recorded::decode(&entry).ok());
+    let from = row.length.saturating_sub(length);
+    let first = match run.next() {
+        Some(Ok(entry)) => {
+            // Where the tail begins with it, it is taken there.
+            if from > 0 {
+                held.take(&entry);
+            }
+            Recorded::decode(&entry).ok()
+        }
+        Some(Err(fault)) => {
+            held.mark(fault.to_string());
+            None
+        }
+        None => None,
+    };
     let mut outline = contract
         .zip(first)
         .and_then(|(contract, first)| RunOutline::begin(&contract, &first));
-    let tail = run.starting_at(row.length.saturating_sub(length));
     let mut begins = None;
-    for entry in tail.filter_map(Result::ok) {
+    for entry in run.starting_at(from) {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(fault) => {
+                held.mark(fault.to_string());
+                continue;
+            }
+        };
+        held.take(&entry);
         if let Ok(decoded) = Recorded::decode(&entry) {
             let entry = decoded.entry();
             begins.get_or_insert_with(|| Approvals::is_settled_by(entry.action, entry.event));
@@ -88,5 +138,10 @@ fn outline_of(
     let suspended = outline.as_ref().and_then(|outline| outline.suspended);
     let most = TAIL.saturating_add(calls.unwrap_or(0));
     let settled = begins == Some(true) && (suspended.is_some() || length > most);
-    (outline, approvals.awaited().is_some(), settled)
+    Outlined {
+        outline,
+        waits: approvals.awaited().is_some(),
+        settled,
+        flaw: held.flaw(&row),
+    }
 }

@@ -3,6 +3,7 @@
 mod args;
 mod filter;
 mod found;
+mod held;
 mod render;
 mod run;
 

@@ -8,21 +8,22 @@ use crate::cli::context::run_status::RunStatus;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::{dollars, seconds};
 use crate::cli::ui::screen::Style;
+use crate::cli::ui::wrap::cells;
 use crate::message::utc;
 use crate::store::Lineage;
 use crate::transcript::ParentFound;
 
 /// A table; where its lines do not fit the terminal, a paragraph for each run.
 pub(super) fn listed(app: &App, rows: &[Found]) -> String {
-    let cells: Vec<Cells> = rows.iter().map(|found| Cells::of(app, found)).collect();
-    let table = table(app, &cells);
+    let rows: Vec<Cells> = rows.iter().map(|found| Cells::of(app, found)).collect();
+    let table = table(app, &rows);
     let is_narrow = |out: &str| {
         let width = app.screen.width_out();
-        let rows = out.lines().filter(|line| !line.starts_with(' '));
-        rows.map(str::len).any(|length| length > width)
+        let lines = out.lines().filter(|line| !line.starts_with(' '));
+        lines.map(cells).any(|length| length > width)
     };
     if is_narrow(&table) {
-        paragraphs(app, &cells)
+        paragraphs(app, &rows)
     } else {
         table
     }
@@ -105,6 +106,7 @@ impl Cells {
 
     fn of(app: &App, found: &Found) -> Self {
         let Found {
+            flaw,
             row,
             lineage,
             outline,
@@ -138,6 +140,10 @@ impl Cells {
         let forked = lineage
             .as_ref()
             .map(|lineage| format!(", {}", forked_from(lineage)));
+        let flaw = flaw.as_ref().map(|flaw| {
+            let flaw = format!("NOT VERIFIED: {}", line(flaw));
+            format!("  {}", app.screen.paint_out(Style::Bad, &flaw))
+        });
         let unknown = || UNKNOWN.to_owned();
         let time = outline
             .as_ref()
@@ -158,7 +164,11 @@ impl Cells {
         Self {
             begun: utc(row.created_unix_ms),
             cost,
-            outcome: format!("{outcome}{imported}{}", forked.unwrap_or_default()),
+            outcome: format!(
+                "{outcome}{imported}{}{}",
+                forked.unwrap_or_default(),
+                flaw.unwrap_or_default()
+            ),
             run: row.run_id.as_str().to_owned(),
             time,
             what,

@@ -42,6 +42,9 @@ struct Listed {
     #[serde(skip_serializing_if = "Option::is_none")]
     cost_micro_usd: Option<u64>,
     entries: u64,
+    /// What does not hold of the entries that the list reads; absent where they hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flaw: Option<String>,
     head: Digest,
     outcome: Option<ListedOutcome>,
     state: &'static str,
@@ -87,7 +90,12 @@ pub(in crate::cli) fn list(app: &App, args: &ListArgs) -> Result<Exit, CliError>
             args.limit == 0 || rows.len() + damaged.len() < args.limit
         })?;
     }
-    let exit = name_damaged(app, &damaged);
+    let exit = if rows.iter().any(|found| found.flaw.is_some()) {
+        name_damaged(app, &damaged);
+        Exit::EVIDENCE
+    } else {
+        name_damaged(app, &damaged)
+    };
     if args.json {
         let damaged = damaged.into_iter().map(|row| Damaged {
             run_id: row.run,
@@ -131,6 +139,7 @@ pub(in crate::cli) fn name_damaged(app: &App, damaged: &[DamagedRow]) -> Exit {
 impl From<Found> for Listed {
     fn from(found: Found) -> Self {
         let Found {
+            flaw,
             row,
             lineage,
             outline,
@@ -170,6 +179,7 @@ impl From<Found> for Listed {
                 .unwrap_or_default(),
             task: outline.and_then(|outline| outline.task),
             entries: row.length,
+            flaw,
             head: row.head,
             imported,
             state,

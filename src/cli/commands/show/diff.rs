@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::cli::commands::verify;
 use crate::cli::context::app::App;
+use crate::cli::context::departed::{agreeing, marked};
 use crate::cli::context::error::{CliError, TranscriptFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Recorded;
@@ -24,6 +25,8 @@ const MOST_FIELDS: usize = 12;
 
 /// One run, as far as it is compared.
 struct Side {
+    /// As the caller named it.
+    asked: String,
     recorded: Recorded,
     rows: Vec<EntryRow>,
     shapes: Vec<DecisionShape>,
@@ -88,12 +91,21 @@ pub(in crate::cli) fn diff(
     let (left, right) = (Side::read(app, left)?, Side::read(app, right)?);
     let pairs = align(&left.shapes, &right.shapes);
     let report = Report::of(&left, &right, &pairs)?;
+    let mut departed = None;
     if json {
+        for side in [&left, &right] {
+            agreeing(&side.asked, &side.view)?;
+        }
         app.screen.out_json(&report)?;
     } else {
+        for side in [&left, &right] {
+            departed = marked(app.screen, &side.view)?.or(departed);
+        }
         app.screen.out(&report_text(app, &report, &left, &right))?;
     }
-    Ok(if report.same {
+    Ok(if let Some(departed) = departed {
+        departed
+    } else if report.same {
         Exit::OK
     } else {
         Exit::DIVERGED
@@ -122,7 +134,9 @@ impl Side {
             let step = view.take(entry);
             rows.push(EntryRow::of(&view, entry, step));
         }
+        view.pause();
         Ok(Self {
+            asked: asked.to_owned(),
             recorded,
             rows,
             shapes,

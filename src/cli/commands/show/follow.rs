@@ -6,12 +6,11 @@ use std::time::Duration;
 use super::render;
 use crate::cli::commands::verify;
 use crate::cli::context::app::App;
+use crate::cli::context::departed::marked;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::{Recorded, Source};
-use crate::cli::ui::departed::departed;
 use crate::cli::ui::entry_row::EntryRow;
-use crate::cli::ui::screen::Style;
 use crate::message::RunId;
 use crate::store::StoreReader;
 use crate::view::RunView;
@@ -22,26 +21,26 @@ const PAUSE: Duration = Duration::from_millis(150);
 /// `monolith show --follow`: each entry once it is durable, until the seal. Between two looks nothing is held: no lock,
 /// no transaction.
 pub(in crate::cli) fn follow(app: &App, asked: &str) -> Result<Exit, CliError> {
+    let mut warned = false;
     let view = match app.source(asked)? {
-        source @ Source::File(_) => {
-            let mut warned = false;
-            source.each_step(|view, entry, step| {
-                let row = EntryRow::of(view, entry.entry(), step);
-                app.screen.out(&row.line(app.screen))?;
-                warn(app, view, &mut warned)
-            })?
-        }
+        source @ Source::File(_) => source.each_step(|view, entry, step| {
+            let row = EntryRow::of(view, entry.entry(), step);
+            app.screen.out(&row.line(app.screen))?;
+            warn(app, view, &mut warned)
+        })?,
         Source::Run(run_id, mut reader) => {
             let contract = reader.read_run(&run_id)?.contract()?;
             let mut view = RunView::new(Arc::new(contract));
-            let mut warned = false;
             while !look(app, &run_id, &mut reader, (&mut view, &mut warned))? {
                 // Nothing wakes this thread: it is the pause that ends.
                 std::thread::park_timeout(PAUSE);
             }
+            view.pause();
             view
         }
     };
+    // That an entry is missing at the end is known at the end.
+    warn(app, &view, &mut warned)?;
     let end = render::end(app.screen, &view, None);
     app.screen.out(&format!("\n{end}"))?;
     let trust = app.trust(&[], &[], &[])?;
@@ -60,17 +59,17 @@ pub(in crate::cli) fn follow(app: &App, asked: &str) -> Result<Exit, CliError> {
                 None => Exit(outcome.exit_code()),
             })
         }
-        (None, None) => Ok(Exit::FAILED),
+        (None, None) => Ok(match view.departure() {
+            Some(_) => Exit::DIVERGED,
+            None => Exit::FAILED,
+        }),
     }
 }
 
 /// Reports once that what is shown is not the machine's state.
 fn warn(app: &App, view: &RunView, warned: &mut bool) -> Result<(), CliError> {
-    if let Some(departure) = view.departure()
-        && !std::mem::replace(warned, true)
-    {
-        let departed = app.screen.paint_out(Style::Bad, &departed(departure));
-        app.screen.out(&format!("{departed}\n"))?;
+    if !*warned {
+        *warned = marked(app.screen, view)?.is_some();
     }
     Ok(())
 }

@@ -15,10 +15,10 @@ use crate::cli::commands::drive::held_back;
 use crate::cli::commands::verify;
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
+use crate::cli::context::departed::{agreeing, marked, warned};
 use crate::cli::context::error::{CliError, TranscriptFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::{Recorded, Source};
-use crate::cli::ui::departed::departed;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::screen::Style;
 use crate::driver::committed_workspace;
@@ -57,6 +57,13 @@ pub(in crate::cli) fn show(app: &App, args: &ShowArgs) -> Result<Exit, CliError>
     }
     let verified = format!("verified at level {}", report.level);
     let exit = report_text(app, args, &verified)?;
+    let exit = if args.form.raw || args.form.step.is_some() {
+        // Stdout is for programs here.
+        let view = app.source(&args.run)?.each_step(|_, _, _| Ok(()))?;
+        warned(app.screen, &view).unwrap_or(exit)
+    } else {
+        exit
+    };
     Ok(if args.exit_code || exit == Exit::DIVERGED {
         exit
     } else {
@@ -104,11 +111,7 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
     };
     let mut run = ShownRun::read(source)?;
     run.workspace = workspace(app, begun, &run);
-    let departed = run.view.departure().map(departed);
-    if let Some(departed) = &departed {
-        let departed = app.screen.paint_out(Style::Bad, departed);
-        app.screen.out(&format!("{departed}\n"))?;
-    }
+    let departed = marked(app.screen, &run.view)?;
     app.screen.out(&if form.why {
         reasons::why(app.screen, &run)
     } else if form.conversation {
@@ -125,15 +128,11 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
     if form.conversation {
         let outcome = run.view.outcome();
         let exit = outcome.map_or(Exit::FAILED, |outcome| Exit(outcome.exit_code()));
-        return Ok(if departed.is_some() {
-            Exit::DIVERGED
-        } else {
-            exit
-        });
+        return Ok(departed.unwrap_or(exit));
     }
-    if departed.is_some() {
+    if let Some(departed) = departed {
         // What could be done next is no matter of a run that is not the one shown.
-        return Ok(Exit::DIVERGED);
+        return Ok(departed);
     }
     if stored {
         app.screen.out(&next_step(app, &run, form.why))?;
@@ -149,13 +148,7 @@ fn result_document(app: &App, asked: &str, source: Source) -> Result<Exit, CliEr
         Source::File(_) => None,
     };
     let (run, view) = source.fold(first)?;
-    if let Some(departure) = view.departure() {
-        return Err(TranscriptFault::Departed {
-            asked: asked.to_owned(),
-            departure: departure.clone(),
-        }
-        .into());
-    }
+    agreeing(asked, &view)?;
     let result = if view.is_suspended() && view.outcome().is_none() {
         AgentResult::suspended(Some(&run), &view)
     } else {

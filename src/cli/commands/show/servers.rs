@@ -10,8 +10,26 @@ use crate::view::RunView;
 /// Characters of one text of a server.
 const MOST_CHARS: usize = 120;
 
-/// A line for each server, and one more each time that it said something else.
+/// The most lines: a server may say something else with each answer.
+const MOST_LINES: usize = 32;
+
+/// A line for each server, and one more each time that it said something else; the first of them, and how many more there are.
 pub(super) fn servers(view: &RunView) -> String {
+    let all = lines(view);
+    let mut shown = String::new();
+    for line in all.lines().take(MOST_LINES) {
+        shown.push_str(line);
+        shown.push('\n');
+    }
+    let more = all.lines().count().saturating_sub(MOST_LINES);
+    if more > 0 {
+        // Writing to a String cannot fail.
+        let _ = writeln!(shown, "server    … {more} more; --raw has them all");
+    }
+    shown
+}
+
+fn lines(view: &RunView) -> String {
     let mut out = String::new();
     for server in view.tool_servers() {
         let said = &server.said;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, SystemFault};
-use crate::store::{judge_regular, private_file};
+use crate::store::{NewFile, judge_regular};
 
 /// Adds a line to a file of pins, unless it stands there already; one that is not there yet appears with the line in it.
 ///
@@ -50,25 +50,13 @@ pub(in crate::cli) fn add(app: &App, asked: &Path, pin: &str) -> Result<(), CliE
     Ok(())
 }
 
-/// Makes the file with its first line in it; false where somebody else was faster.
+/// Makes the file with its first line in it; false where another process was faster.
 fn make(path: &Path, pin: &str) -> io::Result<bool> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}.partial", std::process::id()));
-    // Left by a process of the same number that was killed; a link goes, and not what it leads to.
-    drop(fs::remove_file(&beside));
-    let mut file = private_file().write(true).create_new(true).open(&beside)?;
-    file.write_all(pin.as_bytes())?;
-    file.sync_all()?;
-    // A link, unlike a rename, never takes the place of a file that is there.
-    let linked = fs::hard_link(&beside, path);
-    fs::remove_file(&beside)?;
-    match linked {
+    let mut new = NewFile::private(path)?;
+    new.file().write_all(pin.as_bytes())?;
+    match new.take_name() {
         Ok(()) => Ok(true),
         Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        // A file system without links.
-        Err(_) => {
-            let made = private_file().write(true).create_new(true).open(path);
-            made.map(|_| false)
-        }
+        Err(fault) => Err(fault),
     }
 }

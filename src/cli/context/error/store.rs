@@ -16,6 +16,7 @@ impl Advice for StoreError {
             Self::CannotOpen { .. }
             | Self::CutOff { .. }
             | Self::Exposed { .. }
+            | Self::Linked { .. }
             | Self::ReadOnly { .. }
             | Self::Locked { .. }
             | Self::DiskFull { .. }
@@ -57,6 +58,9 @@ impl Advice for StoreError {
             }
             Self::Exposed { .. } => {
                 "make it yours alone (chmod go-w, chown), or name a store in a folder of your own with --store or MONOLITH_HOME"
+            }
+            Self::Linked { .. } => {
+                "remove the other name, or copy the file (sqlite3 runs.db \".backup copy.db\"); a link (ln -s) is followed"
             }
             Self::CutOff { .. } => {
                 "monolith list by somebody who may write there does it; or copy both files to a folder of your own"

@@ -1,0 +1,84 @@
+//! What a process costs, as the kernel counted it. Linux only.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::Pid;
+
+/// What one process cost from its start to its end.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cost {
+    /// Processor time, of the user and of the kernel, its ended children included.
+    pub cpu: Duration,
+    pub wall: Duration,
+    /// The most memory that was seen in use, in bytes.
+    pub peak: u64,
+    /// Times that it waited and was woken.
+    pub woken: u64,
+    /// Bytes that went towards the disk.
+    pub written: u64,
+}
+
+/// This program.
+pub fn this_program() -> PathBuf {
+    std::env::current_exe().expect("a program has a path")
+}
+
+/// Runs a command to its end. Panics where it fails.
+pub fn run(command: &mut Command) -> Cost {
+    let before = getrusage(UsageWho::RUSAGE_CHILDREN).expect("resources are counted");
+    let began = Instant::now();
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let pid = Pid::from_raw(i32::try_from(child.id()).expect("a process id"));
+    let mut peak = 0;
+    // It stays a zombie, whose counts can be read, until it is waited for.
+    let exited = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT | WaitPidFlag::WNOHANG;
+    while waitid(Id::Pid(pid), exited)
+        .expect("a child")
+        .pid()
+        .is_none()
+    {
+        peak = peak.max(counted(pid, "status", "VmHWM:").unwrap_or(0) * 1024);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let wall = began.elapsed();
+    let written = counted(pid, "io", "write_bytes:").unwrap_or(0);
+    let status = child.wait().expect("a child");
+    if !status.success() {
+        let mut text = String::new();
+        drop(std::io::Read::read_to_string(
+            &mut child.stderr.take().expect("a pipe"),
+            &mut text,
+        ));
+        panic!("{command:?}: {status}\n{text}");
+    }
+    let after = getrusage(UsageWho::RUSAGE_CHILDREN).expect("resources are counted");
+    let micros = |usage: &nix::sys::resource::Usage| {
+        let of = |time: nix::sys::time::TimeVal| time.tv_sec() * 1_000_000 + time.tv_usec();
+        of(usage.user_time()) + of(usage.system_time())
+    };
+    let cpu = u64::try_from(micros(&after) - micros(&before)).expect("time goes on");
+    let woken = after.voluntary_context_switches() - before.voluntary_context_switches();
+    Cost {
+        cpu: Duration::from_micros(cpu),
+        wall,
+        peak,
+        woken: u64::try_from(woken).unwrap_or(0),
+        written,
+    }
+}
+
+fn counted(pid: Pid, file: &str, name: &str) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/{file}")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok()
+}

@@ -1,0 +1,153 @@
+//! A model server on loopback whose answers do not depend on what it is asked: so many calls of `read_file`, then an answer.
+//!
+//! A request goes to `/TURNS/NAME/v1/chat/completions`; the requests of one NAME are counted, so any number of runs may ask at once. It
+//! is a process of its own, so that its time is not the time of what asks.
+
+use std::collections::HashMap;
+use std::io::Write as _;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::process::this_program;
+
+/// What the model asks for, again and again.
+pub const FILE: &str = "a.txt";
+
+/// A server in a process of its own; it ends when this is dropped.
+pub struct Server {
+    child: Child,
+    port: u16,
+}
+
+impl Server {
+    /// Starts the server on a free port.
+    pub fn start() -> Self {
+        let mut child = Command::new(this_program())
+            .args(["role", "serve"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("this program starts");
+        let mut line = String::new();
+        let stdout = child.stdout.as_mut().expect("its output is a pipe");
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut line)
+            .expect("its port");
+        let port = line.trim().parse().expect("a port");
+        Self { child, port }
+    }
+
+    /// The base address of a run of so many turns.
+    pub fn base_url(&self, turns: u64, name: &str) -> String {
+        format!("http://127.0.0.1:{}/{turns}/{name}/v1", self.port)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Its input is closed with it; it ends by itself where the signal does not reach it.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// How many requests each run has made.
+type Asked = Arc<Mutex<HashMap<String, u64>>>;
+
+/// Serves until its input ends.
+pub fn serve() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    runtime.block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        println!("{port}");
+        std::io::stdout().flush().expect("a pipe");
+        std::thread::spawn(|| {
+            drop(std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
+            std::process::exit(0);
+        });
+        let asked = Asked::default();
+        loop {
+            if let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(answer(stream, Arc::clone(&asked)));
+            }
+        }
+    });
+}
+
+/// Answers the requests of one connection until it is closed.
+async fn answer(stream: TcpStream, asked: Asked) -> Option<()> {
+    stream.set_nodelay(true).ok()?;
+    let mut stream = BufReader::with_capacity(1 << 16, stream);
+    loop {
+        let (mut line, mut length, mut path) = (String::new(), 0_usize, String::new());
+        loop {
+            line.clear();
+            if stream.read_line(&mut line).await.ok()? == 0 {
+                return None;
+            }
+            let line = line.trim_end();
+            if path.is_empty() {
+                line.split(' ').nth(1)?.clone_into(&mut path);
+            } else if let Some((name, value)) = line.split_once(':')
+                && name.eq_ignore_ascii_case("content-length")
+            {
+                length = value.trim().parse().ok()?;
+            } else if line.is_empty() {
+                break;
+            }
+        }
+        tokio::io::copy(
+            &mut (&mut stream).take(length as u64),
+            &mut tokio::io::sink(),
+        )
+        .await
+        .ok()?;
+        let mut parts = path.trim_start_matches('/').split('/');
+        let turns: u64 = parts.next()?.parse().ok()?;
+        let name = parts.next()?.to_owned();
+        let body = if path.ends_with("/completions") {
+            let mut asked = asked.lock().ok()?;
+            let asked = asked.entry(name).or_default();
+            *asked += 1;
+            response(*asked, turns)
+        } else {
+            r#"{"object":"list","data":[{"id":"m","object":"model"}]}"#.to_owned()
+        };
+        let head = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        stream
+            .get_mut()
+            .write_all((head + &body).as_bytes())
+            .await
+            .ok()?;
+    }
+}
+
+/// The response to request `n` of a run of so many turns.
+fn response(n: u64, turns: u64) -> String {
+    let (message, stop) = if n <= turns {
+        let arguments = format!(r#"{{\"path\":\"{FILE}\"}}"#);
+        (
+            format!(
+                r#"{{"role":"assistant","content":null,"tool_calls":[{{"id":"call_{n}","type":"function","function":{{"name":"read_file","arguments":"{arguments}"}}}}]}}"#
+            ),
+            "tool_calls",
+        )
+    } else {
+        (
+            r#"{"role":"assistant","content":"All of it is read."}"#.to_owned(),
+            "stop",
+        )
+    };
+    format!(
+        r#"{{"id":"r{n}","object":"chat.completion","created":1,"model":"m","choices":[{{"index":0,"message":{message},"finish_reason":"{stop}"}}],"usage":{{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120}}}}"#
+    )
+}

@@ -1,0 +1,38 @@
+//! What every command does where what it shows is not the machine's state (002 Invariant D): it reports that once, and ends with
+//! the code of a divergence. Does not compare; the view does.
+
+use super::error::{CliError, TranscriptFault};
+use super::exit::Exit;
+use crate::cli::ui::departed::departed;
+use crate::cli::ui::screen::{Screen, Style};
+use crate::view::RunView;
+
+/// Reports on stderr, which is for people where stdout is for programs, that what is shown departs; the code to end with.
+pub(in crate::cli) fn warned(screen: Screen, view: &RunView) -> Option<Exit> {
+    let departure = view.departure()?;
+    let line = screen.paint(Style::Bad, &departed(departure));
+    screen.write_err(&format!("{line}\n"));
+    Some(Exit::DIVERGED)
+}
+
+/// The same on stdout, before or among what is shown there.
+pub(in crate::cli) fn marked(screen: Screen, view: &RunView) -> Result<Option<Exit>, CliError> {
+    let Some(departure) = view.departure() else {
+        return Ok(None);
+    };
+    let line = screen.paint_out(Style::Bad, &departed(departure));
+    screen.out(&format!("{line}\n"))?;
+    Ok(Some(Exit::DIVERGED))
+}
+
+/// Refuses to make a result of what departs.
+pub(in crate::cli) fn agreeing(asked: &str, view: &RunView) -> Result<(), CliError> {
+    match view.departure() {
+        None => Ok(()),
+        Some(departure) => Err(TranscriptFault::Departed {
+            asked: asked.to_owned(),
+            departure: departure.clone(),
+        }
+        .into()),
+    }
+}

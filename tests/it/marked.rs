@@ -1,0 +1,99 @@
+//! What a list and an export report of a store that somebody changed, and what reaches a pipe.
+
+use rusqlite::Connection;
+use serde_json::Value;
+
+use crate::desk::{Desk, says};
+
+/// A desk with a run `r` that answered.
+fn answered(content: &str) -> Desk {
+    let desk = Desk::new();
+    desk.script("tool_policy: optional\n", &[&says(content)]);
+    desk.ends(&["run", "c.yaml", "--run-id", "r"], 0);
+    desk
+}
+
+fn change(desk: &Desk, sql: &str) {
+    let store = Connection::open(desk.path("home/runs.db")).unwrap();
+    store.pragma_update(None, "foreign_keys", false).unwrap();
+    store.execute_batch(sql).unwrap();
+    assert!(store.total_changes() > 0, "{sql} changes nothing");
+}
+
+#[test]
+fn a_list_marks_what_does_not_hold_of_the_entries_that_it_reads() {
+    for (sql, why) in [
+        (
+            "UPDATE entries SET event = replace(event, 'One.', 'Two.') WHERE seq > 0",
+            "its hash is not that of its bytes",
+        ),
+        (
+            "UPDATE entries SET event = replace(event, '\"hi\"', '\"ho\"') WHERE seq = 0",
+            "entry 0: its hash is not that of its bytes",
+        ),
+        (
+            "DELETE FROM entries WHERE seq = (SELECT max(seq) FROM entries)",
+            "is not there",
+        ),
+        (
+            "UPDATE runs SET head_hash = zeroblob(32)",
+            "its row names another last entry",
+        ),
+        (
+            "UPDATE runs SET class = 'COMPLETED_WITH_TOOLS'",
+            "its row names another outcome",
+        ),
+    ] {
+        let desk = answered("One.");
+        let (code, list) = desk.json(&["list"]);
+        assert_eq!(
+            (code, &list["runs"][0]["flaw"]),
+            (0, &Value::Null),
+            "{list}"
+        );
+        change(&desk, sql);
+        let left = desk.ends(&["list"], 7);
+        let row = left.out.lines().nth(1).unwrap_or_default();
+        assert!(row.contains("  NOT VERIFIED: "), "{sql}: {}", left.out);
+        assert!(row.contains(why), "{sql}: {row}");
+        let (code, list) = desk.json(&["list"]);
+        let flaw = list["runs"][0]["flaw"].as_str().unwrap_or_default();
+        assert!(code == 7 && flaw.contains(why), "{sql}: {list}");
+    }
+}
+
+#[test]
+fn an_export_of_what_does_not_verify_is_written_and_says_so() {
+    let desk = answered("One.");
+    assert_eq!(desk.ends(&["export", "r"], 0).err, "");
+    change(
+        &desk,
+        "UPDATE entries SET event = replace(event, 'One.', 'Two.') WHERE seq > 0",
+    );
+    for args in [&["export", "r"][..], &["export", "r", "-o", "r.jsonl"]] {
+        let left = desk.ends(args, 7);
+        assert!(left.err.contains("NOT VERIFIED: "), "{}", left.err);
+    }
+    assert!(desk.read("r.jsonl").contains("Two."));
+    desk.ends(&["verify", "r.jsonl"], 7);
+}
+
+#[test]
+fn a_pipe_gets_no_control_characters_in_json_and_the_same_value() {
+    let answer = "a\u{9b}31m\u{7f}b\u{202e}c\u{2066}d\u{200f}e\u{61c}";
+    let desk = answered(answer);
+    let check = |out: &str| {
+        for c in answer.chars().filter(|c| !c.is_ascii_alphanumeric()) {
+            assert!(!out.contains(c), "{c:?} in {out}");
+        }
+    };
+    let shown = desk.ok(&["show", "r", "--json"]);
+    check(&shown);
+    let value: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(value["finalReport"]["content"], answer, "{value}");
+    check(&desk.ok(&["run", "c.yaml", "--json", "--run-id", "s"]));
+    check(&desk.ok(&["show", "r", "--raw"]));
+    // The answer itself is what the model wrote: a program may need its bytes.
+    let plain = desk.ok(&["run", "c.yaml", "--run-id", "t"]);
+    assert_eq!(plain, format!("{answer}\n"));
+}

@@ -1,0 +1,159 @@
+//! Runs that have the name of an earlier one: what was left or noted of one says nothing of the other. From outside.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use rusqlite::Connection;
+
+use crate::desk::{Desk, calls, says};
+
+/// The log, under the key of this machine and the heads that were noted.
+const HELD: [&str; 6] = [
+    "log",
+    "verify",
+    "--key",
+    "home/keys/local.pub",
+    "--pin",
+    "heads",
+];
+
+impl Desk {
+    /// A run that ends after so many calls of `echo`: the more calls, the more entries.
+    fn with_calls(&self, name: &str, count: usize) {
+        let mut lines = vec![calls("echo", "{\"text\":\"x\"}"); count];
+        lines.push(says("done"));
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        self.script("tool_policy: optional\ntools: {builtin: [echo]}\n", &lines);
+        self.ok(&["run", "c.yaml", "--run-id", name]);
+    }
+
+    /// Takes a run out of the store as one does who can write to the file and has no key.
+    fn taken_out(&self, name: &str) {
+        let store = Connection::open(self.path("home/runs.db")).unwrap();
+        let run: i64 = store
+            .query_row("SELECT id FROM runs WHERE run_id = ?1", [name], |row| {
+                row.get(0)
+            })
+            .unwrap();
+        for table in [
+            "entries",
+            "run_blobs",
+            "checkpoints",
+            "invocations",
+            "log_leaves",
+        ] {
+            let sql = format!("DELETE FROM {table} WHERE run = {run}");
+            store.execute(&sql, []).unwrap();
+        }
+        store
+            .execute("DELETE FROM runs WHERE id = ?1", [run])
+            .unwrap();
+    }
+}
+
+/// The first run of a name was deleted by design. The second was not, and is gone.
+#[test]
+fn the_note_of_an_earlier_run_explains_no_pin_of_a_later_one() {
+    for (first, second) in [(2, 1), (1, 1), (1, 2)] {
+        let desk = Desk::new();
+        desk.with_calls("r", first);
+        desk.ok(&["verify", "r", "--write-pin", "first"]);
+        desk.ok(&["delete", "r", "--yes", "--reason", "the first"]);
+        desk.with_calls("r", second);
+        desk.ok(&["verify", "r", "--write-pin", "heads"]);
+        desk.ok(&HELD);
+        desk.taken_out("r");
+        let left = desk.ends(&HELD, 7);
+        let kind = if first == second {
+            "tampered"
+        } else {
+            "rollback"
+        };
+        assert!(left.out.contains(kind), "{}", left.out);
+        // The pin of the first is explained all the same.
+        fs::rename(desk.path("first"), desk.path("heads")).unwrap();
+        let log = desk.ok(&HELD);
+        assert!(log.contains("the first, with "), "{log}");
+    }
+}
+
+/// A run in the place of the noted one is not the noted one, however many entries it has.
+#[test]
+fn a_run_of_that_name_with_another_head_is_not_the_noted_one() {
+    let desk = Desk::new();
+    desk.with_calls("r", 1);
+    desk.ok(&["verify", "r", "--write-pin", "heads"]);
+    desk.taken_out("r");
+    desk.with_calls("r", 2);
+    let left = desk.ends(&HELD, 7);
+    assert!(left.out.contains("tampered"), "{}", left.out);
+}
+
+/// Each of two runs of a name that were deleted by design is explained by its own note, and so is the first beside a second.
+#[test]
+fn each_deleted_run_of_a_name_is_explained_by_its_own_note() {
+    let desk = Desk::new();
+    desk.with_calls("r", 2);
+    desk.ok(&["verify", "r", "--write-pin", "heads"]);
+    desk.ok(&["delete", "r", "--yes"]);
+    desk.with_calls("r", 1);
+    desk.ok(&HELD);
+    desk.ok(&["verify", "r", "--write-pin", "heads"]);
+    desk.ok(&["delete", "r", "--yes"]);
+    desk.ok(&HELD);
+    // A head between the two ends is that of no note.
+    let pins = desk.read("heads");
+    let entries: Vec<u64> = pins
+        .lines()
+        .map(|line| line.split(' ').nth(1).unwrap().parse().unwrap())
+        .collect();
+    assert!(entries[0] > entries[1], "{pins}");
+    let head = pins.lines().next().unwrap().rsplit(' ').next().unwrap();
+    desk.write("heads", &format!("r {} {head}\n", entries[0] - 1));
+    let left = desk.ends(&HELD, 7);
+    assert!(left.out.contains("rollback"), "{}", left.out);
+}
+
+/// An answer allows a call of the run for which it was given, and of no other with its name.
+#[test]
+fn the_answer_to_an_earlier_run_of_that_name_allows_no_call() {
+    let desk = Desk::new();
+    desk.script(
+        "tool_policy: optional\ntools: {builtin: [echo]}\nrequire_approval: [echo]\n",
+        &[&calls("echo", "{\"text\":\"x\"}"), &says("done")],
+    );
+    let run = ["run", "c.yaml", "--run-id", "r", "--no-wait"];
+    let shown = desk.ends(&run, 8).err;
+    let hash = |shown: &str| {
+        let found = shown.lines().find_map(|line| line.split_once("blake3"));
+        found.unwrap().1.trim().to_owned()
+    };
+    let first = hash(&shown);
+    desk.ok(&["approve", "r", "--yes", "--arguments", &first]);
+    let answer = desk.path("home/runs.db.answers/r");
+    let left = fs::read(&answer).unwrap();
+    desk.ok(&["delete", "r", "--yes", "--force"]);
+    assert!(!answer.exists());
+    // As a deletion leaves it that ends before its last step.
+    fs::write(&answer, &left).unwrap();
+    let shown = desk.ends(&run, 8).err;
+    assert_eq!(hash(&shown), first, "the same call with the same arguments");
+    // Nor does one that comes while the run waits.
+    let mut waiting = desk
+        .command(&["resume", "r"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(waiting.stderr.take().unwrap()).lines();
+    assert!(said.any(|line| line.unwrap().contains("monolith approve r")));
+    fs::write(&answer, &left).unwrap();
+    while answer.exists() {
+        std::thread::yield_now();
+    }
+    assert!(waiting.try_wait().unwrap().is_none(), "it waits still");
+    desk.ok(&["approve", "r", "--yes", "--arguments", &first]);
+    assert!(waiting.wait().unwrap().success());
+    assert!(!said.any(|line| line.unwrap().contains("denied")));
+}
