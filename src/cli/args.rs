@@ -1,3 +1,6 @@
+//! The command line as a whole: the commands and the options that all of them take. Each command's own arguments stand in its
+//! folder.
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 

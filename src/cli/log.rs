@@ -1,3 +1,5 @@
+//! Diagnostics for operators, on stderr and only where a variable turns them on. What users read does not pass through here.
+
 use std::io::{self, Write};
 
 use tracing::Metadata;

@@ -1,3 +1,5 @@
+//! The process from its arguments to its exit code: parses, chooses the command, and shows the fault that it ends with.
+
 use std::ffi::OsString;
 use std::panic;
 use std::process::ExitCode;

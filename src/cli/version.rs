@@ -1,3 +1,5 @@
+//! What the program says of itself: version, built-in parts, and what stands below the list of commands.
+
 use std::sync::LazyLock;
 
 use crate::inference::BuiltInTokenizers;

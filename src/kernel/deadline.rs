@@ -17,12 +17,13 @@ impl Machine {
             | Stage::Observe(_)
             | Stage::Commit => None,
         };
-        if let Some(since) = self.parked_since {
+        if let Some(since) = self.clock.parked_since() {
             // A parked run is outside step and total timeout.
             return Some(after(since, self.contract.approval_timeout_ms));
         }
+        let parked_ms = self.clock.parked_ms(self.at_ms);
         let on_run_clock =
-            |start: u64, timeout: u64| after(start, timeout).saturating_add(self.parked_ms);
+            |start: u64, timeout: u64| after(start, timeout).saturating_add(parked_ms);
         let total = on_run_clock(0, self.contract.total_timeout_ms);
         let step = (self.turn.number > 0)
             .then(|| on_run_clock(self.turn.started_ms, self.contract.step_timeout_ms));

@@ -153,7 +153,7 @@ impl Machine {
             last_call: self.history.last.as_deref(),
             notices: self.notice_tokens(),
             outcome: at.outcome(),
-            parked: (self.parked_ms, self.parked_since),
+            parked: self.clock.key(),
             phase: at.phase_key(),
             report: Some(self.report.key()).filter(|key| *key > 0),
             state: at.state(),
@@ -231,6 +231,12 @@ impl Run {
         self.storage().state_text(self.stage().view())
     }
 
+    /// The digest of the machine's state: that of the last entry.
+    #[must_use]
+    pub(crate) fn state_digest(&self) -> Digest {
+        self.storage().state_digest(self.stage().view())
+    }
+
     /// The key that two states share exactly when they react equally to equal events before any deadline.
     #[must_use]
     pub fn decision_key(&self) -> DecisionKey {
@@ -279,7 +285,7 @@ impl Run {
                 ..m.history.clone()
             },
             batch: at.batch_key(),
-            parked: m.parked_since.is_some(),
+            parked: m.clock.parked_since().is_some(),
             notice_tokens: m.notice_tokens(),
             report: (m.report.key(), m.report.answer_tokens()),
             tools_changed: m.tools_changed.clone(),

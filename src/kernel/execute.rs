@@ -205,7 +205,7 @@ impl Machine {
     }
 
     fn approval_expired(&self) -> bool {
-        self.parked_since.is_some_and(|since| {
+        self.clock.parked_since().is_some_and(|since| {
             self.at_ms.saturating_sub(since) > self.contract.approval_timeout_ms
         })
     }
@@ -288,7 +288,7 @@ impl Machine {
             started += 1;
             if needs_approval(name) {
                 call.slot = Slot::Awaiting(seq);
-                self.parked_since = Some(self.at_ms);
+                self.clock.park(self.at_ms);
                 outbox.await_approval(order);
                 break;
             }

@@ -38,6 +38,11 @@ impl Fold {
         }
     }
 
+    /// The machine after the events; none where the run has not begun.
+    pub(crate) fn into_run(self) -> Option<Run> {
+        self.run
+    }
+
     /// The machine after the events so far; none before the run has begun.
     pub(crate) const fn run(&self) -> Option<&Run> {
         self.run.as_ref()

@@ -16,6 +16,7 @@ use super::lineup::Lineup;
 use super::outbox::Outbox;
 use super::proof::Proof;
 use super::report::Report;
+use super::run_clock::RunClock;
 use super::stage::{Resting, Stage, StageView};
 use super::turn::{Failure, Turn};
 use super::{
@@ -90,8 +91,7 @@ pub(super) struct Machine {
     pub(super) tools_changed: BTreeSet<String>,
     pub(super) checks: Vec<Check>,
     pub(super) intent_words: Vec<String>,
-    pub(super) parked_ms: u64,
-    pub(super) parked_since: Option<u64>,
+    pub(super) clock: RunClock,
 }
 
 /// What the machine is given: an event from outside, or the push that takes it through a passed state.
@@ -110,12 +110,7 @@ pub(super) enum Region<'s> {
 impl Machine {
     /// Milliseconds on the run's own clock: without the time it was parked for an approval.
     pub(super) fn run_ms(&self) -> u64 {
-        let parked_now = self
-            .parked_since
-            .map_or(0, |since| self.at_ms.saturating_sub(since));
-        self.at_ms
-            .saturating_sub(self.parked_ms)
-            .saturating_sub(parked_now)
+        self.clock.run_ms(self.at_ms)
     }
 
     pub(super) fn total_exceeded(&self) -> bool {
@@ -259,11 +254,7 @@ impl Machine {
     }
 
     pub(super) fn unpark(&mut self) {
-        if let Some(since) = self.parked_since.take() {
-            self.parked_ms = self
-                .parked_ms
-                .saturating_add(self.at_ms.saturating_sub(since));
-        }
+        self.clock.unpark(self.at_ms);
     }
 
     /// Late and unknown events change nothing; reported usage still counts.

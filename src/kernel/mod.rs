@@ -48,6 +48,7 @@ mod proof;
 mod record;
 mod report;
 mod run;
+mod run_clock;
 mod session;
 mod stage;
 mod state;
@@ -109,5 +110,10 @@ pub(crate) use observe::observation_tokens;
 pub use outcome::{AgentOutcome, Outcome, OutcomeCode};
 pub(crate) use predicate::{Predicate, PredicateName};
 pub use run::Run;
+#[cfg(test)]
+pub(crate) use run::steps;
+pub(crate) use run_clock::RunClock;
 pub(crate) use state::State;
+#[cfg(test)]
+pub(crate) use tests_random::{RandomRun, random_run};
 pub(crate) use texts::{invalid_arguments, is_instruction};

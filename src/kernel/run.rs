@@ -9,6 +9,7 @@ use super::history::CallHistory;
 use super::machine::{Input, Machine, Verdict};
 use super::outbox::Outbox;
 use super::report::Report;
+use super::run_clock::RunClock;
 use super::stage::{Awaited, Stage};
 use super::turn::Turn;
 use super::{
@@ -65,8 +66,7 @@ impl Run {
             tools_changed: BTreeSet::new(),
             checks: Vec::new(),
             intent_words: started.intent_words.clone(),
-            parked_ms: 0,
-            parked_since: None,
+            clock: RunClock::default(),
         };
         for message in &started.messages {
             machine.append_pending(message.clone());
@@ -95,6 +95,8 @@ impl Run {
         if self.state() == State::Terminate {
             return Vec::new();
         }
+        #[cfg(test)]
+        STEPS.with(|steps| steps.set(steps.get() + 1));
         let mut outbox = Outbox::default();
         let events = rolled(self.storage().events, &event);
         self.machine
@@ -178,6 +180,17 @@ impl Run {
         self.storage().counters
     }
 
+    /// How many entries it has written.
+    pub(crate) fn entries(&self) -> u64 {
+        self.storage().seq
+    }
+
+    /// Milliseconds of the run that its timeouts count.
+    #[cfg(test)]
+    pub(crate) fn run_ms(&self) -> u64 {
+        self.storage().run_ms()
+    }
+
     /// How the run ended, once it has.
     #[must_use]
     pub fn outcome(&self) -> Option<Outcome> {
@@ -200,6 +213,19 @@ impl Run {
     pub(super) fn storage(&self) -> &Machine {
         self.machine.inner()
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    static STEPS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// How many steps the machines of this thread have taken while `work` was done.
+#[cfg(test)]
+pub(crate) fn steps(work: impl FnOnce()) -> u64 {
+    let before = STEPS.get();
+    work();
+    STEPS.get() - before
 }
 
 const EVENTS_CONTEXT: &str = "monolith events v1";

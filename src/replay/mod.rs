@@ -38,6 +38,8 @@ pub use difference::{Attribution, Difference};
 
 pub use fork::{Fork, ForkFault, ForkPoint};
 pub use live_report::LiveReport;
+pub(crate) use pointer::differences;
+#[cfg(test)]
 pub(crate) use pointer::first_difference;
 pub use reissuer::{LiveScope, Reissue, Reissuer};
 pub use replayer::Replayer;

@@ -23,7 +23,7 @@ pub(crate) fn first_difference(
 
 /// The places where two JSON documents differ, below `root`, in the order of their keys; at most `most`.
 #[must_use]
-pub(super) fn differences(
+pub(crate) fn differences(
     root: &str,
     expected: &str,
     actual: &str,

@@ -98,6 +98,7 @@ pub use run_reader::RunReader;
 pub(crate) use run_row::DamagedRow;
 pub use run_row::RunRow;
 pub(crate) use store_file::{files_of, judge_store};
+pub(crate) use verify_log::LogReport;
 pub use writer::Store;
 
 #[cfg(test)]

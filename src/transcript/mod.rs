@@ -57,7 +57,7 @@ pub(crate) use file::{MAX_LINE_BYTES, TRANSCRIPT_FORMAT};
 pub use file::{blob_line, entry_line, header_line};
 pub use flaw::{Flaw, FlawKind};
 pub use key_ring::KeyRing;
-pub(crate) use log_proof::{ConsistencyProof, InclusionProof, LogProof};
+pub(crate) use log_proof::{ConsistencyProof, InclusionProof, LogProof, ProofReport};
 pub(crate) use merkle::{
     TreeHash, consistency_proof, inclusion_proof, leaf_hash, tree_root, verify_consistency,
     verify_inclusion,

@@ -1,7 +1,8 @@
 //! Whether the entries of a run are those that the machine makes of its events (002 Invariant D).
 //!
 //! Folds the events through a machine of the run's contract, and holds each entry against the one that this machine writes: its
-//! state digest first. Knows neither displays nor stores. What it cannot know is whether the events are true.
+//! state digest first. Where the run's own machine is at work, it steps no second one: it takes the entries as that one decides
+//! them. Knows neither displays nor stores. What it cannot know is whether the events are true.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -46,14 +47,30 @@ enum DepartureKind {
     Unexpected,
 }
 
-/// The machine beside a view.
+/// The machine that a view is held against.
 #[derive(Clone)]
 pub(super) struct Agreement {
     departure: Option<Departure>,
+    /// The state digest of the last entry.
+    last: Option<Digest>,
+    next: u64,
+    reference: Reference,
+}
+
+#[derive(Clone)]
+enum Reference {
+    /// A machine of the view's own.
+    Folded(Box<Folded>),
+    /// The run's own, whose entries are given as it decides them: only the caller has it. Holds what the view counts otherwise
+    /// after the last entry; it departs where no entry of the same step follows.
+    Followed(Option<&'static str>),
+}
+
+#[derive(Clone)]
+struct Folded {
     /// What the machine has written and the view has not taken.
     due: VecDeque<Action>,
     fold: Fold,
-    next: u64,
 }
 
 impl fmt::Display for Departure {
@@ -85,12 +102,26 @@ impl fmt::Display for Departure {
 }
 
 impl Agreement {
-    pub(super) fn new(contract: Arc<ExecutionContract>) -> Self {
-        Self {
-            departure: None,
+    /// Folds the events, and holds each entry against the one that a machine makes of them.
+    pub(super) fn folding(contract: Arc<ExecutionContract>) -> Self {
+        Self::with(Reference::Folded(Box::new(Folded {
             due: VecDeque::new(),
             fold: Fold::new(contract),
+        })))
+    }
+
+    /// Takes what the run's own machine decided: its numbers and counts are held against the view's, and in the end its state
+    /// against that of the last entry.
+    pub(super) const fn following() -> Self {
+        Self::with(Reference::Followed(None))
+    }
+
+    const fn with(reference: Reference) -> Self {
+        Self {
+            departure: None,
+            last: None,
             next: 0,
+            reference,
         }
     }
 
@@ -101,21 +132,106 @@ impl Agreement {
     /// Takes the next entry. After the first departure the events are folded and nothing is compared any more.
     pub(super) fn take(&mut self, entry: Entry<'_>) {
         if self.departure.is_some() {
-            if let Some(event) = entry.event {
-                drop(self.fold.take(event.clone()));
+            if let (Reference::Folded(own), Some(event)) = (&mut self.reference, entry.event) {
+                drop(own.fold.take(event.clone()));
             }
-        } else {
-            let (seq, found) = (entry.action.seq, self.judge(entry));
-            self.departure = found.map(|kind| Departure { seq, kind });
-            self.next = self.next.saturating_add(1);
+            return;
+        }
+        if entry.event.is_some() {
+            self.end_step();
+        }
+        let action = entry.action;
+        let kind = match &mut self.reference {
+            _ if action.seq != self.next => Some(DepartureKind::Order { due: self.next }),
+            Reference::Folded(own) => own.judge(entry),
+            Reference::Followed(_) => None,
+        };
+        if let Some(kind) = kind {
+            self.depart(action.seq, kind);
+        }
+        self.last = Some(action.state_digest);
+        self.next = self.next.saturating_add(1);
+    }
+
+    /// Takes what the view counts otherwise than the machine after the last entry, where it does so at rest.
+    pub(super) fn counted(&mut self, off: Option<&'static str>) {
+        let what = match &mut self.reference {
+            Reference::Folded(own) => off.filter(|_| own.due.is_empty()),
+            Reference::Followed(last) => {
+                *last = off;
+                None
+            }
+        };
+        if let Some(what) = what {
+            self.depart_behind(DepartureKind::Count(what));
         }
     }
 
+    /// No entry follows for now: then the machine has none to write either.
+    pub(super) fn pause(&mut self) {
+        self.end_step();
+        if !self.is_at_rest() {
+            self.depart_behind(DepartureKind::End);
+        }
+    }
+
+    /// Holds the last entry against the run itself, which has taken all of its events.
+    pub(super) fn end(&mut self, run: &Run) {
+        self.end_step();
+        if (self.next, self.last) != (run.entries(), Some(run.state_digest())) {
+            self.depart_behind(DepartureKind::End);
+        }
+    }
+
+    /// No entry of the same step follows.
+    fn end_step(&mut self) {
+        if let Reference::Followed(Some(what)) = self.reference {
+            self.depart_behind(DepartureKind::Count(what));
+        }
+    }
+
+    /// Departs after the last entry.
+    fn depart_behind(&mut self, kind: DepartureKind) {
+        self.depart(self.next.saturating_sub(1), kind);
+    }
+
+    fn depart(&mut self, seq: u64, kind: DepartureKind) {
+        self.departure.get_or_insert(Departure { seq, kind });
+    }
+
+    /// The machine after the events so far; none before the first, and none where the caller has it.
+    pub(super) fn machine(&self) -> Option<&Run> {
+        match &self.reference {
+            Reference::Folded(own) => own.fold.run(),
+            Reference::Followed(_) => None,
+        }
+    }
+
+    /// Hands the machine out: from then on the caller has it.
+    pub(super) fn release(&mut self) -> Option<Run> {
+        match std::mem::replace(&mut self.reference, Reference::Followed(None)) {
+            Reference::Folded(own) => own.fold.into_run(),
+            Reference::Followed(_) => None,
+        }
+    }
+
+    /// The machine's state in the form in which the state digest takes it; none where it is not that of the last entry.
+    pub(super) fn state_text(&self) -> Option<String> {
+        let agrees = self.departure.is_none() && self.is_at_rest();
+        self.machine().filter(|_| agrees).map(Run::state_text)
+    }
+
+    fn is_at_rest(&self) -> bool {
+        match &self.reference {
+            Reference::Folded(own) => own.due.is_empty(),
+            Reference::Followed(_) => true,
+        }
+    }
+}
+
+impl Folded {
     fn judge(&mut self, entry: Entry<'_>) -> Option<DepartureKind> {
         let stated = entry.action;
-        if stated.seq != self.next {
-            return Some(DepartureKind::Order { due: self.next });
-        }
         if let Some(event) = entry.event {
             if !self.due.is_empty() {
                 return Some(DepartureKind::Missing);
@@ -138,54 +254,9 @@ impl Agreement {
         }
         (folded != *stated).then_some(DepartureKind::Action)
     }
-
-    /// Takes what the view counts otherwise than the machine, where it does so at rest.
-    pub(super) fn counted(&mut self, seq: u64, off: Option<&'static str>) {
-        if let (None, true, Some(what)) = (&self.departure, self.is_at_rest(), off) {
-            let kind = DepartureKind::Count(what);
-            self.departure = Some(Departure { seq, kind });
-        }
-    }
-
-    /// No entry follows for now: then the machine has none to write either.
-    pub(super) fn pause(&mut self) {
-        if self.departure.is_none() && !self.is_at_rest() {
-            self.gone_on();
-        }
-    }
-
-    /// Holds the machine against that of the run itself, which has taken all of its events.
-    pub(super) fn end(&mut self, run: &Run) {
-        let own = self.fold.run().map(Run::state_text);
-        if self.departure.is_none() && own != Some(run.state_text()) {
-            self.gone_on();
-        }
-    }
-
-    fn gone_on(&mut self) {
-        let seq = self.next.saturating_sub(1);
-        let kind = DepartureKind::End;
-        self.departure = Some(Departure { seq, kind });
-    }
-
-    /// The machine after the events so far; none before the first.
-    pub(super) const fn machine(&self) -> Option<&Run> {
-        self.fold.run()
-    }
-
-    /// The machine's state in the form in which the state digest takes it; none where it is not that of the last entry.
-    pub(super) fn state_text(&self) -> Option<String> {
-        let agrees = self.departure.is_none() && self.is_at_rest();
-        let run = self.fold.run().filter(|_| agrees);
-        run.map(Run::state_text)
-    }
-
-    fn is_at_rest(&self) -> bool {
-        self.due.is_empty()
-    }
 }
 
-/// Two that have taken the same entries have the same machine.
+/// Two that have taken the same entries are held against the same machine.
 impl PartialEq for Agreement {
     fn eq(&self, other: &Self) -> bool {
         (self.next, &self.departure) == (other.next, &other.departure)

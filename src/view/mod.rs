@@ -24,7 +24,6 @@ mod preflight;
 mod reports;
 mod requested_calls;
 mod requests;
-mod run_clock;
 mod run_start;
 mod run_view;
 mod servers;

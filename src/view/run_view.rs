@@ -9,7 +9,6 @@ use super::decision::Decision;
 use super::reports::Reports;
 use super::requested_calls::RequestedCalls;
 use super::requests::Requests;
-use super::run_clock::RunClock;
 use super::servers::Servers;
 use super::turns::Turns;
 use super::usage_totals::UsageTotals;
@@ -17,7 +16,7 @@ use super::{Approvals, Entry, Preflight, RequestEnd, RequestPurpose, RunStart};
 use crate::contract::ExecutionContract;
 use crate::kernel::{
     Action, ClosingReason, Counters, EffectRecord, EntryKind, EventKind, InferenceReturned,
-    LostEffect, Outcome, Run, RunStarted, State, ToolReturned,
+    LostEffect, Outcome, Run, RunClock, RunStarted, State, ToolReturned,
 };
 use crate::message::{Digest, InferenceSeq, RunId, Usage};
 
@@ -102,12 +101,23 @@ pub struct Step {
 }
 
 impl RunView {
-    /// The view of a run before entry 0.
+    /// The view of a run before entry 0. It folds the events, to hold each entry against the one that the machine makes of them.
     #[must_use]
     pub fn new(contract: Arc<ExecutionContract>) -> Self {
+        let agreement = Agreement::folding(Arc::clone(&contract));
+        Self::held_against(agreement, contract)
+    }
+
+    /// The view, before entry 0, of a run whose machine the caller has: it is given the entries as that one decides them, and steps
+    /// none of its own.
+    pub(crate) fn following(contract: Arc<ExecutionContract>) -> Self {
+        Self::held_against(Agreement::following(), contract)
+    }
+
+    fn held_against(agreement: Agreement, contract: Arc<ExecutionContract>) -> Self {
         Self {
             activities: Activities::default(),
-            agreement: Agreement::new(Arc::clone(&contract)),
+            agreement,
             approvals: Approvals::default(),
             requested: RequestedCalls::default(),
             at_ms: 0,
@@ -175,15 +185,15 @@ impl RunView {
         self.conversation = Some(action.conversation_digest);
         let (before_ms, before_tokens) = (self.at_ms, self.counters.tokens());
         if let Some(event) = event {
-            self.at_ms = event.at_ms;
+            self.at_ms = self.at_ms.max(event.at_ms);
             self.event(action, &event.event);
         }
         if let Some((call, end)) = self.approvals.take(action, event) {
             self.calls.settle(call, end);
-            self.clock.start(self.at_ms);
+            self.clock.unpark(self.at_ms);
         }
         if let Some((call, hash)) = self.approvals.awaited() {
-            self.clock.stop(self.at_ms);
+            self.clock.park(self.at_ms);
             self.calls
                 .await_approval(&self.contract, &mut self.requested, call, hash);
         }
@@ -202,8 +212,7 @@ impl RunView {
         self.head = Some(hash);
         self.outcome = action.outcome;
         self.agreement.take(entry);
-        self.agreement
-            .counted(action.seq, self.miscounted(action.to));
+        self.agreement.counted(self.miscounted(action.to));
         Step {
             took_ms: self.at_ms.saturating_sub(before_ms),
             tokens: self.counters.tokens().saturating_sub(before_tokens),
@@ -213,6 +222,11 @@ impl RunView {
     /// Holds what was taken against the machine of the run itself: its driver knows whether anything was left out.
     pub fn end(&mut self, run: &Run) {
         self.agreement.end(run);
+    }
+
+    /// Hands out the machine that the events were folded through, which is that of the last entry; none before entry 0.
+    pub(crate) fn release_machine(&mut self) -> Option<Run> {
+        self.agreement.release()
     }
 
     /// No entry follows for now: an entry that the machine has written and that was not given is missing.
@@ -242,6 +256,7 @@ impl RunView {
                 number(self.turns.all().len()) == u64::from(counters.turns),
             ),
             ("tokens", tokens == counted),
+            ("costs", usage.cost_micro_usd == counters.cost_micro_usd),
             (
                 "executed calls",
                 !observed || self.calls.executed() == (counters.executed, counters.executed_ok),

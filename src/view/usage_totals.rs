@@ -1,8 +1,8 @@
 //! Sums of usage and cost over a run. Does not know prices.
 
-use crate::message::Usage;
+use crate::message::{Usage, exact_sum};
 
-/// What all requests used, added up as it was reported; every sum ends at what a counter holds.
+/// What all requests used, added up as it was reported; every sum ends where the machine's do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct UsageTotals {
     /// Prompt tokens read from a cache.
@@ -17,10 +17,10 @@ pub(crate) struct UsageTotals {
 
 impl UsageTotals {
     pub(super) fn add(&mut self, usage: &Usage, cost_micro_usd: Option<u64>) {
-        self.cache_read = self.cache_read.saturating_add(usage.cache_read);
-        self.input = self.input.saturating_add(usage.input);
-        self.output = self.output.saturating_add(usage.output);
+        self.cache_read = exact_sum(self.cache_read, usage.cache_read);
+        self.input = exact_sum(self.input, usage.input);
+        self.output = exact_sum(self.output, usage.output);
         let cost = cost_micro_usd.unwrap_or(0);
-        self.cost_micro_usd = self.cost_micro_usd.saturating_add(cost);
+        self.cost_micro_usd = exact_sum(self.cost_micro_usd, cost);
     }
 }

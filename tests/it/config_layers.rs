@@ -145,7 +145,7 @@ async fn what_reads_the_file_anew_finds_the_configuration_that_the_run_was_begun
     with(4);
     let changed = desk.at_home(&live);
     assert_eq!(changed.code, 4);
-    let expect = "the file gives another contract: /max_inferences is 13";
+    let expect = "the file gives another contract: /max_turns is 4";
     assert!(changed.err.contains(expect), "{}", changed.err);
     std::fs::remove_file(desk.path("conf/x.json")).unwrap();
     let gone = desk.at_home(&live);

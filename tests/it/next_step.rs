@@ -2,7 +2,7 @@
 //! on from there.
 
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::desk::{Desk, Left, calls, says};
 
@@ -166,6 +166,103 @@ fn a_continuation_without_a_call_reads_the_rule_before_and_after_and_the_way_out
     // A run that called a tool needs no such advice.
     let (_, shown) = desk.shown(&["show", "r1"]);
     assert!(!shown.contains("tool_policy: required"), "{shown}");
+}
+
+/// What is pasted from a terminal is the command, whatever the paths are called and however narrow it is.
+#[cfg(unix)]
+#[test]
+fn a_command_to_type_next_is_one_line_that_a_shell_reads_back() {
+    let desk = Desk::new();
+    desk.script(
+        &format!("tool_policy: required\n{ECHO}"),
+        &[&says("No tool for me."), &says("Nor here.")],
+    );
+    std::fs::rename(desk.path("c.yaml"), desk.path("my c.yaml")).unwrap();
+    desk.write("it's here/file", "");
+    let store = desk.path("it's here/r.db");
+    let args = ["run", "my c.yaml", "--run-id", "nightly-build", "--store"];
+    let mut command = desk.command(&[&args[..], &[store.to_str().unwrap()]].concat());
+    command.env("NO_COLOR", "1");
+    let (code, shown) = crate::terminal::Terminal::sized(command, 40).end();
+    assert_eq!(code, 1, "{shown}");
+    let commands = shown
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.starts_with("monolith "));
+    let commands: Vec<&str> = commands.collect();
+    assert_eq!(commands.len(), 4, "{shown}");
+    for command in commands {
+        // The words of the way out say what it does; a shell takes the command itself.
+        let (typed, _) = command.split_once(" prints").unwrap_or((command, ""));
+        let words = Command::new("sh")
+            .args(["-c", &format!("printf '%s\\n' {typed}")])
+            .output()
+            .unwrap();
+        let words = String::from_utf8(words.stdout).unwrap();
+        let words: Vec<&str> = words.lines().collect();
+        assert_eq!(words.last(), Some(&store.to_str().unwrap()), "{command}");
+        if words.contains(&"--contract") {
+            assert!(words.contains(&"my c.yaml"), "{command}");
+        }
+        assert_eq!(words[2], "nightly-build", "{command}");
+    }
+}
+
+#[test]
+fn what_keeps_a_run_from_beginning_or_going_on_has_the_line_of_the_file() {
+    let desk = Desk::new();
+    let waits = "max_turns: 4\nrequire_approval: [echo]\n";
+    let contract = |more: &str| {
+        desk.script(
+            &format!("{ECHO}{more}"),
+            &[&calls("echo", "{\"text\":\"hi\"}"), &says("said")],
+        );
+    };
+    contract("max_turns: 4\nrequire_approval: [nope]\n");
+    let left = desk.ends(&["contract", "check", "c.yaml"], 4);
+    assert!(
+        left.out.contains("\n        at c.yaml:6:19\n"),
+        "{}",
+        left.out
+    );
+    let left = desk.ends(&["run", "c.yaml", "--run-id", "r0"], 4);
+    assert!(
+        left.err.contains("  = help: mend c.yaml:6:19; "),
+        "{}",
+        left.err
+    );
+    contract(waits);
+    desk.ends(&["run", "c.yaml", "--run-id", "r1", "--no-wait"], 8);
+    contract("max_turns: 4\n");
+    desk.ok(&["run", "c.yaml", "--run-id", "r2"]);
+    contract(&waits.replace('4', "5"));
+    for (args, why) in [
+        (
+            &["resume", "r1"][..],
+            "resume run r1: the file gives another contract: /max_turns is 5",
+        ),
+        (
+            &["continue", "r2", "Go on."],
+            "continue run r2: the file has changed: /max_turns is 5",
+        ),
+    ] {
+        let (code, result) = desk.json(args);
+        assert_eq!(code, 4, "{result}");
+        let left = desk.ends(args, 4);
+        assert!(left.err.contains(why), "{}", left.err);
+        assert!(left.err.contains("c.yaml:5:12"), "{}", left.err);
+    }
+    // A value that the file does not have has no line.
+    contract(&waits.replace("max_turns: 4", "system: Be brief.\nmax_turns: 4"));
+    desk.write(
+        "c.yaml",
+        &desk
+            .read("c.yaml")
+            .replace("require_approval: [echo]\n", ""),
+    );
+    let left = desk.ends(&["resume", "r1"], 4);
+    assert!(left.err.contains("/require_approval"), "{}", left.err);
+    assert!(!left.err.contains("c.yaml:"), "{}", left.err);
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn a_run_has_one_process_at_a_time() {
     assert!(row.ends_with(&running), "{row}");
     let shown = text(&bench.says(&["show", "r1"]).stdout);
     assert!(
-        shown.ends_with("Watch it: monolith show r1 --store runs.db --follow\n"),
+        shown.ends_with("Watch it: monolith show r1 --follow --store runs.db\n"),
         "{shown}"
     );
     let expect = format!("failed to drive run r1: process {} drives it", child.id());

@@ -59,6 +59,42 @@ fn an_existing_contract_file_is_the_contract_and_any_other_text_is_the_task() {
     assert!(left.err.contains(why), "{}", left.err);
 }
 
+/// A slash is no path, and an address is none.
+#[test]
+fn only_a_word_that_leads_somewhere_is_a_slip_in_a_file_name() {
+    let desk = desk();
+    desk.write("here/file", "");
+    for task in ["TCP/IP", "and/or?", "https://example.org/a/b"] {
+        desk.ends(&["run", task], 0);
+        assert_eq!(self::task(&desk), task);
+    }
+    for path in [
+        "here/nosuch",
+        "./nosuch",
+        "../nosuch",
+        "/nosuch",
+        "no/such.yaml",
+    ] {
+        let left = desk.ends(&["run", path], 4);
+        let why = format!("run {path}: there is no such file");
+        assert!(left.err.contains(&why), "{path}: {}", left.err);
+    }
+}
+
+#[test]
+fn the_contract_of_a_folder_may_end_in_yml_and_agent_yaml_comes_first() {
+    let desk = desk();
+    let contract = desk.read("agent.yaml");
+    desk.write("agent.yml", &format!("task: Of yml.\n{contract}"));
+    desk.write("agent.yaml", &format!("task: Of yaml.\n{contract}"));
+    desk.ends(&["run"], 0);
+    assert_eq!(task(&desk), "Of yaml.");
+    std::fs::remove_file(desk.path("agent.yaml")).unwrap();
+    desk.ends(&["run"], 0);
+    assert_eq!(task(&desk), "Of yml.");
+    desk.ends(&["contract", "check"], 0);
+}
+
 #[test]
 fn a_pipe_is_the_task_where_none_is_given() {
     let desk = desk();

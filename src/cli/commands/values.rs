@@ -1,3 +1,5 @@
+//! Values that several commands take as arguments, read from their texts.
+
 use clap::ValueEnum;
 
 use crate::cli::context::source::is_named_as_transcript;

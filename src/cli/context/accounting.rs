@@ -1,3 +1,5 @@
+//! The options that say what is reported of a run beside its result.
+
 use std::path::PathBuf;
 
 use clap::Args;

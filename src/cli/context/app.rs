@@ -1,6 +1,10 @@
-use std::path::PathBuf;
+//! What every command stands in: the folder, the environment, the streams and the named store. Opens nothing.
+
+use std::path::{Path, PathBuf};
 
 use super::accounting::AccountingArgs;
+use crate::cli::ui::command::{command, shell_word};
+use crate::cli::ui::escape::line;
 use crate::cli::ui::screen::Screen;
 use crate::driver::Environment;
 
@@ -27,10 +31,18 @@ pub(in crate::cli) struct App {
 
 impl App {
     /// A command to type next; it names the store where this one did.
-    pub(in crate::cli) fn hint(&self, command: &str) -> String {
-        match &self.store {
-            Some(path) => format!("monolith {command} --store {}", path.display()),
-            None => format!("monolith {command}"),
-        }
+    pub(in crate::cli) fn hint(&self, words: &str) -> String {
+        hint(self.store.as_deref(), words)
     }
+}
+
+/// A command to type next, for the store that the caller names.
+pub(in crate::cli) fn hint(store: Option<&Path>, words: &str) -> String {
+    command(&match store {
+        Some(path) => format!(
+            "monolith {words} --store {}",
+            shell_word(&line(&path.display().to_string()))
+        ),
+        None => format!("monolith {words}"),
+    })
 }

@@ -1,3 +1,5 @@
+//! Questions for the person at the terminal. Where there is none, nothing is answered.
+
 use std::io::{self, BufRead as _, IsTerminal as _};
 
 use crate::cli::context::app::App;

@@ -1,3 +1,5 @@
+//! The system's clock. Commands that drive a run have the driver's.
+
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Milliseconds since 1970-01-01 UTC; 0 where the clock stands before that.

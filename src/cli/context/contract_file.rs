@@ -1,5 +1,6 @@
 //! A contract file as a command names it: where it lies, what is changed of its values, and where the caller stands.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -7,13 +8,13 @@ use std::path::{Path, PathBuf};
 use crate::cli::context::app::App;
 use crate::cli::context::error::{Advice as _, CliError, ContractFault, InputFault};
 use crate::cli::context::secrets;
-use crate::contract::ContractSpec;
+use crate::contract::{ContractSpec, SpecErrors};
 use crate::driver::{DriverError, RunRequest};
 use crate::session::RedactionKey;
 use crate::store::{Foreign, Invocation, open_given, open_regular};
 
-/// The contract of a folder.
-const AGENT_FILE: &str = "agent.yaml";
+/// What the contract of a folder may be called; where there are several, the first one is it.
+const AGENT_FILES: [&str; 2] = ["agent.yaml", "agent.yml"];
 /// How much of a contract file is read; more is refused by its reader.
 const MAX_FILE_BYTES: u64 = 2 << 20;
 
@@ -55,7 +56,7 @@ impl ContractFile {
     ) -> Self {
         Self {
             is_found: name.is_none(),
-            ..Self::given(app, name.unwrap_or_else(|| AGENT_FILE.into()), sets)
+            ..Self::given(app, name.unwrap_or_else(|| agent_file(app).into()), sets)
         }
     }
 
@@ -161,21 +162,44 @@ impl ContractFile {
 
     /// A fault with the line of this file, if it is about a value of it.
     pub(in crate::cli) fn located(&self, fault: DriverError) -> CliError {
-        let unset = |name: &str| format!("the environment variable {name} is not set");
-        let (path, rule) = match &fault {
-            DriverError::Workspace { .. } => ("tools.workspace".to_owned(), fault.to_string()),
-            DriverError::MissingVariable { name, place } => (place.clone(), unset(name)),
-            DriverError::ScriptUnreadable { provider, .. } => {
-                (format!("providers.{provider}.file"), fault.to_string())
-            }
-            _ => return fault.into(),
+        let Some(path) = path_of(&fault) else {
+            return fault.into();
         };
-        let name = self.name.display().to_string();
-        let located = self.text().ok().and_then(|text| {
-            let found = (rule, fault.help());
-            ContractSpec::fault_at((&name, &text), &self.sets, &path, found)
+        let rule = fault.to_string();
+        let rule = rule.strip_prefix(&format!("{path}: ")).unwrap_or(&rule);
+        let found = (rule.to_owned(), fault.help());
+        match self.fault_at(&path, &found) {
+            Some(place) => CliError::Located(Box::new(fault), place),
+            None => fault.into(),
+        }
+    }
+
+    /// Where the file has what failed checks are about, each of which begins with a key: `agent.yaml:6:19`.
+    pub(in crate::cli) fn places_of(&self, details: &str) -> Vec<String> {
+        let keys = details
+            .split("; ")
+            .filter_map(|detail| detail.split(' ').next());
+        let keys = keys.collect::<BTreeSet<_>>();
+        let places = keys.into_iter().filter_map(|key| {
+            let found = self.fault_at(key, &(String::new(), None))?;
+            let error = found.errors.first()?;
+            Some(match &error.set {
+                Some(set) => format!("--set {set}"),
+                None => format!("{}:{}:{}", found.file, error.line, error.column),
+            })
         });
-        located.map_or_else(|| fault.into(), CliError::Spec)
+        places.collect()
+    }
+
+    /// The line of the value at a dotted path; of the one that holds it where the file has none there.
+    fn fault_at(&self, path: &str, found: &(String, Option<String>)) -> Option<SpecErrors> {
+        let (name, text) = (self.name.display().to_string(), self.text().ok()?);
+        let ends = path.match_indices('.').map(|(end, _)| end);
+        let ends = ends.chain([path.len()]).collect::<Vec<_>>();
+        ends.into_iter().rev().find_map(|end| {
+            let path = path.get(..end)?;
+            ContractSpec::fault_at((&name, &text), &self.sets, path, found.clone())
+        })
     }
 
     fn text(&self) -> Result<String, ContractFault> {
@@ -207,6 +231,15 @@ impl ContractFile {
     }
 }
 
+/// What the contract of the folder that the caller stands in is called, or would be.
+fn agent_file(app: &App) -> &'static str {
+    let [first, ..] = AGENT_FILES;
+    let found = AGENT_FILES
+        .into_iter()
+        .find(|name| app.cwd.join(name).is_file());
+    found.unwrap_or(first)
+}
+
 /// Looks for the contract of the folder that the caller stands in. Without one the fault says what to type instead: `with_file`; `task` is
 /// what was taken as the task.
 pub(in crate::cli) fn look_for_agent_file(
@@ -214,11 +247,35 @@ pub(in crate::cli) fn look_for_agent_file(
     task: Option<&str>,
     with_file: &'static str,
 ) -> Result<(), InputFault> {
-    if app.cwd.join(AGENT_FILE).is_file() {
+    if app.cwd.join(agent_file(app)).is_file() {
         return Ok(());
     }
     let task = task.map(|task| task.chars().take(80).collect());
     Err(InputFault::NoAgentFile { task, with_file })
+}
+
+/// Which value of the file a fault is about, as a dotted path; none where it is about no value.
+fn path_of(fault: &DriverError) -> Option<String> {
+    match fault {
+        DriverError::Workspace { .. } | DriverError::OtherWorkspace { .. } => {
+            Some("tools.workspace".to_owned())
+        }
+        DriverError::MissingVariable { place, .. }
+        | DriverError::Address { place, .. }
+        | DriverError::Placeholder { place }
+        | DriverError::SecretInContract { place, .. } => Some(place.clone()),
+        DriverError::ScriptUnreadable { provider, .. }
+        | DriverError::Script { provider, .. }
+        | DriverError::OtherScript { provider, .. }
+        | DriverError::ChangedScript { provider, .. } => Some(format!("providers.{provider}.file")),
+        DriverError::Backend { provider, .. } => Some(format!("providers.{provider}")),
+        DriverError::OtherContract { pointer, .. }
+        | DriverError::ChangedContract { pointer, .. } => {
+            let path = pointer.strip_prefix('/')?.replace('/', ".");
+            Some(path.replace("~1", "/").replace("~0", "~"))
+        }
+        _ => None,
+    }
 }
 
 /// Whether a change of the file's values is recorded.

@@ -1,3 +1,6 @@
+//! Every fault that a command can end with: its message, its exit code and its word for programs. The faults themselves stand in a
+//! file for each subject.
+
 use std::io;
 
 use crate::cli::context::exit::Exit;
@@ -43,6 +46,9 @@ pub(in crate::cli) enum CliError {
     /// The author: the contract file breaks rules.
     #[error(transparent)]
     Spec(#[from] SpecErrors),
+    /// The same of a value that cannot be run under, or no longer: what is wrong, and where the file has it.
+    #[error("{1}")]
+    Located(Box<DriverError>, SpecErrors),
     /// The file of the contract.
     #[error(transparent)]
     Contract(#[from] ContractFault),
@@ -132,25 +138,8 @@ impl CliError {
             Self::Spec(_) | Self::Config(_) | Self::Contract(ContractFault::Unreadable { .. }) => {
                 "contract_invalid"
             }
-            Self::Driver(fault) => match fault {
-                DriverError::Cancelled => "cancelled",
-                DriverError::Store(_) => "store",
-                DriverError::Randomness(_) => "internal",
-                DriverError::RunEnded { .. }
-                | DriverError::NothingRecorded { .. }
-                | DriverError::UnknownSemantics { .. }
-                | DriverError::NoTokenizer { .. }
-                | DriverError::DoesNotReplay { .. }
-                | DriverError::OtherContract { .. }
-                | DriverError::OtherScript { .. }
-                | DriverError::NoParent { .. }
-                | DriverError::OtherWorkspace { .. }
-                | DriverError::ServerDown { .. } => "resume_refused",
-                DriverError::ChangedContract { .. } | DriverError::ChangedScript { .. } => {
-                    "fork_refused"
-                }
-                _ => "contract_invalid",
-            },
+            Self::Located(fault, _) => reason_of(fault),
+            Self::Driver(fault) => reason_of(fault),
             Self::Store(_)
             | Self::State(
                 StateFault::NoSuchStore { .. }
@@ -170,6 +159,7 @@ impl CliError {
     fn subject(&self) -> &dyn Advice {
         match self {
             Self::Spec(fault) => fault,
+            Self::Located(fault, _) => fault.as_ref(),
             Self::Contract(fault) => fault,
             Self::Config(fault) => fault,
             Self::Driver(fault) => fault,
@@ -202,7 +192,7 @@ impl CliError {
 
     fn in_one_line(&self) -> String {
         match self {
-            Self::Spec(errors) => {
+            Self::Spec(errors) | Self::Located(_, errors) => {
                 let lines = errors.errors.iter().map(|error| {
                     let place = match &error.set {
                         Some(set) => format!("--set {set}"),
@@ -234,12 +224,33 @@ impl CliError {
     /// Shows the fault to people.
     pub(in crate::cli) fn show(&self, screen: Screen) {
         match self {
-            Self::Spec(errors) => {
+            Self::Spec(errors) | Self::Located(_, errors) => {
                 let text = secrets::without_secrets(&errors.render_within(screen.width()));
                 screen.write_err(&escape::text(&text));
             }
             _ => screen.fault(&secrets::without_secrets(&self.message()), self.help()),
         }
+    }
+}
+
+/// The word for what keeps a run from being prepared.
+const fn reason_of(fault: &DriverError) -> &'static str {
+    match fault {
+        DriverError::Cancelled => "cancelled",
+        DriverError::Store(_) => "store",
+        DriverError::Randomness(_) => "internal",
+        DriverError::RunEnded { .. }
+        | DriverError::NothingRecorded { .. }
+        | DriverError::UnknownSemantics { .. }
+        | DriverError::NoTokenizer { .. }
+        | DriverError::DoesNotReplay { .. }
+        | DriverError::OtherContract { .. }
+        | DriverError::OtherScript { .. }
+        | DriverError::NoParent { .. }
+        | DriverError::OtherWorkspace { .. }
+        | DriverError::ServerDown { .. } => "resume_refused",
+        DriverError::ChangedContract { .. } | DriverError::ChangedScript { .. } => "fork_refused",
+        _ => "contract_invalid",
     }
 }
 

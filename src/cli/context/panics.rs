@@ -1,3 +1,5 @@
+//! Panics as faults: what of a bug is shown, and that the command still ends in order.
+
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 

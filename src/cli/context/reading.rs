@@ -1,3 +1,5 @@
+//! Work that reads a large file, with its progress shown and an interrupt that ends it. Does not know the work.
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::cli::context::app::App;

@@ -1,3 +1,5 @@
+//! The threads of the process. One runtime a command.
+
 use tokio::runtime::Runtime;
 
 use crate::cli::context::error::{CliError, SystemFault};

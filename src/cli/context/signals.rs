@@ -1,3 +1,5 @@
+//! The signals that reach a process which drives a run. Says what was asked, not what follows.
+
 use std::io;
 
 use crate::cli::context::interrupts;

@@ -1,3 +1,5 @@
+//! A transcript wherever it is, in the store or in a file, read entry by entry. Verifies nothing.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
@@ -182,11 +184,12 @@ impl Source {
     /// `first` is the first run of the line that it was forked along, where that is known.
     pub(in crate::cli) fn fold(self, first: Option<RunId>) -> Result<(Run, RunView), CliError> {
         let mut view = self.each_step(|_, _, _| Ok(()))?;
-        let run = view.machine().cloned();
-        let run = run.ok_or_else(|| TranscriptFault::Entry {
-            seq: 0,
-            flaw: Flaw::tampered("event", "the start of a run", "none"),
-        })?;
+        let run = view
+            .release_machine()
+            .ok_or_else(|| TranscriptFault::Entry {
+                seq: 0,
+                flaw: Flaw::tampered("event", "the start of a run", "none"),
+            })?;
         if let Some(first) = first {
             view.originating_from(first);
         }

@@ -1,3 +1,5 @@
+//! One entry as the row that `show` lists it in. Reads the view; does not know the store.
+
 use super::escape::line;
 use super::narration::{Transition, numbered};
 use super::numbers::{counted, seconds};

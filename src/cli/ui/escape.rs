@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use super::command::KEPT;
 use crate::message::{escaped, escaped_line, is_invisible};
 
 /// One line: line feeds and tabs are escaped too.
@@ -13,6 +14,11 @@ pub(in crate::cli) fn line(text: &str) -> String {
 /// Several lines: line feeds and tabs stay.
 pub(in crate::cli) fn text(text: &str) -> String {
     escaped(text, |c| matches!(c, '\n' | '\t'))
+}
+
+/// What to do next: the commands in it stay unbroken.
+pub(in crate::cli::ui) fn help(text: &str) -> String {
+    escaped(text, |c| matches!(c, '\n' | '\t' | KEPT))
 }
 
 /// JSON text, which stays the same JSON: what is unsafe is written as JSON itself escapes it.

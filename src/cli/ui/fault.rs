@@ -1,3 +1,5 @@
+//! A fault and its help, laid out for a terminal or a pipe. Does not know which faults there are.
+
 use std::fmt;
 
 use miette::{Diagnostic, ReportHandler};
@@ -8,7 +10,7 @@ use super::escape;
 pub(in crate::cli::ui) fn rendered(message: &str, help: Option<String>, color: bool) -> String {
     let shown = Shown {
         message: escape::text(message),
-        help: help.map(|help| escape::text(&help)),
+        help: help.map(|help| escape::help(&help)),
     };
     Report(&Plain { color }, &shown).to_string()
 }

@@ -1,3 +1,5 @@
+//! What happened in an entry, in words for people: a transition, its effects and the reason. Reads the view; prints nothing.
+
 use super::escape::{brief, line};
 use super::numbers::{counted, grouped, seconds};
 use crate::contract::{ExecutionContract, TextProfile, ToolPolicy};

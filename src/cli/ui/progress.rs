@@ -1,3 +1,5 @@
+//! How much of a file has been read, as one line that is drawn again. Does not read the file.
+
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;

@@ -1,6 +1,9 @@
+//! The two streams of the process: what may be written where, in which style, and how wide. Does not know what is written.
+
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 
+use super::command::KEPT;
 use super::wrap::wrapped;
 use super::{escape, fault};
 use crate::driver::Environment;
@@ -62,6 +65,11 @@ impl Screen {
     /// How many cells a line of stderr has, 2 at least; 80 where that is not known, and no end in a pipe.
     pub(in crate::cli) fn width(self) -> usize {
         self.err.width()
+    }
+
+    /// How many cells a line of stdout has.
+    pub(in crate::cli) fn width_out(self) -> usize {
+        self.out.width()
     }
 
     /// Whether somebody watches stderr.
@@ -153,10 +161,15 @@ impl Stream {
 
     /// The text with lines that fit.
     fn fitted(self, text: &str) -> Cow<'_, str> {
-        if self.is_terminal {
+        let text = if self.is_terminal {
             Cow::Owned(wrapped(text, self.width()))
         } else {
             Cow::Borrowed(text)
+        };
+        if text.contains(KEPT) {
+            Cow::Owned(text.replace(KEPT, " "))
+        } else {
+            text
         }
     }
 

@@ -1,3 +1,5 @@
+//! A moment that a person names, by date or by how long ago. Has no clock: the caller says when now is.
+
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};

@@ -1,18 +1,22 @@
 //! Lines that fit a terminal. Knows cells, escapes and gaps between columns; not what the words mean.
 //!
 //! A terminal breaks a long line anywhere, also inside a word, and what follows begins at its left edge. Here a line is broken between
-//! words, and goes on below the text that it belongs to. A word that is longer than a line is broken where it has to be.
+//! words, and goes on below the text that it belongs to. A word that is longer than a line is broken where it has to be. A command is
+//! not broken at all: the terminal does that with one that is longer than its lines, and copies it as one line.
 
+use super::command::KEPT;
 use unicode_width::UnicodeWidthChar as _;
 
 /// Spaces that stand apart what belongs to two columns.
 const GAP: usize = 2;
+/// The part of a line that a column needs, as a divisor.
+const NARROW: usize = 4;
 /// How much further in a line goes on that has no columns.
 const STEP: usize = 2;
 /// Cells between two stops of a tabulator.
 const TAB: usize = 8;
 
-/// The text in lines of at most `width` cells.
+/// The text in lines of at most `width` cells, but for a command that is longer.
 pub(in crate::cli) fn wrapped(text: &str, width: usize) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
@@ -55,7 +59,7 @@ pub(in crate::cli) fn cut(line: &str, width: usize) -> String {
 }
 
 /// How many cells a line takes.
-fn cells(line: &str) -> usize {
+pub(in crate::cli) fn cells(line: &str) -> usize {
     let mut at = 0;
     for piece in pieces(line) {
         if let Piece::Text(c) = piece {
@@ -70,6 +74,7 @@ fn after(at: usize, c: char) -> usize {
     match c {
         '\r' => 0,
         '\t' => (at / TAB + 1) * TAB,
+        KEPT => at.saturating_add(1),
         c => at.saturating_add(c.width().unwrap_or(0)),
     }
 }
@@ -132,18 +137,29 @@ impl<'o> Broken<'o> {
         } else {
             self.characters(&" ".repeat(self.indent));
         }
-        let mut gap = "";
+        let (mut gap, mut ahead) = ("", rest);
         for part in parts(rest) {
+            let text = ahead;
+            ahead = ahead.get(part.len()..).unwrap_or_default();
             if part.starts_with(' ') {
                 gap = part;
                 continue;
             }
             let (spaces, word) = (gap.len(), cells(part));
             gap = "";
-            if self.at + spaces + word <= self.width {
+            let begins = self.at + spaces;
+            // A column that does not fit, and has few cells here, begins the next line.
+            let is_narrow = begins + self.width / NARROW > self.width;
+            let is_cut = is_narrow && begins + cells(text) > self.width;
+            if spaces >= GAP && self.at > self.indent && is_cut {
+                self.next_line();
+            } else if self.at + spaces + word <= self.width {
                 self.characters(&" ".repeat(spaces));
             } else if self.indent + word <= self.width && self.at > self.indent {
                 self.next_line();
+            } else if part.contains(KEPT) {
+                self.unbroken(spaces, part);
+                continue;
             } else if self.at + spaces < self.width {
                 // Longer than a line: it begins here, and is broken at the last cell.
                 self.characters(&" ".repeat(spaces));
@@ -155,6 +171,17 @@ impl<'o> Broken<'o> {
         if self.at + gap.len() <= self.width {
             self.out.push_str(gap);
         }
+    }
+
+    /// A command that is longer than a line: it begins one.
+    fn unbroken(&mut self, spaces: usize, command: &str) {
+        if self.at > self.indent {
+            self.next_line();
+        } else {
+            self.characters(&" ".repeat(spaces));
+        }
+        self.out.push_str(command);
+        self.at = self.at.saturating_add(cells(command));
     }
 
     fn characters(&mut self, text: &str) {
@@ -211,6 +238,7 @@ fn indent(line: &str, width: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::ui::command::command;
 
     fn check(text: &str, width: usize, expect: &str) {
         let shown = wrapped(text, width);
@@ -238,6 +266,12 @@ mod tests {
             "ok      name  a detail of many words",
             20,
             "ok      name  a\n        detail of\n        many words",
+        );
+        // A column for which three cells are left begins below.
+        check(
+            "ok      name     a detail of words",
+            20,
+            "ok      name\n        a detail of\n        words",
         );
         // Two spaces after a sentence are no column.
         check("One.  Two three four", 12, "One.  Two\n  three four");
@@ -278,6 +312,23 @@ mod tests {
         let text = "{\"command\": \"rm  -rf   /\"}";
         let joined = filled(text, 3, 9).replace("\n   ", "");
         assert_eq!(joined, text);
+    }
+
+    #[test]
+    fn a_command_is_not_broken() {
+        let text = format!("{} shows it", command("monolith show r"));
+        let spaced = |shown: String| shown.replace(KEPT, " ");
+        let at = |width| spaced(wrapped(&format!("why: {text}"), width));
+        assert_eq!(at(80), "why: monolith show r shows it");
+        assert_eq!(at(20), "why: monolith show r\n  shows it");
+        assert_eq!(at(18), "why:\n  monolith show r\n  shows it");
+        assert_eq!(at(10), "why:\n  monolith show r\n  shows it");
+        // One that begins a line stays where it is.
+        let indented = wrapped(&format!("    {text}"), 12);
+        assert_eq!(
+            spaced(indented),
+            "    monolith show r\n      shows\n      it"
+        );
     }
 
     #[test]

@@ -18,9 +18,20 @@ use crate::driver::DriverError;
 use crate::inference::Backend;
 use crate::kernel::{BringUpFault, ProviderAddress, RunStarted};
 use crate::message::{RunId, TokenCounter, ToolServerStatement};
-use crate::replay::first_difference;
+use crate::replay::differences;
 use crate::session::Redactor;
 use crate::tools::ToolServers;
+
+/// Values that come from others of the contract where the author does not give them.
+const DERIVED: [&str; 5] = [
+    "adapter_version",
+    "max_inferences",
+    "policy_decision",
+    "session_tools",
+    "token_gate",
+];
+/// Among how many differences of two contracts the one is looked for that is named.
+const MAX_DIFFERENCES: usize = 64;
 
 /// A recorded run, and what of it is to be brought up again.
 pub(in crate::driver) struct Recorded<'r> {
@@ -182,7 +193,10 @@ pub(super) fn check_contract(
     }
     let (was, is) = (terms_text(recorded), terms_text(&given));
     let whole = || (String::new(), "another".to_owned(), "another".to_owned());
-    let (pointer, recorded, given) = first_difference("", &was, &is).unwrap_or_else(whole);
+    let mut found_all = differences("", &was, &is, MAX_DIFFERENCES);
+    // What an author wrote explains what was derived from it.
+    found_all.sort_by_key(|(pointer, ..)| is_derived(pointer));
+    let (pointer, recorded, given) = found_all.into_iter().next().unwrap_or_else(whole);
     Err(match found.sources.script_at(found.spec, &pointer) {
         Some((provider, path)) => Mismatch::Script { path, provider },
         None => Mismatch::Contract {
@@ -191,6 +205,12 @@ pub(super) fn check_contract(
             given,
         },
     })
+}
+
+/// Whether what is there may come from other values of the contract.
+fn is_derived(pointer: &str) -> bool {
+    let first = pointer.split('/').nth(1);
+    first.is_some_and(|first| DERIVED.contains(&first))
 }
 
 /// The contract of the file, where its servers offer what they offered.

@@ -33,8 +33,8 @@ impl RunView {
         self.agreement.departure()
     }
 
-    /// The machine after the events so far; none before the first.
-    pub(crate) const fn machine(&self) -> Option<&Run> {
+    /// The machine after the events so far; none before the first, and none where the caller has it.
+    pub(crate) fn machine(&self) -> Option<&Run> {
         self.agreement.machine()
     }
 
@@ -82,12 +82,12 @@ impl RunView {
 
     /// Milliseconds that the timeouts count: without those in which a call waited for an approval.
     pub(crate) fn counted_ms(&self) -> u64 {
-        self.at_ms.saturating_sub(self.waited_ms())
+        self.clock.run_ms(self.at_ms)
     }
 
     /// Milliseconds in which a call waited for an approval.
     pub(crate) fn waited_ms(&self) -> u64 {
-        self.clock.waited_ms(self.at_ms)
+        self.clock.parked_ms(self.at_ms)
     }
 
     /// How many bytes of text of the model the token gate held back; what was blank is not counted.

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::{Golden, goldens};
-use crate::kernel::{Action, Event};
-use crate::message::Digest;
+use crate::kernel::{Action, Counters, Event, RandomRun, random_run};
+use crate::message::{Digest, Usage};
+use crate::view::usage_totals::UsageTotals;
 use crate::view::{Entry, RunView};
 
 type Given = Vec<(Action, Option<Event>)>;
@@ -147,4 +148,145 @@ fn a_display_that_was_not_given_the_end_is_held_against_the_run_itself() {
     };
     check(given.len(), None);
     check(2, Some("the run has gone on after entry 1"));
+}
+
+/// A random run's entries with numbers of their own.
+fn given(run: &RandomRun) -> Given {
+    let drafts = run.entries.iter();
+    drafts
+        .map(|draft| (draft.action.clone(), draft.event.clone()))
+        .collect()
+}
+
+/// The view of these, held against the run's own machine or against one that is folded.
+fn viewed(run: &RandomRun, given: &Given, follows: bool) -> RunView {
+    let contract = Arc::clone(run.run.contract());
+    let mut view = if follows {
+        RunView::following(contract)
+    } else {
+        RunView::new(contract)
+    };
+    for (action, event) in given {
+        view.take(Entry {
+            action,
+            event: event.as_ref(),
+            hash: Digest::ZERO,
+        });
+    }
+    view.end(&run.run);
+    view
+}
+
+fn departs(run: &RandomRun, given: &Given, follows: bool) -> Option<String> {
+    let view = viewed(run, given, follows);
+    view.departure().map(ToString::to_string)
+}
+
+/// The runs of the kernel's own random test: any events in any order, late ones and those of a past moment too.
+fn random_runs() -> impl Iterator<Item = (u64, RandomRun)> {
+    (1..=400).map(|seed| (seed, random_run(seed).unwrap()))
+}
+
+/// Shows 002/3.display.1.
+#[test]
+fn the_view_of_a_run_under_any_events_is_the_machines() {
+    let mut entries = 0;
+    for (seed, run) in random_runs() {
+        let given = given(&run);
+        entries += given.len();
+        for follows in [false, true] {
+            let view = viewed(&run, &given, follows);
+            assert_eq!(view.departure(), None, "seed {seed}");
+            assert_eq!(view.counted_ms(), run.run.run_ms(), "seed {seed}");
+        }
+    }
+    assert!(entries > 1_500, "{entries}");
+}
+
+/// Shows 002/3.display.1, 002/8.modify.4.
+#[test]
+fn an_entry_that_a_run_under_any_events_lacks_has_twice_or_elsewhere_is_reported() {
+    let mut counts = 0;
+    for (seed, run) in random_runs() {
+        let whole = given(&run);
+        let last = whole.len() - 1;
+        for at in [last / 3, last / 2, last] {
+            let mut without = whole.clone();
+            without.remove(at);
+            let mut twice = whole.clone();
+            twice.insert(at, whole[at].clone());
+            let mut swapped = whole.clone();
+            swapped.swap(at, at.saturating_sub(1));
+            for (what, changed) in [("without", without), ("twice", twice), ("swapped", swapped)] {
+                if changed == whole {
+                    continue;
+                }
+                let name = format!("seed {seed}, {what} {at}");
+                assert!(departs(&run, &changed, false).is_some(), "{name}");
+                assert!(departs(&run, &changed, true).is_some(), "{name}, followed");
+                let numbered = numbered(changed);
+                assert!(
+                    departs(&run, &numbered, false).is_some(),
+                    "{name}, numbered"
+                );
+                // Where numbers tell nothing, the counts of a run that is followed do.
+                let why = departs(&run, &numbered, true);
+                counts += u32::from(why.is_some_and(|why| why.contains("are not those of")));
+            }
+        }
+    }
+    assert!(counts > 50, "{counts}");
+}
+
+/// Shows 002/6.commit.6.
+#[test]
+fn what_a_view_counts_otherwise_than_the_machine_is_reported() {
+    let golden = Golden::of("core.valid_call");
+    let run = golden.whole();
+    let check = |change: &dyn Fn(&mut Counters), expect: &str| {
+        let mut given = golden.given();
+        change(&mut given.last_mut().unwrap().0.counters);
+        let mut view = RunView::following(Arc::clone(&golden.contract));
+        for (action, event) in &given {
+            view.take(Entry {
+                action,
+                event: event.as_ref(),
+                hash: Digest::ZERO,
+            });
+        }
+        assert_eq!(view.departure(), None, "the step may go on");
+        view.end(run.machine().unwrap());
+        let why = view.departure().map(ToString::to_string);
+        let seq = given.len() - 1;
+        let expect = format!("after entry {seq} the {expect} are not those of the machine");
+        assert_eq!(why, Some(expect));
+    };
+    check(&|counters| counters.inferences += 1, "requests");
+    check(&|counters| counters.turns -= 1, "turns");
+    check(&|counters| counters.tokens_out += 1, "tokens");
+    check(&|counters| counters.cost_micro_usd += 1, "costs");
+    check(&|counters| counters.executed += 1, "executed calls");
+}
+
+/// A provider may report more than a counter holds: the sums of both end there.
+#[test]
+fn sums_end_where_those_of_the_machine_end() {
+    let usage = Usage {
+        cache_read: u64::MAX,
+        input: u64::MAX,
+        output: u64::MAX,
+        ..Usage::default()
+    };
+    let mut sums = UsageTotals::default();
+    sums.add(&usage, Some(u64::MAX));
+    let most = 9_007_199_254_740_991;
+    assert_eq!(
+        (
+            sums.cache_read,
+            sums.input,
+            sums.output,
+            sums.cost_micro_usd
+        ),
+        (most, most, most, most)
+    );
 }

@@ -29,6 +29,8 @@ struct Surface<'t> {
     is_fixed: bool,
     /// Whether each width shows the same words. An excerpt of a file shows what fits.
     is_whole: bool,
+    /// Whether its colours are kept.
+    is_painted: bool,
 }
 
 impl<'t> Surface<'t> {
@@ -40,6 +42,7 @@ impl<'t> Surface<'t> {
             typed: &[],
             is_fixed: true,
             is_whole: true,
+            is_painted: false,
         }
     }
 
@@ -47,6 +50,13 @@ impl<'t> Surface<'t> {
         Self {
             is_fixed: false,
             ..Self::fixed(name, args, code)
+        }
+    }
+
+    const fn painted(self) -> Self {
+        Self {
+            is_painted: true,
+            ..self
         }
     }
 
@@ -65,14 +75,7 @@ impl<'t> Surface<'t> {
                 self.name
             );
             let lines = lines(&plain);
-            for line in &lines {
-                let cells = line.width();
-                assert!(
-                    cells <= usize::from(width),
-                    "{} at {width}, {cells} cells: {line}",
-                    self.name
-                );
-            }
+            self.fit(&lines, width);
             let seen = steady(&lines.concat(), &place);
             if self.is_whole {
                 let words = words.get_or_insert(seen.clone());
@@ -83,19 +86,32 @@ impl<'t> Surface<'t> {
                 let _ = writeln!(kept, "== {width} columns\n{}\n", lines.join("\n"));
             }
         }
-        let (place, width) = (desk(), 80);
-        let coloured = self.raw(&place, width, true);
+        let widths = if self.is_painted {
+            &[60, 80, 200][..]
+        } else {
+            &[80]
+        };
         let colour = Regex::new("\u{1b}\\[[0-9;]*m").unwrap();
-        let stripped = colour.replace_all(&coloured, "");
-        let rest = stripped.replace(WIPE, "");
-        assert!(
-            !rest.contains('\u{1b}'),
-            "{} at {width}: {rest:?}",
-            self.name
-        );
-        let seen = steady(&lines(&stripped).concat(), &place);
-        if let Some(words) = words {
-            assert_eq!(words, seen, "{} with colours", self.name);
+        for width in widths.iter().copied() {
+            let place = desk();
+            let coloured = self.raw(&place, width, true);
+            let stripped = colour.replace_all(&coloured, "");
+            let rest = stripped.replace(WIPE, "");
+            assert!(
+                !rest.contains('\u{1b}'),
+                "{} at {width}: {rest:?}",
+                self.name
+            );
+            self.fit(&lines(&stripped), width);
+            let seen = steady(&lines(&stripped).concat(), &place);
+            if let Some(words) = &words {
+                assert_eq!(words, &seen, "{} with colours", self.name);
+            }
+            if self.is_painted && width != 80 && (self.is_fixed || width == WIDTHS[4]) {
+                let lines = steady_lines(&lines(&coloured), &place, self.is_fixed);
+                let lines = lines.join("\n").replace('\u{1b}', "␛");
+                let _ = writeln!(kept, "== {width} columns, in colour\n{lines}\n");
+            }
         }
         // Where a person is asked on a terminal, a pipe would wait for another one.
         let more: &[&str] = if self.typed.is_empty() {
@@ -110,7 +126,20 @@ impl<'t> Surface<'t> {
             self.name,
             left.said()
         );
-        self.is_kept(&kept);
+        keep(self.name, &kept);
+    }
+
+    /// No line is wider than the terminal. It breaks a long command itself, and copies it as one line.
+    #[track_caller]
+    fn fit(&self, lines: &[String], width: u16) {
+        for line in lines {
+            let cells = line.width();
+            assert!(
+                cells <= usize::from(width) || line.trim_start().starts_with("monolith "),
+                "{} at {width}, {cells} cells: {line}",
+                self.name
+            );
+        }
     }
 
     fn raw(&self, desk: &Desk, width: u16, has_colour: bool) -> String {
@@ -127,22 +156,19 @@ impl<'t> Surface<'t> {
         assert_eq!(code, self.code, "{} at {width}: {shown}", self.name);
         shown
     }
+}
 
-    #[track_caller]
-    fn is_kept(&self, shown: &str) {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/screens");
-        let path: PathBuf = folder.join(format!("{}.txt", self.name));
-        if std::env::var_os("MONOLITH_BLESS").is_some() {
-            std::fs::write(path, shown).unwrap();
-            return;
-        }
-        let kept = std::fs::read_to_string(path).unwrap_or_default();
-        assert_eq!(
-            kept, shown,
-            "{}: MONOLITH_BLESS=1 writes it anew",
-            self.name
-        );
+/// Compares what is shown of a surface with what was.
+#[track_caller]
+fn keep(name: &str, shown: &str) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/screens");
+    let path: PathBuf = folder.join(format!("{name}.txt"));
+    if std::env::var_os("MONOLITH_BLESS").is_some() {
+        std::fs::write(path, shown).unwrap();
+        return;
     }
+    let kept = std::fs::read_to_string(path).unwrap_or_default();
+    assert_eq!(kept, shown, "{name}: MONOLITH_BLESS=1 writes it anew");
 }
 
 /// The lines that stay on the screen, without the space at their ends.
@@ -172,7 +198,9 @@ fn lines(shown: &str) -> Vec<String> {
 
 /// The words without any space: what a clock, a key or a folder gives is always the same.
 fn steady(text: &str, desk: &Desk) -> String {
-    let text: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    // A dot stands between two commands that are on one line.
+    let is_kept = |c: &char| !c.is_whitespace() && *c != '·';
+    let text: String = text.chars().filter(is_kept).collect();
     let text = replaced(&text, desk);
     let text = Regex::new("[0-9]+ms").unwrap().replace_all(&text, "0ms");
     Regex::new("[0-9]+\\.[0-9]{3}s")
@@ -248,14 +276,16 @@ fn recorded() -> Desk {
 
 #[test]
 fn a_run_as_it_happens() {
-    Surface::moving("run", &["run", "c.yaml", "--run-id", "nightly-build"], 0).check(|| asking(""));
+    Surface::moving("run", &["run", "c.yaml", "--run-id", "nightly-build"], 0)
+        .painted()
+        .check(|| asking(""));
 }
 
 /// An answer keeps its lines; beside it nothing is wider than the terminal.
 #[test]
 fn a_run_that_fails_and_what_to_do_next() {
     let args = ["run", "c.yaml", "--run-id", "nightly-build"];
-    Surface::moving("run_failed", &args, 1).check(|| {
+    Surface::moving("run_failed", &args, 1).painted().check(|| {
         let desk = Desk::new();
         desk.script(
             "tool_policy: required\ntools: {builtin: [echo]}\n",
@@ -280,13 +310,19 @@ fn a_question_for_an_approval() {
 
 #[test]
 fn a_recorded_run() {
-    Surface::fixed("show", &["show", "run.jsonl"], 0).check(recorded);
+    Surface::fixed("show", &["show", "run.jsonl"], 0)
+        .painted()
+        .check(recorded);
     Surface::fixed("show_why", &["show", "run.jsonl", "--why"], 0).check(recorded);
 }
 
 #[test]
 fn the_runs_of_a_store() {
-    Surface::fixed("list", &["list"], 0).check(|| {
+    let list = Surface {
+        is_whole: false,
+        ..Surface::fixed("list", &["list"], 0).painted()
+    };
+    list.check(|| {
         let desk = asking("");
         desk.ok(&["run", "c.yaml", "--run-id", "nightly-build"]);
         desk.ok(&["run", "c.yaml", "--task", "Short.", "--run-id", "r2"]);
@@ -329,9 +365,35 @@ fn what_is_wrong_with_a_file() {
     Surface::fixed("error_usage", &["run", "--no-such-option"], 4).check(Desk::new);
 }
 
-/// What it finds is of this machine: its lines are not kept.
+/// What it finds is of this machine: what is kept is what it looks at, and that each verdict has its colour.
 #[test]
 fn a_checkup() {
+    let row =
+        Regex::new("(?m)^(\u{1b}\\[[0-9]+m)?(ok     |missing|wrong  )(?:\u{1b}\\[0m)?  (.{18})  ")
+            .unwrap();
+    let looked_at = |has_colour: bool| {
+        let desk = Desk::new();
+        let mut command = desk.command(&["doctor"]);
+        command.env_remove("NO_COLOR");
+        if !has_colour {
+            command.env("NO_COLOR", "1");
+        }
+        let (_, shown) = Terminal::sized(command, WIDTHS[4]).end();
+        let rows = row.captures_iter(&shown).map(|found| {
+            let colour = match (has_colour, found[2].trim_end()) {
+                (false, _) => None,
+                (true, "ok") => Some("\u{1b}[32m"),
+                (true, "missing") => Some("\u{1b}[2m"),
+                (true, _) => Some("\u{1b}[31m"),
+            };
+            assert_eq!(found.get(1).map(|code| code.as_str()), colour, "{shown:?}");
+            found[3].trim_end().to_owned()
+        });
+        rows.collect::<Vec<_>>()
+    };
+    let names = looked_at(false);
+    assert_eq!(names, looked_at(true));
+    keep("doctor", &format!("{}\n", names.join("\n")));
     for width in WIDTHS {
         let desk = Desk::new();
         let mut command = desk.command(&["doctor"]);
@@ -354,6 +416,7 @@ fn desk_says(args: &[&str]) -> String {
 #[test]
 fn a_conversation() {
     let escapes = Regex::new("\r?\u{1b}\\[[0-9;?]*([A-Za-z])").unwrap();
+    let run = Regex::new("run [0-9a-f]{16}").unwrap();
     for width in WIDTHS {
         let desk = asking("");
         let mut command = desk.command(&["chat", "c.yaml"]);
@@ -372,8 +435,20 @@ fn a_conversation() {
         for found in escapes.captures_iter(&shown) {
             assert_ne!(&found[1], "m", "a colour: {shown:?}");
         }
-        for line in lines(&escapes.replace_all(&shown, "\n")) {
+        let all = lines(&escapes.replace_all(&shown, "\n"));
+        for line in &all {
             assert!(line.width() <= usize::from(width), "{width}: {line}");
+        }
+        if width == WIDTHS[4] {
+            // What is typed is drawn with every key.
+            let typed = ["Go on.", "/help", "/tools", "/quit"];
+            let is_typed = |line: &&String| {
+                line.starts_with('>') || typed.iter().any(|typed| typed.starts_with(line.trim()))
+            };
+            let kept: Vec<String> = all.iter().filter(|line| !is_typed(line)).cloned().collect();
+            let kept = steady_lines(&kept, &desk, false).join("\n");
+            let kept = run.replace_all(&kept, "run 0000000000000000");
+            keep("chat", &format!("== {width} columns\n{kept}\n"));
         }
     }
 }

@@ -1,3 +1,5 @@
+//! The arguments of `monolith approve`.
+
 use clap::Args;
 
 #[derive(Debug, Args)]

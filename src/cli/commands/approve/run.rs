@@ -1,3 +1,5 @@
+//! `monolith approve`: leaves a person's answer for a call that waits. The process that drives the run takes it.
+
 use super::args::ApproveArgs;
 use crate::cli::commands::drive::{agreed, shown};
 use crate::cli::context::app::App;
@@ -111,7 +113,8 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
     let when = if driven {
         String::new()
     } else {
-        format!("; no process drives the run, so it counts from `monolith resume {run_id}` on")
+        let resume = app.hint(&format!("resume {run_id}"));
+        format!("; no process drives the run, so it counts from `{resume}` on")
     };
     app.screen.out(&format!(
         "{}: call {} of run {run_id}{replaced}{when}\n",

@@ -1,3 +1,5 @@
+//! The arguments of `monolith chat`.
+
 use std::path::PathBuf;
 
 use clap::Args;
@@ -11,7 +13,7 @@ the conversation goes on. \
 /help lists the commands."
 )]
 pub(in crate::cli) struct ChatArgs {
-    /// The contract file; agent.yaml of this folder by default
+    /// The contract file; agent.yaml or agent.yml of this folder by default
     #[arg(value_name = "CONTRACT")]
     pub(in crate::cli) contract: Option<PathBuf>,
     /// Change a value of the file, such as max_turns=3; may be repeated

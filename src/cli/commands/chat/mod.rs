@@ -2,7 +2,10 @@
 
 mod args;
 mod prompt;
+mod render;
 mod run;
+mod used;
+mod wish;
 
 pub(in crate::cli) use self::args::ChatArgs;
 pub(in crate::cli) use self::run::chat;

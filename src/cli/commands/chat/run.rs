@@ -1,8 +1,12 @@
-use std::fmt::Write as _;
+//! `monolith chat`: a line of runs, each of which continues the one before. The store keeps them; this keeps their names.
+
 use std::path::PathBuf;
 
 use super::args::ChatArgs;
 use super::prompt::{Prompt, Typed};
+use super::render::{HELP, tools_text, undone_text};
+use super::used::Used;
+use super::wish::Wish;
 use crate::cli::commands::continuation::{Next, drive_next};
 use crate::cli::commands::contract::preview_of;
 use crate::cli::commands::drive::LeavingArgs;
@@ -17,22 +21,12 @@ use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 use crate::cli::context::interrupts;
 use crate::cli::context::source::Source;
-use crate::cli::ui::escape::{brief, line};
-use crate::cli::ui::numbers::{counted, grouped, seconds};
+use crate::cli::ui::escape::brief;
+use crate::cli::ui::numbers::seconds;
 use crate::cli::ui::screen::Style;
 use crate::contract::ExecutionContract;
 use crate::message::{Digest, Role, RunId};
 use crate::store::Durability;
-use crate::telemetry::{ResultCounters, dollars};
-
-const HELP: &str = "\
-/show    the last run
-/tools   what the model may call
-/undo    forget the last message and its answer
-/cost    what this conversation has used
-/quit    the end, as Ctrl-D
-Ctrl-C   asks the answer to come to its end; a second one ends it at once
-";
 
 /// A conversation: a line of runs, each of which continues the one before.
 struct Chat<'h> {
@@ -46,30 +40,6 @@ struct Chat<'h> {
     runs: Vec<(RunId, Digest)>,
     sets: Vec<String>,
     used: Used,
-}
-
-/// What all runs of a conversation used, those that were taken back too.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Used {
-    cost_micro_usd: u64,
-    elapsed_ms: u64,
-    runs: usize,
-    tokens_in: u64,
-    tokens_out: u64,
-}
-
-/// What a line of a conversation asks for.
-#[derive(Debug, PartialEq, Eq)]
-enum Wish<'l> {
-    Cost,
-    Help,
-    Nothing,
-    Quit,
-    Send(&'l str),
-    Show,
-    Tools,
-    Undo,
-    Unknown(&'l str),
 }
 
 /// `monolith chat`.
@@ -108,33 +78,6 @@ pub(in crate::cli) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> 
                     return Ok(exit);
                 }
             }
-        }
-    }
-}
-
-impl<'l> Wish<'l> {
-    fn of(typed: &'l str) -> Self {
-        let typed = typed.trim();
-        match typed {
-            "" => Self::Nothing,
-            "/cost" => Self::Cost,
-            "/help" => Self::Help,
-            "/quit" => Self::Quit,
-            "/show" => Self::Show,
-            "/tools" => Self::Tools,
-            "/undo" => Self::Undo,
-            // A path is no command.
-            _ if typed.starts_with('/') && !typed.contains(char::is_whitespace) => {
-                if typed
-                    .strip_prefix('/')
-                    .is_some_and(|rest| rest.contains('/'))
-                {
-                    Self::Send(typed)
-                } else {
-                    Self::Unknown(typed)
-                }
-            }
-            _ => Self::Send(typed),
         }
     }
 }
@@ -249,18 +192,8 @@ impl Chat<'_> {
     }
 
     fn tools(&self) -> Result<(), CliError> {
-        let screen = self.app.screen;
         let contract = self.contract_of_last()?;
-        let mut out = String::new();
-        for tool in contract.exposed_tools() {
-            let first = tool.description.lines().next().unwrap_or_default();
-            // Writing to a String cannot fail.
-            let _ = writeln!(out, "{}  {}", line(&tool.name), brief(first, 100));
-        }
-        if out.is_empty() {
-            out.push_str("no tool may be called\n");
-        }
-        Ok(screen.out(&out)?)
+        Ok(self.app.screen.out(&tools_text(&contract))?)
     }
 
     /// The contract of the last run; before the first one, the one that the file gives.
@@ -276,72 +209,9 @@ impl Chat<'_> {
     }
 
     fn undo(&mut self) -> Result<(), CliError> {
-        let told = match (self.runs.pop(), self.runs.last()) {
-            (None, _) => "there is nothing to take back\n".to_owned(),
-            (Some((gone, _)), Some((last, _))) => {
-                format!("run {gone} is taken back; the next message continues run {last}\n")
-            }
-            (Some((gone, _)), None) => {
-                format!("run {gone} is taken back; the next message begins anew\n")
-            }
-        };
-        Ok(self.app.screen.out(&told)?)
-    }
-}
-
-impl Used {
-    fn add(&mut self, counters: &ResultCounters) {
-        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
-        add(&mut self.cost_micro_usd, counters.cost_micro_usd);
-        add(&mut self.elapsed_ms, counters.elapsed_ms);
-        add(&mut self.tokens_in, counters.tokens_in);
-        add(&mut self.tokens_out, counters.tokens_out);
-        self.runs = self.runs.saturating_add(1);
-    }
-
-    fn line(&self) -> String {
-        format!(
-            "{}, {} in, {} out, {}, {}\n",
-            counted(self.runs, "run"),
-            counted(self.tokens_in, "token"),
-            grouped(self.tokens_out),
-            dollars(self.cost_micro_usd),
-            seconds(self.elapsed_ms)
-        )
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_word_after_a_slash_is_a_command_and_a_path_is_not() {
-        let check = |typed: &str, expect: Wish<'_>| assert_eq!(Wish::of(typed), expect, "{typed}");
-        check("  ", Wish::Nothing);
-        check(" /quit ", Wish::Quit);
-        check("/undo", Wish::Undo);
-        check("/frob", Wish::Unknown("/frob"));
-        check("/etc/hosts", Wish::Send("/etc/hosts"));
-        check("/show me the files", Wish::Send("/show me the files"));
-        check("hello", Wish::Send("hello"));
-    }
-
-    #[test]
-    fn what_was_used_adds_up() {
-        let mut used = Used::default();
-        let counters = ResultCounters {
-            cost_micro_usd: 1_500_000,
-            elapsed_ms: 1_200,
-            tokens_in: 1_000,
-            tokens_out: 20,
-            ..ResultCounters::default()
-        };
-        used.add(&counters);
-        used.add(&counters);
-        assert_eq!(
-            used.line(),
-            "2 runs, 2,000 tokens in, 40 out, 3.000000 USD, 2.400s\n"
-        );
+        let gone = self.runs.pop();
+        let (gone, last) = (gone.as_ref(), self.runs.last());
+        let text = undone_text(gone.map(|(run, _)| run), last.map(|(run, _)| run));
+        Ok(self.app.screen.out(&text)?)
     }
 }

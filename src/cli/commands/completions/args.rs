@@ -1,3 +1,5 @@
+//! The arguments of `monolith completions`.
+
 use clap::Args;
 use clap_complete::Shell;
 

@@ -1,3 +1,5 @@
+//! `monolith completions`: the script that completes commands in a shell, made from the command line itself.
+
 use super::args::CompletionsArgs;
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;

@@ -1,3 +1,5 @@
+//! `monolith continue`: a new run that goes on from the conversation of an ended one. The ended run is only read.
+
 use tokio_util::sync::CancellationToken;
 
 use super::args::ContinueArgs;
@@ -99,5 +101,6 @@ pub(in crate::cli) fn drive_next(app: &App, next: Next) -> Result<Ended, Broken>
     let prepare = async |cancel: &CancellationToken| {
         driver::prepare_continuation(continuation, request, cancel).await
     };
-    drive_to_the_end(&store, &live, next.leaving, prepare)
+    let driven = drive_to_the_end(&store, &live, next.leaving, prepare);
+    driven.map_err(|broken| broken.located(&next.file))
 }

@@ -1,3 +1,5 @@
+//! The arguments of `monolith contract` and of the commands that read a contract as it does.
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -16,7 +18,7 @@ pub(in crate::cli) enum ContractCommand {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ContractArgs {
-    /// The contract file (YAML or JSON); agent.yaml of this folder by default
+    /// The contract file (YAML or JSON); agent.yaml or agent.yml of this folder by default
     #[arg(value_name = "FILE")]
     pub(in crate::cli) file: Option<PathBuf>,
     /// Change a value of the file, such as max_turns=3; may be repeated

@@ -1,3 +1,5 @@
+//! What `contract check` found, as its JSON document.
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -119,7 +121,7 @@ impl CheckReport {
     /// Of a file that gives no contract.
     pub(in crate::cli) fn refused(fault: &CliError) -> Self {
         let errors = match fault {
-            CliError::Spec(faults) => {
+            CliError::Spec(faults) | CliError::Located(_, faults) => {
                 let wrong = faults.errors.iter().map(|error| Wrong {
                     file: error.set.is_none().then(|| faults.file.clone()),
                     set: error.set.as_deref().map(shown),

@@ -1,3 +1,5 @@
+//! The checks at the start of a run, performed by the machine without a run. Asks no model.
+
 use std::sync::Arc;
 
 use crate::contract::ExecutionContract;

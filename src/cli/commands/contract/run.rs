@@ -1,3 +1,5 @@
+//! `monolith contract`: checks, shows and hashes the contract that a file gives. Begins no run.
+
 use std::fmt::Write as _;
 use std::io;
 
@@ -76,12 +78,16 @@ fn readable(contract: &ExecutionContract) -> Result<String, CliError> {
     Ok(text(&yaml))
 }
 
+fn file_of(app: &App, args: &ContractArgs) -> ContractFile {
+    ContractFile::given_or_found(app, args.file.clone(), args.sets.clone())
+}
+
 /// What the named file comes to, else the folder's own; where there is neither, `with_file` is what to type.
 fn preview(app: &App, args: &ContractArgs, with_file: &'static str) -> Result<Preview, CliError> {
     if args.file.is_none() {
         look_for_agent_file(app, None, with_file)?;
     }
-    let file = ContractFile::given_or_found(app, args.file.clone(), args.sets.clone());
+    let file = file_of(app, args);
     preview_of(app, &file, file.read(app)?, args.start_servers)
 }
 
@@ -180,6 +186,11 @@ fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {
             ),
         };
         let _ = writeln!(out, "{verdict}  {detail}");
+        if check.ok == Some(false) {
+            for place in file_of(app, &args.contract).places_of(&check.detail) {
+                let _ = writeln!(out, "        at {}", line(&place));
+            }
+        }
     }
     let contract = &preview.contract;
     let offered = contract.exposed_tools().count();

@@ -1,13 +1,12 @@
-use std::fmt::Write as _;
+//! `monolith corpus adapters`: recorded responses of a file, judged one by one. Holds no more than a table of counts.
 
 use super::args::CorpusAdaptersArgs;
+use super::render::verdicts_text;
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, CorpusFault};
 use crate::cli::context::exit::Exit;
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::{counted, grouped};
-use crate::cli::ui::screen::{Screen, Style};
-use crate::conformance::{RecordFault, RecordLines, RecordsReadError, VerdictRow, VerdictTable};
+use crate::cli::ui::numbers::counted;
+use crate::conformance::{RecordFault, RecordLines, RecordsReadError, VerdictTable};
 use crate::store::open_given;
 
 /// After how many records whoever watches is told.
@@ -55,7 +54,7 @@ pub(in crate::cli) fn adapters(app: &App, args: &CorpusAdaptersArgs) -> Result<E
         let table = serde_json::to_string(&rows).map_err(std::io::Error::from)?;
         screen.out_json_text(&format!("\n],\"table\":{table}}}\n"))?;
     } else {
-        screen.out(&report_text(screen, &rows, &tally))?;
+        screen.out(&verdicts_text(screen, &rows, tally.records))?;
     }
     tally.verdict(args)
 }
@@ -100,29 +99,4 @@ impl Tally {
         }
         .into())
     }
-}
-
-fn report_text(screen: Screen, rows: &[VerdictRow], tally: &Tally) -> String {
-    let mut out = String::new();
-    let protocol = rows.iter().map(|row| row.proto.len()).max().unwrap_or(0);
-    let protocol = protocol.max("protocol".len());
-    let code = rows.iter().filter_map(|row| row.failure_code);
-    let code = code.map(str::len).max().unwrap_or(0).max("code".len());
-    let head = format!(
-        "{:protocol$}  verdict    {:code$}  records",
-        "protocol", "code"
-    );
-    let _ = writeln!(out, "{}", screen.paint_out(Style::Bold, &head));
-    for row in rows {
-        let records = grouped(row.records);
-        let _ = writeln!(
-            out,
-            "{:protocol$}  {:9}  {:code$}  {records:>7}",
-            line(&row.proto),
-            row.status.as_str(),
-            row.failure_code.unwrap_or("-"),
-        );
-    }
-    let _ = writeln!(out, "{} judged", tally.counts());
-    out
 }

@@ -1,23 +1,18 @@
-use std::fmt::Write as _;
+//! `monolith corpus run --live`: the cases that a real endpoint can show. Prepares folder and store; `conformance` judges.
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use super::args::CorpusRunArgs;
-use super::metrics::metrics_text;
+use super::render::{live_text, record_text};
 use crate::cli::commands::internal::SLOW_TOOL;
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, CorpusFault, StateFault, SystemFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::runtime::runtime;
-use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::seconds;
-use crate::cli::ui::screen::{Screen, Style};
-use crate::conformance::{
-    Agreement, LiveError, LiveRecord, LiveReport, LiveRow, LiveTarget, ServerTraits, Share,
-    run_live,
-};
+use crate::conformance::{LiveError, LiveRecord, LiveReport, LiveTarget, run_live};
 use crate::driver::random_run_id;
 use crate::store::{Durability, Store, private_folder, replace_own};
 
@@ -86,7 +81,7 @@ pub(in crate::cli) fn live(app: &App, url: &str, args: &CorpusRunArgs) -> Result
         })?;
     } else {
         let name = format!("{model} at {url} ({})", endpoint.provider.as_str());
-        screen.out(&report_text(screen, &name, &report))?;
+        screen.out(&live_text(screen, &name, &report))?;
     }
     Ok(if report.holds() {
         Exit::OK
@@ -148,91 +143,4 @@ fn workspace(folder: &Path) -> Result<PathBuf, CliError> {
     let big = "It begins with a heron, and so does every line of it.\n".repeat(BIG_LINES);
     write(&folder.join("big.txt"), &big)?;
     Ok(folder.to_owned())
-}
-
-fn record_text(record: &LiveRecord) -> String {
-    let time = seconds(record.elapsed_ms);
-    let mut text = format!(
-        "{:14}  {time:>9}  {}  {}",
-        record.case, record.outcome, record.id
-    );
-    for detail in &record.detail {
-        let _ = write!(text, "\n                {}", line(detail));
-    }
-    text
-}
-
-fn report_text(screen: Screen, name: &str, report: &LiveReport) -> String {
-    let mut out = String::new();
-    let ends = |row: &LiveRow| {
-        let end = |(end, count): &(String, usize)| match count {
-            1 => end.clone(),
-            count => format!("{count} x {end}"),
-        };
-        let ends: Vec<String> = row.ends.iter().map(end).collect();
-        ends.join(", ")
-    };
-    let width = report
-        .table
-        .iter()
-        .map(|row| ends(row).chars().count())
-        .max();
-    let width = width.unwrap_or(0).max("end".len());
-    let head = format!(
-        "{:14}  reached  allowed  proven  {:width$}  longest",
-        "case", "end"
-    );
-    let _ = writeln!(out, "{}", screen.paint_out(Style::Bold, &head));
-    for row in &report.table {
-        let cell =
-            |count: usize, width: usize| format!("{:<width$}", format!("{count}/{}", row.runs));
-        let style = |count: usize, text: &str| {
-            if count == row.runs {
-                screen.paint_out(Style::Good, text)
-            } else {
-                screen.paint_out(Style::Bad, text)
-            }
-        };
-        let _ = writeln!(
-            out,
-            "{:14}  {}  {}  {}  {:width$}  {}",
-            row.case,
-            cell(row.reached, 7),
-            style(row.allowed, &cell(row.allowed, 7)),
-            style(row.proven, &cell(row.proven, 6)),
-            ends(row),
-            seconds(row.longest_ms),
-        );
-    }
-    let _ = writeln!(out, "\n{}", server_text(name, &report.server));
-    out.push_str(&metrics_text(&report.metrics));
-    out
-}
-
-/// The row of a server: what people choose one by.
-fn server_text(name: &str, server: &ServerTraits) -> String {
-    let share = |share: Share| format!("{}/{}", share.held, share.of);
-    let streaming = match server.streaming {
-        Agreement::Unknown => "-",
-        Agreement::Same => "same",
-        Agreement::Different => "different",
-    };
-    let latency = server.latency_ms;
-    let mut text = format!(
-        "{}\n  required {}   none {}   arguments {}   streaming {streaming}   finish {}   usage {}   latency {} mean, {} p95\n",
-        line(name),
-        share(server.required),
-        share(server.none),
-        share(server.arguments),
-        share(server.finish),
-        share(server.usage),
-        seconds(latency.mean_milli / 1000),
-        seconds(latency.p95),
-    );
-    if !server.faults.is_empty() {
-        let faults = server.faults.iter();
-        let faults = faults.map(|(class, count)| format!("{} {count}", class.as_str()));
-        let _ = writeln!(text, "  faults: {}", faults.collect::<Vec<_>>().join(", "));
-    }
-    text
 }

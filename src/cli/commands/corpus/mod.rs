@@ -4,7 +4,6 @@ mod adapters;
 mod args;
 mod coverage;
 mod live;
-mod metrics;
 mod render;
 mod run;
 

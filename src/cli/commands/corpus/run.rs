@@ -1,7 +1,9 @@
+//! `monolith corpus run`: the built-in cases, played and compared. A live endpoint is for `live`.
+
 use serde::Serialize;
 
 use super::args::{CorpusCommand, CorpusRunArgs};
-use super::render::report_text;
+use super::render::cases_text;
 use super::{adapters, coverage, live};
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, CorpusFault};
@@ -61,7 +63,7 @@ fn run(app: &App, args: &CorpusRunArgs) -> Result<Exit, CliError> {
     if args.json {
         app.screen.out_json(&document(&report))?;
     } else {
-        app.screen.out(&report_text(app.screen, &report))?;
+        app.screen.out(&cases_text(app.screen, &report))?;
     }
     Ok(if report.totals.failed == 0 {
         Exit::OK

@@ -1,3 +1,5 @@
+//! The arguments of `monolith delete`.
+
 use clap::Args;
 
 use crate::cli::commands::values::reason;

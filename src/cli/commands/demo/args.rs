@@ -1,3 +1,5 @@
+//! The arguments of `monolith demo`.
+
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Args)]

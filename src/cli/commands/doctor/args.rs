@@ -1,3 +1,5 @@
+//! The arguments of `monolith doctor`.
+
 use std::path::PathBuf;
 
 use clap::Args;

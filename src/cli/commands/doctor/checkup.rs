@@ -1,3 +1,5 @@
+//! Everything that `doctor` looks at, in the order in which it is needed. Changes nothing.
+
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

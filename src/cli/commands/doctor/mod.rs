@@ -2,6 +2,7 @@
 
 mod args;
 mod checkup;
+mod render;
 mod run;
 
 pub(in crate::cli) use self::args::DoctorArgs;

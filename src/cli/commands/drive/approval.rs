@@ -1,3 +1,5 @@
+//! Approvals while a run is driven: asks on the terminal, and takes what `monolith approve` left in the store.
+
 use std::io::{self, BufRead as _, IsTerminal as _};
 #[cfg(not(unix))]
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -63,7 +65,8 @@ impl<'a> Approver<'a> {
     fn ask(&mut self, order: &CallOrder, run_id: &RunId) {
         let call = shown(order, self.live.width());
         if self.no_wait || !self.live.is_watched() || !io::stdin().is_terminal() {
-            let how = format!("waits: {call}  `monolith approve {run_id}` answers\n");
+            let approve = self.live.hint(&format!("approve {run_id}"));
+            let how = format!("waits: {call}  `{approve}` answers\n");
             self.live.ask(&how);
             return;
         }

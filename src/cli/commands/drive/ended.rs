@@ -1,7 +1,10 @@
+//! What a driven run came to: its result and its view, or the fault that broke it off. Prints nothing.
+
+use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::departed::agreeing;
 use crate::cli::context::error::CliError;
 use crate::cli::ui::numbers::counted;
-use crate::kernel::{Counters, Run};
+use crate::kernel::{AgentOutcome, Counters, Run};
 use crate::telemetry::AgentResult;
 use crate::view::RunView;
 
@@ -9,6 +12,8 @@ use crate::view::RunView;
 #[derive(Debug)]
 pub(in crate::cli) struct Ended {
     pub(in crate::cli) result: AgentResult,
+    /// Where the contract file has what kept the run from its first request.
+    pub(super) places: Vec<String>,
     /// Whether the answer is on the screen already.
     pub(in crate::cli) shown: bool,
     /// The run as far as it came.
@@ -20,6 +25,7 @@ impl Ended {
     pub(in crate::cli) fn of(run: &Run, view: RunView) -> Self {
         Self {
             result: AgentResult::of_run(run, &view),
+            places: Vec::new(),
             shown: false,
             view: Box::new(view),
         }
@@ -29,9 +35,27 @@ impl Ended {
     pub(super) fn suspended(run: Option<&Run>, view: RunView) -> Self {
         Self {
             result: AgentResult::suspended(run, &view),
+            places: Vec::new(),
             shown: false,
             view: Box::new(view),
         }
+    }
+
+    /// The same with the places of the contract file that failed checks are about.
+    pub(super) fn located(self, file: &ContractFile) -> Self {
+        let outcome = self.view.outcome().map(|outcome| outcome.class);
+        if outcome != Some(AgentOutcome::FailedPreflight) {
+            return self;
+        }
+        let checks = &self.view.preflight().checks;
+        let failed = checks.iter().filter(|check| !check.ok);
+        let mut places = Vec::new();
+        for place in failed.flat_map(|check| file.places_of(&check.detail)) {
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        Self { places, ..self }
     }
 
     /// The run, unless what would be reported of it is not the machine's state: that is no result.
@@ -52,6 +76,17 @@ impl Ended {
 pub(in crate::cli) struct Broken {
     pub(in crate::cli) error: CliError,
     pub(super) result: Option<Box<AgentResult>>,
+}
+
+impl Broken {
+    /// The same with the line of the contract file, if it is about a value of that.
+    pub(in crate::cli) fn located(self, file: &ContractFile) -> Self {
+        let error = match self.error {
+            CliError::Driver(fault) => file.located(fault),
+            error => error,
+        };
+        Self { error, ..self }
+    }
 }
 
 impl<E: Into<CliError>> From<E> for Broken {

@@ -1,3 +1,5 @@
+//! Which contract and which task the arguments of `run` and `chat` name. Reads the task; does not read the contract.
+
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
@@ -136,16 +138,21 @@ fn named(app: &App, given: OsString) -> Result<Named, CliError> {
     } else {
         "there is no such file"
     };
-    if is_path(&task) || found.is_dir() && is_word(&task) {
+    if is_path(&app.cwd, &task) || found.is_dir() && is_word(&task) {
         return Err(InputFault::NotAContract { path, why }.into());
     }
     Ok(Named::Task(task))
 }
 
-/// Whether a text can hardly be a task: one word with the ending of a contract file, or with a separator of paths in it.
-fn is_path(task: &str) -> bool {
-    let separated = task.contains(['/', std::path::MAIN_SEPARATOR]);
-    is_word(task) && (separated || has_ending(Path::new(task), &CONTRACT_ENDINGS))
+/// Whether a text can hardly be a task: one word with the ending of a contract file, or a path from the root, from the current folder,
+/// or into a folder that is there. `TCP/IP` and an address are tasks.
+fn is_path(cwd: &Path, task: &str) -> bool {
+    let path = Path::new(task);
+    let begins = path.is_absolute() || path.starts_with(".");
+    let mut folders = path.ancestors().skip(1);
+    let folder = folders.next().filter(|folder| *folder != Path::new(""));
+    let leads = folder.is_some_and(|folder| cwd.join(folder).is_dir());
+    is_word(task) && (begins || leads || has_ending(path, &CONTRACT_ENDINGS))
 }
 
 fn is_word(text: &str) -> bool {
@@ -173,12 +180,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_one_word_with_an_ending_or_a_separator_is_a_path() {
-        let check = |task: &str, expect: bool| assert_eq!(is_path(task), expect, "{task}");
+    fn only_one_word_with_an_ending_or_of_a_path_is_a_path() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("here")).unwrap();
+        let check = |task: &str, expect: bool| {
+            assert_eq!(is_path(folder.path(), task), expect, "{task}");
+        };
         check("agnet.yaml", true);
         check("a/b.JSON", true);
         check("c.yml", true);
-        check("bad/nosuch", true);
+        check("here/nosuch", true);
+        check("here/nosuch is what?", false);
+        check("./nosuch", true);
+        check("../nosuch", true);
+        check("bad/nosuch", false);
+        check("TCP/IP", false);
+        check("and/or?", false);
+        check("https://example.org/a/b", false);
         check("/etc/hosts", true);
         check("Explain agent.yaml", false);
         check("Is this and/or that?", false);

@@ -1,3 +1,5 @@
+//! Drives one run to its end, with signals, approvals and progress beside it. Decides nothing about the run.
+
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,13 +51,10 @@ pub(in crate::cli) fn drive_job(app: &App, job: Job, live: &Live) -> Result<Ende
     request.run_id = job.run_id;
     let prepare = async |cancel: &CancellationToken| driver::prepare(request, cancel).await;
     let driven = drive_to_the_end(&store, live, job.leaving, prepare);
-    driven.map_err(|broken| Broken {
-        error: match broken.error {
-            CliError::Driver(fault) => job.file.located(fault),
-            error => error,
-        },
-        ..broken
-    })
+    match driven {
+        Ok(ended) => Ok(ended.located(&job.file)),
+        Err(broken) => Err(broken.located(&job.file)),
+    }
 }
 
 /// How long a second request to leave waits for what is being closed.
@@ -87,7 +86,7 @@ pub(in crate::cli) fn drive_to_the_end(
             let prepared = prepare(preparing, live, &mut signals, &mut terminated).await;
             let prepared = match prepared {
                 // A run that is recorded already stays as it is, and can be resumed.
-                Err(DriverError::Cancelled) if terminated && live.view().is_some() => {
+                Err(DriverError::Cancelled) if terminated && live.has_begun() => {
                     return Ok(Driven::Left);
                 }
                 prepared => prepared?,
@@ -105,7 +104,7 @@ pub(in crate::cli) fn drive_to_the_end(
             live.end(&finished.run);
             // A run that has ended has entries.
             let contract = || Arc::clone(finished.run.contract());
-            let view = live.view().unwrap_or_else(|| RunView::new(contract()));
+            let view = live.take_view().unwrap_or_else(|| RunView::new(contract()));
             Ok(match finished.run.outcome() {
                 Some(_) => {
                     let mut ended = Ended::of(&finished.run, view);
@@ -115,12 +114,12 @@ pub(in crate::cli) fn drive_to_the_end(
                 None => Ended::suspended(Some(&finished.run), view),
             })
         }
-        Ok(Driven::Left) => match live.view() {
+        Ok(Driven::Left) => match live.take_view() {
             Some(view) => Ok(Ended::suspended(None, view)),
             None => Err(CliError::from(DriverError::Cancelled).into()),
         },
         Err(error) => {
-            let result = live.view().map(|view| {
+            let result = live.take_view().map(|view| {
                 let exit = Exit::from(&error);
                 AgentResult::cut_off(&view, exit.0, error.reason(), error.summary())
             });
@@ -220,22 +219,61 @@ async fn until(moment: Option<Instant>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::context::source::Source;
+    use crate::cli::context::source::{Recorded, Source};
     use crate::cli::ui::screen::Screen;
+    use crate::driver::Observer as _;
+    use crate::kernel::{Effect, Fold, steps};
 
-    /// A run of which two entries are recorded.
-    fn followed() -> Live {
+    fn golden() -> Recorded {
         let golden = concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/replay/v1/core.valid_call.jsonl"
         );
+        Source::File(golden.into()).load().unwrap()
+    }
+
+    fn unwatched() -> Live {
         let environment = driver::Environment::new(|_| None);
-        let live = Live::new(Screen::of_process(&environment));
-        let recorded = Source::File(golden.into()).load().unwrap();
+        Live::new(Screen::of_process(&environment))
+    }
+
+    /// A run of which two entries are recorded.
+    fn followed() -> Live {
+        let (live, recorded) = (unwatched(), golden());
         let entries = &recorded.entries[..2];
         let contract = Arc::new(recorded.contract.clone());
         live.recall(&contract, entries).unwrap();
         live
+    }
+
+    #[test]
+    fn whoever_follows_a_run_steps_no_machine_beside_that_of_the_run() {
+        let (mut live, recorded) = (unwatched(), golden());
+        let mut own = Fold::new(Arc::new(recorded.contract.clone()));
+        let mut events = 0;
+        let taken = steps(|| {
+            let mut sealed = recorded.entries.iter();
+            for entry in &recorded.entries {
+                let Some(event) = entry.decode_event().unwrap() else {
+                    continue;
+                };
+                events += 1;
+                for effect in own.take(event) {
+                    let Effect::Append(drafts) = effect else {
+                        continue;
+                    };
+                    for draft in &drafts {
+                        live.entry(draft, sealed.next().unwrap(), own.run().unwrap());
+                    }
+                }
+            }
+            live.end(own.run().unwrap());
+        });
+        // The start of a run is no step.
+        assert_eq!((events, taken), (5, 4));
+        let view = live.take_view().unwrap();
+        assert_eq!(view.departure(), None);
+        assert!(view.outcome().is_some());
     }
 
     /// 000/2.output.1

@@ -1,3 +1,5 @@
+//! The options that say when a process leaves a run: `--grace` and `--no-wait`.
+
 use clap::Args;
 
 /// The seconds that `--grace` gives where it is left out.

@@ -1,7 +1,10 @@
+//! Follows a run while it is driven: transitions, streamed text, progress and accounting. Steps no machine of its own.
+
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::cli::context::app::App;
+use crate::cli::context::app::{App, hint};
 use crate::cli::context::departed::warned;
 use crate::cli::context::error::CliError;
 use crate::cli::context::source::Recorded;
@@ -41,6 +44,8 @@ struct Following {
     /// The first run of the line that this one was forked along, where that is known.
     origin: Option<RunId>,
     screen: Screen,
+    /// The store that the caller names.
+    store: Option<PathBuf>,
     since: Instant,
     /// What is shown of the answer while it arrives; none where it is not shown.
     streamed: Option<Streamed>,
@@ -61,6 +66,7 @@ impl Live {
     pub(in crate::cli) fn accounting(app: &App, durability: Durability) -> Result<Self, CliError> {
         let billing = app.billing(durability)?;
         let live = Self::following(app.screen, app.accounting.verbose, Some((billing, 0)));
+        live.lock().store.clone_from(&app.store);
         Ok(if app.streams { live.streaming() } else { live })
     }
 
@@ -74,6 +80,7 @@ impl Live {
             origin: None,
             screen,
             since: Instant::now(),
+            store: None,
             streamed: None,
             ticks: 0,
             verbose,
@@ -140,6 +147,11 @@ impl Live {
         following.awaited.clone().zip(run_id.cloned())
     }
 
+    /// A command to type next.
+    pub(in crate::cli) fn hint(&self, words: &str) -> String {
+        hint(self.lock().store.as_deref(), words)
+    }
+
     /// Whether somebody watches.
     pub(in crate::cli) fn is_watched(&self) -> bool {
         self.lock().screen.is_watched()
@@ -178,9 +190,14 @@ impl Live {
         following.report_departure();
     }
 
-    /// The run as far as it has come; none before entry 0.
-    pub(in crate::cli) fn view(&self) -> Option<RunView> {
-        self.lock().view.clone()
+    /// Whether there are entries of the run.
+    pub(in crate::cli) fn has_begun(&self) -> bool {
+        self.lock().view.is_some()
+    }
+
+    /// Hands out the run as far as it has come: it is followed no further. None before entry 0.
+    pub(in crate::cli) fn take_view(&self) -> Option<RunView> {
+        self.lock().view.take()
     }
 
     fn lock(&self) -> MutexGuard<'_, Following> {
@@ -251,7 +268,7 @@ impl Following {
     fn view(&mut self, contract: &Arc<ExecutionContract>) -> &mut RunView {
         let origin = &mut self.origin;
         self.view.get_or_insert_with(|| {
-            let mut view = RunView::new(Arc::clone(contract));
+            let mut view = RunView::following(Arc::clone(contract));
             if let Some(origin) = origin.take() {
                 view.originating_from(origin);
             }

@@ -1,3 +1,5 @@
+//! The result document of a command that began no run.
+
 use crate::cli::context::clock::unix_ms;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;

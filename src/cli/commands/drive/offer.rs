@@ -1,3 +1,5 @@
+//! The offer to fetch a known model that a contract names and that is not stored. Asks; `model pull` fetches.
+
 use crate::cli::commands::model::PullArgs;
 use crate::cli::commands::model::{Pulled, pull};
 use crate::cli::context::app::App;

@@ -1,8 +1,11 @@
+//! The end of a run for people and programs: how it ended, why, and what to type next.
+
 use super::ended::{Broken, Ended};
 use super::not_begun::{print_result, result_of};
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
+use crate::cli::ui::command::shell_word;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::{counted, seconds};
 use crate::cli::ui::screen::Style;
@@ -11,6 +14,9 @@ use crate::kernel::{AgentOutcome, OutcomeCode};
 use crate::message::RunId;
 use crate::telemetry::AgentResult;
 use crate::view::RunView;
+
+/// Where what belongs to the end of a run begins.
+const INDENT: &str = "        ";
 
 /// Shows what a run came to.
 pub(in crate::cli) fn report(
@@ -94,9 +100,15 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended) {
         return;
     };
     let why = app.hint(&format!("show {name} --why"));
+    let places = line(&ended.places.join(", "));
     if !app.screen.is_watched() {
         if let Some(error) = &result.error {
-            app.screen.fault(error, Some(why));
+            let help = if places.is_empty() {
+                why
+            } else {
+                format!("mend {places}; more: {why}")
+            };
+            app.screen.fault(error, Some(help));
         }
         return;
     }
@@ -105,7 +117,7 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended) {
     } else {
         Style::Bad
     };
-    let note = |text: &str| app.screen.note(&format!("        {text}"));
+    let note = |text: &str| app.screen.note(&format!("{INDENT}{text}"));
     let class = app.screen.paint(style, &outcome.to_string());
     let time = seconds(result.counters.elapsed_ms);
     let decided = ended.view.decision().filter(|_| app.accounting.verbose);
@@ -117,6 +129,9 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended) {
     }
     if !result.success {
         note(&line(result.report_text()));
+        if !places.is_empty() {
+            note(&format!("at {places}"));
+        }
         if let Some(rule) = missing_proof(app, &ended.view, run_id, &name) {
             note(&rule);
         }
@@ -126,15 +141,25 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended) {
     }
     let next = if result.success {
         let replay = app.hint(&format!("replay {name}"));
-        format!("{}   ·   {replay}", app.hint(&format!("show {name}")))
+        both(app, &app.hint(&format!("show {name}")), &replay)
     } else if outcome.class == AgentOutcome::FailedPreflight {
         // Nothing was said in it, so there is nothing to go on from.
         why
     } else {
         let next = app.hint(&format!("continue {name} \"…\""));
-        format!("{why}   ·   {next}")
+        both(app, &why, &next)
     };
     note(&next);
+}
+
+/// Two commands, on one line where both fit.
+fn both(app: &App, one: &str, other: &str) -> String {
+    let beside = format!("{one}   ·   {other}");
+    if INDENT.len() + beside.chars().count() <= app.screen.width() {
+        beside
+    } else {
+        format!("{one}\n{INDENT}{other}")
+    }
 }
 
 /// How a suspended run goes on.
@@ -206,5 +231,5 @@ fn contract_file(app: &App, run_id: &RunId) -> Option<String> {
     let begun = app.reader().ok()??.invocation(run_id).ok()??;
     let file = begun.contract_file;
     let file = file.strip_prefix(&app.cwd).unwrap_or(&file);
-    Some(line(&file.display().to_string()))
+    Some(shell_word(&line(&file.display().to_string())))
 }

@@ -1,3 +1,5 @@
+//! `monolith erase`: takes one blob out of a run and leaves a signed tombstone.
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 

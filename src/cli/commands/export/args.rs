@@ -1,3 +1,5 @@
+//! The arguments of `monolith export`.
+
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};

@@ -1,3 +1,5 @@
+//! `monolith export`: chooses the form and the file. `forms` writes it.
+
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! The arguments of `monolith import`.
+
 use std::path::PathBuf;
 
 use clap::Args;

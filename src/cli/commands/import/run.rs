@@ -1,3 +1,5 @@
+//! `monolith import`: takes a transcript that verifies into the store.
+
 use std::fmt::Write as _;
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! The hidden process in which the chat template of a model's file runs.
+
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 use crate::inference::template_process;

@@ -1,3 +1,5 @@
+//! The hidden process that loads a model's file for the first time: what crashes there takes nothing else along.
+
 use std::path::PathBuf;
 
 use clap::Args;

@@ -1,3 +1,5 @@
+//! The arguments of `monolith key`.
+
 use clap::{Args, Subcommand};
 
 use crate::cli::context::keys::LOCAL_KEY;

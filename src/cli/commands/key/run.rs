@@ -1,3 +1,5 @@
+//! `monolith key`: the key that checkpoints are signed with, and commitments to redacted values. `driver` owns the key's file.
+
 use std::io::Read as _;
 
 use super::args::{CommitmentArgs, KeyCommand};

@@ -1,3 +1,5 @@
+//! The arguments of `monolith list`.
+
 use clap::Args;
 
 use crate::cli::ui::when::{self, When};

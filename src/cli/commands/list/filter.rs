@@ -1,3 +1,5 @@
+//! Which runs `list` is asked for. Judges a row or its outline; reads neither.
+
 use super::args::ListArgs;
 use crate::cli::context::clock::unix_ms;
 use crate::store::{RunFilter, RunRow};

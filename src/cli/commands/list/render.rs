@@ -8,26 +8,111 @@ use crate::cli::context::run_status::RunStatus;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::{dollars, seconds};
 use crate::cli::ui::screen::Style;
+use crate::cli::ui::wrap::cells;
 use crate::message::utc;
 use crate::store::Lineage;
 use crate::transcript::ParentFound;
 
-pub(super) fn table(app: &App, rows: &[Found]) -> String {
-    let widest = rows.iter().map(|found| found.row.run_id.as_str().len());
+/// A table; where its lines do not fit the terminal, a paragraph for each run.
+pub(super) fn listed(app: &App, rows: &[Found]) -> String {
+    let rows: Vec<Cells> = rows.iter().map(|found| Cells::of(app, found)).collect();
+    let table = table(app, &rows);
+    let is_narrow = |out: &str| {
+        let width = app.screen.width_out();
+        let lines = out.lines().filter(|line| !line.starts_with(' '));
+        lines.map(cells).any(|length| length > width)
+    };
+    if is_narrow(&table) {
+        paragraphs(app, &rows)
+    } else {
+        table
+    }
+}
+
+fn table(app: &App, rows: &[Cells]) -> String {
+    let widest = rows.iter().map(|row| row.run.len());
     let width = widest.max().unwrap_or_default().max(3);
     let mut out = format!(
         "{:<width$}  {:<19}  {:>9}  {:>8}  OUTCOME\n",
         "RUN", "BEGUN (UTC)", "TIME", "COST"
     );
-    for Found {
-        flaw,
-        row,
-        lineage,
-        outline,
-        status,
-        waits,
-    } in rows
-    {
+    for row in rows {
+        let Cells {
+            begun,
+            cost,
+            outcome,
+            run,
+            time,
+            ..
+        } = row;
+        let _ = writeln!(
+            out,
+            "{run:<width$}  {begun}  {time:>9}  {cost:>8}  {outcome}"
+        );
+        if let Some(what) = row.what(app) {
+            let _ = writeln!(out, "{:width$}  {what}", "");
+        }
+    }
+    out
+}
+
+fn paragraphs(app: &App, rows: &[Cells]) -> String {
+    let mut out = String::new();
+    for (at, row) in rows.iter().enumerate() {
+        let Cells {
+            begun,
+            cost,
+            outcome,
+            run,
+            time,
+            ..
+        } = row;
+        let begins = if at == 0 { "" } else { "\n" };
+        let cost = if cost == UNKNOWN {
+            String::new()
+        } else {
+            format!(", {cost}")
+        };
+        let _ = writeln!(
+            out,
+            "{begins}{run}\n  {outcome}\n  {begun} UTC, {time}{cost}"
+        );
+        if let Some(what) = row.what(app) {
+            let _ = writeln!(out, "  {what}");
+        }
+    }
+    out
+}
+
+/// What is not known, or nothing.
+const UNKNOWN: &str = "-";
+
+/// A run as it is listed.
+struct Cells {
+    begun: String,
+    cost: String,
+    outcome: String,
+    run: String,
+    time: String,
+    /// Which model was given which task.
+    what: Option<String>,
+}
+
+impl Cells {
+    fn what(&self, app: &App) -> Option<String> {
+        let what = self.what.as_deref();
+        what.map(|what| app.screen.paint_out(Style::Dim, what))
+    }
+
+    fn of(app: &App, found: &Found) -> Self {
+        let Found {
+            flaw,
+            row,
+            lineage,
+            outline,
+            status,
+            waits,
+        } = found;
         let is_suspended = outline.as_ref().and_then(|outline| outline.suspended) == Some(true);
         let outcome = match (&row.outcome, status) {
             (Some((class, code)), _) => line(&format!("{class} ({code})")),
@@ -59,7 +144,7 @@ pub(super) fn table(app: &App, rows: &[Found]) -> String {
             let flaw = format!("NOT VERIFIED: {}", line(flaw));
             format!("  {}", app.screen.paint_out(Style::Bad, &flaw))
         });
-        let unknown = || "-".to_owned();
+        let unknown = || UNKNOWN.to_owned();
         let time = outline
             .as_ref()
             .map_or_else(unknown, |outline| seconds(outline.elapsed_ms));
@@ -70,24 +155,25 @@ pub(super) fn table(app: &App, rows: &[Found]) -> String {
             .as_ref()
             .map(|outline| outline.counters.cost_micro_usd);
         let cost = cost.filter(|cost| *cost > 0).map_or_else(unknown, dollars);
-        let _ = writeln!(
-            out,
-            "{:<width$}  {}  {time:>9}  {cost:>8}  {outcome}{}{}{}",
-            row.run_id.as_str(),
-            utc(row.created_unix_ms),
-            if row.is_imported() { ", imported" } else { "" },
-            forked.unwrap_or_default(),
-            flaw.unwrap_or_default()
-        );
-        if let Some(outline) = outline {
+        let imported = if row.is_imported() { ", imported" } else { "" };
+        let what = outline.as_ref().map(|outline| {
             let model = outline.models.first().map_or("", String::as_str);
             let task = brief(outline.task.as_deref().unwrap_or_default());
-            let what = line(&format!("{model}  {task}"));
-            let what = app.screen.paint_out(Style::Dim, what.trim_end());
-            let _ = writeln!(out, "{:width$}  {what}", "");
+            line(&format!("{model}  {task}")).trim_end().to_owned()
+        });
+        Self {
+            begun: utc(row.created_unix_ms),
+            cost,
+            outcome: format!(
+                "{outcome}{imported}{}{}",
+                forked.unwrap_or_default(),
+                flaw.unwrap_or_default()
+            ),
+            run: row.run_id.as_str().to_owned(),
+            time,
+            what,
         }
     }
-    out
 }
 
 /// The first line of a task, as much of it as fits beside a name.

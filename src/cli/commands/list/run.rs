@@ -1,9 +1,11 @@
+//! `monolith list`: reads the rows of the store, and prints them as text or as a document.
+
 use serde::Serialize;
 
 use super::args::ListArgs;
 use super::filter::Wanted;
 use super::found::{Found, found};
-use super::render::table;
+use super::render::listed;
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
@@ -115,7 +117,7 @@ pub(in crate::cli) fn list(app: &App, args: &ListArgs) -> Result<Exit, CliError>
             format!("no runs yet in {place}; `{demo}` makes one, `{run}` drives yours\n")
         });
     } else {
-        app.screen.out(&table(app, &rows))?;
+        app.screen.out(&listed(app, &rows))?;
     }
     Ok(exit)
 }

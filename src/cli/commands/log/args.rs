@@ -1,3 +1,5 @@
+//! The arguments of `monolith log`.
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};

@@ -1,11 +1,10 @@
-use std::fmt::Write as _;
+//! `monolith log check`: a proof from a file, judged by the caller's keys. Opens no store.
 
 use super::args::LogCheckArgs;
-use crate::cli::commands::verify::checks;
+use super::render::proof_text;
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, TrustFault};
 use crate::cli::context::exit::Exit;
-use crate::cli::ui::screen::Style;
 use crate::transcript::LogProof;
 
 /// `monolith log check`: an auditor's side of `log prove` and `log consistency`, without the store.
@@ -20,16 +19,7 @@ pub(in crate::cli) fn check(app: &App, args: &LogCheckArgs) -> Result<Exit, CliE
     if args.json {
         app.screen.out_json(&report)?;
     } else {
-        let mut out = checks(app.screen, &report.checks, &report.not_checked);
-        match report.kind {
-            None => out.push_str(&app.screen.paint_out(Style::Good, "proven")),
-            Some(kind) => {
-                out.push_str(&app.screen.paint_out(Style::Bad, "not proven"));
-                let _ = write!(out, ": {kind}");
-            }
-        }
-        out.push('\n');
-        app.screen.out(&out)?;
+        app.screen.out(&proof_text(app.screen, &report))?;
     }
     Ok(if report.kind.is_none() {
         Exit::OK

@@ -2,6 +2,7 @@
 
 mod args;
 mod check;
+mod render;
 mod run;
 
 pub(in crate::cli) use self::args::LogCommand;

@@ -1,18 +1,17 @@
-use std::fmt::Write as _;
+//! `monolith log`: root, proofs and verification of the log of runs in the store.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Serialize;
 
 use super::args::{LogCommand, LogRootArgs, LogVerifyArgs};
-use crate::cli::commands::verify::{checks, place};
+use super::render::log_text;
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, TranscriptFault, TrustFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Source;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::counted;
-use crate::cli::ui::screen::Style;
 use crate::message::RunId;
 use crate::store::RunLog;
 use crate::transcript::{
@@ -133,20 +132,7 @@ fn verify(app: &App, args: &LogVerifyArgs) -> Result<Exit, CliError> {
     if args.json {
         app.screen.out_json(&report)?;
     } else {
-        let mut out = checks(app.screen, &report.checks, &report.not_checked);
-        let verdict = match &report.first_bad {
-            None => {
-                let holds = app.screen.paint_out(Style::Good, "verified");
-                let runs = counted(report.size, "run");
-                format!("{holds}: log {} with {runs}\n", report.log)
-            }
-            Some(bad) => {
-                let broken = app.screen.paint_out(Style::Bad, "not verified");
-                format!("{broken}: {}\n", place(bad))
-            }
-        };
-        let _ = write!(out, "{verdict}");
-        app.screen.out(&out)?;
+        app.screen.out(&log_text(app.screen, &report))?;
     }
     Ok(if report.first_bad.is_none() {
         Exit::OK

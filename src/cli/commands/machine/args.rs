@@ -1,3 +1,5 @@
+//! The arguments of `monolith machine`.
+
 use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]

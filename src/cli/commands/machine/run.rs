@@ -1,3 +1,5 @@
+//! `monolith machine`: the table of edges that the kernel's own enums give, as a diagram or a document.
+
 use std::fmt::Write as _;
 
 use serde::Serialize;

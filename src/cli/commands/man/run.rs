@@ -1,3 +1,5 @@
+//! `monolith man`: the manual pages, made from the command line itself.
+
 use super::args::ManArgs;
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, SystemFault};

@@ -1,3 +1,5 @@
+//! The arguments of `monolith migrate`.
+
 use std::path::PathBuf;
 
 use clap::Args;

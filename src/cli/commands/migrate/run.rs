@@ -1,3 +1,5 @@
+//! `monolith migrate`: brings a store to the format of this build, and names the versions that this build reads and writes.
+
 use std::fmt::Write as _;
 use std::io::{self, Read as _};
 use std::path::Path;

@@ -1,3 +1,5 @@
+//! The arguments of `monolith model`.
+
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};

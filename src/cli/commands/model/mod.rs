@@ -1,8 +1,11 @@
 //! `monolith model`: embedded models.
 
 mod args;
+mod prove;
 mod pull;
+mod render;
 mod run;
+mod tally;
 
 pub(in crate::cli) use self::args::{ModelCommand, PullArgs};
 pub(in crate::cli) use self::pull::{Pulled, pull};

@@ -1,3 +1,5 @@
+//! `monolith model pull`: fetches a model's file and keeps it where its hash is the expected one.
+
 use std::path::Path;
 use std::process::{Command, Stdio};
 

@@ -1,3 +1,5 @@
+//! The arguments of `monolith profile`.
+
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]

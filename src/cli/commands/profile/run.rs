@@ -1,3 +1,5 @@
+//! `monolith profile`: lists and shows the built-in model profiles.
+
 use std::fmt::Write as _;
 
 use super::args::ProfileCommand;

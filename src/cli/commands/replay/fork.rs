@@ -1,3 +1,5 @@
+//! `monolith replay --fork-at`: a new run from an entry of a recorded one; and where a continuation begins.
+
 use tokio_util::sync::CancellationToken;
 
 use super::args::ReplayArgs;

@@ -1,21 +1,19 @@
+//! `monolith replay --live`: sends recorded requests or calls again. Compares; records nothing.
+
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::pin::pin;
 
 use tokio_util::sync::CancellationToken;
 
 use super::args::{LiveArg, ReplayArgs};
 use super::recorded;
-use super::render::list_differences;
-use crate::cli::commands::verify::HOW_TO_ACCEPT;
+use super::render::live_text;
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, SystemFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::runtime::runtime;
 use crate::cli::context::signals::Signals;
 use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::counted;
-use crate::cli::ui::screen::Style;
 use crate::driver::{self, Recording, RunRequest};
 use crate::kernel::EventKind;
 use crate::replay::{LiveReport, LiveScope, ReplayReport};
@@ -61,7 +59,7 @@ pub(in crate::cli) fn replay(
     if args.json {
         app.screen.out_json(&report)?;
     } else {
-        app.screen.out(&report_text(app, &report))?;
+        app.screen.out(&live_text(app.screen, &report))?;
     }
     Ok(Exit::of_live(&report))
 }
@@ -89,34 +87,4 @@ fn asked(
             }
         }
     })
-}
-
-fn report_text(app: &App, report: &LiveReport) -> String {
-    let asked = format!(
-        "{} sent again, {} made again",
-        counted(report.inferences, "request"),
-        counted(report.calls, "call")
-    );
-    let mut out = if report.open {
-        let so_far = app.screen.paint_out(Style::Good, "same so far");
-        format!("{so_far}: {asked}; the run has no seal yet\n")
-    } else if report.same {
-        let same = app.screen.paint_out(Style::Good, "same");
-        format!("{same}: {asked}\n")
-    } else {
-        let other = app.screen.paint_out(Style::Bad, "not the same");
-        format!("{other}: {asked}\n")
-    };
-    if !report.open {
-        list_differences(&mut out, &report.differences);
-    } else if !report.same {
-        out.push_str(HOW_TO_ACCEPT);
-    }
-    for note in &report.notes {
-        let _ = writeln!(out, "note: {}", line(note));
-    }
-    for note in &report.not_compared {
-        let _ = writeln!(out, "not compared: {}", line(note));
-    }
-    out
 }

@@ -1,3 +1,5 @@
+//! `monolith replay` as recorded: verifies a transcript, then decides it again.
+
 use super::args::ReplayArgs;
 use super::render::report_text;
 use crate::cli::commands::verify;

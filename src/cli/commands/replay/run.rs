@@ -1,3 +1,5 @@
+//! `monolith replay`: chooses the kind of replay, and refuses changes that a recorded run says nothing of.
+
 use super::args::ReplayArgs;
 use super::{fork, live, recorded, what_if};
 use crate::cli::context::app::App;

@@ -1,28 +1,24 @@
-use std::fmt::Write as _;
+//! `monolith replay --set` and `--contract`: the recorded events under another contract. Asks no model.
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::args::ReplayArgs;
 use super::recorded;
+use super::render::what_if_text;
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 use crate::cli::context::runtime::runtime;
 use crate::cli::ui::escape::{brief, line};
-use crate::cli::ui::numbers::{counted, grouped};
-use crate::cli::ui::screen::Style;
 use crate::contract::{AuthorForm, ExecutionContract};
 use crate::driver::{self, ServersToStart};
 use crate::inference::BuiltInTokenizers;
-use crate::kernel::{EventKind, Outcome, RunStarted};
+use crate::kernel::{EventKind, RunStarted};
 use crate::message::TokenCounters;
 use crate::replay::{BlobSource, ReplayReport, WhatIf, WhatIfReport};
 use crate::transcript::SealedEntry;
-
-/// How many differing fields of the contracts are written out for people.
-const MOST: usize = 20;
 
 /// What a recorded run is decided under instead.
 struct Other {
@@ -72,7 +68,8 @@ pub(in crate::cli) fn replay(app: &App, args: &ReplayArgs) -> Result<Exit, CliEr
     if args.json {
         app.screen.out_json(&report)?;
     } else {
-        app.screen.out(&report_text(app, &report, &recorded))?;
+        app.screen
+            .out(&what_if_text(app.screen, &report, &recorded))?;
     }
     Ok(Exit::of_what_if(&report))
 }
@@ -174,83 +171,4 @@ fn recorded_values(recorded: &ExecutionContract, sets: &[String]) -> Vec<String>
         }
     })
     .collect()
-}
-
-fn report_text(app: &App, report: &WhatIfReport, recorded_values: &[String]) -> String {
-    let mut out = String::new();
-    let terms = &report.contract_differences;
-    let count = match terms.len() {
-        0 => "The contracts are the same".to_owned(),
-        count => format!("The contracts differ in {}", counted(count, "field")),
-    };
-    let _ = writeln!(out, "{count}.");
-    for differs in terms.iter().take(MOST) {
-        let (recorded, other) = (brief(&differs.recorded, 200), brief(&differs.other, 200));
-        let _ = writeln!(
-            out,
-            "  {}: recorded {recorded}, other {other}",
-            line(&differs.pointer)
-        );
-    }
-    if terms.len() > MOST {
-        out.push_str("  … monolith replay --json lists them all\n");
-    }
-    if let Some(why) = &report.refused {
-        let why = line(why);
-        let _ = writeln!(
-            out,
-            "The other contract is refused before the first request: {why}."
-        );
-        for value in recorded_values {
-            let _ = writeln!(out, "  {value}");
-        }
-    }
-    let same = grouped(report.same_decisions);
-    let all = counted(report.entries, "entry");
-    let verb = if report.entries == 1 {
-        "decides"
-    } else {
-        "decide"
-    };
-    let _ = writeln!(out, "{same} of {all} {verb} the same.");
-    if let Some(first) = &report.first_other_decision {
-        let _ = writeln!(
-            out,
-            "The first that decides otherwise is entry {}:",
-            first.seq
-        );
-        let _ = writeln!(out, "  recorded  {}", line(&first.recorded));
-        let _ = writeln!(out, "  other     {}", line(&first.other));
-    }
-    if let Some(end) = &report.no_longer_fits {
-        let _ = writeln!(
-            out,
-            "From entry {} on the recording no longer fits: {}.",
-            end.seq,
-            line(&end.why)
-        );
-        let _ = writeln!(out, "  recorded  {}", line(&end.recorded));
-        let _ = writeln!(out, "  other     {}", line(&end.other));
-    }
-    for note in &report.not_compared {
-        let _ = writeln!(out, "not compared: {}", line(note));
-    }
-    let end = |outcome: Option<Outcome>, none: &str| {
-        outcome.map_or_else(|| none.to_owned(), |outcome| outcome.to_string())
-    };
-    let recorded = end(report.recorded_outcome, "no end");
-    let so_far = report.recorded_outcome.is_none() && report.same_decisions == report.entries;
-    let verdict = if so_far {
-        let same = app.screen.paint_out(Style::Good, "same so far");
-        format!("{same}: the recorded run has no end yet\n")
-    } else if report.same_outcome {
-        let same = app.screen.paint_out(Style::Good, "same end");
-        format!("{same}: {recorded}\n")
-    } else {
-        let other = app.screen.paint_out(Style::Bad, "not the same end");
-        let would = end(report.outcome, "unknown, for the recording does not say");
-        format!("{other}: recorded {recorded}, other {would}\n")
-    };
-    out.push_str(&verdict);
-    out
 }

@@ -1,3 +1,5 @@
+//! `monolith resume`: goes on with a recorded run under the contract file that it was begun with.
+
 use std::path::PathBuf;
 
 use tokio_util::sync::CancellationToken;
@@ -51,7 +53,8 @@ fn resume_to_its_end(app: &App, args: ResumeArgs) -> Result<Ended, Broken> {
     live.recall(reopened.contract(), reopened.entries())?;
     let prepare =
         async |cancel: &CancellationToken| driver::prepare_resume(reopened, request, cancel).await;
-    drive_to_the_end(&store, &live, args.leaving, prepare)
+    let driven = drive_to_the_end(&store, &live, args.leaving, prepare);
+    driven.map_err(|broken| broken.located(&file))
 }
 
 /// Holds a run that is locked for this process against what was noted of it: one that was cut would do again what it had done.

@@ -1,3 +1,5 @@
+//! The arguments of `monolith run`.
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -9,7 +11,7 @@ use crate::message::RunId;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RunArgs {
-    /// A contract file, a task, or both; without a file the contract is agent.yaml of this folder. Relative paths in a contract begin
+    /// A contract file, a task, or both; without a file the contract is agent.yaml or agent.yml of this folder. Relative paths in a contract begin
     /// in the folder of its file
     #[arg(value_name = "FILE|TASK", num_args = 0..=2)]
     pub(in crate::cli) given: Vec<OsString>,

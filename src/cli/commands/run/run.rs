@@ -1,3 +1,5 @@
+//! `monolith run`: begins a run under a contract file, and drives it to its end.
+
 use super::args::RunArgs;
 use crate::cli::commands::drive::{
     Broken, Ended, Job, Live, RunInput, drive_job, offer_models, piped_task, report,

@@ -1,3 +1,5 @@
+//! The arguments of `monolith show`.
+
 use clap::Args;
 
 use crate::cli::commands::values::entry_number;

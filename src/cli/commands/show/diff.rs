@@ -1,3 +1,5 @@
+//! `monolith show A B --diff`: two runs, aligned by their decisions. Judges neither of them.
+
 use std::fmt::Write as _;
 use std::sync::Arc;
 

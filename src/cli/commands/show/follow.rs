@@ -1,3 +1,5 @@
+//! `monolith show --follow`: rows of a run that another process drives, as they become durable.
+
 use std::sync::Arc;
 use std::time::Duration;
 

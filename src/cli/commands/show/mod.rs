@@ -6,6 +6,7 @@ mod diff;
 #[cfg(test)]
 mod display_tests;
 mod follow;
+mod next_step;
 mod reasons;
 mod render;
 mod run;

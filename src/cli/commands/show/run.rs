@@ -1,11 +1,14 @@
+//! `monolith show`: chooses what of a run is printed, and the exit code. The layouts stand in files of their own.
+
 use std::path::PathBuf;
 
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::args::ShowArgs;
+use super::args::{ShowArgs, ShowForm};
 use super::conversation::conversation;
+use super::next_step::next_step;
 use super::shown_run::ShownRun;
 use super::{diff, follow, reasons, render, tree, withheld};
 use crate::cli::commands::drive::held_back;
@@ -15,7 +18,6 @@ use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::departed::{agreeing, marked, warned};
 use crate::cli::context::error::{CliError, TranscriptFault};
 use crate::cli::context::exit::Exit;
-use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::{Recorded, Source};
 use crate::cli::ui::escape::line;
 use crate::cli::ui::screen::Style;
@@ -98,41 +100,10 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
     let stored = matches!(source, Source::Run(..));
     let form = &args.form;
     if form.json {
-        let first = match &source {
-            Source::Run(run_id, _) => app.first_of(run_id)?,
-            Source::File(_) => None,
-        };
-        let (run, view) = source.fold(first)?;
-        agreeing(&args.run, &view)?;
-        let result = if view.is_suspended() && view.outcome().is_none() {
-            AgentResult::suspended(Some(&run), &view)
-        } else {
-            AgentResult::of_run(&run, &view)
-        };
-        app.screen.out_json(&result)?;
-        return Ok(Exit(result.exit_code));
+        return result_document(app, &args.run, source);
     }
     if form.raw || form.step.is_some() {
-        let mut last = None;
-        let mut found = false;
-        source.each_entry(|_, _, entry| {
-            last = Some(entry.seq);
-            if form.raw {
-                app.screen.out_json(&Step::of(entry)?)?;
-            } else if form.step == last {
-                found = true;
-                app.screen.out_foreign(&step(entry)?)?;
-            }
-            Ok(())
-        })?;
-        return match form.step {
-            Some(asked) if !found => Err(TranscriptFault::NoSuchEntry {
-                asked,
-                last: last.unwrap_or(0),
-            }
-            .into()),
-            _ => Ok(Exit::OK),
-        };
+        return stored_entries(app, form, source);
     }
     let begun = match &source {
         Source::Run(run_id, reader) => reader.invocation(run_id)?,
@@ -163,41 +134,52 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
         // What could be done next is no matter of a run that is not the one shown.
         return Ok(departed);
     }
+    if stored {
+        app.screen.out(&next_step(app, &run, form.why))?;
+    }
     let outcome = run.view.outcome();
-    if let (true, None, Some(run_id)) = (stored, outcome, run.view.run_id()) {
-        let hint =
-            |command: &str| app.hint(&format!("{command} {}", app.brief_name(run_id.as_str())));
-        let awaits = run.view.approvals().awaited().is_some();
-        if awaits && run.status != Some(RunStatus::Elsewhere) {
-            app.screen
-                .out(&format!("Answer it: {}\n", hint("approve")))?;
-        }
-        let text = match run.status {
-            Some(RunStatus::Interrupted) => format!("Go on with it: {}\n", hint("resume")),
-            Some(RunStatus::Running { .. }) => {
-                format!("Watch it: {} --follow\n", hint("show"))
-            }
-            Some(RunStatus::Elsewhere) | None => String::new(),
-        };
-        app.screen.out(&text)?;
-    }
-    let run_id = run.view.run_id().filter(|_| stored);
-    if let (Some(outcome), Some(run_id), false) = (outcome, run_id, form.why) {
-        let name = app.brief_name(run_id.as_str());
-        let next = if outcome.class.is_success() {
-            format!(
-                "Continue it: {} \"…\"\n",
-                app.hint(&format!("continue {name}"))
-            )
-        } else {
-            format!(
-                "Why it ended so: {} --why\n",
-                app.hint(&format!("show {name}"))
-            )
-        };
-        app.screen.out(&format!("\n{next}"))?;
-    }
     Ok(outcome.map_or(Exit::FAILED, |outcome| Exit(outcome.exit_code())))
+}
+
+/// The result, as the run itself printed it.
+fn result_document(app: &App, asked: &str, source: Source) -> Result<Exit, CliError> {
+    let first = match &source {
+        Source::Run(run_id, _) => app.first_of(run_id)?,
+        Source::File(_) => None,
+    };
+    let (run, view) = source.fold(first)?;
+    agreeing(asked, &view)?;
+    let result = if view.is_suspended() && view.outcome().is_none() {
+        AgentResult::suspended(Some(&run), &view)
+    } else {
+        AgentResult::of_run(&run, &view)
+    };
+    app.screen.out_json(&result)?;
+    Ok(Exit(result.exit_code))
+}
+
+/// Every entry as it is stored, or the one that is asked for.
+fn stored_entries(app: &App, form: &ShowForm, source: Source) -> Result<Exit, CliError> {
+    let mut last = None;
+    let mut found = false;
+    source.each_entry(|_, _, entry| {
+        last = Some(entry.seq);
+        if form.raw {
+            app.screen.out_json(&Step::of(entry)?)?;
+        } else if form.step == last {
+            found = true;
+            app.screen.out_foreign(&step(entry)?)?;
+        }
+        Ok(())
+    })?;
+    match form.step {
+        Some(asked) if !found => Err(TranscriptFault::NoSuchEntry {
+            asked,
+            last: last.unwrap_or(0),
+        }
+        .into()),
+        _ => Ok(Exit::OK),
+    }
 }
 
 /// The folder that the tools of the run saw. A transcript commits to its hash alone: it is named where the contract file still

@@ -1,3 +1,5 @@
+//! A run as `show` reads it: rows, conversation, answer and view. Does not lay it out.
+
 use std::path::PathBuf;
 use std::sync::Arc;
 

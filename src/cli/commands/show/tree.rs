@@ -1,3 +1,5 @@
+//! `monolith show --tree`: which runs came from which, as far as the store knows.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 

@@ -1,10 +1,12 @@
+//! The arguments of `monolith tools`.
+
 use std::path::PathBuf;
 
 use clap::Args;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ToolsArgs {
-    /// The contract file (YAML or JSON); agent.yaml of this folder by default. Its tool servers are started
+    /// The contract file (YAML or JSON); agent.yaml or agent.yml of this folder by default. Its tool servers are started
     #[arg(value_name = "FILE")]
     pub(in crate::cli) file: Option<PathBuf>,
     /// Change a value of the file, such as max_turns=3; may be repeated

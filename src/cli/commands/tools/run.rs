@@ -1,3 +1,5 @@
+//! `monolith tools`: the tools that a contract offers, with servers, schemas and pins. Calls none of them.
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 

@@ -1,3 +1,5 @@
+//! The arguments of `monolith verify`.
+
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};

@@ -1,3 +1,5 @@
+//! A file of pins, to which one line is added. Does not judge a run by it.
+
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;

@@ -1,3 +1,5 @@
+//! `monolith verify`: judges a transcript by itself, or by keys, pins and witnesses that the caller names.
+
 use std::fmt::Write as _;
 use std::sync::Arc;
 

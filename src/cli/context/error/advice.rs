@@ -1,3 +1,5 @@
+//! What every fault gives its caller: an exit code, and what to do next where that is known.
+
 use crate::cli::context::exit::Exit;
 
 /// Help for a version that this build does not read or write.

@@ -1,7 +1,10 @@
-use std::path::PathBuf;
+//! Faults of a contract file, of configuration and of the accounting file, with help.
+
+use std::path::{Path, PathBuf};
 
 use crate::cli::context::error::advice::Advice;
 use crate::cli::context::exit::Exit;
+use crate::cli::ui::command::{command, shell_word};
 use crate::config::ConfigFault;
 use crate::contract::SpecErrors;
 use crate::message::RunId;
@@ -28,6 +31,10 @@ pub(in crate::cli) enum ContractFault {
     NoFileOfRun { asked: String },
 }
 
+fn word(path: &Path) -> String {
+    shell_word(&path.display().to_string())
+}
+
 impl Advice for ContractFault {
     fn exit(&self) -> Exit {
         Exit::USAGE
@@ -37,14 +44,17 @@ impl Advice for ContractFault {
         let text = match self {
             Self::Foreign { path, .. } => {
                 if path.is_absolute() {
-                    let path = path.display();
+                    let given = command(&format!("--contract {}", word(path)));
                     return Some(format!(
-                        "a contract is a program; name it to trust it: --contract {path}"
+                        "a contract is a program; name it to trust it: {given}"
                     ));
                 }
-                let path = path.display();
+                let (given, here) = (word(path), word(&Path::new(".").join(path)));
+                let run = command(&format!("monolith run {here} \"task\""));
+                let given = command(&format!("--contract {given}"));
+                let check = command(&format!("monolith contract check {here}"));
                 return Some(format!(
-                    "a contract is a program; name it to trust it: monolith run ./{path} \"task\", --contract {path}, monolith contract check ./{path}"
+                    "a contract is a program; name it to trust it: {run}, {given}, {check}"
                 ));
             }
             Self::NoContractFile { .. } => "name it: monolith resume RUN --contract FILE",

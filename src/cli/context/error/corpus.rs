@@ -1,3 +1,5 @@
+//! Faults of cases, records and live endpoints.
+
 use std::path::PathBuf;
 
 use crate::cli::context::error::advice::Advice;

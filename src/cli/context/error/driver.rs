@@ -1,3 +1,5 @@
+//! Exit codes and help for the faults of `driver` and of forks.
+
 use crate::cli::context::error::advice::Advice;
 use crate::cli::context::exit::Exit;
 use crate::driver::DriverError;

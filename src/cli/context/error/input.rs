@@ -1,3 +1,5 @@
+//! Faults of a task, or of the arguments that name contract and task.
+
 use std::path::PathBuf;
 
 use crate::cli::context::error::advice::Advice;
@@ -7,7 +9,7 @@ use crate::cli::context::exit::Exit;
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum InputFault {
     /// The caller: no contract is named, and the folder has no usual one.
-    #[error("find a contract: this folder has no agent.yaml{}", taken(task.as_deref()))]
+    #[error("find a contract: this folder has no agent.yaml or agent.yml{}", taken(task.as_deref()))]
     NoAgentFile {
         /// The argument that was taken as the task.
         task: Option<String>,

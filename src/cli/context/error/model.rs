@@ -1,3 +1,5 @@
+//! Faults of finding, choosing and fetching a model.
+
 use std::path::PathBuf;
 
 use crate::cli::context::error::advice::Advice;

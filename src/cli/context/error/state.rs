@@ -1,3 +1,5 @@
+//! Faults of the state folder and of finding its store.
+
 use std::io;
 use std::path::PathBuf;
 

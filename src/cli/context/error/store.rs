@@ -1,3 +1,5 @@
+//! Exit codes and help for the faults of `store`.
+
 use crate::cli::context::error::advice::{Advice, KNOWN_VERSIONS};
 use crate::cli::context::exit::Exit;
 use crate::store::{EraseError, ExportError, ImportError, MigrateError, RemoveError, StoreError};

@@ -1,3 +1,5 @@
+//! Faults of the system, and of the person at the terminal.
+
 use std::io;
 use std::path::PathBuf;
 

@@ -1,3 +1,5 @@
+//! Faults of a transcript, or of a file that should be one.
+
 use std::path::PathBuf;
 
 use crate::cli::context::error::advice::{Advice, KNOWN_VERSIONS, OUR_BUG};

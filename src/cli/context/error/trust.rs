@@ -1,3 +1,5 @@
+//! Faults of keys, pins and the log of runs.
+
 use std::path::PathBuf;
 
 use crate::cli::context::error::advice::Advice;

@@ -1,3 +1,5 @@
+//! Each way in which a contract can be answered on this machine, in one order. Does not choose.
+
 use crate::cli::context::found::servers::{Calling, Server, ServerKind};
 use crate::contract::ProviderType;
 use crate::driver::Environment;

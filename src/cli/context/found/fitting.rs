@@ -1,3 +1,5 @@
+//! Which model profile fits a stored file. Reads its header; loads nothing.
+
 use crate::contract::{ModelProfile, ProviderType};
 use crate::inference::{KNOWN_MODELS, ModelHeader, ModelStore, StoredModel};
 

@@ -1,3 +1,5 @@
+//! Why a model or a server that the caller names cannot be used, and what is there instead.
+
 use crate::cli::context::found::choice::{Choice, HOSTED};
 use crate::cli::context::found::servers::{Places, Server, ServerKind};
 use crate::driver::Environment;

@@ -1,3 +1,5 @@
+//! Model servers of this machine, found by their usual addresses. Sends no key and asks no model.
+
 use std::time::Duration;
 
 use clap::Args;

@@ -1,3 +1,5 @@
+//! Runs in a few events, and the lines that they are narrated in.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! The embedded engine: whether it is built in, whether this processor runs it, and whether stored models are whole.
+
 use std::path::Path;
 
 use crate::cli::commands::doctor::checkup::finding::{Finding, missing, ok, wrong};

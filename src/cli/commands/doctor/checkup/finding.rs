@@ -1,3 +1,5 @@
+//! One thing that was looked at, what it came to, and how it is mended.
+
 use serde::Serialize;
 
 /// What one thing came to.

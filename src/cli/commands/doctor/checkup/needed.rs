@@ -1,3 +1,5 @@
+//! What one contract needs on this machine: its checks, tool servers, keys, and what is to answer it.
+
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! Programs of this machine, asked for their version.
+
 use std::process::{Command, Stdio};
 
 /// What a program says of its version.

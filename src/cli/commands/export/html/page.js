@@ -7,9 +7,9 @@
   const narrow = matchMedia("(max-width: 760px)");
   let run, bytes, shown = [], selected = -1, filter = "all", query = "", tab = "timeline", machine, charts, report;
   let chosen = false;
+  // What the reader has pasted stays for the next transcript.
   const given = {};
 
-  // What the reader has pasted stays for the next transcript.
   const own = transcript.fromBase64($("transcript").textContent.trim());
 
   function start(file) {

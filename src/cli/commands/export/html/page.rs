@@ -1,3 +1,5 @@
+//! The exported page: its parts in one file, the tables of this build, and the transcript inside. Does not verify: the page does.
+
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 

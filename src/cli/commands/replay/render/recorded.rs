@@ -42,7 +42,7 @@ pub(in crate::cli) fn report_text(app: &App, report: &ReplayReport) -> String {
 }
 
 /// The report of a run in progress: all that there is was decided again.
-pub(super) fn open_text(app: &App, report: &ReplayReport) -> String {
+pub(in crate::cli::commands::replay) fn open_text(app: &App, report: &ReplayReport) -> String {
     let so_far = app.screen.paint_out(Style::Good, "same so far");
     let entries = counted(report.entries, "entry");
     let mut out = format!("{so_far}: {entries}; the run has no seal yet\n");
@@ -53,7 +53,7 @@ pub(super) fn open_text(app: &App, report: &ReplayReport) -> String {
     out
 }
 
-pub(super) fn list_not_compared(out: &mut String, notes: &[String]) {
+pub(in crate::cli::commands::replay) fn list_not_compared(out: &mut String, notes: &[String]) {
     for note in notes {
         let _ = writeln!(out, "not compared: {}", line(note));
     }

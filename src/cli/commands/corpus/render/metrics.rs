@@ -1,7 +1,9 @@
+//! The figures of all runs of a corpus, as text.
+
 use crate::conformance::{Metrics, Spread};
 
 /// The metrics of 002 Phase 1.
-pub(in crate::cli) fn metrics_text(metrics: &Metrics) -> String {
+pub(super) fn metrics_text(metrics: &Metrics) -> String {
     let spread = |spread: Spread| {
         let Spread { mean_milli, p95 } = spread;
         format!(

@@ -1,11 +1,14 @@
-//! `show` from outside: two runs side by side, a run while it happens, its exit code, and what a player makes of it.
+//! `show` from outside: a run that is recorded, and one while it happens; its exit code; other forms; two runs side by side.
+
+mod compared;
+mod exported;
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::desk::{Desk, Left, calls, says};
+use crate::desk::{Desk, calls, says};
 
 impl Desk {
     /// A contract whose scripted model says this, each after so many milliseconds.
@@ -25,72 +28,6 @@ impl Desk {
 
 fn golden(name: &str) -> String {
     crate::golden::file_of(name).display().to_string()
-}
-
-#[test]
-fn two_runs_part_where_their_decisions_do() {
-    let desk = Desk::new();
-    let compare = |left: &str, right: &str| {
-        let Left {
-            code, out: text, ..
-        } = desk.run(&["show", &golden(left), &golden(right), "--diff", "--json"]);
-        (code, serde_json::from_str::<Value>(&text).unwrap())
-    };
-    let (code, report) = compare("core.valid_call", "core.valid_call");
-    assert_eq!(
-        (code, &report["same"], &report["common"]),
-        (0, &json!(true), &json!(11))
-    );
-    assert_eq!(report["first_other_content"], Value::Null);
-    // The same decisions, but a contract and a result that differ.
-    let (code, report) = compare("core.valid_call", "core.oversized_result");
-    assert_eq!((code, &report["same"]), (0, &json!(true)));
-    assert_eq!(
-        report["contract"][0]["pointer"],
-        "/tool_output_budget/max_bytes_per_call"
-    );
-    assert_eq!(report["first_other_content"]["left"]["seq"], 4);
-    let (code, report) = compare("core.tool_timeout_then_call", "core.valid_call");
-    assert_eq!((code, &report["common"]), (6, &json!(4)));
-    assert_eq!(report["divergence"]["left"]["event"], "tool_timed_out");
-    assert_eq!(report["divergence"]["right"]["event"], "tool_returned");
-    assert_eq!(
-        report["divergence"]["fields"][0]["pointer"],
-        "/event/event/value/outcome/kind"
-    );
-    let last = report["segments"].as_array().unwrap().last().unwrap();
-    assert_eq!(
-        last,
-        &json!({"side": "both", "left": [9, 15], "right": [4, 10]})
-    );
-    let Left {
-        code, out: text, ..
-    } = desk.run(&[
-        "show",
-        &golden("core.tool_timeout_then_call"),
-        &golden("core.valid_call"),
-        "--diff",
-    ]);
-    assert_eq!(code, 6);
-    for part in [
-        "In common from the beginning: 4 decisions",
-        "read_file timed out",
-        "A9–A15  are  B4–B10",
-    ] {
-        assert!(text.contains(part), "{text}");
-    }
-}
-
-#[test]
-fn a_comparison_needs_two_runs_that_verify() {
-    let desk = Desk::new();
-    let whole = golden("core.valid_call");
-    assert_eq!(desk.run(&["show", &whole, "--diff"]).code, 4);
-    assert_eq!(desk.run(&["show", &whole, &whole]).code, 4);
-    let text = std::fs::read_to_string(&whole).unwrap();
-    let changed = text.replacen("\"at_ms\":0", "\"at_ms\":1", 1);
-    std::fs::write(desk.path("bad.jsonl"), changed).unwrap();
-    assert_eq!(desk.run(&["show", &whole, "bad.jsonl", "--diff"]).code, 7);
 }
 
 #[test]
@@ -177,75 +114,6 @@ fn a_run_is_followed_from_its_first_entry_to_its_seal() {
     );
     assert_eq!(following.0.wait().unwrap().code(), Some(0));
     assert_eq!(run.0.wait().unwrap().code(), Some(0));
-}
-
-#[test]
-fn a_recorded_terminal_has_a_header_and_times_that_never_fall() {
-    let desk = Desk::new();
-    let Left {
-        code, out: text, ..
-    } = desk.run(&[
-        "export",
-        &golden("core.tool_timeout_then_call"),
-        "--format",
-        "cast",
-    ]);
-    assert_eq!(code, 0);
-    let lines: Vec<Value> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    assert_eq!(lines[0]["version"], 2);
-    assert!(lines[0]["width"].is_u64() && lines[0]["height"].is_u64());
-    let times: Vec<f64> = lines[1..]
-        .iter()
-        .map(|line| line[0].as_f64().unwrap())
-        .collect();
-    assert!(
-        times.len() > 5 && times.windows(2).all(|pair| pair[0] <= pair[1]),
-        "{times:?}"
-    );
-    assert_eq!(times.last(), Some(&300.001));
-    for line in &lines[1..] {
-        assert_eq!(line[1], "o");
-        assert!(line[2].as_str().unwrap().ends_with("\r\n"));
-    }
-}
-
-/// What the token gate holds back stays out of every form unless it is asked for; a file that holds it gives it only then.
-#[test]
-fn withheld_text_leaves_in_no_form_unasked() {
-    let desk = Desk::new();
-    desk.script_in_time("required", &[("just talk", 0)]);
-    assert_eq!(desk.run(&["run", "c.json", "--run-id", "r"]).code, 1);
-    let whole = ["export", "r", "--withheld", "-o", "whole.jsonl"];
-    assert_eq!(desk.run(&whole).code, 0);
-    let file = desk.path("whole.jsonl").display().to_string();
-    let blobs = |text: &str| {
-        text.lines()
-            .filter(|line| line.starts_with("{\"blob\""))
-            .count()
-    };
-    let held = blobs(&std::fs::read_to_string(&file).unwrap());
-    let carried = |asked: &str, more: &[&str]| {
-        let Left {
-            code, out: page, ..
-        } = desk.run(&[&["export", asked, "--format", "html"], more].concat());
-        assert_eq!(code, 0);
-        let (_, rest) = page.split_once("stream;base64\">").unwrap();
-        let data = rest.split('<').next().unwrap();
-        let bytes =
-            base64::Engine::decode(&base64::engine::general_purpose::STANDARD, data).unwrap();
-        blobs(&String::from_utf8(bytes).unwrap())
-    };
-    for asked in ["r", &file] {
-        assert_eq!(carried(asked, &["--withheld"]), held);
-        assert!(carried(asked, &[]) < held, "{held}");
-        for format in ["atif", "cast"] {
-            let text = desk.ok(&["export", asked, "--format", format]);
-            assert!(!text.contains("just talk"), "{text}");
-        }
-    }
 }
 
 #[test]
@@ -414,46 +282,6 @@ fn the_bar_of_time_counts_what_the_timeout_counts() {
         assert!(
             shown.contains("waited    1,000,000 ms for approvals"),
             "{shown}"
-        );
-    }
-}
-
-/// The ending of a file names its form.
-#[test]
-fn an_export_has_the_form_that_its_file_is_named_after() {
-    let desk = Desk::new();
-    desk.script_in_time("optional", &[("hi", 0)]);
-    desk.ok(&["run", "c.json", "--run-id", "r"]);
-    for (file, begins) in [
-        ("x.html", "<!doctype html>"),
-        ("x.json", "{\n"),
-        ("x.cast", "{\"version\""),
-        ("x.jsonl", "{\"contract\""),
-        ("x.txt", "{\"contract\""),
-    ] {
-        desk.ok(&["export", "r", "-o", file]);
-        let text = desk.read(file);
-        assert!(
-            text.to_lowercase().starts_with(begins),
-            "{file}: {}",
-            &text[..40]
-        );
-    }
-    let said = desk
-        .ends(&["export", "r", "-o", "y.html", "--format", "jsonl"], 4)
-        .said();
-    assert!(
-        said.contains("its ending stands for --format html"),
-        "{said}"
-    );
-    assert!(!desk.path("y.html").exists());
-    for format in ["atif", "cast"] {
-        let said = desk
-            .ends(&["export", "r", "--format", format, "--withheld"], 4)
-            .said();
-        assert!(
-            said.contains("never holds text that the token gate held back"),
-            "{said}"
         );
     }
 }

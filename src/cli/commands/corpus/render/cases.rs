@@ -8,7 +8,10 @@ use crate::cli::ui::numbers::counted;
 use crate::cli::ui::screen::{Screen, Style};
 use crate::conformance::{CorpusReport, CorpusTotals, ProfileRow};
 
-pub(super) fn report_text(screen: Screen, report: &CorpusReport) -> String {
+pub(in crate::cli::commands::corpus) fn cases_text(
+    screen: Screen,
+    report: &CorpusReport,
+) -> String {
     let mut out = String::new();
     let width = report.rows.iter().map(|row| row.id.len()).max();
     for row in &report.rows {
@@ -40,7 +43,7 @@ pub(super) fn report_text(screen: Screen, report: &CorpusReport) -> String {
 }
 
 /// The table profile × case.
-pub(super) fn profiles_text(screen: Screen, profiles: &[ProfileRow]) -> String {
+fn profiles_text(screen: Screen, profiles: &[ProfileRow]) -> String {
     let mut out = String::new();
     let Some(first) = profiles.first() else {
         return out;

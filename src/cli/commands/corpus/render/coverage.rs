@@ -1,0 +1,57 @@
+//! Which sentence of a contract is shown by what, as text, then the gaps.
+
+use std::fmt::Write as _;
+
+use crate::cli::ui::escape::line;
+use crate::cli::ui::numbers::counted;
+use crate::cli::ui::screen::{Screen, Style};
+use crate::conformance::{Coverage, CoveredSentence, SentenceKind};
+
+pub(in crate::cli::commands::corpus) fn coverage_text(
+    screen: Screen,
+    coverage: &Coverage,
+) -> String {
+    let mut out = String::new();
+    for subject in &coverage.subjects {
+        let section = subject.name.split('.').next().unwrap_or_default();
+        let title = line(&subject.title);
+        let head = format!("{} §{section} {title}", subject.contract);
+        let _ = writeln!(out, "{}", screen.paint_out(Style::Bold, &head));
+        for sentence in &subject.sentences {
+            sentence_text(&mut out, sentence);
+        }
+        out.push('\n');
+    }
+    for gap in &coverage.gaps {
+        let gap_word = screen.paint_out(Style::Bad, "GAP");
+        let _ = writeln!(out, "{gap_word}  {}", line(gap));
+    }
+    let sentences = || coverage.subjects.iter().flat_map(|s| &s.sentences);
+    let of = |kind| sentences().filter(|s| s.kind == kind).count();
+    let differ = sentences().filter(|s| s.differs.is_some()).count();
+    let _ = writeln!(
+        out,
+        "{}: {} shown by cases, {} by tests, {} that cannot be observed; {differ} met otherwise; {}",
+        counted(sentences().count(), "sentence"),
+        of(SentenceKind::Case),
+        of(SentenceKind::Test),
+        of(SentenceKind::None),
+        counted(coverage.gaps.len(), "gap"),
+    );
+    out
+}
+
+fn sentence_text(out: &mut String, sentence: &CoveredSentence) {
+    let _ = writeln!(out, "  {}  {}", sentence.id, line(&sentence.says));
+    for case in &sentence.cases {
+        let _ = writeln!(out, "      {} by {}", line(&case.id), line(&case.by));
+    }
+    for test in &sentence.tests {
+        let _ = writeln!(out, "      {}", line(test));
+    }
+    for (what, text) in [("differs", &sentence.differs), ("why", &sentence.why)] {
+        if let Some(text) = text {
+            let _ = writeln!(out, "      {what}: {}", line(text));
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What a person may type after a run was shown: go on with it, answer it, or find out why it ended so.
+
+use super::shown_run::ShownRun;
+use crate::cli::context::app::App;
+use crate::cli::context::run_status::RunStatus;
+use crate::message::RunId;
+
+/// The commands for a run of the store; none where there is nothing to do. `why` is set where it was asked why the run ended.
+pub(super) fn next_step(app: &App, run: &ShownRun, why: bool) -> String {
+    let Some(run_id) = run.view.run_id() else {
+        return String::new();
+    };
+    let hint = |command: &str, more: &str| {
+        let name = app.brief_name(run_id.as_str());
+        app.hint(&format!("{command} {name}{more}"))
+    };
+    match run.view.outcome() {
+        None => of_unfinished(app, run, run_id),
+        Some(_) if why => String::new(),
+        Some(outcome) if outcome.class.is_success() => {
+            format!("\nContinue it: {}\n", hint("continue", " \"…\""))
+        }
+        Some(_) => format!("\nWhy it ended so: {}\n", hint("show", " --why")),
+    }
+}
+
+fn of_unfinished(app: &App, run: &ShownRun, run_id: &RunId) -> String {
+    let hint = |command: &str, more: &str| {
+        app.hint(&format!(
+            "{command} {}{more}",
+            app.brief_name(run_id.as_str())
+        ))
+    };
+    let awaits = run.view.approvals().awaited().is_some();
+    let answer = if awaits && run.status != Some(RunStatus::Elsewhere) {
+        format!("Answer it: {}\n", hint("approve", ""))
+    } else {
+        String::new()
+    };
+    match run.status {
+        Some(RunStatus::Interrupted) => format!("{answer}Go on with it: {}\n", hint("resume", "")),
+        Some(RunStatus::Running { .. }) => {
+            format!("{answer}Watch it: {}\n", hint("show", " --follow"))
+        }
+        Some(RunStatus::Elsewhere) | None => answer,
+    }
+}
