@@ -17,7 +17,7 @@ pub enum Kept {
 
 /// Plays the loop against the server at `base_url`, in `folder`.
 pub fn run(base_url: &str, folder: &Path, kept: Kept) {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .expect("a runtime");

@@ -1,5 +1,4 @@
-//! What monolith costs, as multiples of floors that are measured in the same run. docs/performance.md defines the floors and says how
-//! to read the table.
+//! What monolith costs, as multiples of floors that are measured in the same run. `bare` is the floor of whole runs.
 
 #![allow(
     clippy::expect_used,

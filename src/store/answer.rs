@@ -1,5 +1,5 @@
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
@@ -60,7 +60,8 @@ impl StoreReader {
             .and_then(|()| own_folder(folder))
             .map_err(refuse)?;
         // Of two people who answer at once the second is told.
-        let _turn = turn_in(folder).map_err(refuse)?;
+        let turn = turn_of(folder).map_err(refuse)?;
+        turn.lock().map_err(refuse)?;
         if read_answer(&path).map_err(refuse)? != found {
             return Ok(false);
         }
@@ -101,8 +102,14 @@ impl Store {
         }
         let folder = path.parent().unwrap_or(&path);
         own_folder(folder).map_err(refuse)?;
-        // An answer that is being put in another's place is not lost between the look and the removal.
-        let _turn = turn_in(folder).map_err(refuse)?;
+        // An answer that is being put in another's place is not lost between the look and the removal. A run waits for nobody who is
+        // at it: it looks again soon.
+        let turn = turn_of(folder).map_err(refuse)?;
+        match turn.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(fault)) => return Err(refuse(fault)),
+        }
         let answer = read_answer(&path).map_err(refuse)?;
         let first_entry = self.reader()?.first_entry(run_id)?;
         // What is no answer to this run must not be looked at again and again.
@@ -111,13 +118,11 @@ impl Store {
     }
 }
 
-/// The turn of whoever changes answers: they do it one after the other. No run is called so.
-fn turn_in(folder: &Path) -> io::Result<File> {
+/// Who has locked it changes answers: they do it one after the other. No run is called so.
+fn turn_of(folder: &Path) -> io::Result<File> {
     let mut turn = private_file();
     let turn = turn.create(true).truncate(false).write(true);
-    let turn = open_own(turn, &folder.join("_turn"))?;
-    turn.lock()?;
-    Ok(turn)
+    open_own(turn, &folder.join("_turn"))
 }
 
 /// What is left there; none where it is not there, or cannot be read as an answer. The file is opened by its own name, and judged
@@ -163,6 +168,30 @@ mod tests {
         let found = Some(answer(true));
         assert!(reader.leave_answer(&run, &answer(false), found).unwrap());
         assert_eq!(reader.left_answer(&run), Ok(Some(answer(false))));
+    }
+
+    #[test]
+    fn a_run_waits_for_nobody_who_is_at_an_answer() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        let store = Store::open(&path, Durability::Normal).unwrap();
+        let run = RunId::try_from("r1".to_owned()).unwrap();
+        let answer = Answer {
+            approved: true,
+            arguments_hash: Digest::of(b"{}"),
+            call: CallSeq(1),
+            first_entry: Digest::of(b"first"),
+        };
+        let reader = store.reader().unwrap();
+        assert!(reader.leave_answer(&run, &answer, None).unwrap());
+        let place = path_of(&path, &run);
+        let turn = turn_of(place.parent().unwrap()).unwrap();
+        turn.lock().unwrap();
+        assert_eq!(store.take_answer(&run), Ok(None));
+        assert!(place.exists(), "it is looked at again");
+        turn.unlock().unwrap();
+        store.take_answer(&run).unwrap();
+        assert!(!place.exists());
     }
 
     #[cfg(unix)]

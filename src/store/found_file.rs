@@ -67,10 +67,12 @@ impl Foreign {
     /// What the system says; also where there are too many links.
     pub(crate) fn beside(path: &Path, found: &File, named: &File) -> io::Result<Option<Self>> {
         let named = named.metadata()?;
-        let third = |place: &Path, found: &Metadata| match Self::of(place, found)? {
-            Self::Owned { uid, .. } if other_owner(&named) == Some(uid) => None,
-            Self::Open { .. } if matches!(Self::of(place, &named), Some(Self::Open { .. })) => None,
-            foreign => Some(foreign),
+        let third = |place: &Path, found: &Metadata| {
+            let open = || Self::open(place, found).filter(|_| Self::open(place, &named).is_none());
+            match Self::owned(place, found) {
+                Some(Self::Owned { uid, .. }) if other_owner(&named) == Some(uid) => open(),
+                owned => owned.or_else(open),
+            }
         };
         let mut links = Links::new();
         let mut step = path.to_owned();
@@ -84,28 +86,31 @@ impl Foreign {
         Ok(third(path, &found.metadata()?))
     }
 
-    #[cfg(unix)]
     fn of(place: &Path, found: &Metadata) -> Option<Self> {
+        Self::owned(place, found).or_else(|| Self::open(place, found))
+    }
+
+    fn owned(place: &Path, found: &Metadata) -> Option<Self> {
+        let uid = other_owner(found)?;
+        let place = place.to_owned();
+        Some(Self::Owned { place, uid })
+    }
+
+    #[cfg(unix)]
+    fn open(place: &Path, found: &Metadata) -> Option<Self> {
         use std::os::unix::fs::MetadataExt as _;
 
-        let place = || place.to_owned();
-        if let Some(uid) = other_owner(found) {
-            return Some(Self::Owned {
-                place: place(),
-                uid,
-            });
-        }
         let (uid, mode) = (found.uid(), found.mode() & 0o7777);
         (mode & EVERYBODY != 0).then(|| Self::Open {
-            place: place(),
+            place: place.to_owned(),
             uid,
             mode,
         })
     }
 
-    /// Where modes and owners mean nothing, nothing is foreign.
+    /// Where modes mean nothing, nothing is foreign for them.
     #[cfg(not(unix))]
-    fn of(_place: &Path, _found: &Metadata) -> Option<Self> {
+    fn open(_place: &Path, _found: &Metadata) -> Option<Self> {
         None
     }
 }

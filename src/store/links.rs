@@ -20,8 +20,11 @@ impl Links {
     /// # Errors
     /// What the system says; also where there are too many links.
     pub(super) fn target(&mut self, path: &Path) -> io::Result<Option<PathBuf>> {
-        if !fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
-            return Ok(None);
+        match fs::symlink_metadata(path) {
+            Ok(found) if found.is_symlink() => {}
+            Ok(_) => return Ok(None),
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(fault) => return Err(fault),
         }
         let Some(left) = self.0.checked_sub(1) else {
             let rule = "it leads through too many links";

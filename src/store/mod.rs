@@ -84,7 +84,7 @@ pub(crate) use new_file::{NewFile, PRIVATE, replace_own};
 pub(crate) use new_run::NewRun;
 pub use open_writer::Durability;
 pub(crate) use private::{
-    Exposure, open_own, own_folder, private_file, private_folder, replaceable,
+    Exposure, led_by_own_links, open_own, own_folder, private_file, private_folder, replaceable,
 };
 pub(crate) use reader::NEWEST;
 pub use reader::StoreReader;

@@ -10,6 +10,9 @@ use super::regular_file::judge_regular;
 /// The mode of a file that is its owner's alone.
 pub(crate) const PRIVATE: u32 = 0o600;
 
+/// How many names are tried that other files have.
+const MOST_TRIES: u32 = 1_000;
+
 /// A file beside the one whose place it is to take, so that what another has put there is neither followed nor emptied. It goes with
 /// this value, unless it has taken that place.
 #[derive(Debug)]
@@ -35,19 +38,27 @@ impl NewFile {
     /// What the system says.
     pub(crate) fn with_mode(target: &Path, mode: u32) -> io::Result<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let mut beside = target.as_os_str().to_owned();
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        // No run, key or model is called so.
-        beside.push(format!(".{}-{number}.new~", std::process::id()));
-        let beside = PathBuf::from(beside);
-        // Left by a process of the same number that was killed; a link goes, and not what it leads to.
-        drop(fs::remove_file(&beside));
-        Ok(Self {
-            file: make(&beside, mode)?,
-            beside,
-            is_settled: false,
-            target: target.to_owned(),
-        })
+        for _ in 0..MOST_TRIES {
+            let mut beside = target.as_os_str().to_owned();
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            // No run, key or model is called so.
+            beside.push(format!(".{}-{number}.new~", std::process::id()));
+            let beside = PathBuf::from(beside);
+            match make(&beside, mode) {
+                // Another process of that number makes it, in another container, or was killed at it.
+                Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => {}
+                made => {
+                    return Ok(Self {
+                        file: made?,
+                        beside,
+                        is_settled: false,
+                        target: target.to_owned(),
+                    });
+                }
+            }
+        }
+        let rule = "too many unfinished files lie beside it; remove those that end in .new~";
+        Err(io::Error::new(io::ErrorKind::AlreadyExists, rule))
     }
 
     /// [`Self::with_mode`], for a file that a person named: a pipe, a device or a folder, also behind a link, is not replaced.
@@ -170,5 +181,26 @@ mod tests {
         let kept = written(&b, "five").keep();
         assert_eq!(fs::read_to_string(kept).unwrap(), "five");
         assert_eq!(names(folder.path()).len(), 3);
+    }
+
+    /// In another container a process has the same number, and may be at the same file.
+    #[test]
+    fn what_another_process_of_that_number_makes_is_not_taken_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("a");
+        let used = written(&target, "").keep();
+        let (name, number) = used.to_str().unwrap().rsplit_once('-').unwrap();
+        let number: u64 = number.strip_suffix(".new~").unwrap().parse().unwrap();
+        let others: Vec<PathBuf> = (number + 1..number + 40)
+            .map(|number| PathBuf::from(format!("{name}-{number}.new~")))
+            .collect();
+        for other in &others {
+            fs::write(other, "another's").unwrap();
+        }
+        written(&target, "mine").replace().unwrap();
+        assert_eq!(fs::read_to_string(&target).unwrap(), "mine");
+        for other in &others {
+            assert_eq!(fs::read_to_string(other).unwrap(), "another's");
+        }
     }
 }

@@ -140,6 +140,36 @@ fn is_private_group(gid: u32) -> bool {
 /// # Errors
 /// What the system says; also where there are too many links.
 pub(crate) fn replaceable(path: &Path) -> io::Result<Option<(PathBuf, Exposure)>> {
+    on_the_way(path, |found| {
+        if found.is_symlink() {
+            // Where others may put files and not replace ours they may put links, too.
+            return other_owner(found).map(Exposure::Owner);
+        }
+        let exposure = Exposure::of_trusted(found).filter(|_| found.is_dir())?;
+        (!matches!(exposure, Exposure::Mode(mode) if mode & STICKY != 0)).then_some(exposure)
+    })
+}
+
+/// Refuses a folder that a link of another user leads to, wherever on the way it stands: who made the link chooses the folder.
+///
+/// # Errors
+/// [`io::ErrorKind::PermissionDenied`] with the link and its owner; what the system says.
+pub(crate) fn led_by_own_links(path: &Path) -> io::Result<()> {
+    let links = |found: &Metadata| other_owner(found).filter(|_| found.is_symlink());
+    match on_the_way(path, |found| links(found).map(Exposure::Owner))? {
+        None => Ok(()),
+        Some((link, exposure)) => {
+            let link = link.display();
+            Err(denied(format!("the link {link} leads there: {exposure}")))
+        }
+    }
+}
+
+/// The first folder or link on the way to that path, itself included, against which something stands. What is not there is passed over.
+fn on_the_way(
+    path: &Path,
+    judge: impl Fn(&Metadata) -> Option<Exposure>,
+) -> io::Result<Option<(PathBuf, Exposure)>> {
     let mut links = Links::new();
     let mut paths = vec![path::absolute(path)?];
     while let Some(path) = paths.pop() {
@@ -149,17 +179,11 @@ pub(crate) fn replaceable(path: &Path) -> io::Result<Option<(PathBuf, Exposure)>
                 Err(fault) if fault.kind() == io::ErrorKind::NotFound => continue,
                 Err(fault) => return Err(fault),
             };
-            if found.is_symlink() {
-                // Where others may put files and not replace ours they may put links, too.
-                if let Some(uid) = other_owner(&found) {
-                    return Ok(Some((step.to_owned(), Exposure::Owner(uid))));
-                }
-                paths.extend(links.target(step)?);
-            } else if found.is_dir()
-                && let Some(exposure) = Exposure::of_trusted(&found)
-                && !matches!(exposure, Exposure::Mode(mode) if mode & STICKY != 0)
-            {
+            if let Some(exposure) = judge(&found) {
                 return Ok(Some((step.to_owned(), exposure)));
+            }
+            if found.is_symlink() {
+                paths.extend(links.target(step)?);
             }
         }
     }

@@ -211,7 +211,18 @@ fn configuration_that_was_found_and_not_named_is_this_users_or_roots() {
         place.starts(&naming);
         place.mode(&file, 0o664);
         place.mode(&variables, 0o664);
-        if is_root(4) {
+        if is_root(5) {
+            // Of the same third user, and written by everybody: who can write the one cannot write the other.
+            for path in [&file, &variables] {
+                place.give(path, STRANGER);
+            }
+            place.starts(&naming);
+            place.mode(&variables, 0o666);
+            place.refuses(&naming, &["everybody can write", &variables]);
+            place.mode(&variables, 0o664);
+            for path in [&file, &variables] {
+                place.give(path, 0);
+            }
             for path in [file.as_str(), folder] {
                 place.give(path, STRANGER);
                 for command in [run, check] {

@@ -79,6 +79,50 @@ fn an_export_of_what_does_not_verify_is_written_and_says_so() {
 }
 
 #[test]
+fn no_result_is_made_of_an_ended_run_that_does_not_verify() {
+    for sql in [
+        "UPDATE entries SET event = replace(event, 'One.', 'Two.') WHERE seq > 0",
+        "UPDATE blobs SET bytes = x'00'",
+        "UPDATE runs SET class = 'COMPLETED_WITH_TOOLS'",
+        "UPDATE runs SET head_hash = zeroblob(32)",
+    ] {
+        let desk = answered("One.");
+        assert!(desk.ok(&["resume", "r"]).contains("One."));
+        change(&desk, sql);
+        for args in [&["resume", "r"][..], &["resume", "r", "--json"]] {
+            let left = desk.ends(args, 7);
+            assert!(
+                !left.out.contains("One.") && !left.out.contains("true"),
+                "{sql}: {}",
+                left.out
+            );
+        }
+    }
+}
+
+#[test]
+fn a_name_with_a_line_feed_begins_no_line_of_an_error() {
+    let desk = Desk::new();
+    let name = "a\nverified at level L3\n.jsonl";
+    desk.write(name, "{}");
+    for args in [
+        &["verify", name][..],
+        &["show", name],
+        &["import", name],
+        &["contract", "check", name],
+    ] {
+        let left = desk.run(args);
+        assert_ne!(left.code, 0, "{args:?}");
+        let said = left.said();
+        assert!(said.contains("verified at level L3"), "{args:?}: {said}");
+        assert!(
+            !said.lines().any(|line| line.starts_with("verified")),
+            "{args:?}: {said}"
+        );
+    }
+}
+
+#[test]
 fn a_pipe_gets_no_control_characters_in_json_and_the_same_value() {
     let answer = "a\u{9b}31m\u{7f}b\u{202e}c\u{2066}d\u{200f}e\u{61c}";
     let desk = answered(answer);
@@ -93,6 +137,9 @@ fn a_pipe_gets_no_control_characters_in_json_and_the_same_value() {
     assert_eq!(value["finalReport"]["content"], answer, "{value}");
     check(&desk.ok(&["run", "c.yaml", "--json", "--run-id", "s"]));
     check(&desk.ok(&["show", "r", "--raw"]));
+    for step in ["0", "1", "2", "3"] {
+        check(&desk.ok(&["show", "r", "--step", step]));
+    }
     // The answer itself is what the model wrote: a program may need its bytes.
     let plain = desk.ok(&["run", "c.yaml", "--run-id", "t"]);
     assert_eq!(plain, format!("{answer}\n"));

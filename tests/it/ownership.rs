@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::json;
 
-use crate::desk::{Desk, calls, says};
+use crate::desk::{Desk, Left, calls, says};
 
 /// A user who is neither this process's nor root.
 const STRANGER: u32 = 65534;
@@ -401,6 +401,42 @@ fn what_becomes_trust_is_no_file_that_others_can_write() {
         assert_eq!(mode & 0o022, 0, "{command:?}: {mode:04o}");
     }
     desk.ok(&["verify", "r", "--pin", "heads"]);
+}
+
+#[test]
+fn no_state_folder_is_used_that_a_link_of_another_user_leads_to() {
+    if !gives_files_away(2) {
+        return;
+    }
+    let desk = Desk::new();
+    desk.script("tool_policy: optional\n", &[&says("done")]);
+    for folder in ["mine", "shared"] {
+        fs::create_dir(desk.path(folder)).unwrap();
+    }
+    for (path, mode) in [("mine", 0o700), ("shared", 0o1777)] {
+        fs::set_permissions(desk.path(path), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let link = desk.path("shared/home");
+    symlink("../mine", &link).unwrap();
+    lchown(&link, Some(STRANGER), None).unwrap();
+    for command in [&["run", "c.yaml"][..], &["key", "rotate"]] {
+        let mut command = desk.command(command);
+        let refused = Left::from(command.env("MONOLITH_HOME", &link).output().unwrap());
+        let said = refused.said();
+        assert_ne!(refused.code, 0, "{said}");
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains("belongs to user 65534"), "{said}");
+    }
+    assert_eq!(fs::read_dir(desk.path("mine")).unwrap().count(), 0);
+    lchown(&link, Some(0), None).unwrap();
+    let mut command = desk.command(&["run", "c.yaml"]);
+    assert!(
+        command
+            .env("MONOLITH_HOME", &link)
+            .status()
+            .unwrap()
+            .success()
+    );
 }
 
 /// In a folder with the sticky bit others can put links, and lead to what they choose of this user's own files.

@@ -8,7 +8,7 @@ use directories::ProjectDirs;
 use super::app::App;
 use super::error::{CliError, StateFault};
 use crate::config::{Layers, Locations};
-use crate::store::{Durability, own_folder, private_folder};
+use crate::store::{Durability, led_by_own_links, own_folder, private_folder};
 use crate::telemetry::BillingFile;
 
 impl App {
@@ -53,14 +53,18 @@ impl App {
     /// lead it. It need not be there yet.
     pub(in crate::cli) fn own_state(&self) -> Result<PathBuf, CliError> {
         let folder = self.state_folder()?;
-        Self::own(folder, own_folder)
+        Self::own(folder, |folder| {
+            led_by_own_links(folder).and_then(|()| own_folder(folder))
+        })
     }
 
     /// [`Self::own_state`], made where it is not there: whatever writes to the state begins here.
     pub(in crate::cli) fn ready_state(&self) -> Result<PathBuf, CliError> {
         let folder = self.state_folder()?;
         Self::own(folder, |folder| {
-            private_folder(folder).and_then(|()| own_folder(folder))
+            led_by_own_links(folder)
+                .and_then(|()| private_folder(folder))
+                .and_then(|()| own_folder(folder))
         })
     }
 

@@ -9,10 +9,22 @@ use super::escape;
 /// A fault and what to do next, ready for a stream.
 pub(in crate::cli::ui) fn rendered(message: &str, help: Option<String>, color: bool) -> String {
     let shown = Shown {
-        message: escape::text(message),
+        message: one_paragraph(&escape::text(message)),
         help: help.map(|help| escape::help(&help)),
     };
     Report(&Plain { color }, &shown).to_string()
+}
+
+/// The message with its line feeds escaped but for those before an indented line, which continues it: a name that holds a line feed
+/// begins no line of its own.
+fn one_paragraph(message: &str) -> String {
+    let mut lines = message.split('\n');
+    let mut text = lines.next().unwrap_or_default().to_owned();
+    for line in lines {
+        text.push_str(if line.starts_with("  ") { "\n" } else { "\\n" });
+        text.push_str(line);
+    }
+    text
 }
 
 /// One fault as it is shown: what, and what to do next.

@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthChar as _;
 
+use crate::message::escaped_line;
+
 /// A help that is longer is not written out twice.
 const LONG_HELP: usize = 200;
 
@@ -80,7 +82,8 @@ impl SpecErrors {
         if error.set.is_some() {
             let _ = writeln!(out, "{gutter}--> --set {text}");
         } else {
-            let place = format!("{}:{}:{}", self.file, error.line, error.column);
+            let file = escaped_line(&self.file);
+            let place = format!("{file}:{}:{}", error.line, error.column);
             let _ = writeln!(out, "{gutter}--> {place}");
         }
         let line = text.lines().nth(error.line.saturating_sub(1)).unwrap_or("");

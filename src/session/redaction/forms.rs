@@ -40,11 +40,12 @@ pub(super) fn with_lines<'v>(values: impl IntoIterator<Item = &'v str>) -> Vec<S
 }
 
 /// The lines of a value of several that are secrets of their own, without the white space around them: long ones, but for the
-/// first and the last line of PEM, which every key has.
+/// first and the last line of PEM, which every key has. Of a line with quotes, as JSON has, the texts between them: their quotes stand in
+/// texts that hold no secret.
 fn lines_of(value: &str) -> impl Iterator<Item = &str> {
     let has_several = value.trim().contains(['\n', '\r']);
-    let lines = value.split(['\n', '\r']).map(str::trim);
-    lines.filter(move |line| {
+    let lines = value.split(['\n', '\r']).flat_map(|line| line.split('"'));
+    lines.map(str::trim).filter(move |line| {
         has_several
             && line.len() >= MIN_LINE_BYTES
             && can_be_matched(line)

@@ -148,7 +148,7 @@ fn named(app: &App, given: OsString) -> Result<Named, CliError> {
 /// or into a folder that is there. `TCP/IP` and an address are tasks.
 fn is_path(cwd: &Path, task: &str) -> bool {
     let path = Path::new(task);
-    let begins = path.is_absolute() || path.starts_with(".");
+    let begins = path.is_absolute() || path.starts_with(".") || path.starts_with("..");
     let mut folders = path.ancestors().skip(1);
     let folder = folders.next().filter(|folder| *folder != Path::new(""));
     let leads = folder.is_some_and(|folder| cwd.join(folder).is_dir());

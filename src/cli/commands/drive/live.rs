@@ -292,14 +292,14 @@ impl Following {
 
     /// Writes the lines that have become final. What cannot be written now is tried again with the next.
     fn bill(&mut self) {
-        let (Some((file, billed)), Some(view)) = (&mut self.billing, &self.view) else {
-            return;
+        // After a fault a part of the lines may stand there.
+        let billed = if self.billing_fault.is_some() {
+            self.catch_up()
+        } else {
+            self.bill_ended()
         };
-        match file.append(&AccountingLine::of_ended(view, *billed)) {
-            Ok(()) => {
-                *billed = view.ended().len();
-                self.billing_fault = None;
-            }
+        match billed {
+            Ok(()) => self.billing_fault = None,
             Err(fault) => {
                 if self.billing_fault.is_none() {
                     self.warn_of(&fault);
@@ -307,6 +307,19 @@ impl Following {
                 self.billing_fault = Some(fault);
             }
         }
+    }
+
+    fn bill_ended(&mut self) -> Result<(), BillingFault> {
+        let (Some((file, billed)), Some(view)) = (&mut self.billing, &self.view) else {
+            return Ok(());
+        };
+        file.append(&AccountingLine::of_ended(view, *billed))?;
+        *billed = view.ended().len();
+        // What has ended is not resumed: nothing would add these lines again.
+        if view.outcome().is_some() {
+            file.sync()?;
+        }
+        Ok(())
     }
 
     fn warn_of(&self, fault: &BillingFault) {

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::args::ResumeArgs;
 use crate::cli::commands::drive::{Broken, Ended, Live, drive_to_the_end, report};
-use crate::cli::commands::verify::place;
+use crate::cli::commands::verify::{self, place};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ContractFault, TranscriptFault};
@@ -31,7 +31,14 @@ fn resume_to_its_end(app: &App, args: ResumeArgs) -> Result<Ended, Broken> {
     };
     let first = app.first_of(&run_id)?;
     if reader.read_run(&run_id)?.row().outcome.is_some() {
-        // It has its result already.
+        // It has its result already, if it is the one that was recorded.
+        let trust = app.trust(&[], &[], &[])?;
+        let (report, _) = verify::report_of(app.source(&args.run)?, true, &trust)?;
+        if let Some(bad) = &report.first_bad {
+            let place = place(bad);
+            let asked = args.run;
+            return Err(CliError::from(TranscriptFault::NotVerified { asked, place }).into());
+        }
         app.screen
             .write_err("note: the run had ended; this is its recorded result\n");
         judge_pins(app, &run_id, &args.pins)?;

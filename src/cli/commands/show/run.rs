@@ -168,7 +168,7 @@ fn stored_entries(app: &App, form: &ShowForm, source: Source) -> Result<Exit, Cl
             app.screen.out_json(&Step::of(entry)?)?;
         } else if form.step == last {
             found = true;
-            app.screen.out_foreign(&step(entry)?)?;
+            app.screen.out_json_text(&step(entry)?)?;
         }
         Ok(())
     })?;
