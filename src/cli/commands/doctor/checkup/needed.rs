@@ -33,7 +33,7 @@ const LOCAL_FIX: &str = if cfg!(feature = "local") {
 pub(super) fn needed(app: &App, path: &Path, sets: &[String]) -> Result<Vec<Finding>, CliError> {
     let file = ContractFile::given(app, path.to_owned(), sets.to_vec());
     let mut check = format!(
-        "contract check {}",
+        "monolith contract check {}",
         shell_word(&line(&path.display().to_string()))
     );
     for set in sets {
@@ -45,7 +45,7 @@ pub(super) fn needed(app: &App, path: &Path, sets: &[String]) -> Result<Vec<Find
     let preview = match preview {
         Ok(preview) => preview,
         Err(fault) => {
-            let fix = format!("{} says where", app.hint(&check));
+            let fix = format!("{check} says where");
             return Ok(vec![wrong(NAME, fault.summary(), fix)]);
         }
     };
@@ -59,10 +59,7 @@ pub(super) fn needed(app: &App, path: &Path, sets: &[String]) -> Result<Vec<Find
         found.push(ok(NAME, "it passes monolith contract check"));
     }
     // Without its servers the check knows less than was found here.
-    let fix = format!(
-        "{} says more",
-        app.hint(&format!("{check} --start-servers"))
-    );
+    let fix = format!("{check} --start-servers says more");
     found.extend(failed.into_iter().map(|why| wrong(NAME, why, fix.clone())));
     Ok(found)
 }
