@@ -63,6 +63,20 @@ pub enum DriverError {
         /// The rule that its value breaks.
         rule: &'static str,
     },
+    /// The author: a rule is about a tool of a server that the file does not define.
+    #[error(
+        "{place}: `{tool}` is a tool of the server `{server}`, and tools.mcp defines {known} alone"
+    )]
+    UnknownServer {
+        /// The servers that it defines.
+        known: String,
+        /// Where the tool is named, as a dotted path of the file.
+        place: String,
+        /// The server that is not defined.
+        server: String,
+        /// The tool.
+        tool: String,
+    },
     /// The author: `${` without a name and `}` after it.
     #[error("{place}: `${{` is not followed by a variable's name and `}}`")]
     Placeholder {

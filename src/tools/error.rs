@@ -18,30 +18,34 @@ pub(crate) enum ToolServerError {
         reason: String,
     },
     /// The tool: it ended before it had introduced itself.
-    #[error("initialise: the server ended before it answered: {status}{}", tail(.stderr))]
+    #[error("initialise: the server ended before it answered: {status}{output}")]
     Exited {
         /// How it ended, as far as that is known.
         status: String,
-        /// The end of what it wrote to its standard error.
-        stderr: String,
+        /// What it wrote that is no message, as clauses that go on after the reason.
+        output: String,
     },
     /// The tool: it did not answer in time.
-    #[error("{step}: no answer within {timeout_ms} ms{}", tail(.stderr))]
+    #[error(
+        "{step}: no answer within {timeout_ms} ms (total_timeout_ms allows it, at most {longest_ms}){output}"
+    )]
     TimedOut {
-        /// The end of what it wrote to its standard error.
-        stderr: String,
+        /// The longest that is waited, whatever the contract allows.
+        longest_ms: u64,
+        /// What it wrote that is no message, as clauses that go on after the reason.
+        output: String,
         /// What was asked of it.
         step: &'static str,
         /// How long was waited.
         timeout_ms: u64,
     },
     /// The tool: what it answered is not the protocol.
-    #[error("{step}: {reason}{}", tail(.stderr))]
+    #[error("{step}: {reason}{output}")]
     Protocol {
         /// What is wrong.
         reason: String,
-        /// The end of what it wrote to its standard error.
-        stderr: String,
+        /// What it wrote that is no message, as clauses that go on after the reason.
+        output: String,
         /// What was asked of it.
         step: &'static str,
     },
@@ -84,12 +88,4 @@ pub(crate) enum ToolServerError {
     /// The operator: bring-up was cancelled.
     #[error("start: cancelled")]
     Cancelled,
-}
-
-fn tail(stderr: &str) -> String {
-    if stderr.is_empty() {
-        String::new()
-    } else {
-        format!("; its standard error ended with: {stderr}")
-    }
 }

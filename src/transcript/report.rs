@@ -8,8 +8,8 @@ use crate::message::Digest;
 /// The report of a verification: what was checked, what was not, and the first flaw.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VerifyReport {
-    /// What the evidence is worth: `none` where a flaw was found, `L0` for a whole chain, `L1` where a known key has signed
-    /// the seal, `L2` where a head noted earlier covers it, `L3` where a witness vouches for it.
+    /// What the evidence is worth: `none` where a flaw was found, `L0` for a whole chain, `L1` where a trusted key has signed
+    /// the head at the seal, `L2` where a head noted earlier covers it, `L3` where a witness vouches for it.
     pub level: &'static str,
     /// The checks that came to a verdict, in their order.
     pub checks: Vec<VerifyCheck>,

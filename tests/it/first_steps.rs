@@ -586,8 +586,14 @@ fn init_takes_any_server_that_speaks_as_openai_does() {
         "{told}"
     );
 
-    // One that lists nothing is taken at the caller's word.
-    let silent = format!("{NOBODY}/v1");
+    assert!(written.contains("# context_window is a guess"), "{written}");
+    // A model that it does not list is none of its models.
+    let (code, told) = of(&[&address, "--model", "huge"]);
+    assert_eq!(code, 3, "{told}");
+    assert!(told.contains("it has small, large"), "{told}");
+
+    // One that answers and lists nothing is taken at the caller's word.
+    let silent = serving(|_, _, stream| write_404(&stream));
     let (code, told) = of(&[&silent]);
     assert_eq!(code, 3, "{told}");
     assert!(told.contains("--model NAME says which"), "{told}");
@@ -595,11 +601,49 @@ fn init_takes_any_server_that_speaks_as_openai_does() {
     assert_eq!(code, 0, "{told}");
     let written = fs::read_to_string(folder.path().join("agent.yaml")).unwrap();
     assert!(
-        written.contains("base_url: \"http://127.0.0.1:1/v1\"}"),
+        written.contains(&format!("base_url: \"{silent}\"}}")),
         "{written}"
     );
     assert_eq!(of(&["host/v1"]).0, 4);
     assert_eq!(of(&[&silent, "--use", "ollama"]).0, 4);
+}
+
+#[test]
+fn init_writes_nothing_for_a_named_server_that_does_not_answer_or_wants_a_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |more: &[&str]| said(monolith(&folder).args(["init", "--base-url"]).args(more));
+    let dead = format!("{NOBODY}/v1");
+    for more in [&[&*dead][..], &[&*dead, "--model", "m"]] {
+        let (code, told) = of(more);
+        assert_eq!(code, 3, "{told}");
+        assert!(told.contains("connection refused"), "{told}");
+    }
+    let closed = serving(|_, _, mut stream| {
+        let head = "HTTP/1.1 401 X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+        drop(stream.write_all(head.as_bytes()));
+    });
+    let (code, told) = of(&[&closed, "--model", "m"]);
+    assert_eq!(code, 3, "{told}");
+    assert!(
+        told.contains("HTTP 401") && told.contains("--key-env VAR"),
+        "{told}"
+    );
+    assert!(!folder.path().join("agent.yaml").exists());
+    // Its key is sent by runs alone, so the caller's word for the model is all that can be known.
+    let (code, told) = of(&[&closed, "--model", "m", "--key-env", "MY_KEY"]);
+    assert_eq!(code, 0, "{told}");
+
+    let nowhere = [
+        "--ollama",
+        NONE,
+        "--llama-server",
+        NONE,
+        "--lm-studio",
+        NONE,
+    ];
+    let (code, told) = said(monolith(&folder).args(["init", "--force"]).args(nowhere));
+    assert_eq!(code, 3, "{told}");
+    assert!(told.contains("init --base-url URL"), "{told}");
 }
 
 #[test]

@@ -376,10 +376,14 @@ fn what_becomes_trust_is_no_file_that_others_can_write() {
         (
             &[
                 "init",
-                "--base-url",
-                "http://127.0.0.1:9/v1",
-                "--model",
-                "m",
+                "--use",
+                "openai",
+                "--ollama",
+                "none",
+                "--llama-server",
+                "none",
+                "--lm-studio",
+                "none",
                 "new.yaml",
             ],
             "new.yaml",
@@ -394,6 +398,7 @@ fn what_becomes_trust_is_no_file_that_others_can_write() {
             .args(command)
             .current_dir(desk.path(""))
             .env("MONOLITH_HOME", desk.path("home"))
+            .env("OPENAI_API_KEY", "k")
             .output()
             .unwrap();
         assert!(said.status.success(), "{command:?}: {said:?}");

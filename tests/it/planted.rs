@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::desk::{Desk, Left, calls, monolith, says};
+use crate::loopback::Loopback;
 
 /// What a file says that no command may change.
 const KEPT: &str = "kept";
@@ -344,8 +345,8 @@ fn an_export_replaces_no_pipe_and_no_device() {
 }
 
 /// What `init --force` replaces is the name: a link goes, and not what it leads to; what is no file stays.
-#[test]
-fn an_init_writes_through_no_link_and_waits_for_no_pipe() {
+#[tokio::test(flavor = "multi_thread")]
+async fn an_init_writes_through_no_link_and_waits_for_no_pipe() {
     let desk = Desk::new();
     desk.write("victim", KEPT);
     pipe(&desk, "pipe");
@@ -353,8 +354,10 @@ fn an_init_writes_through_no_link_and_waits_for_no_pipe() {
     symlink("victim", desk.path("link")).unwrap();
     symlink("nothing", desk.path("nowhere")).unwrap();
     fs::hard_link(desk.path("victim"), desk.path("linked")).unwrap();
+    let server = Loopback::serving(Vec::new()).await;
+    let address = server.address_of(0);
     let init = |name| {
-        let address = ["init", "--base-url", "http://127.0.0.1:9/v1"];
+        let address = ["init", "--base-url", &address];
         let model = ["--model", "m", "--force", name];
         desk.ends_soon(&[&address[..], &model].concat())
     };

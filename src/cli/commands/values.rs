@@ -1,9 +1,12 @@
 //! Values that several commands take as arguments, read from their texts.
 
 use clap::ValueEnum;
+use serde::Deserialize as _;
+use serde::de::value::{self, StrDeserializer};
 
 use crate::cli::context::source::is_named_as_transcript;
 use crate::cli::ui::numbers::counted;
+use crate::kernel::{AgentOutcome, OutcomeCode};
 use crate::message::RunId;
 use crate::store::{Durability, NEWEST};
 
@@ -28,6 +31,25 @@ impl From<DurabilityArg> for Durability {
 pub(in crate::cli) fn entry_number(text: &str) -> Result<u64, String> {
     text.parse()
         .map_err(|_| "expected the number of an entry, such as 3; `show RUN` lists them".to_owned())
+}
+
+/// The class or the code of an outcome, in any case.
+pub(in crate::cli) fn outcome(text: &str) -> Result<String, String> {
+    let classes = AgentOutcome::ALL.map(AgentOutcome::as_str);
+    let known = text.to_ascii_lowercase();
+    let code = OutcomeCode::deserialize(StrDeserializer::<value::Error>::new(&known));
+    match code {
+        Err(fault) if !classes.iter().any(|class| class.eq_ignore_ascii_case(text)) => {
+            let fault = fault.to_string();
+            let codes = fault.split_once("expected one of ");
+            let codes = codes.map_or("", |(_, codes)| codes);
+            let classes = classes.join(", ");
+            Err(format!(
+                "no run ends so; the classes are {classes}, the codes {codes}"
+            ))
+        }
+        _ => Ok(text.to_owned()),
+    }
 }
 
 /// The name of a run that is to be made. Wherever a run is asked for, `last` is the newest, and what ends in `.jsonl` is a file.

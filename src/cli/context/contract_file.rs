@@ -263,6 +263,7 @@ fn path_of(fault: &DriverError) -> Option<String> {
         DriverError::MissingVariable { place, .. }
         | DriverError::Address { place, .. }
         | DriverError::Placeholder { place }
+        | DriverError::UnknownServer { place, .. }
         | DriverError::SecretInContract { place, .. } => Some(place.clone()),
         DriverError::ScriptUnreadable { provider, .. }
         | DriverError::Script { provider, .. }

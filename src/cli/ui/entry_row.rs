@@ -8,6 +8,9 @@ use crate::kernel::{Action, EntryKind, EventKind, State};
 use crate::message::{Digest, EnvelopeStatus, ToolOutcome};
 use crate::view::{Entry, RunView, Step};
 
+/// The cells of a terminal that shows every column of a row.
+const FULL_WIDTH: usize = 100;
+
 /// What happened in one entry, as one line.
 pub(in crate::cli) struct EntryRow {
     at_ms: u64,
@@ -61,17 +64,23 @@ impl EntryRow {
             (0, ms) => format!("+{ms} ms"),
             (tokens, ms) => format!("+{}, +{ms} ms", counted(tokens, "token")),
         };
+        let (seq, at) = (self.seq, seconds(self.at_ms));
+        if screen.width_out() < FULL_WIDTH {
+            // Where the machine came from stands in the row before, and `show --step` has the hash.
+            let to = match self.kind {
+                EntryKind::Transition => format!("→ {}", self.to),
+                _ => self.to.to_string(),
+            };
+            let used = match used.as_str() {
+                "" => used,
+                used => format!(" ({used})"),
+            };
+            return format!("{seq:>4}  {at:>8}  {to:<16}  {detail}{used}\n");
+        }
         let hash = screen.paint_out(Style::Dim, &self.hash.short(8));
-        format!(
-            "{:>4}  {:>9}  {:<24}  {hash}  {used:<22}  {}\n",
-            self.seq,
-            seconds(self.at_ms),
-            self.states(),
-            detail
-        )
-        .trim_end()
-        .to_owned()
-            + "\n"
+        let states = self.states();
+        let row = format!("{seq:>4}  {at:>9}  {states:<24}  {hash}  {used:<22}  {detail}");
+        format!("{}\n", row.trim_end())
     }
 
     /// Where the machine went, and why, without when.
@@ -87,6 +96,11 @@ impl EntryRow {
     /// Whether it holds a warning: a tag of the model was ignored, or taken although it is not closed.
     pub(in crate::cli) const fn warned(&self) -> bool {
         self.warned
+    }
+
+    /// The number of the entry.
+    pub(in crate::cli) const fn seq(&self) -> u64 {
+        self.seq
     }
 
     /// Whether it is the last of its run.

@@ -157,6 +157,21 @@ impl Read for RedactionTerms {
     }
 }
 
+/// A command is a program, not a line for a shell. A path may hold spaces, but hardly what looks like an option.
+fn refuse_command_line(section: &Section<'_, '_>, command: &str) {
+    let mut words = command.split_whitespace();
+    let first = words.next().unwrap_or_default();
+    let words: Vec<&str> = words.collect();
+    let is_path = first.contains(['/', '\\']);
+    if words.is_empty() || (is_path && !words.iter().any(|word| word.starts_with('-'))) {
+        return;
+    }
+    let rule = "a `command` is one program, and what it is started with is in `args`";
+    let help = format!("command: {first}, args: {}", serde_json::json!(words));
+    let help = format!("{help}; a program with a space in its name: args: []");
+    section.refuse_key(SERVER.command.name, rule, Some(help));
+}
+
 impl Read for McpSpec {
     fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         Section::read(node, reporter, &SERVER, |section| {
@@ -186,6 +201,9 @@ impl Read for McpSpec {
                     let rule = format!("a server with a `{other}` has no `{}`", row.name);
                     section.refuse_key(row.name, rule, None);
                 }
+            }
+            if let Some(command) = command.as_ref().filter(|_| !section.has(SERVER.args.name)) {
+                refuse_command_line(section, command);
             }
             let transport = if http {
                 McpTransport::Http {

@@ -34,6 +34,7 @@ mod run_id;
 mod servers;
 mod sources;
 mod tokenizers;
+mod unmet;
 mod workspace;
 
 pub(crate) use local_models::embedded_model;

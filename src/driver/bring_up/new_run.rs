@@ -241,6 +241,9 @@ async fn begin(
     let invocation = request.invocation.take();
     let workspace = Workspace::find(&request.spec, &request.contract_dir).await?;
     let found = ReadRequest::read(&request, cancel).await?;
+    if let Some(fault) = found.unmet().into_iter().next() {
+        return Err(fault);
+    }
     let servers = found.servers(ServersToStart::All)?;
     let draft = found.draft();
     let guard = found.guard(draft.as_ref().ok())?;

@@ -19,7 +19,7 @@ use crate::driver::secrets::Unmatched;
 use crate::kernel::BringUpFault;
 
 /// The contract that a file gives, without a run.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Preview {
     /// The contract; its servers count as unavailable if they were not started.
     pub(crate) contract: ExecutionContract,
@@ -31,6 +31,8 @@ pub(crate) struct Preview {
     pub(crate) reach: Reach,
     /// Secrets that are too short to be distinguished from ordinary text, and so are not taken out.
     pub(crate) unmatched: Vec<Unmatched>,
+    /// What the file names and nothing gives, so that no run begins under it: servers of tools, variables of servers.
+    pub(crate) unmet: Vec<DriverError>,
     /// Where each value is from that the contract's own file does not hold, by its dotted path.
     pub(crate) origins: BTreeMap<String, ValueOrigin>,
     /// Why this build cannot count with the contract's tokenizer, where it cannot: the contract is then not the one that it would
@@ -120,6 +122,10 @@ async fn made(
         let known = offer_as_recorded(&mut capabilities, &draft, recorded);
         not_started.retain(|name| !known.contains(name));
     }
+    let unmet = match recorded {
+        Some(_) => Vec::new(),
+        None => found.unmet(),
+    };
     let name = draft.tokenizer.clone();
     let tokenizers = found.tokenizers(name, Some(&draft), cancel).await?;
     let parent = recorded.and_then(|recorded| recorded.parent_contract_hash);
@@ -133,6 +139,7 @@ async fn made(
         reach: found.reach(&contract, workspace.path()),
         contract,
         unmatched: guard.unmatched(),
+        unmet,
         faults,
         not_started,
         origins: spec.origins.clone(),

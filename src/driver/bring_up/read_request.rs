@@ -14,6 +14,7 @@ use super::request::RunRequest;
 use super::servers::{ServersToStart, server_specs};
 use super::sources::Sources;
 use super::tokenizers::Tokenizers;
+use super::unmet::{unknown_servers, unset_variables};
 use crate::contract::{
     ContractDraft, ContractFactory, ContractSpec, ExecutionContract, FactoryError,
 };
@@ -54,6 +55,13 @@ impl<'r> ReadRequest<'r> {
         which: ServersToStart,
     ) -> Result<BTreeMap<String, ServerSpec>, DriverError> {
         server_specs(self.spec, self.folder, &self.environment, which)
+    }
+
+    /// What the file names and nothing gives, as far as that is known without tool servers.
+    pub(super) fn unmet(&self) -> Vec<DriverError> {
+        let mut faults = unknown_servers(self.spec);
+        faults.extend(unset_variables(self.spec, &self.environment));
+        faults
     }
 
     /// The contract as far as it is known without tool servers.

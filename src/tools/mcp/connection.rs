@@ -19,6 +19,8 @@ use super::stderr_tail::StderrTail;
 use crate::message::{ToolServerStatement, char_prefix};
 use crate::tools::ToolServerError;
 
+/// The longest that a server has for its introduction, whatever the contract allows.
+pub(super) const INITIALISE_MS: u64 = 60_000;
 /// How long a cancellation may take to be sent.
 const CANCEL_GRACE: Duration = Duration::from_millis(500);
 /// How long rmcp may take to close a connection.
@@ -72,16 +74,17 @@ impl Connection {
             }),
             Ok(Err(ClientInitializeError::ConnectionClosed(_))) => Err(ToolServerError::Exited {
                 status: "it closed the connection".to_owned(),
-                stderr: tail.quoted(),
+                output: tail.clauses(),
             }),
             Ok(Err(error)) => Err(ToolServerError::Protocol {
                 reason: reason_of(&error, &tail),
-                stderr: tail.quoted(),
+                output: tail.clauses(),
                 step: "initialise",
             }),
             Err(_) => Err(ToolServerError::TimedOut {
-                stderr: tail.quoted(),
+                output: tail.clauses(),
                 step: "initialise",
+                longest_ms: INITIALISE_MS,
                 timeout_ms,
             }),
         }
@@ -165,9 +168,9 @@ impl Connection {
             .is_some_and(|info| info.capabilities.tools.is_some())
     }
 
-    /// The end of the server's standard error.
-    pub(super) fn stderr(&self) -> String {
-        self.tail.quoted()
+    /// What the server wrote that is no message, as clauses that go on after a reason.
+    pub(super) fn output(&self) -> String {
+        self.tail.clauses()
     }
 
     /// Closes the connection, and with it a child's input.
@@ -177,13 +180,8 @@ impl Connection {
     }
 
     fn lost(&self, reason: &str) -> NoResponse {
-        let stderr = self.tail.quoted();
         let reason = self.tail.scrubbed(reason);
-        NoResponse::Lost(if stderr.is_empty() {
-            reason
-        } else {
-            format!("{reason}; its standard error ended with: {stderr}")
-        })
+        NoResponse::Lost(format!("{reason}{}", self.tail.clauses()))
     }
 }
 

@@ -99,6 +99,7 @@ impl<R: AsyncRead + Unpin, W, E> LineTransport<R, W, E> {
             Ok(message) => Some(message),
             Err(error) => {
                 tracing::debug!(%error, length = line.length, "ignored a line of a tool server");
+                self.tail.keep_stray(frame);
                 None
             }
         }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{Connection, NoResponse};
+use super::connection::{Connection, INITIALISE_MS, NoResponse};
 use super::line_transport::LineTransport;
 use super::listener::Changes;
 use super::process::{Process, Program};
@@ -33,6 +33,8 @@ const DETAIL_BYTES: usize = 2_048;
 const STATUS_GRACE: Duration = Duration::from_millis(200);
 /// The longest wait for a response.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
+/// The longest that a server has for the list of its tools, whatever the contract allows.
+const LIST_MS: u64 = 30_000;
 /// The step of a server that did not list its tools.
 const LIST: &str = "list its tools";
 /// Key of the idempotency key in a call's `_meta`.
@@ -50,9 +52,9 @@ pub(in crate::tools) struct Timeouts {
 impl Timeouts {
     /// The longest timeouts, together never longer than the whole run may take.
     pub(in crate::tools) fn within(total_ms: u64) -> Self {
-        let list_ms = (total_ms / 3).clamp(1, 30_000);
+        let list_ms = (total_ms / 3).clamp(1, LIST_MS);
         Self {
-            initialise_ms: total_ms.saturating_sub(list_ms).clamp(1, 60_000),
+            initialise_ms: total_ms.saturating_sub(list_ms).clamp(1, INITIALISE_MS),
             list_ms,
         }
     }
@@ -101,10 +103,10 @@ impl McpServer {
         let introduced =
             Connection::introduce(transport, tail, changes, timeouts.initialise_ms, cancel).await;
         let connection = match introduced {
-            Err(ToolServerError::Exited { status, stderr }) => {
+            Err(ToolServerError::Exited { status, output }) => {
                 let ended = process.ended(STATUS_GRACE).await;
                 let status = ended.map_or(status, |ended| ended.to_string());
-                return Err(ToolServerError::Exited { status, stderr });
+                return Err(ToolServerError::Exited { status, output });
             }
             other => other?,
         };
@@ -169,15 +171,16 @@ impl McpServer {
             .map_err(|fault| match fault {
                 ListFault::NoResponse(NoResponse::Cancelled) => ToolServerError::Cancelled,
                 ListFault::NoResponse(NoResponse::Lost(reason)) | ListFault::Protocol(reason) => {
-                    // What is lost already quotes the standard error.
+                    // What is lost already quotes what the server wrote.
                     ToolServerError::Protocol {
                         reason,
-                        stderr: String::new(),
+                        output: String::new(),
                         step: LIST,
                     }
                 }
                 ListFault::NoResponse(NoResponse::TimedOut) => ToolServerError::TimedOut {
-                    stderr: self.connection.stderr(),
+                    longest_ms: LIST_MS,
+                    output: self.connection.output(),
                     step: LIST,
                     timeout_ms: self.timeouts.list_ms,
                 },

@@ -1,7 +1,9 @@
-//! The end of a server's standard error, for error messages. Records nothing.
+//! What a server wrote that is no message: the end of its standard error, and a line of its standard output, for error messages.
+//! Records nothing.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::message::Scrubber;
 
@@ -12,6 +14,9 @@ const TAIL_BYTES: usize = 256 * 1024;
 const OVERLAP_BYTES: usize = 128 * 1024;
 /// Bytes of it that an error quotes.
 const QUOTED_BYTES: usize = 1_024;
+/// Bytes of a line of its standard output that are kept, and characters of it that an error quotes.
+const STRAY_BYTES: usize = 16 * 1024;
+const STRAY_CHARS: usize = 200;
 /// How many ends of lines are looked at for one that lies in no secret.
 const MOST_TRIES: usize = 16;
 
@@ -20,6 +25,8 @@ const MOST_TRIES: usize = 16;
 pub(super) struct StderrTail {
     kept: Mutex<Kept>,
     scrub: Arc<dyn Scrubber>,
+    /// The first line of its standard output that is no message.
+    stray: OnceLock<Vec<u8>>,
 }
 
 #[derive(Debug, Default)]
@@ -35,7 +42,35 @@ impl StderrTail {
         Self {
             kept: Mutex::default(),
             scrub,
+            stray: OnceLock::new(),
         }
+    }
+
+    /// Keeps the first line of the standard output that is no message.
+    pub(super) fn keep_stray(&self, line: &[u8]) {
+        if !line.trim_ascii().is_empty() {
+            let kept = line.get(..STRAY_BYTES).unwrap_or(line);
+            self.stray.get_or_init(|| kept.to_owned());
+        }
+    }
+
+    /// What the server wrote, as clauses that go on after a reason; empty where it wrote nothing that can be quoted.
+    pub(super) fn clauses(&self) -> String {
+        let mut clauses = String::new();
+        let stray = self.stray.get().map(|line| String::from_utf8_lossy(line));
+        let stray = stray.map(|line| self.on_one_line(&self.scrubbed(&line)));
+        if let Some(stray) = stray.filter(|stray| !stray.is_empty()) {
+            let stray: String = stray.chars().take(STRAY_CHARS).collect();
+            let _ = write!(
+                clauses,
+                "; it wrote {stray:?} to its standard output, which is for MCP alone"
+            );
+        }
+        let end = self.quoted();
+        if !end.is_empty() {
+            let _ = write!(clauses, "; its standard error ended with: {end}");
+        }
+        clauses
     }
 
     pub(super) fn push(&self, bytes: &[u8]) {
@@ -48,7 +83,16 @@ impl StderrTail {
 
     /// The last lines on one line, for an error; empty where nothing was written that can be quoted.
     pub(super) fn quoted(&self) -> String {
-        let text = self.scrubbed_end();
+        let line = self.on_one_line(&self.scrubbed_end());
+        let mut start = line.len().saturating_sub(QUOTED_BYTES);
+        while !line.is_char_boundary(start) {
+            start += 1;
+        }
+        line.get(start..).unwrap_or_default().to_owned()
+    }
+
+    /// The lines of a scrubbed text on one, without what a terminal does not show.
+    fn on_one_line(&self, text: &str) -> String {
         let lines: Vec<String> = text
             .lines()
             .map(|line| line.chars().filter(|c| !c.is_control()).collect::<String>())
@@ -56,12 +100,7 @@ impl StderrTail {
             .filter(|line| !line.is_empty())
             .collect();
         // What was between them, and in them, may have hidden a secret.
-        let line = self.scrubbed(&lines.join(" | "));
-        let mut start = line.len().saturating_sub(QUOTED_BYTES);
-        while !line.is_char_boundary(start) {
-            start += 1;
-        }
-        line.get(start..).unwrap_or_default().to_owned()
+        self.scrubbed(&lines.join(" | "))
     }
 
     /// A text of the same server without secrets: a caller that quotes a part of one cuts it after that.
@@ -137,6 +176,21 @@ mod tests {
         tail.push(&vec![b'\n'; OVERLAP_BYTES]);
         tail.push(b"the end");
         assert_eq!(tail.quoted(), "the end");
+    }
+
+    #[test]
+    fn the_first_line_that_is_no_message_is_quoted_without_secrets() {
+        let tail = knowing("correct horse battery");
+        tail.keep_stray(b" \r");
+        assert_eq!(tail.clauses(), "");
+        tail.keep_stray(b"key \"correct ho\x07rse battery\"\x1b[31m");
+        tail.keep_stray(b"later");
+        tail.push(b"bye");
+        assert_eq!(
+            tail.clauses(),
+            "; it wrote \"key \\\"[SECRET]\\\"[31m\" to its standard output, which is for MCP alone; \
+             its standard error ended with: bye"
+        );
     }
 
     #[test]

@@ -373,7 +373,8 @@ async fn a_server_that_never_introduces_itself_is_given_up() {
         let up =
             crate::tools::ToolServers::bring_up_within(specs, root.path(), timeouts, &cancel).await;
         assert_eq!(
-            up.faults[0].detail, "failed to initialise: no answer within 300 ms",
+            up.faults[0].detail,
+            "failed to initialise: no answer within 300 ms (total_timeout_ms allows it, at most 60000)",
             "{mode}"
         );
     }

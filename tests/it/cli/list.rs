@@ -59,6 +59,10 @@ fn a_list_shows_model_task_duration_and_outcome_and_picks_what_is_asked_for() {
     assert_eq!(picked(&["R3"]), "r3", "a name is text, too");
     assert_eq!(picked(&["--outcome", "completed_chat_only"]), "r3 r1");
     assert_eq!(picked(&["--outcome", "context_infeasible"]), "r2");
+    let left = desk.ends(&["list", "--outcome", "nonsense"], 4);
+    for name in ["FAILED_TIMEOUT", "step_timeout"] {
+        assert!(left.err.contains(name), "{}", left.err);
+    }
     assert_eq!(picked(&["--model", "demo/oth"]), "r3");
     assert_eq!(picked(&["--since", "1h"]), "r3 r2 r1");
     assert_eq!(picked(&["--since", "2999-01-01"]), "");

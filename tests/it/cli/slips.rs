@@ -215,3 +215,114 @@ fn an_option_like_a_key_of_the_contract_is_a_change_of_it() {
         left.err
     );
 }
+
+/// A tool server that cannot be started says nothing: everything here is found without one.
+#[test]
+fn what_names_a_server_or_a_variable_that_is_not_there_is_found_before_a_server_starts() {
+    let desk = Desk::new();
+    let contract = GATED.replace("grammar_profile: gbnf/1\n", "");
+    let server =
+        "{command: no-such-command-anywhere, env: {T: 'a ${NO_SUCH_VARIABLE}', U: '${NOR_THIS}'}}";
+    let rules =
+        "require_approval:\n  - fs__write\n  - nope__x\nallowed_tools: [fs__read, gone__y]\n";
+    let faulty = contract.replace("{command: no-such-command-anywhere}", server) + rules;
+    desk.write("c.yaml", &faulty);
+    let check = desk.ends(&["contract", "check", "c.yaml"], 4);
+    for part in [
+        "require_approval.1: `nope__x` is a tool of the server `nope`, and tools.mcp defines fs alone",
+        "allowed_tools.1: `gone__y`",
+        "--> c.yaml:8:5",
+        "tools of a server are called SERVER__TOOL",
+        "tools.mcp.fs.env.T: the environment variable NO_SUCH_VARIABLE is not set",
+        "tools.mcp.fs.env.U: the environment variable NOR_THIS is not set",
+        "set the variable, or leave its name out of the file",
+    ] {
+        assert!(check.err.contains(part), "{part}: {}", check.err);
+    }
+    assert!(!check.err.contains(": `fs__"), "{}", check.err);
+    assert!(
+        check.out.contains("?       tool servers were not started"),
+        "{}",
+        check.out
+    );
+    let (code, report) = desk.json(&["contract", "check", "c.yaml"]);
+    assert_eq!((code, &report["ok"]), (4, &json!(false)), "{report}");
+    let errors = report["errors"].as_array().unwrap();
+    let lines: Vec<_> = errors
+        .iter()
+        .map(|error| error["line"].as_u64().unwrap())
+        .collect();
+    assert_eq!(lines, [9, 8, 5, 5], "{report}");
+    let run = desk.ends(&["run", "c.yaml"], 4);
+    assert!(
+        run.err.contains("allowed_tools.1: `gone__y`"),
+        "{}",
+        run.err
+    );
+    assert!(desk.ok(&["list", "--json"]).contains("\"runs\":[]"));
+}
+
+#[test]
+fn a_command_line_in_the_place_of_a_command_is_refused_with_its_arguments() {
+    let desk = Desk::new();
+    let check = |server: &str, code: i32| {
+        desk.write(
+            "c.yaml",
+            &GATED.replace("command: no-such-command-anywhere", server),
+        );
+        desk.ends(&["contract", "check", "c.yaml"], code).err
+    };
+    let said = check("command: npx -y foo", 4);
+    let help = "command: npx, args: [\"-y\",\"foo\"]";
+    assert!(said.contains("c.yaml:6:") && said.contains(help), "{said}");
+    check("command: ./server --port 1", 4);
+    check("command: /opt/My Programs/server", 0);
+    check("command: my server, args: []", 0);
+}
+
+#[test]
+fn a_chat_without_a_contract_names_its_own_command() {
+    let desk = Desk::new();
+    let said = desk.ends(&["chat"], 4).err;
+    assert!(said.contains("monolith chat FILE"), "{said}");
+}
+
+/// A server that speaks no MCP: what it wrote is quoted, and its last words are.
+#[cfg(unix)]
+#[test]
+fn a_tool_server_that_writes_something_else_is_quoted_and_the_way_to_see_more_starts_it() {
+    let desk = Desk::new();
+    desk.write(
+        "server.sh",
+        "printf 'Listening on \\033[1mport 80\\n'; echo 'no token' >&2; exit 3\n",
+    );
+    let command = "command: sh, args: [server.sh]";
+    desk.write(
+        "c.yaml",
+        &GATED.replace("command: no-such-command-anywhere", command),
+    );
+    let checked = desk.run(&["contract", "check", "c.yaml", "--start-servers"]);
+    let quoted =
+        "it wrote \"Listening on [1mport 80\" to its standard output, which is for MCP alone";
+    assert!(checked.err.contains(quoted), "{}", checked.err);
+    let set = ["--set", "max_turns=3"];
+    let doctor = desk.run(&[&["doctor", "--contract", "c.yaml"][..], &set].concat());
+    let hint = "monolith contract check c.yaml --set max_turns=3 --start-servers says more";
+    assert!(doctor.out.contains(hint), "{}", doctor.out);
+    assert!(
+        doctor
+            .out
+            .contains("its standard error ended with: no token"),
+        "{}",
+        doctor.out
+    );
+
+    desk.write("server.sh", "exec sleep 60\n");
+    let slow = ["--set", "total_timeout_ms=900"];
+    let check = ["contract", "check", "c.yaml", "--start-servers"];
+    let said = desk.run(&[&check[..], &slow].concat()).err;
+    assert!(
+        said.contains("within 600 ms (total_timeout_ms allows it, at most 60000)"),
+        "{said}"
+    );
+}

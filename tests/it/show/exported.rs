@@ -85,7 +85,7 @@ fn an_export_has_the_form_that_its_file_is_named_after() {
         ("x.json", "{\n"),
         ("x.cast", "{\"version\""),
         ("x.jsonl", "{\"contract\""),
-        ("x.txt", "{\"contract\""),
+        ("plain", "{\"contract\""),
     ] {
         desk.ok(&["export", "r", "-o", file]);
         let text = desk.read(file);
@@ -103,6 +103,14 @@ fn an_export_has_the_form_that_its_file_is_named_after() {
         "{said}"
     );
     assert!(!desk.path("y.html").exists());
+    let said = desk.ends(&["export", "r", "-o", "y.pdf"], 4).said();
+    assert!(said.contains("no form of an export ends in .pdf"), "{said}");
+    assert!(
+        said.contains(".jsonl, .html, .htm, .json (atif) and .cast"),
+        "{said}"
+    );
+    assert!(!desk.path("y.pdf").exists());
+    desk.ok(&["export", "r", "-o", "y.pdf", "--format", "html"]);
     for format in ["atif", "cast"] {
         let said = desk
             .ends(&["export", "r", "--format", format, "--withheld"], 4)

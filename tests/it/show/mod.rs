@@ -253,6 +253,19 @@ fn what_a_model_said_instead_of_calling_is_shown_when_it_is_asked_for() {
         let text = "held back, entry 2, 9 bytes: written before a call was validated, so it is no answer\n  just talk\n";
         assert!(shown.contains(text) && !shown.contains(hint), "{shown}");
         assert_eq!(shown.matches("just talk").count(), 1, "{shown}");
+        if form.len() == 2 {
+            // Below its entry.
+            let at = |text: &str| {
+                shown
+                    .find(text)
+                    .unwrap_or_else(|| panic!("{text}: {shown}"))
+            };
+            let row = |seq: u64| at(&format!("\n   {seq} "));
+            assert!(
+                row(2) < at("just talk") && at("just talk") < row(3),
+                "{shown}"
+            );
+        }
     }
     desk.ends(&["show", "r", "--json", "--withheld"], 4);
     // A file that was exported without it has it no more.

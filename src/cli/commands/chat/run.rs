@@ -16,7 +16,7 @@ use crate::cli::commands::drive::{Broken, Ended, Job, Live, drive_job, report_en
 use crate::cli::commands::show::ShowArgs;
 use crate::cli::commands::show::show;
 use crate::cli::context::app::App;
-use crate::cli::context::contract_file::ContractFile;
+use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 use crate::cli::context::interrupts;
@@ -44,6 +44,9 @@ struct Chat<'h> {
 
 /// `monolith chat`.
 pub(in crate::cli) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> {
+    if args.contract.is_none() {
+        look_for_agent_file(app, None, "chat FILE")?;
+    }
     let input = RunInput::of(app, Vec::new(), args.contract, None)?;
     let mut chat = Chat {
         contract: input.file,

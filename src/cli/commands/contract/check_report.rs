@@ -80,8 +80,8 @@ struct Wrong {
 
 impl CheckReport {
     /// Of a contract that could be made.
-    pub(in crate::cli) fn of(preview: &Preview) -> Self {
-        let mut exit = Exit::OK;
+    pub(in crate::cli) fn of(preview: &Preview, unmet: &[CliError]) -> Self {
+        let mut exit = unmet.first().map_or(Exit::OK, Exit::from);
         let mut checks = Vec::new();
         for check in dry_precheck(preview) {
             let not_known = not_known(preview, &check);
@@ -99,12 +99,12 @@ impl CheckReport {
             });
         }
         Self {
-            ok: checks.iter().all(|check| check.ok == Some(true)),
+            ok: unmet.is_empty() && checks.iter().all(|check| check.ok == Some(true)),
             exit_code: exit.0,
             contract_id: Some(preview.contract.contract_id().to_owned()),
             contract_hash: Some(preview.contract.contract_hash()),
             checks,
-            errors: Vec::new(),
+            errors: unmet.iter().flat_map(Wrong::all).collect(),
             not_started: preview.not_started.clone(),
             reaches: Some(preview.reach.clone()),
             origins: preview
@@ -120,9 +120,29 @@ impl CheckReport {
 
     /// Of a file that gives no contract.
     pub(in crate::cli) fn refused(fault: &CliError) -> Self {
-        let errors = match fault {
+        Self {
+            ok: false,
+            exit_code: Exit::from(fault).0,
+            contract_id: None,
+            contract_hash: None,
+            checks: Vec::new(),
+            errors: Wrong::all(fault),
+            not_started: Vec::new(),
+            reaches: None,
+            origins: BTreeMap::new(),
+            unsent: Vec::new(),
+            unmatched: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+impl Wrong {
+    /// What a fault is made of.
+    fn all(fault: &CliError) -> Vec<Self> {
+        match fault {
             CliError::Spec(faults) | CliError::Located(_, faults) => {
-                let wrong = faults.errors.iter().map(|error| Wrong {
+                let wrong = faults.errors.iter().map(|error| Self {
                     file: error.set.is_none().then(|| faults.file.clone()),
                     set: error.set.as_deref().map(shown),
                     line: Some(error.line),
@@ -133,7 +153,7 @@ impl CheckReport {
                 });
                 wrong.collect()
             }
-            fault => vec![Wrong {
+            fault => vec![Self {
                 file: None,
                 set: None,
                 line: None,
@@ -142,20 +162,6 @@ impl CheckReport {
                 rule: fault.summary(),
                 help: None,
             }],
-        };
-        Self {
-            ok: false,
-            exit_code: Exit::from(fault).0,
-            contract_id: None,
-            contract_hash: None,
-            checks: Vec::new(),
-            errors,
-            not_started: Vec::new(),
-            reaches: None,
-            origins: BTreeMap::new(),
-            unsent: Vec::new(),
-            unmatched: Vec::new(),
-            warnings: Vec::new(),
         }
     }
 }

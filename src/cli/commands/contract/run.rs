@@ -158,7 +158,7 @@ pub(in crate::cli) fn report_gaps(app: &App, preview: &Preview) {
 }
 
 fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {
-    let preview = match preview(app, &args.contract, "contract check FILE") {
+    let mut preview = match preview(app, &args.contract, "contract check FILE") {
         Ok(preview) => preview,
         Err(fault) => {
             if args.json {
@@ -167,7 +167,10 @@ fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {
             return Err(fault);
         }
     };
-    let report = CheckReport::of(&preview);
+    let unmet = std::mem::take(&mut preview.unmet).into_iter();
+    let file = file_of(app, &args.contract);
+    let unmet: Vec<CliError> = unmet.map(|fault| file.located(fault)).collect();
+    let report = CheckReport::of(&preview, &unmet);
     if args.json {
         app.screen.out_json(&report)?;
         return Ok(Exit(report.exit_code));
@@ -187,7 +190,7 @@ fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {
         };
         let _ = writeln!(out, "{verdict}  {detail}");
         if check.ok == Some(false) {
-            for place in file_of(app, &args.contract).places_of(&check.detail) {
+            for place in file.places_of(&check.detail) {
                 let _ = writeln!(out, "        at {}", line(&place));
             }
         }
@@ -231,5 +234,8 @@ fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {
         ));
     }
     report_gaps(app, &preview);
+    for fault in &unmet {
+        fault.show(app.screen);
+    }
     Ok(Exit(report.exit_code))
 }

@@ -11,6 +11,9 @@ pub(in crate::cli) struct DoctorArgs {
     /// Also look at what this contract needs: its checks and its tool servers, which are started and stopped again
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) contract: Option<PathBuf>,
+    /// Change a value of that contract, such as max_turns=3; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE", requires = "contract")]
+    pub(in crate::cli) sets: Vec<String>,
     /// Print one JSON document
     #[arg(long)]
     pub(in crate::cli) json: bool,

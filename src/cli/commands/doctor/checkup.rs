@@ -76,7 +76,7 @@ pub(in crate::cli) fn checkup(app: &App, args: &DoctorArgs) -> Result<Vec<Findin
     found.push(keys(app));
     found.extend(python());
     if let Some(file) = &args.contract {
-        found.extend(needed(app, file)?);
+        found.extend(needed(app, file, &args.sets)?);
     }
     Ok(found)
 }

@@ -46,6 +46,7 @@ const LINGER: Duration = Duration::from_secs(1);
 /// Runs a job; whoever watches sees it happen.
 pub(in crate::cli) fn drive_job(app: &App, job: Job, live: &Live) -> Result<Ended, Broken> {
     let store = app.open_store(job.durability)?;
+    live.starting(&job.spec);
     let mut request = job.file.request(app, job.spec, app.redaction_key()?);
     request.invocation = Some(job.file.invocation());
     request.run_id = job.run_id;

@@ -14,7 +14,7 @@ use crate::cli::ui::numbers::seconds;
 use crate::cli::ui::screen::{Screen, Style};
 use crate::cli::ui::streamed::Streamed;
 use crate::cli::ui::wrap::cut;
-use crate::contract::ExecutionContract;
+use crate::contract::{ContractSpec, ExecutionContract};
 use crate::driver::Observer;
 use crate::kernel::{Action, CallOrder, EffectRecord, EntryDraft, Run, State};
 use crate::message::{InferenceSeq, RunId};
@@ -85,7 +85,7 @@ impl Live {
             ticks: 0,
             verbose,
             view: None,
-            waiting: "starting tool servers".to_owned(),
+            waiting: "starting".to_owned(),
         })))
     }
 
@@ -99,6 +99,14 @@ impl Live {
     pub(in crate::cli) fn has_shown(&self, answer: &str) -> bool {
         let following = self.lock();
         following.streamed.as_ref().is_some_and(|s| s.is(answer))
+    }
+
+    /// Says which tool servers are started first.
+    pub(in crate::cli) fn starting(&self, spec: &ContractSpec) {
+        let servers: Vec<String> = spec.tools.mcp.keys().map(|name| line(name)).collect();
+        if !servers.is_empty() {
+            self.lock().waiting = format!("starting tool servers: {}", servers.join(", "));
+        }
     }
 
     /// Says which run was the first of the line that this one was forked along.

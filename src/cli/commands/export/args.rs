@@ -69,7 +69,7 @@ impl ExportArgs {
     ///
     /// # Errors
     ///
-    /// The two contradict each other, or the form never holds the text that is asked for.
+    /// The two contradict each other, the ending stands for no form and none is named, or the form never holds the text that is asked for.
     pub(in crate::cli) fn form(&self) -> Result<ExportFormat, CliError> {
         let of_ending = self.output.as_deref().and_then(ExportFormat::of_ending);
         if let (Some(asked), Some(of_ending), Some(path)) = (self.format, of_ending, &self.output)
@@ -78,6 +78,16 @@ impl ExportArgs {
             return Err(SystemFault::FormatAndEnding {
                 ending: of_ending.name(),
                 format: asked.name(),
+                path: path.clone(),
+            }
+            .into());
+        }
+        let ending = self.output.as_deref().and_then(Path::extension);
+        if let (None, None, Some(ending), Some(path)) =
+            (self.format, of_ending, ending, &self.output)
+        {
+            return Err(SystemFault::UnknownEnding {
+                ending: ending.to_string_lossy().into_owned(),
                 path: path.clone(),
             }
             .into());

@@ -66,6 +66,8 @@ pub(in crate::cli) fn export(app: &App, args: &ExportArgs) -> Result<Exit, CliEr
                     app.screen.out_json_text(&text)?;
                 }
             }
+            app.screen
+                .note("a terminal shows it escaped; -o FILE writes it as it is");
             left_out
         }
         None => match write(&mut io::stdout().lock()) {

@@ -65,9 +65,15 @@ pub(super) fn contract_text(way: &Choice, task: Option<&str>) -> String {
     let target_window = window.map_or(String::new(), |window| {
         format!(", context_window: {window}")
     });
+    // What the server was started with is known to it alone.
+    let guess = if way.window.is_none() && window.is_some() {
+        "   # context_window is a guess: write the tokens that the server gives the model"
+    } else {
+        ""
+    };
     let _ = writeln!(
         out,
-        "targets:                         # asked in this order; each failure goes on to the next\n  - {{provider: {word}, model: {}{profile_key}{text_key}{target_window}}}",
+        "targets:                         # asked in this order; each failure goes on to the next\n  - {{provider: {word}, model: {}{profile_key}{text_key}{target_window}}}{guess}",
         quoted(&way.model)
     );
     if way.calling == Calling::GatedText && text.is_some_and(TextProfile::is_tagged) {
@@ -158,7 +164,10 @@ mod tests {
         };
         let mut near = way(Openai, "a: b #c\"d");
         near.address = Some("http://127.0.0.1:8080/v1".to_owned());
-        check(&near, "context_window: 8192");
+        check(
+            &near,
+            "context_window: 8192}   # context_window is a guess:",
+        );
         near.window = Some(2048);
         check(&near, "max_output_tokens: 512");
         near.window = Some(1 << 20);

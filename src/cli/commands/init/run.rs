@@ -91,19 +91,9 @@ pub(in crate::cli) fn init(app: &App, args: &InitArgs) -> Result<Exit, CliError>
 /// The model to take of a server that the caller names by its address.
 fn endpoint_way(app: &App, args: &InitArgs, address: &str) -> Result<Choice, CliError> {
     let key_env = args.key_env.as_deref();
-    let mut ways = runtime()?.block_on(endpoint(address, key_env));
-    match &args.model {
-        Some(model) => {
-            ways.retain(|way| way.model == *model);
-            let named = || Choice::of_endpoint(address, key_env, model);
-            Ok(ways.pop().unwrap_or_else(named))
-        }
-        None if ways.is_empty() => Err(ModelFault::NoList {
-            address: line(address),
-        }
-        .into()),
-        None => choose(app, args, ways),
-    }
+    let found = endpoint(address, key_env, args.model.as_deref());
+    let ways = runtime()?.block_on(found).map_err(ModelFault::NoWay)?;
+    choose(app, args, ways)
 }
 
 /// Writes the contract for that way, where it holds.

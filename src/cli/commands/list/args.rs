@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use crate::cli::commands::values::outcome;
 use crate::cli::ui::when::{self, When};
 
 #[derive(Debug, Args)]
@@ -16,7 +17,7 @@ pub(in crate::cli) struct ListArgs {
     #[arg(long)]
     pub(in crate::cli) open: bool,
     /// Only runs that ended so, such as COMPLETED_WITH_TOOLS or step_timeout
-    #[arg(long, value_name = "CLASS|CODE", conflicts_with = "open")]
+    #[arg(long, value_name = "CLASS|CODE", value_parser = outcome, conflicts_with = "open")]
     pub(in crate::cli) outcome: Option<String>,
     /// Only runs begun since then: 2026-11-20, 2026-11-20T08:00:00Z, or 90m, 12h, 3d ago
     #[arg(long, value_name = "WHEN", value_parser = when::parse)]

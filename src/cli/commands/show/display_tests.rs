@@ -1,5 +1,7 @@
 //! What people and other programs get to see of recorded runs, whole.
 
+use std::collections::BTreeMap;
+
 use super::shown_run::ShownRun;
 use super::{reasons, render};
 use crate::cli::context::testing::{golden, masked};
@@ -13,7 +15,13 @@ fn shown(name: &str, why: bool) -> String {
     masked(&if why {
         reasons::why(screen, &run)
     } else {
-        render::overview(screen, &run, "verified at level L0", false)
+        render::overview(
+            screen,
+            &run,
+            "verified at level L0",
+            false,
+            &BTreeMap::new(),
+        )
     })
 }
 

@@ -1,5 +1,6 @@
 //! A run as `monolith show` lays it out: the conversation, how it ended, and the machine's view: header, one line for each entry, calls.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::conversation::conversation;
@@ -18,12 +19,14 @@ use crate::view::{ApprovalEnd, Call, RunView};
 
 const BAR: u64 = 20;
 
-/// The whole of it: the conversation, how it ended, then the machine's view. `verified` states how far it is verified.
+/// The whole of it: the conversation, how it ended, then the machine's view. `verified` states how far it is verified;
+/// `held_back` is what is shown below some entries.
 pub(in crate::cli) fn overview(
     screen: Screen,
     run: &ShownRun,
     verified: &str,
     full: bool,
+    held_back: &BTreeMap<u64, String>,
 ) -> String {
     let view = &run.view;
     let mut out = conversation(screen, run, full);
@@ -33,6 +36,9 @@ pub(in crate::cli) fn overview(
     out.push('\n');
     for row in &run.rows {
         out.push_str(&row.line(screen));
+        if let Some(section) = held_back.get(&row.seq()) {
+            let _ = writeln!(out, "{section}");
+        }
     }
     if !view.calls().is_empty() {
         let _ = writeln!(out, "\n{}", calls(view));

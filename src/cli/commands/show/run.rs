@@ -1,5 +1,6 @@
 //! `monolith show`: chooses what of a run is printed, and the exit code. The layouts stand in files of their own.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -112,16 +113,26 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
     let mut run = ShownRun::read(source)?;
     run.workspace = workspace(app, begun, &run);
     let departed = marked(app.screen, &run.view)?;
+    let held = if args.withheld {
+        withheld::held_back(app.screen, app.source(&args.run)?)?
+    } else {
+        BTreeMap::new()
+    };
+    let lists_entries = !form.why && !form.conversation;
     app.screen.out(&if form.why {
         reasons::why(app.screen, &run)
     } else if form.conversation {
         conversation(app.screen, &run, args.full)
     } else {
-        render::overview(app.screen, &run, verified, args.full)
+        render::overview(app.screen, &run, verified, args.full, &held)
     })?;
     if args.withheld {
-        let held_back = withheld::held_back(app.screen, app.source(&args.run)?)?;
-        app.screen.out(&held_back)?;
+        if held.is_empty() {
+            app.screen.out(withheld::NOTHING)?;
+        } else if !lists_entries {
+            let texts: Vec<String> = held.into_values().collect();
+            app.screen.out(&texts.concat())?;
+        }
     } else if let Some(hint) = held_back(app, &run.view, &line(&args.run)) {
         app.screen.out(&format!("\n{hint}\n"))?;
     }

@@ -1,6 +1,7 @@
 //! The text that the token gate held back, where it is asked for by `--withheld`. It is evidence: it stands apart from the conversation, and
 //! is never called an answer.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::conversation::indented;
@@ -12,23 +13,23 @@ use crate::kernel::EventKind;
 use crate::replay::BlobSource;
 use crate::transcript::SealedEntry;
 
-/// Each text that was held back, below the entry that names it.
-pub(super) fn held_back(screen: Screen, source: Source) -> Result<String, CliError> {
+/// Says that there is none.
+pub(super) const NOTHING: &str = "\nThe token gate held no text back.\n";
+
+/// Each text that was held back, by the number of the entry that names it.
+pub(super) fn held_back(screen: Screen, source: Source) -> Result<BTreeMap<u64, String>, CliError> {
     let mut fault = None;
-    let mut out = source.each_entry_with_blobs(
-        |_, _| String::new(),
-        |out, entry, blobs| match section(screen, entry, blobs) {
-            Ok(section) => out.push_str(&section),
+    let sections = source.each_entry_with_blobs(
+        |_, _| BTreeMap::new(),
+        |sections, entry, blobs| match section(screen, entry, blobs) {
+            Ok(section) if section.is_empty() => {}
+            Ok(section) => {
+                sections.insert(entry.seq, section);
+            }
             Err(flaw) => fault = fault.take().or(Some(flaw)),
         },
     )?;
-    if let Some(fault) = fault {
-        return Err(fault);
-    }
-    if out.is_empty() {
-        out.push_str("\nThe token gate held no text back.\n");
-    }
-    Ok(out)
+    fault.map_or(Ok(sections), Err)
 }
 
 /// The text that the entry names, where it names one.

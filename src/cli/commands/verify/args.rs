@@ -35,7 +35,7 @@ pub(in crate::cli) struct VerifyArgs {
 /// The least that a verification must reach.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(in crate::cli) enum LevelArg {
-    /// Signed by a known key
+    /// A key that you trust has signed the head at the seal
     #[value(name = "L1")]
     Signed,
     /// Covered by a head that was noted earlier

@@ -13,6 +13,7 @@ impl Advice for DriverError {
             | Self::ScriptUnreadable { .. }
             | Self::Script { .. }
             | Self::MissingVariable { .. }
+            | Self::UnknownServer { .. }
             | Self::Address { .. }
             | Self::Placeholder { .. }
             | Self::SecretInContract { .. }
@@ -44,6 +45,9 @@ impl Advice for DriverError {
         let text = match self {
             Self::Store(fault) => return fault.help(),
             Self::MissingVariable { .. } => "set the variable, or leave its name out of the file",
+            Self::UnknownServer { .. } => {
+                "tools of a server are called SERVER__TOOL: mend the name, or define the server"
+            }
             Self::SecretInContract { .. } => {
                 "keep the value out of the file, or do not name it as a secret"
             }

@@ -34,9 +34,6 @@ pub(in crate::cli) enum ModelFault {
     /// The caller: nothing is called that.
     #[error("prove the model {asked:?}: no model of that name is stored here, and no file {} is there", path.display())]
     NoneToProve { asked: String, path: PathBuf },
-    /// The operator or the caller: the server lists no model to a caller without a key.
-    #[error("learn which models {address} has: it lists none, or only with a key")]
-    NoList { address: String },
     /// The caller: there are several ways, and nobody said which.
     #[error("choose what is to answer: nobody said which")]
     NobodyChose,
@@ -57,7 +54,6 @@ impl Advice for ModelFault {
             Self::Unavailable { .. }
             | Self::Pull { .. }
             | Self::NothingToUse { .. }
-            | Self::NoList { .. }
             | Self::NoWay(_) => Exit::SETUP,
             Self::Trial { .. }
             | Self::NoKnownModel { .. }
@@ -75,9 +71,6 @@ impl Advice for ModelFault {
             Self::NothingToUse { .. } => return Some(ways_out()),
             Self::NoWay(none) => none.help()?,
             Self::NoneToProve { .. } => "monolith model list names what is stored",
-            Self::NoList { .. } => {
-                "--model NAME says which; nothing is sent with a key before a run"
-            }
             Self::NobodyChose => "--yes takes the first, --use WAY and --model NAME say which",
             Self::ContractOfInit { .. } => {
                 "nothing was written; --use and --model choose another way"

@@ -19,6 +19,9 @@ pub(in crate::cli) enum SystemFault {
         format: &'static str,
         path: PathBuf,
     },
+    /// The caller: the file's ending stands for no form, and none is asked for.
+    #[error("write {}: no form of an export ends in .{ending}", path.display())]
+    UnknownEnding { ending: String, path: PathBuf },
     /// The caller: text that was held back is asked of a form that never holds it.
     #[error("export --withheld: --format {format} never holds text that the token gate held back")]
     NeverHoldsWithheld { format: &'static str },
@@ -53,6 +56,7 @@ impl Advice for SystemFault {
         match self {
             Self::FileExists { .. }
             | Self::FormatAndEnding { .. }
+            | Self::UnknownEnding { .. }
             | Self::NeverHoldsWithheld { .. }
             | Self::NotConfirmed { .. }
             | Self::LogFilter { .. } => Exit::USAGE,
@@ -70,6 +74,9 @@ impl Advice for SystemFault {
             Self::FileExists { .. } => "--force replaces it",
             Self::FormatAndEnding { .. } => {
                 "leave --format out, or give the file the ending of its form (.jsonl, .html, .json for atif, .cast)"
+            }
+            Self::UnknownEnding { .. } => {
+                "the endings are .jsonl, .html, .htm, .json (atif) and .cast; --format FORM writes a file of any name"
             }
             Self::NeverHoldsWithheld { .. } => "--format jsonl and --format html hold it",
             Self::NotConfirmed { .. } => "--yes says so where nobody can be asked",

@@ -1,8 +1,17 @@
 //! A server that speaks as OpenAI does, at an address that the caller names.
 
+use std::time::Duration;
+
+use serde_json::Value;
+
 use super::choice::Choice;
-use super::servers::{Calling, get, named};
+use super::no_way::NoWay;
+use super::servers::{Calling, named};
 use crate::contract::ProviderType;
+use crate::inference::{answer_at, probe_address};
+
+/// How long such a server, which may be far away, may take for one answer.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is given for such a server: the address below which it is asked.
 pub(in crate::cli) fn base_url(given: &str) -> Result<String, String> {
@@ -17,23 +26,65 @@ pub(in crate::cli) fn base_url(given: &str) -> Result<String, String> {
     Ok(given.to_owned())
 }
 
-/// Every model that the server lists; none where it lists none to a caller without a key. Its list is below the address, or below
-/// `/v1` there: then that is the address.
-pub(in crate::cli) async fn endpoint(address: &str, key_env: Option<&str>) -> Vec<Choice> {
+/// The models to choose from at an address: those that the server lists, or the one that is named. Its list is below the
+/// address, or below `/v1` there: then that is the address. A server that answers and lists none has the model that is named.
+///
+/// # Errors
+/// Nothing answers there, it wants a key and no variable of one is named, it lists none and none is named, or it lists others.
+pub(in crate::cli) async fn endpoint(
+    address: &str,
+    key_env: Option<&str>,
+    model: Option<&str>,
+) -> Result<Vec<Choice>, NoWay> {
     let below = format!("{address}/v1");
-    for address in [address, below.as_str()] {
-        let Some(list) = get(address, "/models").await else {
+    let mut refused = None;
+    for place in [address, below.as_str()] {
+        let Some(answer) = answer_at(place, "models", PATIENCE).await else {
+            if place == address {
+                let probe = probe_address(address, PATIENCE).await;
+                if !probe.responsive {
+                    let why = probe.detail;
+                    return Err(NoWay::Silent { why });
+                }
+            }
             continue;
         };
-        let Some(data) = list.get("data") else {
+        if matches!(answer.status, 401 | 403) {
+            refused.get_or_insert(answer.status);
+        }
+        let document = (200..300).contains(&answer.status).then_some(&answer.body);
+        let document = document.and_then(|body| serde_json::from_slice::<Value>(body).ok());
+        let list = document.as_ref().and_then(|document| document.get("data"));
+        let Some(list) = list
+            .and_then(Value::as_array)
+            .filter(|list| !list.is_empty())
+        else {
             continue;
         };
-        let models = named(data, "id", |_| None).into_iter();
-        return models
-            .map(|model| Choice::of_endpoint(address, key_env, &model.name))
-            .collect();
+        let choice = |name: &str| Choice::of_endpoint(place, key_env, name);
+        let served = named(list, "id", |_| None);
+        let ways = served.iter().map(|model| choice(&model.name)).collect();
+        return match model {
+            None => Ok(ways),
+            Some(model) if is_served(list, model) => Ok(vec![choice(model)]),
+            Some(model) => Err(NoWay::of_model(model, Some(place), &ways)),
+        };
     }
-    Vec::new()
+    let address = address.to_owned();
+    match (refused, model) {
+        (Some(status), _) if key_env.is_none() => Err(NoWay::WantsKey { address, status }),
+        (_, Some(model)) => Ok(vec![Choice::of_endpoint(&address, key_env, model)]),
+        (_, None) => Err(NoWay::NoList { address }),
+    }
+}
+
+/// Whether a server answers under that name: it lists it, or is a llama-server, which answers under every name.
+fn is_served(list: &[Value], model: &str) -> bool {
+    let has = |key: &str, value: &str| {
+        let same = |listed: &Value| listed.get(key).and_then(Value::as_str) == Some(value);
+        list.iter().any(same)
+    };
+    has("id", model) || has("owned_by", "llamacpp")
 }
 
 impl Choice {

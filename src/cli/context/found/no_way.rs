@@ -47,6 +47,17 @@ pub(in crate::cli) enum NoWay {
         variable: &'static str,
         word: &'static str,
     },
+    /// Nothing answers at the address that the caller names.
+    #[error("use the server that --base-url names: {why}")]
+    Silent { why: String },
+    /// The server at that address refuses a caller without a key.
+    #[error("use the server at {address}: it answers HTTP {status}")]
+    WantsKey { address: String, status: u16 },
+    /// The server at that address answers, and lists no model.
+    #[error(
+        "learn which models {address} has: it answers, and lists none to a caller without a key"
+    )]
+    NoList { address: String },
     /// The way is there, the model is not.
     #[error("take the model {model:?} of {word}: it has {held}")]
     NoModel {
@@ -152,6 +163,15 @@ impl NoWay {
             Self::Unanswered { .. } => {
                 Some("start it, or mend the address; without the option its usual place is asked")
             }
+            Self::Silent { .. } => {
+                Some("start it, or mend --base-url, which mostly ends in /v1; nothing was written")
+            }
+            Self::WantsKey { .. } => Some(
+                "--key-env VAR names the variable that holds its key; nothing is sent with a key before a run",
+            ),
+            Self::NoList { .. } => {
+                Some("--model NAME says which; nothing is sent with a key before a run")
+            }
             Self::NotLookedFor { .. }
             | Self::Unknown { .. }
             | Self::NoModel { .. }
@@ -174,7 +194,7 @@ pub(in crate::cli) fn ways_out() -> String {
         format!("cargo build --release --features local, then monolith model pull {known}")
     };
     format!(
-        "start Ollama, llama-server or LM Studio, elsewhere with --ollama, --llama-server or --lm-studio URL; or {embedded}; or set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or \
+        "start Ollama, llama-server or LM Studio, elsewhere with --ollama, --llama-server or --lm-studio URL; or name any server that speaks as OpenAI does: monolith init --base-url URL; or {embedded}; or set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or \
          OPENROUTER_API_KEY. monolith demo needs none of them"
     )
 }

@@ -200,7 +200,7 @@ pub(in crate::cli) async fn running(places: &Places, environment: &Environment) 
     [llama, studio, ollama].into_iter().flatten().collect()
 }
 
-pub(super) async fn get(address: &str, path: &str) -> Option<Value> {
+async fn get(address: &str, path: &str) -> Option<Value> {
     request_json(&format!("{address}{path}"), None, PATIENCE).await
 }
 
@@ -211,7 +211,7 @@ async fn llama_server(address: String) -> Option<Server> {
     // Other programs listen there and list models, too: only llama-server has these properties.
     let window = props.pointer("/default_generation_settings/n_ctx")?;
     let window = window.as_u64();
-    let mut models = named(models.get("data")?, "id", |_| window);
+    let mut models = named(models.get("data")?.as_array()?, "id", |_| window);
     let calling = if lays_out_tools(&props) {
         Calling::Wire
     } else {
@@ -245,15 +245,16 @@ fn lays_out_tools(props: &Value) -> bool {
 async fn lm_studio(address: String) -> Option<Server> {
     let (own, models) = tokio::join!(get(&address, "/api/v0/models"), get(&address, "/v1/models"));
     // Its own list knows windows and kinds; older versions have only the other one.
-    let listed = own.as_ref().or(models.as_ref())?.get("data")?;
+    let listed = own.as_ref().or(models.as_ref())?;
+    let listed = listed.get("data")?.as_array()?;
     let mut models = named(listed, "id", |model| {
         let loaded = model.get("loaded_context_length");
         let window = loaded.or_else(|| model.get("max_context_length"));
         window.and_then(Value::as_u64)
     });
     let embeds = |name: &str| {
-        let listed = listed.as_array().into_iter().flatten();
-        let mut same = listed.filter(|model| model.get("id").and_then(Value::as_str) == Some(name));
+        let is = |model: &&Value| model.get("id").and_then(Value::as_str) == Some(name);
+        let mut same = listed.iter().filter(is);
         let kind = same.next().and_then(|model| model.get("type"));
         kind.and_then(Value::as_str) == Some("embeddings")
     };
@@ -267,7 +268,7 @@ async fn lm_studio(address: String) -> Option<Server> {
 
 async fn ollama(address: String) -> Option<Server> {
     let tags = get(&address, "/api/tags").await?;
-    let mut models = named(tags.get("models")?, "name", |_| None);
+    let mut models = named(tags.get("models")?.as_array()?, "name", |_| None);
     for model in models.iter_mut().take(MAX_ASKED) {
         let body = json!({"model": model.name});
         let asked = request_json(&format!("{address}/api/show"), Some(&body), PATIENCE).await;
@@ -297,13 +298,12 @@ fn length_of(shown: &Value) -> Option<u64> {
 
 /// The models of a list, as far as their names can stand in a contract.
 pub(super) fn named(
-    list: &Value,
+    list: &[Value],
     key: &str,
     window: impl Fn(&Value) -> Option<u64>,
 ) -> Vec<ServedModel> {
-    let list = list.as_array().into_iter().flatten();
     let mut models = Vec::new();
-    for model in list.take(MAX_MODELS) {
+    for model in list.iter().take(MAX_MODELS) {
         let name = model.get(key).and_then(Value::as_str).unwrap_or_default();
         let fits = |c: char| !c.is_control();
         if !name.is_empty() && name.chars().count() <= MAX_NAME_CHARS && name.chars().all(fits) {

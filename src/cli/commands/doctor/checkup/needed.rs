@@ -1,6 +1,7 @@
 //! What one contract needs on this machine: its checks, tool servers, keys, and what is to answer it.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,6 +12,8 @@ use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
 use crate::cli::context::runtime::runtime;
+use crate::cli::ui::command::shell_word;
+use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::counted;
 use crate::contract::{CapabilityManifest, ProviderType, ServerCapability};
 use crate::driver::Preview;
@@ -27,32 +30,37 @@ const LOCAL_FIX: &str = if cfg!(feature = "local") {
 };
 
 /// What a contract needs: its own checks, its tool servers, its keys, and what is to answer it.
-pub(super) fn needed(app: &App, file: &Path) -> Result<Vec<Finding>, CliError> {
-    let file = ContractFile::given(app, file.to_owned(), Vec::new());
+pub(super) fn needed(app: &App, path: &Path, sets: &[String]) -> Result<Vec<Finding>, CliError> {
+    let file = ContractFile::given(app, path.to_owned(), sets.to_vec());
+    let mut check = format!(
+        "monolith contract check {}",
+        shell_word(&line(&path.display().to_string()))
+    );
+    for set in sets {
+        let _ = write!(check, " --set {}", shell_word(&line(set)));
+    }
     let preview = file
         .read(app)
         .and_then(|spec| preview_of(app, &file, spec, true));
     let preview = match preview {
         Ok(preview) => preview,
         Err(fault) => {
-            return Ok(vec![wrong(
-                NAME,
-                fault.summary(),
-                "monolith contract check says where",
-            )]);
+            let fix = format!("{check} says where");
+            return Ok(vec![wrong(NAME, fault.summary(), fix)]);
         }
     };
     let mut found = tool_servers(&preview);
     found.extend(keys(&preview));
     found.extend(answering(&preview)?);
-    let failed = failures(&preview);
-    let passes = failed.is_empty();
-    for (_, why) in failed {
-        found.push(wrong(NAME, why, "monolith contract check says more"));
-    }
-    if passes {
+    let failed = failures(&preview).into_iter().map(|(_, why)| why);
+    let unmet = preview.unmet.iter().map(ToString::to_string);
+    let failed: Vec<String> = failed.chain(unmet).collect();
+    if failed.is_empty() {
         found.push(ok(NAME, "it passes monolith contract check"));
     }
+    // Without its servers the check knows less than was found here.
+    let fix = format!("{check} --start-servers says more");
+    found.extend(failed.into_iter().map(|why| wrong(NAME, why, fix.clone())));
     Ok(found)
 }
 

@@ -1,0 +1,53 @@
+//! What a file names and nothing gives, as far as that is known before a tool server starts: servers and variables. Starts
+//! nothing.
+
+use crate::contract::{ContractSpec, McpTransport};
+use crate::driver::{DriverError, Environment};
+
+/// What stands between the name of a server and the name of its tool.
+const SEPARATOR: &str = "__";
+
+/// Every rule about a tool of a server that the file does not define. Where it defines none, the contract's own checks know that no
+/// tool is called so.
+pub(super) fn unknown_servers(spec: &ContractSpec) -> Vec<DriverError> {
+    let servers = &spec.tools.mcp;
+    if servers.is_empty() {
+        return Vec::new();
+    }
+    let allowed = spec.allowed_tools.iter().flatten().enumerate();
+    let allowed = allowed.map(|(at, name)| (format!("allowed_tools.{at}"), name));
+    let approved = spec.require_approval.iter().enumerate();
+    let approved = approved.map(|(at, name)| (format!("require_approval.{at}"), name));
+    let is_of_known = |tool: &str| {
+        let mut names = servers.keys();
+        names.any(|server| {
+            let rest = tool.strip_prefix(server.as_str());
+            rest.is_some_and(|rest| rest.starts_with(SEPARATOR))
+        })
+    };
+    let unknown = |(place, tool): (String, &String)| {
+        let (server, _) = tool.split_once(SEPARATOR)?;
+        (!is_of_known(tool)).then(|| DriverError::UnknownServer {
+            known: servers.keys().cloned().collect::<Vec<_>>().join(", "),
+            place,
+            server: server.to_owned(),
+            tool: tool.clone(),
+        })
+    };
+    allowed.chain(approved).filter_map(unknown).collect()
+}
+
+/// Every variable that a tool server is to be started or reached with and that is not set, and every broken `${`.
+pub(super) fn unset_variables(spec: &ContractSpec, environment: &Environment) -> Vec<DriverError> {
+    let servers = spec.tools.mcp.iter();
+    let values = servers.flat_map(|(name, server)| {
+        let (key, values) = match &server.transport {
+            McpTransport::Stdio { env, .. } => ("env", env),
+            McpTransport::Http { headers, .. } => ("headers", headers),
+        };
+        let place = move |of: &String| format!("tools.mcp.{name}.{key}.{of}");
+        values.iter().map(move |(of, text)| (place(of), text))
+    });
+    let faults = values.filter_map(|(place, text)| environment.expand(text, &place).err());
+    faults.collect()
+}
