@@ -106,7 +106,7 @@ pub(super) fn replays(db: &Path) -> bool {
 }
 
 /// The text of each message of a conversation.
-fn told(finished: &Finished) -> Vec<(Role, String)> {
+fn messages_of(finished: &Finished) -> Vec<(Role, String)> {
     let conversation = finished.run.conversation().iter();
     conversation
         .map(|message| (message.role, message.content.clone()))
@@ -220,11 +220,11 @@ async fn check(script: &[String], sets: &[&str], expect: &str) -> Vec<Vec<LostEf
         let lost = lost(&after);
         let unknown = lost.iter().any(|l| matches!(l, LostEffect::Call(_)))
             && !sets.iter().any(|set| set.starts_with("idempotent"));
-        for (got, want) in told(&resumed).into_iter().zip(told(&whole)) {
+        for (got, want) in messages_of(&resumed).into_iter().zip(messages_of(&whole)) {
             let lost_here = unknown && got == (Role::Tool, UNKNOWN.to_owned());
             assert!(lost_here || got == want, "cut after batch {kept}: {got:?}");
         }
-        assert_eq!(told(&resumed).len(), told(&whole).len());
+        assert_eq!(messages_of(&resumed).len(), messages_of(&whole).len());
         if sets.contains(&"parallel_tool_calls=true") {
             // Which of two calls ends first is no decision.
             losses.push(lost);

@@ -218,7 +218,7 @@ mod counted {
         counter.count(text)
     }
 
-    async fn told(folder: &Path, sets: &[&str]) -> Finished {
+    async fn run_with(folder: &Path, sets: &[&str]) -> Finished {
         std::fs::write(folder.join("text.txt"), TEXT).expect("written");
         run(folder, &script(), sets, Watcher::default()).await
     }
@@ -241,7 +241,7 @@ mod counted {
     #[tokio::test]
     async fn everything_from_outside_is_counted_and_a_build_without_the_encoder_decides_the_same() {
         let folder = tempfile::tempdir().expect("a folder");
-        let finished = told(folder.path(), &[O200K]).await;
+        let finished = run_with(folder.path(), &[O200K]).await;
         assert_eq!(end(&finished), "COMPLETED_WITH_TOOLS (final_message)");
         let messages = finished.run.conversation();
         let tokens = |message: &AgentMessage| (message.tokens, count(&message.content));
@@ -306,7 +306,7 @@ mod counted {
             let folder = tempfile::tempdir().expect("a folder");
             let sets = sets(window);
             let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
-            let finished = told(folder.path(), &sets).await;
+            let finished = run_with(folder.path(), &sets).await;
             let said = finished.run.conversation()[2].content.clone();
             (said, schema(&finished))
         };
@@ -324,7 +324,7 @@ mod counted {
     async fn a_fork_counts_its_first_messages_with_its_own_tokenizer() {
         let folder = tempfile::tempdir().expect("a folder");
         let folder = folder.path();
-        told(folder, &[]).await;
+        run_with(folder, &[]).await;
         let messages = forked(folder, request(folder, &[O200K])).await;
         assert_eq!(messages[2].content, TEXT);
         for place in [0, 2] {
@@ -338,7 +338,7 @@ mod counted {
         let folder = tempfile::tempdir().expect("a folder");
         let folder = folder.path();
         let sets = [O200K, "idempotent=[read_file]"];
-        told(folder, &sets).await;
+        run_with(folder, &sets).await;
         let from = folder.join("runs.db");
         for kept in 1..batches(&stored(&from)).len() {
             let to = folder.join(format!("cut-{kept}.db"));

@@ -117,8 +117,12 @@ impl SummaryRequest {
     /// The whole conversation of the request, given the text of the result.
     #[must_use]
     pub fn conversation(&self, result: &str) -> Vec<Arc<AgentMessage>> {
-        let told = format!("{}{result}", summary_preamble(&self.tool, self.room_bytes));
-        let tokens = estimate_tokens(&told);
-        vec![Arc::new(AgentMessage::text(Role::User, told, tokens))]
+        let instruction = format!("{}{result}", summary_preamble(&self.tool, self.room_bytes));
+        let tokens = estimate_tokens(&instruction);
+        vec![Arc::new(AgentMessage::text(
+            Role::User,
+            instruction,
+            tokens,
+        ))]
     }
 }

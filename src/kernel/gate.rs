@@ -26,9 +26,9 @@ impl Machine {
         let mut text = std::mem::take(&mut message.content);
         let mut report_bytes = None;
         message.tool_calls.retain_mut(|call| {
-            let told = call.arguments.as_str();
+            let arguments = call.arguments.as_str();
             match self.contract.session_tool(&call.name) {
-                Some(SessionTool::FinalReport) => report_bytes = Some(size(told)),
+                Some(SessionTool::FinalReport) => report_bytes = Some(size(arguments)),
                 Some(SessionTool::ProgressReport) => {}
                 Some(SessionTool::Batch) | None => {
                     // It stands in the record of the repair, too.
@@ -36,7 +36,7 @@ impl Machine {
                     return true;
                 }
             }
-            text.push_str(told);
+            text.push_str(arguments);
             false
         });
         let is_blank = is_blank(&text);

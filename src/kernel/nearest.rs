@@ -1,7 +1,7 @@
 //! Names that are nearest to one that nobody offers (semantics §6): pure, and bounded by the length of what is compared.
 
-/// How many names are told.
-const TOLD: usize = 3;
+/// How many names are given.
+const MOST_NAMED: usize = 3;
 /// The most characters of a name that are compared: work grows with their square.
 const COMPARED: usize = 128;
 
@@ -9,8 +9,8 @@ const COMPARED: usize = 128;
 pub(super) fn nearest<'n>(name: &str, offered: impl Iterator<Item = &'n str>) -> Vec<String> {
     let mut ranked: Vec<(usize, &str)> = offered.map(|one| (distance(name, one), one)).collect();
     ranked.sort_unstable();
-    let told = ranked.into_iter().take(TOLD);
-    told.map(|(_, one)| one.to_owned()).collect()
+    let named = ranked.into_iter().take(MOST_NAMED);
+    named.map(|(_, one)| one.to_owned()).collect()
 }
 
 /// How many characters must be put in, taken out or replaced to make one of the other (Levenshtein).

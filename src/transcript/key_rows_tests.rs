@@ -167,21 +167,24 @@ fn judge(value: &Value, name: &str, place: &str, types: &BTreeMap<String, String
             let row = kind.map_or(name, |kind| kind.as_str().unwrap());
             for (key, member) in members {
                 let here = format!("{row}.{key}");
-                let told = types.get(&here).or_else(|| types.get(key));
+                let declared = types.get(&here).or_else(|| types.get(key));
                 // A wait has a value as an effect alone.
                 let timed = here == "wait.value" && place == "action.effects";
-                let told = if timed {
+                let declared = if timed {
                     "object"
                 } else {
-                    told.map_or("text", |told| told)
+                    declared.map_or("text", |declared| declared)
                 };
-                assert!(fits(member, told), "{place}: {here} is {told}: {member}");
+                assert!(
+                    fits(member, declared),
+                    "{place}: {here} is {declared}: {member}"
+                );
                 judge(member, if key == "value" { row } else { key }, &here, types);
             }
             if kind.is_some() {
-                let told = types.get(&format!("{row}.value"));
+                let declared = types.get(&format!("{row}.value"));
                 let timed = row == "wait" && place == "action.effects";
-                let has_one = timed || told.is_none_or(|told| told != "nothing");
+                let has_one = timed || declared.is_none_or(|declared| declared != "nothing");
                 assert_eq!(members.contains_key("value"), has_one, "{place}: {row}");
             }
         }

@@ -87,9 +87,9 @@ fn detail(view: &RunView, entry: Entry<'_>) -> String {
         }
         (State::ValidateCalls, State::Execute) => {
             let refused = action.note.as_deref().map(line);
-            let told = [Some(started(view, action)), refused];
-            let told: Vec<String> = told.into_iter().flatten().collect();
-            told.join("; ")
+            let parts = [Some(started(view, action)), refused];
+            let parts: Vec<String> = parts.into_iter().flatten().collect();
+            parts.join("; ")
         }
         (State::ValidateCalls, _) => action
             .note

@@ -269,11 +269,11 @@ async fn begin(
         let contract = draft.complete(&offer.capabilities, parent_contract, &tokenizers)?;
         guard.check(&contract)?;
         let backends = found.backends(&contract, &reached, tools_are_up, &answered)?;
-        let told = (offer.faults, offer.statements);
-        Ok::<_, DriverError>((contract, backends, tokenizers, told))
+        let reported = (offer.faults, offer.statements);
+        Ok::<_, DriverError>((contract, backends, tokenizers, reported))
     });
-    let ((contract, backends, tokenizers, told), servers) = made.await?;
-    let (faults, tool_servers) = told;
+    let ((contract, backends, tokenizers, reported), servers) = made.await?;
+    let (faults, tool_servers) = reported;
     let (counter, tokenizer_fault) = match tokenizers.counter_of(contract.tokenizer.as_deref()) {
         Ok(counter) => (counter, None),
         Err(fault) => {

@@ -281,11 +281,11 @@ impl Oracle {
             .map(|one| (edits(name.as_bytes(), one.as_bytes()), one))
             .collect();
         offered.sort_unstable();
-        let told: Vec<&str> = offered.iter().take(3).map(|(_, one)| *one).collect();
-        if told.is_empty() {
+        let named: Vec<&str> = offered.iter().take(3).map(|(_, one)| *one).collect();
+        if named.is_empty() {
             return String::new();
         }
-        format!(" (nearest: {})", told.join(", "))
+        format!(" (nearest: {})", named.join(", "))
     }
 
     /// The calls that may run: those of the message without the session's own, and those inside containers; each with the place

@@ -206,12 +206,12 @@ fn base64_of_a_value_that_was_cut_goes_too() {
         let from = (before.len() * 8).div_ceil(6);
         for length in from..whole.len() {
             let text = format!("it said {}", &whole[..length]);
-            let told = format!("it said {}{}", &whole[..from], marker(value));
+            let reported = format!("it said {}{}", &whole[..from], marker(value));
             let cut = redactor.cut_text(&text);
             if length < from + 8 {
                 assert_eq!(cut, text);
             } else {
-                assert!(cut.starts_with(&told), "{text}: {cut}");
+                assert!(cut.starts_with(&reported), "{text}: {cut}");
             }
         }
     }

@@ -18,12 +18,12 @@ fn an_unreadable_call_differs_from_one_without_arguments() {
         tool_calls: vec![asked("a", None), asked("b", lost)],
         ..text("")
     };
-    let told = serde_json::to_value(ResultMessage::from(&message)).unwrap();
+    let document = serde_json::to_value(ResultMessage::from(&message)).unwrap();
     let calls = json!([
         {"id": "a", "name": "read", "arguments": {}},
         {"id": "b", "name": "read", "arguments": {}, "fault": "ARGS_NOT_OBJECT"},
     ]);
-    assert_eq!(told["tool_calls"], calls);
+    assert_eq!(document["tool_calls"], calls);
     let mut trajectory = AtifTrajectory::new();
     let action = sample::action(1, EntryKind::Noted, State::Infer, State::Infer);
     let event = Event {

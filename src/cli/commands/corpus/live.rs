@@ -59,7 +59,7 @@ pub(in crate::cli) fn live(app: &App, url: &str, args: &CorpusRunArgs) -> Result
     };
     app.ready_state()?;
     let workspace = workspace(&app.live_folder()?)?;
-    let mut told = |record: &LiveRecord| screen.note(&record_text(record));
+    let mut report = |record: &LiveRecord| screen.note(&record_text(record));
     let report = runtime()?
         .block_on(run_live(
             &target,
@@ -67,7 +67,7 @@ pub(in crate::cli) fn live(app: &App, url: &str, args: &CorpusRunArgs) -> Result
             &workspace,
             &app.environment,
             &store,
-            &mut told,
+            &mut report,
         ))
         .map_err(CliError::from)?;
     if args.json {

@@ -62,8 +62,8 @@ pub(in crate::cli) fn report(
 /// The exit tag and what was used, where somebody asks for it.
 fn report_summary(app: &App, result: &AgentResult) {
     if app.accounting.verbose {
-        for told in result.summary() {
-            app.screen.write_err(&format!("{}\n", line(&told)));
+        for summary_line in result.summary() {
+            app.screen.write_err(&format!("{}\n", line(&summary_line)));
         }
     }
 }
@@ -90,8 +90,8 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended) {
     if result.is_suspended() {
         let next = next_of_suspended(app, &ended.view, &name);
         let time = seconds(result.counters.elapsed_ms);
-        let told = format!("{time}  suspended   run {run_id}; {next}\n");
-        app.screen.write_err(&told);
+        let last_line = format!("{time}  suspended   run {run_id}; {next}\n");
+        app.screen.write_err(&last_line);
         return;
     }
     let Some(outcome) = result.outcome else {

@@ -102,8 +102,8 @@ fn fetch(
     let mut partial = Partial::open(&store.pulling(), file)?;
     check_space(&store.pulling(), partial.missing())?;
     let mut progress = Progress::new(app.screen, line(name), file.bytes);
-    let mut told = |have| progress.at(have);
-    runtime.block_on(hub.fetch(file, &mut partial, &mut told))?;
+    let mut shown = |have| progress.at(have);
+    runtime.block_on(hub.fetch(file, &mut partial, &mut shown))?;
     Ok(partial)
 }
 

@@ -167,11 +167,11 @@ fn a_call_that_nobody_could_read_is_told_with_its_code() {
     let EventKind::InferenceReturned(returned) = returned(1, Some(asked)) else {
         panic!("an answer is one");
     };
-    let told = "native, 2 calls: echo, echo (ARGS_NOT_OBJECT)";
-    assert_eq!(message("openai-chat/1", &returned), told);
+    let expected = "native, 2 calls: echo, echo (ARGS_NOT_OBJECT)";
+    assert_eq!(message("openai-chat/1", &returned), expected);
     // Calls that were read from text are called so.
-    let told = "text, 2 calls: echo, echo (ARGS_NOT_OBJECT)";
-    assert_eq!(message("openai-chat+hermes/1", &returned), told);
+    let expected = "text, 2 calls: echo, echo (ARGS_NOT_OBJECT)";
+    assert_eq!(message("openai-chat+hermes/1", &returned), expected);
 }
 
 #[test]

@@ -131,15 +131,15 @@ fn no_answer_waits_for_another_model_to_load() {
     let mut cache = threes(&model, &path);
     let making = INIT_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     std::thread::scope(|scope| {
-        let (done, told) = std::sync::mpsc::channel();
+        let (done, answered) = std::sync::mpsc::channel();
         let cache = &mut cache;
         scope.spawn(move || {
             cache.pace = Pace::starved(3);
             done.send(after(cache, &tokens()[..16]).is_empty())
         });
-        let told = told.recv_timeout(Duration::from_secs(60));
+        let answered = answered.recv_timeout(Duration::from_secs(60));
         drop(making);
-        assert_eq!(told, Ok(false));
+        assert_eq!(answered, Ok(false));
     });
     assert_eq!(cache.pace.threads(), 3);
     while cache.pace.threads() == 3 {

@@ -73,11 +73,11 @@ pub(in crate::cli) fn write_page<T>(
     let (before, after) = PAGE.split_once("<!--TRANSCRIPT-->").unwrap_or((PAGE, ""));
     out.write_all(filled(before, &parts).as_bytes())?;
     let mut encoder = EncoderWriter::new(&mut *out, &STANDARD);
-    let told = transcript(&mut encoder)?;
+    let written = transcript(&mut encoder)?;
     encoder.finish()?;
     drop(encoder);
     out.write_all(filled(after, &parts).as_bytes())?;
-    Ok(told)
+    Ok(written)
 }
 
 /// The template with its parts in their places.
