@@ -118,6 +118,16 @@ impl ProviderType {
             Self::Local | Self::Scripted => None,
         }
     }
+
+    /// What its addresses mostly end in, such as `/v1`, where this one does not.
+    #[must_use]
+    pub(crate) fn lacking_end(self, address: &str) -> Option<&'static str> {
+        let (_, usual) = self.usual_base_url()?.split_once("//")?;
+        let (end_at, _) = usual.rmatch_indices('/').next()?;
+        let end = usual.get(end_at..)?;
+        let (path, _) = address.split_once('?').unwrap_or((address, ""));
+        (!path.trim_end_matches('/').ends_with(end)).then_some(end)
+    }
 }
 
 /// What a level of reasoning is at a provider (001 §6).
@@ -311,5 +321,19 @@ mod tests {
             let sent = default_value.and_then(|address| kind.key_env_at(address));
             assert_eq!(sent, kind.usual_key_env(), "{kind:?}");
         }
+    }
+
+    #[test]
+    fn an_address_ends_as_the_usual_one_of_its_type_does() {
+        let check = |kind: ProviderType, address: &str, expect: Option<&str>| {
+            assert_eq!(kind.lacking_end(address), expect, "{address}");
+        };
+        check(ProviderType::Openai, "http://h:1", Some("/v1"));
+        check(ProviderType::Openai, "http://h:1/", Some("/v1"));
+        check(ProviderType::Openai, "http://h:1/v1/", None);
+        check(ProviderType::Openai, "http://h/v1?a=[SECRET]", None);
+        check(ProviderType::Google, "http://h/v1", Some("/v1beta"));
+        check(ProviderType::Ollama, "http://h:1", None);
+        check(ProviderType::Scripted, "http://h:1", None);
     }
 }

@@ -30,7 +30,9 @@ pub(super) fn of_request(request: &Request) -> Option<String> {
             let pointer = pointer.as_deref().unwrap_or_default();
             format!("{} at {pointer:?}", (*failure_code)?)
         }
-        Some(RequestEnd::Failed { class, message }) => format!("{}: {message}", class.as_str()),
+        Some(RequestEnd::Failed { class, message, .. }) => {
+            format!("{}: {message}", class.as_str())
+        }
         Some(RequestEnd::Lost) => "lost: the process ended before the answer".to_owned(),
         Some(RequestEnd::GivenUp) => "cancelled".to_owned(),
     })

@@ -1,7 +1,8 @@
 //! The sentence that says why a run ended. Reads a view; decides no outcome.
 
 use super::failures;
-use crate::contract::ExecutionContract;
+use super::provider_refusal::{keyless, not_found, unsure_key};
+use crate::contract::{ExecutionContract, ToolProof};
 use crate::kernel::{AgentOutcome, Check, CheckName, OutcomeCode, ProbedTarget};
 use crate::view::{Activity, Approvals, Preflight, Request, RunView};
 
@@ -22,6 +23,8 @@ pub(crate) fn why(view: &RunView) -> Option<String> {
         }
         OutcomeCode::AttemptsExhausted => (sentence(code).to_owned(), failed_attempts(view)),
         OutcomeCode::ProofNotSucceeded => (sentence(code).to_owned(), failed_calls(view)),
+        OutcomeCode::SynthesisWithoutTools => (no_turn_left(view), failed_calls(view)),
+        OutcomeCode::ProviderAuth => (refused_key(view), cause(view)),
         _ => (sentence(code).to_owned(), cause(view)),
     };
     Some(match cause {
@@ -131,6 +134,34 @@ fn denied(approvals: &Approvals) -> Option<String> {
     }
 }
 
+/// What a provider refused: a key, or a request without one.
+fn refused_key(view: &RunView) -> String {
+    match (keyless(view), unsure_key(view)) {
+        (Some(provider), _) => format!(
+            "The provider refused the request, and no key was sent: provider `{provider}` names none with api_key_env."
+        ),
+        (None, Some(variable)) => {
+            format!("The provider did not accept the key of {variable}, or that is not set.")
+        }
+        (None, None) => sentence(OutcomeCode::ProviderAuth).to_owned(),
+    }
+}
+
+/// What the turns that offer tools came to without the proof that the contract requires.
+fn no_turn_left(view: &RunView) -> String {
+    let used = view.counters();
+    let contract = view.contract();
+    if used.turns.saturating_add(1) < contract.max_turns {
+        return sentence(OutcomeCode::SynthesisWithoutTools).to_owned();
+    }
+    let what = if contract.tool_proof == ToolProof::Succeeded && used.executed > 0 {
+        "had succeeded: every call failed"
+    } else {
+        "had been executed"
+    };
+    format!("The turns that offer tools were used up before a required tool call {what}.")
+}
+
 /// What became of the calls of a run that executed none.
 fn not_executed(view: &RunView) -> String {
     let requested = view.requested_calls();
@@ -162,7 +193,10 @@ fn failed_attempts(view: &RunView) -> Option<String> {
     let first = attempts.first().map(|request| model(request));
     let several = attempts.iter().any(|request| Some(model(request)) != first);
     let texts = attempts.into_iter().filter_map(|request| {
-        let error = failures::of_request(request)?;
+        let mut error = failures::of_request(request)?;
+        if let Some(place) = not_found(view, request) {
+            error = format!("{error}; {place}");
+        }
         Some(match model(request).filter(|_| several) {
             Some(model) => format!("{model}: {error}"),
             None => error,
@@ -233,7 +267,7 @@ pub(crate) const fn sentence(code: OutcomeCode) -> &'static str {
             "The contract requires a tool call, and the model answered without one."
         }
         OutcomeCode::SynthesisWithoutTools => {
-            "The closing turn was due before a required tool call had been executed."
+            "No turn that offers tools was left, and no required tool call had been made."
         }
         OutcomeCode::ProofNotSucceeded => {
             "The contract requires a successful tool call, and every call failed."

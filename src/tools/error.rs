@@ -39,6 +39,14 @@ pub(crate) enum ToolServerError {
         /// How long was waited.
         timeout_ms: u64,
     },
+    /// The operator: nothing that speaks to us is at its address.
+    #[error("initialise: {address}: {reason}")]
+    Unreached {
+        /// Where, without what may be secret.
+        address: String,
+        /// What came back in place of a connection.
+        reason: &'static str,
+    },
     /// The tool: what it answered is not the protocol.
     #[error("{step}: {reason}{output}")]
     Protocol {

@@ -65,6 +65,8 @@ pub(crate) enum RequestEnd {
         class: ProviderFaultClass,
         /// The message of the fault.
         message: String,
+        /// Whether the server has nothing at that address; one that only lacks the model has.
+        not_found: bool,
     },
     /// Its process ended first.
     Lost,
@@ -108,6 +110,7 @@ impl RequestEnd {
         Self::Failed {
             class: fault.class,
             message: fault.message.clone(),
+            not_found: fault.status == Some(404) && !fault.unknown_model,
         }
     }
 }

@@ -306,7 +306,7 @@ fn a_key_is_found_by_its_name_and_its_value_is_written_and_shown_nowhere() {
     let hosted = keeping_heads(asked);
     let here = written.replace(
         "type: anthropic,",
-        &format!("type: anthropic, base_url: \"{hosted}\","),
+        &format!("type: anthropic, base_url: \"{hosted}/v1\","),
     );
     fs::write(folder.path().join("agent.yaml"), here).unwrap();
     let mut command = monolith(&folder);

@@ -126,3 +126,5 @@ mod tidy;
 mod tokenizers;
 #[cfg(test)]
 mod verifier;
+#[cfg(test)]
+mod way_out;

@@ -97,12 +97,17 @@ impl ContractFile {
         })
     }
 
+    /// As messages call it.
+    pub(in crate::cli) fn name(&self) -> &Path {
+        &self.name
+    }
+
     /// The folder of the file.
     pub(in crate::cli) fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(&self.base_dir)
     }
 
-    /// What is recorded of it for a resume. Changes below `providers` and `tools` may hold secrets: a resume is given them again.
+    /// What is recorded of it for a resume and a continuation. Changes that may hold secrets are left out: they are given again.
     pub(in crate::cli) fn invocation(&self) -> Invocation {
         let kept = self.sets.iter().filter(|set| is_kept(set));
         Invocation {
@@ -279,10 +284,22 @@ fn path_of(fault: &DriverError) -> Option<String> {
     }
 }
 
-/// Whether a change of the file's values is recorded.
+/// Whether a change of the file's values is recorded: below `providers` and `tools` only where the contract or the row records the value
+/// anyhow. An address with a user or a query holds secrets.
 fn is_kept(set: &str) -> bool {
-    let first = set.split(['.', '=']).next().unwrap_or_default();
-    !["providers", "tools"].contains(&first)
+    let (path, value) = set.split_once('=').unwrap_or((set, ""));
+    let keys: Vec<&str> = path.split('.').collect();
+    match keys.as_slice() {
+        ["providers", _, "base_url"] => !value.contains(['?', '@', '#']),
+        [
+            "providers",
+            _,
+            "api_key_env" | "base_url_env" | "file" | "type",
+        ]
+        | ["tools", "builtin" | "workspace"] => true,
+        [first, ..] => !["providers", "tools"].contains(first),
+        [] => false,
+    }
 }
 
 #[cfg(test)]
@@ -295,6 +312,11 @@ mod tests {
         check("max_turns=4", true);
         check("sampling.temperature=0.1", true);
         check("system=providers.x", true);
+        check("providers.p.base_url=http://127.0.0.1:1/v1", true);
+        check("providers.p.base_url=http://u:s3cret@h/v1", false);
+        check("providers.p.base_url=http://h/v1?key=s3cret", false);
+        check("providers.p.provider_options={key: s3cret}", false);
+        check("tools.workspace=ws", true);
         check("providers.p.headers.authorization=Bearer s3cret", false);
         check("providers={p: {headers: {x: s3cret}}}", false);
         check("tools.mcp.fs.env.TOKEN=s3cret", false);

@@ -68,7 +68,7 @@ fn client() -> reqwest::ClientBuilder {
 }
 
 /// The address without user, password and query.
-fn without_secrets(url: &str) -> String {
+pub(super) fn without_secrets(url: &str) -> String {
     let end = url.find(['?', '#']).unwrap_or(url.len());
     let shown = url.get(..end).unwrap_or_default();
     match (shown.find("://"), shown.rfind('@')) {

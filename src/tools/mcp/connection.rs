@@ -1,5 +1,7 @@
 //! One initialised connection: sends requests and waits for responses. Does not know tools.
 
+use std::error::Error;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +12,7 @@ use rmcp::service::{
     ServiceExt,
 };
 use rmcp::transport::IntoTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -45,9 +48,9 @@ pub(super) enum NoResponse {
 }
 
 impl Connection {
-    /// Initialises the connection over a transport, within `timeout_ms`.
+    /// Initialises the connection over a transport, within `timeout_ms`. `place` is what messages call the other side.
     pub(super) async fn introduce<T, E, A>(
-        transport: T,
+        (transport, place): (T, &str),
         tail: Arc<StderrTail>,
         changes: Changes,
         timeout_ms: u64,
@@ -55,7 +58,7 @@ impl Connection {
     ) -> Result<Self, ToolServerError>
     where
         T: IntoTransport<RoleClient, E, A>,
-        E: std::error::Error + Send + Sync + 'static,
+        E: Error + Send + Sync + 'static,
     {
         let listener = Listener {
             changes: changes.clone(),
@@ -76,10 +79,16 @@ impl Connection {
                 status: "it closed the connection".to_owned(),
                 output: tail.clauses(),
             }),
-            Ok(Err(error)) => Err(ToolServerError::Protocol {
-                reason: reason_of(&error, &tail),
-                output: tail.clauses(),
-                step: "initialise",
+            Ok(Err(error)) => Err(match unreached(&error) {
+                Some(reason) => ToolServerError::Unreached {
+                    address: place.to_owned(),
+                    reason,
+                },
+                None => ToolServerError::Protocol {
+                    reason: reason_of(&error, &tail),
+                    output: tail.clauses(),
+                    step: "initialise",
+                },
             }),
             Err(_) => Err(ToolServerError::TimedOut {
                 output: tail.clauses(),
@@ -183,6 +192,34 @@ impl Connection {
         let reason = self.tail.scrubbed(reason);
         NoResponse::Lost(format!("{reason}{}", self.tail.clauses()))
     }
+}
+
+/// Why there is no connection, where there is none: the causes are looked through, since their texts do not say it.
+fn unreached(error: &ClientInitializeError) -> Option<&'static str> {
+    let ClientInitializeError::TransportError { error, .. } = error else {
+        return None;
+    };
+    let mut cause: Option<&(dyn Error + 'static)> = Some(error.error.as_ref());
+    while let Some(one) = cause {
+        if let Some(io) = one.downcast_ref::<io::Error>() {
+            match io.kind() {
+                io::ErrorKind::ConnectionRefused => return Some("connection refused"),
+                // So rustls names bytes that are no record of TLS.
+                _ if io.to_string().contains("InvalidContentType") => {
+                    return Some(
+                        "the server does not speak TLS there: an address with http may be meant",
+                    );
+                }
+                _ => {}
+            }
+        }
+        // rmcp names no source for what its client failed with.
+        cause = match one.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+            Some(StreamableHttpError::Client(inner)) => Some(inner),
+            _ => one.source(),
+        };
+    }
+    None
 }
 
 /// What went wrong in the handshake; rmcp's own words where they are no dump of a message. They quote the server, so its secrets

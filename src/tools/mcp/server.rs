@@ -100,8 +100,9 @@ impl McpServer {
             changes.clone(),
             FRAME_BYTES,
         );
+        let to = (transport, name);
         let introduced =
-            Connection::introduce(transport, tail, changes, timeouts.initialise_ms, cancel).await;
+            Connection::introduce(to, tail, changes, timeouts.initialise_ms, cancel).await;
         let connection = match introduced {
             Err(ToolServerError::Exited { status, output }) => {
                 let ended = process.ended(STATUS_GRACE).await;
@@ -125,8 +126,10 @@ impl McpServer {
         let transport = address::connect(url, headers)?;
         let tail = Arc::new(StderrTail::new(Arc::clone(scrub)));
         let changes = Changes::default();
+        let place = address::without_secrets(url);
+        let to = (transport, place.as_str());
         let connection =
-            Connection::introduce(transport, tail, changes, timeouts.initialise_ms, cancel).await?;
+            Connection::introduce(to, tail, changes, timeouts.initialise_ms, cancel).await?;
         Self::list_first(name, connection, None, (timeouts, scrub), cancel).await
     }
 

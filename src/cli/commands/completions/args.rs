@@ -5,6 +5,8 @@ use clap_complete::Shell;
 
 #[derive(Debug, Args)]
 #[command(
+    // A line is not broken: what is copied from a terminal is the command.
+    term_width = 0,
     after_help = "Keep the script where your shell looks for it, such as:\n  \
 monolith completions bash > ~/.local/share/bash-completion/completions/monolith\n  \
 monolith completions zsh  > ~/.zfunc/_monolith\n  \

@@ -46,7 +46,11 @@ impl RunInput {
                 return Err(InputFault::TwoContracts { path }.into());
             }
             (Some(_), Some(Named::Task(_)), Some(_)) => return Err(InputFault::TwoTasks.into()),
-            (None, Some(Named::Task(_)), Some(_)) => {
+            (None, Some(Named::Task(task)), Some(second)) => {
+                let path = PathBuf::from(second);
+                if has_ending(&path, &CONTRACT_ENDINGS) && app.cwd.join(&path).is_file() {
+                    return Err(InputFault::FileFirst { path, task }.into());
+                }
                 return Err(InputFault::SystemAndUser.into());
             }
             (Some(contract), Some(Named::Task(task)), None) => (Some(contract), Some(task)),
@@ -95,6 +99,17 @@ pub(in crate::cli) fn piped_task() -> Result<Option<String>, CliError> {
         return Ok(None);
     }
     Ok(Some(piped()?).filter(|text| !text.trim().is_empty()))
+}
+
+/// Whether something stands in a piped standard input that nobody is going to read. Waits for nothing, so what comes later is not seen.
+pub(in crate::cli) fn leaves_piped_input() -> bool {
+    #[cfg(unix)]
+    {
+        let stdin = io::stdin();
+        !stdin.is_terminal() && rustix::io::ioctl_fionread(&stdin).is_ok_and(|bytes| bytes > 0)
+    }
+    #[cfg(not(unix))]
+    false
 }
 
 fn piped() -> Result<String, CliError> {

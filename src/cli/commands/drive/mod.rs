@@ -12,14 +12,16 @@ mod not_begun;
 mod offer;
 mod recording;
 mod report;
+mod way_out;
 
 pub(in crate::cli) use self::approval::{agreed, shown};
 pub(in crate::cli) use self::ended::{Broken, Ended};
-pub(in crate::cli) use self::input::{RunInput, argument, piped_task, task_of};
+pub(in crate::cli) use self::input::{RunInput, argument, leaves_piped_input, piped_task, task_of};
 pub(in crate::cli) use self::job::{Job, drive_job, drive_to_the_end};
 pub(in crate::cli) use self::leaving::LeavingArgs;
 pub(in crate::cli) use self::live::Live;
 pub(in crate::cli) use self::not_begun::print_result;
 pub(in crate::cli) use self::offer::offer_models;
 pub(in crate::cli) use self::recording::RecordingArgs;
-pub(in crate::cli) use self::report::{held_back, proof_rule, report, report_end};
+pub(in crate::cli) use self::report::{held_back, report, report_end};
+pub(in crate::cli) use self::way_out::{proof_rule, way_out};

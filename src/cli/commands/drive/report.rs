@@ -2,16 +2,14 @@
 
 use super::ended::{Broken, Ended};
 use super::not_begun::{print_result, result_of};
+use super::way_out::{missing_proof, way_out};
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
-use crate::cli::ui::command::shell_word;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::{counted, seconds};
 use crate::cli::ui::screen::Style;
-use crate::contract::{ExecutionContract, Grounds, ToolPolicy, ToolProof};
-use crate::kernel::{AgentOutcome, OutcomeCode};
-use crate::message::RunId;
+use crate::kernel::AgentOutcome;
 use crate::telemetry::AgentResult;
 use crate::view::RunView;
 
@@ -101,10 +99,11 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended) {
     };
     let why = app.hint(&format!("show {name} --why"));
     let places = line(&ended.places.join(", "));
+    let way_out = way_out(app, &ended.view, run_id);
     if !app.screen.is_watched() {
         if let Some(error) = &result.error {
             let help = if places.is_empty() {
-                why
+                way_out.map_or(why.clone(), |way_out| format!("{way_out}; more: {why}"))
             } else {
                 format!("mend {places}; more: {why}")
             };
@@ -134,6 +133,9 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended) {
         }
         if let Some(rule) = missing_proof(app, &ended.view, run_id, &name) {
             note(&rule);
+        }
+        if let Some(way_out) = way_out {
+            note(&way_out);
         }
     }
     if let Some(held_back) = held_back(app, &ended.view, &name) {
@@ -184,52 +186,4 @@ pub(in crate::cli) fn held_back(app: &App, view: &RunView, name: &str) -> Option
     let bytes = counted(bytes, "byte");
     (view.held_back_bytes() > 0)
         .then(|| format!("{bytes} {were} held back by the token gate: {show} prints {them}"))
-}
-
-/// The rule that a run broke which answered without a call, and the way out. It holds in each run of a conversation anew.
-fn missing_proof(app: &App, view: &RunView, run_id: &RunId, name: &str) -> Option<String> {
-    let code = view.outcome()?.code;
-    let answered = matches!(
-        code,
-        OutcomeCode::NoCallResponse | OutcomeCode::SynthesisWithoutTools
-    );
-    if !answered || view.requested_calls() > 0 {
-        return None;
-    }
-    let rule = proof_rule(view.contract())?;
-    let file = contract_file(app, run_id).unwrap_or_else(|| "FILE".to_owned());
-    let change = match view.contract().policy_decision.grounds {
-        Grounds::CodeIntent | Grounds::CodeConceptual | Grounds::ChatPage => "page=null",
-        Grounds::Given | Grounds::Default => "tool_policy=optional",
-    };
-    let allowed = format!("continue {name} \"…\" --contract {file} --set {change}");
-    Some(format!(
-        "{rule}. Ask for something that needs a tool, or allow an answer without one: {}",
-        app.hint(&allowed)
-    ))
-}
-
-/// What a contract demands of each run, if it demands a call.
-pub(in crate::cli) fn proof_rule(contract: &ExecutionContract) -> Option<String> {
-    if contract.tool_policy != ToolPolicy::Required {
-        return None;
-    }
-    let (key, what) = match contract.tool_proof {
-        ToolProof::Executed => ("tool_policy: required", "a tool call of its own"),
-        ToolProof::Succeeded => (
-            "tool_policy: required, tool_proof: succeeded",
-            "a tool call of its own that succeeds",
-        ),
-    };
-    Some(format!(
-        "{key}: each run needs {what}, also one that continues another"
-    ))
-}
-
-/// The contract file that the run was begun with, as the caller would name it.
-fn contract_file(app: &App, run_id: &RunId) -> Option<String> {
-    let begun = app.reader().ok()??.invocation(run_id).ok()??;
-    let file = begun.contract_file;
-    let file = file.strip_prefix(&app.cwd).unwrap_or(&file);
-    Some(shell_word(&line(&file.display().to_string())))
 }

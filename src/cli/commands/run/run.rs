@@ -2,7 +2,8 @@
 
 use super::args::RunArgs;
 use crate::cli::commands::drive::{
-    Broken, Ended, Job, Live, RunInput, drive_job, offer_models, piped_task, report,
+    Broken, Ended, Job, Live, RunInput, drive_job, leaves_piped_input, offer_models, piped_task,
+    report,
 };
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
@@ -26,6 +27,11 @@ fn run_to_its_end(app: &App, args: RunArgs) -> Result<Ended, Broken> {
     }
     if input.task.is_some() {
         spec.task = input.task;
+    } else if spec.task.is_some() && !app.accounting.quiet && leaves_piped_input() {
+        let name = line(&file.name().display().to_string());
+        app.screen.write_err(&format!(
+            "note: standard input is not read: the task is in {name}; --task - takes the piped one\n"
+        ));
     }
     if spec.task.is_none() {
         spec.task = piped_task()?;

@@ -12,7 +12,7 @@ use super::conversation::conversation;
 use super::next_step::next_step;
 use super::shown_run::ShownRun;
 use super::{diff, follow, reasons, render, tree, withheld};
-use crate::cli::commands::drive::held_back;
+use crate::cli::commands::drive::{held_back, way_out};
 use crate::cli::commands::verify;
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
@@ -146,6 +146,11 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
         return Ok(departed);
     }
     if stored {
+        if let Some(run_id) = run.view.run_id().filter(|_| form.why)
+            && let Some(way_out) = way_out(app, &run.view, run_id)
+        {
+            app.screen.out(&format!("\nWhat may help: {way_out}\n"))?;
+        }
         app.screen.out(&next_step(app, &run, form.why))?;
     }
     let outcome = run.view.outcome();

@@ -52,10 +52,10 @@ impl Advice for DriverError {
                 "keep the value out of the file, or do not name it as a secret"
             }
             Self::OtherContract { .. } => {
-                "name the file that the run was begun with, and give again each --set below providers or tools"
+                "name the file that the run was begun with, and give again each --set that is not recorded (below providers or tools, where it may hold a secret)"
             }
             Self::ChangedContract { .. } | Self::ChangedScript { .. } => {
-                "--contract FILE continues under a file as it is now"
+                "give again each --set that is not recorded (below providers or tools, where it may hold a secret); --contract FILE continues under a file as it is now"
             }
             Self::OtherWorkspace { .. } => "a run goes on in the folder that it was begun in",
             Self::ServerDown { .. } => {

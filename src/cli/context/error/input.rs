@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use crate::cli::context::error::advice::Advice;
 use crate::cli::context::exit::Exit;
+use crate::cli::ui::command::{command, shell_word};
+use crate::cli::ui::escape::line;
 
 /// What a run is to do, or under which contract, cannot be found out.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +28,9 @@ pub(in crate::cli) enum InputFault {
     /// The caller: an agent file of another form.
     #[error("run {}: .ai files are not supported yet", path.display())]
     AiFile { path: PathBuf },
+    /// The caller: the contract file stands behind the task.
+    #[error("run {}: the file comes first, then the task", path.display())]
+    FileFirst { path: PathBuf, task: String },
     /// The caller: two texts and no contract file.
     #[error("run a system prompt and a user prompt without a contract file: not supported yet")]
     SystemAndUser,
@@ -81,6 +86,11 @@ impl Advice for InputFault {
                 return Some(format!(
                     "monolith init writes one; or name a contract: monolith {with_file}"
                 ));
+            }
+            Self::FileFirst { path, task } => {
+                let (path, task) = (line(&path.to_string_lossy()), line(task));
+                let words = format!("monolith run {} {}", shell_word(&path), shell_word(&task));
+                return Some(command(&words));
             }
             Self::AiFile { .. } | Self::SystemAndUser => {
                 "a contract is a .yaml, .yml or .json file: monolith run FILE \"task\"; monolith init writes one"

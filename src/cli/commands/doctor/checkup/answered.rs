@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::finding::{Finding, missing, ok, wrong};
+use crate::contract::ProviderType;
 use crate::inference::ServerAnswer;
 
 const NAME: &str = "contract";
@@ -14,6 +15,10 @@ const MOST_CHARS: usize = 120;
 /// What a contract wants of a provider.
 #[derive(Clone, Debug)]
 pub(super) struct Asked<'c> {
+    /// Where it is reached, without what may be secret.
+    pub(super) address: String,
+    /// Its wire protocol.
+    pub(super) kind: ProviderType,
     /// The models that its targets name.
     pub(super) models: Vec<&'c str>,
     pub(super) provider: &'c str,
@@ -50,12 +55,20 @@ impl Asked<'_> {
                 detail,
                 "let the server load the model, or mend the model of the target",
             ),
+            404 if let Some(end) = self.kind.lacking_end(&self.address) => {
+                let address = &self.address;
+                wrong(
+                    NAME,
+                    format!("{detail} at {address}, which does not end in {end}"),
+                    format!("mend base_url, which mostly ends in {end}"),
+                )
+            }
             503 => wrong(NAME, detail, "wait until it has loaded its model"),
             500.. => wrong(NAME, detail, "look at the server's own log"),
             _ => missing(
                 NAME,
-                format!("{detail} where its models are listed"),
-                "not every server lists them; else mend base_url, which mostly ends in /v1",
+                format!("{detail} at {} where its models are listed", self.address),
+                "not every server lists them; else mend base_url",
             ),
         }
     }
@@ -154,6 +167,8 @@ mod tests {
     fn what_a_server_answers_is_judged_by_status_form_and_models() {
         let check = |sends_key: bool, status: u16, body: &str, expect: (Status, &str)| {
             let asked = Asked {
+                address: "http://h:1/v1".to_owned(),
+                kind: ProviderType::Openai,
                 models: vec!["m"],
                 provider: "p",
                 sends_key,
@@ -207,6 +222,11 @@ mod tests {
             r#"{"error": {"message": "model 'm' not found"}}"#,
             (bad, "HTTP 404: model 'm' not found"),
         );
-        check(false, 404, "", (Status::Missing, "HTTP 404 where"));
+        check(
+            false,
+            404,
+            "",
+            (Status::Missing, "HTTP 404 at http://h:1/v1 where"),
+        );
     }
 }

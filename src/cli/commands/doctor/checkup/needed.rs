@@ -15,7 +15,7 @@ use crate::cli::context::runtime::runtime;
 use crate::cli::ui::command::shell_word;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::counted;
-use crate::contract::{CapabilityManifest, ProviderType, ServerCapability};
+use crate::contract::{CapabilityManifest, ProviderType, ServerCapability, recorded_url};
 use crate::driver::Preview;
 use crate::inference::{Probe, answer_at, probe_address};
 
@@ -161,6 +161,8 @@ fn answering(preview: &Preview) -> Result<Vec<Finding>, CliError> {
         }
         let targets = contract.targets.iter();
         let asked = Asked {
+            address: recorded_url(address),
+            kind: terms.provider_type,
             models: targets
                 .filter(|target| target.provider == provider)
                 .map(|target| target.model.as_str())

@@ -1,0 +1,165 @@
+//! What a person may change where a run failed, by what is recorded of it. Changes nothing.
+
+use crate::cli::context::app::App;
+use crate::cli::context::error::CliError;
+use crate::cli::context::source::Recorded;
+use crate::cli::ui::command::shell_word;
+use crate::cli::ui::escape::line;
+use crate::contract::{ExecutionContract, Grounds, ToolPolicy, ToolProof};
+use crate::kernel::{EventKind, OutcomeCode};
+use crate::message::RunId;
+use crate::telemetry::{keyless, misled};
+use crate::view::RunView;
+
+/// What the author may change in the contract so that the next run does not fail so; none where nothing recorded says it.
+pub(in crate::cli) fn way_out(app: &App, view: &RunView, run_id: &RunId) -> Option<String> {
+    let asks = |what: String| {
+        let file = contract_file(app, run_id).unwrap_or_else(|| "FILE".to_owned());
+        let doctor = app.hint(&format!("doctor --contract {file}"));
+        format!("{what}; {doctor} asks the server")
+    };
+    match view.outcome()?.code {
+        OutcomeCode::ProviderAuth => {
+            let provider = line(keyless(view)?);
+            Some(asks(format!(
+                "if it wants a key, name the variable that holds it: `api_key_env` of providers.{provider}"
+            )))
+        }
+        OutcomeCode::AttemptsExhausted => {
+            let provider = line(misled(view)?);
+            Some(asks(format!("mend `base_url` of providers.{provider}")))
+        }
+        OutcomeCode::NoCallResponse | OutcomeCode::SynthesisWithoutTools => {
+            let profiles = unread_calls(app, view, run_id).ok()??;
+            Some(format!(
+                "the text that was held back has the form of a call: `text_profile: {profiles}` at the target reads it (docs/text-profiles.md)"
+            ))
+        }
+        _ => None,
+    }
+}
+
+/// The text profiles that read the first text of a run which was held back and has the form of a call. A target that has a text profile
+/// reads calls from text already.
+fn unread_calls(
+    app: &App,
+    view: &RunView,
+    run_id: &RunId,
+) -> Result<Option<&'static str>, CliError> {
+    let has_profile = |version: &str| version.contains('+');
+    let mut targets = view.contract().targets.iter();
+    if view.held_back_bytes() == 0 || targets.any(|target| has_profile(&target.adapter_version)) {
+        return Ok(None);
+    }
+    app.source(run_id.as_str())?.each_entry_with_blobs(
+        |_, _| None,
+        |found, entry, blobs| {
+            let Ok(decoded) = Recorded::decode(entry) else {
+                return;
+            };
+            let event = decoded.into_event();
+            let Some(EventKind::InferenceReturned(returned)) = event.map(|event| event.event)
+            else {
+                return;
+            };
+            let text = returned
+                .result
+                .withheld
+                .and_then(|held| blobs.blob(held.hash));
+            let text = text.unwrap_or_default();
+            *found = found.or_else(|| profiles_for(&String::from_utf8_lossy(&text)));
+        },
+    )
+}
+
+/// The text profiles in whose form a text writes a call; none where it writes none.
+fn profiles_for(text: &str) -> Option<&'static str> {
+    let text = text.trim();
+    let begins = |tag: &str| text.lines().any(|line| line.trim_start().starts_with(tag));
+    let is_object = || {
+        let value = serde_json::from_str::<serde_json::Value>(text).ok();
+        value.is_some_and(|value| value.get("name").is_some() && value.get("parameters").is_some())
+    };
+    if begins("<function=") {
+        Some("qwen")
+    } else if begins("<tool_call>") {
+        Some("hermes` or `qwen")
+    } else if text.starts_with("<|python_tag|>") || is_object() {
+        Some("llama3")
+    } else {
+        None
+    }
+}
+
+/// The rule that a run broke which answered without a call, and the way out. It holds in each run of a conversation anew.
+pub(super) fn missing_proof(
+    app: &App,
+    view: &RunView,
+    run_id: &RunId,
+    name: &str,
+) -> Option<String> {
+    let code = view.outcome()?.code;
+    let answered = matches!(
+        code,
+        OutcomeCode::NoCallResponse | OutcomeCode::SynthesisWithoutTools
+    );
+    if !answered || view.requested_calls() > 0 {
+        return None;
+    }
+    let rule = proof_rule(view.contract())?;
+    let file = contract_file(app, run_id).unwrap_or_else(|| "FILE".to_owned());
+    let change = match view.contract().policy_decision.grounds {
+        Grounds::CodeIntent | Grounds::CodeConceptual | Grounds::ChatPage => "page=null",
+        Grounds::Given | Grounds::Default => "tool_policy=optional",
+    };
+    let allowed = format!("continue {name} \"…\" --contract {file} --set {change}");
+    Some(format!(
+        "{rule}. Ask for something that needs a tool, or allow an answer without one: {}",
+        app.hint(&allowed)
+    ))
+}
+
+/// What a contract demands of each run, if it demands a call.
+pub(in crate::cli) fn proof_rule(contract: &ExecutionContract) -> Option<String> {
+    if contract.tool_policy != ToolPolicy::Required {
+        return None;
+    }
+    let (key, what) = match contract.tool_proof {
+        ToolProof::Executed => ("tool_policy: required", "a tool call of its own"),
+        ToolProof::Succeeded => (
+            "tool_policy: required, tool_proof: succeeded",
+            "a tool call of its own that succeeds",
+        ),
+    };
+    Some(format!(
+        "{key}: each run needs {what}, also one that continues another"
+    ))
+}
+
+/// The contract file that the run was begun with, as the caller would name it.
+fn contract_file(app: &App, run_id: &RunId) -> Option<String> {
+    let begun = app.reader().ok()??.invocation(run_id).ok()??;
+    let file = begun.contract_file;
+    let file = file.strip_prefix(&app.cwd).unwrap_or(&file);
+    Some(shell_word(&line(&file.display().to_string())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_in_a_text_is_known_by_the_form_of_each_profile() {
+        let check = |text: &str, expect: Option<&str>| {
+            assert_eq!(profiles_for(text), expect, "{text}");
+        };
+        check("<tool_call>\n{}\n</tool_call>", Some("hermes` or `qwen"));
+        check("I read it.\n <tool_call>{}", Some("hermes` or `qwen"));
+        check("<tool_call>\n<function=read_file>", Some("qwen"));
+        check("<|python_tag|>{}", Some("llama3"));
+        check(r#"{"name": "a", "parameters": {}}"#, Some("llama3"));
+        check(r#"{"name": "a"}"#, None);
+        check("Tags such as <tool_call> begin a call.", None);
+        check("", None);
+    }
+}

@@ -1,0 +1,77 @@
+//! What of a provider's settings explains that its server refused a request. Reads a view; asks no server.
+
+use crate::contract::ProviderTerms;
+use crate::message::ProviderFaultClass;
+use crate::view::{Request, RequestEnd, RunView};
+
+/// The provider that refused the last request although no key was sent to it; none where one may have been. A header may
+/// hold a key, and where the address is in a variable the usual key may have been sent.
+pub(crate) fn keyless(view: &RunView) -> Option<&str> {
+    let (name, terms) = refusing(view)?;
+    let sends_none =
+        terms.api_key_env.is_none() && terms.base_url.is_some() && terms.header_names.is_empty();
+    sends_none.then_some(name)
+}
+
+/// The variable that the last request's provider usually takes its key from, where the request was refused and nothing says that
+/// the variable was set.
+pub(crate) fn unsure_key(view: &RunView) -> Option<&str> {
+    let (_, terms) = refusing(view)?;
+    let variable = terms.api_key_env.as_deref()?;
+    (terms.provider_type.usual_key_env() == Some(variable)).then_some(variable)
+}
+
+/// The provider whose server has nothing at the address of the last request.
+pub(crate) fn misled(view: &RunView) -> Option<&str> {
+    let request = last_attempt(view)?;
+    provider(view, request)
+        .filter(|_| is_not_found(request))
+        .map(|(name, _)| name)
+}
+
+/// Where nothing was found, and what its address lacks: `HTTP 404 from http://127.0.0.1:8080, which does not end in /v1`.
+pub(super) fn not_found(view: &RunView, request: &Request) -> Option<String> {
+    let (_, terms) = provider(view, request)?;
+    let address = terms
+        .base_url
+        .as_deref()
+        .filter(|_| is_not_found(request))?;
+    let lacking = terms.provider_type.lacking_end(address);
+    let lacking = lacking.map(|end| format!(", which does not end in {end}"));
+    Some(format!(
+        "HTTP 404 from {address}{}",
+        lacking.unwrap_or_default()
+    ))
+}
+
+fn refusing(view: &RunView) -> Option<(&str, &ProviderTerms)> {
+    let request = last_attempt(view)?;
+    match &request.end {
+        Some(RequestEnd::Failed {
+            class: ProviderFaultClass::Auth,
+            ..
+        }) => provider(view, request),
+        _ => None,
+    }
+}
+
+const fn is_not_found(request: &Request) -> bool {
+    matches!(
+        request.end,
+        Some(RequestEnd::Failed {
+            not_found: true,
+            ..
+        })
+    )
+}
+
+fn last_attempt(view: &RunView) -> Option<&Request> {
+    view.request(*view.turns().last()?.attempts.last()?)
+}
+
+fn provider<'v>(view: &'v RunView, request: &Request) -> Option<(&'v str, &'v ProviderTerms)> {
+    let index = usize::try_from(request.target).ok()?;
+    let target = view.contract().targets.get(index)?;
+    let (name, terms) = view.contract().providers.get_key_value(&target.provider)?;
+    Some((name, terms))
+}

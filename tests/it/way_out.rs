@@ -1,0 +1,270 @@
+//! What a new user stumbles over: a run that fails for want of a setting names the setting, and `continue` goes on as it was begun.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::thread;
+
+use crate::desk::{Desk, calls, says};
+
+const JSON: &str = "application/json";
+
+/// A server on loopback that gives every request the same answer; its address, without a path.
+fn answering(status: &'static str, body: &str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let body = body.to_owned();
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let mut reader = BufReader::new(stream);
+            let mut length = 0;
+            loop {
+                let mut line = String::new();
+                if reader.read_line(&mut line).unwrap_or(0) == 0 || line == "\r\n" {
+                    break;
+                }
+                let line = line.to_ascii_lowercase();
+                if let Some(size) = line.strip_prefix("content-length:") {
+                    length = size.trim().parse().unwrap();
+                }
+            }
+            let mut sent = vec![0; length];
+            let _ = reader.read_exact(&mut sent);
+            let length = body.len();
+            let _ = write!(
+                reader.into_inner(),
+                "HTTP/1.1 {status}\r\ncontent-type: {JSON}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+            );
+        }
+    });
+    format!("http://127.0.0.1:{port}")
+}
+
+/// The body of an answer in which a model says that.
+fn body_of(content: &str) -> String {
+    let line: serde_json::Value = serde_json::from_str(&says(content)).unwrap();
+    line["response"].to_string()
+}
+
+impl Desk {
+    /// `c.yaml` for a provider `web` of that form.
+    fn web(&self, provider: &str, more: &str) {
+        self.write(
+            "c.yaml",
+            &format!(
+                "task: hi\ntargets: [{{provider: web, model: m, context_window: 9000}}]\n\
+                 providers: {{web: {{type: openai, {provider}}}}}\n{more}"
+            ),
+        );
+    }
+}
+
+const DOCTOR: &str = "monolith doctor --contract c.yaml asks the server";
+
+#[test]
+fn a_request_without_a_key_that_is_refused_says_that_none_was_sent_and_how_one_is_named() {
+    for status in ["401 X", "403 X"] {
+        let address = answering(status, "{}");
+        let desk = Desk::new();
+        desk.web(&format!("base_url: '{address}/v1'"), "");
+        let ended = desk.ends(&["run", "c.yaml", "--run-id", "r"], 1);
+        let why = desk.run(&["show", "r", "--why"]).out;
+        for said in [&ended.err, &why] {
+            assert!(said.contains("no key was sent"), "{said}");
+            assert!(!said.contains("did not accept the key"), "{said}");
+            assert!(said.contains("`api_key_env` of providers.web"), "{said}");
+            assert!(said.contains(DOCTOR), "{said}");
+        }
+        // A key that was sent, and a header that may hold one.
+        let with = |provider: &str| {
+            desk.web(&format!("base_url: '{address}/v1', {provider}"), "");
+            let mut command = desk.command(&["run", "c.yaml"]);
+            let ended = command
+                .env("A_KEY", "canary-key-0123456789")
+                .output()
+                .unwrap();
+            let said = crate::desk::Left::from(ended).err;
+            assert!(said.contains("did not accept the key"), "{said}");
+            assert!(!said.contains("doctor"), "{said}");
+        };
+        with("api_key_env: A_KEY");
+        with("headers: {x-key: '${A_KEY}'}");
+    }
+}
+
+#[test]
+fn a_server_without_anything_at_the_address_is_named_with_what_the_address_lacks() {
+    let address = answering("404 X", r#"{"error": {"message": "Not Found"}}"#);
+    let desk = Desk::new();
+    desk.web(&format!("base_url: '{address}'"), "");
+    let lacks = format!("HTTP 404 from {address}, which does not end in /v1");
+    let ended = desk.ends(&["run", "c.yaml", "--run-id", "r"], 1);
+    let why = desk.run(&["show", "r", "--why"]).out;
+    for said in [&ended.err, &why] {
+        assert!(said.contains(&lacks), "{said}");
+        assert!(said.contains("mend `base_url` of providers.web"), "{said}");
+        assert!(said.contains(DOCTOR), "{said}");
+    }
+    let doctor = desk.run(&["doctor", "--contract", "c.yaml"]);
+    assert_eq!(doctor.code, 1, "{}", doctor.out);
+    let wrong = doctor.out.lines().find(|line| line.contains("HTTP 404"));
+    let wrong = wrong.expect(&doctor.out);
+    assert!(wrong.starts_with("wrong "), "{wrong}");
+    assert!(
+        wrong.contains(&format!("{address}, which does not end in /v1")),
+        "{wrong}"
+    );
+    // With it the address alone is named; a server may list no models.
+    desk.web(&format!("base_url: '{address}/v1'"), "");
+    let said = desk.ends(&["run", "c.yaml"], 1).err;
+    assert!(
+        said.contains(&format!("HTTP 404 from {address}/v1)")),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_held_back_text_in_the_form_of_a_call_names_the_text_profile() {
+    let desk = Desk::new();
+    let held = |text: &str| {
+        desk.script(
+            "tool_policy: required\ntools: {builtin: [echo]}\n",
+            &[&says(text)],
+        );
+        let ended = desk.run(&["run", "c.yaml"]);
+        assert_eq!(ended.code, 1, "{}", ended.err);
+        format!("{}{}", ended.err, desk.run(&["show", "last", "--why"]).out)
+    };
+    let call = "<tool_call>\n{\"name\": \"echo\", \"arguments\": {\"text\": \"x\"}}\n</tool_call>";
+    let said = held(call);
+    let advice = "`text_profile: hermes` or `qwen` at the target reads it (docs/text-profiles.md)";
+    assert_eq!(said.matches(advice).count(), 2, "{said}");
+    let said = held("<tool_call>\n<function=echo>\n</function>\n</tool_call>");
+    assert_eq!(said.matches("`text_profile: qwen`").count(), 2, "{said}");
+    let said = held("{\"name\": \"echo\", \"parameters\": {}}");
+    assert_eq!(said.matches("`text_profile: llama3`").count(), 2, "{said}");
+    assert!(
+        !held("No tool for me.").contains("text_profile"),
+        "words are no call"
+    );
+}
+
+#[test]
+fn turns_that_are_used_up_by_failing_calls_name_the_calls() {
+    let desk = Desk::new();
+    let call = calls("read_file", r#"{"path": "nope.txt"}"#);
+    desk.script(
+        "tool_policy: required\ntool_proof: succeeded\nmax_turns: 3\nmax_identical_calls: 9\n\
+         tools: {builtin: [read_file], workspace: .}\n",
+        &[&call, &call, &call],
+    );
+    let ended = desk.ends(&["run", "c.yaml", "--run-id", "r"], 1);
+    let why = desk.run(&["show", "r", "--why"]).out;
+    for said in [&ended.err, &why] {
+        assert!(said.contains("synthesis_without_tools"), "{said}");
+        assert!(
+            said.contains("turns that offer tools were used up"),
+            "{said}"
+        );
+        assert!(said.contains("every call failed. (read_file: "), "{said}");
+        assert!(!said.contains("closing turn was due before"), "{said}");
+    }
+}
+
+#[test]
+fn a_run_that_was_begun_with_changed_values_is_continued_with_them() {
+    let address = answering("200 OK", &body_of("Yes."));
+    let desk = Desk::new();
+    desk.web(
+        "base_url: 'http://127.0.0.1:9/v1'",
+        "tool_policy: optional\n",
+    );
+    let set = format!("providers.web.base_url={address}/v1");
+    desk.ends(
+        &[
+            "run",
+            "c.yaml",
+            "--set",
+            &set,
+            "--set",
+            "max_turns=4",
+            "--run-id",
+            "r1",
+        ],
+        0,
+    );
+    let left = desk.ends(&["continue", "r1", "And then?", "--run-id", "r2"], 0);
+    assert!(left.out.contains("Yes."), "{}", left.said());
+    // What may hold a secret is not recorded, and the fault says so.
+    let whole = format!("providers={{web: {{type: openai, base_url: '{address}/v1'}}}}");
+    desk.ends(&["run", "c.yaml", "--set", &whole, "--run-id", "r3"], 0);
+    let left = desk.ends(&["continue", "r3", "And then?"], 4);
+    assert!(
+        left.err
+            .contains("give again each --set that is not recorded"),
+        "{}",
+        left.err
+    );
+    desk.ends(&["continue", "r3", "And then?", "--set", &whole], 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_piped_task_beside_the_files_is_noted_and_swapped_arguments_are_named() {
+    let desk = Desk::new();
+    desk.script("", &[&says("Yes.")]);
+    let piped = |args: &[&str], text: &str| {
+        // What is in the pipe before the program begins is there when it looks.
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        writer.write_all(text.as_bytes()).unwrap();
+        drop(writer);
+        let mut command = desk.command(args);
+        crate::desk::Left::from(command.stdin(reader).output().unwrap())
+    };
+    let note = "note: standard input is not read: the task is in c.yaml";
+    let left = piped(&["run", "c.yaml"], "another task\n");
+    assert_eq!(left.code, 0, "{}", left.err);
+    assert!(left.err.contains(note), "{}", left.err);
+    let left = piped(&["run", "c.yaml"], "");
+    assert!(!left.err.contains("standard input"), "{}", left.err);
+    let left = piped(&["run", "c.yaml", "--quiet"], "another task\n");
+    assert!(!left.err.contains("standard input"), "{}", left.err);
+    let left = desk.ends(&["run", "Say hi to me.", "c.yaml"], 4);
+    assert!(left.err.contains("the file comes first"), "{}", left.err);
+    assert!(
+        left.err.contains("monolith run c.yaml 'Say hi to me.'"),
+        "{}",
+        left.err
+    );
+}
+
+#[test]
+fn a_tool_server_that_is_not_there_is_refused_at_its_address() {
+    let address = answering("200 OK", "{}");
+    let https = address.replace("http:", "https:");
+    let desk = Desk::new();
+    desk.script(
+        &format!(
+            "tools: {{mcp: {{gone: {{url: 'http://127.0.0.1:1/mcp'}}, plain: {{url: '{https}/mcp'}}}}}}\n"
+        ),
+        &[&says("Yes.")],
+    );
+    let said = desk.run(&["run", "c.yaml"]).err;
+    assert!(
+        said.contains("http://127.0.0.1:1/mcp: connection refused"),
+        "{said}"
+    );
+    let plain = format!(
+        "{https}/mcp: the server does not speak TLS there: an address with http may be meant"
+    );
+    assert!(said.contains(&plain), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_commands_of_completions_help_are_whole_lines_on_a_narrow_terminal() {
+    let desk = Desk::new();
+    let command = desk.command(&["completions", "--help"]);
+    let (_, shown) = crate::terminal::Terminal::sized(command, 60).end();
+    let whole = "monolith completions bash > ~/.local/share/bash-completion/completions/monolith";
+    assert!(shown.lines().any(|line| line.trim() == whole), "{shown}");
+}
