@@ -34,8 +34,6 @@ struct Effect {
     fails: bool,
     /// Its script was played to the end, and these of its carriers differ alone.
     differs: BTreeSet<String>,
-    /// Its script was not played to the end: a response, a call or a wait is left, or one too many was wanted.
-    off_script: bool,
 }
 
 /// The expectation with one assertion left: what lies on the way to it, and lists whole.
@@ -56,7 +54,6 @@ fn effect(base: &Base, subject: &Subject) -> Effect {
     let tried = attempt(base, &subject.id, &case);
     let mut effect = Effect {
         fails: !row.ok,
-        off_script: tried.is_err(),
         ..Effect::default()
     };
     let document: Value = serde_saphyr::from_str(&subject.text).unwrap();
@@ -135,7 +132,6 @@ fn each_case_has_a_mutant_that_it_does_not_survive() {
     for subject in subjects {
         let mut wanted = subject.carriers.clone();
         let mut killer = None;
-        let mut off_script = None;
         let mut tries: Vec<u32> = subject.reached.iter().copied().collect();
         let times = |mutant: &u32| {
             subject
@@ -156,9 +152,6 @@ fn each_case_has_a_mutant_that_it_does_not_survive() {
             if effect.fails && killer.is_none() {
                 killer = Some(mutant);
             }
-            if effect.fails && effect.off_script && off_script.is_none() {
-                off_script = Some(mutant);
-            }
             for carrier in effect.differs {
                 if wanted.remove(&carrier) {
                     found.insert(carrier, mutant);
@@ -173,7 +166,7 @@ fn each_case_has_a_mutant_that_it_does_not_survive() {
                 .or_default() += 1;
         }
         let line = json!({
-            "id": subject.id, "killer": killer, "found": found, "survived": wanted, "off_script": off_script,
+            "id": subject.id, "killer": killer, "found": found, "survived": wanted,
         });
         writeln!(out, "{line}").unwrap();
         std::fs::write(std::env::var_os("MONOLITH_MUTANTS_OUT").unwrap(), &out).unwrap();
