@@ -663,3 +663,28 @@ fn where_the_hosts_own_files_are_too_many_to_be_looked_at_no_file_is_read() {
     );
     assert!(observed[1].contains("plain"), "{observed:?}");
 }
+
+/// The addresses of model servers that a caller or a variable gives are shown as a contract would record them.
+#[test]
+fn no_address_of_a_model_server_is_shown_with_its_password() {
+    let desk = Desk::new();
+    let given = [
+        "http://user:hunter2-hunter2@127.0.0.1:9",
+        "user:hunter2-hunter2@127.0.0.1:9",
+        "http://127.0.0.1:9/?k=hunter2-hunter2",
+    ];
+    for address in given {
+        for command in [&["doctor"][..], &["init", "--yes", "--use", "ollama"]] {
+            let mut command = desk.command(command);
+            let left = Left::from(command.env("OLLAMA_HOST", address).output().unwrap());
+            let said = left.said();
+            assert!(!said.contains("hunter2"), "{address}: {said}");
+            assert!(said.contains("127.0.0.1"), "{address}: {said}");
+        }
+    }
+    let asked = "http://127.0.0.1:9/v1?k=hunter2-hunter2";
+    let said = desk
+        .run(&["init", "--base-url", asked, "--model", "m"])
+        .said();
+    assert!(!said.contains("hunter2"), "{said}");
+}

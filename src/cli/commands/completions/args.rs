@@ -5,12 +5,11 @@ use clap_complete::Shell;
 
 #[derive(Debug, Args)]
 #[command(
-    // A line is not broken: what is copied from a terminal is the command.
-    term_width = 0,
-    after_help = "Keep the script where your shell looks for it, such as:\n  \
-monolith completions bash > ~/.local/share/bash-completion/completions/monolith\n  \
-monolith completions zsh  > ~/.zfunc/_monolith\n  \
-monolith completions fish > ~/.config/fish/completions/monolith.fish\n  \
+    // Without an indent no line is broken at 80 columns: what is copied from a terminal is the command.
+    after_help = "Keep the script where your shell looks for it, such as:\n\n\
+monolith completions bash > ~/.local/share/bash-completion/completions/monolith\n\
+monolith completions zsh  > ~/.zfunc/_monolith\n\
+monolith completions fish > ~/.config/fish/completions/monolith.fish\n\
 monolith completions powershell >> $PROFILE"
 )]
 pub(in crate::cli) struct CompletionsArgs {

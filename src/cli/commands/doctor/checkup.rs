@@ -12,7 +12,7 @@ use crate::cli::context::keys::LOCAL_KEY;
 use crate::cli::context::permissions::Looser;
 use crate::cli::context::runtime::runtime;
 use crate::cli::ui::numbers::{counted, grouped};
-use crate::contract::ProviderType;
+use crate::contract::{ProviderType, recorded_url};
 use crate::driver::KeyFileError;
 use crate::store::{Exposure, RunFilter, StoreError, free_bytes, replace_own};
 
@@ -54,7 +54,8 @@ pub(in crate::cli) fn checkup(app: &App, args: &DoctorArgs) -> Result<Vec<Findin
     let servers = runtime()?.block_on(running(&args.places, &app.environment));
     for server in &servers {
         let count = counted(server.models.len(), "model");
-        let detail = format!("{} at {}, {count}", server.kind.name(), server.address);
+        let address = recorded_url(&server.address);
+        let detail = format!("{} at {address}, {count}", server.kind.name());
         found.push(if server.models.is_empty() {
             wrong("model server", detail, "let it load a model")
         } else {
@@ -62,7 +63,7 @@ pub(in crate::cli) fn checkup(app: &App, args: &DoctorArgs) -> Result<Vec<Findin
         });
     }
     for (kind, address) in args.places.unanswered(&servers) {
-        let detail = format!("no {} answers at {address}", kind.name());
+        let detail = format!("no {} answers at {}", kind.name(), recorded_url(address));
         found.push(wrong(
             "model server",
             detail,

@@ -19,7 +19,7 @@ use crate::cli::context::found::{
 use crate::cli::context::runtime::runtime;
 use crate::cli::ui::command::shell_word;
 use crate::cli::ui::escape::line;
-use crate::contract::{ContractSpec, ProviderType};
+use crate::contract::{ContractSpec, ProviderType, recorded_url};
 use crate::inference::ModelStore;
 use crate::store::NewFile;
 
@@ -44,7 +44,7 @@ pub(in crate::cli) fn init(app: &App, args: &InitArgs) -> Result<Exit, CliError>
     }
     let servers = runtime()?.block_on(running(&args.places, &app.environment));
     if let Some((kind, address)) = args.places.unanswered(&servers).next() {
-        let (address, name) = (address.to_owned(), kind.name());
+        let (address, name) = (recorded_url(address), kind.name());
         return Err(ModelFault::NoWay(NoWay::Unanswered { address, name }).into());
     }
     let store = ModelStore::new(app.models_folder()?);

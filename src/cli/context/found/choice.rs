@@ -1,7 +1,7 @@
 //! Each way in which a contract can be answered on this machine, in one order. Does not choose.
 
 use crate::cli::context::found::servers::{Calling, Server, ServerKind};
-use crate::contract::ProviderType;
+use crate::contract::{ProviderType, recorded_url};
 use crate::driver::Environment;
 use crate::inference::StoredModel;
 
@@ -57,7 +57,7 @@ pub(in crate::cli) fn choices(
                     ServerKind::LlamaServer | ServerKind::LmStudio => ProviderType::Openai,
                 },
                 word: server.kind.word(),
-                what: format!("{name} at {address}: {}", model.name),
+                what: format!("{name} at {}: {}", recorded_url(address), model.name),
                 window: model.window,
             });
         }

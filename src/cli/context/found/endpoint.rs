@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::choice::Choice;
 use super::no_way::NoWay;
 use super::servers::{Calling, named};
-use crate::contract::ProviderType;
+use crate::contract::{ProviderType, recorded_url};
 use crate::inference::{answer_at, probe_address};
 
 /// How long such a server, which may be far away, may take for one answer.
@@ -70,11 +70,14 @@ pub(in crate::cli) async fn endpoint(
             Some(model) => Err(NoWay::of_model(model, Some(place), &ways)),
         };
     }
-    let address = address.to_owned();
+    let shown = recorded_url(address);
     match (refused, model) {
-        (Some(status), _) if key_env.is_none() => Err(NoWay::WantsKey { address, status }),
-        (_, Some(model)) => Ok(vec![Choice::of_endpoint(&address, key_env, model)]),
-        (_, None) => Err(NoWay::NoList { address }),
+        (Some(status), _) if key_env.is_none() => Err(NoWay::WantsKey {
+            address: shown,
+            status,
+        }),
+        (_, Some(model)) => Ok(vec![Choice::of_endpoint(address, key_env, model)]),
+        (_, None) => Err(NoWay::NoList { address: shown }),
     }
 }
 
@@ -98,7 +101,7 @@ impl Choice {
             profile: None,
             provider: ProviderType::Openai,
             word: "endpoint",
-            what: format!("{address}: {model}"),
+            what: format!("{}: {model}", recorded_url(address)),
             window: None,
         }
     }

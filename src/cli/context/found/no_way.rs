@@ -2,6 +2,7 @@
 
 use crate::cli::context::found::choice::{Choice, HOSTED};
 use crate::cli::context::found::servers::{Places, Server, ServerKind};
+use crate::contract::recorded_url;
 use crate::driver::Environment;
 use crate::inference::{KNOWN_MODELS, StoredModel};
 
@@ -88,6 +89,7 @@ impl NoWay {
             let Some(address) = looked.places.of(kind, looked.environment) else {
                 return Some(Self::NotLookedFor { word });
             };
+            let address = recorded_url(&address);
             let runs = looked.servers.iter().find(|server| server.kind == kind);
             return match runs {
                 None => Some(Self::NotRunning {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Value, json};
 
+use crate::contract::recorded_url;
 use crate::driver::Environment;
 use crate::inference::request_json;
 
@@ -131,11 +132,11 @@ impl Places {
         named.filter(|(kind, _)| servers.iter().all(|server| server.kind != *kind))
     }
 
-    /// Every place that is asked, in words.
+    /// Every place that is asked, in words, as it may be shown.
     pub(in crate::cli) fn description(&self, environment: &Environment) -> String {
         let asked = ServerKind::ALL.into_iter().filter_map(|kind| {
             let address = self.of(kind, environment)?;
-            Some(format!("no {} at {address}", kind.name()))
+            Some(format!("no {} at {}", kind.name(), recorded_url(&address)))
         });
         let asked: Vec<String> = asked.collect();
         if asked.is_empty() {
