@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 const MAX_PATTERN_BYTES: usize = 1 << 20;
 /// The most patterns of one contract.
 pub(super) const MAX_PATTERNS: usize = 100;
+/// The most headers of one contract, and the longest name of one: together they are one expression, which must compile.
+pub(super) const MAX_HEADERS: usize = 100;
+pub(super) const MAX_HEADER_BYTES: usize = 256;
 /// The longest pattern.
 const MAX_PATTERN_TEXT: usize = 4_096;
 /// The text that replaces a secret in a contract.

@@ -21,10 +21,10 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 pub(crate) struct KeyFolder(PathBuf);
 
 /// The files of one key.
-struct Files {
+pub(super) struct Files {
     name: String,
-    public: PathBuf,
-    secret: PathBuf,
+    pub(super) public: PathBuf,
+    pub(super) secret: PathBuf,
 }
 
 impl KeyFolder {
@@ -72,6 +72,7 @@ impl KeyFolder {
         let key = random_key(name)?;
         self.make()?;
         let _lock = KeyLock::of(&self.0)?;
+        self.settle(&files)?;
         let secret = format!("{}\n", key.secret_text());
         // What is there is not replaced, so of two processes one makes the key.
         match write_beside(&files.secret, &secret)?.take_name() {
@@ -98,6 +99,7 @@ impl KeyFolder {
         // Without a key there may be no folder to lock.
         self.show(name)?;
         let _lock = KeyLock::of(&self.0)?;
+        self.settle(&files)?;
         let old = self.read(&files)?.ok_or_else(|| none(name))?;
         let new = random_key(name)?;
         let record = old.rotated_to(&new);
@@ -138,6 +140,8 @@ impl KeyFolder {
 
     fn load(&self, name: &str) -> Result<Option<SecretKey>, KeyFileError> {
         let files = self.files(name)?;
+        self.own()?;
+        self.settle_left(&files)?;
         let Some(key) = self.read(&files)? else {
             return Ok(None);
         };
@@ -152,7 +156,7 @@ impl KeyFolder {
     }
 
     /// The secret key of these files.
-    fn read(&self, files: &Files) -> Result<Option<SecretKey>, KeyFileError> {
+    pub(super) fn read(&self, files: &Files) -> Result<Option<SecretKey>, KeyFileError> {
         self.own()?;
         let text = match read_secret(&files.secret) {
             Ok(text) => text,
@@ -171,7 +175,7 @@ impl KeyFolder {
         Ok(Some(key))
     }
 
-    fn files(&self, name: &str) -> Result<Files, KeyFileError> {
+    pub(super) fn files(&self, name: &str) -> Result<Files, KeyFileError> {
         let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
         let starts_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
         let taken = name == REDACTION;
@@ -222,7 +226,7 @@ pub(super) fn refuse(path: &Path, fault: &io::Error) -> KeyFileError {
     }
 }
 
-fn random_key(name: &str) -> Result<SecretKey, KeyFileError> {
+pub(super) fn random_key(name: &str) -> Result<SecretKey, KeyFileError> {
     let mut seed = [0_u8; 32];
     getrandom::fill(&mut seed).map_err(|fault| KeyFileError::Randomness(fault.to_string()))?;
     SecretKey::from_seed(name, &seed).map_err(|_| KeyFileError::Name {
@@ -251,7 +255,7 @@ fn publish(files: &Files, mut secret: NewFile, record: &Note) -> Result<(), KeyF
 }
 
 /// Adds a text to a file, or leaves it as it was.
-fn append(path: &Path, text: &str) -> Result<(), KeyFileError> {
+pub(super) fn append(path: &Path, text: &str) -> Result<(), KeyFileError> {
     let mut options = private_file();
     let written = options.append(true).create(true).open(path);
     written

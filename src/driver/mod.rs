@@ -26,6 +26,7 @@ mod environment;
 mod error;
 mod key_file_error;
 mod key_files;
+mod key_leftovers;
 mod key_lock;
 mod observer;
 mod own_keys;

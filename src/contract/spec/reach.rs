@@ -10,7 +10,7 @@ use super::section::Section;
 use super::texts::{Env, EnvName, HeaderName, Headers, KeyEnv, SecretPattern, Servers, Url};
 use super::tree::Node;
 use super::words::Builtin;
-use crate::contract::redaction::MAX_PATTERNS;
+use crate::contract::redaction::{MAX_HEADER_BYTES, MAX_HEADERS, MAX_PATTERNS};
 use crate::contract::{ProviderType, ReasoningValue, RedactionTerms};
 use serde_json::Value;
 
@@ -136,6 +136,15 @@ impl Read for RedactionTerms {
         Section::read(node, reporter, &REDACT, |section| {
             let env = section.get(&REDACT.env).unwrap_or_default();
             let headers = section.get(&REDACT.headers).unwrap_or_default();
+            if headers.len() > MAX_HEADERS
+                || headers
+                    .iter()
+                    .any(|HeaderName(name)| name.len() > MAX_HEADER_BYTES)
+            {
+                let rule =
+                    format!("at most {MAX_HEADERS} headers of at most {MAX_HEADER_BYTES} bytes");
+                section.refuse_key(REDACT.headers.name, rule, None);
+            }
             let patterns = section.get(&REDACT.patterns).unwrap_or_default();
             if patterns.len() > MAX_PATTERNS {
                 let rule = format!("at most {MAX_PATTERNS} patterns");

@@ -275,12 +275,14 @@ fn is_json(text: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// Texts of which each shape takes one at least.
-    const SAMPLES: [&str; 16] = [
+    /// Texts of which a shape takes one at least; each word of a shape stands in one of them.
+    const SAMPLES: [&str; 22] = [
         "sk-abcdefghijklmnop1234",
         "ghp_abcdefghijklmnopqrst0",
-        "gho_abcdefghijklmnopqrst0 ghr_abcdefghijklmnopqrst0",
-        "ghs_abcdefghijklmnopqrst0 ghu_abcdefghijklmnopqrst0",
+        "gho_abcdefghijklmnopqrst0",
+        "ghr_abcdefghijklmnopqrst0",
+        "ghs_abcdefghijklmnopqrst0",
+        "ghu_abcdefghijklmnopqrst0",
         "github_pat_abcdefghijklmnopqrst",
         "xoxb-1234567890",
         "AKIAABCDEFGHIJKLMNOP",
@@ -289,10 +291,14 @@ mod tests {
         "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
         "eyJhbGciOiJI.eyJzdWIiOiIx.abc",
         "BeArEr abcdefghijklmnopqrst==",
+        "Api-Key: abc",
         "X-API-Key: abc\nAuthorization: Bearer x",
         r#"{"x-Goog-Api-Key": "abc", 'cookie'= ["a=b"]}"#,
         r#"{"a": "{\"set-cookie\": \"s=1\"}"}"#,
+        "Proxy-Authorization: Basic eA==",
+        "X-Auth-Token: abc",
         "X-Own: abc",
+        "x-own: bearer abcdefghijklmnopqrst==",
     ];
 
     fn ranges<'r>(shapes: impl IntoIterator<Item = &'r Regex>, text: &str) -> Vec<(usize, usize)> {
@@ -300,6 +306,20 @@ mod tests {
             .into_iter()
             .flat_map(|shape| shape.find_iter(text.as_bytes()));
         all.map(|hit| (hit.start(), hit.end())).collect()
+    }
+
+    #[test]
+    fn as_many_headers_as_a_contract_may_name_are_found() {
+        let terms = RedactionTerms {
+            headers: (0..100).map(|n| format!("{n:a>256}")).collect(),
+            ..RedactionTerms::default()
+        };
+        let shapes = Shapes::new(&terms);
+        for name in &terms.headers {
+            for text in [format!("{name}: abc"), format!("{{\"{name}\": \"abc\"}}")] {
+                assert!(!ranges(shapes.headers(text.as_bytes()), &text).is_empty());
+            }
+        }
     }
 
     #[test]
@@ -326,9 +346,21 @@ mod tests {
                 "{text}"
             );
             assert!(headers.len() + credentials.len() > 0, "{text}");
-            all.extend(shapes.owners_in(bytes));
+            let words = shapes.words.iter();
+            let hits = words.flat_map(|words| words.find_overlapping_iter(bytes));
+            all.extend(hits.map(|hit| hit.pattern().as_usize()));
         }
-        assert_eq!(all, shapes.owners.iter().copied().collect());
+        assert_eq!(all.len(), shapes.owners.len(), "each word stands in a text");
+        // Where the words cannot be looked for, a text may hold every shape.
+        let unsearched = Shapes {
+            words: None,
+            ..shapes.clone()
+        };
+        for text in SAMPLES {
+            let found = ranges(unsearched.credentials(text.as_bytes()), text);
+            assert_eq!(found, ranges(shapes.credentials(text.as_bytes()), text));
+            assert_eq!(unsearched.may_grow(text), 0);
+        }
         assert!(shapes.headers(b"nothing of the kind").is_empty());
         assert!(shapes.credentials(b"nothing of the kind").is_empty());
     }
