@@ -29,10 +29,12 @@ pub(super) fn connect(
         reason,
         url: without_secrets(url),
     };
-    let parsed = reqwest::Url::parse(url).map_err(|error| refuse(error.to_string()))?;
+    let mut parsed = reqwest::Url::parse(url).map_err(|error| refuse(error.to_string()))?;
     if !matches!(parsed.scheme(), "http" | "https") {
         return Err(refuse("the scheme is not http or https".to_owned()));
     }
+    // It is never sent, and faults would quote it.
+    parsed.set_fragment(None);
     let mut custom = HashMap::with_capacity(headers.len());
     for (name, value) in headers {
         let header = HeaderName::try_from(name.as_str())
@@ -46,7 +48,7 @@ pub(super) fn connect(
         .build()
         .map_err(|error| refuse(error.without_url().to_string()))?;
     // A body that is no stream is bounded by rmcp itself: at 16 MiB, and at 64 KiB where the status is an error's.
-    let config = StreamableHttpClientTransportConfig::with_uri(url)
+    let config = StreamableHttpClientTransportConfig::with_uri(parsed.as_str())
         .custom_headers(custom)
         .max_sse_event_size(MAX_EVENT_BYTES)
         .reinit_on_expired_session(false);

@@ -156,7 +156,8 @@ impl StreamableHttpClient for CallClient {
                     custom_headers,
                     max_sse_event_size,
                 )
-                .await?;
+                .await
+                .map_err(without_address)?;
             return without_unknown_responses(response);
         };
         let (call, frame) = call?;
@@ -188,6 +189,7 @@ impl StreamableHttpClient for CallClient {
         client
             .delete_session(uri, session_id, auth_header, custom_headers)
             .await
+            .map_err(without_address)
     }
 
     async fn get_stream(
@@ -201,7 +203,8 @@ impl StreamableHttpClient for CallClient {
         let client = &self.0;
         let events = client
             .get_stream(uri, session_id, last_event_id, auth_header, custom_headers)
-            .await?;
+            .await
+            .map_err(without_address)?;
         Ok(without_unknown_events(events))
     }
 
@@ -224,8 +227,17 @@ impl StreamableHttpClient for CallClient {
                 custom_headers,
                 max_sse_event_size,
             )
-            .await?;
+            .await
+            .map_err(without_address)?;
         Ok(without_unknown_events(events))
+    }
+}
+
+/// The fault without the address, whose query may be secret: the contract names it.
+fn without_address(fault: Fault) -> Fault {
+    match fault {
+        StreamableHttpError::Client(fault) => StreamableHttpError::Client(fault.without_url()),
+        other => other,
     }
 }
 
