@@ -688,3 +688,31 @@ fn no_address_of_a_model_server_is_shown_with_its_password() {
         .said();
     assert!(!said.contains("hunter2"), "{said}");
 }
+
+/// The fragment of an address is never sent, and a contract does not hold it.
+#[test]
+fn no_fault_of_a_tool_server_shows_the_fragment_of_its_address() {
+    use std::net::TcpListener;
+
+    let desk = Desk::new();
+    // It takes the connection and closes it, so the fault is one of the client itself.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || listener.incoming().for_each(drop));
+    for port in [port, 9] {
+        let url = format!("http://127.0.0.1:{port}/v1#token=hunter2-hunter2");
+        let tools = format!("tools: {{mcp: {{s: {{url: '{url}'}}}}}}\n");
+        desk.script(&format!("tool_policy: optional\n{tools}"), &[&says("Yes.")]);
+        let name = format!("r{port}");
+        let mut said = desk.run(&["run", "c.yaml", "--run-id", &name]).said();
+        for command in [
+            &["show", &name, "--raw"][..],
+            &["export", &name],
+            &["show", &name, "--why"],
+        ] {
+            said.push_str(&desk.run(command).said());
+        }
+        assert!(said.contains(&format!("127.0.0.1:{port}")), "{said}");
+        assert!(!said.contains("hunter2"), "{said}");
+    }
+}
