@@ -47,9 +47,9 @@ impl NewFile {
             match make(&beside, mode) {
                 // Another process of that number makes it, in another container, or was killed at it.
                 Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => {}
-                made => {
+                opened => {
                     return Ok(Self {
-                        file: made?,
+                        file: opened?,
                         beside,
                         is_settled: false,
                         target: target.to_owned(),
