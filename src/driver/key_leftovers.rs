@@ -91,7 +91,9 @@ mod tests {
     fn secrets(keys: &KeyFolder) -> Vec<String> {
         let entries = fs::read_dir(keys.path()).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        let mut names: Vec<String> = names.filter(|name| name.contains(".key")).collect();
+        let mut names: Vec<String> = names
+            .filter(|name| name.contains(".key") && !name.ends_with(".pub"))
+            .collect();
         names.sort();
         names
     }

@@ -1,6 +1,6 @@
-//! Tests of the oddities of YAML that are refused.
+//! Tests of the oddities of YAML that are refused, and of bounds.
 
-use super::tests::{parse, small};
+use super::tests::{DEMO, parse, rules, small};
 
 /// Each fault as `line:column rule`; where the file gives no tree, one is all there is.
 #[test]
@@ -98,4 +98,18 @@ fn a_long_list_of_keys_is_written_out_once() {
     let shown = parse("a: 1\nb: 2\n").unwrap_err().render();
     assert_eq!(shown.matches("known keys: ").count(), 1, "{shown}");
     assert_eq!(shown.matches("= help: as above").count(), 1, "{shown}");
+}
+
+/// Together they are one expression: one that does not compile would find nothing.
+#[test]
+fn headers_that_are_secret_are_bounded() {
+    let headers = |count: usize, bytes: usize| {
+        let names: Vec<String> = (0..count).map(|n| format!("{n:0>bytes$}")).collect();
+        parse(&format!("{DEMO}redact: {{headers: {names:?}}}\n"))
+    };
+    assert_eq!(rules(headers(100, 256)), [] as [&str; 0]);
+    for refused in [headers(101, 10), headers(2, 257)] {
+        let rule = "redact.headers: at most 100 headers of at most 256 bytes";
+        assert_eq!(rules(refused), [rule]);
+    }
 }

@@ -138,7 +138,7 @@ form! {
         env: Vec<EnvName>, DefaultText = DefaultText("none"),
         "Names of variables whose values are secrets.";
         headers: Vec<HeaderName>, DefaultText = DefaultText("none"),
-        "Names of headers whose values are secrets.";
+        "Names of headers whose values are secrets: at most 100, of at most 256 bytes each.";
         patterns: Vec<SecretPattern>, DefaultText = DefaultText("none"),
         "Regular expressions for secrets. See [redaction.md](redaction.md).";
     }
