@@ -1,4 +1,4 @@
-//! The billing file: accounting lines of all runs, each appended by one write. Does not compute a line.
+//! The billing file: accounting lines of all runs, appended under a lock. Does not compute a line.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -16,8 +16,8 @@ const MAX_LINE_BYTES: u64 = 1 << 20;
 
 /// The file that keeps the accounting of all runs: one JSON document a line, only ever added to (001 §12).
 ///
-/// Several processes may share it: what is added goes to its end by one write, which the operating system does not mix with
-/// another's. A line that a crash or a full disk has cut is closed by the next writer, and is no JSON.
+/// Several processes may share it: each line is written whole, under a lock of the operating system. A line that a crash has
+/// cut is closed by the next writer, and is no JSON.
 #[derive(Debug)]
 pub(crate) struct BillingFile {
     durable: bool,
@@ -73,10 +73,10 @@ impl BillingFile {
         })
     }
 
-    /// Adds lines.
+    /// Adds lines, all of them or none.
     ///
     /// # Errors
-    /// [`BillingFault`] where the file cannot be written; a part of them may stand there then.
+    /// [`BillingFault`] where the file cannot be locked or written.
     pub(crate) fn append<'l>(
         &mut self,
         lines: impl IntoIterator<Item = &'l AccountingLine>,
@@ -90,26 +90,27 @@ impl BillingFile {
         if text.is_empty() {
             return Ok(());
         }
-        self.add(text)
-            .map_err(|fault| self.fault("written", &fault))
+        // Another's write can be seen in part without it.
+        let written = self.file.lock().and_then(|()| {
+            let written = self.add(&mut text);
+            self.file.unlock()?;
+            written
+        });
+        written.map_err(|fault| self.fault("written", &fault))
     }
 
-    /// Adds text behind whatever stands there.
-    fn add(&mut self, mut text: Vec<u8>) -> io::Result<()> {
-        if !self.begins_a_line()? {
+    /// Adds text behind whatever stands there; the file is locked.
+    fn add(&mut self, text: &mut Vec<u8>) -> io::Result<()> {
+        let end = self.file.metadata()?.len();
+        if !self.begins_a_line(end)? {
             text.insert(0, b'\n');
         }
         // Unknown until all of it is written.
         self.end = None;
-        let written = loop {
-            match self.file.write(&text) {
-                Err(fault) if fault.kind() == io::ErrorKind::Interrupted => {}
-                written => break written?,
-            }
-        };
-        if written < text.len() {
-            let reason = "only a part could be written";
-            return Err(io::Error::new(io::ErrorKind::StorageFull, reason));
+        if let Err(fault) = self.file.write_all(text) {
+            // What was written of it is no line. If that fails too, the next writer closes it.
+            drop(self.file.set_len(end));
+            return Err(fault);
         }
         self.end = Some(self.file.stream_position()?);
         self.unsynced = true;
@@ -132,8 +133,7 @@ impl BillingFile {
     }
 
     /// Whether a line begins at the end of the file. Only looked up where others have written since.
-    fn begins_a_line(&mut self) -> io::Result<bool> {
-        let end = self.file.metadata()?.len();
+    fn begins_a_line(&mut self, end: u64) -> io::Result<bool> {
         let Some(last) = end.checked_sub(1).filter(|_| self.end != Some(end)) else {
             return Ok(true);
         };
