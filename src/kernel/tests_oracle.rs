@@ -361,7 +361,7 @@ impl Oracle {
                     self.facts.notices = 0;
                     return self.answered(r);
                 }
-                self.told(r.inference.0, Some(r))
+                self.summary_ended(r.inference.0, Some(r))
             }
             EventKind::InferenceFailed(f) => {
                 if let Some(usage) = &f.usage {
@@ -371,7 +371,7 @@ impl Oracle {
                     if f.fault.unknown_model && self.awaits_summary(f.inference.0) {
                         self.facts.dropped.extend(self.summarizer());
                     }
-                    return self.told(f.inference.0, None);
+                    return self.summary_ended(f.inference.0, None);
                 }
                 self.facts.notices = 0;
                 let why =

@@ -102,7 +102,8 @@ impl ToolServerStatement {
     ) -> Self {
         let instructions = instructions.filter(|text| !text.trim().is_empty());
         Self {
-            instructions: instructions.map(|told| char_prefix(told, INSTRUCTION_BYTES).to_owned()),
+            instructions: instructions
+                .map(|stated| char_prefix(stated, INSTRUCTION_BYTES).to_owned()),
             name: own.map(|(name, _)| text(name)),
             protocol: text(protocol),
             server: server.to_owned(),

@@ -313,14 +313,7 @@ impl Replayer {
             );
             return false;
         };
-        let computed = self.chain.extend(&Link {
-            action: &entry.action,
-            adapter_version: &action.adapter_version,
-            event: &entry.event,
-            model_fingerprint: &action.model_fingerprint,
-            model_profile_id: &action.model_profile_id,
-            state: action.to.as_str(),
-        });
+        let computed = self.chain.extend(&Link::of(entry, &action));
         let length = self.chain.length();
         self.chain = Chain::resumed(self.contract.contract_hash(), entry.hash, length);
         if computed == entry.hash && action.to == entry.state && action.seq == entry.seq {

@@ -102,7 +102,7 @@ impl Store {
         }
         let folder = path.parent().unwrap_or(&path);
         own_folder(folder).map_err(refuse)?;
-        // An answer that is being put in another's place is not lost between the look and the removal. A run waits for nobody who is
+        // An answer that is being put in another's place is not lost between the look and the removal. A run does not wait for who is
         // at it: it looks again soon.
         let turn = turn_of(folder).map_err(refuse)?;
         match turn.try_lock() {
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_waits_for_nobody_who_is_at_an_answer() {
+    fn a_run_does_not_wait_for_who_is_at_an_answer() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("runs.db");
         let store = Store::open(&path, Durability::Normal).unwrap();

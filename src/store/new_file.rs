@@ -98,7 +98,7 @@ impl NewFile {
         // A link, unlike a rename, never takes the place of what is there.
         match fs::hard_link(&self.beside, &self.target) {
             Err(fault) if fault.kind() != io::ErrorKind::AlreadyExists => {
-                // A file system without links: whoever makes the file may replace it.
+                // A file system without links: the process that makes the file may replace it.
                 make(&self.target, PRIVATE)?;
                 self.replace().inspect_err(|_| {
                     drop(fs::remove_file(&self.target));

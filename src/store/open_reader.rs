@@ -32,7 +32,7 @@ pub(super) fn open_to_read(file: &StoreFile, busy: Duration) -> Result<Connectio
         Ok(conn) => return Ok(conn),
         Err(fault) => fault,
     };
-    let told = |fault| StoreError::from_sql(path, &fault);
+    let refused = |fault| StoreError::from_sql(path, &fault);
     match code_of(&fault) {
         Some(ffi::SQLITE_READONLY_ROLLBACK | ffi::SQLITE_READONLY_RECOVERY) => {
             // What is rolled back is what a file beside it says, so that must be as much our own as where we write.
@@ -40,19 +40,19 @@ pub(super) fn open_to_read(file: &StoreFile, busy: Duration) -> Result<Connectio
             // A connection that may write rolls back as soon as it reads.
             drop(
                 connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, busy)
-                    .map_err(|fault| cut_off(path).unwrap_or_else(|| told(fault)))?,
+                    .map_err(|fault| cut_off(path).unwrap_or_else(|| refused(fault)))?,
             );
             connect(path, read_only, busy)
-                .map_err(|fault| cut_off(path).unwrap_or_else(|| told(fault)))
+                .map_err(|fault| cut_off(path).unwrap_or_else(|| refused(fault)))
         }
         Some(code) if may_be_frozen(code) && path.is_file() && is_frozen(path) => {
             if let Some(fault) = cut_off(path) {
                 return Err(fault);
             }
             let flags = read_only | OpenFlags::SQLITE_OPEN_URI;
-            connect(Path::new(&immutable(path)), flags, busy).map_err(told)
+            connect(Path::new(&immutable(path)), flags, busy).map_err(refused)
         }
-        _ => Err(told(fault)),
+        _ => Err(refused(fault)),
     }
 }
 

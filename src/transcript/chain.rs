@@ -1,7 +1,7 @@
 //! The hash chain of one run. Hashes texts; does not decode them.
 
 use super::{SealedEntry, canonical};
-use crate::kernel::EntryDraft;
+use crate::kernel::{Action, EntryDraft};
 use crate::message::{Digest, RunId, framed, genesis};
 
 pub(super) const ENTRY_CONTEXT: &str = "monolith transcript v1 entry";
@@ -32,6 +32,21 @@ pub struct Link<'a> {
     pub model_profile_id: &'a str,
     /// The state after the entry, as 002 §5 writes it.
     pub state: &'a str,
+}
+
+impl<'e> Link<'e> {
+    /// What a stored entry is chained by, with its action decoded.
+    #[must_use]
+    pub fn of(entry: &'e SealedEntry, action: &'e Action) -> Self {
+        Self {
+            action: &entry.action,
+            adapter_version: &action.adapter_version,
+            event: &entry.event,
+            model_fingerprint: &action.model_fingerprint,
+            model_profile_id: &action.model_profile_id,
+            state: action.to.as_str(),
+        }
+    }
 }
 
 impl Chain {

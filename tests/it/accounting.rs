@@ -173,7 +173,7 @@ fn verbose_tells_the_tag_and_what_was_used_also_of_a_failure() {
     let output = desk.run(&["run", "c.yaml", "--verbose"]);
     let said = &output.err;
     let tagged = said.lines().filter(|line| line.starts_with('['));
-    let (exchanged, told): (Vec<&str>, Vec<&str>) =
+    let (exchanged, printed): (Vec<&str>, Vec<&str>) =
         tagged.partition(|line| line.contains(" → [") || line.contains(" ← ["));
     let begins = [
         "[VRB] → [1.0] llm demo:script: messages 1, 2 bytes",
@@ -188,22 +188,22 @@ fn verbose_tells_the_tag_and_what_was_used_also_of_a_failure() {
         assert!(line.starts_with(begin), "{begin}: {said}");
     }
     assert_eq!(
-        told[0],
+        printed[0],
         "[VRB] EXIT-FINAL-ANSWER fatal=false: COMPLETED_WITH_TOOLS (final_message)"
     );
     assert!(
-        told[1].starts_with("[FIN] llm demo:script: 2 ok, 0 failed, "),
+        printed[1].starts_with("[FIN] llm demo:script: 2 ok, 0 failed, "),
         "{said}"
     );
     assert!(
-        told[1].ends_with("tokens 2000 in, 20 out, 0 cached, 0.005200 USD"),
+        printed[1].ends_with("tokens 2000 in, 20 out, 0 cached, 0.005200 USD"),
         "{said}"
     );
     assert!(
-        told[2].starts_with("[FIN] tool builtin:echo: 1 ok, 0 failed, "),
+        printed[2].starts_with("[FIN] tool builtin:echo: 1 ok, 0 failed, "),
         "{said}"
     );
-    assert!(told[3].starts_with("[FIN] run: 2 turns, "), "{said}");
+    assert!(printed[3].starts_with("[FIN] run: 2 turns, "), "{said}");
     assert!(said.contains("INFER → VALIDATE_CALLS"), "{said}");
     let output = desk.run(&[
         "run",

@@ -30,10 +30,10 @@ impl Desk {
             .spawn()
             .unwrap();
         let mut hash = None;
-        let mut told = String::new();
+        let mut printed = String::new();
         for line in BufReader::new(run.stderr.take().unwrap()).lines() {
             let line = line.unwrap();
-            told.push_str(&line);
+            printed.push_str(&line);
             if let Some((_, shown)) = line.split_once("blake3") {
                 hash = Some(shown.trim().to_owned());
             }
@@ -42,10 +42,10 @@ impl Desk {
             }
         }
         assert!(
-            told.contains("call 1 of echo asks for your approval"),
-            "{told}"
+            printed.contains("call 1 of echo asks for your approval"),
+            "{printed}"
         );
-        assert!(!told.contains('\u{1b}'), "{told}");
+        assert!(!printed.contains('\u{1b}'), "{printed}");
         (run, hash.unwrap())
     }
 
@@ -64,31 +64,31 @@ impl Desk {
 fn a_call_runs_once_it_is_allowed_and_by_the_hash_of_its_arguments_only() {
     let desk = desk();
     let (run, hash) = desk.waiting(&["run", "c.yaml", "--run-id", "r1"]);
-    let told = desk.ends(&["approve", "r1"], 4).said();
-    assert!(told.contains("nobody confirmed it"), "{told}");
+    let printed = desk.ends(&["approve", "r1"], 4).said();
+    assert!(printed.contains("nobody confirmed it"), "{printed}");
     let command = format!("monolith approve r1 --yes --arguments {hash}");
-    assert!(told.contains(&command), "{told}");
+    assert!(printed.contains(&command), "{printed}");
     // What waits is told wherever somebody looks at the run.
-    let told = desk.ok(&["show", "r1"]);
+    let printed = desk.ok(&["show", "r1"]);
     for expect in ["echo {\"text\"", &hash, "Answer it: monolith approve r1"] {
-        assert!(told.contains(expect), "{expect}: {told}");
+        assert!(printed.contains(expect), "{expect}: {printed}");
     }
-    let told = desk.ok(&["list", "--open"]);
-    assert!(told.contains(", waits for an approval"), "{told}");
-    assert!(told.contains("s+ "), "time goes on: {told}");
+    let printed = desk.ok(&["list", "--open"]);
+    assert!(printed.contains(", waits for an approval"), "{printed}");
+    assert!(printed.contains("s+ "), "time goes on: {printed}");
     desk.ends(&["approve", "r1", "--yes"], 4);
-    let told = desk
+    let printed = desk
         .ends(&["approve", "r1", "--yes", "--arguments", "00000000"], 4)
         .said();
-    assert!(!told.contains(&hash[..12]), "{told}");
-    let told = desk
+    assert!(!printed.contains(&hash[..12]), "{printed}");
+    let printed = desk
         .ends(&["approve", "r1", "--yes", "--arguments", &hash[..12]], 0)
         .said();
-    assert_eq!(told, "allowed: call 1 of run r1\n");
+    assert_eq!(printed, "allowed: call 1 of run r1\n");
     let output = Left::from(run.wait_with_output().unwrap());
     assert_eq!((output.code, output.out.as_str()), (0, "said\n"));
-    let told = desk.ok(&["show", "r1"]);
-    assert!(told.contains("\n1 call, 0 failed\n"), "{told}");
+    let printed = desk.ok(&["show", "r1"]);
+    assert!(printed.contains("\n1 call, 0 failed\n"), "{printed}");
     let given = |event: &EventKind| matches!(event, EventKind::ApprovalGiven(_));
     assert_eq!(
         desk.events_of_r1()
@@ -98,10 +98,10 @@ fn a_call_runs_once_it_is_allowed_and_by_the_hash_of_its_arguments_only() {
         1
     );
     desk.ends(&["replay", "r1"], 0);
-    let told = desk
+    let printed = desk
         .ends(&["approve", "r1", "--yes", "--arguments", &hash], 4)
         .said();
-    assert!(told.contains("none of its calls waits"), "{told}");
+    assert!(printed.contains("none of its calls waits"), "{printed}");
 }
 
 #[test]
@@ -158,14 +158,14 @@ fn a_refused_call_is_not_made_and_the_model_is_told() {
         result["outcome"]["class"], "COMPLETED_CHAT_ONLY",
         "{result}"
     );
-    let told = result["conversation"].as_array().unwrap();
-    let told: Vec<&str> = told
+    let printed = result["conversation"].as_array().unwrap();
+    let printed: Vec<&str> = printed
         .iter()
         .filter_map(|message| message["content"].as_str())
         .collect();
     assert!(
-        told.contains(&"(tool failed: denied: approval)"),
-        "{told:?}"
+        printed.contains(&"(tool failed: denied: approval)"),
+        "{printed:?}"
     );
     assert!(
         !desk
@@ -181,10 +181,10 @@ fn a_run_whose_process_died_while_it_waited_can_still_be_answered() {
     let (mut run, hash) = desk.waiting(&["run", "c.yaml", "--run-id", "r1"]);
     run.kill().unwrap();
     run.wait().unwrap();
-    let told = desk
+    let printed = desk
         .ends(&["approve", "r1", "--yes", "--arguments", &hash], 0)
         .said();
-    assert!(told.contains("monolith resume r1"), "{told}");
+    assert!(printed.contains("monolith resume r1"), "{printed}");
     // Nobody has taken it yet: the same answer again says so, and another one is not put in its place unasked.
     let again = desk
         .ends(&["approve", "r1", "--yes", "--arguments", &hash], 0)
@@ -235,16 +235,16 @@ fn a_call_that_nobody_allows_is_shown_and_why_the_run_has_no_proof() {
             desk.run(&args)
         };
         assert_eq!(left.code, 1, "{}", left.said());
-        let told = desk.ok(&["show", "r1"]);
+        let printed = desk.ok(&["show", "r1"]);
         for expect in [
             "1 call, 0 failed, 1 not started",
             "  echo {\"text\"",
             call,
             run,
         ] {
-            assert!(told.contains(expect), "{expect}: {told}");
+            assert!(printed.contains(expect), "{expect}: {printed}");
         }
-        assert!(!told.contains("Answer it"), "{told}");
+        assert!(!printed.contains("Answer it"), "{printed}");
     };
     let refused = "denied: approval, a person refused it";
     check(86_400_000, true, refused, "a person refused the approval");
@@ -258,8 +258,8 @@ fn an_answer_that_is_given_elsewhere_is_shown_where_the_question_stands() {
     let desk = desk();
     let mut terminal = Terminal::start(desk.command(&["run", "c.yaml", "--run-id", "r1"]));
     terminal.until("allow it? [y/N] ");
-    let told = desk.ends(&["approve", "r1"], 4).said();
-    let (_, hash) = told.split_once("--arguments ").unwrap();
+    let printed = desk.ends(&["approve", "r1"], 4).said();
+    let (_, hash) = printed.split_once("--arguments ").unwrap();
     let hash = hash.split(['`', '\n']).next().unwrap();
     desk.ok(&["approve", "r1", "--yes", "--arguments", hash]);
     let (code, shown) = terminal.end();

@@ -181,7 +181,7 @@ fn what_the_calls_of_a_batch_gave_stands_with_the_batch() {
     let folder = tempfile::tempdir().unwrap();
     let document = trajectory(&file_of("session.batch"), folder.path());
     let results = &document["steps"][2]["observation"]["results"];
-    let told = results.as_array().unwrap().iter().map(|result| {
+    let printed = results.as_array().unwrap().iter().map(|result| {
         let part = &result["extra"]["part"];
         [
             &result["source_call_id"],
@@ -192,7 +192,7 @@ fn what_the_calls_of_a_batch_gave_stands_with_the_batch() {
         .map(|text| text.as_str().unwrap_or_default())
     });
     assert_eq!(
-        told.collect::<Vec<_>>(),
+        printed.collect::<Vec<_>>(),
         [
             ["call_1", "call_1/1", "read_file", "MIT"],
             ["call_1", "call_1/2", "clock", "no clock here"],

@@ -245,8 +245,8 @@ fn what_was_never_answered_is_named_and_not_asked_again() {
             reissuer.take(entry, &golden.blobs);
         }
         let left_out = reissuer.finish(false).not_compared;
-        let told = format!("{expect}: no answer is recorded, so it was not asked again");
-        assert!(left_out.contains(&told), "{name}: {left_out:?}");
+        let printed = format!("{expect}: no answer is recorded, so it was not asked again");
+        assert!(left_out.contains(&printed), "{name}: {left_out:?}");
     };
     check("abort.in_flight", "request 1");
     check("resume.lost_call", "call 1 of echo");

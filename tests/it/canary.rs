@@ -2,7 +2,7 @@
 //! secret that it was not told of is found, so the search can find.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Stdio};
@@ -15,6 +15,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::http::Asked;
 
 const KEY: &str = "cnry-key/7f3a+9Zq";
 const HEADER: &str = "cnry header 51bd";
@@ -29,7 +31,7 @@ const ENDINGS: [&str; 4] = ["json", "cast", "html", "jsonl"];
 
 /// Whether monolith is told the secrets, or others know them alone.
 #[derive(Clone, Copy, PartialEq)]
-enum Told {
+enum Canaries {
     Yes,
     No,
 }
@@ -37,15 +39,19 @@ enum Told {
 struct Desk {
     folder: TempDir,
     said: Vec<(String, Vec<u8>)>,
-    told: Told,
+    canaries: Canaries,
 }
 
 impl Desk {
-    fn new(told: Told) -> Self {
+    fn new(canaries: Canaries) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("canary.txt"), CANARIES.join("\n")).unwrap();
         let said = Vec::new();
-        Self { folder, said, told }
+        Self {
+            folder,
+            said,
+            canaries,
+        }
     }
 
     fn path(&self) -> &Path {
@@ -54,9 +60,9 @@ impl Desk {
 
     /// What monolith is told: the secret, or something else of that kind.
     fn value(&self, canary: &'static str) -> &'static str {
-        match self.told {
-            Told::Yes => canary,
-            Told::No => "something-else",
+        match self.canaries {
+            Canaries::Yes => canary,
+            Canaries::No => "something-else",
         }
     }
 
@@ -268,21 +274,8 @@ fn serve(
     answers: &mut impl Iterator<Item = Option<(u16, String)>>,
 ) -> Option<TcpStream> {
     let mut reader = BufReader::new(connection);
-    let (mut first, mut length) = (String::new(), 0);
-    loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line).unwrap_or(0) == 0 || line == "\r\n" {
-            break;
-        }
-        if first.is_empty() {
-            first.clone_from(&line);
-        }
-        if let Some(size) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-            length = size.trim().parse().unwrap();
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).unwrap();
+    let asked = Asked::read(&mut reader);
+    let first = asked.head.lines().next().unwrap_or_default();
     let (status, body) = if first.starts_with("GET") {
         (404, format!("no such thing: {first}"))
     } else {
@@ -327,8 +320,8 @@ fn has_python() -> bool {
 }
 
 /// A run in which everybody tells what they know.
-fn play(told: Told) -> (Desk, Value) {
-    let mut desk = Desk::new(told);
+fn play(canaries: Canaries) -> (Desk, Value) {
+    let mut desk = Desk::new(canaries);
     let address = provider(answers());
     fs::write(desk.path().join("c.yaml"), contract(&address, &desk)).unwrap();
     let task = format!("Use the tools. My password is {TASK}, theirs {KEY}.");
@@ -348,7 +341,7 @@ fn a_secret_that_everybody_tells_is_nowhere() {
     if !has_python() {
         return;
     }
-    let (mut desk, result) = play(Told::Yes);
+    let (mut desk, result) = play(Canaries::Yes);
     assert_eq!(
         result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
         "{result}"
@@ -376,7 +369,7 @@ fn a_secret_that_nobody_told_monolith_of_is_found_by_the_same_search() {
     if !has_python() {
         return;
     }
-    let (desk, _) = play(Told::No);
+    let (desk, _) = play(Canaries::No);
     let hits = desk.hits();
     for canary in CANARIES {
         let found = |place: &str| {
@@ -401,7 +394,7 @@ fn a_marker_is_opened_with_the_key_and_the_value() {
     if !has_python() {
         return;
     }
-    let (desk, result) = play(Told::Yes);
+    let (desk, result) = play(Canaries::Yes);
     let mut child = desk.process(&["key", "commitment", "r1"]);
     let mut child = child
         .stdin(Stdio::piped())
@@ -430,7 +423,7 @@ fn a_run_that_is_killed_and_resumed_stays_clean_and_has_the_same_markers() {
     if !has_python() {
         return;
     }
-    let mut desk = Desk::new(Told::Yes);
+    let mut desk = Desk::new(Canaries::Yes);
     let mut answers = answers();
     let done = answers.split_off(8);
     let call = answers.swap_remove(3);
@@ -465,7 +458,7 @@ fn a_run_that_is_killed_and_resumed_stays_clean_and_has_the_same_markers() {
 
 #[test]
 fn a_server_that_does_not_come_up_tells_nothing_either() {
-    let mut desk = Desk::new(Told::Yes);
+    let mut desk = Desk::new(Canaries::Yes);
     let address = provider(vec![(500, format!("no {QUERY}, {HEADER}")); 4]);
     let text = format!(
         "task: Try.\ntargets: [{{provider: demo, model: script}}]\n\
@@ -486,7 +479,7 @@ fn a_server_that_does_not_come_up_tells_nothing_either() {
 
 #[test]
 fn a_contract_that_shows_a_secret_is_refused_with_the_place_and_not_the_value() {
-    let mut desk = Desk::new(Told::Yes);
+    let mut desk = Desk::new(Canaries::Yes);
     let text = format!(
         "system: 'The key is {KEY}.'\ntask: Try.\ntargets: [{{provider: web, model: m}}]\n\
          providers: {{web: {{type: openai, api_key_env: THE_KEY, base_url: 'http://127.0.0.1:9/v1'}}}}\n"

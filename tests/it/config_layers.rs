@@ -64,10 +64,10 @@ async fn a_provider_of_a_layer_is_asked_with_the_key_beside_it_and_stands_in_the
     }
     let lost = desk.at_home(&["run", "prompts/c.yaml"]);
     assert_eq!(lost.code, 4);
-    let told = lost.err;
+    let printed = lost.err;
     assert!(
-        told.contains("no provider `cloud` is defined under `providers`"),
-        "{told}"
+        printed.contains("no provider `cloud` is defined under `providers`"),
+        "{printed}"
     );
     let shown = desk.at_home(&["export", "r", "-o", "r.jsonl"]);
     assert_eq!(shown.code, 0);
@@ -87,14 +87,14 @@ fn contract_show_and_check_tell_which_file_each_value_is_from() {
     let output = desk.at_home(&["contract", "show", "prompts/c.yaml"]);
     let contract = output.document();
     assert_eq!(contract["providers"]["cloud"]["base_url"], "http://here/v1");
-    let told = output.err;
+    let printed = output.err;
     assert!(
-        told.contains("note: providers.cloud.base_url is from /.ai-agent.json\n"),
-        "{told}"
+        printed.contains("note: providers.cloud.base_url is from /.ai-agent.json\n"),
+        "{printed}"
     );
     assert!(
-        told.contains("note: providers.cloud.type is from /prompts/.ai-agent.json\n"),
-        "{told}"
+        printed.contains("note: providers.cloud.type is from /prompts/.ai-agent.json\n"),
+        "{printed}"
     );
     let output = desk.at_home(&["contract", "check", "prompts/c.yaml", "--json"]);
     let report = output.document();
@@ -204,9 +204,9 @@ fn a_variable_that_is_missing_names_its_layer_and_its_key() {
     desk.write(".ai-agent.json", &cloud("http://127.0.0.1:9/v1"));
     let output = desk.at_home(&["run", "prompts/c.yaml"]);
     assert_eq!(output.code, 4);
-    let told = output.err;
+    let printed = output.err;
     let expect = "providers.cloud.api_key_env (in /.ai-agent.json): the environment variable CLOUD_KEY is not set";
-    assert!(told.contains(expect), "{told}");
+    assert!(printed.contains(expect), "{printed}");
     let output = desk.at_home(&["run", "prompts/c.yaml", "--config", "no.json", "--json"]);
     assert_eq!(output.code, 4);
     let result = output.document();
@@ -214,9 +214,9 @@ fn a_variable_that_is_missing_names_its_layer_and_its_key() {
         result["finalReport"]["metadata"]["reason"],
         "contract_invalid"
     );
-    let told = output.err;
+    let printed = output.err;
     assert!(
-        told.contains("failed to use configuration /no.json: there is no such file"),
-        "{told}"
+        printed.contains("failed to use configuration /no.json: there is no such file"),
+        "{printed}"
     );
 }

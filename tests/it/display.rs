@@ -6,7 +6,7 @@ use monolith::door::{Chain, Link};
 use monolith::{Digest, RunId};
 use serde_json::{Value, json};
 
-use crate::browser::{body, opened, page_of, told};
+use crate::browser::{body, opened, page_of, printed};
 use crate::desk::Desk;
 use crate::golden::{Golden, file_of};
 use crate::statements::serving;
@@ -193,9 +193,9 @@ fn check_departs(case: &str, text: &str, entry: u64) {
     let Some(document) = opened(&page_of(&desk.path("t.jsonl")), "") else {
         return;
     };
-    assert_eq!(told(&document, "verdict"), "verified", "{case}");
-    assert_eq!(told(&document, "agrees"), "departs", "{case}");
-    assert_eq!(told(&document, "departure"), entry.to_string(), "{case}");
+    assert_eq!(printed(&document, "verdict"), "verified", "{case}");
+    assert_eq!(printed(&document, "agrees"), "departs", "{case}");
+    assert_eq!(printed(&document, "departure"), entry.to_string(), "{case}");
     let body = body(&document);
     let said = format!("NOT THE STATE OF THE RUN at entry {entry}");
     assert!(body.contains(&said), "{case}");
@@ -271,13 +271,13 @@ fn a_page_opens_the_digests_of_its_own_run_and_says_what_it_could_not() {
     let Some(document) = opened(&page_of(&file_of("core.valid_call")), "#view=verification") else {
         return;
     };
-    assert_eq!(told(&document, "agrees"), "agrees");
+    assert_eq!(printed(&document, "agrees"), "agrees");
     assert!(body(&document).contains("states of the machine, opened"));
     // States that somebody changed beside the transcript are believed nowhere.
     let page = page_of(&file_of("core.valid_call"));
     let changed = page.replacen("\\\"at_ms\\\":0,", "\\\"at_ms\\\":1,", 1);
     assert_ne!(page, changed);
     let document = opened(&changed, "").unwrap();
-    assert_eq!(told(&document, "agrees"), "departs");
-    assert_eq!(told(&document, "departure"), "0");
+    assert_eq!(printed(&document, "agrees"), "departs");
+    assert_eq!(printed(&document, "departure"), "0");
 }

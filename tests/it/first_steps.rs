@@ -153,29 +153,29 @@ fn init(folder: &TempDir, ollama: &str, llama: &str, more: &[&str]) -> (i32, Str
 #[test]
 fn init_writes_a_contract_for_the_server_that_runs_here_and_it_passes_the_check() {
     let folder = tempfile::tempdir().unwrap();
-    let (code, told) = init(&folder, &ollama(), NONE, &[]);
-    assert_eq!(code, 0, "{told}");
+    let (code, printed) = init(&folder, &ollama(), NONE, &[]);
+    assert_eq!(code, 0, "{printed}");
     assert!(
-        told.contains("written for Ollama at http://127.0.0.1:"),
-        "{told}"
+        printed.contains("written for Ollama at http://127.0.0.1:"),
+        "{printed}"
     );
-    assert!(told.contains("monolith run agent.yaml"), "{told}");
+    assert!(printed.contains("monolith run agent.yaml"), "{printed}");
     let written = fs::read_to_string(folder.path().join("agent.yaml")).unwrap();
     assert!(written.contains("type: ollama"), "{written}");
     assert!(written.contains("context_window: 32768"), "{written}");
-    let (code, told) = said(monolith(&folder).args(["contract", "check", "agent.yaml"]));
-    assert_eq!(code, 0, "{told}");
+    let (code, printed) = said(monolith(&folder).args(["contract", "check", "agent.yaml"]));
+    assert_eq!(code, 0, "{printed}");
 
     // What is there is never replaced unless that is wanted.
-    let (code, told) = init(&folder, NONE, &llama_server(), &[]);
-    assert_eq!(code, 4, "{told}");
-    assert!(told.contains("--force replaces it"), "{told}");
+    let (code, printed) = init(&folder, NONE, &llama_server(), &[]);
+    assert_eq!(code, 4, "{printed}");
+    assert!(printed.contains("--force replaces it"), "{printed}");
     assert_eq!(
         fs::read_to_string(folder.path().join("agent.yaml")).unwrap(),
         written
     );
-    let (code, told) = init(&folder, NONE, &llama_server(), &["--force"]);
-    assert_eq!(code, 0, "{told}");
+    let (code, printed) = init(&folder, NONE, &llama_server(), &["--force"]);
+    assert_eq!(code, 0, "{printed}");
     let written = fs::read_to_string(folder.path().join("agent.yaml")).unwrap();
     assert!(written.contains("/v1\"}"), "{written}");
     // An answer and its reserve fit the window that the server was started with.
@@ -197,14 +197,14 @@ fn a_server_whose_template_knows_no_tools_is_asked_in_text_and_under_a_grammar()
         }
         _ => write_404(&stream),
     });
-    let (code, told) = init(&folder, NONE, &llama, &[]);
-    assert_eq!(code, 0, "{told}");
+    let (code, printed) = init(&folder, NONE, &llama, &[]);
+    assert_eq!(code, 0, "{printed}");
     let written = fs::read_to_string(folder.path().join("agent.yaml")).unwrap();
     for expect in ["text_profile: hermes", "grammar_profile: gbnf/1"] {
         assert!(written.contains(expect), "{expect}: {written}");
     }
-    let (code, told) = said(monolith(&folder).args(["contract", "check", "agent.yaml"]));
-    assert_eq!(code, 0, "{told}");
+    let (code, printed) = said(monolith(&folder).args(["contract", "check", "agent.yaml"]));
+    assert_eq!(code, 0, "{printed}");
 }
 
 #[test]
@@ -213,9 +213,9 @@ fn where_there_are_several_ways_somebody_says_which_and_where_there_is_none_it_i
     let folder = tempfile::tempdir().unwrap();
     let (ollama, llama) = (ollama(), llama_server());
     let check = |more: &[&str], code: i32, expect: &str| {
-        let (got, told) = init(&folder, &ollama, &llama, more);
-        assert_eq!(got, code, "{told}");
-        assert!(told.contains(expect), "{told}");
+        let (got, printed) = init(&folder, &ollama, &llama, more);
+        assert_eq!(got, code, "{printed}");
+        assert!(printed.contains(expect), "{printed}");
     };
     check(&[], 4, "--yes takes the first");
     check(
@@ -236,11 +236,11 @@ fn where_there_are_several_ways_somebody_says_which_and_where_there_is_none_it_i
     assert!(!folder.path().join("agent.yaml").exists());
     check(&["--yes"], 0, "llama-server at ");
     check(&["--use", "ollama", "b.yaml"], 0, "Ollama at ");
-    let (code, told) = init(&folder, NONE, NONE, &["c.yaml"]);
-    assert_eq!(code, 3, "{told}");
+    let (code, printed) = init(&folder, NONE, NONE, &["c.yaml"]);
+    assert_eq!(code, 3, "{printed}");
     assert!(
-        told.contains("start Ollama, llama-server or LM Studio"),
-        "{told}"
+        printed.contains("start Ollama, llama-server or LM Studio"),
+        "{printed}"
     );
 }
 
@@ -248,9 +248,9 @@ fn where_there_are_several_ways_somebody_says_which_and_where_there_is_none_it_i
 fn an_address_that_is_given_is_the_one_that_answers_or_the_command_says_that_nobody_does() {
     let folder = tempfile::tempdir().unwrap();
     let check = |llama: &str, code: i32, expect: &str| {
-        let (got, told) = init(&folder, NONE, llama, &["--force"]);
-        assert_eq!(got, code, "{told}");
-        assert!(told.contains(expect), "{told}");
+        let (got, printed) = init(&folder, NONE, llama, &["--force"]);
+        assert_eq!(got, code, "{printed}");
+        assert!(printed.contains(expect), "{printed}");
     };
     let nobody = "use llama-server at http://127.0.0.1:1: no llama-server answers there";
     check(NOBODY, 3, nobody);
@@ -265,11 +265,11 @@ fn an_address_that_is_given_is_the_one_that_answers_or_the_command_says_that_nob
 
     let mut doctor = monolith(&folder);
     doctor.args(["doctor", "--lm-studio", NONE, "--llama-server", NONE]);
-    let (code, told) = said(doctor.args(["--ollama", NOBODY]));
-    assert_eq!(code, 1, "{told}");
+    let (code, printed) = said(doctor.args(["--ollama", NOBODY]));
+    assert_eq!(code, 1, "{printed}");
     assert!(
-        told.contains("no Ollama answers at http://127.0.0.1:1"),
-        "{told}"
+        printed.contains("no Ollama answers at http://127.0.0.1:1"),
+        "{printed}"
     );
     let mut command = monolith(&folder);
     command.args([
@@ -280,9 +280,12 @@ fn an_address_that_is_given_is_the_one_that_answers_or_the_command_says_that_nob
         NONE,
         "b.yaml",
     ]);
-    let (code, told) = said(command.env("OLLAMA_HOST", "127.0.0.1:1"));
-    assert_eq!(code, 3, "{told}");
-    assert!(told.contains("no Ollama at http://127.0.0.1:1"), "{told}");
+    let (code, printed) = said(command.env("OLLAMA_HOST", "127.0.0.1:1"));
+    assert_eq!(code, 3, "{printed}");
+    assert!(
+        printed.contains("no Ollama at http://127.0.0.1:1"),
+        "{printed}"
+    );
 }
 
 #[test]
@@ -293,14 +296,14 @@ fn a_key_is_found_by_its_name_and_its_value_is_written_and_shown_nowhere() {
         .args(["init", "--ollama", NONE, "--llama-server", NONE])
         .args(["--lm-studio", NONE, "--task", "Say: \"hello\""])
         .env("ANTHROPIC_API_KEY", "sk-ant-very-secret-value");
-    let (code, told) = said(&mut command);
-    assert_eq!(code, 0, "{told}");
+    let (code, printed) = said(&mut command);
+    assert_eq!(code, 0, "{printed}");
     let written = fs::read_to_string(folder.path().join("agent.yaml")).unwrap();
     assert!(
         written.contains("api_key_env: ANTHROPIC_API_KEY"),
         "{written}"
     );
-    assert!(!told.contains("very-secret") && !written.contains("very-secret"));
+    assert!(!printed.contains("very-secret") && !written.contains("very-secret"));
     // The doctor sees whether anybody answers, and sends no key to find out.
     let (asked, heads) = mpsc::channel();
     let hosted = keeping_heads(asked);
@@ -314,12 +317,18 @@ fn a_key_is_found_by_its_name_and_its_value_is_written_and_shown_nowhere() {
         .args(["doctor", "--contract", "agent.yaml", "--ollama", NONE])
         .args(["--llama-server", NONE, "--lm-studio", NONE])
         .env("ANTHROPIC_API_KEY", "sk-ant-very-secret-value");
-    let (code, told) = said(&mut command);
-    assert_eq!(code, 0, "{told}");
-    assert!(told.contains("ANTHROPIC_API_KEY set"), "{told}");
-    assert!(told.contains("it passes monolith contract check"), "{told}");
-    assert!(told.contains("anthropic: its server answers"), "{told}");
-    assert!(!told.contains("very-secret"), "{told}");
+    let (code, printed) = said(&mut command);
+    assert_eq!(code, 0, "{printed}");
+    assert!(printed.contains("ANTHROPIC_API_KEY set"), "{printed}");
+    assert!(
+        printed.contains("it passes monolith contract check"),
+        "{printed}"
+    );
+    assert!(
+        printed.contains("anthropic: its server answers"),
+        "{printed}"
+    );
+    assert!(!printed.contains("very-secret"), "{printed}");
     let head = heads.recv().unwrap();
     assert!(head.starts_with("GET /"), "{head}");
     assert!(!head.contains("very-secret"), "{head}");
@@ -337,10 +346,13 @@ fn the_doctor_looks_at_what_a_contract_is_to_be_answered_by() {
         let mut command = monolith(&folder);
         command.args(["doctor", "--contract", "c.yaml", "--ollama", NONE]);
         command.args(["--llama-server", NONE, "--lm-studio", NONE]);
-        let (got, told) = said(&mut command);
-        assert_eq!(got, code, "{told}");
-        assert!(told.contains(expect), "{told}");
-        assert!(told.contains("tool server builtin: 1 tool\n"), "{told}");
+        let (got, printed) = said(&mut command);
+        assert_eq!(got, code, "{printed}");
+        assert!(printed.contains(expect), "{printed}");
+        assert!(
+            printed.contains("tool server builtin: 1 tool\n"),
+            "{printed}"
+        );
     };
     let at = |address: &str| format!("type: openai, base_url: \"{address}/v1\"");
     check(&at(&llama_server()), 0, "provider p: its server answers");
@@ -413,9 +425,9 @@ fn the_doctor_says_what_is_wrong_and_ends_with_one_only_then() {
     // A model whose bytes have changed, a store that is none, and a contract whose server cannot be started.
     let model = [b"GGUF\x03\0\0\0".as_slice(), &[0; 16]].concat();
     fs::write(folder.path().join("m.gguf"), model).unwrap();
-    let (code, told) = said(monolith(&folder).args(["model", "add", "mine", "m.gguf"]));
-    assert_eq!(code, 0, "{told}");
-    assert!(told.contains("its profile: unknown"), "{told}");
+    let (code, printed) = said(monolith(&folder).args(["model", "add", "mine", "m.gguf"]));
+    assert_eq!(code, 0, "{printed}");
+    assert!(printed.contains("its profile: unknown"), "{printed}");
     let blobs = folder.path().join("state/models/blobs");
     let blob = fs::read_dir(blobs).unwrap().next().unwrap().unwrap().path();
     fs::write(blob, "other").unwrap();
@@ -494,10 +506,13 @@ fn a_pull_that_is_killed_goes_on_and_asks_before_it_begins() {
     });
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["model", "pull", "hf:o/r/m.gguf", "--hub", &hub];
-    let (code, told) = said(monolith(&folder).args(arguments));
-    assert_eq!(code, 4, "{told}");
-    assert!(told.contains("licence mit; 1,048,576 bytes"), "{told}");
-    assert!(told.contains("--yes says so"), "{told}");
+    let (code, printed) = said(monolith(&folder).args(arguments));
+    assert_eq!(code, 4, "{printed}");
+    assert!(
+        printed.contains("licence mit; 1,048,576 bytes"),
+        "{printed}"
+    );
+    assert!(printed.contains("--yes says so"), "{printed}");
 
     let mut child = Process::new(assert_cmd::cargo::cargo_bin("monolith"))
         .args(arguments)
@@ -526,14 +541,17 @@ fn a_pull_that_is_killed_goes_on_and_asks_before_it_begins() {
     let kept = part();
     assert_eq!(ranges.recv().unwrap(), None);
 
-    let (code, told) = said(monolith(&folder).args(arguments).arg("--yes"));
-    assert_eq!(code, 0, "{told}");
+    let (code, printed) = said(monolith(&folder).args(arguments).arg("--yes"));
+    assert_eq!(code, 0, "{printed}");
     assert_eq!(ranges.recv().unwrap().map(|from| from as u64), Some(kept));
-    let (code, told) = said(monolith(&folder).args(["model", "verify", "m"]));
-    assert_eq!(code, 0, "{told}");
-    let (code, told) = said(monolith(&folder).args(arguments));
-    assert_eq!(code, 0, "{told}");
-    assert!(told.contains("here already: m 1048576 bytes"), "{told}");
+    let (code, printed) = said(monolith(&folder).args(["model", "verify", "m"]));
+    assert_eq!(code, 0, "{printed}");
+    let (code, printed) = said(monolith(&folder).args(arguments));
+    assert_eq!(code, 0, "{printed}");
+    assert!(
+        printed.contains("here already: m 1048576 bytes"),
+        "{printed}"
+    );
 }
 
 #[test]
@@ -549,14 +567,14 @@ fn init_takes_any_server_that_speaks_as_openai_does() {
         let mut command = monolith(&folder);
         said(command.args(["init", "--force", "--base-url"]).args(more))
     };
-    let (code, told) = of(&[&address]);
-    assert_eq!(code, 4, "{told}");
+    let (code, printed) = of(&[&address]);
+    assert_eq!(code, 4, "{printed}");
     assert!(
-        told.contains(": small") && told.contains(": large"),
-        "{told}"
+        printed.contains(": small") && printed.contains(": large"),
+        "{printed}"
     );
-    let (code, told) = of(&[&address, "--model", "large", "--key-env", "MY_KEY"]);
-    assert_eq!(code, 0, "{told}");
+    let (code, printed) = of(&[&address, "--model", "large", "--key-env", "MY_KEY"]);
+    assert_eq!(code, 0, "{printed}");
     let written = fs::read_to_string(folder.path().join("agent.yaml")).unwrap();
     let provider =
         format!("endpoint: {{type: openai, base_url: \"{address}/v1\", api_key_env: \"MY_KEY\"}}");
@@ -564,41 +582,41 @@ fn init_takes_any_server_that_speaks_as_openai_does() {
     assert!(written.contains("model: \"large\""), "{written}");
 
     // What is said of the contract is about what stands in it: no default is.
-    let (code, told) =
+    let (code, printed) =
         said(
             monolith(&folder)
                 .env("MY_KEY", "x")
                 .args(["contract", "check", "agent.yaml"]),
         );
-    assert_eq!(code, 0, "{told}");
-    assert!(!told.contains("not sent"), "{told}");
+    assert_eq!(code, 0, "{printed}");
+    assert!(!printed.contains("not sent"), "{printed}");
     let set = ["--set", "sampling.repeat_penalty=1.2"];
     let mut check = monolith(&folder);
-    let (code, told) = said(
+    let (code, printed) = said(
         check
             .env("MY_KEY", "x")
             .args(["contract", "check", "agent.yaml"])
             .args(set),
     );
-    assert_eq!(code, 0, "{told}");
+    assert_eq!(code, 0, "{printed}");
     assert!(
-        told.contains("not sent, the protocol has no place for it: repeat_penalty"),
-        "{told}"
+        printed.contains("not sent, the protocol has no place for it: repeat_penalty"),
+        "{printed}"
     );
 
     assert!(written.contains("# context_window is a guess"), "{written}");
     // A model that it does not list is none of its models.
-    let (code, told) = of(&[&address, "--model", "huge"]);
-    assert_eq!(code, 3, "{told}");
-    assert!(told.contains("it has small, large"), "{told}");
+    let (code, printed) = of(&[&address, "--model", "huge"]);
+    assert_eq!(code, 3, "{printed}");
+    assert!(printed.contains("it has small, large"), "{printed}");
 
     // One that answers and lists nothing is taken at the caller's word.
     let silent = serving(|_, _, stream| write_404(&stream));
-    let (code, told) = of(&[&silent]);
-    assert_eq!(code, 3, "{told}");
-    assert!(told.contains("--model NAME says which"), "{told}");
-    let (code, told) = of(&[&silent, "--model", "mine"]);
-    assert_eq!(code, 0, "{told}");
+    let (code, printed) = of(&[&silent]);
+    assert_eq!(code, 3, "{printed}");
+    assert!(printed.contains("--model NAME says which"), "{printed}");
+    let (code, printed) = of(&[&silent, "--model", "mine"]);
+    assert_eq!(code, 0, "{printed}");
     let written = fs::read_to_string(folder.path().join("agent.yaml")).unwrap();
     assert!(
         written.contains(&format!("base_url: \"{silent}\"}}")),
@@ -614,24 +632,24 @@ fn init_writes_nothing_for_a_named_server_that_does_not_answer_or_wants_a_key() 
     let of = |more: &[&str]| said(monolith(&folder).args(["init", "--base-url"]).args(more));
     let dead = format!("{NOBODY}/v1");
     for more in [&[&*dead][..], &[&*dead, "--model", "m"]] {
-        let (code, told) = of(more);
-        assert_eq!(code, 3, "{told}");
-        assert!(told.contains("connection refused"), "{told}");
+        let (code, printed) = of(more);
+        assert_eq!(code, 3, "{printed}");
+        assert!(printed.contains("connection refused"), "{printed}");
     }
     let closed = serving(|_, _, mut stream| {
         let head = "HTTP/1.1 401 X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
         drop(stream.write_all(head.as_bytes()));
     });
-    let (code, told) = of(&[&closed, "--model", "m"]);
-    assert_eq!(code, 3, "{told}");
+    let (code, printed) = of(&[&closed, "--model", "m"]);
+    assert_eq!(code, 3, "{printed}");
     assert!(
-        told.contains("HTTP 401") && told.contains("--key-env VAR"),
-        "{told}"
+        printed.contains("HTTP 401") && printed.contains("--key-env VAR"),
+        "{printed}"
     );
     assert!(!folder.path().join("agent.yaml").exists());
     // Its key is sent by runs alone, so the caller's word for the model is all that can be known.
-    let (code, told) = of(&[&closed, "--model", "m", "--key-env", "MY_KEY"]);
-    assert_eq!(code, 0, "{told}");
+    let (code, printed) = of(&[&closed, "--model", "m", "--key-env", "MY_KEY"]);
+    assert_eq!(code, 0, "{printed}");
 
     let nowhere = [
         "--ollama",
@@ -641,16 +659,16 @@ fn init_writes_nothing_for_a_named_server_that_does_not_answer_or_wants_a_key() 
         "--lm-studio",
         NONE,
     ];
-    let (code, told) = said(monolith(&folder).args(["init", "--force"]).args(nowhere));
-    assert_eq!(code, 3, "{told}");
-    assert!(told.contains("init --base-url URL"), "{told}");
+    let (code, printed) = said(monolith(&folder).args(["init", "--force"]).args(nowhere));
+    assert_eq!(code, 3, "{printed}");
+    assert!(printed.contains("init --base-url URL"), "{printed}");
 }
 
 #[test]
 fn manual_pages_and_completions_are_written_for_every_command() {
     let folder = tempfile::tempdir().unwrap();
-    let (code, told) = said(monolith(&folder).args(["man", "--out", "pages"]));
-    assert_eq!(code, 0, "{told}");
+    let (code, printed) = said(monolith(&folder).args(["man", "--out", "pages"]));
+    assert_eq!(code, 0, "{printed}");
     for page in ["monolith.1", "monolith-run.1", "monolith-contract-check.1"] {
         let page = fs::read_to_string(folder.path().join("pages").join(page)).unwrap();
         assert!(page.contains(".SH SYNOPSIS"), "{page}");

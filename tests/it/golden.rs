@@ -72,14 +72,7 @@ impl Golden {
         let mut chain = Chain::genesis(self.contract.contract_hash(), &self.run_id);
         for entry in &mut self.entries {
             let action = entry.decode_action().unwrap();
-            entry.hash = chain.extend(&Link {
-                action: &entry.action,
-                adapter_version: &action.adapter_version,
-                event: &entry.event,
-                model_fingerprint: &action.model_fingerprint,
-                model_profile_id: &action.model_profile_id,
-                state: action.to.as_str(),
-            });
+            entry.hash = chain.extend(&Link::of(entry, &action));
         }
     }
 

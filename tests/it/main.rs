@@ -52,6 +52,8 @@ mod golden;
 #[cfg(test)]
 mod host;
 #[cfg(test)]
+mod http;
+#[cfg(test)]
 mod invented;
 #[cfg(test)]
 mod keys;

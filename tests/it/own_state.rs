@@ -365,7 +365,7 @@ fn a_secret_is_found_over_blocks_whatever_else_is_found_in_them() {
 #[test]
 fn no_diagnostic_shows_the_value_of_a_query() {
     let desk = Desk::new();
-    let told = |address: &str| {
+    let printed = |address: &str| {
         let contract = format!(
             "task: hi\ntargets: [{{provider: web, model: m}}]\ncontext_budget: {{context_window: 9000}}\n\
              providers: {{web: {{type: openai, base_url: '{address}'}}}}\n"
@@ -379,12 +379,12 @@ fn no_diagnostic_shows_the_value_of_a_query() {
         "http://127.0.0.1:99999/v1?k=ab1&token=hunter2-hunter2",
         "http://127.0.0.1:1/v1?k=ab1&token=hunter2-hunter2 and more",
     ] {
-        let said = told(address);
+        let said = printed(address);
         assert!(!said.contains("ab1") && !said.contains("hunter2"), "{said}");
     }
 }
 
-/// An address that nobody can use is shown to whoever wrote it, without what is secret in it.
+/// An address that no client takes is shown to its author, without what is secret in it.
 #[test]
 fn no_diagnostic_shows_a_password_however_the_address_is_written() {
     let desk = Desk::new();

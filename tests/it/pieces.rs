@@ -1,13 +1,14 @@
 //! A response whose end comes some time after its head, as a server sends it that thinks: whole in the run, and whole when it is
 //! asked for again.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use serde_json::json;
 
 use crate::desk::Desk;
+use crate::http::Asked;
 
 /// Answers every request; a POST with its head at once, and all of its body after a while.
 fn serve(listener: &TcpListener, body: &str) {
@@ -20,18 +21,7 @@ fn serve(listener: &TcpListener, body: &str) {
 
 fn answer(mut stream: TcpStream, body: &str) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
-    let (mut first, mut length) = (String::new(), 0);
-    reader.read_line(&mut first)?;
-    loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line)? < 3 {
-            break;
-        }
-        if let Some(given) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-            length = given.trim().parse().unwrap_or(0);
-        }
-    }
-    reader.read_exact(&mut vec![0; length])?;
+    Asked::read(&mut reader);
     let head = format!(
         "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
         body.len()

@@ -1,14 +1,13 @@
 //! Where keys and requests go: a contract that a stranger wrote collects no key, and what it reaches is listed.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpListener;
+use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::thread;
 
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, Left, calls, says};
+use crate::http::serving;
 
 const KEY: &str = "canary-key-0123456789";
 
@@ -22,35 +21,12 @@ impl Server {
     fn saying(line: &str) -> Self {
         let line: Value = serde_json::from_str(line).unwrap();
         let body = line["response"].to_string();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
         let heads: Arc<Mutex<Vec<String>>> = Arc::default();
         let kept = Arc::clone(&heads);
-        thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let mut reader = BufReader::new(stream);
-                let (mut head, mut length) = (String::new(), 0);
-                loop {
-                    let mut line = String::new();
-                    if reader.read_line(&mut line).unwrap_or(0) == 0 || line == "\r\n" {
-                        break;
-                    }
-                    let line = line.to_ascii_lowercase();
-                    if let Some(size) = line.strip_prefix("content-length:") {
-                        length = size.trim().parse().unwrap();
-                    }
-                    head += &line;
-                }
-                let mut sent = vec![0; length];
-                let _ = reader.read_exact(&mut sent);
-                kept.lock().unwrap().push(head);
-                let length = body.len();
-                let mut stream = reader.into_inner();
-                let _ = write!(
-                    stream,
-                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
-                );
-            }
+        let port = serving(move |asked| {
+            kept.lock().unwrap().push(asked.head.to_ascii_lowercase());
+            let status = "200 OK\r\ncontent-type: application/json".to_owned();
+            (status, body.clone())
         });
         Self { heads, port }
     }
@@ -316,8 +292,8 @@ fn a_check_shows_what_a_description_hides() {
     );
     let more = "tools: {mcp: {t: {command: python3, args: [server.py]}}}\n";
     desk.script(more, &[&says("x")]);
-    let told = desk
+    let printed = desk
         .ends(&["contract", "check", "c.yaml", "--start-servers"], 0)
         .err;
-    assert!(told.contains("Tells.\\u{e0041}\\u{200b}"), "{told}");
+    assert!(printed.contains("Tells.\\u{e0041}\\u{200b}"), "{printed}");
 }

@@ -264,8 +264,8 @@ fn a_line_that_is_no_record_is_named_and_costs_no_other() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(4), "{output:?}");
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.contains("line 2: not a record"), "{told}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(printed.contains("line 2: not a record"), "{printed}");
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["records"].as_array().unwrap().len(), 2);
 }

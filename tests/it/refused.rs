@@ -16,15 +16,21 @@ fn slipping() -> Desk {
 #[test]
 fn what_was_refused_is_told_by_tool_field_and_rule() {
     let desk = slipping();
-    let told = desk
+    let printed = desk
         .ends(&["run", "c.yaml", "--run-id", "r1", "--verbose"], 5)
         .said();
     let refused =
         "refused echo: TOOL_VALIDATION_ERROR: /text: type: value is not of type \"string\"";
     let line = format!("VALIDATE_CALLS → COMMIT   {refused}");
-    assert_eq!(told.matches(&line).count(), 3, "{told}");
-    assert!(told.contains(&format!("schema. ({refused})")), "{told}");
-    assert!(told.contains("FAILED_VALIDATION (arguments)"), "{told}");
+    assert_eq!(printed.matches(&line).count(), 3, "{printed}");
+    assert!(
+        printed.contains(&format!("schema. ({refused})")),
+        "{printed}"
+    );
+    assert!(
+        printed.contains("FAILED_VALIDATION (arguments)"),
+        "{printed}"
+    );
 }
 
 #[test]
@@ -32,13 +38,13 @@ fn a_required_run_that_ends_before_its_invalid_turns_do_is_warned_of() {
     let desk = slipping();
     for (turns, warned) in [("3", true), ("4", false)] {
         let set = format!("max_turns={turns}");
-        let told = desk
+        let printed = desk
             .ends(&["contract", "check", "c.yaml", "--set", &set], 0)
             .said();
         assert_eq!(
-            told.contains("warning: max_turns 3 is not above max_invalid_turns 3"),
+            printed.contains("warning: max_turns 3 is not above max_invalid_turns 3"),
             warned,
-            "{told}"
+            "{printed}"
         );
     }
     let args = [
@@ -71,11 +77,11 @@ fn success_on_failed_calls_says_so() {
     let missing = calls("read_file", "{\"path\":\"no-such-file\"}");
     let tools = "tool_policy: required\ntools: {builtin: [read_file], workspace: .}\n";
     desk.script(tools, &[&missing, &says("MIT")]);
-    let told = desk.ends(&["run", "c.yaml", "--run-id", "r1"], 0);
+    let printed = desk.ends(&["run", "c.yaml", "--run-id", "r1"], 0);
     assert!(
-        told.err.contains("1 of 1 call reported an error"),
+        printed.err.contains("1 of 1 call reported an error"),
         "{}",
-        told.err
+        printed.err
     );
     let set = [
         "run",

@@ -131,18 +131,19 @@ fn another_contract_says_what_would_have_happened_as_far_as_it_is_recorded() {
     assert_eq!(report["recorded_outcome"]["class"], "COMPLETED_WITH_TOOLS");
     assert_eq!(report["outcome"]["code"], "max_calls", "{report}");
     assert_eq!(report["first_other_decision"]["seq"], 3, "{report}");
-    let told = desk.run(&["replay", "r1", "--set", "max_calls.run=0"]);
-    assert_eq!(told.code, 6);
+    let printed = desk.run(&["replay", "r1", "--set", "max_calls.run=0"]);
+    assert_eq!(printed.code, 6);
     assert!(
-        told.out
+        printed
+            .out
             .contains("The first that decides otherwise is entry 3:"),
         "{}",
-        told.out
+        printed.out
     );
     assert!(
-        told.out.contains("FAILED_BUDGET_EXHAUSTED (max_calls)"),
+        printed.out.contains("FAILED_BUDGET_EXHAUSTED (max_calls)"),
         "{}",
-        told.out
+        printed.out
     );
 
     // Another request: nobody knows what the model would have said.
@@ -439,10 +440,10 @@ fn a_fork_goes_on_from_an_entry_as_a_run_of_its_own() {
     desk.ok(&["export", "r2", "-o", "r2.jsonl"]);
     let (code, verified) = desk.json(&["verify", "r2.jsonl"]);
     assert_eq!(code, 0, "{verified}");
-    let told = verified["not_checked"].to_string();
+    let printed = verified["not_checked"].to_string();
     assert!(
-        told.contains("parent: forked from run r1, which a file does not hold"),
-        "{told}"
+        printed.contains("parent: forked from run r1, which a file does not hold"),
+        "{printed}"
     );
 
     // Where the parent is another one than it was, the child says so.

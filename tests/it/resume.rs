@@ -281,10 +281,10 @@ fn a_full_or_read_only_disk_is_a_typed_end_and_a_resume_goes_on() {
     assert!(said.contains("disk/runs.db"), "{said}");
 
     small.remount("rw,size=64m");
-    let (code, told, _) = on_disk(&["verify", "r1", "--open"]);
-    assert_eq!(code, Some(0), "no half entry: {told}");
-    let (code, told, said) = on_disk(&["resume", "r1"]);
-    assert_eq!((code, told.as_str()), (Some(0), "read\n"), "{said}");
+    let (code, printed, _) = on_disk(&["verify", "r1", "--open"]);
+    assert_eq!(code, Some(0), "no half entry: {printed}");
+    let (code, printed, said) = on_disk(&["resume", "r1"]);
+    assert_eq!((code, printed.as_str()), (Some(0), "read\n"), "{said}");
     assert_eq!(on_disk(&["verify", "r1"]).0, Some(0));
     assert_eq!(on_disk(&["replay", "r1"]).0, Some(0));
 }

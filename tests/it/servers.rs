@@ -43,13 +43,13 @@ fn check(name: &str, sets: &[&str], outcome: (&str, &str), code: i32, observed: 
         ended.err
     );
     let conversation = result["conversation"].as_array().unwrap();
-    let told = conversation
+    let printed = conversation
         .iter()
         .find(|message| message["role"] == "tool");
-    let told = told.and_then(|message| message["content"].as_str());
+    let printed = printed.and_then(|message| message["content"].as_str());
     assert!(
-        told.unwrap_or_default().starts_with(observed),
-        "{name}: {told:?}"
+        printed.unwrap_or_default().starts_with(observed),
+        "{name}: {printed:?}"
     );
     if outcome.1 == "no_call_response" {
         let error = result["error"].as_str().unwrap_or_default();

@@ -1,48 +1,22 @@
 //! What servers say of themselves: it is recorded with the run, and shown.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpListener;
 use std::process::Command;
-use std::thread;
 
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, calls, says};
+use crate::http;
 
 /// The key of a query, which a server repeats.
 const KEY: &str = "canary-key-0123456789";
 
 /// A server on loopback that answers what `respond` makes of the head and the body of a request; returns its port.
 pub fn serving(respond: impl Fn(&str, &str) -> Value + Send + 'static) -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    thread::spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
-            let mut reader = BufReader::new(stream);
-            let (mut asked, mut length) = (String::new(), 0);
-            loop {
-                let mut line = String::new();
-                if reader.read_line(&mut line).unwrap_or(0) == 0 || line == "\r\n" {
-                    break;
-                }
-                asked.push_str(&line);
-                if let Some(size) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-                    length = size.trim().parse().unwrap();
-                }
-            }
-            let mut sent = vec![0; length];
-            let _ = reader.read_exact(&mut sent);
-            let body = respond(&asked, &String::from_utf8_lossy(&sent)).to_string();
-            let length = body.len();
-            let mut stream = reader.into_inner();
-            let _ = write!(
-                stream,
-                "HTTP/1.1 200 OK\r\nServer: llama.cpp\r\nX-Model-Version: 7 {KEY}\r\nset-cookie: a=b\r\n\
-                 content-length: {length}\r\nconnection: close\r\n\r\n{body}"
-            );
-        }
-    });
-    port
+    http::serving(move |asked| {
+        let status =
+            format!("200 OK\r\nServer: llama.cpp\r\nX-Model-Version: 7 {KEY}\r\nset-cookie: a=b");
+        (status, respond(&asked.head, &asked.body).to_string())
+    })
 }
 
 /// A llama-server, as far as a run asks it anything; returns its port.
@@ -197,12 +171,12 @@ fn what_a_tool_server_says_of_itself_is_recorded_and_shown() {
         "/tests/fixtures/telling_server.py"
     );
     let server = std::fs::read_to_string(server).unwrap();
-    let told = r#""serverInfo": {"name": "telling", "version": "1\u001b[31m"}, "instructions": "Ask\nme.","#;
+    let printed = r#""serverInfo": {"name": "telling", "version": "1\u001b[31m"}, "instructions": "Ask\nme.","#;
     let server = server.replace(
         r#""serverInfo": {"name": "telling", "version": "1"},"#,
-        told,
+        printed,
     );
-    assert!(server.contains(told));
+    assert!(server.contains(printed));
     desk.write("server.py", &server);
     let terms = format!(
         "tool_policy: optional\ntools: {{workspace: ., mcp: {{t: {{command: python3, args: ['{}']}}}}}}\n",

@@ -69,14 +69,14 @@ fn left(child: Child) -> Left {
 
 /// Waits until a process tells on stderr that a call waits for a person; what it told.
 fn waits(child: &mut Child) -> String {
-    let mut told = String::new();
+    let mut printed = String::new();
     for line in BufReader::new(child.stderr.as_mut().unwrap()).lines() {
-        told.push_str(&line.unwrap());
-        if told.contains("monolith approve r1") {
-            return told;
+        printed.push_str(&line.unwrap());
+        if printed.contains("monolith approve r1") {
+            return printed;
         }
     }
-    panic!("it ended and never waited: {told}");
+    panic!("it ended and never waited: {printed}");
 }
 
 /// The deploy loop: a worker is drained twenty times while a person has not answered.
@@ -197,10 +197,10 @@ fn a_second_signal_leaves_at_once() {
 #[test]
 fn without_waiting_a_run_that_needs_an_approval_is_suspended_at_once() {
     let desk = asking();
-    let told = desk
+    let printed = desk
         .ends(&["run", "c.yaml", "--run-id", "r1", "--no-wait"], 8)
         .said();
-    let hash = told
+    let hash = printed
         .split("blake3     ")
         .nth(1)
         .unwrap()

@@ -1,41 +1,16 @@
 //! What a new user stumbles over: a run that fails for want of a setting names the setting, and `continue` goes on as it was begun.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpListener;
-use std::thread;
+use std::io::Write as _;
 
 use crate::desk::{Desk, calls, says};
+use crate::http::serving;
 
 const JSON: &str = "application/json";
 
 /// A server on loopback that gives every request the same answer; its address, without a path.
 fn answering(status: &'static str, body: &str) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
     let body = body.to_owned();
-    thread::spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
-            let mut reader = BufReader::new(stream);
-            let mut length = 0;
-            loop {
-                let mut line = String::new();
-                if reader.read_line(&mut line).unwrap_or(0) == 0 || line == "\r\n" {
-                    break;
-                }
-                let line = line.to_ascii_lowercase();
-                if let Some(size) = line.strip_prefix("content-length:") {
-                    length = size.trim().parse().unwrap();
-                }
-            }
-            let mut sent = vec![0; length];
-            let _ = reader.read_exact(&mut sent);
-            let length = body.len();
-            let _ = write!(
-                reader.into_inner(),
-                "HTTP/1.1 {status}\r\ncontent-type: {JSON}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
-            );
-        }
-    });
+    let port = serving(move |_| (format!("{status}\r\ncontent-type: {JSON}"), body.clone()));
     format!("http://127.0.0.1:{port}")
 }
 

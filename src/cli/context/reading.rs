@@ -21,7 +21,7 @@ pub(in crate::cli) fn reading<T: Send>(
     let runtime = runtime()?;
     let ended = AtomicBool::new(false);
     let mut progress = Progress::new(app.screen, name, total);
-    let mut told = |have| {
+    let mut progress = |have| {
         progress.at(have);
         !ended.load(Ordering::Relaxed)
     };
@@ -39,7 +39,7 @@ pub(in crate::cli) fn reading<T: Send>(
         done.map_err(|_| refuse("the reading ended without a result".to_owned()))
     };
     std::thread::scope(|scope| {
-        scope.spawn(|| drop(done.send(work(&mut told))));
+        scope.spawn(|| drop(done.send(work(&mut progress))));
         runtime.block_on(asked)
     })
 }

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use super::found::{Calling, Choice};
 use super::source::Source;
+use crate::contract::ProviderType;
 
 /// The golden transcript of that case.
 pub(in crate::cli) fn golden(name: &str) -> Source {
@@ -25,4 +27,19 @@ pub(in crate::cli) fn masked(text: &str) -> String {
         }
     };
     words.map(mask).collect()
+}
+
+/// A way to have a contract answered by that model.
+pub(in crate::cli) fn way(provider: ProviderType, model: &str) -> Choice {
+    Choice {
+        address: None,
+        calling: Calling::Wire,
+        key_env: None,
+        model: model.to_owned(),
+        profile: None,
+        provider,
+        word: "w",
+        what: "a test".to_owned(),
+        window: None,
+    }
 }

@@ -89,8 +89,9 @@ impl Oracle {
 
     /// Whether that summary is waited for.
     pub(super) fn awaits_summary(&self, n: u64) -> bool {
-        let told = |c: &Call| matches!(c.slot, Slot::Told { inference, .. } if inference == n);
-        self.facts.place == Place::Tools && self.facts.batch.iter().any(told)
+        let of_summary =
+            |c: &Call| matches!(c.slot, Slot::Told { inference, .. } if inference == n);
+        self.facts.place == Place::Tools && self.facts.batch.iter().any(of_summary)
     }
 
     pub(super) fn timer(&mut self) -> Reaction {
@@ -124,7 +125,7 @@ impl Oracle {
                     ..Found::default()
                 })
             }
-            (LostEffect::Inference(n), Place::Tools) => self.told(n.0, None),
+            (LostEffect::Inference(n), Place::Tools) => self.summary_ended(n.0, None),
             (LostEffect::Call(call), Place::Tools) => {
                 let nothing_starts = self.nothing_starts().is_some();
                 let Some(lost) = self
@@ -295,7 +296,11 @@ impl Oracle {
     }
 
     /// A summary came, or none did.
-    pub(super) fn told(&mut self, inference: u64, said: Option<&InferenceReturned>) -> Reaction {
+    pub(super) fn summary_ended(
+        &mut self,
+        inference: u64,
+        said: Option<&InferenceReturned>,
+    ) -> Reaction {
         let mut waiting = self.facts.batch.iter_mut();
         let waiting =
             waiting.find(|c| matches!(c.slot, Slot::Told { inference: n, .. } if n == inference));

@@ -166,12 +166,8 @@ fn later(entry: &SealedEntry, head: Digest, run: &SampleRun) -> SealedEntry {
     let action = entry.decode_action().unwrap();
     let mut chain = Chain::resumed(run.contract.contract_hash(), head, entry.seq);
     let hash = chain.extend(&Link {
-        action: &entry.action,
-        adapter_version: &action.adapter_version,
         event: &event,
-        model_fingerprint: &action.model_fingerprint,
-        model_profile_id: &action.model_profile_id,
-        state: action.to.as_str(),
+        ..Link::of(entry, &action)
     });
     SealedEntry {
         event,

@@ -93,7 +93,7 @@ fn opened_at(file: &Path, address: &str) -> Option<String> {
 }
 
 /// The value of an attribute of the root element, in which the page tells what it found.
-pub fn told<'d>(document: &'d str, name: &str) -> &'d str {
+pub fn printed<'d>(document: &'d str, name: &str) -> &'d str {
     let (_, root) = document.split_once("<html").unwrap();
     let (root, _) = root.split_once('>').unwrap();
     let key = format!("data-{name}=\"");
@@ -129,8 +129,8 @@ fn a_whole_run_is_verified_in_the_browser() {
         let Some(document) = opened(&page, "#entry-2") else {
             return;
         };
-        assert_eq!(told(&document, "verdict"), "verified", "{name}");
-        assert_eq!(told(&document, "entries"), entries.to_string(), "{name}");
+        assert_eq!(printed(&document, "verdict"), "verified", "{name}");
+        assert_eq!(printed(&document, "entries"), entries.to_string(), "{name}");
         assert!(
             document.contains("Entry 2: "),
             "the address names the entry"
@@ -155,8 +155,8 @@ fn a_changed_byte_is_named_at_its_entry_in_the_browser() {
         let Some(document) = opened(&changed(&page, old, new, at), "") else {
             return;
         };
-        assert_eq!(told(&document, "verdict"), "tampered", "{old}");
-        assert_eq!(told(&document, "entry"), entry, "{old}");
+        assert_eq!(printed(&document, "verdict"), "tampered", "{old}");
+        assert_eq!(printed(&document, "entry"), entry, "{old}");
         assert!(
             document.contains(&format!("TAMPERED at entry {entry}")),
             "{old}"
@@ -198,7 +198,7 @@ fn a_run_without_a_seal_is_unfinished_and_not_tampered() {
     let Some(document) = opened(&page_of(&file), "") else {
         return;
     };
-    assert_eq!(told(&document, "verdict"), "unfinished");
+    assert_eq!(printed(&document, "verdict"), "unfinished");
     assert!(body(&document).contains("unfinished: no seal yet"));
     assert!(!body(&document).to_lowercase().contains("tampered"));
     // An end without its seal was never written so.
@@ -208,7 +208,7 @@ fn a_run_without_a_seal_is_unfinished_and_not_tampered() {
         .count();
     std::fs::write(&file, part(entries - 1)).unwrap();
     let document = opened(&page_of(&file), "").unwrap();
-    assert_eq!(told(&document, "verdict"), "incomplete");
+    assert_eq!(printed(&document, "verdict"), "incomplete");
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn an_erased_blob_is_told_with_its_reason_and_whoever_signed() {
     let Some(document) = opened(&page, &format!("#entry-{seq}")) else {
         return;
     };
-    assert_eq!(told(&document, "verdict"), "verified");
+    assert_eq!(printed(&document, "verdict"), "verified");
     let body = body(&document);
     let said = "because “&lt;b&gt;asked&lt;/b&gt;” (tombstone signed by local+";
     assert!(
@@ -275,7 +275,7 @@ fn what_a_model_or_a_tool_wrote_never_becomes_an_element() {
     let (Some(document), Some(plain)) = (opened(&page, "#entry-2"), plain) else {
         return;
     };
-    assert_eq!(told(&document, "verdict"), "verified");
+    assert_eq!(printed(&document, "verdict"), "verified");
     assert!(
         document.contains("<title>hostile · monolith</title>"),
         "no script of the transcript ran"

@@ -376,9 +376,9 @@ fn a_closed_stdout_changes_neither_the_run_nor_its_exit_code() {
             .unwrap();
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(0), "{run}: {told}");
-        assert!(!told.contains("panic"), "{run}: {told}");
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{run}: {printed}");
+        assert!(!printed.contains("panic"), "{run}: {printed}");
         assert_eq!(desk.run(&["verify", run]).code, 0);
         let billed = std::fs::read_to_string(desk.path("home/accounting.jsonl")).unwrap();
         assert!(billed.contains(&format!("\"txnId\":\"{run}\"")), "{billed}");

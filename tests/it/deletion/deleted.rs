@@ -53,16 +53,16 @@ fn a_deleted_run_leaves_its_leaf_and_who_deleted_it() {
         desk.ok(&["verify", kept]);
     }
     let log = desk.ok(&["log", "verify", "--pin", "heads"]);
-    let told = "run r: deleted by local+";
+    let printed = "run r: deleted by local+";
     assert!(
-        log.contains(told) && log.contains(", asked for by the customer"),
+        log.contains(printed) && log.contains(", asked for by the customer"),
         "{log}"
     );
     assert!(
         log.contains("runs that were deleted: 1, by a known key: 1"),
         "{log}"
     );
-    // A leaf without its run is what it was, where nobody says so, or says something else.
+    // A leaf without its run is what it was, where nothing says so, or something else.
     let store = desk.store();
     store
         .execute(

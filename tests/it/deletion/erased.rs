@@ -16,7 +16,7 @@ fn what_is_erased_is_named_wherever_else_it_stands() {
     for run in ["r", "other"] {
         assert!(text.contains(&format!("run {run}, entries ")), "{text}");
     }
-    // Nobody was there to say yes.
+    // No person was there to agree.
     let report = desk.ok(&["verify", "r"]);
     assert!(!report.contains("erased"), "{report}");
     let said = desk.ok(&["erase", "r", "--blob", hash, "--all-runs", "--yes"]);

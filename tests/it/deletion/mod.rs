@@ -17,7 +17,7 @@ use crate::desk::{Desk, calls, says};
 
 /// More than anything here takes.
 const LONGEST: Duration = Duration::from_secs(120);
-const TEXT: &str = "a sentence that only this tool says, and nobody else";
+const TEXT: &str = "a sentence that only this tool says, and no one else";
 
 impl Desk {
     /// A run that has ended, with a call of the tool `echo`.

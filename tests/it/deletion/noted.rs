@@ -82,23 +82,23 @@ fn a_proof_names_the_deleted_runs_and_what_does_not_cover_them() {
         &["log", "consistency", "3"],
     ] {
         desk.write("proof", &desk.ok(proof));
-        let told = desk.ok(&["log", "check", "proof"]);
+        let printed = desk.ok(&["log", "check", "proof"]);
         for expect in [
             "ok      deletions   leaf 1, run b: deleted by local+",
             "not checked: deletions: leaf 2, run c: deleted by local+",
             "not checked: deletions: 2 of 4 runs",
         ] {
-            assert!(told.contains(expect), "{proof:?}: {expect}: {told}");
+            assert!(printed.contains(expect), "{proof:?}: {expect}: {printed}");
         }
         let key = ["log", "check", "proof", "--key", "home/keys/local.pub"];
         assert!(desk.ends(&key, 7).out.contains("not proven: unsigned"));
         // A note of another run says nothing of this leaf.
-        let mut told: serde_json::Value = serde_json::from_str(&desk.read("proof")).unwrap();
-        told["deletions"]["notes"][0]["note"] = note.as_str().into();
-        desk.write("proof", &told.to_string());
+        let mut printed: serde_json::Value = serde_json::from_str(&desk.read("proof")).unwrap();
+        printed["deletions"]["notes"][0]["note"] = note.as_str().into();
+        desk.write("proof", &printed.to_string());
         desk.ends(&["log", "check", "proof"], 7);
-        told["deletions"]["count"] = 1.into();
-        desk.write("proof", &told.to_string());
+        printed["deletions"]["count"] = 1.into();
+        desk.write("proof", &printed.to_string());
         desk.ends(&["log", "check", "proof"], 7);
     }
     // Without any the proof says that, too.
@@ -107,8 +107,8 @@ fn a_proof_names_the_deleted_runs_and_what_does_not_cover_them() {
     desk.ok(&["export", "e", "--output", "e.jsonl"]);
     desk.ok(&["import", "e.jsonl", "--store", "other.db"]);
     desk.write("proof", &desk.ok(&other));
-    let told = desk.ok(&["log", "check", "proof"]);
-    assert!(told.contains("deletions: 0 of 1 run,"), "{told}");
+    let printed = desk.ok(&["log", "check", "proof"]);
+    assert!(printed.contains("deletions: 0 of 1 run,"), "{printed}");
 }
 
 /// Who owns two stores, or two leaves of one run, cannot show the note of the one for the other.

@@ -56,7 +56,7 @@ fn a_pin_of_a_deleted_run_holds_where_a_known_key_deleted_as_much() {
         log.contains("pins        run r: deleted by local+"),
         "{log}"
     );
-    // Whoever pinned more of it, or another end, was not told of this deletion.
+    // A pin of more of it, or of another end, is not explained by this deletion.
     let pin = desk.read("heads");
     let words: Vec<&str> = pin.split_whitespace().collect();
     let [name, entries, head] = words[..] else {
@@ -72,7 +72,7 @@ fn a_pin_of_a_deleted_run_holds_where_a_known_key_deleted_as_much() {
         let left = desk.ends(&["log", "verify", "--pin", "others"], 7);
         assert!(left.out.contains(why), "{line}: {}", left.out);
     }
-    // A stranger's word for it is nobody's.
+    // A stranger's note counts for nothing.
     desk.store()
         .execute("UPDATE deletions SET note = ?1", [strangers(&desk, "r")])
         .unwrap();

@@ -201,14 +201,14 @@ fn run_id(text: &str) -> RunId {
 
 /// Lets the model have said something else.
 fn lie(entries: &mut Vec<Entry>) {
-    let mut told = 0;
+    let mut printed = 0;
     for entry in entries {
         if entry.event.contains("all is well") {
             entry.event = entry.event.replace("all is well", "all is lost");
-            told += 1;
+            printed += 1;
         }
     }
-    assert!(told > 0, "there is something to lie about");
+    assert!(printed > 0, "there is something to lie about");
 }
 
 const OF_R2: &str = "(SELECT id FROM runs WHERE run_id = 'r-2')";

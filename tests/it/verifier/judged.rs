@@ -71,8 +71,9 @@ fn library(case: &Evidence) -> String {
     }
     let count = |what: &str| {
         let mut notes = report.not_checked.iter();
-        let told = notes.find_map(|note| note.strip_prefix(what)?.split(' ').next()?.parse().ok());
-        told.unwrap_or(0_u64)
+        let printed =
+            notes.find_map(|note| note.strip_prefix(what)?.split(' ').next()?.parse().ok());
+        printed.unwrap_or(0_u64)
     };
     let (stones, unknown) = (count("tombstones: "), count("unknown signatures: "));
     format!("{} {stones} {unknown}", report.level)

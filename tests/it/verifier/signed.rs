@@ -264,9 +264,9 @@ pub(super) fn erased(bytes: &[u8]) -> Vec<Case> {
         None,
     );
     let whole = by_us(one, "asked for");
-    let told = String::from_utf8(whole.clone()).unwrap();
-    let id = told.find("— example ").unwrap();
-    let id = &told[id..id + "— example ".len() + 6];
+    let printed = String::from_utf8(whole.clone()).unwrap();
+    let id = printed.find("— example ").unwrap();
+    let id = &printed[id..id + "— example ".len() + 6];
     for place in (0..whole.len()).step_by(5) {
         let mut changed = whole.clone();
         changed[place] ^= 0x02;

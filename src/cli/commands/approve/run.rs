@@ -24,9 +24,9 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
     };
     let path = app.store_path()?;
     let Some((order, first_entry)) = awaited(run_id.clone(), reader)? else {
-        let told =
+        let message =
             format!("failed to answer for run {run_id}: none of its calls waits for an approval");
-        app.screen.fault(&told, Some(app.hint("list --open")));
+        app.screen.fault(&message, Some(app.hint("list --open")));
         return Ok(Exit::USAGE);
     };
     let hash = order.arguments_hash.to_string();
@@ -38,9 +38,9 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
         } else {
             "the arguments of the call that waits have another hash".to_owned()
         };
-        let told = format!("failed to answer for run {run_id}: {why}");
+        let message = format!("failed to answer for run {run_id}: {why}");
         app.screen
-            .fault(&told, Some(app.hint(&format!("approve {run_id}"))));
+            .fault(&message, Some(app.hint(&format!("approve {run_id}"))));
         return Ok(Exit::USAGE);
     }
     let approved = !args.deny;
@@ -63,12 +63,12 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
             return Ok(Exit::OK);
         }
         Some(given) if !args.replace => {
-            let told = format!(
+            let message = format!(
                 "failed to answer for run {run_id}: its call was {} before, and that answer has not been taken yet",
                 verdict(given.approved)
             );
             let help = "give --replace to put this answer in its place".to_owned();
-            app.screen.fault(&told, Some(help));
+            app.screen.fault(&message, Some(help));
             return Ok(Exit::USAGE);
         }
         Some(_) | None => {}
@@ -87,9 +87,9 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
                 "run {run_id}: {}",
                 shown(&order, app.screen.width())
             ));
-            let told = format!("failed to answer for run {run_id}: nobody confirmed it");
+            let message = format!("failed to answer for run {run_id}: nobody confirmed it");
             let help = format!("`{}` {what}s it", app.hint(&command));
-            app.screen.fault(&told, Some(help));
+            app.screen.fault(&message, Some(help));
             return Ok(Exit::USAGE);
         }
         if !typed.is_some_and(|typed| agreed(&typed)) {
@@ -97,11 +97,11 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
         }
     }
     if !reader.leave_answer(&run_id, &answer, found)? {
-        let told = format!(
+        let message = format!(
             "failed to answer for run {run_id}: somebody else answered meanwhile, or the run went on"
         );
         app.screen
-            .fault(&told, Some(app.hint(&format!("show {run_id}"))));
+            .fault(&message, Some(app.hint(&format!("show {run_id}"))));
         return Ok(Exit::USAGE);
     }
     let replaced = if given.is_some() {

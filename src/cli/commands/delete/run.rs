@@ -44,19 +44,19 @@ pub(in crate::cli) fn prune(app: &App, args: &PruneArgs) -> Result<Exit, CliErro
         let sealed = reader.list_rows(usize::MAX, RunFilter::Sealed)?;
         rows.extend(sealed.into_iter().flatten().filter(old));
     }
-    let mut told = String::new();
+    let mut text = String::new();
     for row in &rows {
         let (class, code) = row.outcome.clone().unwrap_or_default();
         let begun = utc(row.created_unix_ms);
         let _ = writeln!(
-            told,
+            text,
             "{}  {begun}  {} ({})",
             row.run_id,
             line(&class),
             line(&code)
         );
     }
-    app.screen.out(&told)?;
+    app.screen.out(&text)?;
     if args.dry_run || rows.is_empty() {
         app.screen.out(&format!(
             "{} would be deleted\n",

@@ -124,7 +124,7 @@ fn letter(line: &[u8], from: usize) -> Option<(usize, u8)> {
     for (at, byte) in line.iter().copied().enumerate().skip(from) {
         match byte {
             b'"' if !escaped => return None,
-            // `\u` and its four digits are not told apart from letters; a text that begins so is passed over.
+            // `\u` and its four digits are not distinguished from letters; a text that begins so is passed over.
             b'u' if escaped => return None,
             _ if byte.is_ascii_alphabetic() && !escaped => return Some((at, byte)),
             _ => escaped = byte == b'\\' && !escaped,

@@ -101,7 +101,7 @@ pub(in crate::cli) fn piped_task() -> Result<Option<String>, CliError> {
     Ok(Some(piped()?).filter(|text| !text.trim().is_empty()))
 }
 
-/// Whether something stands in a piped standard input that nobody is going to read. Waits for nothing, so what comes later is not seen.
+/// Whether something stands in a piped standard input that will not be read. Waits for nothing, so what comes later is not seen.
 pub(in crate::cli) fn leaves_piped_input() -> bool {
     #[cfg(unix)]
     {

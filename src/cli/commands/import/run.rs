@@ -39,7 +39,7 @@ pub(in crate::cli) fn import(app: &App, args: &ImportArgs) -> Result<Exit, CliEr
             now_unix_ms: unix_ms(),
             open: args.open,
         };
-        let told = match import_file(&store, &path, terms, &trust) {
+        let line = match import_file(&store, &path, terms, &trust) {
             Ok(done) => report_text(&done),
             Err(ImportError::NotVerified { report, .. }) => {
                 exit = Exit::EVIDENCE;
@@ -51,7 +51,7 @@ pub(in crate::cli) fn import(app: &App, args: &ImportArgs) -> Result<Exit, CliEr
             }
             Err(fault) => return Err(fault.into()),
         };
-        app.screen.out(&told)?;
+        app.screen.out(&line)?;
     }
     Ok(exit)
 }

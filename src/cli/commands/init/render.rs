@@ -8,7 +8,7 @@ use crate::contract::{ModelProfile, ProviderType, TextProfile};
 
 /// Tokens of an answer where the window is large enough.
 const ANSWER: u64 = 4096;
-/// The window that a model is given where nobody knows its own: small enough for every model of today.
+/// The window that a model is given where its own is not known: small enough for every model of today.
 const CAUTIOUS_WINDOW: u64 = 8192;
 /// The largest window that is written for a model of this machine: more costs memory that was never asked for.
 const LOCAL_WINDOW: u64 = 32_768;
@@ -137,21 +137,8 @@ mod tests {
     use ProviderType::{Ollama, Openai};
 
     use super::*;
+    use crate::cli::context::testing::way;
     use crate::contract::{ContractSpec, Setting};
-
-    fn way(provider: ProviderType, model: &str) -> Choice {
-        Choice {
-            address: None,
-            calling: Wire,
-            key_env: None,
-            model: model.to_owned(),
-            profile: None,
-            provider,
-            word: "w",
-            what: "a test".to_owned(),
-            window: None,
-        }
-    }
 
     #[test]
     fn what_is_written_is_a_contract_whatever_the_names() {

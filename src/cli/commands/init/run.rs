@@ -200,21 +200,7 @@ fn write(path: &Path, text: &str, force: bool) -> Result<(), CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::context::found::Calling;
-
-    fn way(provider: ProviderType, model: &str) -> Choice {
-        Choice {
-            address: None,
-            calling: Calling::Wire,
-            key_env: None,
-            model: model.to_owned(),
-            profile: None,
-            provider,
-            word: "w",
-            what: "a test".to_owned(),
-            window: None,
-        }
-    }
+    use crate::cli::context::testing::way;
 
     #[test]
     fn a_model_that_is_named_is_taken_where_it_is_and_else_asked_of_the_hosted() {

@@ -22,6 +22,14 @@ pub(super) struct Found {
     pub(super) waits: bool,
 }
 
+impl Found {
+    /// Whether a process suspended the run when it left.
+    pub(super) fn is_suspended(&self) -> bool {
+        let outline = self.outline.as_ref();
+        outline.and_then(|outline| outline.suspended) == Some(true)
+    }
+}
+
 /// What is known of a run beside its row.
 pub(super) fn found(reader: &mut StoreReader, row: &RunRow) -> Result<Found, DamagedRow> {
     let run = row.run_id.as_str().to_owned();

@@ -32,14 +32,7 @@ impl HeldEntries {
                     (class, outcome.code.as_str().to_owned())
                 });
                 self.outcome = outcome.or(self.outcome.take());
-                let computed = self.chain.extend(&Link {
-                    action: &entry.action,
-                    adapter_version: &action.adapter_version,
-                    event: &entry.event,
-                    model_fingerprint: &action.model_fingerprint,
-                    model_profile_id: &action.model_profile_id,
-                    state: action.to.as_str(),
-                });
+                let computed = self.chain.extend(&Link::of(entry, &action));
                 if action.seq != entry.seq {
                     Err("its number is another one".to_owned())
                 } else if follows && computed != entry.hash {

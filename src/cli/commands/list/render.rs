@@ -113,7 +113,7 @@ impl Cells {
             status,
             waits,
         } = found;
-        let is_suspended = outline.as_ref().and_then(|outline| outline.suspended) == Some(true);
+        let is_suspended = found.is_suspended();
         let outcome = match (&row.outcome, status) {
             (Some((class, code)), _) => line(&format!("{class} ({code})")),
             (None, Some(RunStatus::Running { pid: Some(pid) })) => {

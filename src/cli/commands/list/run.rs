@@ -138,6 +138,7 @@ pub(in crate::cli) fn name_damaged(app: &App, damaged: &[DamagedRow]) -> Exit {
 
 impl From<Found> for Listed {
     fn from(found: Found) -> Self {
+        let is_suspended = found.is_suspended();
         let Found {
             flaw,
             row,
@@ -146,7 +147,6 @@ impl From<Found> for Listed {
             status,
             waits,
         } = found;
-        let is_suspended = outline.as_ref().and_then(|outline| outline.suspended) == Some(true);
         let (state, pid) = match (&row.outcome, status) {
             (Some(_), _) => ("ended", None),
             (None, Some(RunStatus::Running { pid })) => ("running", pid),

@@ -388,7 +388,7 @@ mod tests {
             lm_studio: Some(studio.uri()),
         };
         let found = running(&places, &environment()).await;
-        let told: Vec<String> = found
+        let named: Vec<String> = found
             .iter()
             .map(|server| format!("{} {:?}", server.kind.word(), server.models))
             .collect();
@@ -396,7 +396,7 @@ mod tests {
             format!("[ServedModel {{ calling: Wire, name: {name:?}, window: Some({window}) }}]")
         };
         assert_eq!(
-            told,
+            named,
             [
                 format!("llama-server {}", model("m.gguf", 4096)),
                 format!("lm-studio {}", model("qwen", 4096)),
