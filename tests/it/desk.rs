@@ -54,6 +54,16 @@ fn answer(message: &Value, finish: &str) -> String {
     json!({"response": {"choices": [choice]}}).to_string()
 }
 
+/// The arguments that judge the log under the key of this machine and the heads that were noted.
+pub const HELD: [&str; 6] = [
+    "log",
+    "verify",
+    "--key",
+    "home/keys/local.pub",
+    "--pin",
+    "heads",
+];
+
 /// A folder with a state folder `home`; both go with it.
 pub struct Desk(TempDir);
 

@@ -6,17 +6,7 @@ use std::process::Stdio;
 
 use rusqlite::Connection;
 
-use crate::desk::{Desk, calls, says};
-
-/// The log, under the key of this machine and the heads that were noted.
-const HELD: [&str; 6] = [
-    "log",
-    "verify",
-    "--key",
-    "home/keys/local.pub",
-    "--pin",
-    "heads",
-];
+use crate::desk::{Desk, HELD, calls, says};
 
 impl Desk {
     /// A run that ends after so many calls of `echo`: the more calls, the more entries.

@@ -6,7 +6,7 @@ use std::time::Instant;
 use rusqlite::Connection;
 
 use super::{LONGEST, end, strangers};
-use crate::desk::Desk;
+use crate::desk::{Desk, HELD};
 
 #[test]
 fn every_row_of_a_deletion_is_judged() {
@@ -129,15 +129,7 @@ fn a_note_of_another_log_or_of_another_leaf_deletes_nothing() {
     desk.ok(&["import", "r.jsonl", "--deleted"]);
     desk.ok(&["delete", "r", "--yes", "--reason", "second"]);
     desk.ended("end");
-    let judged = [
-        "log",
-        "verify",
-        "--key",
-        "home/keys/local.pub",
-        "--pin",
-        "heads",
-    ];
-    let log = desk.ok(&judged);
+    let log = desk.ok(&HELD);
     assert!(log.contains("by a known key: 2"), "{log}");
     let notes = |leaf: i64| -> String {
         let select = "SELECT note FROM deletions WHERE leaf = ?1";
@@ -162,7 +154,7 @@ fn a_note_of_another_log_or_of_another_leaf_deletes_nothing() {
         (0, &second, "leaf: expected "),
     ] {
         put(leaf, note);
-        let left = desk.ends(&judged, 7);
+        let left = desk.ends(&HELD, 7);
         let deletions = left.out.lines().find(|line| line.contains("deletions"));
         assert!(deletions.unwrap().contains(expect), "{}", left.out);
         assert!(left.out.contains("table deletions"), "{}", left.out);
@@ -192,7 +184,7 @@ fn a_note_of_another_log_or_of_another_leaf_deletes_nothing() {
         put(0, &first);
         put(1, &second);
     }
-    desk.ok(&judged);
+    desk.ok(&HELD);
     // In a proof, too, a note stands at its leaf alone, and once.
     let proof = desk.ok(&["log", "prove", "end"]);
     desk.write("proof", &proof);
