@@ -3,8 +3,8 @@
 
 pub use crate::adapter::{
     Adapter, CONTROL_TOKENS, ChatCall, ChatFunction, ChatMessage, Decoded, GatePhase, LocalChat,
-    LocalLine, LocalRequest, LocalSampling, LocalUsage, RequestEncoder, RequestShape, Script,
-    Segment,
+    LocalLine, LocalRequest, LocalSampling, LocalUsage, RequestBody, RequestEncoder, RequestShape,
+    Script, Segment,
 };
 pub use crate::conformance::{
     CaseRow, Corpus, CorpusReport, Coverage, CoveredSentence, CoveredSubject, GateTrial,

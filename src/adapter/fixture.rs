@@ -79,7 +79,7 @@ pub(super) fn encode(
         notices: &[],
         tools,
     };
-    String::from_utf8(encoder.encode(conversation, &shape)).unwrap()
+    String::from_utf8(encoder.encode(conversation, &shape).to_vec()).unwrap()
 }
 
 pub(super) fn text_message(role: Role, text: &str) -> Arc<AgentMessage> {

@@ -21,6 +21,7 @@
 mod anthropic;
 mod bedrock;
 mod blocks;
+mod body;
 mod calls;
 mod decoded;
 mod decoder;
@@ -68,6 +69,7 @@ mod usage;
 mod wire_adapter;
 pub(crate) mod xml;
 
+pub use body::RequestBody;
 pub use decoded::Decoded;
 pub use error::AdapterError;
 pub use local_hermes::{

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::body::{GrowingBody, RequestBody};
 use crate::contract::{TargetTerms, Terms};
 use crate::message::{AgentMessage, ReasoningPart, ReasoningTrace, Role};
 
@@ -114,12 +115,63 @@ impl RenderedRequest<'_> {
     pub(super) fn of_both_sides(&self) -> impl Iterator<Item = &Chunk> {
         self.chunks().filter(|chunk| chunk.side != Side::System)
     }
+}
 
-    /// All of them, joined by commas.
-    pub(super) fn joined(&self) -> Vec<u8> {
-        let chunks: Vec<&[u8]> = self.chunks().map(|chunk| chunk.bytes.as_slice()).collect();
-        chunks.join(&b',')
+/// The messages of a conversation as a list near the head of a body, each rendered once, joined by commas.
+#[derive(Debug)]
+pub(super) struct JoinedMessages {
+    body: GrowingBody,
+    /// Each message that was rendered, and the length of the body after it.
+    ends: Vec<(Arc<AgentMessage>, usize)>,
+    /// Length of what stands before the first message.
+    head: usize,
+}
+
+impl JoinedMessages {
+    pub(super) fn after(head: &[u8]) -> Self {
+        Self {
+            body: GrowingBody::of(head),
+            ends: Vec::new(),
+            head: head.len(),
+        }
     }
+
+    /// The body of one request: the conversation, the notices that only this request has, and what follows the messages. `render` is
+    /// given the messages before the one to render; a message that it renders as nothing is left out.
+    pub(super) fn body(
+        &mut self,
+        conversation: &[Arc<AgentMessage>],
+        notices: &[AgentMessage],
+        render: impl Fn(&[Arc<AgentMessage>], &AgentMessage) -> Vec<u8>,
+        rest: &[&[u8]],
+    ) -> RequestBody {
+        let common = common(&self.ends, conversation);
+        self.ends.truncate(common);
+        let kept = self.ends.last().map_or(self.head, |(_, end)| *end);
+        let is_first = |length: usize| kept + length == self.head;
+        let mut new = Vec::new();
+        for (at, message) in conversation.iter().enumerate().skip(common) {
+            let before = conversation.get(..at).unwrap_or_default();
+            let is_first = is_first(new.len());
+            add(&mut new, is_first, &render(before, message));
+            self.ends.push((Arc::clone(message), kept + new.len()));
+        }
+        let mut own = Vec::new();
+        for notice in notices {
+            let is_first = is_first(new.len() + own.len());
+            add(&mut own, is_first, &render(conversation, notice));
+        }
+        let end: Vec<&[u8]> = [own.as_slice()].iter().chain(rest).copied().collect();
+        self.body.next(kept, &new, &end)
+    }
+}
+
+/// Adds an element of a list; nothing where it is empty.
+fn add(list: &mut Vec<u8>, is_first: bool, element: &[u8]) {
+    if !is_first && !element.is_empty() {
+        list.push(b',');
+    }
+    list.extend_from_slice(element);
 }
 
 /// Joins chunks into turns: neighbours of one side share a turn, since protocols with two sides let them alternate and

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use super::RequestShape;
+use super::body::RequestBody;
 use super::encode::Encode;
 use super::xml::XmlTransport;
 use crate::message::AgentMessage;
 
 /// Renders request bodies for one target of one run.
 ///
-/// Every message of the conversation is rendered once and kept, so a body costs the new messages plus one copy.
+/// Every message of the conversation is rendered once and kept. Where the messages stand at the head of a body, as in OpenAI's
+/// protocols and Ollama's, a body costs the new messages alone; elsewhere one copy besides.
 /// The same conversation and shape always give the same bytes, whatever was encoded before.
 #[derive(Debug)]
 pub struct RequestEncoder {
@@ -47,7 +49,7 @@ impl RequestEncoder {
         &mut self,
         conversation: &[Arc<AgentMessage>],
         shape: &RequestShape<'_>,
-    ) -> Vec<u8> {
+    ) -> RequestBody {
         let wire = match &mut self.closing {
             Some(closing) if shape.closing => closing,
             Some(_) | None => &mut self.normal,

@@ -258,7 +258,7 @@ impl Drive {
         if self.flight.inference.is_some() {
             return Err("two requests are in flight at once".to_owned());
         }
-        let body = self.keep(request.body);
+        let body = self.keep(request.body.into());
         self.bodies.push(body);
         self.requests.push(request.inference.clone());
         let issued = self.session.issued(request.inference.inference);

@@ -117,7 +117,7 @@ pub(crate) async fn try_gate(
         .targets
         .first()
         .map_or_else(Default::default, |target| adapter.path(target));
-    let mut reply = match backend.send(&path, &[], body, &timeouts).await {
+    let mut reply = match backend.send(&path, &[], body.bytes, &timeouts).await {
         Ok(reply) => reply,
         Err(fault) => return failed(&fault),
     };

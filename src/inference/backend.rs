@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio_util::sync::CancellationToken;
 
 #[cfg(feature = "local")]
@@ -61,7 +62,7 @@ impl Backend {
         &self,
         path: &str,
         headers: &[(String, String)],
-        body: Vec<u8>,
+        body: Bytes,
         timeouts: &Timeouts,
     ) -> Result<Reply, TransportFault> {
         let (head, body) = match self {

@@ -4,6 +4,7 @@ use std::error::Error as _;
 use std::io;
 use std::time::Duration;
 
+use bytes::Bytes;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{RequestBuilder, Url};
 
@@ -146,7 +147,7 @@ impl HttpBackend {
         &self,
         path: &str,
         headers: &[(String, String)],
-        body: Vec<u8>,
+        body: Bytes,
         timeouts: &Timeouts,
     ) -> Result<(ResponseHead, HttpReply), TransportFault> {
         let request = self

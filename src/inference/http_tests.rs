@@ -37,7 +37,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 async fn ask(backend: &Backend, timeouts: &Timeouts) -> Result<Reply, TransportFault> {
     backend
-        .send("chat/completions", &[], b"{\"x\":1}".to_vec(), timeouts)
+        .send("chat/completions", &[], b"{\"x\":1}"[..].into(), timeouts)
         .await
 }
 
@@ -349,7 +349,7 @@ async fn an_authors_header_replaces_the_protocols_own() {
         });
         let backend = Backend::Http(backend.unwrap());
         let timeouts = timeouts(LONG);
-        let sent = backend.send("messages", &fixed, b"{}".to_vec(), &timeouts);
+        let sent = backend.send("messages", &fixed, b"{}"[..].into(), &timeouts);
         assert_eq!(sent.await.unwrap().head().status, 200);
     }
 }

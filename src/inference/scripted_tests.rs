@@ -21,7 +21,7 @@ fn timeouts(idle_ms: u64) -> Timeouts {
 
 async fn ask(backend: &Backend, timeouts: &Timeouts) -> Result<Reply, TransportFault> {
     backend
-        .send("chat/completions", &[], b"{}".to_vec(), timeouts)
+        .send("chat/completions", &[], b"{}"[..].into(), timeouts)
         .await
 }
 

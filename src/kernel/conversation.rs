@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
-use crate::message::{AgentMessage, Digest};
+use crate::message::{AgentMessage, Digest, DigestContext};
 
-const CONVERSATION_CONTEXT: &str = "monolith conversation v1";
+static CONVERSATION_CONTEXT: DigestContext = DigestContext::new("monolith conversation v1");
 
 /// The canonical conversation: messages are only ever appended, and the digest rolls with them.
 #[derive(Clone, Debug)]
@@ -39,5 +39,5 @@ impl Conversation {
 pub(crate) fn conversation_digest(before: Digest, message: &AgentMessage) -> Digest {
     // A message holds strings and integers only: serialising it cannot fail.
     let text = serde_json::to_string(message).unwrap_or_default();
-    before.rolled(CONVERSATION_CONTEXT, text.as_bytes())
+    CONVERSATION_CONTEXT.rolled(before, text.as_bytes())
 }

@@ -11,9 +11,11 @@ use super::machine::{Machine, Verdict};
 use super::stage::{Awaited, StageView};
 use super::turn::Turn;
 use super::{ClosingReason, Counters, Interrupter, Outcome, Run, State};
-use crate::message::{CallSeq, Digest, EnvelopeStatus, ToolEnvelope, estimate_tokens, framed};
+use crate::message::{
+    CallSeq, Digest, DigestContext, EnvelopeStatus, ToolEnvelope, estimate_tokens,
+};
 
-const STATE_CONTEXT: &str = "monolith state v1";
+static STATE_CONTEXT: DigestContext = DigestContext::new("monolith state v1");
 
 /// Everything that a decision can depend on but time: two runs with equal keys react equally to equal events.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -94,14 +96,11 @@ impl Machine {
     /// Digest of the whole machine in that state. What grows over the run (events, conversation, calls) enters through rolling
     /// digests and counters, so this costs the size of the running step.
     pub(super) fn state_digest(&self, at: StageView<'_>) -> Digest {
-        framed(
-            STATE_CONTEXT,
-            &[
-                self.state_text(at).as_bytes(),
-                self.events.as_bytes(),
-                self.conversation.digest().as_bytes(),
-            ],
-        )
+        STATE_CONTEXT.framed(&[
+            self.state_text(at).as_bytes(),
+            self.events.as_bytes(),
+            self.conversation.digest().as_bytes(),
+        ])
     }
 
     /// The machine in that state as JSON, without the events and the conversation.

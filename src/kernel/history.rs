@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::message::{Digest, ToolInvocation, framed};
+use crate::message::{Digest, DigestContext, ToolInvocation};
 
-const CALL_CONTEXT: &str = "monolith calls v1";
+static CALL_CONTEXT: DigestContext = DigestContext::new("monolith calls v1");
+static IDENTITY_CONTEXT: DigestContext = DigestContext::new("monolith identical call v1");
 
 /// What the run has authorised so far, for the limits that look back.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,8 +24,8 @@ impl CallHistory {
             *self.exceptions_used.entry(pair).or_default() += 1;
         }
         let id = identity(invocation);
-        let call = framed(CALL_CONTEXT, &[id.as_bytes(), &[u8::from(excepted)]]);
-        self.digest = self.digest.rolled(CALL_CONTEXT, call.as_bytes());
+        let call = CALL_CONTEXT.framed(&[id.as_bytes(), &[u8::from(excepted)]]);
+        self.digest = CALL_CONTEXT.rolled(self.digest, call.as_bytes());
         self.last = Some(invocation.name.clone());
         *self.per_tool.entry(invocation.name.clone()).or_default() += 1;
         *self.identical.entry(id).or_default() += 1;
@@ -39,10 +40,7 @@ pub(super) fn identity(invocation: &ToolInvocation) -> Digest {
     let arguments = canonical
         .as_deref()
         .unwrap_or_else(|| invocation.arguments.as_str());
-    framed(
-        "monolith identical call v1",
-        &[invocation.name.as_bytes(), arguments.as_bytes()],
-    )
+    IDENTITY_CONTEXT.framed(&[invocation.name.as_bytes(), arguments.as_bytes()])
 }
 
 /// The part of the history that pairs are judged by.

@@ -16,7 +16,7 @@ use super::{
     CallOrder, Counters, Effect, Event, EventKind, LostEffect, Outcome, RunStarted, State,
 };
 use crate::contract::{ExecutionContract, FinalReport, Validators};
-use crate::message::{AgentMessage, Digest, genesis};
+use crate::message::{AgentMessage, Digest, DigestContext, genesis};
 
 /// One run of the machine: give it events, do what it says.
 ///
@@ -228,12 +228,12 @@ pub(crate) fn steps(work: impl FnOnce()) -> u64 {
     STEPS.get() - before
 }
 
-const EVENTS_CONTEXT: &str = "monolith events v1";
+static EVENTS_CONTEXT: DigestContext = DigestContext::new("monolith events v1");
 
 /// The rolling digest of a run's events: it is part of every state digest, so that a change in any event shows in the entry
 /// that carries it. Costs the event's own bytes.
 fn rolled(events: Digest, event: &Event) -> Digest {
     // An event holds strings, integers and booleans only: serialising it cannot fail.
     let text = serde_json::to_string(event).unwrap_or_default();
-    events.rolled(EVENTS_CONTEXT, text.as_bytes())
+    EVENTS_CONTEXT.rolled(events, text.as_bytes())
 }

@@ -2,7 +2,10 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::OnceLock;
 
+use blake3::hazmat::{ContextKey, HasherExt, hash_derive_key_context};
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A BLAKE3 digest. In JSON and in text: lower-case hex, 64 characters.
@@ -46,14 +49,6 @@ impl Digest {
         &self.0
     }
 
-    /// Extends a rolling digest: `D_n = H(D_(n-1), item)`, both length-framed.
-    ///
-    /// The cost depends on `item` alone, never on what came before.
-    #[must_use]
-    pub fn rolled(&self, context: &str, item: &[u8]) -> Self {
-        framed(context, &[&self.0, item])
-    }
-
     /// The first `digits` hex digits, for people.
     #[must_use]
     pub fn short(&self, digits: usize) -> String {
@@ -61,18 +56,64 @@ impl Digest {
     }
 }
 
-/// BLAKE3 in derive-key mode under `context`, over the fields, each prefixed by its length in bytes
-/// as an unsigned 64-bit little-endian integer. The framing makes `("ab", "c")` and `("a", "bc")`
-/// different inputs.
-#[must_use]
-pub(crate) fn framed(context: &str, fields: &[&[u8]]) -> Digest {
-    let mut hasher = blake3::Hasher::new_derive_key(context);
-    for field in fields {
-        let len = u64::try_from(field.len()).unwrap_or(u64::MAX);
-        hasher.update(&len.to_le_bytes());
-        hasher.update(field);
+/// Plain BLAKE3 over bytes that come in parts.
+#[derive(Clone, Debug)]
+pub(crate) struct DigestBuilder(blake3::Hasher);
+
+impl DigestBuilder {
+    pub(crate) fn new() -> Self {
+        Self(blake3::Hasher::new())
     }
-    Digest(*hasher.finalize().as_bytes())
+
+    pub(crate) fn update(&mut self, part: &[u8]) {
+        self.0.update(part);
+    }
+
+    /// The digest of all parts so far.
+    pub(crate) fn digest(&self) -> Digest {
+        Digest(*self.0.finalize().as_bytes())
+    }
+}
+
+/// What digests of one kind are derived under: no other kind has the same digest of the same fields. The key is derived from the
+/// text once in a process, because that costs as much as hashing a short entry.
+#[derive(Debug)]
+pub(crate) struct DigestContext {
+    key: OnceLock<ContextKey>,
+    text: &'static str,
+}
+
+impl DigestContext {
+    pub(crate) const fn new(text: &'static str) -> Self {
+        let key = OnceLock::new();
+        Self { key, text }
+    }
+
+    /// The context as the documents name it.
+    #[cfg(test)]
+    pub(crate) const fn text(&self) -> &'static str {
+        self.text
+    }
+
+    /// BLAKE3 in derive-key mode over the fields, each prefixed by its length in bytes as an unsigned 64-bit little-endian
+    /// integer. The framing makes `("ab", "c")` and `("a", "bc")` different inputs.
+    #[must_use]
+    pub(crate) fn framed(&self, fields: &[&[u8]]) -> Digest {
+        let key = self.key.get_or_init(|| hash_derive_key_context(self.text));
+        let mut hasher = blake3::Hasher::new_from_context_key(key);
+        for field in fields {
+            let len = u64::try_from(field.len()).unwrap_or(u64::MAX);
+            hasher.update(&len.to_le_bytes());
+            hasher.update(field);
+        }
+        Digest(*hasher.finalize().as_bytes())
+    }
+
+    /// Extends a rolling digest: `D_n = H(D_(n-1), item)`, both length-framed. The cost depends on `item` alone.
+    #[must_use]
+    pub(crate) fn rolled(&self, before: Digest, item: &[u8]) -> Digest {
+        self.framed(&[&before.0, item])
+    }
 }
 
 impl fmt::Display for Digest {
@@ -105,14 +146,28 @@ impl FromStr for Digest {
 
 impl Serialize for Digest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(blake3::Hash::from_bytes(self.0).to_hex().as_str())
     }
 }
 
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
+        deserializer.deserialize_str(FromText)
+    }
+}
+
+/// Reads a digest from a text, without keeping the text.
+struct FromText;
+
+impl Visitor<'_> for FromText {
+    type Value = Digest;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Digest, E> {
+        text.parse().map_err(E::custom)
     }
 }
 
@@ -122,9 +177,24 @@ mod tests {
 
     #[test]
     fn framing_keeps_neighbouring_fields_apart() {
-        assert_ne!(framed("t", &[b"ab", b"c"]), framed("t", &[b"a", b"bc"]));
-        assert_ne!(framed("t", &[b"ab"]), framed("t", &[b"ab", b""]));
-        assert_ne!(framed("t", &[b"ab"]), framed("u", &[b"ab"]));
+        let [t, u] = ["t", "u"].map(DigestContext::new);
+        assert_ne!(t.framed(&[b"ab", b"c"]), t.framed(&[b"a", b"bc"]));
+        assert_ne!(t.framed(&[b"ab"]), t.framed(&[b"ab", b""]));
+        assert_ne!(t.framed(&[b"ab"]), u.framed(&[b"ab"]));
+    }
+
+    #[test]
+    fn a_framed_digest_is_the_derive_key_mode_of_blake3() {
+        let mut hasher = blake3::Hasher::new_derive_key("t");
+        hasher.update(&[2, 0, 0, 0, 0, 0, 0, 0, b'a', b'b']);
+        let expect = Digest::from_bytes(*hasher.finalize().as_bytes());
+        let context = DigestContext::new("t");
+        assert_eq!(context.framed(&[b"ab"]), expect);
+        assert_eq!(
+            context.framed(&[b"ab"]),
+            expect,
+            "under the key that is kept"
+        );
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub(crate) use amount::{amount, noun_for};
 pub(crate) use blank::is_blank;
 pub(crate) use cut::{DEFAULT_TRUNCATION_MARKER, char_prefix, cut_to_limit};
 pub use digest::Digest;
-pub(crate) use digest::framed;
+pub(crate) use digest::{DigestBuilder, DigestContext};
 pub(crate) use envelope::EnvelopeError;
 pub use envelope::{ContentBlock, EnvelopeStatus, ToolEnvelope, ToolOutcome};
 pub(crate) use exact::{MAX_EXACT, exact_sum, inexact_integer};

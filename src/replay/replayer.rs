@@ -199,8 +199,11 @@ impl Replayer {
             self.differ_at(entry, "", "nothing", "an entry", Attribution::Extended);
             return;
         }
-        let whole = self.check_chain(entry);
-        self.note_recorded(entry);
+        let action = entry.decode_action().ok();
+        let whole = self.check_chain(entry, action.as_ref());
+        if let Some(action) = &action {
+            self.note_recorded(action);
+        }
         let Ok(event) = entry.decode_event() else {
             let actual = "an event that this build does not know";
             let cause = if whole {
@@ -301,8 +304,8 @@ impl Replayer {
 
     /// Whether the stored bytes give the stored hash. The chain goes on from the stored hash, so that one changed entry is
     /// one difference.
-    fn check_chain(&mut self, entry: &SealedEntry) -> bool {
-        let Ok(action) = entry.decode_action() else {
+    fn check_chain(&mut self, entry: &SealedEntry, action: Option<&Action>) -> bool {
+        let Some(action) = action else {
             let actual = "an action that this build does not know";
             self.differ_at(
                 entry,
@@ -313,7 +316,7 @@ impl Replayer {
             );
             return false;
         };
-        let computed = self.chain.extend(&Link::of(entry, &action));
+        let computed = self.chain.extend(&Link::of(entry, action));
         let length = self.chain.length();
         self.chain = Chain::resumed(self.contract.contract_hash(), entry.hash, length);
         if computed == entry.hash && action.to == entry.state && action.seq == entry.seq {
@@ -330,15 +333,12 @@ impl Replayer {
     }
 
     /// What the recorded action says was set going or sealed.
-    fn note_recorded(&mut self, entry: &SealedEntry) {
-        let Ok(action) = entry.decode_action() else {
-            return;
-        };
+    fn note_recorded(&mut self, action: &Action) {
         self.sealed |= action.kind == EntryKind::Seal;
         if (action.from, action.to) == (State::Precheck, State::Infer) {
             self.check_versions();
         }
-        self.recorded_requests.extend(issued_by(&action));
+        self.recorded_requests.extend(issued_by(action));
     }
 
     fn step(&mut self, event: Event, blobs: &dyn BlobSource) {

@@ -9,9 +9,14 @@ pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S:
     serializer.serialize_str(&STANDARD.encode(bytes))
 }
 
-pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+pub(super) fn deserialize<'de, D, B>(deserializer: D) -> Result<B, D::Error>
+where
+    D: Deserializer<'de>,
+    B: From<Vec<u8>>,
+{
     let text = String::deserialize(deserializer)?;
-    STANDARD.decode(text).map_err(D::Error::custom)
+    let bytes = STANDARD.decode(text).map_err(D::Error::custom)?;
+    Ok(bytes.into())
 }
 
 /// A list of them.

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::base64;
@@ -91,7 +92,7 @@ pub struct Append {
 pub struct Request {
     /// The body. For an embedded model it holds the grammar of the token gate, too.
     #[serde(with = "base64")]
-    pub body: Vec<u8>,
+    pub body: Bytes,
     /// Headers that every request of the protocol carries. Keys and the author's own headers are the host's.
     pub headers: Vec<(String, String)>,
     /// The machine's terms of it: its number, target, attempt, turn, how tools are offered.

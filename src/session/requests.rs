@@ -7,7 +7,9 @@ use super::error::SessionError;
 use super::issued::Issued;
 use super::output::Request;
 use super::response::PartialResponse;
-use crate::adapter::{Adapter, AdapterError, RequestEncoder, RequestShape, ResponseMeta};
+use crate::adapter::{
+    Adapter, AdapterError, RequestBody, RequestEncoder, RequestShape, ResponseMeta,
+};
 use crate::contract::ExecutionContract;
 use crate::kernel::{InferRequest, Run, SummaryRequest, ToolExposure};
 use crate::message::{AgentMessage, Digest, InferenceSeq};
@@ -135,7 +137,7 @@ impl Requests {
         &mut self,
         adapter: Adapter,
         inference: InferRequest,
-        body: Vec<u8>,
+        body: RequestBody,
         is_summary: bool,
     ) -> Option<Request> {
         let terms = self.contract.targets.get(inference.target)?;
@@ -146,7 +148,7 @@ impl Requests {
         };
         let issued = Issued {
             adapter,
-            body: Digest::of(&body),
+            body: body.digest,
             closed: adapter.is_embedded() && inference.tools == ToolExposure::Forced,
             expected_tokens: inference.expected_tokens,
             is_summary,
@@ -159,7 +161,7 @@ impl Requests {
         };
         self.in_flight.insert(inference.inference, in_flight);
         Some(Request {
-            body,
+            body: body.bytes,
             headers: headers(adapter),
             inference,
             path: adapter.path(terms).into_owned(),

@@ -6,18 +6,31 @@ use serde::de::DeserializeOwned;
 use super::Flaw;
 use crate::message::inexact_integer;
 
+/// What most recorded values take as text.
+const USUAL_BYTES: usize = 1024;
+
 /// The stored text of one of our own recorded values: plain serialisation, which is RFC 8785 already because fields
 /// are declared in sorted order, keys are ASCII and numbers are integers.
 pub(super) fn text_of<T: Serialize>(value: &T) -> String {
+    dump_of(value, USUAL_BYTES)
+}
+
+/// [`text_of`] for a value whose text is expected to have that length: the memory for it is asked for once.
+fn dump_of<T: Serialize>(value: &T, length: usize) -> String {
+    let mut dump = Vec::with_capacity(length);
     // Recorded types hold no map and no float, the two things that serialising can fail on.
-    serde_json::to_string(value).unwrap_or_default()
+    if serde_json::to_writer(&mut dump, value).is_err() {
+        return String::new();
+    }
+    // The serializer writes UTF-8 alone.
+    String::from_utf8(dump).unwrap_or_default()
 }
 
 /// Reads a recorded value back, and refuses a text that is not byte for byte what would be written for it.
 pub(super) fn decode<T: Serialize + DeserializeOwned>(field: &str, text: &str) -> Result<T, Flaw> {
     let value: T = serde_json::from_str(text)
         .map_err(|fault| Flaw::tampered(field, "the text of a recorded value", fault))?;
-    same(field, &text_of(&value), text)?;
+    same(field, &dump_of(&value, text.len()), text)?;
     if let Some(number) = inexact_integer(text) {
         return Err(Flaw::tampered(
             field,

@@ -2,9 +2,9 @@
 
 use super::{SealedEntry, canonical};
 use crate::kernel::{Action, EntryDraft};
-use crate::message::{Digest, RunId, framed, genesis};
+use crate::message::{Digest, DigestContext, RunId, genesis};
 
-pub(super) const ENTRY_CONTEXT: &str = "monolith transcript v1 entry";
+pub(super) static ENTRY_CONTEXT: DigestContext = DigestContext::new("monolith transcript v1 entry");
 
 /// The hash chain of one run, at its head (semantics §9).
 ///
@@ -112,19 +112,16 @@ impl Chain {
 
     /// Advances the head over stored bytes, and returns the hash that the entry must carry.
     pub fn extend(&mut self, link: &Link<'_>) -> Digest {
-        self.head = framed(
-            ENTRY_CONTEXT,
-            &[
-                self.head.as_bytes(),
-                self.contract_hash.as_bytes(),
-                link.state.as_bytes(),
-                Digest::of(link.action.as_bytes()).as_bytes(),
-                Digest::of(link.event.as_bytes()).as_bytes(),
-                link.adapter_version.as_bytes(),
-                link.model_profile_id.as_bytes(),
-                link.model_fingerprint.as_bytes(),
-            ],
-        );
+        self.head = ENTRY_CONTEXT.framed(&[
+            self.head.as_bytes(),
+            self.contract_hash.as_bytes(),
+            link.state.as_bytes(),
+            Digest::of(link.action.as_bytes()).as_bytes(),
+            Digest::of(link.event.as_bytes()).as_bytes(),
+            link.adapter_version.as_bytes(),
+            link.model_profile_id.as_bytes(),
+            link.model_fingerprint.as_bytes(),
+        ]);
         self.length = self.length.saturating_add(1);
         self.head
     }

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 
 use super::{Chain, Note, SecretKey};
 use crate::kernel::Outcome;
-use crate::message::{Digest, RunId, framed};
+use crate::message::{Digest, DigestContext, RunId};
 
 /// What the first line of every checkpoint begins with.
 const ORIGIN: &str = "monolith/run/";
@@ -13,7 +13,8 @@ const ORIGIN: &str = "monolith/run/";
 /// What the last line of the seal's checkpoint begins with.
 const EARLIER: &str = "checkpoints ";
 
-pub(super) const EARLIER_CONTEXT: &str = "monolith transcript v1 checkpoints";
+pub(super) static EARLIER_CONTEXT: DigestContext =
+    DigestContext::new("monolith transcript v1 checkpoints");
 
 /// What a checkpoint states: how far a run had come, and the head of its chain there.
 ///
@@ -64,7 +65,7 @@ impl Default for EarlierCheckpoints {
     fn default() -> Self {
         Self {
             count: 0,
-            hash: framed(EARLIER_CONTEXT, &[]),
+            hash: EARLIER_CONTEXT.framed(&[]),
         }
     }
 }
@@ -73,7 +74,7 @@ impl EarlierCheckpoints {
     /// Takes the signed text of the next one.
     pub fn add(&mut self, text: &str) {
         self.count = self.count.saturating_add(1);
-        self.hash = framed(EARLIER_CONTEXT, &[self.hash.as_bytes(), text.as_bytes()]);
+        self.hash = EARLIER_CONTEXT.framed(&[self.hash.as_bytes(), text.as_bytes()]);
     }
 
     /// The text to sign of a checkpoint that is due: at the seal with its last line, before it unchanged.

@@ -69,9 +69,9 @@ fn the_document_describes_how_the_chain_is_computed() {
     }
     let checkpoints = block("text checkpoints");
     for (context, formulas) in [
-        (GENESIS_CONTEXT, formulas),
-        (ENTRY_CONTEXT, formulas),
-        (EARLIER_CONTEXT, checkpoints),
+        (GENESIS_CONTEXT.text(), formulas),
+        (ENTRY_CONTEXT.text(), formulas),
+        (EARLIER_CONTEXT.text(), checkpoints),
     ] {
         assert!(
             formulas.contains(&format!("K(\"{context}\", ")),

@@ -7,9 +7,10 @@ use crate::kernel::{
     InferenceReturned, Outcome, OutcomeCode, Probed, ProbedTarget, RunStarted, State, ToolReturned,
 };
 use crate::message::{
-    AdapterStatus, AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeStatus, FailureCode,
-    InferenceSeq, ObjectText, ProtocolAdapterResult, ProviderFault, ProviderFaultClass, Role,
-    RunId, StopReason, ToolEnvelope, ToolInvocation, ToolOutcome, Usage, Withheld,
+    AdapterStatus, AgentMessage, CallSeq, ContentBlock, Digest, DigestContext, EnvelopeStatus,
+    FailureCode, InferenceSeq, ObjectText, ProtocolAdapterResult, ProviderFault,
+    ProviderFaultClass, Role, RunId, StopReason, ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
+    Withheld,
 };
 
 /// A finished run as it is stored.
@@ -154,7 +155,7 @@ pub(crate) fn action(seq: u64, kind: EntryKind, from: State, to: State) -> Actio
         checks: Vec::new(),
         closing: None,
         context: None,
-        conversation_digest: Digest::ZERO.rolled("sample", &seq.to_le_bytes()),
+        conversation_digest: DigestContext::new("sample").rolled(Digest::ZERO, &seq.to_le_bytes()),
         counters: Counters::default(),
         dropped_targets: Vec::new(),
         effects: Vec::new(),

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::adapter::RequestShape;
+use crate::adapter::body::RequestBody;
 use crate::adapter::encode::Encode;
 use crate::adapter::json::{Elements, put};
 use crate::adapter::rendered_messages::{
@@ -79,7 +80,11 @@ impl Encoder {
 }
 
 impl Encode for Encoder {
-    fn encode(&mut self, conversation: &[Arc<AgentMessage>], shape: &RequestShape<'_>) -> Vec<u8> {
+    fn encode(
+        &mut self,
+        conversation: &[Arc<AgentMessage>],
+        shape: &RequestShape<'_>,
+    ) -> RequestBody {
         let Self { messages, to, .. } = self;
         let request = messages.request(conversation, shape.notices, |_, message| {
             rendered(message, to)
@@ -109,7 +114,7 @@ impl Encode for Encoder {
         let forced = shape.tools == ToolExposure::Forced && self.tools.is_some();
         let [with, without] = &self.tails;
         let tools = self.tools(shape.tools, called);
-        [
+        let body = [
             self.head.as_slice(),
             &system,
             b",\"messages\":[",
@@ -117,8 +122,8 @@ impl Encode for Encoder {
             b"]",
             &tools,
             if forced { without } else { with },
-        ]
-        .concat()
+        ];
+        RequestBody::whole(body.concat())
     }
 }
 

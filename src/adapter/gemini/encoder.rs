@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::adapter::RequestShape;
+use crate::adapter::body::RequestBody;
 use crate::adapter::encode::Encode;
 use crate::adapter::json::{Elements, put};
 use crate::adapter::rendered_messages::{
@@ -40,7 +41,11 @@ impl Encoder {
 }
 
 impl Encode for Encoder {
-    fn encode(&mut self, conversation: &[Arc<AgentMessage>], shape: &RequestShape<'_>) -> Vec<u8> {
+    fn encode(
+        &mut self,
+        conversation: &[Arc<AgentMessage>],
+        shape: &RequestShape<'_>,
+    ) -> RequestBody {
         let Self { messages, to, .. } = self;
         let request = messages.request(conversation, shape.notices, |before, message| {
             rendered(before, message, to)
@@ -66,7 +71,7 @@ impl Encode for Encoder {
             let config = b",\"toolConfig\":{\"functionCallingConfig\":{\"mode\":\"".as_slice();
             [config, mode, b"\"}}"].concat()
         };
-        [
+        let body = [
             b"{\"contents\":[".as_slice(),
             &contents,
             b"]",
@@ -74,8 +79,8 @@ impl Encode for Encoder {
             tools,
             &choice,
             &self.tail,
-        ]
-        .concat()
+        ];
+        RequestBody::whole(body.concat())
     }
 }
 

@@ -6,6 +6,7 @@ use super::chat::{self, LocalChat};
 use super::hermes;
 use super::wire::{CONTROL_TOKENS, GatePhase, LocalRequest, LocalSampling, Segment};
 use crate::adapter::RequestShape;
+use crate::adapter::body::RequestBody;
 use crate::adapter::encode::Encode;
 use crate::contract::{GateGrammar, GrammarLanguage, PromptLayout, TargetTerms, Terms};
 use crate::kernel::ToolExposure;
@@ -113,7 +114,11 @@ impl Encode for Encoder {
         }
     }
 
-    fn encode(&mut self, conversation: &[Arc<AgentMessage>], shape: &RequestShape<'_>) -> Vec<u8> {
+    fn encode(
+        &mut self,
+        conversation: &[Arc<AgentMessage>],
+        shape: &RequestShape<'_>,
+    ) -> RequestBody {
         let (gate, grammar) = match (shape.tools, &self.closed, &self.report) {
             (ToolExposure::Forced, Some(closed), _) => (GatePhase::Closed, Some(closed)),
             (ToolExposure::Withheld, ..) => (GatePhase::Prose, Some(&self.prose)),
@@ -141,6 +146,6 @@ impl Encode for Encoder {
         };
         let body = serde_json::to_vec(&request);
         debug_assert!(body.is_ok(), "a request did not serialise");
-        body.unwrap_or_default()
+        RequestBody::whole(body.unwrap_or_default())
     }
 }

@@ -6,10 +6,11 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::adapter::RequestShape;
+use crate::adapter::body::RequestBody;
 use crate::adapter::encode::Encode;
 use crate::adapter::function_tool::FunctionTool;
 use crate::adapter::json::put;
-use crate::adapter::rendered_messages::{RenderedMessages, name_of};
+use crate::adapter::rendered_messages::{JoinedMessages, name_of};
 use crate::adapter::tail::tail;
 use crate::contract::{TargetTerms, Terms};
 use crate::kernel::ToolExposure;
@@ -18,9 +19,8 @@ use crate::message::{AgentMessage, Role, ToolInvocation};
 /// Renders bodies for one target; see the module's documentation for what is sent.
 #[derive(Debug)]
 pub(in crate::adapter) struct Encoder {
-    /// `{"model":…,"messages":[`
-    head: Vec<u8>,
-    messages: RenderedMessages,
+    /// After `{"model":…,"messages":[`.
+    messages: JoinedMessages,
     /// Parameters and the closing brace, after a comma.
     tail: Vec<u8>,
     /// `,"tools":[…]`; none if no tool is exposed.
@@ -33,8 +33,7 @@ impl Encoder {
         put(&mut head, &target.model);
         head.extend_from_slice(b",\"messages\":[");
         Self {
-            head,
-            messages: RenderedMessages::default(),
+            messages: JoinedMessages::after(&head),
             tail: tail(terms, target, &Parameters::of(target)),
             tools: tools(terms),
         }
@@ -42,21 +41,19 @@ impl Encoder {
 }
 
 impl Encode for Encoder {
-    fn encode(&mut self, conversation: &[Arc<AgentMessage>], shape: &RequestShape<'_>) -> Vec<u8> {
-        let request = self.messages.request(conversation, shape.notices, rendered);
+    fn encode(
+        &mut self,
+        conversation: &[Arc<AgentMessage>],
+        shape: &RequestShape<'_>,
+    ) -> RequestBody {
         let tools = match (&self.tools, shape.tools) {
             // The protocol has no way to force a call.
             (Some(tools), ToolExposure::Auto | ToolExposure::Forced) => tools.as_slice(),
             (None, _) | (_, ToolExposure::Withheld) => b"",
         };
-        [
-            self.head.as_slice(),
-            &request.joined(),
-            b"]",
-            tools,
-            &self.tail,
-        ]
-        .concat()
+        let rest = [b"]", tools, &self.tail];
+        self.messages
+            .body(conversation, shape.notices, rendered, &rest)
     }
 }
 

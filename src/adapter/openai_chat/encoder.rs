@@ -6,11 +6,12 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::adapter::RequestShape;
+use crate::adapter::body::RequestBody;
 use crate::adapter::encode::Encode;
 use crate::adapter::function_tool::FunctionTool;
 use crate::adapter::json::put;
 use crate::adapter::openai_tools::OpenaiTools;
-use crate::adapter::rendered_messages::{TargetModel, common};
+use crate::adapter::rendered_messages::{JoinedMessages, TargetModel};
 use crate::adapter::tail::tail;
 use crate::contract::{ProviderType, Sampling, TargetTerms, Terms};
 use crate::message::{AgentMessage, ReasoningPart, Role, ToolInvocation};
@@ -18,12 +19,8 @@ use crate::message::{AgentMessage, ReasoningPart, Role, ToolInvocation};
 /// Renders bodies for one target; see the module's documentation for what is sent.
 #[derive(Debug)]
 pub(in crate::adapter) struct Encoder {
-    /// `{"model":…,"messages":[`
-    head: Vec<u8>,
-    /// The messages of `rendered_messages`, rendered, joined by commas.
-    messages: Vec<u8>,
-    /// What `messages` was rendered from, each with the length of `messages` after it.
-    rendered_messages: Vec<(Arc<AgentMessage>, usize)>,
+    /// After `{"model":…,"messages":[`.
+    messages: JoinedMessages,
     tools: OpenaiTools,
     /// Parameters and the closing brace, after a comma.
     tail: Vec<u8>,
@@ -40,64 +37,31 @@ impl Encoder {
         put(&mut head, &target.model);
         head.extend_from_slice(b",\"messages\":[");
         Self {
-            head,
-            messages: Vec::new(),
-            rendered_messages: Vec::new(),
+            messages: JoinedMessages::after(&head),
             tools: OpenaiTools::of(&FunctionTool::exposed(terms), terms),
             tail: tail(terms, target, &Parameters::of(&target.sampling, provider)),
             to: TargetModel::of(terms, target),
         }
     }
-
-    /// Brings `messages` up to `conversation`: keeps the common beginning, renders the rest.
-    fn keep(&mut self, conversation: &[Arc<AgentMessage>]) {
-        let common = common(&self.rendered_messages, conversation);
-        let end = common
-            .checked_sub(1)
-            .and_then(|last| self.rendered_messages.get(last))
-            .map_or(0, |(_, end)| *end);
-        self.rendered_messages.truncate(common);
-        self.messages.truncate(end);
-        for message in conversation.iter().skip(common) {
-            append_message(&mut self.messages, message, &self.to);
-            self.rendered_messages
-                .push((Arc::clone(message), self.messages.len()));
-        }
-    }
 }
 
 impl Encode for Encoder {
-    fn encode(&mut self, conversation: &[Arc<AgentMessage>], shape: &RequestShape<'_>) -> Vec<u8> {
-        self.keep(conversation);
-        let mut notices = Vec::new();
-        for notice in shape.notices {
-            append_message(&mut notices, notice, &self.to);
-        }
+    fn encode(
+        &mut self,
+        conversation: &[Arc<AgentMessage>],
+        shape: &RequestShape<'_>,
+    ) -> RequestBody {
         let [tools, choice] = self.tools.sent(shape.tools);
-        let joint: &[u8] = if self.messages.is_empty() || notices.is_empty() {
-            b""
-        } else {
-            b","
+        let rest = [b"]", tools, choice, &self.tail];
+        let to = &self.to;
+        let render = |_: &[Arc<AgentMessage>], message: &AgentMessage| {
+            let mut out = Vec::new();
+            put(&mut out, &WireMessage::of(message, to));
+            out
         };
-        [
-            self.head.as_slice(),
-            &self.messages,
-            joint,
-            &notices,
-            b"]",
-            tools,
-            choice,
-            &self.tail,
-        ]
-        .concat()
+        self.messages
+            .body(conversation, shape.notices, render, &rest)
     }
-}
-
-fn append_message(out: &mut Vec<u8>, message: &AgentMessage, to: &TargetModel) {
-    if !out.is_empty() {
-        out.push(b',');
-    }
-    put(out, &WireMessage::of(message, to));
 }
 
 /// Serialised in this order, after `messages` and `tools`.

@@ -230,7 +230,7 @@ proptest! {
             talk.truncate(keep);
             talk.extend(texts.iter().map(|text| text_message(Role::User, text)));
             let shape = RequestShape { closing: false, xml: None, notices: &[], tools: ToolExposure::Auto };
-            let got = String::from_utf8(kept.encode(&talk, &shape)).unwrap();
+            let got = String::from_utf8(kept.encode(&talk, &shape).to_vec()).unwrap();
             prop_assert_eq!(&got, &encode(&terms, &talk, ToolExposure::Auto));
             prop_assert!(serde_json::from_str::<Value>(&got).is_ok());
         }

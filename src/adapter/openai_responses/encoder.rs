@@ -5,10 +5,11 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::adapter::RequestShape;
+use crate::adapter::body::RequestBody;
 use crate::adapter::encode::Encode;
 use crate::adapter::json::{Elements, put};
 use crate::adapter::openai_tools::OpenaiTools;
-use crate::adapter::rendered_messages::{RenderedMessages, SentPart, TargetModel, parts_of};
+use crate::adapter::rendered_messages::{JoinedMessages, SentPart, TargetModel, parts_of};
 use crate::adapter::tail::tail;
 use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms};
 use crate::message::{AgentMessage, Role};
@@ -16,9 +17,8 @@ use crate::message::{AgentMessage, Role};
 /// Renders bodies for one target; see the module's documentation for what is sent.
 #[derive(Debug)]
 pub(in crate::adapter) struct Encoder {
-    /// `{"model":…,"input":[`
-    head: Vec<u8>,
-    messages: RenderedMessages,
+    /// After `{"model":…,"input":[`.
+    messages: JoinedMessages,
     /// Parameters and the closing brace, after a comma.
     tail: Vec<u8>,
     to: TargetModel,
@@ -32,8 +32,7 @@ impl Encoder {
         head.extend_from_slice(b",\"input\":[");
         let tools: Vec<WireTool<'_>> = terms.exposed_tools().map(WireTool::of).collect();
         Self {
-            head,
-            messages: RenderedMessages::default(),
+            messages: JoinedMessages::after(&head),
             tail: tail(terms, target, &Parameters::of(&target.sampling)),
             to: TargetModel::of(terms, target),
             tools: OpenaiTools::of(&tools, terms),
@@ -42,21 +41,17 @@ impl Encoder {
 }
 
 impl Encode for Encoder {
-    fn encode(&mut self, conversation: &[Arc<AgentMessage>], shape: &RequestShape<'_>) -> Vec<u8> {
-        let Self { messages, to, .. } = self;
-        let request = messages.request(conversation, shape.notices, |_, message| {
-            rendered(message, to)
-        });
+    fn encode(
+        &mut self,
+        conversation: &[Arc<AgentMessage>],
+        shape: &RequestShape<'_>,
+    ) -> RequestBody {
         let [tools, choice] = self.tools.sent(shape.tools);
-        [
-            self.head.as_slice(),
-            &request.joined(),
-            b"]",
-            tools,
-            choice,
-            &self.tail,
-        ]
-        .concat()
+        let rest = [b"]", tools, choice, &self.tail];
+        let to = &self.to;
+        let render = |_: &[Arc<AgentMessage>], message: &AgentMessage| rendered(message, to);
+        self.messages
+            .body(conversation, shape.notices, render, &rest)
     }
 }
 

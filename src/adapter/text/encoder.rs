@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::payload::ArgumentsKey;
 use super::{json_calls, prompt, tags};
 use crate::adapter::RequestShape;
+use crate::adapter::body::RequestBody;
 use crate::adapter::encode::Encode;
 use crate::adapter::marks::{CONTROL, LLAMA3, TAGGED};
 use crate::adapter::rendered_messages::common;
@@ -140,7 +141,11 @@ impl Encoder {
 }
 
 impl Encode for Encoder {
-    fn encode(&mut self, conversation: &[Arc<AgentMessage>], shape: &RequestShape<'_>) -> Vec<u8> {
+    fn encode(
+        &mut self,
+        conversation: &[Arc<AgentMessage>],
+        shape: &RequestShape<'_>,
+    ) -> RequestBody {
         let with_tools = shape.tools != ToolExposure::Withheld;
         let (system, rest) = self.system(conversation, with_tools);
         self.keep(rest);

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::encoder::Encoder;
+use crate::adapter::body::RequestBody;
 use crate::adapter::encode::Encode;
 use crate::adapter::fixture::{terms, text_message};
 use crate::adapter::marks::TAGGED;
@@ -64,15 +65,13 @@ fn encode(terms: &Terms, conversation: &[Arc<AgentMessage>], tools: ToolExposure
     let mut encoder = RequestEncoder::new(terms, 0).unwrap();
     let notice = [AgentMessage::text(Role::User, "Again, <think>.", 0)];
     let notices = &notice[..usize::from(tools == ToolExposure::Forced)];
-    encoder.encode(
-        conversation,
-        &RequestShape {
-            closing: false,
-            xml: None,
-            notices,
-            tools,
-        },
-    )
+    let shape = RequestShape {
+        closing: false,
+        xml: None,
+        notices,
+        tools,
+    };
+    encoder.encode(conversation, &shape).to_vec()
 }
 
 /// The messages after the system prompt.
@@ -202,13 +201,13 @@ struct Counting {
 }
 
 impl Encode for Counting {
-    fn encode(&mut self, conversation: &[Arc<AgentMessage>], _: &RequestShape<'_>) -> Vec<u8> {
+    fn encode(&mut self, conversation: &[Arc<AgentMessage>], _: &RequestShape<'_>) -> RequestBody {
         let is_new = |m: &&Arc<AgentMessage>| !self.seen.iter().any(|seen| Arc::ptr_eq(seen, m));
         let new = conversation.iter().filter(is_new).count();
         self.new
             .fetch_add(new, std::sync::atomic::Ordering::Relaxed);
         self.seen = conversation.to_vec();
-        Vec::new()
+        RequestBody::whole(Vec::new())
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::adapter::RequestShape;
+use crate::adapter::body::RequestBody;
 use crate::adapter::encode::Encode;
 use crate::contract::{GateGrammar, GrammarLanguage, Terms};
 use crate::kernel::ToolExposure;
@@ -39,18 +40,21 @@ impl Gated {
 }
 
 impl Encode for Gated {
-    fn encode(&mut self, conversation: &[Arc<AgentMessage>], shape: &RequestShape<'_>) -> Vec<u8> {
-        let mut body = self.layer.encode(conversation, shape);
+    fn encode(
+        &mut self,
+        conversation: &[Arc<AgentMessage>],
+        shape: &RequestShape<'_>,
+    ) -> RequestBody {
+        let body = self.layer.encode(conversation, shape);
         let field = match shape.tools {
             ToolExposure::Forced => self.closed.as_ref(),
             ToolExposure::Withheld => Some(&self.prose),
             ToolExposure::Auto => None,
         };
         if let Some(field) = field
-            && body.ends_with(END)
+            && let Some(begun) = body.strip_suffix(END)
         {
-            body.truncate(body.len() - END.len());
-            body.extend_from_slice(field);
+            return RequestBody::whole([begun, field].concat());
         }
         body
     }

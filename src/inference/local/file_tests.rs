@@ -90,7 +90,10 @@ async fn a_file_that_is_swapped_is_not_run_and_one_that_is_changed_ends_the_answ
         cancel: cancel.clone(),
         idle: std::time::Duration::from_secs(600),
     };
-    let fault = backend.send("", &[], body, &timeouts).await.unwrap_err();
+    let fault = backend
+        .send("", &[], body.into(), &timeouts)
+        .await
+        .unwrap_err();
     let expect = "m.gguf: the file was changed since it was opened";
     assert!(fault.detail.contains(expect), "{}", fault.detail);
     // One that was changed before it was loaded is not loaded at all.

@@ -404,7 +404,12 @@ pub(super) async fn gated(backend: &Backend, contract: &ExecutionContract) -> De
         idle: std::time::Duration::from_secs(600),
     };
     let mut reply = backend
-        .send(&adapter.path(&contract.targets[0]), &[], body, &timeouts)
+        .send(
+            &adapter.path(&contract.targets[0]),
+            &[],
+            body.bytes,
+            &timeouts,
+        )
         .await
         .unwrap();
     let meta = ResponseMeta {

@@ -3,10 +3,10 @@
 use std::fmt;
 
 use super::forms::key_texts;
-use crate::message::{Digest, RunId, framed};
+use crate::message::{Digest, DigestContext, RunId};
 
 /// What a run's salt is derived under.
-const SALT_CONTEXT: &str = "monolith redaction v1 salt";
+static SALT_CONTEXT: DigestContext = DigestContext::new("monolith redaction v1 salt");
 /// Bytes of a commitment.
 const COMMITMENT_BYTES: usize = 16;
 
@@ -41,7 +41,7 @@ impl RedactionKey {
     /// The salt of that run.
     #[must_use]
     pub fn salt(&self, run_id: &RunId) -> Salt {
-        let salt = framed(SALT_CONTEXT, &[&self.0, run_id.as_str().as_bytes()]);
+        let salt = SALT_CONTEXT.framed(&[&self.0, run_id.as_str().as_bytes()]);
         Salt(*salt.as_bytes())
     }
 }

@@ -74,7 +74,7 @@ fn a_summary_is_sent_for_once_its_text_is_handed_in() {
     let [Output::Send(request)] = &*outputs else {
         panic!("one request: {outputs:?}");
     };
-    let body = String::from_utf8(request.body.clone()).unwrap();
+    let body = String::from_utf8(request.body.to_vec()).unwrap();
     assert!(body.contains("It is noon. It is noon."), "{body}");
     assert_eq!(host.hand_in(blob), [], "it is sent once");
     let said = json!({"role": "assistant", "content": "Noon."});

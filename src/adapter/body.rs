@@ -1,0 +1,142 @@
+//! Request bodies, and their digests. Does not know any protocol.
+
+use std::ops::Deref;
+
+use bytes::{Bytes, BytesMut};
+
+use crate::message::{Digest, DigestBuilder};
+
+/// The body of a request, and BLAKE3 over it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestBody {
+    /// What is sent.
+    pub bytes: Bytes,
+    /// BLAKE3 over `bytes`.
+    pub digest: Digest,
+}
+
+impl RequestBody {
+    /// A body that was rendered as a whole.
+    pub(super) fn whole(bytes: Vec<u8>) -> Self {
+        let digest = Digest::of(&bytes);
+        Self {
+            bytes: bytes.into(),
+            digest,
+        }
+    }
+}
+
+impl Deref for RequestBody {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// The bodies of one conversation, each of which goes on where the one before it ended: what they have in common is hashed once, and
+/// copied only while an earlier body is still held by what sends it.
+#[derive(Debug)]
+pub(super) struct GrowingBody {
+    /// How many bytes of the common part `hashed` has.
+    counted: usize,
+    hashed: DigestBuilder,
+    /// The last body; the common part is its beginning.
+    last: Bytes,
+    /// Length of the common part.
+    length: usize,
+}
+
+impl GrowingBody {
+    pub(super) fn of(head: &[u8]) -> Self {
+        Self {
+            counted: 0,
+            hashed: DigestBuilder::new(),
+            last: Bytes::copy_from_slice(head),
+            length: head.len(),
+        }
+    }
+
+    /// The next body: the first `kept` bytes of the common part, then `new`, which the body after it has too, then what only this body
+    /// ends with.
+    pub(super) fn next(&mut self, kept: usize, new: &[u8], end: &[&[u8]]) -> RequestBody {
+        let kept = kept.min(self.length);
+        if self.counted > kept {
+            self.hashed = DigestBuilder::new();
+            self.counted = 0;
+        }
+        let added = new.len() + end.iter().map(|part| part.len()).sum::<usize>();
+        let last = std::mem::take(&mut self.last);
+        let mut bytes = last.try_into_mut().unwrap_or_else(|in_use| {
+            // It grows with each body, so that most of them need no memory of their own.
+            let mut copy = BytesMut::with_capacity((kept + added) * 2);
+            copy.extend_from_slice(in_use.get(..kept).unwrap_or_default());
+            copy
+        });
+        bytes.truncate(kept);
+        bytes.reserve(added);
+        bytes.extend_from_slice(new);
+        self.hashed
+            .update(bytes.get(self.counted..).unwrap_or_default());
+        self.length = bytes.len();
+        self.counted = self.length;
+        let mut whole = self.hashed.clone();
+        for part in end {
+            bytes.extend_from_slice(part);
+            whole.update(part);
+        }
+        self.last = bytes.freeze();
+        RequestBody {
+            bytes: self.last.clone(),
+            digest: whole.digest(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_body_that_was_dropped_is_written_on_in_its_place() {
+        let mut body = GrowingBody::of(b"head:");
+        let first = body.next(5, &[b'a'; 4096], &[b"!"]);
+        let at = first.as_ptr();
+        drop(first);
+        // There is room for this without other memory.
+        let second = body.next(5 + 4096, b"", &[b"?"]);
+        assert_eq!(second.as_ptr(), at);
+        let third = body.next(5 + 4096, b"b", &[b"."]);
+        assert_ne!(third.as_ptr(), at, "the second is still in use");
+        assert!(second.ends_with(b"a?") && third.ends_with(b"ab."));
+    }
+
+    proptest! {
+        /// Whatever is kept and added, and whether or not earlier bodies are in use: the bytes and the digest are those of a
+        /// body that is made at once.
+        #[test]
+        fn a_growing_body_is_that_of_all_its_parts(
+            steps in proptest::collection::vec((0_usize..3000, 0_usize..3000, "[a-z]{0,9}", any::<bool>()), 1..12),
+        ) {
+            let (mut body, mut common, mut held) = (GrowingBody::of(b"head"), b"head".to_vec(), Vec::new());
+            for (kept, new, end, hold) in steps {
+                common.truncate(kept);
+                let kept = common.len();
+                let new = vec![u8::try_from(kept % 251).unwrap(); new];
+                common.extend_from_slice(&new);
+                let expect = [common.as_slice(), end.as_bytes()].concat();
+                let got = body.next(kept, &new, &[end.as_bytes()]);
+                prop_assert_eq!(&*got, expect.as_slice());
+                prop_assert_eq!(got.digest, Digest::of(&expect));
+                if hold {
+                    held.push((got, expect));
+                }
+            }
+            for (body, expect) in held {
+                prop_assert_eq!(&*body, expect.as_slice());
+            }
+        }
+    }
+}
