@@ -31,6 +31,9 @@ const TELLING: [&str; 9] = [
     "token",
 ];
 
+/// The most bytes of values that are looked for at once: fewer than those of as many lines as a search knows.
+const MOST_AT_ONCE: usize = 16 * 1024;
+
 /// The values that must not be recorded, and where each comes from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Secrets(Vec<KnownSecret>);
@@ -179,17 +182,30 @@ impl Secrets {
     ///
     /// # Errors
     /// [`DriverError::SecretInContract`] where it shows one that is secret for sure.
-    pub(crate) fn held_against(mut self, contract: &Terms) -> Result<Self, DriverError> {
+    pub(crate) fn held_against(self, contract: &Terms) -> Result<Self, DriverError> {
         let document = serde_json::to_value(contract).unwrap_or_default();
+        let kept = if self.shows_none(&document) {
+            self
+        } else {
+            self.not_shown_by(&document)?
+        };
+        match key_in_an_address(&document) {
+            Some((pointer, place)) => Err(DriverError::SecretInContract { pointer, place }),
+            None => Ok(kept),
+        }
+    }
+
+    /// Those that a document does not show, each looked for by itself.
+    fn not_shown_by(self, document: &Value) -> Result<Self, DriverError> {
         let mut kept = Vec::new();
-        for known in std::mem::take(&mut self.0) {
+        for known in self.0 {
             let alone = Self(vec![known.clone()]);
             if alone.matched().next().is_none() {
                 kept.push(known);
                 continue;
             }
             let finder = Redactor::values_only(alone.matched());
-            match shown_at(&finder, &document, "") {
+            match shown_at(&finder, document, "") {
                 None => kept.push(known),
                 Some(pointer) if known.sure => {
                     return Err(DriverError::SecretInContract {
@@ -200,10 +216,15 @@ impl Secrets {
                 Some(_) => {}
             }
         }
-        match key_in_an_address(&document) {
-            Some((pointer, place)) => Err(DriverError::SecretInContract { pointer, place }),
-            None => Ok(Self(kept)),
-        }
+        Ok(Self(kept))
+    }
+
+    /// Whether a document holds no value at all, which one search for all of them shows in the usual case. False also where they are so
+    /// long that such a search might not have looked for every line of them.
+    fn shows_none(&self, document: &Value) -> bool {
+        let bytes: usize = self.0.iter().map(|known| known.value.reveal().len()).sum();
+        bytes < MOST_AT_ONCE
+            && shown_at(&Redactor::values_only(self.matched()), document, "").is_none()
     }
 }
 

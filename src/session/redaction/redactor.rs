@@ -134,15 +134,20 @@ impl Redactor {
 
     /// Knows values alone, no headers and no shapes.
     pub(crate) fn values_only<'v>(values: impl IntoIterator<Item = &'v str>) -> Self {
-        Self {
-            shapes: Shapes::default(),
-            ..Self::new(values, &RedactionTerms::default(), MarkerKind::Fixed)
-        }
+        Self::with_shapes(values, Shapes::default(), MarkerKind::Fixed)
     }
 
     fn new<'v>(
         values: impl IntoIterator<Item = &'v str>,
         terms: &RedactionTerms,
+        marking: MarkerKind,
+    ) -> Self {
+        Self::with_shapes(values, Shapes::new(terms), marking)
+    }
+
+    fn with_shapes<'v>(
+        values: impl IntoIterator<Item = &'v str>,
+        shapes: Shapes,
         marking: MarkerKind,
     ) -> Self {
         let values = with_lines(values);
@@ -151,18 +156,20 @@ impl Redactor {
             unbroken: Finder::new(&values, base64_forms),
             beginnings: beginnings(&values),
             marking,
-            shapes: Shapes::new(terms),
+            shapes,
             values,
         }
     }
 
     /// The longest beginning of a value at the end of a text, and of which value.
     fn cut_off(&self, text: &[u8]) -> Option<(usize, &str)> {
+        let last = text.last();
         let parts = self.beginnings.iter().filter_map(|(form, least, owner)| {
             let longest = form.len().saturating_sub(1).min(text.len());
             let found = (*least..=longest).rev().find(|length| {
                 let part = form.get(..*length);
-                part.is_some_and(|part| text.ends_with(part))
+                // Few beginnings end with the text's last byte: most need no comparison.
+                part.is_some_and(|part| part.last() == last && text.ends_with(part))
                     && form.get(*length).is_some_and(|next| next & 0xc0 != 0x80)
             });
             let value = self.values.get(*owner)?;
@@ -395,11 +402,14 @@ impl Finder {
             forms.map(move |form| (owner, form))
         });
         let (owners, forms): (Vec<usize>, Vec<Vec<u8>>) = forms.unzip();
+        if forms.is_empty() {
+            let automaton = None;
+            return Self { automaton, owners };
+        }
         // The automaton grows with the values, which are few and short; one that cannot be built has nothing to find.
         let automaton = (AhoCorasickBuilder::new().kind(Some(AhoCorasickKind::ContiguousNFA)))
             .build(&forms)
-            .ok()
-            .filter(|_| !forms.is_empty());
+            .ok();
         Self { automaton, owners }
     }
 

@@ -139,5 +139,10 @@ fn whole_escapes(text: &[u8]) -> usize {
 /// The first place from which the rest of `text` is the beginning of `form`, and not the whole of it.
 fn begins_at_the_end(text: &[u8], form: &[u8]) -> Option<usize> {
     let from = text.len().saturating_sub(form.len().saturating_sub(1));
-    (from..text.len()).find(|at| text.get(*at..).is_some_and(|rest| form.starts_with(rest)))
+    // Few bytes are the form's first: most places need no comparison.
+    let begins = |at: &usize| {
+        let rest = text.get(*at..);
+        rest.is_some_and(|rest| rest.first() == form.first() && form.starts_with(rest))
+    };
+    (from..text.len()).find(begins)
 }

@@ -55,20 +55,29 @@ static CREDENTIAL_SHAPES: LazyLock<Vec<Shape>> = LazyLock::new(|| {
         .into()
 });
 
+/// The words that every run looks for, and what each belongs to: most contracts name no header of their own.
+static FIXED_WORDS: LazyLock<Words> = LazyLock::new(|| Words::of([].into_iter()));
+
 /// What gives a secret away without its value being known: headers and shapes.
 ///
 /// A text is first looked through for the names and the words that they begin with, and only for those found is an expression
 /// compiled and tried: few texts hold any.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shapes {
-    /// Finds the words, whatever their case. Without it, every text counts as one that holds them all.
-    words: Option<AhoCorasick>,
-    /// What each word belongs to.
-    owners: Vec<Owner>,
+    words: Words,
     /// Headers that the author names.
     own_headers: Option<HeaderShapes>,
     /// The author's patterns: what they match may begin anywhere.
     own: Vec<Regex>,
+}
+
+/// The words that a text is first looked through for.
+#[derive(Clone, Debug, Default)]
+struct Words {
+    /// Finds them, whatever their case. Without it, every text counts as one that holds them all.
+    automaton: Option<AhoCorasick>,
+    /// What each word belongs to.
+    owners: Vec<Owner>,
 }
 
 /// What a word belongs to.
@@ -142,12 +151,10 @@ impl HeaderShapes {
     }
 }
 
-impl Shapes {
-    /// The shapes that are always looked for, and the author's. A pattern that does not compile is none: a contract file
-    /// with such a pattern is refused.
-    pub(super) fn new(terms: &RedactionTerms) -> Self {
+impl Words {
+    /// Those of the headers and shapes that are always looked for, and of headers of the author's.
+    fn of<'n>(own: impl Iterator<Item = &'n str>) -> Self {
         let names = HEADERS.map(|name| (name, Owner::Header));
-        let own = terms.headers.iter().map(String::as_str);
         let own = own.map(|name| (name, Owner::OwnHeader));
         let shapes = CREDENTIALS.iter().enumerate();
         let shapes = shapes.flat_map(|(at, (words, _))| {
@@ -155,15 +162,40 @@ impl Shapes {
         });
         let (words, owners): (Vec<&str>, Vec<Owner>) =
             names.into_iter().chain(own).chain(shapes).unzip();
-        let words = AhoCorasickBuilder::new()
+        let automaton = AhoCorasickBuilder::new()
             .ascii_case_insensitive(true)
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .build(words);
-        let own_headers = terms.headers.iter().map(String::as_str);
         Self {
-            words: words.ok(),
+            automaton: automaton.ok(),
             owners,
-            own_headers: (!terms.headers.is_empty()).then(|| HeaderShapes::of(own_headers)),
+        }
+    }
+
+    /// What the words of a text belong to.
+    fn owners_in(&self, text: &[u8]) -> BTreeSet<Owner> {
+        let Some(words) = &self.automaton else {
+            return self.owners.iter().copied().collect();
+        };
+        let hits = words.find_overlapping_iter(text);
+        hits.filter_map(|hit| self.owners.get(hit.pattern().as_usize()).copied())
+            .collect()
+    }
+}
+
+impl Shapes {
+    /// The shapes that are always looked for, and the author's. A pattern that does not compile is none: a contract file
+    /// with such a pattern is refused.
+    pub(super) fn new(terms: &RedactionTerms) -> Self {
+        let own = terms.headers.iter().map(String::as_str);
+        let has_own = !terms.headers.is_empty();
+        Self {
+            words: if has_own {
+                Words::of(own.clone())
+            } else {
+                FIXED_WORDS.clone()
+            },
+            own_headers: has_own.then(|| HeaderShapes::of(own)),
             own: terms
                 .patterns
                 .iter()
@@ -172,19 +204,9 @@ impl Shapes {
         }
     }
 
-    /// What the words of a text belong to.
-    fn owners_in(&self, text: &[u8]) -> BTreeSet<Owner> {
-        let Some(words) = &self.words else {
-            return self.owners.iter().copied().collect();
-        };
-        let hits = words.find_overlapping_iter(text);
-        hits.filter_map(|hit| self.owners.get(hit.pattern().as_usize()).copied())
-            .collect()
-    }
-
     /// The expressions of the headers that a text may hold.
     pub(super) fn headers(&self, text: &[u8]) -> Vec<&Regex> {
-        let found = self.owners_in(text);
+        let found = self.words.owners_in(text);
         let is_json = is_json(text);
         let fixed = found
             .contains(&Owner::Header)
@@ -204,14 +226,15 @@ impl Shapes {
     /// The length of the beginning of a growing text in which no shape can begin that ends later. A line that names a header is held back
     /// with all that follows, and so is everything where the author has patterns.
     pub(super) fn may_grow(&self, text: &str) -> usize {
-        let unsearched = self.words.is_none() && !self.owners.is_empty();
+        let Words { automaton, owners } = &self.words;
+        let unsearched = automaton.is_none() && !owners.is_empty();
         if unsearched || !self.own.is_empty() {
             return 0;
         }
-        let words = self.words.iter();
+        let words = automaton.iter();
         let hits = words.flat_map(|words| words.find_overlapping_iter(text));
         let named = hits.filter(|hit| {
-            let owner = self.owners.get(hit.pattern().as_usize());
+            let owner = owners.get(hit.pattern().as_usize());
             owner.is_some_and(|owner| match owner {
                 Owner::Header | Owner::OwnHeader => true,
                 Owner::Credential(at) => CREDENTIALS.get(*at).is_some_and(|(words, _)| {
@@ -237,7 +260,7 @@ impl Shapes {
 
     /// The shapes of credentials that a text may hold.
     pub(super) fn credentials(&self, text: &[u8]) -> Vec<&Regex> {
-        let found = self.owners_in(text).into_iter();
+        let found = self.words.owners_in(text).into_iter();
         let fixed = found.filter_map(|owner| match owner {
             Owner::Credential(at) => CREDENTIAL_SHAPES.get(at)?.regex(),
             Owner::Header | Owner::OwnHeader => None,
@@ -346,14 +369,21 @@ mod tests {
                 "{text}"
             );
             assert!(headers.len() + credentials.len() > 0, "{text}");
-            let words = shapes.words.iter();
+            let words = shapes.words.automaton.iter();
             let hits = words.flat_map(|words| words.find_overlapping_iter(bytes));
             all.extend(hits.map(|hit| hit.pattern().as_usize()));
         }
-        assert_eq!(all.len(), shapes.owners.len(), "each word stands in a text");
+        assert_eq!(
+            all.len(),
+            shapes.words.owners.len(),
+            "each word stands in a text"
+        );
         // Where the words cannot be looked for, a text may hold every shape.
         let unsearched = Shapes {
-            words: None,
+            words: Words {
+                automaton: None,
+                ..shapes.words.clone()
+            },
             ..shapes.clone()
         };
         for text in SAMPLES {
