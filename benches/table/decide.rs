@@ -1,17 +1,10 @@
-//! What an entry costs: the machine's step and the chain, against the floor of writing and hashing the same bytes.
+//! What an entry costs: the machine's decision beside a bare transition of statig, and its seal beside hashing the same bytes.
 //!
-//! `cargo bench` prints ratios, not times: machines are noisy, a ratio within one run is not. Two things should hold: an entry costs a
-//! small multiple of its floor, and an entry late in a long run costs what one early in it does.
-
-#![expect(
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a bench that is set up wrongly has nothing to measure"
-)]
+//! Two things should hold: an entry costs a small multiple of its floor, and an entry late in a long run costs what one early in it does.
 
 use std::hint::black_box;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use monolith::door::{
     AdapterStatus, Chain, Effect, Event, InferenceReturned, ProtocolAdapterResult, StopReason,
@@ -24,72 +17,77 @@ use monolith::{
     ToolEnvelope, ToolInvocation, ToolOutcome,
 };
 
-const TURNS: u64 = 20_000;
-/// Turns that are measured at the beginning and at the end of the run.
-const WINDOW: u64 = 2_000;
+use crate::allocations;
+use crate::bare_machine::transition;
+use crate::process::timed;
+use crate::ratio::{Limit, Row, time};
+
+/// Turns that are measured together.
+const WINDOW: u64 = 1_000;
 const CONTRACT: &str = r"
 tool_policy: optional
 targets: [{provider: demo, model: script, context_window: 9000000000}]
 providers: {demo: {type: scripted, file: none.jsonl}}
 tools: {builtin: [read_file]}
 max_turns: 4000000
+max_calls: 4000000
 max_tokens_consumed: 9000000000000
 context_budget: {context_window: 9000000000}
 total_timeout_ms: 9000000000
 ";
 
-fn main() {
+/// The rows: an event's decision, an entry's seal.
+pub fn rows() -> Vec<Row> {
     let mut bench = Bench::new();
-    let mut early = Cost::default();
-    let mut late = Cost::default();
-    for turn in 0..TURNS {
-        let cost = bench.turn();
-        if turn < WINDOW {
-            early.add(cost);
-        } else if turn >= TURNS - WINDOW {
-            late.add(cost);
-        }
-    }
-    let report = |line: String| {
-        use std::io::Write as _;
-        // A bench that cannot print has nobody to tell.
-        drop(writeln!(std::io::stdout(), "{line}"));
-    };
-    report(format!(
-        "{TURNS} turns, {} entries each",
-        early.entries / WINDOW
-    ));
-    report(format!(
-        "early: step and seal cost {:.2} × floor",
-        early.ratio()
-    ));
-    report(format!(
-        "late:  step and seal cost {:.2} × floor",
-        late.ratio()
-    ));
-    report(format!(
-        "late / early: {:.2} (1 means that nothing grows with the turns)",
-        late.spent.as_secs_f64() / early.spent.as_secs_f64()
-    ));
+    bench.turns(WINDOW);
+    let mut seals = Vec::new();
+    let decide = Row::of(
+        ("deciding an event", "a bare transition of statig"),
+        Some(Limit::AtMost(30.0)),
+        || {
+            let cost = bench.turns(WINDOW);
+            let each = |time: Duration, by: u64| time.as_secs_f64() / by as f64;
+            seals.push((each(cost.seal, cost.entries), each(cost.hash, cost.entries)));
+            (each(cost.decide, cost.events), transition())
+        },
+        time,
+    );
+    let mut seals = seals.into_iter();
+    let seal = Row::of(
+        ("sealing an entry", "BLAKE3 of the same bytes"),
+        Some(Limit::AtMost(3.0)),
+        || seals.next().expect("as many pairs"),
+        time,
+    );
+    vec![decide, seal]
 }
 
-/// Time spent by us, and by the floor: serialising and hashing the same entries.
-#[derive(Clone, Copy, Default)]
+/// What a turn takes beside its time: entries, bytes of entries, allocations; early and late in a run of so many windows of turns.
+pub fn counts(turns: u64, windows: u64) -> [[f64; 3]; 2] {
+    let mut bench = Bench::new();
+    let early = bench.turns(turns);
+    for _ in 2..windows {
+        bench.turns(turns);
+    }
+    [early, bench.turns(turns)].map(|cost| cost.of_a_turn(turns))
+}
+
+/// What a window of turns cost.
+#[derive(Clone, Copy, Debug, Default)]
 struct Cost {
+    allocations: u64,
+    bytes: u64,
+    decide: Duration,
     entries: u64,
-    floor: Duration,
-    spent: Duration,
+    events: u64,
+    hash: Duration,
+    seal: Duration,
 }
 
 impl Cost {
-    fn add(&mut self, other: Self) {
-        self.entries += other.entries;
-        self.floor += other.floor;
-        self.spent += other.spent;
-    }
-
-    fn ratio(&self) -> f64 {
-        self.spent.as_secs_f64() / self.floor.as_secs_f64()
+    /// Of one turn: entries, bytes of entries, allocations.
+    fn of_a_turn(&self, turns: u64) -> [f64; 3] {
+        [self.entries, self.bytes, self.allocations].map(|all| all as f64 / turns as f64)
     }
 }
 
@@ -122,65 +120,74 @@ impl Bench {
             .expect("a contract");
         let run_id = RunId::try_from("bench".to_owned()).expect("an id");
         let chain = Chain::genesis(contract.contract_hash(), &run_id);
-        let started = RunStarted {
-            addresses: Vec::new(),
-            bring_up: Vec::new(),
-            contract_hash: contract.rehash(),
-            intent_words: Vec::new(),
-            messages: RunStarted::opening("You read.", "Read it all."),
-            parent: None,
-            run_id,
-            started_unix_ms: 0,
-            tokenizer_fault: None,
-            tool_servers: Vec::new(),
-            workspace: None,
-        };
+        let opening = RunStarted::opening(&contract.system, "Read it all.");
+        let started = RunStarted::new(&contract, run_id, opening, 0);
         let validators = Arc::new(Validators::compile(&contract));
         let (run, effects) = Run::start(Arc::new(contract), validators, started);
         let mut bench = Self { chain, run };
-        bench.seal(&entries(effects));
+        bench.seal(effects);
         let responsive = ProbedTarget {
             detail: "script".to_owned(),
             responsive: true,
             ..ProbedTarget::default()
         };
-        bench.step(EventKind::Probed(Probed {
+        let probed = EventKind::Probed(Probed {
             targets: vec![responsive],
-        }));
+        });
+        let effects = bench.run.step(Event {
+            at_ms: 1,
+            event: probed,
+        });
+        bench.seal(effects);
         bench
     }
 
-    /// One turn: a call and its result.
-    fn turn(&mut self) -> Cost {
-        let inference = InferenceSeq(self.run.counters().inferences);
-        let mut cost = self.step(called(inference));
-        let call = CallSeq(self.run.counters().calls);
-        cost.add(self.step(answered(call)));
-        cost
+    fn seal(&mut self, effects: Vec<Effect>) {
+        for draft in entries(effects) {
+            self.chain.seal(&draft);
+        }
     }
 
-    fn step(&mut self, event: EventKind) -> Cost {
-        let event = Event { at_ms: 1, event };
-        let began = Instant::now();
-        let drafts = entries(self.run.step(event));
-        self.seal(&drafts);
-        let spent = began.elapsed();
-        let began = Instant::now();
-        for draft in &drafts {
-            let action = serde_json::to_vec(&draft.action).expect("plain data");
-            let event = serde_json::to_vec(&draft.event).expect("plain data");
-            black_box((Digest::of(&action), Digest::of(&event)));
-        }
+    /// So many turns, each a call and its result: all are decided, then all entries sealed, then all texts hashed.
+    fn turns(&mut self, turns: u64) -> Cost {
+        let counters = self.run.counters();
+        let events: Vec<Event> = (0..turns)
+            .flat_map(|turn| {
+                let inference = InferenceSeq(counters.inferences + turn);
+                let call = CallSeq(counters.calls + turn + 1);
+                [called(inference), answered(call)]
+            })
+            .map(|event| Event { at_ms: 1, event })
+            .collect();
+        let number = events.len() as u64;
+        let mut decided = Vec::with_capacity(events.len());
+        let asked = allocations::count();
+        let ((), decide) = timed(|| {
+            for event in events {
+                decided.push(self.run.step(event));
+            }
+        });
+        let drafts: Vec<EntryDraft> = decided.into_iter().flat_map(entries).collect();
+        let mut sealed = Vec::with_capacity(drafts.len());
+        let ((), seal) = timed(|| sealed.extend(drafts.iter().map(|d| self.chain.seal(d))));
+        let allocations = allocations::count() - asked;
+        let ((), hash) = timed(|| {
+            for entry in &sealed {
+                let action = Digest::of(entry.action.as_bytes());
+                black_box((action, Digest::of(entry.event.as_bytes())));
+            }
+        });
+        let calls = self.run.counters().executed_ok - counters.executed_ok;
+        assert_eq!(calls, turns, "every call was taken");
+        let bytes = sealed.iter().map(|e| e.action.len() + e.event.len());
         Cost {
-            entries: drafts.len() as u64,
-            floor: began.elapsed(),
-            spent,
-        }
-    }
-
-    fn seal(&mut self, drafts: &[EntryDraft]) {
-        for draft in drafts {
-            black_box(self.chain.seal(draft));
+            allocations,
+            bytes: bytes.sum::<usize>() as u64,
+            decide,
+            entries: sealed.len() as u64,
+            events: number,
+            hash,
+            seal,
         }
     }
 }

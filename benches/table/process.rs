@@ -1,11 +1,13 @@
 //! What a process costs, as the kernel counted it. Linux only.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::resource::{Usage, UsageWho, getrusage};
+use nix::sys::time::TimeVal;
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 
@@ -17,6 +19,8 @@ pub struct Cost {
     pub wall: Duration,
     /// The most memory that was seen in use, in bytes.
     pub peak: u64,
+    /// System calls that read or write.
+    pub transfers: u64,
     /// Times that it waited and was woken.
     pub woken: u64,
     /// Bytes that went towards the disk.
@@ -38,6 +42,13 @@ pub fn run(command: &mut Command) -> Cost {
         .stderr(Stdio::piped())
         .spawn()
         .expect("it starts");
+    // A child that fills its pipe would wait for ever for someone to read.
+    let mut stderr = child.stderr.take().expect("a pipe");
+    let stderr = std::thread::spawn(move || {
+        let mut text = Vec::new();
+        drop(stderr.read_to_end(&mut text));
+        text
+    });
     let pid = Pid::from_raw(i32::try_from(child.id()).expect("a process id"));
     let mut peak = 0;
     // It stays a zombie, whose counts can be read, until it is waited for.
@@ -51,27 +62,22 @@ pub fn run(command: &mut Command) -> Cost {
         std::thread::sleep(Duration::from_millis(1));
     }
     let wall = began.elapsed();
-    let written = counted(pid, "io", "write_bytes:").unwrap_or(0);
+    let io = |name| counted(pid, "io", name).unwrap_or(0);
+    let (written, transfers) = (io("write_bytes:"), io("syscr:") + io("syscw:"));
     let status = child.wait().expect("a child");
-    if !status.success() {
-        let mut text = String::new();
-        drop(std::io::Read::read_to_string(
-            &mut child.stderr.take().expect("a pipe"),
-            &mut text,
-        ));
-        panic!("{command:?}: {status}\n{text}");
-    }
+    let stderr = stderr.join().expect("it only reads");
+    assert!(
+        status.success(),
+        "{command:?}: {status}\n{}",
+        String::from_utf8_lossy(&stderr)
+    );
     let after = getrusage(UsageWho::RUSAGE_CHILDREN).expect("resources are counted");
-    let micros = |usage: &nix::sys::resource::Usage| {
-        let of = |time: nix::sys::time::TimeVal| time.tv_sec() * 1_000_000 + time.tv_usec();
-        of(usage.user_time()) + of(usage.system_time())
-    };
-    let cpu = u64::try_from(micros(&after) - micros(&before)).expect("time goes on");
     let woken = after.voluntary_context_switches() - before.voluntary_context_switches();
     Cost {
-        cpu: Duration::from_micros(cpu),
+        cpu: cpu_between(&before, &after),
         wall,
         peak,
+        transfers,
         woken: u64::try_from(woken).unwrap_or(0),
         written,
     }
@@ -81,4 +87,31 @@ fn counted(pid: Pid, file: &str, name: &str) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/{file}")).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
+}
+
+/// Does `work`, and says what processor time of this thread that took: other work on the machine does not count.
+pub fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let before = getrusage(UsageWho::RUSAGE_THREAD).expect("resources are counted");
+    let done = work();
+    let after = getrusage(UsageWho::RUSAGE_THREAD).expect("resources are counted");
+    (done, cpu_between(&before, &after))
+}
+
+fn cpu_between(before: &Usage, after: &Usage) -> Duration {
+    let micros = |usage: &Usage| {
+        let of = |time: TimeVal| time.tv_sec() * 1_000_000 + time.tv_usec();
+        of(usage.user_time()) + of(usage.system_time())
+    };
+    let micros = u64::try_from(micros(after) - micros(before)).expect("time goes on");
+    Duration::from_micros(micros)
+}
+
+/// Processor time that the threads of a running process have used so far.
+pub fn cpu_so_far(pid: u32) -> Duration {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
+    let nanoseconds = tasks.flatten().filter_map(|task| {
+        let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    Duration::from_nanos(nanoseconds.sum())
 }

@@ -62,7 +62,7 @@ impl Row {
     pub fn line(&self) -> String {
         let limit = match self.limit {
             None => String::new(),
-            Some(Limit::AtMost(most)) => format!("≤ {most}"),
+            Some(Limit::AtMost(most)) => format!("≤ {most:.2}"),
         };
         let spread = match (self.ratios.first(), self.ratios.last()) {
             (Some(least), Some(most)) => format!("{least:.2}–{most:.2}"),

@@ -4,36 +4,57 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use rusqlite::Connection;
+
 use crate::process::{Cost, run, this_program};
 use crate::ratio::{Limit, Row, time};
 use crate::server::{FILE, Server};
+use crate::wal::{Written, written};
 
-/// What a run is compared with.
-struct Floor {
-    name: &'static str,
-    /// The role of this program that plays it.
+/// The store of a run, in its folder.
+pub const RUNS: &str = "runs.db";
+
+/// Who runs, and what it is compared with.
+struct Pair {
+    ours: Ours,
+    floor: &'static str,
+    /// The role of this program that plays the floor.
     role: &'static str,
-    durability: &'static str,
     limit: f64,
 }
 
-const FLOORS: [Floor; 3] = [
-    Floor {
-        name: "the bare loop",
+/// Which form of monolith runs.
+#[derive(Clone, Copy)]
+enum Ours {
+    /// A host on `Session`, whose store is its memory.
+    Memory,
+    /// The program, under that durability.
+    Program(&'static str),
+}
+
+const PAIRS: [Pair; 4] = [
+    Pair {
+        ours: Ours::Memory,
+        floor: "the bare loop, no store on either side",
         role: "bare",
-        durability: "normal",
         limit: 3.0,
     },
-    Floor {
-        name: "the loop with rows, NORMAL",
+    Pair {
+        ours: Ours::Program("normal"),
+        floor: "the bare loop, which stores nothing",
+        role: "bare",
+        limit: 5.0,
+    },
+    Pair {
+        ours: Ours::Program("normal"),
+        floor: "the loop with rows, NORMAL",
         role: "bare-normal",
-        durability: "normal",
         limit: 2.5,
     },
-    Floor {
-        name: "the loop with rows, FULL",
+    Pair {
+        ours: Ours::Program("full"),
+        floor: "the loop with rows, FULL",
         role: "bare-full",
-        durability: "full",
         limit: 1.5,
     },
 ];
@@ -44,22 +65,32 @@ pub fn rows(lengths: &[u64]) -> Vec<Row> {
     let mut rows = Vec::new();
     for &turns in lengths {
         let per_turn = |cost: Cost| cost.cpu.as_secs_f64() / turns as f64;
-        for floor in &FLOORS {
-            let ours = || ours(&server, turns, floor.durability);
-            let (name, limit) = (
-                format!("processor time of a turn, run of {turns}"),
-                Limit::AtMost(floor.limit),
-            );
-            let pair = || {
-                (
-                    per_turn(ours().0),
-                    per_turn(bare(&server, turns, floor.role).0),
-                )
+        for pair in &PAIRS {
+            let ours = || match pair.ours {
+                Ours::Memory => bare(&server, turns, "memory").0,
+                Ours::Program(durability) => ours(&server, turns, durability).0,
             };
-            rows.push(Row::of((&name, floor.name), Some(limit), pair, time));
+            let name = match pair.ours {
+                Ours::Memory => "in memory",
+                Ours::Program(durability) => durability,
+            };
+            let name = format!("processor time of a turn, run of {turns}, {name}");
+            let limit = (pair.ours.has_limit(pair.role)).then_some(Limit::AtMost(pair.limit));
+            let both = || {
+                let floor = bare(&server, turns, pair.role).0;
+                (per_turn(ours()), per_turn(floor))
+            };
+            rows.push(Row::of((&name, pair.floor), limit, both, time));
         }
     }
     rows
+}
+
+impl Ours {
+    /// Whether the comparison with that role is one that has a limit: a store beside none is shown only.
+    fn has_limit(self, role: &str) -> bool {
+        matches!(self, Self::Memory) || role != "bare"
+    }
 }
 
 /// What a turn takes beside its time, of ours and of the loop with rows, as rows of a Markdown table.
@@ -68,9 +99,10 @@ pub fn counts(lengths: &[u64]) -> Vec<String> {
     let line = |turns: u64, name: &str, (cost, size): (Cost, u64)| {
         let each = |all: u64| all as f64 / turns as f64;
         format!(
-            "| {name}, run of {turns} | {:.2} ms | {:.1} | {:.1} kB | {:.2} kB | {:.1} MB |",
+            "| {name}, run of {turns} | {:.2} ms | {:.1} | {:.1} | {:.1} kB | {:.2} kB | {:.1} MB |",
             cost.wall.as_secs_f64() * 1e3 / turns as f64,
             each(cost.woken),
+            each(cost.transfers),
             each(cost.written) / 1e3,
             each(size) / 1e3,
             cost.peak as f64 / 1e6,
@@ -80,6 +112,7 @@ pub fn counts(lengths: &[u64]) -> Vec<String> {
         [
             line(turns, "monolith, FULL", ours(&server, turns, "full")),
             line(turns, "monolith, NORMAL", ours(&server, turns, "normal")),
+            line(turns, "in memory", bare(&server, turns, "memory")),
             line(
                 turns,
                 "the loop with rows, FULL",
@@ -90,36 +123,96 @@ pub fn counts(lengths: &[u64]) -> Vec<String> {
                 "the loop with rows, NORMAL",
                 bare(&server, turns, "bare-normal"),
             ),
+            line(turns, "the bare loop", bare(&server, turns, "bare")),
         ]
     });
     pairs.collect()
 }
 
-/// One run of ours, and the size of its store.
-pub fn ours(server: &Server, turns: u64, durability: &str) -> (Cost, u64) {
-    let folder = folder();
-    let contract = contract(&server.base_url(turns, &name(folder.path())));
-    fs::write(folder.path().join("agent.yaml"), contract).expect("a file");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
-    command
-        .current_dir(folder.path())
-        .env("MONOLITH_HOME", folder.path().join("home"));
-    command.args([
-        "run",
-        "--contract",
-        "agent.yaml",
-        "--store",
-        "runs.db",
-        "--quiet",
-        "--durability",
-        durability,
-    ]);
-    let cost = run(&mut command);
-    (cost, size(&folder.path().join("runs.db")))
+/// Commits and pages of one turn: the difference of a longer and a shorter run, both in a store that was there before.
+pub fn commits_and_pages() -> [f64; 2] {
+    const TURNS: [u64; 2] = [4, 20];
+    let server = Server::start();
+    let [short, long] = TURNS.map(|turns| {
+        let folder = recorded(&server, 1);
+        let store = folder.path().join(RUNS);
+        // While it reads, the log is neither begun anew nor removed.
+        let reader = Connection::open(&store).expect("a database");
+        reader.execute_batch("BEGIN").expect("a transaction");
+        let tables = reader.query_row("SELECT count(*) FROM entries", [], |row| row.get(0));
+        let _: i64 = tables.expect("its entries");
+        let before = written(&store);
+        run(&mut program(&server, folder.path(), turns, "normal"));
+        let after = written(&store);
+        Written {
+            commits: after.commits - before.commits,
+            pages: after.pages - before.pages,
+        }
+    });
+    let turns = (TURNS[1] - TURNS[0]) as f64;
+    let each = |short: u64, long: u64| (long - short) as f64 / turns;
+    [
+        each(short.commits, long.commits),
+        each(short.pages, long.pages),
+    ]
 }
 
-/// One bare loop, and the size of its database.
-pub fn bare(server: &Server, turns: u64, role: &str) -> (Cost, u64) {
+/// The folder of one run of so many turns.
+pub fn recorded(server: &Server, turns: u64) -> tempfile::TempDir {
+    let folder = folder();
+    run(&mut program(server, folder.path(), turns, "normal"));
+    folder
+}
+
+/// System calls of one turn, by name, as strace counts them; none where it is not installed.
+pub fn system_calls(turns: u64) -> Option<Vec<(String, f64)>> {
+    let there = Command::new("strace").arg("--version").output();
+    there.ok().filter(|output| output.status.success())?;
+    let (server, folder) = (Server::start(), folder());
+    let counts = folder.path().join("counts");
+    let command = program(&server, folder.path(), turns, "full");
+    let mut traced = Command::new("strace");
+    traced
+        .args(["-f", "-c", "-o"])
+        .arg(&counts)
+        .arg(command.get_program())
+        .args(command.get_args())
+        .current_dir(folder.path())
+        .env("MONOLITH_HOME", folder.path().join("home"));
+    run(&mut traced);
+    let text = fs::read_to_string(counts).expect("what strace counted");
+    // % time, seconds, usecs/call, calls, errors where there are some, name.
+    let each = text.lines().filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let calls: u64 = words.get(3)?.parse().ok()?;
+        Some(((*words.last()?).to_owned(), calls as f64 / turns as f64))
+    });
+    Some(each.collect())
+}
+
+/// One run of ours, and the size of its store.
+fn ours(server: &Server, turns: u64, durability: &str) -> (Cost, u64) {
+    let folder = folder();
+    let cost = run(&mut program(server, folder.path(), turns, durability));
+    (cost, size(&folder.path().join(RUNS)))
+}
+
+/// The program, ready to run in that folder.
+fn program(server: &Server, folder: &Path, turns: u64, durability: &str) -> Command {
+    let name = format!("{}-{turns}", name(folder));
+    let contract = contract(&server.base_url(turns, &name));
+    fs::write(folder.join("agent.yaml"), contract).expect("a file");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
+    command
+        .current_dir(folder)
+        .env("MONOLITH_HOME", folder.join("home"))
+        .args(["run", "--contract", "agent.yaml", "--store", RUNS])
+        .args(["--quiet", "--durability", durability]);
+    command
+}
+
+/// One loop in a process of its own, and the size of its database.
+fn bare(server: &Server, turns: u64, role: &str) -> (Cost, u64) {
     let folder = folder();
     let url = server.base_url(turns, &name(folder.path()));
     let mut command = Command::new(this_program());
@@ -148,13 +241,14 @@ fn size(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |found| found.len())
 }
 
+/// The contract of a run that asks the server at `base_url`.
 pub fn contract(base_url: &str) -> String {
     format!(
         "task: Read the file again and again.\n\
          targets: [{{provider: own, model: m, context_window: 9000000}}]\n\
          providers: {{own: {{type: openai, base_url: '{base_url}'}}}}\n\
          tools: {{builtin: [read_file], workspace: .}}\n\
-         tool_policy: required\ntool_proof: succeeded\n\
+         tool_policy: optional\n\
          max_turns: 100000\nmax_calls: 100000\nmax_tokens_consumed: 900000000\n"
     )
 }
