@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use rusqlite::{Connection, params};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 /// What is kept of a bare loop.
@@ -13,6 +14,14 @@ pub enum Kept {
     Nothing,
     /// One row per entry, under `synchronous = NORMAL` or `FULL`.
     Rows(&'static str),
+}
+
+/// A request: written from the whole conversation each time, copied nowhere else.
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'static str,
+    messages: &'a [Value],
+    tools: &'a Value,
 }
 
 /// Plays the loop against the server at `base_url`, in `folder`.
@@ -36,9 +45,12 @@ async fn ask(base_url: &str, folder: &Path, kept: Kept) {
     let tools = json!([{"type": "function", "function": {"name": "read_file", "description": "Reads a file.", "parameters": schema}}]);
     let mut messages = vec![json!({"role": "user", "content": "Read the file again and again."})];
     loop {
-        let body =
-            serde_json::to_vec(&json!({"model": "m", "messages": &messages, "tools": tools}))
-                .expect("plain data");
+        let body = Body {
+            model: "m",
+            messages: &messages,
+            tools: &tools,
+        };
+        let body = serde_json::to_vec(&body).expect("plain data");
         let request = client
             .post(&url)
             .header("content-type", "application/json")
