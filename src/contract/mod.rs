@@ -46,6 +46,7 @@ mod session_tools;
 mod settled;
 mod spec;
 mod targets;
+mod term_fault;
 mod terms;
 #[cfg(test)]
 mod tests;
@@ -59,7 +60,7 @@ pub(crate) use author_form::{AuthorForm, ChangedError};
 pub(crate) use big_count::BigCount;
 pub(crate) use check::{
     ToolFault, context_feasible, contract_warnings, profile_faults, structure_faults,
-    tool_faults_with,
+    tool_faults_with, unknown_windows,
 };
 pub(crate) use document_size::check_document_size;
 pub(crate) use draft::ContractDraft;
@@ -92,6 +93,7 @@ pub(crate) use spec::{
 };
 pub use targets::ProviderType;
 pub(crate) use targets::{PromptLayout, ProviderTerms, ReasoningValue, Sampling, TargetTerms};
+pub(crate) use term_fault::TermFault;
 pub use terms::ServerKind;
 pub(crate) use terms::{
     CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata, CycleException,

@@ -124,7 +124,7 @@ async fn made(
     }
     let unmet = match recorded {
         Some(_) => Vec::new(),
-        None => found.unmet(),
+        None => found.unmet(Some(&draft)),
     };
     let name = draft.tokenizer.clone();
     let tokenizers = found.tokenizers(name, Some(&draft), cancel).await?;
