@@ -139,6 +139,23 @@ fn quiet_shows_the_answer_alone_on_a_terminal_too() {
     assert_eq!((code, shown.as_str()), (0, "The licence is MIT.\r\n"));
 }
 
+#[test]
+fn what_is_waited_for_is_named_until_it_is_there() {
+    let desk = Desk::new();
+    let monolith = env!("CARGO_BIN_EXE_monolith");
+    let servers = format!(
+        "tools: {{mcp: {{able: {{command: {monolith}, args: [__slow-tool]}}, \
+         later: {{command: sleep, args: ['600']}}}}}}\n"
+    );
+    desk.script(&servers, &[&says("One.")]);
+    let mut command = desk.command(&["run", "c.yaml"]);
+    command.env("NO_COLOR", "1");
+    let mut terminal = Terminal::start(command);
+    terminal.until("starting tool servers: later");
+    terminal.signal("INT");
+    assert_eq!(terminal.end().0, 1);
+}
+
 /// A chat whose model answers with these lines.
 fn chat(desk: &Desk, more: &str, lines: &[&str]) -> Terminal {
     desk.script(more, lines);

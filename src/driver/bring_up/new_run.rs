@@ -264,6 +264,7 @@ async fn begin(
         &guard.servers,
         draft.total_timeout_ms,
         cancel,
+        &request.environment,
     )
     .await?;
     let made = started.then(async |offer| {

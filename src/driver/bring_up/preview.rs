@@ -104,6 +104,7 @@ async fn made(
         &guard.servers,
         draft.total_timeout_ms,
         cancel,
+        &request.environment,
     )
     .await?;
     let Offer {
