@@ -28,7 +28,7 @@ pub(in crate::cli) enum CorpusFault {
     #[error("read the records {}: {reason}", path.display())]
     RecordsUnreadable { path: PathBuf, reason: String },
     /// Whoever wrote the file: lines that are no records.
-    #[error("judge every line of {}:\n  {faults}", path.display())]
+    #[error("judge every line of {}: {faults}", path.display())]
     RecordsNotJudged { path: PathBuf, faults: String },
 }
 
