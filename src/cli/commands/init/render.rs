@@ -42,7 +42,7 @@ pub(super) fn contract_text(way: &Choice, task: Option<&str>) -> String {
     let word = way.word;
     let mut out = format!(
         "# Written by monolith init for {}.\n\
-         # Every key: docs/contract-file.md. What it comes to: monolith contract show FILE\n",
+         # Every key: monolith contract schema. What it comes to: monolith contract show FILE\n",
         line(&way.what)
     );
     let task = task.unwrap_or(
