@@ -238,7 +238,7 @@ fn what_a_model_said_instead_of_calling_is_shown_when_it_is_asked_for() {
         &["run", "c.json", "--run-id", "r", "--set", "token_gate=true"],
         1,
     );
-    let hint = "9 bytes were held back by the token gate: monolith show r --withheld prints them";
+    let hint = "9 bytes were held back, for no call had been validated yet: monolith show r --withheld prints them";
     for form in [
         &["show", "r"][..],
         &["show", "r", "--why"],
@@ -277,10 +277,7 @@ fn what_a_model_said_instead_of_calling_is_shown_when_it_is_asked_for() {
     );
     // A run of which nothing was held back says that.
     let shown = desk.ok(&["show", &golden("core.valid_call"), "--withheld"]);
-    assert!(
-        shown.contains("The token gate held no text back."),
-        "{shown}"
-    );
+    assert!(shown.contains("No text was held back."), "{shown}");
 }
 
 /// The timeouts stand still while a call waits for an approval, and so does the bar.

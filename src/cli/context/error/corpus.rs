@@ -40,7 +40,7 @@ impl Advice for CorpusFault {
     fn help(&self) -> Option<String> {
         let text = match self {
             Self::RecordsNotJudged { .. } => {
-                "the other lines are judged; docs/audit/conformance.md has the format"
+                "the other lines are judged; each line is one JSON record"
             }
             Self::NoSuchCase { .. } => "monolith corpus run lists them all",
             Self::NoSuchSentence { .. } => "monolith corpus coverage lists them all",
