@@ -264,17 +264,15 @@ fn headers(target: &HttpTarget) -> Result<HeaderMap, BackendError> {
 
 /// The fault of the first request to an address, with the way out where its scheme may be the wrong one.
 fn first_fault(error: reqwest::Error, scheme: &str) -> TransportFault {
-    let way_out = if is_no_tls(&error) {
-        Some("what answers there does not speak TLS: write http:// in its address")
-    } else if scheme == "http" && kind_of(&error) == TransportFaultKind::Reset {
-        Some("if what listens there speaks TLS, write https:// in its address")
-    } else {
-        None
-    };
+    if is_no_tls(&error) {
+        let detail = "what answers there does not speak TLS: write http:// in its address";
+        return TransportFault::new(TransportFaultKind::Tls, detail);
+    }
     let mut fault = fault(error);
-    if let Some(way_out) = way_out {
-        fault.detail.push_str("; ");
-        fault.detail.push_str(way_out);
+    if scheme == "http" && fault.kind == TransportFaultKind::Reset {
+        fault
+            .detail
+            .push_str("; if what listens there speaks TLS, write https:// in its address");
     }
     fault
 }

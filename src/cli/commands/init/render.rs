@@ -148,6 +148,10 @@ mod tests {
             assert_eq!(spec.targets[0].model, way.model);
             assert_eq!(spec.task.as_deref(), Some("say \"a: b\" # and\nc"));
             assert!(text.contains(expect), "{text}");
+            assert!(
+                !text.contains("docs/"),
+                "it is read where there is no repository"
+            );
         };
         let mut near = way(Openai, "a: b #c\"d");
         near.address = Some("http://127.0.0.1:8080/v1".to_owned());
