@@ -249,6 +249,9 @@ fn what_a_model_said_instead_of_calling_is_shown_when_it_is_asked_for() {
             shown.contains(hint) && !shown.contains("just talk"),
             "{shown}"
         );
+        // A message without text is not a heading above nothing.
+        let is_why = form.contains(&"--why");
+        assert_eq!(!shown.contains("model\n  (no text)\n"), is_why, "{shown}");
         let shown = desk.ok(&[form, &["--withheld"]].concat());
         let text = "held back, entry 2, 9 bytes: written before a call was validated, so it is no answer\n  just talk\n";
         assert!(shown.contains(text) && !shown.contains(hint), "{shown}");
