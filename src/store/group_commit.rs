@@ -1,4 +1,6 @@
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -50,6 +52,8 @@ impl<T: Send, F: FnOnce(&Connection) -> Result<T, StoreError> + Send> Work for R
 /// The writer thread's own: the connection, and what it does with requests.
 pub(super) struct Writer<C> {
     pub(super) commit: C,
+    /// How many transactions were committed.
+    pub(super) commits: Arc<AtomicU64>,
     pub(super) conn: Connection,
     pub(super) path: PathBuf,
     pub(super) poison: Option<String>,
@@ -125,6 +129,9 @@ impl<C: Fn(&Connection) -> rusqlite::Result<()>> Writer<C> {
             if fault.poisons() {
                 self.poison = Some(fault.to_string());
             }
+        }
+        if fate.is_ok() {
+            self.commits.fetch_add(1, Ordering::Relaxed);
         }
         for work in done {
             work.answer(fate.as_ref().err().cloned());

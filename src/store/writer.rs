@@ -1,5 +1,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -37,6 +38,7 @@ const QUEUE: usize = 1024;
 /// ```
 #[derive(Debug)]
 pub struct Store {
+    commits: Arc<AtomicU64>,
     path: PathBuf,
     queue: Option<mpsc::Sender<Job>>,
     signer: Option<SecretKey>,
@@ -60,8 +62,10 @@ impl Store {
         let conn = open_writer(&file, durability, busy)?;
         let path = file.path();
         let (queue, requests) = mpsc::channel(QUEUE);
+        let commits = Arc::<AtomicU64>::default();
         let mut writer = Writer {
             commit,
+            commits: Arc::clone(&commits),
             conn,
             path: path.to_path_buf(),
             poison: None,
@@ -75,6 +79,7 @@ impl Store {
                 reason: format!("starting the writer thread: {fault}"),
             })?;
         Ok(Self {
+            commits,
             path: path.to_path_buf(),
             queue: Some(queue),
             signer: None,
@@ -86,6 +91,12 @@ impl Store {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// How many transactions were committed since it was opened.
+    #[must_use]
+    pub fn commits(&self) -> u64 {
+        self.commits.load(Ordering::Relaxed)
     }
 
     /// Whoever signs the checkpoints of runs that are written here; none where they are not signed.
