@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::{fs::Metadata, path::Path, sync::Arc, time::Instant};
 
 #[cfg(unix)]
-use super::withheld_files::{FolderFiles, KnownFolders};
+use super::withheld_files::{FileId, FolderFiles, KnownFolders, id_of};
 
 /// Files and folders of the host that no built-in tool reads, wherever a workspace or a link leads: its state, and its store.
 #[derive(Clone, Debug, Default)]
@@ -39,10 +39,6 @@ pub(super) struct WithheldIds {
     /// A folder with more files than are looked at: a file of it could not be told from others.
     uncounted: Option<String>,
 }
-
-/// Device and inode.
-#[cfg(unix)]
-pub(super) type FileId = (u64, u64);
 
 impl Withheld {
     /// Withholds `paths`, but not the folders `open` below them as workspaces.
@@ -120,12 +116,6 @@ impl WithheldIds {
         }
         false
     }
-}
-
-#[cfg(unix)]
-pub(super) fn id_of(found: &Metadata) -> FileId {
-    use std::os::unix::fs::MetadataExt as _;
-    (found.dev(), found.ino())
 }
 
 #[cfg(all(test, unix))]

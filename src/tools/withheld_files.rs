@@ -7,8 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::withheld::{FileId, id_of};
-
 /// The most files of one folder that are looked at for their identity: they are withheld under other names, too. Where there are more, no file
 /// is read, because it may be one of them.
 pub(super) const MOST_FILES: usize = 16_384;
@@ -17,6 +15,13 @@ pub(super) const MOST_FILES: usize = 16_384;
 /// times as they are; a change after that does not. A tick is at most 10 ms where times have fractions of a second, and 2 s elsewhere.
 const SETTLED: Duration = Duration::from_millis(100);
 const SETTLED_COARSE: Duration = Duration::from_secs(5);
+
+/// Device and inode.
+pub(super) type FileId = (u64, u64);
+
+pub(super) fn id_of(found: &Metadata) -> FileId {
+    (found.dev(), found.ino())
+}
 
 /// The regular files of a folder.
 #[derive(Debug, Default)]
