@@ -4,12 +4,14 @@
     clippy::expect_used,
     clippy::panic,
     clippy::print_stdout,
+    clippy::cast_possible_wrap,
     clippy::cast_precision_loss,
     clippy::indexing_slicing,
     clippy::disallowed_methods,
     reason = "a bench that is set up wrongly has nothing to measure; its figures are no exact numbers"
 )]
 
+mod append;
 mod bare;
 mod process;
 mod ratio;
@@ -52,4 +54,5 @@ fn table(arguments: &[&str]) {
     for line in whole::counts(&lengths) {
         println!("{line}");
     }
+    append::print(arguments.contains(&"--bench"));
 }
