@@ -4,6 +4,7 @@ use rusqlite::{Connection, params};
 
 use super::StoreError;
 use super::blob::insert_blob;
+use super::entry_text::Kept;
 use super::run::stored;
 use super::run_log;
 use crate::kernel::{EntryKind, Outcome, State};
@@ -75,8 +76,8 @@ impl Append {
                 self.key,
                 stored(entry.seq),
                 entry.state.as_str(),
-                entry.event,
-                entry.action,
+                Kept::of(&entry.event),
+                Kept::of(&entry.action),
                 entry.hash.as_bytes(),
             ])?;
         }
