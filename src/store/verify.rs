@@ -1,3 +1,5 @@
+//! A stored run handed to the verifier, record by record. What is wrong with one is for `transcript`.
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
