@@ -28,7 +28,7 @@ const LENGTH_BYTES: usize = 4;
 /// A text as a column holds it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Kept<'t> {
-    Plain(&'t str),
+    Plain(Cow<'t, str>),
     Packed(Vec<u8>),
 }
 
@@ -41,23 +41,25 @@ pub(super) struct NoText {
 
 impl<'t> Kept<'t> {
     /// The shorter of both ways to keep a text.
-    pub(super) fn of(text: &'t str) -> Self {
-        let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
-        if !(LEAST_BYTES..=MOST_BYTES).contains(&text.len()) {
-            return Self::Plain(text);
-        }
-        let block = lz4_flex::block::compress_with_dict(text.as_bytes(), DICTIONARY);
-        let mut rest = Vec::with_capacity(1 + LENGTH_BYTES + block.len());
-        rest.push(LZ4);
-        rest.extend_from_slice(&length.to_le_bytes());
-        rest.extend_from_slice(&block);
-        let packed = [&check(&rest)[..], &rest].concat();
-        if packed.len() < text.len() {
-            Self::Packed(packed)
-        } else {
-            Self::Plain(text)
-        }
+    pub(super) fn of(text: impl Into<Cow<'t, str>>) -> Self {
+        let text = text.into();
+        packed(&text).map_or(Self::Plain(text), Self::Packed)
     }
+}
+
+/// The text packed, where that gains.
+fn packed(text: &str) -> Option<Vec<u8>> {
+    if !(LEAST_BYTES..=MOST_BYTES).contains(&text.len()) {
+        return None;
+    }
+    let length = u32::try_from(text.len()).ok()?;
+    let block = lz4_flex::block::compress_with_dict(text.as_bytes(), DICTIONARY);
+    let mut rest = Vec::with_capacity(1 + LENGTH_BYTES + block.len());
+    rest.push(LZ4);
+    rest.extend_from_slice(&length.to_le_bytes());
+    rest.extend_from_slice(&block);
+    let packed = [&check(&rest)[..], &rest].concat();
+    (packed.len() < text.len()).then_some(packed)
 }
 
 impl ToSql for Kept<'_> {
@@ -170,7 +172,7 @@ mod tests {
     fn what_does_not_gain_is_kept_as_it_is() {
         let long = "ab".repeat(MOST_BYTES);
         for text in ["", "null", r#"{"at_ms":1}"#, &long] {
-            assert_eq!(Kept::of(text), Kept::Plain(text));
+            assert_eq!(Kept::of(text), Kept::Plain(text.into()));
         }
     }
 

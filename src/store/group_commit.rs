@@ -100,14 +100,27 @@ impl<C: Fn(&Connection) -> rusqlite::Result<()>> Writer<C> {
             let alone = job.alone;
             let mut work = job.work;
             if fate.is_ok() {
-                match self.perform(work.as_mut()) {
+                let is_first = done.is_empty();
+                let performed = if is_first {
+                    work.perform(&self.conn)
+                } else {
+                    self.perform_beside(work.as_mut())
+                };
+                match performed {
                     Ok(()) => done.push(work),
                     Err(fault) if self.conn.is_autocommit() => {
                         // SQLite has rolled everything back, the requests before this one included.
                         work.answer(Some(fault.clone()));
                         fate = Err(fault);
                     }
-                    Err(fault) => work.answer(Some(fault)),
+                    Err(fault) => {
+                        work.answer(Some(fault));
+                        if is_first {
+                            fate = self
+                                .sql("ROLLBACK")
+                                .and_then(|()| self.sql("BEGIN IMMEDIATE"));
+                        }
+                    }
                 }
             } else {
                 done.push(work);
@@ -141,8 +154,9 @@ impl<C: Fn(&Connection) -> rusqlite::Result<()>> Writer<C> {
         left_over
     }
 
-    /// One request inside the transaction; where it fails, it alone is undone.
-    fn perform(&self, work: &mut dyn Work) -> Result<(), StoreError> {
+    /// A further request inside the transaction; where it fails, it alone is undone. The first needs no savepoint: its failure undoes all
+    /// that there is.
+    fn perform_beside(&self, work: &mut dyn Work) -> Result<(), StoreError> {
         self.sql("SAVEPOINT request")?;
         let done = work.perform(&self.conn);
         if done.is_err() && !self.conn.is_autocommit() {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::sync::{mpsc, oneshot};
 
-use super::append::{Append, NewCheckpoint, sealed_outcome};
+use super::append::{Append, EntryRow, NewCheckpoint, sealed_outcome};
 use super::blob::insert_blob;
 use super::connection::BUSY;
 use super::group_commit::{Job, Request, Writer};
@@ -132,9 +132,11 @@ impl Store {
     ) -> Result<RunHandle, StoreError> {
         let path = self.path.clone();
         let outcome = sealed_outcome(&new.run_id, &entries)?;
+        let last = entries.last().map(|entry| entry.hash);
+        let entries: Vec<EntryRow> = entries.into_iter().map(EntryRow::from).collect();
         self.submit(false, move |conn| {
             let mut run = new.insert(conn, &path)?;
-            let Some(head) = entries.last().map(|entry| entry.hash) else {
+            let Some(head) = last else {
                 return Ok(run);
             };
             let length = u64::try_from(entries.len()).unwrap_or(u64::MAX);
@@ -275,7 +277,7 @@ impl Store {
         }
         let append = Append {
             checkpoint,
-            entries,
+            entries: entries.into_iter().map(EntryRow::from).collect(),
             epoch: run.epoch,
             head,
             key: run.key,
