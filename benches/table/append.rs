@@ -71,7 +71,7 @@ impl Load {
     fn rows(&self) -> [Row; 2] {
         let work = self.work();
         // Three quarters of the entries in a second are four thirds of the time.
-        let limit = (self.runs == 256).then_some(Limit::AtMost(4.0 / 3.0));
+        let limit = (self.runs == 256).then_some(Limit::AtMost(1.33));
         let name = format!("an entry, {}", self.name());
         let sqlite = || (self.ours(&work).entry(), self.sqlite(&work));
         let flat = || (self.ours(&work).entry(), self.flat(&work));
