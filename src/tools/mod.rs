@@ -37,7 +37,7 @@ pub(crate) use blob_sink::BlobSink;
 pub(crate) use call_terms::CallTerms;
 pub(crate) use clock::Clock;
 pub(crate) use error::ToolServerError;
-pub(crate) use registry::{BringUp, ToolServers};
+pub(crate) use registry::{BringUp, ServerWatch, ToolServers};
 pub(crate) use server_spec::ServerSpec;
 pub(crate) use supervisor::{SUPERVISE_COMMAND, supervise};
 pub(crate) use withheld::Withheld;

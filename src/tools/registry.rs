@@ -20,6 +20,9 @@ use crate::message::{ToolOutcome, ToolServerStatement, char_prefix};
 /// Bytes of a fault's detail that are recorded.
 const DETAIL_BYTES: usize = 2_048;
 
+/// Receives the name of each server that has come up or failed: it need not be waited for any longer.
+pub(crate) type ServerWatch<'w> = dyn Fn(&str) + Send + Sync + 'w;
+
 /// What bring-up gives: running servers, what they offer, and what did not come up.
 #[derive(Debug)]
 pub(crate) struct BringUp {
@@ -64,9 +67,10 @@ impl ToolServers {
         scrub: &Arc<dyn Scrubber>,
         total_timeout_ms: u64,
         cancel: &CancellationToken,
+        ready: &ServerWatch<'_>,
     ) -> BringUp {
         let timeouts = (Timeouts::within(total_timeout_ms), scrub);
-        Self::bring_up_within(specs, workspace, timeouts, cancel).await
+        Self::bring_up_within(specs, workspace, timeouts, cancel, ready).await
     }
 
     pub(super) async fn bring_up_within(
@@ -74,6 +78,7 @@ impl ToolServers {
         workspace: &Path,
         (timeouts, scrub): (Timeouts, &Arc<dyn Scrubber>),
         cancel: &CancellationToken,
+        ready: &ServerWatch<'_>,
     ) -> BringUp {
         let workspace = tokio::fs::canonicalize(workspace)
             .await
@@ -84,7 +89,9 @@ impl ToolServers {
             async move {
                 let workspace =
                     workspace.map_err(|reason| ToolServerError::Workspace { reason })?;
-                Host::start(name, spec, workspace, (timeouts, scrub), cancel).await
+                let host = Host::start(name, spec, workspace, (timeouts, scrub), cancel).await;
+                ready(name);
+                host
             }
         }))
         .await;

@@ -80,6 +80,7 @@ pub(super) struct Started {
 
 impl Started {
     /// Starts servers, within the contract's `total_timeout_ms`. One that does not come up is a fault of the offer, not an error.
+    /// `environment` has whoever watches them start.
     ///
     /// # Errors
     /// [`DriverError::Cancelled`].
@@ -89,7 +90,9 @@ impl Started {
         scrub: &Arc<dyn Scrubber>,
         total_timeout_ms: u64,
         cancel: &CancellationToken,
+        environment: &Environment,
     ) -> Result<Self, DriverError> {
+        let ready = |name: &str| environment.server_ready(name);
         let BringUp {
             capabilities,
             faults,
@@ -98,7 +101,7 @@ impl Started {
         } = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(DriverError::Cancelled),
-            up = ToolServers::bring_up(specs, workspace, scrub, total_timeout_ms, cancel) => up,
+            up = ToolServers::bring_up(specs, workspace, scrub, total_timeout_ms, cancel, &ready) => up,
         };
         let offer = Offer {
             capabilities,

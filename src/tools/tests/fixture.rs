@@ -70,7 +70,8 @@ impl Fixture {
         };
         let cancel = CancellationToken::new();
         let scrub: Arc<dyn Scrubber> = Arc::new(NoSecrets);
-        let up = ToolServers::bring_up_within(specs, root, (timeouts, &scrub), &cancel).await;
+        let up =
+            ToolServers::bring_up_within(specs, root, (timeouts, &scrub), &cancel, &|_| ()).await;
         Self {
             blobs: MemoryBlobs::default(),
             cancel,
