@@ -5,6 +5,7 @@
     clippy::panic,
     clippy::print_stdout,
     clippy::print_stderr,
+    clippy::cast_possible_wrap,
     clippy::cast_precision_loss,
     clippy::indexing_slicing,
     clippy::disallowed_methods,
@@ -12,6 +13,7 @@
 )]
 
 mod allocations;
+mod append;
 mod audit;
 mod bare;
 mod bare_machine;
@@ -55,7 +57,7 @@ fn table(arguments: &[&str]) {
         [] => &[10, 100, 1000],
         given => given,
     };
-    let named = |group: &&&str| ["decide", "audit", "whole", "start"].contains(*group);
+    let named = |group: &&&str| ["append", "audit", "decide", "start", "whole"].contains(*group);
     let any = arguments.iter().any(|argument| named(&argument));
     let wanted = |group: &str| !any || arguments.contains(&group);
     let longest = lengths.iter().copied().max().unwrap_or(1);
@@ -78,6 +80,9 @@ fn table(arguments: &[&str]) {
     }
     if wanted("whole") {
         show(whole::rows(lengths));
+    }
+    if wanted("append") {
+        beyond += append::print(true);
     }
     if wanted("decide") {
         short::print_decisions();

@@ -1,6 +1,6 @@
 //! Counts, which are the same on any machine: what `cargo test` judges instead of times.
 
-use crate::{decide, whole};
+use crate::{append, decide, whole};
 
 /// Turns of an early and of a late part of a run, and of how many such parts it is.
 const SHORT: (u64, u64) = (200, 6);
@@ -20,6 +20,8 @@ pub fn judge() {
     }
     let [commits, pages] = whole::commits_and_pages();
     assert!(commits <= MOST_COMMITS, "{commits} commits a turn");
+    // No more than that all of it can be measured.
+    append::print(false);
     println!("counts of a turn hold: {commits} commits, {pages:.1} pages");
 }
 

@@ -42,6 +42,8 @@ mod tests;
 #[cfg(test)]
 mod tests_bring_up;
 #[cfg(test)]
+mod tests_commits;
+#[cfg(test)]
 mod tests_local;
 #[cfg(test)]
 mod tests_protocols;

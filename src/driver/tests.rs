@@ -101,6 +101,17 @@ pub(super) async fn run(
     folder: &Path,
     script: &[String],
     sets: &[&str],
+    watcher: Watcher,
+) -> Finished {
+    let store = Store::open(&folder.join("runs.db"), Durability::Normal).expect("a store");
+    run_into(&store, folder, script, sets, watcher).await
+}
+
+pub(super) async fn run_into(
+    store: &Store,
+    folder: &Path,
+    script: &[String],
+    sets: &[&str],
     mut watcher: Watcher,
 ) -> Finished {
     std::fs::write(folder.join("script.jsonl"), script.join("\n")).expect("written");
@@ -114,7 +125,6 @@ pub(super) async fn run(
         invocation: None,
         run_id: Some(RunId::try_from("r1".to_owned()).expect("an id")),
     };
-    let store = Store::open(&folder.join("runs.db"), Durability::Normal).expect("a store");
     let prepared = prepare(request, &CancellationToken::new())
         .await
         .expect("prepared");
@@ -125,7 +135,7 @@ pub(super) async fn run(
     if let Some((_, sender, _)) = &mut watcher.on {
         *sender = keep;
     }
-    let finished = drive(prepared, &store, control, &mut watcher)
+    let finished = drive(prepared, store, control, &mut watcher)
         .await
         .expect("driven");
     assert_eq!(finished.entries, watcher.entries);

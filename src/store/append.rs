@@ -6,6 +6,7 @@ use rusqlite::{Connection, params};
 
 use super::StoreError;
 use super::blob::insert_blob;
+use super::entry_text::Kept;
 use super::run::stored;
 use super::run_log;
 use crate::kernel::{EntryKind, Outcome, State};
@@ -24,7 +25,7 @@ pub struct NewCheckpoint {
 /// One batch of entries, ready for the writer.
 pub(super) struct Append {
     pub(super) checkpoint: Option<NewCheckpoint>,
-    pub(super) entries: Vec<SealedEntry>,
+    pub(super) entries: Vec<EntryRow>,
     pub(super) epoch: i64,
     pub(super) head: Digest,
     pub(super) key: i64,
@@ -36,6 +37,27 @@ pub(super) struct Append {
     pub(super) run_id: RunId,
     pub(super) seq: u64,
     pub(super) small: Vec<(Digest, Vec<u8>)>,
+}
+
+/// A row of `entries`. It is made before the writer has it: to pack its texts takes longer than to insert it.
+pub(super) struct EntryRow {
+    action: Kept<'static>,
+    event: Kept<'static>,
+    hash: Digest,
+    seq: i64,
+    state: &'static str,
+}
+
+impl From<SealedEntry> for EntryRow {
+    fn from(entry: SealedEntry) -> Self {
+        Self {
+            action: Kept::of(entry.action),
+            event: Kept::of(entry.event),
+            hash: entry.hash,
+            seq: stored(entry.seq),
+            state: entry.state.as_str(),
+        }
+    }
 }
 
 impl Append {
@@ -75,8 +97,8 @@ impl Append {
         for entry in &self.entries {
             insert.execute(params![
                 self.key,
-                stored(entry.seq),
-                entry.state.as_str(),
+                entry.seq,
+                entry.state,
                 entry.event,
                 entry.action,
                 entry.hash.as_bytes(),

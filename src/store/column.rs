@@ -7,6 +7,7 @@ use rusqlite::Row;
 use rusqlite::types::{Type, ValueRef};
 
 use super::StoreError;
+use super::entry_text::{NoText, text_of};
 use crate::message::{Digest, amount};
 
 /// A row of a table, for whoever reads its columns and has to say what is wrong with one.
@@ -45,6 +46,14 @@ impl Columns<'_> {
                 .map(|text| Some(text.to_owned()))
                 .map_err(|fault| self.refuse(name, "UTF-8 throughout", fault)),
             other => Err(self.refuse(name, "a text", other.data_type())),
+        }
+    }
+
+    /// The text of an entry, packed or not.
+    pub(super) fn entry_text(&self, at: usize, name: &str) -> Result<String, StoreError> {
+        match text_of(self.value(at)?) {
+            Ok(text) => Ok(text.into_owned()),
+            Err(NoText { expected, got }) => Err(self.refuse(name, expected, got)),
         }
     }
 

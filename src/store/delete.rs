@@ -213,7 +213,13 @@ fn take_out(
     for hash in links {
         blob.execute([hash])?;
     }
-    for table in ["entries", "checkpoints", "tombstones", "invocations"] {
+    for table in [
+        "contracts",
+        "entries",
+        "checkpoints",
+        "tombstones",
+        "invocations",
+    ] {
         conn.prepare_cached(&format!("DELETE FROM {table} WHERE run = ?1"))?
             .execute([run.key])?;
     }
@@ -247,7 +253,7 @@ mod tests {
             "{steps:?}"
         );
         // What the foreign key of `run_blobs` looks for.
-        let steps = plan("SELECT rowid FROM run_blobs WHERE hash = ?1");
+        let steps = plan("SELECT run FROM run_blobs WHERE hash = ?1");
         assert!(steps.iter().all(|step| step.contains("INDEX")), "{steps:?}");
         assert_eq!(steps.len(), 1, "{steps:?}");
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use aho_corasick::AhoCorasick;
 use serde_json::Value;
 
+use super::entry_text::text_of;
 use super::{StoreError, StoreReader};
 use crate::message::{Digest, RunId};
 
@@ -49,13 +50,15 @@ impl StoreReader {
         let read = || -> rusqlite::Result<Vec<Elsewhere>> {
             let mut found = Vec::new();
             let mut entries = self.conn.prepare(
-                "SELECT r.run_id, e.seq, CAST(e.event AS BLOB), CAST(e.action AS BLOB) FROM entries e \
+                "SELECT r.run_id, e.seq, e.event, e.action FROM entries e \
                  JOIN runs r ON r.id = e.run ORDER BY r.id, e.seq",
             )?;
             let mut rows = entries.query([])?;
             while let (Some(row), true) = (rows.next()?, found.len() < MOST_PLACES) {
-                let (event, action): (Vec<u8>, Vec<u8>) = (row.get(2)?, row.get(3)?);
-                if search.is_match(&event) || search.is_match(&action) {
+                // What does not read back holds nothing that can be read.
+                let holds =
+                    |value| text_of(value).is_ok_and(|text| search.is_match(text.as_bytes()));
+                if holds(row.get_ref(2)?) || holds(row.get_ref(3)?) {
                     let seq = row.get::<_, i64>(1)?;
                     found.push(Elsewhere {
                         run_id: row.get(0)?,

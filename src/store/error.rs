@@ -135,7 +135,7 @@ pub enum StoreError {
     Lacking {
         /// The file.
         path: PathBuf,
-        /// The table or column.
+        /// The table, the column or its type.
         what: String,
     },
     /// Whoever changed the file: it no longer holds what was written.

@@ -17,8 +17,8 @@ pub(super) fn apply(conn: &Connection) -> rusqlite::Result<()> {
         "run INTEGER NOT NULL REFERENCES runs(id),
     seq INTEGER NOT NULL,
     state TEXT NOT NULL,
-    event TEXT NOT NULL,
-    action TEXT NOT NULL,
+    event ANY NOT NULL,
+    action ANY NOT NULL,
     hash BLOB NOT NULL,",
     )
 }
@@ -29,8 +29,8 @@ pub(crate) fn take_back(conn: &Connection) -> rusqlite::Result<()> {
     rewrite(
         conn,
         "hash BLOB NOT NULL,
-    action TEXT NOT NULL,
-    event TEXT NOT NULL,
+    action ANY NOT NULL,
+    event ANY NOT NULL,
     state TEXT NOT NULL,
     run INTEGER NOT NULL REFERENCES runs(id),
     seq INTEGER NOT NULL,",

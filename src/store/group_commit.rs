@@ -1,6 +1,8 @@
 //! The writer thread: it takes requests from a queue and commits those that wait together. What a request does is its own.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -52,6 +54,8 @@ impl<T: Send, F: FnOnce(&Connection) -> Result<T, StoreError> + Send> Work for R
 /// The writer thread's own: the connection, and what it does with requests.
 pub(super) struct Writer<C> {
     pub(super) commit: C,
+    /// How many transactions were committed.
+    pub(super) commits: Arc<AtomicU64>,
     pub(super) conn: Connection,
     pub(super) path: PathBuf,
     pub(super) poison: Option<String>,
@@ -96,14 +100,27 @@ impl<C: Fn(&Connection) -> rusqlite::Result<()>> Writer<C> {
             let alone = job.alone;
             let mut work = job.work;
             if fate.is_ok() {
-                match self.perform(work.as_mut()) {
+                let is_first = done.is_empty();
+                let performed = if is_first {
+                    work.perform(&self.conn)
+                } else {
+                    self.perform_beside(work.as_mut())
+                };
+                match performed {
                     Ok(()) => done.push(work),
                     Err(fault) if self.conn.is_autocommit() => {
                         // SQLite has rolled everything back, the requests before this one included.
                         work.answer(Some(fault.clone()));
                         fate = Err(fault);
                     }
-                    Err(fault) => work.answer(Some(fault)),
+                    Err(fault) => {
+                        work.answer(Some(fault));
+                        if is_first {
+                            fate = self
+                                .sql("ROLLBACK")
+                                .and_then(|()| self.sql("BEGIN IMMEDIATE"));
+                        }
+                    }
                 }
             } else {
                 done.push(work);
@@ -128,14 +145,18 @@ impl<C: Fn(&Connection) -> rusqlite::Result<()>> Writer<C> {
                 self.poison = Some(fault.to_string());
             }
         }
+        if fate.is_ok() {
+            self.commits.fetch_add(1, Ordering::Relaxed);
+        }
         for work in done {
             work.answer(fate.as_ref().err().cloned());
         }
         left_over
     }
 
-    /// One request inside the transaction; where it fails, it alone is undone.
-    fn perform(&self, work: &mut dyn Work) -> Result<(), StoreError> {
+    /// A further request inside the transaction; where it fails, it alone is undone. The first needs no savepoint: its failure undoes all
+    /// that there is.
+    fn perform_beside(&self, work: &mut dyn Work) -> Result<(), StoreError> {
         self.sql("SAVEPOINT request")?;
         let done = work.perform(&self.conn);
         if done.is_err() && !self.conn.is_autocommit() {

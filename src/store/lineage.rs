@@ -1,7 +1,9 @@
 //! The parent of a run, and whether this store has it.
 
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
+use super::entry_text::text_of;
 use super::{StoreError, StoreReader};
 use crate::kernel::{Event, EventKind, ParentRun};
 use crate::message::RunId;
@@ -20,20 +22,18 @@ impl StoreReader {
     /// The run that this one was forked from; none where it was not.
     pub fn lineage(&self, run_id: &RunId) -> Result<Option<Lineage>, StoreError> {
         let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
-        let event: Option<Vec<u8>> = self
+        let event: Option<Option<Event>> = self
             .conn
             .prepare_cached(
-                "SELECT CAST(event AS BLOB) FROM entries WHERE seq = 0 AND run = (SELECT id FROM runs WHERE run_id = ?1)",
+                "SELECT event FROM entries WHERE seq = 0 AND run = (SELECT id FROM runs WHERE run_id = ?1)",
             )
             .and_then(|mut select| {
                 select
-                    .query_row([run_id.as_str()], |row| row.get(0))
+                    .query_row([run_id.as_str()], |row| Ok(event_of(row.get_ref(0)?)))
                     .optional()
             })
             .map_err(sql)?;
-        // What does not read back is for the verification.
-        let event = event.and_then(|text| serde_json::from_slice::<Event>(&text).ok());
-        let parent = event.and_then(|event| match event.event {
+        let parent = event.flatten().and_then(|event| match event.event {
             EventKind::RunStarted(started) => started.parent,
             _ => None,
         });
@@ -43,6 +43,11 @@ impl StoreReader {
         let found = find_parent(&self.conn, &parent).map_err(sql)?;
         Ok(Some(Lineage { parent, found }))
     }
+}
+
+/// The event of an entry. What does not read back is for the verification.
+fn event_of(value: ValueRef<'_>) -> Option<Event> {
+    serde_json::from_str(&text_of(value).ok()?).ok()
 }
 
 /// Looks for the entry of the parent that is named as its head.

@@ -6,7 +6,9 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::blob::insert_blob;
 use super::column::Columns;
+use super::entry_text::Kept;
 use super::import_error::ImportError;
+use super::new_run::insert_contract;
 use super::run::{IMPORTED, stored};
 use super::vouched::is_vouched;
 use super::{StoreError, given_checkpoints, run_log};
@@ -234,7 +236,9 @@ impl Merge {
                 given: entry.hash,
             });
         }
-        if columns.text(1, "event")? != entry.event || columns.text(2, "action")? != entry.action {
+        if columns.entry_text(1, "event")? != entry.event
+            || columns.entry_text(2, "action")? != entry.action
+        {
             return Err(corrupt("event or action is not that of its hash").into());
         }
         Ok(())
@@ -248,8 +252,8 @@ impl Merge {
             self.key,
             stored(entry.seq),
             entry.decoded_action.to.as_str(),
-            entry.event,
-            entry.action,
+            Kept::of(entry.event),
+            Kept::of(entry.action),
             entry.hash.as_bytes(),
         ])?;
         Ok(())
@@ -321,14 +325,11 @@ fn insert_run(
     contract: &str,
 ) -> rusqlite::Result<i64> {
     conn.execute(
-        "INSERT INTO runs(run_id, contract, contract_hash, created_unix_ms, epoch, owner, head_seq, head_hash) \
-         VALUES(?1, ?2, ?3, 0, 0, ?4, -1, ?3)",
-        params![
-            run_id.as_str(),
-            contract,
-            contract_hash.as_bytes(),
-            IMPORTED
-        ],
+        "INSERT INTO runs(run_id, contract_hash, created_unix_ms, epoch, owner, head_seq, head_hash) \
+         VALUES(?1, ?2, 0, 0, ?3, -1, ?2)",
+        params![run_id.as_str(), contract_hash.as_bytes(), IMPORTED],
     )?;
-    Ok(conn.last_insert_rowid())
+    let key = conn.last_insert_rowid();
+    insert_contract(conn, key, contract)?;
+    Ok(key)
 }

@@ -21,6 +21,7 @@ mod deletions;
 mod disk_space;
 mod earlier;
 mod elsewhere;
+mod entry_text;
 mod erase;
 mod error;
 mod export;

@@ -33,14 +33,13 @@ impl NewRun {
         let head = Chain::genesis(contract_hash, &run_id).head();
         let mut insert = conn
             .prepare_cached(
-                "INSERT INTO runs(run_id, contract, contract_hash, created_unix_ms, epoch, owner, head_seq, head_hash) \
-                 VALUES(?1, ?2, ?3, ?4, 1, ?5, -1, ?6) ON CONFLICT(run_id) DO NOTHING",
+                "INSERT INTO runs(run_id, contract_hash, created_unix_ms, epoch, owner, head_seq, head_hash) \
+                 VALUES(?1, ?2, ?3, 1, ?4, -1, ?5) ON CONFLICT(run_id) DO NOTHING",
             )
             .map_err(sql)?;
         let made = insert
             .execute(params![
                 run_id.as_str(),
-                self.contract.canonical_text(),
                 contract_hash.as_bytes(),
                 stored(self.created_unix_ms),
                 this_process(),
@@ -51,6 +50,7 @@ impl NewRun {
             return Err(StoreError::RunExists { run_id });
         }
         let key = conn.last_insert_rowid();
+        insert_contract(conn, key, &self.contract.canonical_text()).map_err(sql)?;
         if let Some(invocation) = self.invocation {
             invocation.insert(conn, key).map_err(sql)?;
         }
@@ -63,4 +63,11 @@ impl NewRun {
             run_id,
         })
     }
+}
+
+/// Keeps the document of a run's contract.
+pub(super) fn insert_contract(conn: &Connection, key: i64, document: &str) -> rusqlite::Result<()> {
+    conn.prepare_cached("INSERT INTO contracts(run, document) VALUES(?1, ?2)")?
+        .execute(params![key, document])?;
+    Ok(())
 }

@@ -48,17 +48,17 @@ impl<'r> RunReader<'r> {
         };
         let (key, contract) = {
             let mut select = tx
-                .prepare("SELECT id, contract FROM runs WHERE run_id = ?1")
-                .map_err(sql)?;
+                .prepare("SELECT id, document FROM runs LEFT JOIN contracts ON run = id WHERE run_id = ?1")
+                .map_err(|fault| refusal(&tx, path, &fault))?;
             let mut rows = select.query([name]).map_err(sql)?;
             let row = rows.next().map_err(sql)?.ok_or_else(none)?;
             let columns = Columns {
                 path,
                 row,
-                table: "runs",
+                table: "contracts",
                 of: &of,
             };
-            (columns.integer(0, "id")?, columns.text(1, "contract")?)
+            (columns.integer(0, "id")?, columns.text(1, "document")?)
         };
         let row = {
             let mut select = tx.prepare(&format!("{ROW} WHERE id = ?1")).map_err(sql)?;
@@ -102,7 +102,7 @@ impl RunReader<'_> {
     /// The contract, read from its document. The hash in it is taken as it stands.
     pub fn contract(&self) -> Result<ExecutionContract, StoreError> {
         ExecutionContract::decode(&self.contract)
-            .map_err(|fault| self.refuse("runs", format_args!("contract: {fault}")))
+            .map_err(|fault| self.refuse("contracts", format_args!("document: {fault}")))
     }
 
     /// The bytes under that hash, as they are stored.
@@ -222,8 +222,8 @@ impl RunReader<'_> {
             seq: columns.count(0, "seq")?,
             state: state
                 .ok_or_else(|| columns.refuse("state", "a state", format_args!("{name:?}")))?,
-            event: columns.text(2, "event")?,
-            action: columns.text(3, "action")?,
+            event: columns.entry_text(2, "event")?,
+            action: columns.entry_text(3, "action")?,
             hash: columns.digest(4, "hash")?,
         })
     }

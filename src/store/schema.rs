@@ -12,12 +12,13 @@ use crate::message::escaped_line;
 pub(crate) const APPLICATION_ID: i32 = 0x6d6f_6e6f;
 
 /// `head_seq` is -1 before entry 0. `class` and `code` are null until the seal. Outside the hash: `created_unix_ms`, `epoch`, `owner`,
-/// and the table `invocations`. The leaf of a run that was deleted names no run; a row of `deletions` names the leaf. A link of `run_blobs` goes when its blob is erased, and the tombstone takes its place.
+/// and the table `invocations`. The leaf of a run that was deleted names no run; a row of `deletions` names the leaf. A link of `run_blobs` goes when its blob is erased, and the tombstone takes its place. `event` and
+/// `action` are texts or packed texts, as `entry_text` has them. Each append rewrites the row of its run, so
+/// that the contract has a table of its own. Rows of `entries` come in the order of their commits, so that those of many runs share pages.
 pub(super) const SCHEMA: &str = "
 CREATE TABLE runs(
     id INTEGER PRIMARY KEY,
     run_id TEXT NOT NULL UNIQUE,
-    contract TEXT NOT NULL,
     contract_hash BLOB NOT NULL,
     created_unix_ms INTEGER NOT NULL,
     epoch INTEGER NOT NULL,
@@ -28,12 +29,16 @@ CREATE TABLE runs(
     code TEXT
 ) STRICT;
 CREATE INDEX runs_by_time ON runs(created_unix_ms, id);
+CREATE TABLE contracts(
+    run INTEGER PRIMARY KEY REFERENCES runs(id),
+    document TEXT NOT NULL
+) STRICT;
 CREATE TABLE entries(
     run INTEGER NOT NULL REFERENCES runs(id),
     seq INTEGER NOT NULL,
     state TEXT NOT NULL,
-    event TEXT NOT NULL,
-    action TEXT NOT NULL,
+    event ANY NOT NULL,
+    action ANY NOT NULL,
     hash BLOB NOT NULL,
     UNIQUE(run, seq)
 ) STRICT;
@@ -44,8 +49,8 @@ CREATE TABLE blobs(
 CREATE TABLE run_blobs(
     run INTEGER NOT NULL REFERENCES runs(id),
     hash BLOB NOT NULL REFERENCES blobs(hash),
-    UNIQUE(run, hash)
-) STRICT;
+    PRIMARY KEY(run, hash)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE checkpoints(
     run INTEGER NOT NULL REFERENCES runs(id),
     entries INTEGER NOT NULL,
@@ -86,8 +91,9 @@ pub(super) const BLOB_INDEX: &str =
     "CREATE INDEX IF NOT EXISTS run_blobs_by_hash ON run_blobs(hash)";
 
 /// The tables of [`SCHEMA`].
-const TABLES: [&str; 10] = [
+const TABLES: [&str; 11] = [
     "runs",
+    "contracts",
     "entries",
     "blobs",
     "run_blobs",
@@ -148,15 +154,17 @@ pub(super) fn judge_whole(
     })
 }
 
-/// The table or column that a store of this format must have and does not, in words.
+/// The table, the column or its type that a store of this format must have and does not, in words.
 fn lacking(conn: &Connection) -> rusqlite::Result<Option<String>> {
     if let Some(table) = missing_table(conn)? {
         return Ok(Some(format!("the table {table}")));
     }
     let columns = |conn: &Connection| -> rusqlite::Result<Vec<String>> {
         conn.prepare(
-            "SELECT p.name || ' of table ' || m.name FROM sqlite_schema m, pragma_table_info(m.name) p \
-             WHERE m.type = 'table' ORDER BY 1",
+            "SELECT 'column ' || p.name || ' of table ' || m.name FROM sqlite_schema m, pragma_table_info(m.name) p \
+             WHERE m.type = 'table' UNION ALL \
+             SELECT 'type ' || p.type || ' of column ' || p.name || ' of table ' || m.name \
+             FROM sqlite_schema m, pragma_table_info(m.name) p WHERE m.type = 'table' ORDER BY 1",
         )?
         .query_map([], |row| row.get(0))?
         .collect()
@@ -166,7 +174,7 @@ fn lacking(conn: &Connection) -> rusqlite::Result<Option<String>> {
     let here = columns(conn)?;
     let mut expected = columns(&whole)?.into_iter();
     if let Some(column) = expected.find(|column| !here.contains(column)) {
-        return Ok(Some(format!("the column {column}")));
+        return Ok(Some(format!("the {column}")));
     }
     Ok(None)
 }

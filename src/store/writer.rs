@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::sync::{mpsc, oneshot};
 
-use super::append::{Append, NewCheckpoint, sealed_outcome};
+use super::append::{Append, EntryRow, NewCheckpoint, sealed_outcome};
 use super::blob::insert_blob;
 use super::connection::BUSY;
 use super::group_commit::{Job, Request, Writer};
@@ -39,6 +40,7 @@ const QUEUE: usize = 1024;
 /// ```
 #[derive(Debug)]
 pub struct Store {
+    commits: Arc<AtomicU64>,
     path: PathBuf,
     queue: Option<mpsc::Sender<Job>>,
     signer: Option<SecretKey>,
@@ -62,8 +64,10 @@ impl Store {
         let conn = open_writer(&file, durability, busy)?;
         let path = file.path();
         let (queue, requests) = mpsc::channel(QUEUE);
+        let commits = Arc::<AtomicU64>::default();
         let mut writer = Writer {
             commit,
+            commits: Arc::clone(&commits),
             conn,
             path: path.to_path_buf(),
             poison: None,
@@ -77,6 +81,7 @@ impl Store {
                 reason: format!("starting the writer thread: {fault}"),
             })?;
         Ok(Self {
+            commits,
             path: path.to_path_buf(),
             queue: Some(queue),
             signer: None,
@@ -88,6 +93,12 @@ impl Store {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// How many transactions were committed since it was opened.
+    #[must_use]
+    pub fn commits(&self) -> u64 {
+        self.commits.load(Ordering::Relaxed)
     }
 
     /// Whoever signs the checkpoints of runs that are written here; none where they are not signed.
@@ -121,9 +132,11 @@ impl Store {
     ) -> Result<RunHandle, StoreError> {
         let path = self.path.clone();
         let outcome = sealed_outcome(&new.run_id, &entries)?;
+        let last = entries.last().map(|entry| entry.hash);
+        let entries: Vec<EntryRow> = entries.into_iter().map(EntryRow::from).collect();
         self.submit(false, move |conn| {
             let mut run = new.insert(conn, &path)?;
-            let Some(head) = entries.last().map(|entry| entry.hash) else {
+            let Some(head) = last else {
                 return Ok(run);
             };
             let length = u64::try_from(entries.len()).unwrap_or(u64::MAX);
@@ -264,7 +277,7 @@ impl Store {
         }
         let append = Append {
             checkpoint,
-            entries,
+            entries: entries.into_iter().map(EntryRow::from).collect(),
             epoch: run.epoch,
             head,
             key: run.key,

@@ -112,7 +112,9 @@ impl BillingFile {
             drop(self.file.set_len(end));
             return Err(fault);
         }
-        self.end = Some(self.file.stream_position()?);
+        self.end = u64::try_from(text.len())
+            .ok()
+            .and_then(|added| end.checked_add(added));
         self.unsynced = true;
         Ok(())
     }

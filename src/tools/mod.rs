@@ -30,6 +30,8 @@ mod supervisor;
 #[cfg(test)]
 mod tests;
 mod withheld;
+#[cfg(unix)]
+mod withheld_files;
 
 pub(crate) use blob_sink::BlobSink;
 pub(crate) use call_terms::CallTerms;

@@ -1,80 +1,98 @@
 //! Files and folders that no built-in tool opens. Does not know why.
 
-#[cfg(unix)]
-use std::collections::BTreeSet;
-#[cfg(unix)]
-use std::fs::Metadata;
 use std::path::PathBuf;
+#[cfg(unix)]
+use std::{fs::Metadata, path::Path, sync::Arc, time::Instant};
+
+#[cfg(unix)]
+use super::withheld_files::{FileId, FolderFiles, KnownFolders, id_of};
 
 /// Files and folders of the host that no built-in tool reads, wherever a workspace or a link leads: its state, and its store.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Withheld {
     /// Folders, with all that lies below them, and files, under any of their names.
     pub(crate) paths: Vec<PathBuf>,
     /// Folders below one of them that may be a workspace all the same.
     pub(crate) open: Vec<PathBuf>,
+    /// What was found in those folders; one for all that share this value, however many runs there are.
+    #[cfg(unix)]
+    known: Arc<KnownFolders>,
 }
+
+impl PartialEq for Withheld {
+    fn eq(&self, other: &Self) -> bool {
+        // What was found there decides nothing.
+        (&self.paths, &self.open) == (&other.paths, &other.open)
+    }
+}
+
+impl Eq for Withheld {}
 
 /// What identifies files and folders of [`Withheld`] at one moment.
 #[cfg(unix)]
 #[derive(Debug)]
 pub(super) struct WithheldIds {
-    closed: BTreeSet<FileId>,
+    /// The withheld files and folders themselves, and the files that links in those folders lead to.
+    closed: Vec<FileId>,
+    folders: Vec<Arc<FolderFiles>>,
     open: Vec<FileId>,
     /// A folder with more files than are looked at: a file of it could not be told from others.
     uncounted: Option<String>,
 }
 
-/// Device and inode.
-#[cfg(unix)]
-pub(super) type FileId = (u64, u64);
-
-/// The most files of one folder that are looked at for their identity: they are withheld under other names, too. Where there are more, no file
-/// is read, because it may be one of them.
-#[cfg(unix)]
-pub(super) const MOST_FILES: usize = 16_384;
-
-#[cfg(unix)]
 impl Withheld {
-    /// Looks them up; what is not there has no identity.
-    pub(super) fn ids(&self) -> WithheldIds {
-        use std::os::unix::fs::MetadataExt as _;
+    /// Withholds `paths`, but not the folders `open` below them as workspaces.
+    pub(crate) fn new(paths: Vec<PathBuf>, open: Vec<PathBuf>) -> Self {
+        Self {
+            paths,
+            open,
+            #[cfg(unix)]
+            known: Arc::default(),
+        }
+    }
 
-        let id = |path: &std::path::Path| {
-            let found = std::fs::metadata(path).ok()?;
-            Some((found.dev(), found.ino()))
+    /// Looks them up; what is not there has no identity.
+    #[cfg(unix)]
+    pub(super) fn ids(&self) -> WithheldIds {
+        let id = |path: &PathBuf| std::fs::metadata(path).ok().map(|found| id_of(&found));
+        let mut ids = WithheldIds {
+            closed: Vec::with_capacity(self.paths.len()),
+            folders: Vec::new(),
+            open: self.open.iter().filter_map(id).collect(),
+            uncounted: None,
         };
-        let mut closed = BTreeSet::new();
-        let mut uncounted = None;
         for path in &self.paths {
-            closed.extend(id(path));
-            let entries = std::fs::read_dir(path).into_iter().flatten();
-            for (count, entry) in entries.enumerate() {
-                if count == MOST_FILES {
-                    let name = path.file_name().unwrap_or_default();
-                    uncounted = Some(name.to_string_lossy().into_owned());
-                    break;
-                }
-                // A link leads to a file that is used as if it were here.
-                let found = entry.and_then(|entry| std::fs::metadata(entry.path()));
-                if let Some(found) = found.ok().filter(Metadata::is_file) {
-                    closed.insert((found.dev(), found.ino()));
-                }
+            let before = Instant::now();
+            let Ok(found) = std::fs::metadata(path) else {
+                continue;
+            };
+            ids.closed.push(id_of(&found));
+            if found.is_dir() {
+                ids.take_folder(path, self.known.files(path, &found, before));
             }
         }
-        let open = self.open.iter().filter_map(|path| id(path)).collect();
-        WithheldIds {
-            closed,
-            open,
-            uncounted,
-        }
+        ids
     }
 }
 
 #[cfg(unix)]
 impl WithheldIds {
+    fn take_folder(&mut self, path: &Path, files: Arc<FolderFiles>) {
+        for link in &files.links {
+            // A link leads to a file that is used as if it were here; what it leads to may be another one each time.
+            let found = std::fs::metadata(link).ok().filter(Metadata::is_file);
+            self.closed.extend(found.as_ref().map(id_of));
+        }
+        if files.are_too_many {
+            let name = path.file_name().unwrap_or_default();
+            self.uncounted = Some(name.to_string_lossy().into_owned());
+        }
+        self.folders.push(files);
+    }
+
     pub(super) fn has(&self, id: FileId) -> bool {
-        self.closed.contains(&id)
+        let mut folders = self.folders.iter();
+        self.closed.contains(&id) || folders.any(|folder| folder.ids.contains(&id))
     }
 
     /// The name of a folder of which not every file was looked at.
@@ -83,14 +101,12 @@ impl WithheldIds {
     }
 
     /// Whether that folder lies in a withheld one, and in no open one below that.
-    pub(super) fn holds_folder(&self, folder: &std::path::Path) -> bool {
-        use std::os::unix::fs::MetadataExt as _;
-
+    pub(super) fn holds_folder(&self, folder: &Path) -> bool {
         for above in folder.ancestors() {
             let Ok(found) = std::fs::metadata(above) else {
                 continue;
             };
-            let id = (found.dev(), found.ino());
+            let id = id_of(&found);
             if self.open.contains(&id) {
                 return false;
             }
@@ -99,5 +115,29 @@ impl WithheldIds {
             }
         }
         false
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_a_link_in_a_withheld_folder_leads_to_is_withheld_wherever_that_is_now() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("keys")).unwrap();
+        std::os::unix::fs::symlink("../mounted", at("keys/link")).unwrap();
+        fs::write(at("mounted"), "a key").unwrap();
+        let withheld = Withheld::new(vec![at("keys"), at("none")], Vec::new());
+        let has = |path: PathBuf| withheld.ids().has(id_of(&fs::metadata(path).unwrap()));
+        assert!(has(at("mounted")) && has(at("keys")) && !has(folder.path().to_owned()));
+        // The folder stays as it is.
+        fs::write(at("other"), "the next key").unwrap();
+        assert!(!has(at("other")));
+        fs::rename(at("other"), at("mounted")).unwrap();
+        assert!(has(at("mounted")));
     }
 }

@@ -131,6 +131,14 @@ impl Desk {
                 }
             }
         }
+        // Texts of entries are packed in the file.
+        let store = places.iter().find(|(place, _)| place.ends_with("runs.db"));
+        let store = PathBuf::from(&store.expect("a store").0);
+        let place = store.display().to_string();
+        for (_, entry) in crate::desk::entries_of(&store) {
+            let texts = entry.event + &entry.action;
+            places.push((place.clone(), texts.into_bytes()));
+        }
         let mut hits = Vec::new();
         for (place, bytes) in places {
             for canary in CANARIES {

@@ -159,6 +159,11 @@ async fn what_reads_the_file_anew_finds_the_configuration_that_the_run_was_begun
             .any(|part| part == text.as_bytes())
     };
     assert!(!holds("k-of-file"));
+    // Texts of entries are packed in the file.
+    for (_, entry) in crate::desk::entries_of(&desk.path("home/runs.db")) {
+        let texts = entry.event + &entry.action;
+        assert!(!texts.contains("k-of-file"), "{texts}");
+    }
     let store = rusqlite::Connection::open(desk.path("home/runs.db")).unwrap();
     let select = "SELECT config FROM invocations";
     let config: String = store.query_row(select, [], |row| row.get(0)).unwrap();

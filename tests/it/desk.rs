@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use monolith::{RunFilter, RunId, SealedEntry, StoreReader};
+use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -29,6 +31,18 @@ pub fn monolith(folder: &Path, args: &[&str]) -> Command {
         .stdin(Stdio::null())
         .env("MONOLITH_HOME", folder.join("home"));
     command
+}
+
+/// The entries of a store, each with its run; what is damaged is left out.
+pub fn entries_of(store: &Path) -> Vec<(RunId, SealedEntry)> {
+    let mut reader = StoreReader::open(store).unwrap();
+    let mut entries = Vec::new();
+    for row in reader.list_runs(100, RunFilter::All).unwrap() {
+        let run = row.run_id;
+        let read = reader.read_run(&run).unwrap().map_while(Result::ok);
+        entries.extend(read.map(|entry| (run.clone(), entry)));
+    }
+    entries
 }
 
 /// The bytes of a program that speaks text.
@@ -126,6 +140,21 @@ impl Desk {
         );
         self.write("c.yaml", &contract);
         self.write("s.jsonl", &lines.join("\n"));
+    }
+
+    /// The store of the state folder, for changes: its entries are unpacked, so that SQL finds texts in them.
+    pub fn plain_store(&self) -> Connection {
+        let path = self.path("home/runs.db");
+        let plain = Connection::open(&path).unwrap();
+        for (run, entry) in entries_of(&path) {
+            let unpack = "UPDATE entries SET event = ?3, action = ?4 \
+                 WHERE seq = ?2 AND run = (SELECT id FROM runs WHERE run_id = ?1)";
+            let seq = i64::try_from(entry.seq).unwrap();
+            let row = params![run.as_str(), seq, entry.event, entry.action];
+            plain.execute(unpack, row).unwrap();
+        }
+        drop(plain);
+        Connection::open(&path).unwrap()
     }
 
     pub fn command(&self, args: &[&str]) -> Command {

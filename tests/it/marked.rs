@@ -1,6 +1,5 @@
 //! What a list and an export report of a store that somebody changed, and what reaches a pipe.
 
-use rusqlite::Connection;
 use serde_json::Value;
 
 use crate::desk::{Desk, says};
@@ -14,7 +13,7 @@ fn answered(content: &str) -> Desk {
 }
 
 fn change(desk: &Desk, sql: &str) {
-    let store = Connection::open(desk.path("home/runs.db")).unwrap();
+    let store = desk.plain_store();
     store.pragma_update(None, "foreign_keys", false).unwrap();
     store.execute_batch(sql).unwrap();
     assert!(store.total_changes() > 0, "{sql} changes nothing");

@@ -405,7 +405,7 @@ fn a_demo_run_of_another_build_is_no_bug() {
     let desk = Desk::new();
     desk.ok(&["demo"]);
     desk.ok(&["demo", "tamper"]);
-    let store = rusqlite::Connection::open(desk.path("home/runs.db")).unwrap();
+    let store = desk.plain_store();
     // As a build would have written it that decided otherwise.
     let changed = store.execute(
         "UPDATE entries SET action = replace(action, '\"turns\":1', '\"turns\":9')",

@@ -27,6 +27,7 @@ impl Desk {
             })
             .unwrap();
         for table in [
+            "contracts",
             "entries",
             "run_blobs",
             "checkpoints",

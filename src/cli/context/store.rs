@@ -31,7 +31,7 @@ impl App {
         let mut paths = vec![self.state_folder()?, self.keys()?.path().to_owned()];
         paths.extend(files_of(&self.store_path()?));
         let open = vec![self.demo_folder()?, self.live_folder()?];
-        Ok(Withheld { paths, open })
+        Ok(Withheld::new(paths, open))
     }
 
     /// The file that keeps runs, ready to be made: the state folder is there, but not a folder that the caller names.

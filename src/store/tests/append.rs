@@ -139,6 +139,42 @@ fn one_refused_request_leaves_the_others_of_its_commit_whole() {
     );
 }
 
+/// It has no savepoint of its own: what it has written until then is undone all the same.
+#[test]
+fn a_first_request_that_fails_halfway_leaves_nothing_and_the_next_one_whole() {
+    let (_folder, path) = folder();
+    let (one, two) = (SampleRun::new("r-1"), SampleRun::new("r-2"));
+    let mut handle = create(&open(&path), &one, 1);
+    let (sender, commits) = std::sync::mpsc::channel();
+    let (store, lock) = held(&path, sender);
+    let mut cx = Context::from_waker(Waker::noop());
+    let entries = || one.entries[..1].to_vec();
+    // The link to bytes that are not there is written after the entries.
+    let nowhere = vec![NewBlob::Stored(Digest::ZERO)];
+    let mut first = Box::pin(store.append(&mut handle, entries(), nowhere));
+    let mut other = Box::pin(store.create_run(&two.run_id, &two.contract, 1));
+    assert!(first.as_mut().poll(&mut cx).is_pending());
+    assert!(other.as_mut().poll(&mut cx).is_pending());
+    lock.execute_batch("ROLLBACK").unwrap();
+    let refused = wait(first);
+    assert!(
+        matches!(refused, Err(StoreError::Statement { .. })),
+        "{refused:?}"
+    );
+    assert!(wait(other).is_ok());
+    assert_eq!(commits.try_iter().count(), 1);
+    let rows = store
+        .reader()
+        .unwrap()
+        .list_runs(9, RunFilter::All)
+        .unwrap();
+    assert!(
+        rows.len() == 2 && rows.iter().all(|row| row.length == 0),
+        "{rows:?}"
+    );
+    wait(store.append(&mut handle, entries(), Vec::new())).unwrap();
+}
+
 #[test]
 fn large_blobs_are_put_first_and_bytes_are_kept_once() {
     let (_folder, path) = folder();

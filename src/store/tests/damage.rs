@@ -140,8 +140,8 @@ fn absurd_values_are_named_by_table_row_and_rule_and_cost_no_other_run() {
         "code: expected a code beside the class, got null",
     );
     check(
-        "UPDATE runs SET contract = x'00' WHERE run_id = 'bad'",
-        "runs, run bad: contract: expected a text, got Blob",
+        "UPDATE contracts SET document = x'00' WHERE run = 1",
+        "contracts, run bad: document: expected a text, got Blob",
     );
     check(
         "UPDATE runs SET head_seq = 20 WHERE run_id = 'bad'",
@@ -170,6 +170,10 @@ fn absurd_values_are_named_by_table_row_and_rule_and_cost_no_other_run() {
         ", entry 4: event: expected a text, got Null",
     );
     entries(
+        "UPDATE entries SET action = x'0102' WHERE",
+        ", entry 4: action: expected a text or a packed text, got 2 bytes",
+    );
+    entries(
         "UPDATE entries SET action = 7 WHERE",
         ", entry 4: action: expected a text, got Integer",
     );
@@ -178,7 +182,7 @@ fn absurd_values_are_named_by_table_row_and_rule_and_cost_no_other_run() {
         ", entry 4: hash: expected the 32 bytes of a hash, got 2 bytes",
     );
     check(
-        "UPDATE run_blobs SET hash = x'01' WHERE rowid = 1",
+        "UPDATE run_blobs SET hash = x'01' WHERE (run, hash) IN (SELECT run, hash FROM run_blobs WHERE run = 1 LIMIT 1)",
         "run_blobs, run bad: hash: expected the 32 bytes of a hash, got 1 byte",
     );
     check(

@@ -34,6 +34,7 @@ fn changed(sql: &str) -> (String, [Option<(&'static str, FlawKind)>; 2]) {
 fn a_missing_table_is_named_and_nothing_is_written_or_verified() {
     for table in [
         "checkpoints",
+        "contracts",
         "deletions",
         "log_leaves",
         "log_name",
@@ -50,6 +51,17 @@ fn a_missing_table_is_named_and_nothing_is_written_or_verified() {
 fn a_missing_column_is_named_before_anything_is_written() {
     let (refused, found) = changed("ALTER TABLE invocations DROP COLUMN sets");
     let rule = "the column sets of table invocations";
+    assert_eq!((refused.as_str(), found), (rule, [None, None]));
+}
+
+/// As builds before the packing of texts wrote it: there a packed text has no place.
+#[test]
+fn a_column_of_another_type_is_named_before_anything_is_written() {
+    let (refused, found) = changed(
+        "PRAGMA writable_schema = ON; \
+         UPDATE sqlite_schema SET sql = replace(sql, 'event ANY', 'event TEXT') WHERE name = 'entries'",
+    );
+    let rule = "the type ANY of column event of table entries";
     assert_eq!((refused.as_str(), found), (rule, [None, None]));
 }
 

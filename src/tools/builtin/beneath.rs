@@ -11,7 +11,8 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
-use crate::tools::withheld::{FileId, Withheld, WithheldIds};
+use crate::tools::withheld::{Withheld, WithheldIds};
+use crate::tools::withheld_files::FileId;
 
 /// The most links that one path leads through.
 const MOST_LINKS: usize = 40;

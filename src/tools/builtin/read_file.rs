@@ -1,9 +1,11 @@
 //! The tool `read_file`. Does not see outside of the workspace.
 
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::sync::{Arc, Weak};
+
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::fs::File;
-use tokio::io::{AsyncBufReadExt, BufReader};
 
 use super::refusal::Refusal;
 use super::workspace::{Workspace, refusal};
@@ -38,17 +40,50 @@ pub(super) fn properties() -> Value {
 
 /// Reads the selected lines and nothing more of the file than is needed to find them.
 pub(super) async fn perform(workspace: &Workspace, request: ReadFile) -> Result<String, Refusal> {
+    // A thread cannot be cancelled as this call can: it looks whether the call is still there.
+    let call = Arc::new(());
+    let awaited = Arc::downgrade(&call);
+    let path = request.path.clone();
+    let read = move |file| {
+        let source = Awaited { awaited, file };
+        lines_of(
+            &mut BufReader::with_capacity(BUFFER_BYTES, source),
+            &request,
+        )
+    };
+    workspace.file(&path, read).await
+}
+
+/// A file that is read as long as the call waits for it.
+struct Awaited {
+    awaited: Weak<()>,
+    file: File,
+}
+
+impl Read for Awaited {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if self.awaited.strong_count() == 0 {
+                return Err(io::Error::other("the call was given up"));
+            }
+            match self.file.read(buffer) {
+                Err(fault) if fault.kind() == io::ErrorKind::Interrupted => {}
+                read => return read,
+            }
+        }
+    }
+}
+
+fn lines_of(file: &mut impl BufRead, request: &ReadFile) -> Result<String, Refusal> {
     let path = request.path.as_str();
-    let file = File::from_std(workspace.file(path).await?);
-    let mut file = BufReader::with_capacity(BUFFER_BYTES, file);
-    let skipped = skip_lines(&mut file, path, request.offset).await?;
+    let skipped = skip_lines(file, path, request.offset)?;
     if skipped < request.offset {
         return Err(Refusal {
             code: "OFFSET_BEYOND_END",
             message: format!("{path:?} has {skipped} lines, offset is {}", request.offset),
         });
     }
-    let bytes = take_lines(&mut file, path, request.limit).await?;
+    let bytes = take_lines(file, path, request.limit)?;
     String::from_utf8(bytes).map_err(|error| {
         let good = error.utf8_error().valid_up_to();
         let lines = error.as_bytes().iter().take(good).filter(|b| **b == b'\n');
@@ -66,13 +101,10 @@ pub(super) async fn perform(workspace: &Workspace, request: ReadFile) -> Result<
 }
 
 /// Skips `count` lines and returns how many there were to skip; a last line without an end counts.
-async fn skip_lines(file: &mut BufReader<File>, path: &str, count: u64) -> Result<u64, Refusal> {
+fn skip_lines(file: &mut impl BufRead, path: &str, count: u64) -> Result<u64, Refusal> {
     let (mut skipped, mut in_line) = (0, false);
     while skipped < count {
-        let chunk = file
-            .fill_buf()
-            .await
-            .map_err(|error| refusal(path, &error))?;
+        let chunk = file.fill_buf().map_err(|error| refusal(path, &error))?;
         if chunk.is_empty() {
             return Ok(skipped + u64::from(in_line));
         }
@@ -85,18 +117,11 @@ async fn skip_lines(file: &mut BufReader<File>, path: &str, count: u64) -> Resul
     Ok(skipped)
 }
 
-async fn take_lines(
-    file: &mut BufReader<File>,
-    path: &str,
-    limit: Option<u64>,
-) -> Result<Vec<u8>, Refusal> {
+fn take_lines(file: &mut impl BufRead, path: &str, limit: Option<u64>) -> Result<Vec<u8>, Refusal> {
     let mut taken = Vec::new();
     let mut left = limit;
     while left != Some(0) {
-        let chunk = file
-            .fill_buf()
-            .await
-            .map_err(|error| refusal(path, &error))?;
+        let chunk = file.fill_buf().map_err(|error| refusal(path, &error))?;
         if chunk.is_empty() {
             break;
         }
@@ -123,4 +148,28 @@ async fn take_lines(
         file.consume(used);
     }
     Ok(taken)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_no_further_once_its_call_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("endless");
+        std::fs::write(&path, "line\n".repeat(BUFFER_BYTES)).unwrap();
+        let call = Arc::new(());
+        let awaited = Arc::downgrade(&call);
+        let file = File::open(&path).unwrap();
+        let mut file = BufReader::with_capacity(BUFFER_BYTES, Awaited { awaited, file });
+        assert_eq!(skip_lines(&mut file, "endless", 1).unwrap(), 1);
+        drop(call);
+        let given_up = skip_lines(&mut file, "endless", u64::MAX).unwrap_err();
+        assert!(
+            given_up.message.contains("given up"),
+            "{}",
+            given_up.message
+        );
+    }
 }

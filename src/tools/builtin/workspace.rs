@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use super::beneath::{Beneath, OpenError};
 use super::refusal::Refusal;
-#[cfg(unix)]
-use crate::tools::withheld::MOST_FILES;
 use crate::tools::withheld::Withheld;
+#[cfg(unix)]
+use crate::tools::withheld_files::MOST_FILES;
 
 /// The folder that built-in tools see, and nothing outside it.
 #[derive(Clone, Debug)]
@@ -22,9 +22,15 @@ impl Workspace {
         Ok(Self(Arc::new(Beneath::open(root, withheld)?)))
     }
 
-    /// Opens a regular file at a path that the model gave, following symlinks, and refuses it where it leads outside.
-    pub(super) async fn file(&self, path: &str) -> Result<File, Refusal> {
-        self.look(path, Beneath::file).await
+    /// Opens a regular file at a path that the model gave, following symlinks, and refuses it where it leads outside. What it is opened for
+    /// is done on the same thread: each hand-over to another costs more than the reading of a small file.
+    pub(super) async fn file<T: Send + 'static>(
+        &self,
+        path: &str,
+        read: impl FnOnce(File) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let opened = |beneath: &Beneath, path: &Path| Ok(read(beneath.file(path)?));
+        self.look(path, opened).await?
     }
 
     /// Hands on every entry of a directory: its name, and whether it is one itself.

@@ -267,6 +267,8 @@ fn t14_erased_fail() {
 /// Kills at every boundary are in kill.rs; here the log of writes is cut at every page, as a loss of power leaves it.
 #[test]
 fn t15_killed_mid_append_fail() {
+    // A page and its header.
+    const FRAME: usize = 1024 + 24;
     let scene = Scene::new();
     let keeper = scene.store();
     keeper.pragma_update(None, "wal_autocheckpoint", 0).unwrap();
@@ -281,9 +283,9 @@ fn t15_killed_mid_append_fail() {
     scene.run("r-4");
     let wal = std::fs::read(scene.path("home/runs.db-wal")).unwrap();
     let database = std::fs::read(scene.path("home/runs.db")).unwrap();
-    assert!(wal.len() > 10 * 4120, "{}", wal.len());
+    assert!(wal.len() > 10 * FRAME, "{}", wal.len());
     let mut lengths = std::collections::BTreeSet::new();
-    for cut in (0..wal.len()).step_by(4120 / 2).chain([wal.len()]) {
+    for cut in (0..wal.len()).step_by(FRAME / 2).chain([wal.len()]) {
         std::fs::write(scene.path("cut.db"), &database).unwrap();
         std::fs::write(scene.path("cut.db-wal"), &wal[..cut]).unwrap();
         drop(std::fs::remove_file(scene.path("cut.db-shm")));

@@ -101,7 +101,7 @@ impl Scene {
     }
 
     fn store(&self) -> Connection {
-        let store = Connection::open(self.path("home/runs.db")).unwrap();
+        let store = self.0.plain_store();
         store.pragma_update(None, "foreign_keys", false).unwrap();
         store
     }

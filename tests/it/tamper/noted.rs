@@ -170,7 +170,7 @@ fn a_store_brings_no_program_with_it() {
         .execute_batch(
             "DROP TRIGGER lost; DROP TRIGGER gone; PRAGMA legacy_alter_table = ON; ALTER TABLE runs RENAME TO were; \
              CREATE VIEW runs AS WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) \
-             SELECT n AS id, 'r-' || n AS run_id, contract, contract_hash, created_unix_ms, epoch, owner, \
+             SELECT n AS id, 'r-' || n AS run_id, contract_hash, created_unix_ms, epoch, owner, \
              head_seq, head_hash, class, code FROM c, were",
         )
         .unwrap();

@@ -1,0 +1,192 @@
+//! The files of folders, remembered for as long as a folder is the one that was listed. Does not know what they are looked up for.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The most files of one folder that are looked at for their identity: they are withheld under other names, too. Where there are more, no file
+/// is read, because it may be one of them.
+pub(super) const MOST_FILES: usize = 16_384;
+
+/// How long a folder must have had the same times before a list of it is kept. A change within one tick of the file system's clock leaves the
+/// times as they are; a change after that does not. A tick is at most 10 ms where times have fractions of a second, and 2 s elsewhere.
+const SETTLED: Duration = Duration::from_millis(100);
+const SETTLED_COARSE: Duration = Duration::from_secs(5);
+
+/// Device and inode.
+pub(super) type FileId = (u64, u64);
+
+pub(super) fn id_of(found: &Metadata) -> FileId {
+    (found.dev(), found.ino())
+}
+
+/// The regular files of a folder.
+#[derive(Debug, Default)]
+pub(super) struct FolderFiles {
+    pub(super) ids: HashSet<FileId>,
+    /// Entries that are links: where they lead changes without the folder.
+    pub(super) links: Vec<PathBuf>,
+    /// Whether there are more than [`MOST_FILES`].
+    pub(super) are_too_many: bool,
+}
+
+/// The folders that were listed.
+#[derive(Debug, Default)]
+pub(super) struct KnownFolders(Mutex<BTreeMap<PathBuf, Known>>);
+
+#[derive(Debug)]
+struct Known {
+    files: Arc<FolderFiles>,
+    /// When these times of the folder were first seen.
+    first_seen: Instant,
+    /// Whether the list was begun so late that whatever it lacks has changed the times since.
+    is_settled: bool,
+    times: Times,
+}
+
+/// What a folder changes with its entries: it is another folder, or has other times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Times {
+    changed: (i64, i64),
+    folder: FileId,
+    modified: (i64, i64),
+}
+
+impl KnownFolders {
+    /// The files of a folder that was looked at just now, not before `before`.
+    pub(super) fn files(&self, path: &Path, found: &Metadata, before: Instant) -> Arc<FolderFiles> {
+        let times = Times::of(found);
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = known.get(path).filter(|known| known.times == times);
+        let first_seen = match same {
+            Some(known) if known.is_settled => return Arc::clone(&known.files),
+            Some(known) => known.first_seen,
+            None => Instant::now(),
+        };
+        let files = Arc::new(list(path));
+        let is_settled = before.saturating_duration_since(first_seen) >= times.settle_within();
+        let listed = Known {
+            files: Arc::clone(&files),
+            first_seen,
+            is_settled,
+            times,
+        };
+        known.insert(path.to_owned(), listed);
+        files
+    }
+}
+
+impl Times {
+    fn of(found: &Metadata) -> Self {
+        Self {
+            changed: (found.ctime(), found.ctime_nsec()),
+            folder: id_of(found),
+            modified: (found.mtime(), found.mtime_nsec()),
+        }
+    }
+
+    fn settle_within(&self) -> Duration {
+        if self.changed.1 == 0 || self.modified.1 == 0 {
+            SETTLED_COARSE
+        } else {
+            SETTLED
+        }
+    }
+}
+
+fn list(folder: &Path) -> FolderFiles {
+    let mut files = FolderFiles::default();
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    for (count, entry) in entries.enumerate() {
+        if count == MOST_FILES {
+            files.are_too_many = true;
+            break;
+        }
+        let Ok(entry) = entry else { continue };
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+            files.links.push(path);
+            continue;
+        }
+        let found = fs::metadata(path).ok().filter(Metadata::is_file);
+        files.ids.extend(found.as_ref().map(id_of));
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn look(known: &KnownFolders, folder: &Path) -> Arc<FolderFiles> {
+        let before = Instant::now();
+        known.files(folder, &fs::metadata(folder).unwrap(), before)
+    }
+
+    fn id(path: &Path) -> FileId {
+        id_of(&fs::metadata(path).unwrap())
+    }
+
+    /// As if those times of the folder had been seen for that long.
+    fn age(known: &KnownFolders, by: Duration) {
+        for known in known.0.lock().unwrap().values_mut() {
+            known.first_seen = known.first_seen.checked_sub(by).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_folder_is_listed_again_until_its_times_have_settled_and_then_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        fs::write(path.join("a"), "a").unwrap();
+        let known = KnownFolders::default();
+        let first = look(&known, path);
+        assert!(first.ids.contains(&id(&path.join("a"))));
+        assert!(!Arc::ptr_eq(&first, &look(&known, path)));
+        age(&known, SETTLED_COARSE);
+        let settled = look(&known, path);
+        assert!(!Arc::ptr_eq(&first, &settled));
+        assert!(Arc::ptr_eq(&settled, &look(&known, path)));
+    }
+
+    #[test]
+    fn what_comes_into_a_settled_folder_is_seen_at_the_next_look() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys");
+        fs::create_dir(&path).unwrap();
+        fs::write(folder.path().join("elsewhere"), "a key").unwrap();
+        let known = KnownFolders::default();
+        let settle = || {
+            look(&known, &path);
+            age(&known, SETTLED_COARSE);
+            look(&known, &path)
+        };
+        settle();
+        fs::write(path.join("made"), "a").unwrap();
+        assert!(look(&known, &path).ids.contains(&id(&path.join("made"))));
+        settle();
+        fs::rename(folder.path().join("elsewhere"), path.join("moved")).unwrap();
+        assert!(look(&known, &path).ids.contains(&id(&path.join("moved"))));
+        settle();
+        // Another folder takes the name of this one.
+        fs::rename(&path, folder.path().join("before")).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert!(look(&known, &path).ids.is_empty());
+    }
+
+    #[test]
+    fn a_link_is_no_file_of_the_list() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys");
+        fs::create_dir(&path).unwrap();
+        std::os::unix::fs::symlink("../mounted", path.join("link")).unwrap();
+        let files = look(&KnownFolders::default(), &path);
+        assert_eq!(
+            (files.ids.len(), &files.links),
+            (0, &vec![path.join("link")])
+        );
+    }
+}
