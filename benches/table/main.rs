@@ -11,6 +11,7 @@
 )]
 
 mod bare;
+mod many;
 mod process;
 mod ratio;
 mod server;
@@ -25,6 +26,7 @@ fn main() {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
         ["role", "serve"] => server::serve(),
+        ["many", rest @ ..] => many_runs(rest),
         ["role", "bare", url, folder] => bare::run(url, Path::new(folder), Kept::Nothing),
         ["role", "bare-normal", url, folder] => {
             bare::run(url, Path::new(folder), Kept::Rows("NORMAL"));
@@ -50,6 +52,24 @@ fn table(arguments: &[&str]) {
         "\n| a turn | time | wake-ups | written | on disk | peak memory |\n|---|---|---|---|---|---|"
     );
     for line in whole::counts(&lengths) {
+        println!("{line}");
+    }
+    many_runs(arguments);
+}
+
+/// `many=N` measures so many runs at once; without it, and with `--bench`, 1,000 and 10,000.
+fn many_runs(arguments: &[&str]) {
+    let sizes: Vec<u64> = arguments
+        .iter()
+        .filter_map(|a| a.strip_prefix("many=")?.parse().ok())
+        .collect();
+    let sizes = match (sizes.is_empty(), arguments.contains(&"--bench")) {
+        (false, _) => sizes,
+        (true, true) => vec![1_000, 10_000],
+        (true, false) => vec![20],
+    };
+    println!("{}", many::HEAD);
+    for line in many::lines(&sizes) {
         println!("{line}");
     }
 }

@@ -1,6 +1,7 @@
 //! The secret values that a contract file names, and their origin. Does not search texts for them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ use crate::contract::{
 };
 use crate::inference::Secret;
 use crate::message::Scrubber;
-use crate::session::{Redactor, SCHEMES, can_be_matched};
+use crate::session::{KnownSecrets, Redactor, SCHEMES, can_be_matched};
 
 /// Variables that hold paths, and are no secret if a contract file names them: taking their values out would
 /// take out every path. `redact.env` makes a secret of any variable.
@@ -188,7 +189,7 @@ impl Secrets {
                 kept.push(known);
                 continue;
             }
-            let finder = Redactor::values_only(alone.matched());
+            let finder = Redactor::fixed(Arc::new(KnownSecrets::values_only(alone.matched())));
             match shown_at(&finder, &document, "") {
                 None => kept.push(known),
                 Some(pointer) if known.sure => {
@@ -209,7 +210,8 @@ impl Secrets {
 
 /// An address of the contract with a well-known credential: its RFC 6901 pointer, and its place in the file.
 fn key_in_an_address(document: &Value) -> Option<(String, String)> {
-    let finder = Redactor::fixed([], &RedactionTerms::default());
+    let shapes = KnownSecrets::of([], &RedactionTerms::default());
+    let finder = Redactor::fixed(Arc::new(shapes));
     let sections = [
         ("providers", "base_url", "providers"),
         ("servers", "url", "tools.mcp"),

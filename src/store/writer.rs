@@ -10,6 +10,7 @@ use super::append::{Append, NewCheckpoint, sealed_outcome};
 use super::blob::insert_blob;
 use super::connection::BUSY;
 use super::group_commit::{Job, Request, Writer};
+use super::lock::SharedStoreLock;
 use super::new_run::NewRun;
 use super::open_writer::{Durability, open_writer};
 use super::run::{IMPORTED, this_process};
@@ -37,6 +38,7 @@ const QUEUE: usize = 1024;
 /// ```
 #[derive(Debug)]
 pub struct Store {
+    pub(super) lock: SharedStoreLock,
     path: PathBuf,
     queue: Option<mpsc::Sender<Job>>,
     signer: Option<SecretKey>,
@@ -75,6 +77,7 @@ impl Store {
                 reason: format!("starting the writer thread: {fault}"),
             })?;
         Ok(Self {
+            lock: SharedStoreLock::default(),
             path: path.to_path_buf(),
             queue: Some(queue),
             signer: None,

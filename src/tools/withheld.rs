@@ -7,7 +7,7 @@ use std::fs::Metadata;
 use std::path::PathBuf;
 
 /// Files and folders of the host that no built-in tool reads, wherever a workspace or a link leads: its state, and its store.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Withheld {
     /// Folders, with all that lies below them, and files, under any of their names.
     pub(crate) paths: Vec<PathBuf>,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::commands::drive::{LeavingArgs, RecordingArgs};
+use crate::cli::commands::many::LimitArgs;
 use crate::cli::commands::values::run_id;
 use crate::message::RunId;
 
@@ -21,7 +22,7 @@ pub(in crate::cli) struct RunArgs {
     /// Change a value of the file, such as max_turns=3; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(in crate::cli) sets: Vec<String>,
-    /// What the run is to do, instead of the file's task: the text, @FILE, or - for standard input
+    /// The task, instead of the file's: text, @FILE, or - for standard input
     #[arg(long, value_name = "TEXT|@FILE|-")]
     pub(in crate::cli) task: Option<String>,
     /// Print the result as one JSON document
@@ -30,6 +31,14 @@ pub(in crate::cli) struct RunArgs {
     /// The run's name; a random one by default
     #[arg(long, value_name = "ID", value_parser = run_id)]
     pub(in crate::cli) run_id: Option<RunId>,
+    /// Many runs: each contract of a folder, or each JSON line of a list
+    ///
+    /// A folder's .yaml, .yml and .json files; or each line of a file, or of standard input (-): {"contract": FILE, "task"?, "run_id"?,
+    /// "set"?: [KEY=VALUE]}. One result line for each run as it ends.
+    #[arg(long, value_name = "DIR|LIST|-", conflicts_with_all = ["given", "contract", "run_id", "verbose"])]
+    pub(in crate::cli) contracts: Option<PathBuf>,
+    #[command(flatten)]
+    pub(in crate::cli) limits: LimitArgs,
     #[command(flatten)]
     pub(in crate::cli) recording: RecordingArgs,
     #[command(flatten)]
