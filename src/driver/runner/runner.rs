@@ -13,6 +13,10 @@ use crate::driver::shared::Shared;
 use crate::session::Control;
 use crate::store::Store;
 
+/// How many runs are brought up at once. That is mostly work of the processor: a thousand at once would keep what runs already from taking its
+/// responses in time.
+const BEGINNINGS: usize = 16;
+
 /// Drives any number of runs in one process. Clones are the same one.
 ///
 /// Runs share the queues of their contracts by name, a tool server where they reach it in the same way (unless the contract has `shared: false` for
@@ -87,6 +91,7 @@ impl Runner {
         let slots = Arc::new(Semaphore::new(
             self.limits.max_runs.clamp(1, Semaphore::MAX_PERMITS),
         ));
+        let beginnings = Arc::new(Semaphore::new(BEGINNINGS));
         let (feed, mut fed) = mpsc::channel(1);
         let leaving = self.runs.leaving();
         let feeding = async move {
@@ -96,6 +101,11 @@ impl Runner {
                     () = leaving.cancelled() => return,
                     slot = Arc::clone(&slots).acquire_owned() => slot,
                 };
+                let beginning = tokio::select! {
+                    biased;
+                    () = leaving.cancelled() => return,
+                    beginning = Arc::clone(&beginnings).acquire_owned() => beginning,
+                };
                 let job = tokio::select! {
                     biased;
                     () = leaving.cancelled() => return,
@@ -104,7 +114,7 @@ impl Runner {
                 let (Some(job), Ok(slot)) = (job, slot) else {
                     return;
                 };
-                if feed.send((job, slot)).await.is_err() {
+                if feed.send((job, slot, beginning.ok())).await.is_err() {
                     return;
                 }
             }
@@ -121,8 +131,9 @@ impl Runner {
                         }
                         Err(panicked) => each(Err(panicked)).await,
                     },
-                    Some((job, taken)) = fed.recv() => {
+                    Some((job, taken, beginning)) = fed.recv() => {
                         let slot = Slot::new(
+                            beginning,
                             self.limits,
                             Arc::clone(&self.runs),
                             self.shared.clone(),

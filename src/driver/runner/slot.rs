@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::limits::RunnerLimits;
 use super::live_runs::LiveRuns;
@@ -16,6 +16,8 @@ use crate::store::Store;
 /// A place for one run: what it shares with the others, and what it is asked for.
 #[derive(Debug)]
 pub struct Slot {
+    /// The right to bring a run up; given back when it is driven.
+    beginning: Option<OwnedSemaphorePermit>,
     control: mpsc::Sender<Control>,
     controls: mpsc::Receiver<Control>,
     limits: RunnerLimits,
@@ -27,6 +29,7 @@ pub struct Slot {
 
 impl Slot {
     pub(super) fn new(
+        beginning: Option<OwnedSemaphorePermit>,
         limits: RunnerLimits,
         runs: Arc<LiveRuns>,
         shared: Shared,
@@ -34,6 +37,7 @@ impl Slot {
     ) -> Self {
         let (number, control, controls) = runs.begin();
         Self {
+            beginning,
             control,
             controls,
             limits,
@@ -93,6 +97,7 @@ impl Slot {
         observer: &mut dyn Observer,
     ) -> Result<Finished, DriverError> {
         let prepared = prepared.with_max_inferences(self.limits.max_inferences);
+        self.beginning = None;
         let (_, none) = mpsc::channel(1);
         let controls = std::mem::replace(&mut self.controls, none);
         drive(prepared, &self.store, controls, observer).await
