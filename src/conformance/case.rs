@@ -1,3 +1,5 @@
+//! The form of a case, as its file has it. What becomes of it is `case_row.rs`.
+
 use std::collections::BTreeMap;
 
 use serde::Deserialize;

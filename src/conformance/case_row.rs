@@ -1,3 +1,5 @@
+//! One case from its text to its row in the report.
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;

@@ -1,3 +1,5 @@
+//! Which profile, provider and protocol play the model of a case.
+
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};

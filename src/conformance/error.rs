@@ -1,3 +1,5 @@
+//! What is wrong with a case, for its author.
+
 use std::fmt;
 
 /// What is wrong with a case: its author is to blame.

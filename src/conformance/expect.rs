@@ -1,3 +1,5 @@
+//! What a case expects, compared with what was played. What must hold of every run is `invariants.rs`.
+
 use std::fmt::Debug;
 
 use serde::Deserialize;

@@ -1,3 +1,5 @@
+//! The metrics of 002 Phase 1, counted over played runs.
+
 use serde::Serialize;
 
 use crate::kernel::{AgentOutcome, OutcomeCode};

@@ -1,3 +1,5 @@
+//! What a played case left: the session's end, its entries, its transcript.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

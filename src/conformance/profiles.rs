@@ -1,3 +1,5 @@
+//! The six cases of 002 §9 for every model profile.
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;

@@ -1,3 +1,5 @@
+//! Which cases are played, and the report over them.
+
 use serde::Serialize;
 
 use super::CaseError;

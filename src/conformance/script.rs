@@ -1,3 +1,5 @@
+//! The script of a case: what happens to the run, step by step.
+
 use std::collections::BTreeMap;
 use std::fmt;
 

@@ -1,3 +1,5 @@
+//! Where cases come from: those that are built in, or a folder.
+
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 

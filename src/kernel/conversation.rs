@@ -1,3 +1,5 @@
+//! The conversation of a run and its rolling digest. Knows no entry and no request.
+
 use std::sync::Arc;
 
 use crate::message::{AgentMessage, Digest};

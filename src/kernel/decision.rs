@@ -1,3 +1,5 @@
+//! What COMMIT can decide. Why it decides so is for the predicates (`commit.rs`).
+
 use super::{ClosingReason, Outcome, Predicate, PredicateName};
 
 /// What COMMIT decides.

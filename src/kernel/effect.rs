@@ -1,3 +1,5 @@
+//! What the machine asks to have done. How a request is written or a call is run is not known here.
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};

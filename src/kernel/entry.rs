@@ -1,3 +1,5 @@
+//! What the machine says of each thing it did: an entry before it is chained. Hashes and canonical bytes are `transcript`'s.
+
 use serde::{Deserialize, Serialize};
 
 use super::{Event, Outcome, Predicate, State};

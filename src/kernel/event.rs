@@ -1,3 +1,5 @@
+//! What can happen to a run: the machine's only input. How an event comes about is for `session`.
+
 use serde::{Deserialize, Serialize};
 
 use super::texts::is_instruction;

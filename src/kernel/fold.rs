@@ -1,3 +1,5 @@
+//! The machine made again from recorded events, for readers that want its state and nothing else.
+
 use std::sync::Arc;
 
 use super::{Effect, Event, EventKind, Run};

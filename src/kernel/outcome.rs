@@ -1,3 +1,5 @@
+//! The ways in which a run can end, and their codes. Which of them a run ends in is for COMMIT and the guards.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

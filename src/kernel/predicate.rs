@@ -1,3 +1,5 @@
+//! Names and numbers of the predicates. What each one tests stands in `commit.rs`.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,5 @@
+//! The final report as the machine keeps it: given, or why not. Whether it fits its schema was judged before.
+
 use super::ReportSource;
 use super::texts::FailedReason;
 use crate::contract::FinalReport;

@@ -1,3 +1,5 @@
+//! A run from outside: its start, a step, and what a host may ask of it. The handlers of the states are files of their own.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! The seven states by name. Their edges stand in the handlers' enums.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

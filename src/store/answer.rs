@@ -1,3 +1,5 @@
+//! Answers to calls that wait for approval: how they are left, found and taken. Whether an answer still counts is for the machine.
+
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _};

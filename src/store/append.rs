@@ -1,3 +1,5 @@
+//! A batch of entries as SQL, in a transaction that the writer holds. Knows the fence; judges nothing that an entry says.
+
 use std::path::PathBuf;
 
 use rusqlite::{Connection, params};

@@ -1,3 +1,5 @@
+//! Blobs by their hash. What the bytes are is not known here.
+
 use std::path::Path;
 
 use rusqlite::{Connection, params};

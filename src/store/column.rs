@@ -1,3 +1,5 @@
+//! Columns read with their type, and the flaw that a wrong one is.
+
 use std::fmt::Display;
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! What every connection is set to, for reading and for writing.
+
 use std::time::Duration;
 
 use rusqlite::Connection;

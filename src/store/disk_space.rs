@@ -1,3 +1,5 @@
+//! How much room the file system has.
+
 use std::path::Path;
 
 /// How many bytes are free on the file system of that path; none where the system does not say.

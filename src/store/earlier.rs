@@ -1,3 +1,5 @@
+//! What the checkpoints that a run has so far amount to, for the one of its seal.
+
 use super::column::Columns;
 use super::{RunHandle, Store, StoreError};
 use crate::transcript::{EarlierCheckpoints, Note};

@@ -1,3 +1,5 @@
+//! Erasing bytes for good, with a signed tombstone in their place. Deleting a whole run is `delete.rs`.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 

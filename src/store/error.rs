@@ -1,3 +1,5 @@
+//! Why the store refused or failed, in words. What a person does next is for `cli`.
+
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;

@@ -1,3 +1,5 @@
+//! A run of the store as a transcript file. The form of its lines is `transcript`'s.
+
 use std::collections::BTreeMap;
 use std::io::Write;
 

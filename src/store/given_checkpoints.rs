@@ -1,3 +1,5 @@
+//! Checkpoints of an imported file, held until it is known which of them the run keeps.
+
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::run::stored;

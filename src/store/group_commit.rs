@@ -1,3 +1,5 @@
+//! The writer thread: it takes requests from a queue and commits those that wait together. What a request does is its own.
+
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! A transcript file into the store: verified, and then written in one transaction. How lines join a run is `merge.rs`.
+
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! Why a file was not imported, in words.
+
 use std::path::PathBuf;
 
 use super::StoreError;

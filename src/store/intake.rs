@@ -1,3 +1,5 @@
+//! A file or a pipe that can be read twice. What its lines say is for `transcript`.
+
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek as _, SeekFrom, Write as _};

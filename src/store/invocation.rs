@@ -1,3 +1,5 @@
+//! How a run was asked for, kept beside it: `resume` and `continue` read it, no hash covers it.
+
 use std::path::PathBuf;
 
 use rusqlite::{Connection, params};

@@ -1,3 +1,5 @@
+//! The parent of a run, and whether this store has it.
+
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::{StoreError, StoreReader};

@@ -1,3 +1,5 @@
+//! One process to a run, one to a store: locks of the operating system. Who may write is for the epoch.
+
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};

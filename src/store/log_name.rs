@@ -1,3 +1,5 @@
+//! The random name of a log of runs.
+
 use rusqlite::{Connection, OptionalExtension as _};
 
 use crate::transcript::{Flaw, FlawKind, is_log_name};

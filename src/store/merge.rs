@@ -1,3 +1,5 @@
+//! Lines of a verified file into the rows of a run, inside a transaction. Opening files and verifying them is `import.rs`.
+
 use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension as _, params};

@@ -1,3 +1,5 @@
+//! A store brought to another format: copied, changed in one transaction, verified. What a format consists of is `formats.rs`.
+
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;

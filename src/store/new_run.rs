@@ -1,3 +1,5 @@
+//! What a run is created from.
+
 use std::path::Path;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! How a store is opened for reading only, whatever state its files were left in.
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

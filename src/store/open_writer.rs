@@ -1,3 +1,5 @@
+//! How a store is opened for writing, and made where there is none.
+
 use std::path::Path;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! Reading a store: which runs there are, and one of them by its name. What stands in a run is `run_reader.rs`.
+
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, params};

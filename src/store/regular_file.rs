@@ -1,3 +1,5 @@
+//! Opening files that others may have replaced by links, pipes or devices.
+
 use std::fs::{File, FileType, OpenOptions};
 use std::io;
 use std::path::Path;

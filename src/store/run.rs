@@ -1,3 +1,5 @@
+//! The right to append to a run, and which runs a list holds.
+
 use crate::kernel::{AgentOutcome, Outcome};
 use crate::message::{Digest, RunId};
 use crate::transcript::{Chain, LogLeaf};

@@ -1,3 +1,5 @@
+//! The leaves of the log of runs. The tree over them is `transcript`'s.
+
 use rusqlite::{Connection, params};
 
 use super::column::Columns;

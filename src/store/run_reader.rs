@@ -1,3 +1,5 @@
+//! One run as it stood at one moment: its entries, blobs, checkpoints and tombstones.
+
 use std::collections::VecDeque;
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! A run's row of the index.
+
 use std::path::Path;
 
 use rusqlite::Row;

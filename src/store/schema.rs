@@ -1,3 +1,5 @@
+//! The tables of a store, and what is said where one of them is missing.
+
 use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension as _};

@@ -1,3 +1,5 @@
+//! A stored run handed to the verifier, record by record. What is wrong with one is for `transcript`.
+
 use std::sync::Arc;
 
 use rusqlite::types::ValueRef;

@@ -1,3 +1,5 @@
+//! Whether a note carries the signature of a known key.
+
 use crate::transcript::{Note, PublicKey, Signed};
 
 /// Whether one of these keys has signed the note.

@@ -1,3 +1,5 @@
+//! Waiting for the store without a runtime.
+
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;

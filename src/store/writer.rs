@@ -1,3 +1,5 @@
+//! The store as those who write see it: every method becomes a request to the writer thread.
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;

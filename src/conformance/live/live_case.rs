@@ -1,3 +1,5 @@
+//! The cases that are asked of a real endpoint, as their file has them.
+
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

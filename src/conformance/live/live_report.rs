@@ -1,3 +1,5 @@
+//! What came of the live cases: a row for each.
+
 use serde::Serialize;
 
 use super::server_traits::ServerTraits;

@@ -1,3 +1,5 @@
+//! The endpoint that the live cases ask.
+
 use crate::contract::ProviderType;
 use crate::session::RedactionKey;
 

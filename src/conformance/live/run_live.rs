@@ -1,3 +1,5 @@
+//! Drives the live cases, one run after another.
+
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! What responses show of a server, counted.
+
 use serde::Serialize;
 
 use crate::conformance::metrics::Spread;

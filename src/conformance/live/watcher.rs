@@ -1,3 +1,5 @@
+//! An observer of one live run: it counts and compares, and changes nothing.
+
 use std::collections::BTreeMap;
 
 use super::server_traits::Share;

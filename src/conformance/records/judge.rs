@@ -1,3 +1,5 @@
+//! The adapter's verdict on a recorded response, as a document.
+
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 

@@ -1,3 +1,5 @@
+//! A file of records, read line by line in bounded memory.
+
 use std::io::{self, BufRead, BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;

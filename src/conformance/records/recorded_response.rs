@@ -1,3 +1,5 @@
+//! One line of a file of records, and what is wrong with one.
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

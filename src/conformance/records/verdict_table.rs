@@ -1,3 +1,5 @@
+//! Verdicts counted by protocol.
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;

@@ -1,3 +1,5 @@
+//! A message as Anthropic's API answers it.
+
 use serde_json::{Value, json};
 
 use super::call::{arguments, id};

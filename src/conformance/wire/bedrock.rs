@@ -1,3 +1,5 @@
+//! A message as Bedrock's Converse answers it.
+
 use serde_json::{Value, json};
 
 use super::call::{arguments, id};

@@ -1,3 +1,5 @@
+//! A message of a case as the body of a response, in any protocol. Reading bodies is for `adapter` alone.
+
 use serde_json::Value;
 
 use super::text::written;

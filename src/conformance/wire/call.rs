@@ -1,3 +1,5 @@
+//! What the bodies of all protocols need of a call.
+
 use serde_json::Value;
 
 use crate::conformance::script::CallText;

@@ -1,3 +1,5 @@
+//! A message as the embedded model writes it.
+
 use serde_json::{Value, json};
 
 use super::text::tagged;

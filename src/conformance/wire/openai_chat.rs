@@ -1,3 +1,5 @@
+//! A message as OpenAI's chat completions answer it.
+
 use serde_json::{Map, Value, json};
 
 use super::call::id;

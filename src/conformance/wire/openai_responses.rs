@@ -1,3 +1,5 @@
+//! A message as OpenAI's responses answer it.
+
 use serde_json::{Value, json};
 
 use super::call::id;

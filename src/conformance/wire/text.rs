@@ -1,3 +1,5 @@
+//! Calls as models write them into their text, for each text profile.
+
 use crate::conformance::script::{CallText, MessageText};
 
 /// What writes calls into text.

@@ -1,3 +1,5 @@
+//! Appending: what is acknowledged is read back, runs share commits, blobs are kept once.
+
 use std::future::Future;
 use std::task::{Context, Waker};
 

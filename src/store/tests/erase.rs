@@ -1,3 +1,5 @@
+//! Erasing: the bytes are gone from every file, and a tombstone says so.
+
 use std::path::Path;
 
 use super::{folder, open, write};

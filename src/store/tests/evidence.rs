@@ -1,3 +1,5 @@
+//! Every changed byte of what the store keeps as evidence is found, in its table.
+
 use std::sync::Arc;
 
 use rusqlite::{Connection, params};

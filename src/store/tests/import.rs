@@ -1,3 +1,5 @@
+//! Importing: what verifies enters as it is, and nothing else does.
+
 use std::path::Path;
 use std::sync::Arc;
 

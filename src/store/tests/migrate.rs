@@ -1,3 +1,5 @@
+//! Migrating: all of it or none of it, wherever it is cut off.
+
 use std::path::Path;
 
 use rusqlite::Connection;

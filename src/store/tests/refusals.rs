@@ -1,3 +1,5 @@
+//! What the store refuses: stale writers, foreign files, full disks, names that are taken.
+
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -4,19 +4,12 @@ use super::tree::{Finding, Tree, has_extension};
 const MOST_LINES: usize = 500;
 const AIM_LINES: usize = 400;
 
-/// `mod.rs` and `lib.rs` begin with `//!` and hold nothing but `mod` and `use`.
+/// `mod.rs` and `lib.rs` hold nothing but docs, `mod` and `use`.
 pub fn module_roots(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.sources() {
         if !path.ends_with("/mod.rs") && path != "src/lib.rs" {
             continue;
-        }
-        if !text.starts_with("//!") {
-            findings.push(Finding::new(
-                path,
-                1,
-                "a module root begins with `//!` docs",
-            ));
         }
         for line in SourceFile::read(path, text).logic {
             let what = "a module root holds only docs, `mod` and `use`";
@@ -24,6 +17,13 @@ pub fn module_roots(tree: &Tree) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// A file of `src/` begins with what it knows.
+pub fn module_docs(tree: &Tree) -> Vec<Finding> {
+    let without = tree.sources().filter(|(_, text)| !text.starts_with("//!"));
+    let found = without.map(|(path, _)| Finding::new(path, 1, "a file begins with `//!` docs"));
+    found.collect()
 }
 
 /// A file of `src/` is at most 500 lines long.
@@ -64,9 +64,16 @@ mod tests {
     use crate::tidy::tree::check;
 
     #[test]
-    fn a_module_root_without_docs_or_with_logic_is_found() {
+    fn a_file_without_docs_is_found() {
+        check(module_docs, "src/a/mod.rs", "mod b;", &[1]);
+        check(module_docs, "src/a/b.rs", "/// F.\nfn f() {}\n", &[1]);
+        check(module_docs, "src/a/b.rs", "//! B.\n\nfn f() {}\n", &[]);
+        check(module_docs, "tests/it/b.rs", "fn f() {}\n", &[]);
+    }
+
+    #[test]
+    fn a_module_root_with_logic_is_found() {
         let root = "src/a/mod.rs";
-        check(module_roots, root, "mod b;", &[1]);
         check(module_roots, root, "//! A.\n\nfn f() {}\n", &[3]);
         check(
             module_roots,

@@ -72,6 +72,11 @@ fn module_roots_hold_docs_and_declarations_only() {
 }
 
 #[test]
+fn source_files_say_what_they_know() {
+    clean(habits::module_docs);
+}
+
+#[test]
 fn source_files_are_short() {
     clean(habits::length);
 }
