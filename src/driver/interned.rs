@@ -30,8 +30,8 @@ impl<K, V> Default for Interned<K, V> {
 impl<K: Eq + Hash, V> Interned<K, V> {
     /// The value of that key, made where there is none that is in use.
     pub(super) fn value(&self, key: K, make: impl FnOnce(&K) -> V) -> Arc<V> {
-        let made: Result<_, std::convert::Infallible> = self.try_value(key, |key| Ok(make(key)));
-        match made {
+        let found: Result<_, std::convert::Infallible> = self.try_value(key, |key| Ok(make(key)));
+        match found {
             Ok(value) => value,
         }
     }
@@ -46,7 +46,7 @@ impl<K: Eq + Hash, V> Interned<K, V> {
             return Ok(value);
         }
         // Making it may take a while: others need not wait for it. Of two that were made meanwhile the first is kept.
-        let made = Arc::new(make(&key)?);
+        let own = Arc::new(make(&key)?);
         let mut table = self.table();
         if let Some(value) = table.by_key.get(&key).and_then(Weak::upgrade) {
             return Ok(value);
@@ -55,8 +55,8 @@ impl<K: Eq + Hash, V> Interned<K, V> {
             table.by_key.retain(|_, value| value.strong_count() > 0);
             table.full = table.by_key.len().saturating_mul(2).max(FEW);
         }
-        table.by_key.insert(key, Arc::downgrade(&made));
-        Ok(made)
+        table.by_key.insert(key, Arc::downgrade(&own));
+        Ok(own)
     }
 
     fn table(&self) -> std::sync::MutexGuard<'_, Table<K, V>> {

@@ -142,6 +142,9 @@ fn counting(shared: bool) -> String {
     format!("tools: {{workspace: ., mcp: {{fs: {server}}}}}\n")
 }
 
+/// How many runs are open when their process is killed.
+const KILLED: usize = 12;
+
 const ECHO: &str = "tools: {builtin: [clock]}\n";
 
 impl Desk {
@@ -402,16 +405,15 @@ fn after_a_kill_all_runs_go_on_and_no_call_is_repeated() {
     if !Bench::has_python() {
         return;
     }
-    const RUNS: usize = 12;
     let (desk, model) = (Desk::new(), Model::serving("fs__count", 3));
     desk.write("c.yaml", &model.contract(&counting(true)));
-    desk.list(RUNS);
-    for asked in [RUNS + 3, RUNS + 14] {
+    desk.list(KILLED);
+    for asked in [KILLED + 3, KILLED + 14] {
         model.set(|counts| counts.held_from = Some(asked));
         let again = ["resume", "--all", "--max-inferences", "5"];
         let begin = ["run", "--contracts", "list.jsonl", "--max-inferences", "5"];
-        let begun = desk.path("home/runs.db").exists();
-        let mut child = desk.many(if begun { &again } else { &begin });
+        let has_store = desk.path("home/runs.db").exists();
+        let mut child = desk.many(if has_store { &again } else { &begin });
         model.has(asked);
         child.kill().unwrap();
         child.wait().unwrap();
@@ -420,14 +422,14 @@ fn after_a_kill_all_runs_go_on_and_no_call_is_repeated() {
     let begun = StoreReader::open(&desk.path("home/runs.db")).unwrap();
     let begun = begun.list_runs(99, monolith::RunFilter::All).unwrap();
     let open = begun.iter().filter(|row| row.outcome.is_none()).count();
-    assert_eq!(begun.len(), RUNS);
+    assert_eq!(begun.len(), KILLED);
     let left = desk.ends(&["resume", "--all"], 0);
     let ends = ends(&left.out);
     assert_eq!(ends.len(), open, "{}", left.said());
     let keys = desk.read("executions");
     let once: BTreeSet<&str> = keys.lines().collect();
     assert_eq!(once.len(), keys.lines().count(), "a call was repeated");
-    desk.all_verify(RUNS);
+    desk.all_verify(KILLED);
     // Nothing is accounted for twice, and nothing is left to go on with.
     let accounts = documents(&desk.read("home/accounting.jsonl"));
     let named: BTreeSet<String> = accounts

@@ -92,7 +92,7 @@ impl Runner {
             self.limits.max_runs.clamp(1, Semaphore::MAX_PERMITS),
         ));
         let beginnings = Arc::new(Semaphore::new(BEGINNINGS));
-        let (feed, mut fed) = mpsc::channel(1);
+        let (feed, mut jobs) = mpsc::channel(1);
         let leaving = self.runs.leaving();
         let feeding = async move {
             loop {
@@ -131,7 +131,7 @@ impl Runner {
                         }
                         Err(panicked) => each(Err(panicked)).await,
                     },
-                    Some((job, taken, beginning)) = fed.recv() => {
+                    Some((job, taken, beginning)) = jobs.recv() => {
                         let slot = Slot::new(
                             beginning,
                             self.limits,

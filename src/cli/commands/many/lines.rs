@@ -121,18 +121,17 @@ fn next_line(input: &mut impl BufRead) -> Option<Result<Vec<u8>, String>> {
     let mut bytes = Vec::new();
     let read = input.take(MAX_LINE_BYTES).read_until(b'\n', &mut bytes);
     match read {
-        Ok(0) => None,
-        Ok(_) if bytes.ends_with(b"\n") || input.fill_buf().is_ok_and(<[u8]>::is_empty) => {
+        Ok(1..) if bytes.ends_with(b"\n") || input.fill_buf().is_ok_and(<[u8]>::is_empty) => {
             Some(Ok(bytes))
         }
-        Ok(_) => {
+        Ok(1..) => {
             // The rest of it is no line of its own.
             drop(input.skip_until(b'\n'));
             let rule = format!("it is longer than {MAX_LINE_BYTES} bytes");
             Some(Err(rule))
         }
-        // A later line would not be reached either.
-        Err(_) => None,
+        // Behind a fault no later line would be reached either.
+        Ok(0) | Err(_) => None,
     }
 }
 

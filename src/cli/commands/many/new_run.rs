@@ -10,7 +10,7 @@ use crate::cli::commands::drive::{Accounts, Ended, LeavingArgs, Live};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
-use crate::driver::{Job, Slot};
+use crate::driver::{Job, Prepared, Slot};
 use crate::session::RedactionKey;
 
 /// Runs that begin, and what is the same for all of them.
@@ -63,13 +63,25 @@ impl Job for NewRun {
             Ok(line) => line,
             Err(rule) => return refused(&asked.place, &rule),
         };
-        let live = Live::among_many(terms.app.screen, terms.accounts.clone());
-        let driven = guarded(&live, begun(line, &terms, slot, &live)).await;
+        let following = Live::among_many(terms.app.screen, terms.accounts.clone());
+        // Boxed: what is open for long should take no more than it needs.
+        let driven = Box::pin(begun(line, &terms, slot, &following));
+        let driven = guarded(&following, driven).await;
         end_of(&asked.place, driven)
     }
 }
 
-async fn begun(line: RunLine, terms: &Terms, slot: Slot, live: &Live) -> Result<Ended, CliError> {
+async fn begun(
+    line: RunLine,
+    terms: &Terms,
+    slot: Slot,
+    following: &Live,
+) -> Result<Ended, CliError> {
+    let prepared = Box::pin(prepared(line, terms, &slot)).await?;
+    drive(slot, prepared, following, terms.leaving).await
+}
+
+async fn prepared(line: RunLine, terms: &Terms, slot: &Slot) -> Result<Prepared, CliError> {
     let app = &terms.app;
     let sets = terms.sets.iter().chain(&line.set).cloned().collect();
     let file = ContractFile::given(app, line.contract, sets);
@@ -81,8 +93,7 @@ async fn begun(line: RunLine, terms: &Terms, slot: Slot, live: &Live) -> Result<
     request.invocation = Some(file.invocation());
     request.run_id = line.run_id;
     let prepared = slot.prepare(request).await;
-    let prepared = prepared.map_err(|fault| file.located(fault))?;
-    drive(slot, prepared, live, terms.leaving).await
+    prepared.map_err(|fault| file.located(fault))
 }
 
 impl std::fmt::Debug for Terms {

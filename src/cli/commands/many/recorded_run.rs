@@ -9,7 +9,7 @@ use super::one_run::{RunEnd, drive, end_of, guarded};
 use crate::cli::commands::drive::{Ended, Live};
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ContractFault};
-use crate::driver::{DriverError, Job, Reopened, Slot};
+use crate::driver::{DriverError, Job, Prepared, Reopened, Slot};
 use crate::message::RunId;
 use crate::store::StoreError;
 
@@ -58,8 +58,10 @@ impl Job for RecordedRun {
             }
             Err(fault) => return end_of(&place, Err(CliError::from(fault).into())),
         };
-        let live = Live::among_many(terms.app.screen, terms.accounts.clone());
-        let driven = guarded(&live, resumed(run_id, reopened, &terms, slot, &live)).await;
+        let following = Live::among_many(terms.app.screen, terms.accounts.clone());
+        // Boxed: what is open for long should take no more than it needs.
+        let driven = Box::pin(resumed(run_id, reopened, &terms, slot, &following));
+        let driven = guarded(&following, driven).await;
         end_of(&place, driven)
     }
 }
@@ -69,8 +71,25 @@ async fn resumed(
     reopened: Reopened,
     terms: &Terms,
     slot: Slot,
-    live: &Live,
+    following: &Live,
 ) -> Result<Ended, CliError> {
+    let prepared = Box::pin(prepared(run_id, reopened, terms, &slot, following)).await?;
+    let Some(prepared) = prepared else {
+        // It is recorded, so it stays as it is and can be resumed.
+        let left = following.take_view().map(Ended::left);
+        return left.ok_or_else(|| DriverError::Cancelled.into());
+    };
+    drive(slot, prepared, following, terms.leaving).await
+}
+
+/// None if the process was asked to end meanwhile.
+async fn prepared(
+    run_id: RunId,
+    reopened: Reopened,
+    terms: &Terms,
+    slot: &Slot,
+    following: &Live,
+) -> Result<Option<Prepared>, CliError> {
     let app = &terms.app;
     let begun = reopened.invocation().cloned();
     let first = app.first_of(&run_id)?;
@@ -78,19 +97,12 @@ async fn resumed(
     let file = file.ok_or(ContractFault::NoContractFile { run_id })?;
     let request = file.request(app, file.read(app)?, terms.key.clone());
     if let Some(first) = first {
-        live.originating_from(first);
+        following.originating_from(first);
     }
-    live.recall(reopened.contract(), reopened.entries())?;
-    let prepared = slot.prepare_resume(reopened, request).await;
-    let prepared = match prepared {
-        Ok(prepared) => prepared,
-        // It is recorded, so it stays as it is and can be resumed.
-        Err(DriverError::Cancelled) => {
-            let view = live.take_view();
-            let left = view.map(Ended::left);
-            return left.ok_or_else(|| DriverError::Cancelled.into());
-        }
-        Err(fault) => return Err(file.located(fault)),
-    };
-    drive(slot, prepared, live, terms.leaving).await
+    following.recall(reopened.contract(), reopened.entries())?;
+    match slot.prepare_resume(reopened, request).await {
+        Ok(prepared) => Ok(Some(prepared)),
+        Err(DriverError::Cancelled) => Ok(None),
+        Err(fault) => Err(file.located(fault)),
+    }
 }
