@@ -2,7 +2,9 @@
 //! folder.
 
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
@@ -49,6 +51,9 @@ use crate::tools::SUPERVISE_COMMAND;
     long_version = LONG_VERSION.as_str(),
     about = "Runs LLM agents as an explicit state machine under an immutable contract, and leaves a transcript that \
              anyone can verify and replay.",
+    help_template = FIRST_PAGE,
+    before_help = USUAL_COMMANDS.as_str(),
+    before_long_help = ALL_COMMANDS.as_str(),
     after_help = NEW_HERE,
     after_long_help = AFTER_HELP,
     max_term_width = 80,
@@ -58,28 +63,94 @@ pub(in crate::cli) struct Cli {
     #[command(subcommand)]
     pub(in crate::cli) command: Command,
     /// The file that keeps runs, instead of runs.db in the state folder
-    #[arg(long, global = true, value_name = "PATH")]
+    #[arg(long, hide_short_help = true, global = true, value_name = "PATH")]
     pub(in crate::cli) store: Option<PathBuf>,
     /// A file of configuration, in the place of .ai-agent.json here and beside the contract
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, hide_short_help = true, global = true, value_name = "FILE")]
     pub(in crate::cli) config: Option<PathBuf>,
+}
+
+/// The first page of help. Its commands are listed by what they are for, so clap's own list of them is left out.
+const FIRST_PAGE: &str = "\
+{about-with-newline}
+{usage-heading} {usage}
+
+{before-help}Options:
+{options}{after-help}";
+
+/// The commands that most people use, in the order in which they meet them.
+const USUAL: [&str; 12] = [
+    "init", "run", "continue", "chat", "show", "list", "approve", "resume", "replay", "verify",
+    "export", "doctor",
+];
+
+/// Every command, by what it is for.
+const TOPICS: [(&str, &[&str]); 5] = [
+    (
+        "Runs",
+        &[
+            "run", "continue", "chat", "approve", "resume", "show", "list",
+        ],
+    ),
+    (
+        "Contracts",
+        &["init", "doctor", "contract", "tools", "profile", "machine"],
+    ),
+    (
+        "Evidence",
+        &[
+            "verify", "replay", "export", "import", "log", "key", "erase", "delete", "prune",
+        ],
+    ),
+    ("Models", &["model", "corpus"]),
+    ("More", &["demo", "migrate", "completions", "man"]),
+];
+
+/// What the short page lists.
+static USUAL_COMMANDS: LazyLock<String> = LazyLock::new(|| {
+    let usual = listed("Commands, the usual ones (all: monolith --help)", &USUAL);
+    usual.trim_end().to_owned()
+});
+
+/// What the long page lists.
+static ALL_COMMANDS: LazyLock<String> = LazyLock::new(|| {
+    let topics = TOPICS.iter();
+    let topics = topics.map(|(title, names)| listed(title, names));
+    topics.collect::<Vec<_>>().join("\n").trim_end().to_owned()
+});
+
+/// Commands below a title, one a line.
+fn listed(title: &str, names: &[&str]) -> String {
+    let commands = Command::augment_subcommands(clap::Command::new("monolith"));
+    let mut out = format!("{title}:\n");
+    for name in names {
+        let about = commands
+            .find_subcommand(name)
+            .and_then(clap::Command::get_about);
+        let about = about.map(ToString::to_string).unwrap_or_default();
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "  {name:<11}  {about}");
+    }
+    out
 }
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum Command {
-    /// Run a contract or a task: the answer on stdout, the rest on stderr
+    /// Run a contract or a task; the answer is on stdout
+    ///
+    /// Everything else is on stderr.
     Run(RunArgs),
     /// Go on from the end of a run with a new message
     Continue(ContinueArgs),
     /// A conversation on the terminal: each message is a run
     Chat(ChatArgs),
-    /// Go on with a run whose process died
+    /// Go on with a run that was suspended, or whose process died
     Resume(ResumeArgs),
     /// Allow or refuse the call that a run waits with
     Approve(ApproveArgs),
     /// Decide a recorded run again and compare, byte for byte
     Replay(ReplayArgs),
-    /// Check a transcript: hashes, chain, seal, blobs
+    /// Check that a transcript is as it was written
     Verify(VerifyArgs),
     /// Show a run: what happened, what it used, how it ended
     Show(ShowArgs),
@@ -89,7 +160,7 @@ pub(in crate::cli) enum Command {
     Export(ExportArgs),
     /// Take transcript files that verify into the store
     Import(ImportArgs),
-    /// Erase bytes of a run, and leave a signed tombstone
+    /// Erase bytes of a run, and leave a signed note of it
     Erase(EraseArgs),
     /// Delete a run, and leave a signed note of it
     Delete(DeleteArgs),
@@ -104,7 +175,7 @@ pub(in crate::cli) enum Command {
     Tools(ToolsArgs),
     /// Print the state machine
     Machine(MachineArgs),
-    /// Make, show or replace the key that signs checkpoints
+    /// Make, show or replace the key that signs the records
     #[command(subcommand)]
     Key(KeyCommand),
     /// Prove that no run was removed: the log of runs
@@ -121,7 +192,7 @@ pub(in crate::cli) enum Command {
     Profile(ProfileCommand),
     /// Write a contract that works with what this machine has
     Init(InitArgs),
-    /// Say what is here, what is missing, and how to get it
+    /// Report what is here, what is missing, and how to get it
     Doctor(DoctorArgs),
     /// A scripted model, real tool calls, a real transcript
     Demo(DemoArgs),
@@ -280,15 +351,16 @@ mod tests {
         all
     }
 
+    /// The short page fits the smallest terminal, and says one thing a line; the long page has the rest.
     #[test]
-    fn every_page_of_help_fits_a_screen_of_eighty_columns() {
+    fn every_page_of_help_fits_its_screen() {
         let mut program = Cli::command();
         program.build();
         let mut faults = Vec::new();
         for (typed, mut command) in every_command(&program, "monolith") {
-            let pages = [command.render_help(), command.render_long_help()];
-            for (page, most_lines) in pages.iter().zip([48, 100]) {
-                let page = page.to_string();
+            let short = command.render_help().to_string();
+            let long = command.render_long_help().to_string();
+            for (page, most_lines) in [(&short, 24), (&long, 120)] {
                 let wide = page.lines().filter(|line| line.chars().count() > 80);
                 faults.extend(wide.map(|line| format!("{typed}: {line}")));
                 let lines = page.lines().count();
@@ -296,8 +368,26 @@ mod tests {
                     faults.push(format!("{typed}: {lines} lines, at most {most_lines}"));
                 }
             }
+            let broken = short.lines().filter(|line| line.starts_with("          "));
+            faults.extend(broken.map(|line| format!("{typed} -h: a second line: {line}")));
         }
         assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
+
+    #[test]
+    fn the_first_long_page_lists_every_command_once() {
+        let program = Cli::command();
+        let page = program.clone().render_long_help().to_string();
+        for command in program.get_subcommands() {
+            let listed = page.lines().filter(|line| {
+                let name = line
+                    .strip_prefix("  ")
+                    .and_then(|line| line.split(' ').next());
+                name == Some(command.get_name())
+            });
+            let expect = usize::from(!command.is_hide_set() && command.get_name() != "help");
+            assert_eq!(listed.count(), expect, "{}", command.get_name());
+        }
     }
 
     #[test]

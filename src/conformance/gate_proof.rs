@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn the_contract_of_a_trial_is_one_that_a_run_would_accept() {
         let faults = crate::contract::profile_faults(&contract(true));
-        assert_eq!(faults, Vec::<String>::new());
+        assert_eq!(faults, []);
         assert!(contract(true).grammar.is_some());
         assert!(contract(false).grammar.is_none());
     }

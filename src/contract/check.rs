@@ -1,23 +1,14 @@
 //! Checks over a whole contract: terms that contradict each other. Does not change them.
 
-use crate::message::amount;
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use super::exact_numbers::inexact_integer_at;
-use super::factory::adapter_of;
-use super::grammar::grammar_faults;
 use super::meant_tool::meant_tool;
 use super::schema_bounds::SchemaFault;
-use super::tokenizer::tokenizer_fault;
-use super::{
-    Completion, GrammarLanguage, ModelProfile, ProviderType, ReportFormat, TargetTerms, Terms,
-    TextProfile, ToolPolicy, ToolTransport, Validators,
-};
-
-/// The default prompt layout of the embedded engine, if the model's file has none.
-const EMBEDDED_TEMPLATE: &str = "chatml";
+use super::term_fault::TermFault;
+use super::{Completion, ReportFormat, Terms, ToolPolicy, ToolTransport, Validators};
 
 /// Why the pinned tools cannot be used (semantics §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,66 +21,81 @@ pub(crate) enum ToolFault {
 
 /// What makes the terms contradict themselves: FAILED_PREFLIGHT(contract_invalid). All at once; empty is good.
 #[must_use]
-pub(crate) fn structure_faults(terms: &Terms) -> Vec<String> {
+pub(crate) fn structure_faults(terms: &Terms) -> Vec<TermFault> {
     let mut faults = Vec::new();
-    let mut rule = |broken: bool, text: String| {
+    let mut rule = |broken: bool, path: &str, text: String| {
         if broken {
-            faults.push(text);
+            faults.push(TermFault::at(path, text));
         }
     };
     let required = terms.tool_policy == ToolPolicy::Required;
     let retries = terms.max_format_retries;
-    rule(terms.targets.is_empty(), "targets is empty".to_owned());
+    rule(
+        terms.targets.is_empty(),
+        "targets",
+        "targets is empty".to_owned(),
+    );
     for (field, value) in positive(terms) {
-        rule(value == 0, format!("{field} is 0"));
+        rule(value == 0, field, format!("{field} is 0"));
     }
     rule(
         required && terms.max_turns == 1,
+        "tool_policy",
         "tool_policy required needs max_turns of at least 2, got 1".to_owned(),
     );
     rule(
         required && terms.max_inferences == 1,
+        "tool_policy",
         "tool_policy required needs max_inferences of at least 2, got 1".to_owned(),
     );
     rule(
         terms.strict_mode && retries > 1 && retries <= 3,
+        "strict_mode",
         format!("strict_mode allows max_format_retries of at most 1, got {retries}"),
     );
     rule(
         retries > 3,
+        "max_format_retries",
         format!("max_format_retries is at most 3, got {retries}"),
     );
     rule(
         required && terms.servers.is_empty(),
+        "tool_policy",
         "tool_policy required needs a tool, but the contract names no server".to_owned(),
     );
     rule(
         required && terms.allowed_tools.as_ref().is_some_and(Vec::is_empty),
+        "tool_policy",
         "tool_policy required needs a tool, but allowed_tools is empty".to_owned(),
     );
     let budget = &terms.context_budget;
     let ratio = budget.force_synthesis_at_ratio;
     rule(
         !(0.0..=1.0).contains(&ratio),
+        "context_budget.force_synthesis_at_ratio",
         format!("context_budget.force_synthesis_at_ratio is from 0 to 1, got {ratio}"),
     );
     let unknown_window = "state the model's window under context_budget or at the target";
     rule(
         budget.context_window == 0,
+        "context_budget.context_window",
         format!("context_budget.context_window is 0: {unknown_window}"),
     );
     for (n, target) in terms.targets.iter().enumerate() {
         let output = target.sampling.max_output_tokens;
         rule(
             target.context_window == 0 && budget.context_window != 0,
+            &format!("targets.{n}.context_window"),
             format!("targets.{n}.context_window is 0: {unknown_window}"),
         );
         rule(
             output == 0,
+            &format!("targets.{n}.sampling.max_output_tokens"),
             format!("targets.{n}.sampling.max_output_tokens is 0"),
         );
         rule(
             !terms.providers.contains_key(&target.provider),
+            &format!("targets.{n}.provider"),
             format!(
                 "targets.{n}.provider names `{}`, which is no provider",
                 target.provider
@@ -100,25 +106,30 @@ pub(crate) fn structure_faults(terms: &Terms) -> Vec<String> {
     rule(
         terms.attempt_targets() == 0 && !terms.targets.is_empty()
             || attempted.into_iter().any(|target| target.summarizer),
+        "targets",
         "a target that only makes summaries is the last of several".to_owned(),
     );
     if let Some(first) = terms.targets.first() {
         rule(
             first.adapter_version != terms.adapter_version,
+            "adapter_version",
             "adapter_version is not the first target's".to_owned(),
         );
         rule(
             first.model_profile_id != terms.model_profile_id,
+            "model_profile_id",
             "model_profile_id is not the first target's".to_owned(),
         );
     }
     if let Some(report) = &terms.final_report {
         rule(
             terms.completion != Completion::FinalReport,
+            "final_report",
             "final_report needs completion final_report".to_owned(),
         );
         rule(
             report.schema.is_some() && report.format != ReportFormat::Json,
+            "final_report.schema",
             format!(
                 "final_report.schema needs format json, got {}",
                 report.format
@@ -126,25 +137,30 @@ pub(crate) fn structure_faults(terms: &Terms) -> Vec<String> {
         );
         if let Some(fault) = report.schema.as_ref().and_then(Validators::fault_of) {
             let (pointer, why) = (fault.pointer, fault.rule);
-            rule(true, format!("final_report.schema at {pointer:?}: {why}"));
+            let text = format!("final_report.schema at {pointer:?}: {why}");
+            rule(true, "final_report.schema", text);
         }
     } else {
         rule(
             terms.completion == Completion::FinalReport,
+            "completion",
             "completion final_report says nothing of the report".to_owned(),
         );
     }
     rule(
         terms.tool_transport == ToolTransport::XmlFinal
             && terms.completion != Completion::FinalReport,
+        "tool_transport",
         "tool_transport xml-final needs completion final_report".to_owned(),
     );
     rule(
         terms.policy_decision.policy != terms.tool_policy,
+        "tool_policy",
         "tool_policy is not what policy_decision says".to_owned(),
     );
     rule(
         !terms.tools.is_sorted_by(|a, b| a.name < b.name),
+        "tools",
         "tools is not sorted by name, or names one twice".to_owned(),
     );
     faults.extend(unknown_prices(terms));
@@ -152,22 +168,30 @@ pub(crate) fn structure_faults(terms: &Terms) -> Vec<String> {
     faults
 }
 
+/// The targets of which nobody knows how many tokens they take in.
+#[must_use]
+pub(crate) fn unknown_windows(terms: &Terms) -> Vec<usize> {
+    let targets = terms.targets.iter().enumerate();
+    let unknown = targets.filter(|(_, target)| target.context_window == 0);
+    unknown.map(|(n, _)| n).collect()
+}
+
 /// Models without a known price, under a limit on cost.
-fn unknown_prices(terms: &Terms) -> Vec<String> {
+fn unknown_prices(terms: &Terms) -> Vec<TermFault> {
     let targets = terms.targets.iter().enumerate();
     targets
         .filter(|(n, _)| terms.max_cost_micro_usd.is_some() && terms.needs_price(*n))
         .map(|(n, target)| {
             let (model, provider) = (&target.model, &target.provider);
-            format!(
+            let text = format!(
                 "max_cost_micro_usd needs the price of targets.{n}, the model `{model}` of provider `{provider}`: \
                  state it under prices"
-            )
+            );
+            TermFault::at("max_cost_micro_usd", text)
         })
         .collect()
 }
 
-/// Fields that mean nothing when they are 0.
 /// Terms that are allowed and hardly intended: no check fails for them.
 #[must_use]
 pub(crate) fn contract_warnings(terms: &Terms) -> Vec<String> {
@@ -180,6 +204,7 @@ pub(crate) fn contract_warnings(terms: &Terms) -> Vec<String> {
     never.then_some(warning).into_iter().collect()
 }
 
+/// Fields that mean nothing when they are 0.
 fn positive(terms: &Terms) -> [(&'static str, u64); 13] {
     [
         ("approval_timeout_ms", terms.approval_timeout_ms),
@@ -202,7 +227,7 @@ fn positive(terms: &Terms) -> [(&'static str, u64); 13] {
 }
 
 /// Rules about tools that name no tool. Not judged while a server is missing: its tools are unknown then.
-fn unknown_names(terms: &Terms) -> Vec<String> {
+fn unknown_names(terms: &Terms) -> Vec<TermFault> {
     if terms.servers.values().any(|server| !server.available) {
         return Vec::new();
     }
@@ -223,7 +248,8 @@ fn unknown_names(terms: &Terms) -> Vec<String> {
     let mut faults = Vec::new();
     for (field, names) in named {
         for name in names.into_iter().filter(|name| terms.tool(name).is_none()) {
-            faults.push(format!("{field} names {}", not_offered(terms, name)));
+            let text = format!("{field} names {}", not_offered(terms, name));
+            faults.push(TermFault::at(field, text));
         }
     }
     for e in exceptions {
@@ -233,168 +259,13 @@ fn unknown_names(terms: &Terms) -> Vec<String> {
             .any(|(from, to)| *from == e.from && *to == e.to)
         {
             let pair = format!("{} → {}", e.from, e.to);
-            faults.push(format!(
+            let text = format!(
                 "metadata.cycle_exceptions names {pair}, which cycle_forbid does not forbid"
-            ));
+            );
+            faults.push(TermFault::at("metadata.cycle_exceptions", text));
         }
     }
     faults
-}
-
-/// What the model profile, the transport or this build cannot do: FAILED_PREFLIGHT(profile_incompatible).
-#[must_use]
-pub(crate) fn profile_faults(terms: &Terms) -> Vec<String> {
-    let mut faults = Vec::new();
-    let mut rule = |broken: bool, text: String| {
-        if broken {
-            faults.push(text);
-        }
-    };
-    rule(
-        terms.speculative_exec,
-        "speculative_exec true: not built yet".to_owned(),
-    );
-    rule(
-        terms.tool_output_budget.summarizer_model.is_some() && terms.summarizer().is_none(),
-        "tool_output_budget.summarizer_model names no target".to_owned(),
-    );
-    rule(
-        terms.grammar.is_some() && terms.grammar_profile.is_none(),
-        "grammar without grammar_profile: nothing says how to read it".to_owned(),
-    );
-    let is_local = |target: &TargetTerms| {
-        let provider = terms.providers.get(&target.provider);
-        provider.is_some_and(|p| p.provider_type == ProviderType::Local)
-    };
-    let some_local = terms.targets.iter().any(is_local);
-    if let Some(fault) = tokenizer_fault(terms, some_local) {
-        rule(true, fault);
-    }
-    for (n, target) in terms.targets.iter().enumerate() {
-        let local = is_local(target);
-        rule(
-            terms.logits_mask.is_some() && !local,
-            format!("logits_mask: targets.{n} is remote, a mask needs a local model"),
-        );
-        if let (Some(mask), Some(vocabulary)) = (&terms.logits_mask, target.vocabulary) {
-            let given = mask.len();
-            rule(
-                u64::try_from(given) != Ok(vocabulary),
-                format!(
-                    "logits_mask has {}, but the vocabulary of targets.{n} {}",
-                    amount(given, "value"),
-                    amount(vocabulary, "token")
-                ),
-            );
-        }
-        let id = &target.model_profile_id;
-        let own = terms.model_profiles.iter().find(|own| own.id == *id);
-        let Some(profile) = own.or_else(|| ModelProfile::by_id(id)) else {
-            rule(
-                true,
-                format!("targets.{n}: this build has no model profile `{id}`"),
-            );
-            continue;
-        };
-        if let Some(grammar) = &terms.grammar_profile {
-            let embedded = grammar == GrammarLanguage::Lark.profile();
-            // An embedded model always decodes under our own engine. Remote targets beside it do not use it.
-            // A server that reads grammars does so for every model whose calls are in the text.
-            let sent = grammar == GrammarLanguage::Gbnf.profile();
-            let text = TextProfile::of_version(&target.adapter_version);
-            let tagged = text.is_some_and(|(_, text)| text.is_tagged());
-            let supported = if local {
-                embedded
-            } else {
-                embedded && some_local
-                    || sent && (tagged || terms.exposed_tools().next().is_none())
-                    || own.is_some_and(|own| own.grammar_profiles.contains(grammar))
-            };
-            let hint = if sent && !local {
-                "; it needs text_profile hermes or qwen"
-            } else {
-                ""
-            };
-            rule(
-                !supported,
-                format!(
-                    "grammar_profile {grammar}: targets.{n}, profile {id}, supports none of it{hint}"
-                ),
-            );
-        }
-        if let Some(fault) = alignment_fault(terms, n, target, profile) {
-            rule(true, fault);
-        }
-    }
-    if let Some(mask) = &terms.logits_mask {
-        rule(
-            mask.iter().any(|bias| !bias.is_finite()),
-            "logits_mask holds a value that is not finite".to_owned(),
-        );
-    }
-    faults.extend(grammar_faults(terms));
-    faults
-}
-
-/// What does not go together between a target's adapter, its model profile, its provider and the transport of calls (002
-/// Phase 2a, rule 2): prompt and protocol are of one form, or the run does not begin.
-fn alignment_fault(
-    terms: &Terms,
-    n: usize,
-    target: &TargetTerms,
-    profile: &ModelProfile,
-) -> Option<String> {
-    let (id, version) = (&profile.id, &target.adapter_version);
-    let layered = TextProfile::of_version(version);
-    let wire = layered.map_or(version.as_str(), |(wire, _)| wire);
-    let provider_type = terms.providers.get(&target.provider)?.provider_type;
-    if provider_type != ProviderType::Scripted && adapter_of(provider_type) != wire {
-        let word = provider_type.as_str();
-        return Some(format!(
-            "targets.{n}: the adapter {version} does not speak the protocol of type {word}"
-        ));
-    }
-    // The embedded engine has one layout, unless the model's own file has another.
-    let laid_out = target.prompt_layout.is_none() && provider_type == ProviderType::Local;
-    if let Some(template) = profile.template.as_deref().filter(|_| laid_out)
-        && template != EMBEDDED_TEMPLATE
-    {
-        return Some(format!(
-            "targets.{n}: profile {id} expects its prompts as {template}, the embedded engine lays out {EMBEDDED_TEMPLATE}, \
-             and the model's file has no template that knows tools"
-        ));
-    }
-    let transport = terms.tool_transport;
-    match layered {
-        Some((_, text)) if !profile.text_profiles.contains(&text) => {
-            let known = match profile.text_profiles.as_slice() {
-                [] => "only through its provider".to_owned(),
-                forms => {
-                    let words: Vec<&str> = forms.iter().map(|form| form.as_str()).collect();
-                    format!("in text as {}", words.join(" or "))
-                }
-            };
-            let form = text.as_str();
-            Some(format!(
-                "text_profile {form}: targets.{n}, profile {id}, calls tools {known}"
-            ))
-        }
-        Some((_, text)) if transport != ToolTransport::Native => Some(format!(
-            "text_profile {}: targets.{n} would carry calls in two forms, its own and the tags of tool_transport xml",
-            text.as_str()
-        )),
-        // The embedded model's own protocol has calls, whatever the model.
-        None if transport != ToolTransport::Xml
-            && provider_type != ProviderType::Local
-            && !profile.supports_native_tools
-            && terms.native_tools(false).next().is_some() =>
-        {
-            Some(format!(
-                "tool_transport native: targets.{n}, profile {id}, has no calls of its own"
-            ))
-        }
-        Some(_) | None => None,
-    }
 }
 
 /// A name that no server offers, with the tool that is meant.
@@ -408,12 +279,16 @@ fn not_offered(terms: &Terms, name: &str) -> String {
 ///
 /// Compiles no schema again that `validators` know already: those of the same terms know everything.
 #[must_use]
-pub(crate) fn tool_faults_with(terms: &Terms, validators: &Validators) -> Vec<(ToolFault, String)> {
+pub(crate) fn tool_faults_with(
+    terms: &Terms,
+    validators: &Validators,
+) -> Vec<(ToolFault, TermFault)> {
     let mut faults = Vec::new();
     for (name, server) in &terms.servers {
         if !server.available {
             let text = format!("the tool server `{name}` is not available");
-            faults.push((ToolFault::Unavailable, text));
+            let fault = TermFault::at(format!("tools.mcp.{name}"), text);
+            faults.push((ToolFault::Unavailable, fault));
         } else if let Some(expected) = server.expected_pin
             && server.pin != Some(expected)
         {
@@ -421,19 +296,22 @@ pub(crate) fn tool_faults_with(terms: &Terms, validators: &Validators) -> Vec<(T
                 .pin
                 .map_or_else(|| "none".to_owned(), |pin| pin.to_string());
             let text = format!("the tool server `{name}` has the pin {found}, expected {expected}");
-            faults.push((ToolFault::Changed, text));
+            let fault = TermFault::at(format!("tools.mcp.{name}.pin"), text);
+            faults.push((ToolFault::Changed, fault));
         }
     }
     for name in terms.allowed_tools.iter().flatten() {
         if terms.tool(name).is_none() {
             let text = format!("allowed_tools names {}", not_offered(terms, name));
-            faults.push((ToolFault::Unavailable, text));
+            let fault = TermFault::at("allowed_tools", text);
+            faults.push((ToolFault::Unavailable, fault));
         }
     }
     let none = terms.exposed_tools().next().is_none();
     if faults.is_empty() && none && terms.tool_policy == ToolPolicy::Required {
         let text = "tool_policy required, but no server offers a tool".to_owned();
-        faults.push((ToolFault::Unavailable, text));
+        let fault = TermFault::at("tool_policy", text);
+        faults.push((ToolFault::Unavailable, fault));
     }
     let inexact = |value: &Value| {
         let rule = "an integer of 2^53 or more has no exact canonical form".to_owned();
@@ -449,7 +327,7 @@ pub(crate) fn tool_faults_with(terms: &Terms, validators: &Validators) -> Vec<(T
         for (what, fault) in [("annotations", annotations), ("input schema", schema)] {
             if let Some(SchemaFault { pointer, rule }) = fault {
                 let text = format!("the {what} of `{}` at {pointer:?}: {rule}", tool.name);
-                faults.push((ToolFault::Unavailable, text));
+                faults.push((ToolFault::Unavailable, TermFault::elsewhere(text)));
             }
         }
     }
@@ -460,8 +338,8 @@ pub(crate) fn tool_faults_with(terms: &Terms, validators: &Validators) -> Vec<(T
 /// Whether the reserves leave room for a loop: otherwise FAILED_PREFLIGHT(context_infeasible).
 ///
 /// # Errors
-/// The sum that does not fit, in words.
-pub(crate) fn context_feasible(terms: &Terms) -> Result<(), String> {
+/// The sum that does not fit.
+pub(crate) fn context_feasible(terms: &Terms) -> Result<(), TermFault> {
     let budget = &terms.context_budget;
     let (system, synthesis) = (budget.reserved_system, budget.reserved_synthesis);
     let (margin, window) = (budget.minimum_loop_margin, budget.context_window);
@@ -470,9 +348,10 @@ pub(crate) fn context_feasible(terms: &Terms) -> Result<(), String> {
         return Ok(());
     }
     // The author does not write the reserve for the last answer: it follows from another key, which is the one to change.
-    Err(format!(
+    let text = format!(
         "reserved_system {system} + reserved_synthesis {synthesis} + minimum_loop_margin {margin} \
          = {needed} tokens, but the context window has {window}; raise context_window, or lower \
          sampling.max_output_tokens, which reserved_synthesis follows where it is not written"
-    ))
+    );
+    Err(TermFault::at("context_budget", text))
 }

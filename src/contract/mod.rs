@@ -36,6 +36,7 @@ mod offered_tools;
 mod pattern_states;
 mod prices;
 mod profile;
+mod profile_check;
 mod queues;
 mod redaction;
 mod report_reader;
@@ -46,6 +47,7 @@ mod session_tools;
 mod settled;
 mod spec;
 mod targets;
+mod term_fault;
 mod terms;
 #[cfg(test)]
 mod tests;
@@ -58,8 +60,8 @@ pub(crate) mod wire_version;
 pub(crate) use author_form::{AuthorForm, ChangedError};
 pub(crate) use big_count::BigCount;
 pub(crate) use check::{
-    ToolFault, context_feasible, contract_warnings, profile_faults, structure_faults,
-    tool_faults_with,
+    ToolFault, context_feasible, contract_warnings, structure_faults, tool_faults_with,
+    unknown_windows,
 };
 pub(crate) use document_size::check_document_size;
 pub(crate) use draft::ContractDraft;
@@ -79,6 +81,7 @@ pub use manifest::{CapabilityManifest, ServerCapability, TargetCapability, ToolC
 pub(crate) use prices::{ModelPrice, PriceTable};
 pub use profile::ModelProfile;
 pub(crate) use profile::{ProfileMatch, SamplingDefaults};
+pub(crate) use profile_check::profile_faults;
 pub(crate) use redaction::{
     RedactionTerms, SECRET_MARKER, placeholders, recorded_url, secret_pattern, url_secrets,
 };
@@ -94,6 +97,7 @@ pub(crate) use spec::{
 };
 pub use targets::ProviderType;
 pub(crate) use targets::{PromptLayout, ProviderTerms, ReasoningValue, Sampling, TargetTerms};
+pub(crate) use term_fault::TermFault;
 pub use terms::ServerKind;
 pub(crate) use terms::{
     CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata, CycleException,

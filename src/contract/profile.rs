@@ -125,6 +125,17 @@ impl ModelProfile {
             .find(|profile| profile.describes(provider, model))
     }
 
+    /// The profiles that describe models of that provider and give them a window, with their tokens.
+    pub(crate) fn windows_for(provider: ProviderType) -> Vec<(&'static str, u64)> {
+        let of_provider = |profile: &&Self| {
+            let mut matches = profile.matches.iter();
+            matches.any(|m| m.providers.contains(&provider))
+        };
+        let profiles = PROFILES.iter().filter(of_provider);
+        let known = profiles.filter_map(|own| Some((own.id.as_str(), own.context_window?)));
+        known.collect()
+    }
+
     /// Whether it describes that model of that provider.
     #[must_use]
     pub fn describes(&self, provider: ProviderType, model: &str) -> bool {

@@ -9,7 +9,7 @@ use super::KeyFolder;
 use super::error::DriverError;
 use super::shared::Shared;
 use crate::contract::{ContractSpec, ValueOrigin};
-use crate::tools::Withheld;
+use crate::tools::{ServerWatch, Withheld};
 
 /// Where variables come from, where models are stored, and which program this is. The command line hands in the process environment; tests hand in
 /// a map. Each variable is looked up once: what is taken out of a transcript is what was sent.
@@ -31,6 +31,8 @@ pub struct Environment {
     lookup: Arc<Lookup>,
     models: Option<PathBuf>,
     program: Option<PathBuf>,
+    /// Receives the names of tool servers that need not be waited for any longer.
+    server_watch: Option<Arc<ServerWatch<'static>>>,
     /// Where some values of a file are from, by their places: they see the variables there before those of the process.
     origins: Arc<BTreeMap<String, ValueOrigin>>,
     /// What the runs that are given this environment share.
@@ -56,6 +58,7 @@ impl Environment {
             models: None,
             origins: Arc::default(),
             program: None,
+            server_watch: None,
             seen: Arc::default(),
             shared: Shared::default(),
             withheld: Arc::default(),
@@ -108,6 +111,22 @@ impl Environment {
     /// The receiver of the progress of reading large files.
     pub(super) fn file_watch(&self) -> Option<Arc<FileWatch>> {
         self.file_watch.clone()
+    }
+
+    /// The same, with a report of each tool server that has come up or failed.
+    #[must_use]
+    pub(crate) fn with_server_watch(self, watch: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self {
+            server_watch: Some(Arc::new(watch)),
+            ..self
+        }
+    }
+
+    /// Reports that a tool server has come up or failed.
+    pub(super) fn server_ready(&self, name: &str) {
+        if let Some(watch) = &self.server_watch {
+            watch(name);
+        }
     }
 
     /// The same, with models in that folder.

@@ -63,6 +63,16 @@ pub enum DriverError {
         /// The rule that its value breaks.
         rule: &'static str,
     },
+    /// The author: nothing says how many tokens a target's model takes in.
+    #[error("{place}: the context window of the model `{model}` is not known")]
+    UnknownWindow {
+        /// The model.
+        model: String,
+        /// The target, as a dotted path of the file.
+        place: String,
+        /// The profiles that give models of the target's provider a window, and how many tokens.
+        profiles: Vec<(&'static str, u64)>,
+    },
     /// The author: a rule is about a tool of a server that the file does not define.
     #[error(
         "{place}: `{tool}` is a tool of the server `{server}`, and tools.mcp defines {known} alone"

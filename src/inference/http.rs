@@ -92,7 +92,8 @@ impl HttpBackend {
 
     pub(super) async fn probe(&self, headers: &[(String, String)], timeouts: &Timeouts) -> Probe {
         let request = self.with(headers, self.client.get(self.at("models")));
-        let sent = wait(timeouts, async { request.send().await.map_err(fault) });
+        let first = |error| first_fault(error, self.base.scheme());
+        let sent = wait(timeouts, async { request.send().await.map_err(first) });
         match sent.await {
             Ok(response) => {
                 let headers = headers_of(&response);
@@ -259,6 +260,36 @@ fn headers(target: &HttpTarget) -> Result<HeaderMap, BackendError> {
         add(name, value.reveal())?;
     }
     Ok(map)
+}
+
+/// The fault of the first request to an address, with the way out where its scheme may be the wrong one.
+fn first_fault(error: reqwest::Error, scheme: &str) -> TransportFault {
+    if is_no_tls(&error) {
+        let detail = "what answers there does not speak TLS: write http:// in its address";
+        return TransportFault::new(TransportFaultKind::Tls, detail);
+    }
+    let mut fault = fault(error);
+    if scheme == "http" && fault.kind == TransportFaultKind::Reset {
+        fault
+            .detail
+            .push_str("; if what listens there speaks TLS, write https:// in its address");
+    }
+    fault
+}
+
+/// Whether TLS was spoken to what does not speak it.
+fn is_no_tls(error: &reqwest::Error) -> bool {
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let io = cause.downcast_ref::<io::Error>().map(innermost);
+        let tls = io.and_then(io::Error::get_ref);
+        let tls = tls.and_then(|inner| inner.downcast_ref::<rustls::Error>());
+        if let Some(rustls::Error::InvalidMessage(_)) = tls {
+            return true;
+        }
+        source = cause.source();
+    }
+    false
 }
 
 /// What reqwest's error means. Types decide; the text is for people only.

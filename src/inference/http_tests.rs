@@ -189,6 +189,39 @@ async fn a_server_without_tls_is_a_tls_fault() {
     assert_eq!(asked.unwrap_err().kind, TransportFaultKind::Tls);
 }
 
+/// What a person mistakes most often in the address of a server of their own.
+#[tokio::test]
+async fn an_address_with_the_wrong_scheme_names_the_way_out() {
+    let probe = async |url: String, answers: &'static [u8]| {
+        let (listener, own) = listen().await;
+        let backend = backend(url.replace("HOST", own.trim_start_matches("http://")));
+        let serve = async {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let mut first = Vec::new();
+            socket.read_buf(&mut first).await.unwrap();
+            socket.write_all(answers).await.unwrap();
+        };
+        let cancel = CancellationToken::new();
+        let (probe, ()) = tokio::join!(backend.probe(&[], &cancel), serve);
+        assert!(!probe.responsive);
+        probe.detail
+    };
+    let plain = probe(
+        "https://HOST/v1".into(),
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+    )
+    .await;
+    assert!(plain.ends_with("write http:// in its address"), "{plain}");
+    // An alert of TLS, and what closes without one.
+    for answers in [&b"\x15\x03\x03\x00\x02\x02\x46"[..], b""] {
+        let secured = probe("http://HOST/v1".into(), answers).await;
+        assert!(
+            secured.ends_with("speaks TLS, write https:// in its address"),
+            "{secured}"
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_connection_that_ends_before_the_answer_is_reset() {
     for sent in [&b""[..], b"HTTP/1.1 200 OK\r\ncontent-le"] {

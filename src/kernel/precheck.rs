@@ -11,7 +11,7 @@ use super::{
     PredicateName, Probed, RunStarted,
 };
 use crate::contract::{
-    CONTRACT_FORMAT, SEMANTICS_VERSION, ToolFault, context_feasible, profile_faults,
+    CONTRACT_FORMAT, SEMANTICS_VERSION, TermFault, ToolFault, context_feasible, profile_faults,
     structure_faults, tool_faults_with,
 };
 use crate::message::{AgentMessage, Role};
@@ -25,7 +25,7 @@ impl Machine {
         too_large: Option<String>,
     ) -> Vec<Check> {
         let contract = &self.contract;
-        let mut structure = structure_faults(contract);
+        let mut structure = texts(structure_faults(contract));
         structure.extend(opening_fault(&contract.system, &inputs.messages));
         let stated = contract.contract_hash();
         let computed = contract.rehash();
@@ -34,9 +34,10 @@ impl Machine {
             && !contract.targets.is_empty();
         let hash_ok = stated == computed && stated == inputs.contract_hash;
         let tools = tool_faults_with(contract, &self.validators);
-        let mut profile = profile_faults(contract);
+        let mut profile = texts(profile_faults(contract));
         profile.extend(inputs.tokenizer_fault.clone());
-        let context = context_feasible(contract).err().or(too_large);
+        let infeasible = context_feasible(contract).err().map(|fault| fault.text);
+        let context = infeasible.or(too_large);
         vec![
             check(CheckName::Structure, structure.is_empty(), || {
                 structure.join("; ")
@@ -71,8 +72,8 @@ impl Machine {
                 },
             ),
             check(CheckName::Tools, tools.is_empty(), || {
-                let details: Vec<&str> = tools.iter().map(|(_, detail)| detail.as_str()).collect();
-                details.join("; ")
+                let details = tools.iter().map(|(_, fault)| fault.text.as_str());
+                details.collect::<Vec<_>>().join("; ")
             }),
             check(CheckName::Profile, profile.is_empty(), || {
                 profile.join("; ")
@@ -204,6 +205,10 @@ fn opening_fault(system: &str, messages: &[AgentMessage]) -> Option<String> {
         spoken == [0] && said == system
     };
     (!fits).then(|| "the conversation does not begin with the contract's system prompt".to_owned())
+}
+
+fn texts(faults: Vec<TermFault>) -> Vec<String> {
+    faults.into_iter().map(|fault| fault.text).collect()
 }
 
 fn check(name: CheckName, ok: bool, fault: impl FnOnce() -> String) -> Check {

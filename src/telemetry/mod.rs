@@ -37,5 +37,5 @@ pub use exit_tag::ExitTag;
 pub(crate) use provider_refusal::{keyless, misled};
 pub(crate) use reason::{sentence, why};
 pub use result::{AgentResult, FinalReport, ReportStatus, ResultCounters, ResultMessage};
-pub(crate) use summary::dollars;
+pub(crate) use summary::cost;
 pub(crate) use verbose::verbose_lines;

@@ -242,7 +242,7 @@ pub(crate) const fn sentence(code: OutcomeCode) -> &'static str {
         OutcomeCode::FinalReport => "The model handed in its final report.",
         OutcomeCode::TextFallback => "The model's last text was taken as its report.",
         OutcomeCode::Synthesis => {
-            "The model answered in the closing turn, with its tools withheld."
+            "A limit was near, so the model was asked once more, without tools, and answered."
         }
         OutcomeCode::FinalMessage => "The model gave its final answer.",
         OutcomeCode::ContractInvalid => "The contract contradicts itself.",
@@ -260,7 +260,7 @@ pub(crate) const fn sentence(code: OutcomeCode) -> &'static str {
         OutcomeCode::ModelUnavailable => "No provider has the model that the contract names.",
         OutcomeCode::ToolUnavailable => "A tool that the contract allows is not there.",
         OutcomeCode::ToolChanged => "A tool is not the one that the contract pins.",
-        OutcomeCode::BackendUnavailable => "No model answered the probe.",
+        OutcomeCode::BackendUnavailable => "No model answered when it was asked before the run.",
         OutcomeCode::ProviderAuth => "The provider did not accept the key.",
         OutcomeCode::ProviderQuota => "The provider's quota is used up.",
         OutcomeCode::NoCallResponse => {
@@ -303,7 +303,9 @@ pub(crate) const fn sentence(code: OutcomeCode) -> &'static str {
         OutcomeCode::CycleForbidden => {
             "The model asked for tools in an order that the contract forbids."
         }
-        OutcomeCode::TokenGate => "The backend returned text that the token gate excludes.",
+        OutcomeCode::TokenGate => {
+            "The model's server returned text where the contract allowed calls alone."
+        }
         OutcomeCode::ContractMutated => "The contract changed while the run was under way.",
         OutcomeCode::FlowForbidden => "The call would have carried data where it may not go.",
         OutcomeCode::Stop => "Somebody asked the run to stop.",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{AccountingLine, AccountingStatus, AgentResult};
+use super::{AccountingLine, AccountingStatus, AgentResult, LlmLine};
 
 /// What was asked of one model or one tool server, added up.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,6 +20,12 @@ struct Sum {
 }
 
 impl AgentResult {
+    /// Whether a part of the tokens has no known price.
+    pub(crate) fn is_partly_unpriced(&self) -> bool {
+        let mut lines = self.accounting.iter();
+        lines.any(|line| matches!(line, AccountingLine::Llm(line) if line.is_unpriced()))
+    }
+
     /// How the run ended and what it used, for people: the line with the exit tag, then the FIN lines of 001 §1, also of a
     /// run that failed. Words of models and tools stand in it as they are.
     #[must_use]
@@ -43,7 +49,7 @@ impl AgentResult {
                     sum.estimated |= line.tokens.estimated;
                     match line.cost_micro_usd {
                         Some(cost) => sum.cost_micro_usd = sum.cost_micro_usd.saturating_add(cost),
-                        None => sum.unpriced |= line.tokens.total_tokens > 0,
+                        None => sum.unpriced |= line.is_unpriced(),
                     }
                 }
                 AccountingLine::Tool(line) => {
@@ -65,10 +71,10 @@ impl AgentResult {
             counters.tool_calls,
             counters.tokens_in,
             counters.tokens_out,
-            dollars(counters.cost_micro_usd),
+            cost(self.is_partly_unpriced(), counters.cost_micro_usd),
         );
         let models = models.iter().map(|(name, sum)| {
-            let cost = sum.cost();
+            let cost = cost(sum.unpriced, sum.cost_micro_usd);
             let estimated = if sum.estimated { ", partly estimated" } else { "" };
             format!(
                 "[FIN] llm {name}: {} ok, {} failed, {} ms, tokens {} in, {} out, {} cached{estimated}, {cost}",
@@ -90,16 +96,14 @@ impl AgentResult {
     }
 }
 
-impl Sum {
-    /// What all of it cost, as far as that is known.
-    fn cost(&self) -> String {
-        match (self.unpriced, self.cost_micro_usd) {
-            (false, cost) => dollars(cost),
-            (true, 0) => "cost not known".to_owned(),
-            (true, cost) => format!("{}, the cost of some requests not known", dollars(cost)),
-        }
+impl LlmLine {
+    /// Whether it used tokens that neither the provider nor the contract gives a price.
+    fn is_unpriced(&self) -> bool {
+        self.cost_micro_usd.is_none() && self.tokens.total_tokens > 0
     }
+}
 
+impl Sum {
     fn count(&mut self, status: AccountingStatus, latency_ms: u64) {
         match status {
             AccountingStatus::Ok => self.ok = self.ok.saturating_add(1),
@@ -109,8 +113,17 @@ impl Sum {
     }
 }
 
+/// What was spent, as far as that is known; `unpriced` if the price of some of it is not.
+pub(crate) fn cost(unpriced: bool, micro_usd: u64) -> String {
+    match (unpriced, micro_usd) {
+        (false, micro_usd) => dollars(micro_usd),
+        (true, 0) => "cost unknown".to_owned(),
+        (true, micro_usd) => format!("{}, and a part of unknown cost", dollars(micro_usd)),
+    }
+}
+
 /// Exact, with as many decimals as are counted.
-pub(crate) fn dollars(micro: u64) -> String {
+fn dollars(micro: u64) -> String {
     format!("{}.{:06} USD", micro / 1_000_000, micro % 1_000_000)
 }
 
@@ -129,17 +142,12 @@ mod tests {
 
     #[test]
     fn a_cost_that_is_not_known_is_not_called_nothing() {
-        let check = |unpriced, cost_micro_usd, expect: &str| {
-            let sum = Sum {
-                cost_micro_usd,
-                unpriced,
-                ..Sum::default()
-            };
-            assert_eq!(sum.cost(), expect);
+        let check = |unpriced, micro_usd, expect: &str| {
+            assert_eq!(cost(unpriced, micro_usd), expect);
         };
         check(false, 0, "0.000000 USD");
-        check(true, 0, "cost not known");
-        check(true, 1, "0.000001 USD, the cost of some requests not known");
+        check(true, 0, "cost unknown");
+        check(true, 1, "0.000001 USD, and a part of unknown cost");
     }
 
     #[test]

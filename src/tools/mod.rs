@@ -38,7 +38,7 @@ pub(crate) use call_terms::CallTerms;
 pub(crate) use clock::Clock;
 pub(crate) use error::ToolServerError;
 pub(crate) use pool::{ServerHost, ServerPool};
-pub(crate) use registry::{BringUp, ToolServers};
+pub(crate) use registry::{BringUp, ServerWatch, ToolServers};
 pub(crate) use server_spec::ServerSpec;
 pub(crate) use supervisor::{SUPERVISE_COMMAND, supervise};
 pub(crate) use withheld::Withheld;

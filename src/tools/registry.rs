@@ -19,6 +19,9 @@ use crate::message::{ToolOutcome, ToolServerStatement, char_prefix};
 /// Bytes of a fault's detail that are recorded.
 const DETAIL_BYTES: usize = 2_048;
 
+/// Receives the name of each server that has come up or failed: it need not be waited for any longer.
+pub(crate) type ServerWatch<'w> = dyn Fn(&str) + Send + Sync + 'w;
+
 /// What bring-up gives: running servers, what they offer, and what did not come up.
 #[derive(Debug)]
 pub(crate) struct BringUp {
@@ -55,9 +58,10 @@ impl ToolServers {
         host: &ServerHost,
         total_timeout_ms: u64,
         cancel: &CancellationToken,
+        ready: &ServerWatch<'_>,
     ) -> BringUp {
         let timeouts = (Timeouts::within(total_timeout_ms), host);
-        Self::bring_up_within(specs, workspace, timeouts, cancel).await
+        Self::bring_up_within(specs, workspace, timeouts, cancel, ready).await
     }
 
     pub(super) async fn bring_up_within(
@@ -65,6 +69,7 @@ impl ToolServers {
         workspace: &Path,
         (timeouts, host): (Timeouts, &ServerHost),
         cancel: &CancellationToken,
+        ready: &ServerWatch<'_>,
     ) -> BringUp {
         let scrub = &host.scrub;
         let workspace = tokio::fs::canonicalize(workspace)
@@ -83,10 +88,13 @@ impl ToolServers {
                     workspace,
                 };
                 let server = if spec.is_shared() {
-                    host.pool.server(&key, (timeouts, scrub), cancel).await?
+                    host.pool.server(&key, (timeouts, scrub), cancel).await
                 } else {
-                    Arc::new(key.start((timeouts, scrub), cancel).await?)
+                    let own = key.start((timeouts, scrub), cancel).await;
+                    own.map(Arc::new).map_err(Arc::new)
                 };
+                ready(name);
+                let server = server?;
                 let offer = server.offer(cancel).await?;
                 Ok::<_, Arc<ToolServerError>>((server, offer))
             }

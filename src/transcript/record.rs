@@ -189,7 +189,10 @@ impl HeaderRecord<'_> {
                 Err(refuse(&hash.to_string(), &contract.rehash()))
             }
             Ok(contract) => match contract.pin_fault() {
-                None => Ok((hash, structure_faults(&contract).into_iter().next())),
+                None => {
+                    let fault = structure_faults(&contract).into_iter().next();
+                    Ok((hash, fault.map(|fault| fault.text)))
+                }
                 Some(fault) => {
                     let found = fault.found.map_or("none".to_owned(), |pin| pin.to_string());
                     let field = format!("contract.{}", fault.place);

@@ -481,7 +481,7 @@ fn a_server_that_does_not_come_up_tells_nothing_either() {
 fn a_contract_that_shows_a_secret_is_refused_with_the_place_and_not_the_value() {
     let mut desk = Desk::new(Canaries::Yes);
     let text = format!(
-        "system: 'The key is {KEY}.'\ntask: Try.\ntargets: [{{provider: web, model: m}}]\n\
+        "system: 'The key is {KEY}.'\ntask: Try.\ntargets: [{{provider: web, model: m, context_window: 8192}}]\n\
          providers: {{web: {{type: openai, api_key_env: THE_KEY, base_url: 'http://127.0.0.1:9/v1'}}}}\n"
     );
     fs::write(desk.path().join("c.yaml"), text).unwrap();

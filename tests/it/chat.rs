@@ -139,12 +139,30 @@ fn quiet_shows_the_answer_alone_on_a_terminal_too() {
     assert_eq!((code, shown.as_str()), (0, "The licence is MIT.\r\n"));
 }
 
+#[test]
+fn what_is_waited_for_is_named_until_it_is_there() {
+    let desk = Desk::new();
+    let monolith = env!("CARGO_BIN_EXE_monolith");
+    let servers = format!(
+        "tools: {{mcp: {{able: {{command: {monolith}, args: [__slow-tool]}}, \
+         later: {{command: sleep, args: ['600']}}}}}}\n"
+    );
+    desk.script(&servers, &[&says("One.")]);
+    let mut command = desk.command(&["run", "c.yaml"]);
+    command.env("NO_COLOR", "1");
+    let mut terminal = Terminal::start(command);
+    terminal.until("starting tool servers: later");
+    terminal.signal("INT");
+    assert_eq!(terminal.end().0, 1);
+}
+
 /// A chat whose model answers with these lines.
 fn chat(desk: &Desk, more: &str, lines: &[&str]) -> Terminal {
     desk.script(more, lines);
     let mut command: Command = desk.command(&["chat", "c.yaml"]);
     command.env("NO_COLOR", "1");
     let mut terminal = Terminal::start(command);
+    terminal.until("c.yaml with demo/script. Each message");
     terminal.until("/quit ends.").until("> ");
     terminal
 }
@@ -170,7 +188,10 @@ fn each_message_of_a_chat_continues_the_run_before() {
     chat.types("second\r")
         .until("Two.")
         .until("COMPLETED_CHAT_ONLY");
-    chat.types("/cost\r").until("2 runs, ");
+    // Nothing gives the script a price, which is not the same as nothing.
+    chat.types("/cost\r")
+        .until("2 runs, ")
+        .until(", cost unknown, ");
     chat.types("/frob\r").until("/frob is no command");
     chat.types("/show\r").until("COMPLETED_CHAT_ONLY");
     chat.types("/undo\r")

@@ -76,6 +76,9 @@ fn an_export_of_what_does_not_verify_is_written_and_says_so() {
     }
     assert!(desk.read("r.jsonl").contains("Two."));
     desk.ends(&["verify", "r.jsonl"], 7);
+    // It is judged before anything is written.
+    let left = desk.run(&["export", "r", "-o", "no-such-folder/r.jsonl"]);
+    assert!(left.err.starts_with("NOT VERIFIED: "), "{}", left.err);
 }
 
 #[test]

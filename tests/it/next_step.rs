@@ -110,7 +110,7 @@ fn text_that_was_held_back_is_found_where_the_end_of_the_run_says() {
     );
     let (code, shown) = desk.shown(&["run", "c.yaml", "--run-id", "r1"]);
     assert_eq!(code, 1, "{shown}");
-    let hint = "15 bytes were held back by the token gate: monolith show r1 --withheld prints them";
+    let hint = "15 bytes were held back, for no call had been validated yet: monolith show r1 --withheld prints them";
     assert!(shown.contains(hint), "{shown}");
     assert!(desk.ok(&["show", "r1"]).contains(hint));
     let read = desk.ok(&["show", "r1", "--withheld"]);

@@ -65,7 +65,7 @@ fn a_run_in_progress_is_the_same_so_far() {
     check(&["--open"], 0, true);
     check(&["--live", "tools"], 7, false);
     check(&["--live", "tools", "--open"], 0, true);
-    let so_far = "same so far: 7 entries; the run has no seal yet\n";
+    let so_far = "same so far: 7 entries; the run has not ended yet\n";
     assert_eq!(desk.ok(&["replay", "r2", "--open"]), so_far);
     let said = desk.run(&["replay", "r2"]);
     assert!(

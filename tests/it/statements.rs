@@ -145,7 +145,7 @@ fn what_a_model_server_says_of_itself_is_recorded_and_shown() {
     assert!(!shown.contains('\u{1b}'), "{shown}");
     for line in [
         "server    web/m says: server llama.cpp, x-model-version 7 [REDACTED:",
-        ", n_ctx 9000, when it was probed\n",
+        ", n_ctx 9000, when it was asked before the run\n",
         "server    web/m says: model m-2026\\u{1b}[31m, system_fingerprint fp_77, server llama.cpp, ",
     ] {
         assert!(shown.contains(line), "{line}: {shown}");

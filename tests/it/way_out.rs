@@ -111,7 +111,7 @@ fn a_held_back_text_in_the_form_of_a_call_names_the_text_profile() {
     };
     let call = "<tool_call>\n{\"name\": \"echo\", \"arguments\": {\"text\": \"x\"}}\n</tool_call>";
     let said = held(call);
-    let advice = "`text_profile: hermes` or `qwen` at the target reads it (docs/text-profiles.md)";
+    let advice = "`text_profile: hermes` or `qwen` at the target reads it";
     assert_eq!(said.matches(advice).count(), 2, "{said}");
     let said = held("<tool_call>\n<function=echo>\n</function>\n</tool_call>");
     assert_eq!(said.matches("`text_profile: qwen`").count(), 2, "{said}");

@@ -8,12 +8,14 @@ use clap::Args;
 #[derive(Clone, Debug, Default, Args)]
 pub(in crate::cli) struct AccountingArgs {
     /// Add a line for each request and each call to this file, instead of accounting.jsonl in the state folder
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub(in crate::cli) billing_file: Option<PathBuf>,
-    /// Write each request, call and transition, the exit tag and a summary to stderr, also in a pipe
+    /// Write every step to stderr, also in a pipe
+    ///
+    /// Each request, call and transition, the exit tag and a summary.
     #[arg(long)]
     pub(in crate::cli) verbose: bool,
-    /// Write nothing but the answer, and on failure the error
+    /// Write only the answer, or the error
     #[arg(long, conflicts_with = "verbose")]
     pub(in crate::cli) quiet: bool,
 }

@@ -8,8 +8,12 @@ use std::path::{Path, PathBuf};
 use crate::cli::context::app::App;
 use crate::cli::context::error::{Advice as _, CliError, ContractFault, InputFault};
 use crate::cli::context::secrets;
-use crate::contract::{ContractSpec, SpecErrors};
+use crate::contract::{
+    ContractSpec, ExecutionContract, SpecErrors, TermFault, Validators, context_feasible,
+    profile_faults, structure_faults, tool_faults_with,
+};
 use crate::driver::{DriverError, RunRequest};
+use crate::kernel::CheckName;
 use crate::session::RedactionKey;
 use crate::store::{Foreign, Invocation, open_given, open_regular};
 
@@ -179,21 +183,28 @@ impl ContractFile {
         }
     }
 
-    /// Where the file has what failed checks are about, each of which begins with a key: `agent.yaml:6:19`.
-    pub(in crate::cli) fn places_of(&self, details: &str) -> Vec<String> {
-        let keys = details
-            .split("; ")
-            .filter_map(|detail| detail.split(' ').next());
-        let keys = keys.collect::<BTreeSet<_>>();
-        let places = keys.into_iter().filter_map(|key| {
-            let found = self.fault_at(key, &(String::new(), None))?;
+    /// Where the file has what failed checks of its contract are about: `agent.yaml:6:19`.
+    pub(in crate::cli) fn places_of(
+        &self,
+        contract: &ExecutionContract,
+        failed: impl IntoIterator<Item = CheckName>,
+    ) -> Vec<String> {
+        let failed = failed.into_iter();
+        let faults = failed.flat_map(|name| faults_of(contract, name));
+        let paths = faults.filter_map(|fault| fault.path);
+        let paths = paths.collect::<BTreeSet<_>>();
+        let places = paths.into_iter().filter_map(|path| {
+            let found = self.fault_at(&path, &(String::new(), None))?;
             let error = found.errors.first()?;
             Some(match &error.set {
                 Some(set) => format!("--set {set}"),
                 None => format!("{}:{}:{}", found.file, error.line, error.column),
             })
         });
-        places.collect()
+        let mut places: Vec<String> = places.collect();
+        // Two values that the file does not have may be held by the same one.
+        places.dedup();
+        places
     }
 
     /// The line of the value at a dotted path; of the one that holds it where the file has none there.
@@ -236,6 +247,24 @@ impl ContractFile {
     }
 }
 
+/// What a check of a contract is about, where it is about values of the file.
+fn faults_of(contract: &ExecutionContract, check: CheckName) -> Vec<TermFault> {
+    match check {
+        CheckName::Structure => structure_faults(contract),
+        CheckName::Profile => profile_faults(contract),
+        CheckName::Context => context_feasible(contract).err().into_iter().collect(),
+        CheckName::Tools => {
+            let faults = tool_faults_with(contract, &Validators::default());
+            faults.into_iter().map(|(_, fault)| fault).collect()
+        }
+        CheckName::Provenance
+        | CheckName::Hash
+        | CheckName::Format
+        | CheckName::Semantics
+        | CheckName::Backend => Vec::new(),
+    }
+}
+
 /// What the contract of the folder that the caller stands in is called, or would be.
 fn agent_file(app: &App) -> &'static str {
     let [first, ..] = AGENT_FILES;
@@ -269,6 +298,7 @@ fn path_of(fault: &DriverError) -> Option<String> {
         | DriverError::Address { place, .. }
         | DriverError::Placeholder { place }
         | DriverError::UnknownServer { place, .. }
+        | DriverError::UnknownWindow { place, .. }
         | DriverError::SecretInContract { place, .. } => Some(place.clone()),
         DriverError::ScriptUnreadable { provider, .. }
         | DriverError::Script { provider, .. }

@@ -6,25 +6,13 @@ use miette::{Diagnostic, ReportHandler};
 
 use super::escape;
 
-/// A fault and what to do next, ready for a stream.
+/// A fault and what to do next, ready for a stream. The message is one line: what it quotes begins none of its own.
 pub(in crate::cli::ui) fn rendered(message: &str, help: Option<String>, color: bool) -> String {
     let shown = Shown {
-        message: one_paragraph(&escape::text(message)),
+        message: escape::line(message),
         help: help.map(|help| escape::help(&help)),
     };
     Report(&Plain { color }, &shown).to_string()
-}
-
-/// The message with its line feeds escaped but for those before an indented line, which continues it: a name that holds a line feed
-/// begins no line of its own.
-fn one_paragraph(message: &str) -> String {
-    let mut lines = message.split('\n');
-    let mut text = lines.next().unwrap_or_default().to_owned();
-    for line in lines {
-        text.push_str(if line.starts_with("  ") { "\n" } else { "\\n" });
-        text.push_str(line);
-    }
-    text
 }
 
 /// One fault as it is shown: what, and what to do next.
@@ -62,5 +50,22 @@ struct Report<'d>(&'d Plain, &'d Shown);
 impl fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.debug(self.1, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_message_quotes_begins_no_line() {
+        let check = |message: &str, expect: &str| {
+            assert_eq!(rendered(message, None, false), expect);
+        };
+        check("read a", "error: read a\n");
+        check("read a\nerror: b", "error: read a\\nerror: b\n");
+        check("read a\n  error: b", "error: read a\\n  error: b\n");
+        let help = rendered("read a", Some("do b".to_owned()), false);
+        assert_eq!(help, "error: read a\n  = help: do b\n");
     }
 }

@@ -9,7 +9,7 @@ use super::expr::{ClosingCost, Expr};
 use super::language::GrammarLanguage;
 use super::print::{self, prose};
 use crate::contract::schema_bounds::SchemaFault;
-use crate::contract::{FINAL_REPORT, Terms};
+use crate::contract::{FINAL_REPORT, TermFault, Terms};
 
 /// What begins a call in the model's text.
 pub(crate) const CALL_OPEN: &str = "<tool_call>";
@@ -219,7 +219,7 @@ fn calls_at_once(terms: &Terms) -> u32 {
 }
 
 /// What keeps the grammar of a contract's closed gate from being made or from ending in time; empty is good.
-pub(in crate::contract) fn grammar_faults(terms: &Terms) -> Vec<String> {
+pub(in crate::contract) fn grammar_faults(terms: &Terms) -> Vec<TermFault> {
     let Some(language) = terms
         .grammar_profile
         .as_deref()
@@ -232,15 +232,20 @@ pub(in crate::contract) fn grammar_faults(terms: &Terms) -> Vec<String> {
     }
     let grammar = match GateGrammar::closed(terms, language) {
         Ok(grammar) => grammar,
-        Err(faults) => return faults.iter().map(ToString::to_string).collect(),
+        Err(faults) => {
+            let faults = faults.iter().map(ToString::to_string);
+            return faults.map(TermFault::elsewhere).collect();
+        }
     };
     let too_short = |(n, target): (usize, &crate::contract::TargetTerms)| {
         let most = target.sampling.max_output_tokens;
         let needed = grammar.closing_bytes.saturating_add(1);
         (needed > most).then(|| {
-            format!(
-                "the token gate: ending a call may take {needed} tokens, but targets.{n}.sampling.max_output_tokens is {most}"
-            )
+            let path = format!("targets.{n}.sampling.max_output_tokens");
+            let text = format!(
+                "the token gate: ending a call may take {needed} tokens, but {path} is {most}"
+            );
+            TermFault::at(path, text)
         })
     };
     terms

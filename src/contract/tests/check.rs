@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{make, manifest, spec, tool, tool_faults};
+use super::{make, manifest, profile_faults, spec, structure_faults, tool, tool_faults};
 use crate::contract::*;
 use crate::message::Digest;
 
@@ -483,7 +483,10 @@ fn the_reserves_may_fill_the_window_and_not_pass_it() {
     let text = "reserved_system 88 + reserved_synthesis 400 + minimum_loop_margin 512 = 1000 tokens, \
                 but the context window has 999; raise context_window, or lower sampling.max_output_tokens, \
                 which reserved_synthesis follows where it is not written";
-    assert_eq!(window("999"), Err(text.to_owned()));
+    assert_eq!(
+        window("999").map_err(|fault| fault.text),
+        Err(text.to_owned())
+    );
     let mut terms = (*make(&[])).clone();
     terms.context_budget.reserved_system = u64::MAX;
     assert!(context_feasible(&terms).is_err());

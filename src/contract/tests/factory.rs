@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{make, manifest, spec, tool, tool_faults};
+use super::{make, manifest, profile_faults, spec, structure_faults, tool, tool_faults};
 use crate::contract::spec::tests::DEMO;
 use crate::contract::*;
 use crate::message::Digest;

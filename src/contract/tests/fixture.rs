@@ -57,7 +57,22 @@ pub(in crate::contract) fn make(sets: &[&str]) -> ExecutionContract {
     made.unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// As [`tool_faults_with`], with validators made from the terms.
+/// As [`tool_faults_with`], with validators made from the terms, as text.
 pub(in crate::contract) fn tool_faults(terms: &Terms) -> Vec<(ToolFault, String)> {
-    tool_faults_with(terms, &Validators::default())
+    let faults = tool_faults_with(terms, &Validators::default()).into_iter();
+    faults.map(|(kind, fault)| (kind, fault.text)).collect()
+}
+
+/// The text of each fault of the structure.
+pub(in crate::contract) fn structure_faults(terms: &Terms) -> Vec<String> {
+    texts(crate::contract::structure_faults(terms))
+}
+
+/// The text of each fault of the profile.
+pub(in crate::contract) fn profile_faults(terms: &Terms) -> Vec<String> {
+    texts(crate::contract::profile_faults(terms))
+}
+
+fn texts(faults: Vec<TermFault>) -> Vec<String> {
+    faults.into_iter().map(|fault| fault.text).collect()
 }

@@ -10,6 +10,8 @@ mod sampling;
 mod schema_bounds;
 mod tokenizer;
 
-pub(super) use fixture::{make, manifest, spec, tool, tool_faults};
+pub(super) use fixture::{
+    make, manifest, profile_faults, spec, structure_faults, tool, tool_faults,
+};
 
 use super::*;

@@ -133,7 +133,8 @@ fn what_was_found_out_of_a_schema_is_not_found_out_again() {
     let broken = Validators::compile(&offered_tools(&bad));
     let faults = |validators: &Validators, terms: &Terms| {
         let faults = tool_faults_with(terms, validators);
-        faults.into_iter().map(|(_, text)| text).collect::<Vec<_>>()
+        let texts = faults.into_iter().map(|(_, fault)| fault.text);
+        texts.collect::<Vec<_>>()
     };
     let fault = faults(&broken, &offered_tools(&bad));
     assert_eq!(fault, faults(&Validators::default(), &offered_tools(&bad)));

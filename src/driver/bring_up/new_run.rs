@@ -240,11 +240,12 @@ async fn begin(
     let shared = request.environment.shared().clone();
     let workspace = Workspace::find(&request.spec, &request.contract_dir).await?;
     let found = ReadRequest::read(&request, cancel).await?;
-    if let Some(fault) = found.unmet().into_iter().next() {
+    let draft = found.draft();
+    let unmet = found.unmet(draft.as_ref().ok());
+    if let Some(fault) = unmet.into_iter().next() {
         return Err(fault);
     }
     let servers = found.servers(ServersToStart::All)?;
-    let draft = found.draft();
     let guard = found.guard(draft.as_ref().ok())?;
     let redactor = guard.redactor(&request.spec, &request.redaction_key, &run_id);
     // The policy is decided by what is recorded of the task, so that a reader of the transcript comes to the same.
@@ -262,6 +263,7 @@ async fn begin(
         &guard.servers,
         draft.total_timeout_ms,
         cancel,
+        &request.environment,
     )
     .await?;
     let made = started.then(async |offer| {

@@ -104,6 +104,7 @@ async fn made(
         &guard.servers,
         draft.total_timeout_ms,
         cancel,
+        &request.environment,
     )
     .await?;
     let Offer {
@@ -124,7 +125,7 @@ async fn made(
     }
     let unmet = match recorded {
         Some(_) => Vec::new(),
-        None => found.unmet(),
+        None => found.unmet(Some(&draft)),
     };
     let name = draft.tokenizer.clone();
     let tokenizers = found.tokenizers(name, Some(&draft), cancel).await?;

@@ -14,7 +14,7 @@ use super::request::RunRequest;
 use super::servers::{ServersToStart, server_specs};
 use super::sources::Sources;
 use super::tokenizers::Tokenizers;
-use super::unmet::{unknown_servers, unset_variables};
+use super::unmet::{missing_windows, unknown_servers, unset_variables};
 use crate::contract::{
     ContractDraft, ContractFactory, ContractSpec, ExecutionContract, FactoryError,
 };
@@ -57,10 +57,13 @@ impl<'r> ReadRequest<'r> {
         server_specs(self.spec, self.folder, &self.environment, which)
     }
 
-    /// What the file names and nothing gives, as far as that is known without tool servers.
-    pub(super) fn unmet(&self) -> Vec<DriverError> {
+    /// What the file names or needs and nothing gives, as far as that is known without tool servers.
+    pub(super) fn unmet(&self, draft: Option<&ContractDraft>) -> Vec<DriverError> {
         let mut faults = unknown_servers(self.spec);
         faults.extend(unset_variables(self.spec, &self.environment));
+        if let Some(draft) = draft {
+            faults.extend(missing_windows(self.spec, draft));
+        }
         faults
     }
 

@@ -140,6 +140,7 @@ pub(in crate::driver) async fn bring_up_again(
             &guard.servers,
             contract.total_timeout_ms,
             cancel,
+            &request.environment,
         )
         .await?;
         let checked = started.then(async |offer| match missing_server(contract, &offer) {

@@ -81,6 +81,7 @@ pub(super) struct Started {
 
 impl Started {
     /// Starts servers, within the contract's `total_timeout_ms`. One that does not come up is a fault of the offer, not an error.
+    /// `environment` has whoever watches them start.
     ///
     /// # Errors
     /// [`DriverError::Cancelled`].
@@ -90,7 +91,9 @@ impl Started {
         host: &ServerHost,
         total_timeout_ms: u64,
         cancel: &CancellationToken,
+        environment: &Environment,
     ) -> Result<Self, DriverError> {
+        let ready = |name: &str| environment.server_ready(name);
         let BringUp {
             capabilities,
             faults,
@@ -99,7 +102,7 @@ impl Started {
         } = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(DriverError::Cancelled),
-            up = ToolServers::bring_up(specs, workspace, host, total_timeout_ms, cancel) => up,
+            up = ToolServers::bring_up(specs, workspace, host, total_timeout_ms, cancel, &ready) => up,
         };
         let offer = Offer {
             capabilities,

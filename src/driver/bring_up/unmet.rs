@@ -1,7 +1,7 @@
-//! What a file names and nothing gives, as far as that is known before a tool server starts: servers and variables. Starts
-//! nothing.
+//! What a file names or needs and nothing gives, as far as that is known before a tool server starts: servers, variables, context
+//! windows. Starts nothing.
 
-use crate::contract::{ContractSpec, McpTransport};
+use crate::contract::{ContractSpec, McpTransport, ModelProfile, Terms, unknown_windows};
 use crate::driver::{DriverError, Environment};
 
 /// What stands between the name of a server and the name of its tool.
@@ -35,6 +35,21 @@ pub(super) fn unknown_servers(spec: &ContractSpec) -> Vec<DriverError> {
         })
     };
     allowed.chain(approved).filter_map(unknown).collect()
+}
+
+/// Every target whose context window nobody gives: neither the file, nor the model's own file, nor a profile.
+pub(super) fn missing_windows(spec: &ContractSpec, terms: &Terms) -> Vec<DriverError> {
+    let one = |at: usize| {
+        let target = spec.targets.get(at)?;
+        let provider = spec.providers.get(&target.provider)?;
+        Some(DriverError::UnknownWindow {
+            model: target.model.clone(),
+            place: format!("targets.{at}"),
+            profiles: ModelProfile::windows_for(provider.provider_type),
+        })
+    };
+    let faults = unknown_windows(terms).into_iter().filter_map(one);
+    faults.collect()
 }
 
 /// Every variable that a tool server is to be started or reached with and that is not set, and every broken `${`.

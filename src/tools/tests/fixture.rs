@@ -79,7 +79,8 @@ impl Fixture {
             list_ms: 20_000,
         };
         let cancel = CancellationToken::new();
-        let up = ToolServers::bring_up_within(specs, root, (timeouts, host), &cancel).await;
+        let timeouts = (timeouts, host);
+        let up = ToolServers::bring_up_within(specs, root, timeouts, &cancel, &|_| ()).await;
         Self {
             blobs: MemoryBlobs::default(),
             cancel,

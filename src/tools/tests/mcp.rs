@@ -373,8 +373,14 @@ async fn a_server_that_never_introduces_itself_is_given_up() {
             std::sync::Arc::new(crate::message::NoSecrets);
         let host = crate::tools::ServerHost::alone(scrub);
         let timeouts = (timeouts, &host);
-        let up =
-            crate::tools::ToolServers::bring_up_within(specs, root.path(), timeouts, &cancel).await;
+        let up = crate::tools::ToolServers::bring_up_within(
+            specs,
+            root.path(),
+            timeouts,
+            &cancel,
+            &|_| (),
+        )
+        .await;
         assert_eq!(
             up.faults[0].detail,
             "failed to initialise: no answer within 300 ms (total_timeout_ms allows it, at most 60000)",

@@ -142,6 +142,39 @@ fn a_whole_run_is_verified_in_the_browser() {
     }
 }
 
+/// What the run came to is read first; what proves it, and how it went, stand below.
+#[test]
+fn a_page_opens_on_the_answer_the_outcome_and_the_cost() {
+    let check = |name: &str, expect: &[&str]| {
+        let page = page_of(Path::new(&golden(name)));
+        let Some(document) = opened(&page, "") else {
+            return;
+        };
+        let body = body(&document);
+        let mut rest = body;
+        let below = ["id=\"proof\"", "<h2>Machine</h2>", "id=\"tabs\""];
+        for part in expect.iter().chain(&below) {
+            let (_, after) = rest
+                .split_once(part)
+                .unwrap_or_else(|| panic!("{name}: {part} in this order: {body}"));
+            rest = after;
+        }
+    };
+    let done = "completed with tools: final message</h1>";
+    check(
+        "core.valid_call",
+        &[">It is the MIT licence.</pre>", done, ">cost unknown · "],
+    );
+    let report = "completed with tools: final report</h1>";
+    check(
+        "session.report_markdown",
+        &[">It is **MIT**.</pre>", report],
+    );
+    check("accounting.priced", &[">MIT.</pre>", done, ">$0.0060 · "]);
+    let failed = "failed protocol no tools";
+    check("core.narration", &["id=\"answer\"", "hidden", failed]);
+}
+
 #[test]
 fn a_changed_byte_is_named_at_its_entry_in_the_browser() {
     let page = page_of(Path::new(&golden("core.valid_call")));
@@ -199,7 +232,7 @@ fn a_run_without_a_seal_is_unfinished_and_not_tampered() {
         return;
     };
     assert_eq!(printed(&document, "verdict"), "unfinished");
-    assert!(body(&document).contains("unfinished: no seal yet"));
+    assert!(body(&document).contains("unfinished</h1>"));
     assert!(!body(&document).to_lowercase().contains("tampered"));
     // An end without its seal was never written so.
     let entries = text

@@ -1,6 +1,7 @@
 //! `monolith list`: what it shows of each run, and which runs it picks.
 
 use crate::desk::{Desk, says};
+use crate::terminal::Terminal;
 
 /// Three runs of two models: r1 and r3 end well, r2 cannot begin.
 fn desk() -> Desk {
@@ -68,6 +69,12 @@ fn a_list_shows_model_task_duration_and_outcome_and_picks_what_is_asked_for() {
     assert_eq!(picked(&["--since", "2999-01-01"]), "");
     assert_eq!(picked(&["--limit", "1"]), "r3");
     assert_eq!(picked(&["--limit", "0"]), "r3 r2 r1", "all");
+    let on_a_terminal = |limit: &str| {
+        let command = desk.command(&["list", "--limit", limit]);
+        Terminal::start(command).end().1
+    };
+    assert!(on_a_terminal("2").contains("the newest 2; monolith list --limit 0 lists all"));
+    assert!(!on_a_terminal("0").contains("the newest"));
     assert_eq!(
         picked(&["late", "--limit", "1"]),
         "r2",

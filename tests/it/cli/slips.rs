@@ -326,3 +326,62 @@ fn a_tool_server_that_writes_something_else_is_quoted_and_the_way_to_see_more_st
         "{said}"
     );
 }
+
+/// The author's fault, so no server is started for it and no run is recorded.
+#[test]
+fn a_target_without_a_known_window_is_a_fault_of_the_file_at_its_line() {
+    let desk = Desk::new();
+    let contract = GATED.replace(", context_window: 8192", "");
+    let contract = contract.replace("grammar_profile: gbnf/1\n", "");
+    let contract = contract.replace(", text_profile: hermes", "");
+    let starts = desk.path("started").display().to_string();
+    let server = format!("{{command: sh, args: [-c, 'touch {starts}; cat']}}");
+    desk.write(
+        "c.yaml",
+        &contract.replace("{command: no-such-command-anywhere}", &server),
+    );
+    let expect = [
+        "error: targets.0: the context window of the model `m` is not known",
+        " --> c.yaml:3:11",
+        "= help: write beside the model how many tokens it takes in",
+        "context_window: 32768",
+        "qwen (32768)",
+    ];
+    for command in [&["run", "c.yaml"][..], &["contract", "check", "c.yaml"]] {
+        let left = desk.ends(command, 4);
+        for part in expect {
+            assert!(left.err.contains(part), "{part:?} in {}", left.err);
+        }
+        // It is one fault, reported once.
+        assert!(!left.out.contains("FAILED"), "{}", left.out);
+        assert!(!desk.path("started").exists(), "a server was started");
+    }
+    let (code, report) = desk.json(&["contract", "check", "c.yaml"]);
+    assert_eq!((code, &report["ok"]), (4, &json!(false)), "{report}");
+    assert_eq!(report["errors"][0]["path"], "targets.0", "{report}");
+    assert!(desk.ok(&["list", "--json"]).contains("\"runs\":[]"));
+    desk.write("c.yaml", &contract.replace("model: m", "model: qwen2.5-7b"));
+    desk.ends(&["contract", "check", "c.yaml"], 0);
+}
+
+/// Where a fault is does not stand in its text.
+#[test]
+fn a_failed_check_names_the_line_of_what_it_is_about_and_no_other() {
+    let check = |more: &str, expect: &[&str]| {
+        let desk = Desk::new();
+        let more = format!("max_turns: 3\ntools: {{builtin: [echo]}}\n{more}");
+        desk.script(&more, &[&says("Hello.")]);
+        let left = desk.ends(&["contract", "check", "c.yaml"], 4);
+        let places = left
+            .out
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("at "));
+        assert_eq!(places.collect::<Vec<_>>(), expect, "{}", left.out);
+        let run = desk.ends(&["run", "c.yaml"], 4);
+        for place in expect {
+            assert!(run.err.contains(place), "{place} in {}", run.err);
+        }
+    };
+    check("require_approval: ['x; max_turns 3']\n", &["c.yaml:6:19"]);
+    check("grammar_profile: gbnf/1\n", &["c.yaml:6:18"]);
+}

@@ -116,7 +116,7 @@ fn an_export_has_the_form_that_its_file_is_named_after() {
             .ends(&["export", "r", "--format", format, "--withheld"], 4)
             .said();
         assert!(
-            said.contains("never holds text that the token gate held back"),
+            said.contains("never holds text that was held back"),
             "{said}"
         );
     }

@@ -243,7 +243,7 @@ fn a_file_without_a_seal_is_said_to_have_none_wherever_it_is_exported() {
             let (code, _, err) =
                 scene.command(&["export", file, "--format", format, "--force-unverified"]);
             assert_eq!(code, 0, "{format}: {err}");
-            err.contains("note: the run has no seal")
+            err.contains("note: the run has not ended")
         };
         assert!(said("open.jsonl"), "{format}");
         assert!(!said("r-2.jsonl"), "{format}");

@@ -13,10 +13,14 @@ the conversation goes on. \
 /help lists the commands."
 )]
 pub(in crate::cli) struct ChatArgs {
-    /// The contract file; agent.yaml or agent.yml of this folder by default
+    /// The contract file (else agent.yaml)
+    ///
+    /// By default it is agent.yaml or agent.yml of this folder.
     #[arg(value_name = "CONTRACT")]
     pub(in crate::cli) contract: Option<PathBuf>,
-    /// Change a value of the file, such as max_turns=3; may be repeated
+    /// Change a value, such as max_turns=3
+    ///
+    /// Change a value of the file by its dotted key; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(in crate::cli) sets: Vec<String>,
     #[command(flatten)]

@@ -1,9 +1,11 @@
 //! What the commands of a conversation print. Does not know the conversation.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use crate::cli::ui::escape::{brief, line};
-use crate::contract::ExecutionContract;
+use crate::cli::ui::numbers::counted;
+use crate::contract::{ContractSpec, ExecutionContract};
 use crate::message::RunId;
 
 pub(super) const HELP: &str = "\
@@ -14,6 +16,22 @@ pub(super) const HELP: &str = "\
 /quit    the end, as Ctrl-D
 Ctrl-C   asks the answer to come to its end; a second one ends it at once
 ";
+
+/// What a conversation opens with: its contract, its model, and how it works.
+pub(super) fn opening_text(contract: &Path, spec: &ContractSpec) -> String {
+    let contract = line(&contract.display().to_string());
+    let mut models = spec.targets.iter().filter(|target| !target.summarizer);
+    let first = models.next().map_or(String::new(), |target| {
+        format!(" with {}/{}", line(&target.provider), line(&target.model))
+    });
+    let others = match models.count() {
+        0 => String::new(),
+        others => format!(", and {} after it", counted(others, "model")),
+    };
+    format!(
+        "{contract}{first}{others}. Each message is a run. /help lists the commands, /quit ends."
+    )
+}
 
 /// What the model may call, one tool a line.
 pub(super) fn tools_text(contract: &ExecutionContract) -> String {
@@ -39,5 +57,28 @@ pub(super) fn undone_text(gone: Option<&RunId>, last: Option<&RunId>) -> String 
         (Some(gone), None) => {
             format!("run {gone} is taken back; the next message begins anew\n")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conversation_opens_with_its_contract_and_its_models() {
+        let check = |targets: &str, expect: &str| {
+            let text = format!(
+                "targets: [{targets}]\nproviders: {{p: {{type: openai}}, q: {{type: openai}}}}"
+            );
+            let spec = ContractSpec::parse("a.yaml", &text, &[]).unwrap();
+            let opening = opening_text(Path::new("a.yaml"), &spec);
+            let (names, _) = opening.split_once(". Each message").unwrap();
+            assert_eq!(names, expect);
+        };
+        check("{provider: p, model: m}", "a.yaml with p/m");
+        check(
+            "{provider: p, model: m}, {provider: q, model: n}",
+            "a.yaml with p/m, and 1 model after it",
+        );
     }
 }

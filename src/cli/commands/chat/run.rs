@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::args::ChatArgs;
 use super::prompt::{Prompt, Typed};
-use super::render::{HELP, tools_text, undone_text};
+use super::render::{HELP, opening_text, tools_text, undone_text};
 use super::used::Used;
 use super::wish::Wish;
 use crate::cli::commands::continuation::{Next, drive_next};
@@ -58,11 +58,11 @@ pub(in crate::cli) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> 
         used: Used::default(),
     };
     // What is wrong with the file is better known before the first message.
-    let spec = chat.file().read(app)?;
+    let file = chat.file();
+    let spec = file.read(app)?;
     offer_models(app, &spec)?;
     let mut prompt = Prompt::new()?;
-    app.screen
-        .note("Each message is a run. /help lists the commands, /quit ends.");
+    app.screen.note(&opening_text(file.name(), &spec));
     loop {
         match prompt.read()? {
             Typed::End => return Ok(Exit::OK),
@@ -117,7 +117,7 @@ impl Chat<'_> {
             Err(Broken { error, .. }) => return Err(error),
         };
         let result = &ended.result;
-        self.used.add(&result.counters);
+        self.used.add(result);
         self.after(&ended)?;
         if result.is_suspended() {
             self.left = Some(Exit(result.exit_code));

@@ -1,7 +1,7 @@
 //! What a conversation has used so far, summed over its runs, and as a line.
 
 use crate::cli::ui::numbers::{counted, grouped, seconds};
-use crate::telemetry::{ResultCounters, dollars};
+use crate::telemetry::{AgentResult, cost};
 
 /// What all runs of a conversation used, those that were taken back too.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -11,10 +11,14 @@ pub(super) struct Used {
     runs: usize,
     tokens_in: u64,
     tokens_out: u64,
+    /// Whether a part of it has no known price.
+    unpriced: bool,
 }
 
 impl Used {
-    pub(super) fn add(&mut self, counters: &ResultCounters) {
+    pub(super) fn add(&mut self, result: &AgentResult) {
+        let counters = &result.counters;
+        self.unpriced |= result.is_partly_unpriced();
         let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
         add(&mut self.cost_micro_usd, counters.cost_micro_usd);
         add(&mut self.elapsed_ms, counters.elapsed_ms);
@@ -29,7 +33,7 @@ impl Used {
             counted(self.runs, "run"),
             counted(self.tokens_in, "token"),
             grouped(self.tokens_out),
-            dollars(self.cost_micro_usd),
+            cost(self.unpriced, self.cost_micro_usd),
             seconds(self.elapsed_ms)
         )
     }
@@ -38,19 +42,21 @@ impl Used {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::telemetry::ResultCounters;
 
     #[test]
     fn what_was_used_adds_up() {
         let mut used = Used::default();
-        let counters = ResultCounters {
+        let mut result = AgentResult::without_run(0, "", String::new(), 0);
+        result.counters = ResultCounters {
             cost_micro_usd: 1_500_000,
             elapsed_ms: 1_200,
             tokens_in: 1_000,
             tokens_out: 20,
             ..ResultCounters::default()
         };
-        used.add(&counters);
-        used.add(&counters);
+        used.add(&result);
+        used.add(&result);
         assert_eq!(
             used.line(),
             "2 runs, 2,000 tokens in, 40 out, 3.000000 USD, 2.400s\n"

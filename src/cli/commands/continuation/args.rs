@@ -18,23 +18,34 @@ pub(in crate::cli) struct ContinueArgs {
     /// A run's name, the beginning of it, or `last`
     #[arg(value_name = "RUN")]
     pub(in crate::cli) run: String,
-    /// What you say now; standard input where nothing is given, or with -
+    /// What you say now, or - for standard input
+    ///
+    /// Where nothing is given it is read from standard input.
     #[arg(value_name = "MESSAGE")]
     pub(in crate::cli) message: Option<String>,
     /// The same as an option: the text, @FILE, or - for standard input
-    #[arg(long, value_name = "TEXT|@FILE|-", conflicts_with = "message")]
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "TEXT|@FILE|-",
+        conflicts_with = "message"
+    )]
     pub(in crate::cli) task: Option<String>,
-    /// Continue under this contract file instead, as it is now
+    /// Continue under this contract file instead
+    ///
+    /// The file is taken as it is now, whatever the run was begun with.
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) contract: Option<PathBuf>,
-    /// Change a value of the file, after the changes that the run was begun with; may be repeated
+    /// Change a value, such as max_turns=3
+    ///
+    /// It comes after the changes that the run was begun with, and may be given several times.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(in crate::cli) sets: Vec<String>,
     /// Print the result as one JSON document
     #[arg(long)]
     pub(in crate::cli) json: bool,
     /// The new run's name; a random one by default
-    #[arg(long, value_name = "ID", value_parser = run_id)]
+    #[arg(long, hide_short_help = true, value_name = "ID", value_parser = run_id)]
     pub(in crate::cli) run_id: Option<RunId>,
     #[command(flatten)]
     pub(in crate::cli) recording: RecordingArgs,

@@ -98,6 +98,7 @@ pub(in crate::cli) fn drive_next(app: &App, next: Next) -> Result<Ended, Broken>
     if let Some(first) = first {
         live.originating_from(first);
     }
+    let request = live.preparing(request);
     let prepare = async |cancel: &CancellationToken| {
         driver::prepare_continuation(continuation, request, cancel).await
     };

@@ -8,7 +8,9 @@ use clap::{Args, Subcommand};
 pub(in crate::cli) enum ContractCommand {
     /// Find what is wrong with a contract file
     Check(ContractCheckArgs),
-    /// Print the contract that the file gives, with every default filled in: as JSON, on a terminal as YAML
+    /// Print the contract with every default filled in
+    ///
+    /// As JSON; on a terminal as YAML.
     Show(ContractShowArgs),
     /// Print the hash of that contract
     Hash(ContractArgs),
@@ -18,13 +20,19 @@ pub(in crate::cli) enum ContractCommand {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ContractArgs {
-    /// The contract file (YAML or JSON); agent.yaml or agent.yml of this folder by default
+    /// The contract file (else agent.yaml)
+    ///
+    /// YAML or JSON; by default agent.yaml or agent.yml of this folder.
     #[arg(value_name = "FILE")]
     pub(in crate::cli) file: Option<PathBuf>,
-    /// Change a value of the file, such as max_turns=3; may be repeated
+    /// Change a value, such as max_turns=3
+    ///
+    /// Change a value of the file by its dotted key; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(in crate::cli) sets: Vec<String>,
-    /// Start the file's tool servers to pin what they offer
+    /// Start the tool servers, to see what they offer
+    ///
+    /// What they offer is pinned in the contract, so the hash is then that of a run.
     #[arg(long)]
     pub(in crate::cli) start_servers: bool,
 }
@@ -33,7 +41,9 @@ pub(in crate::cli) struct ContractArgs {
 pub(in crate::cli) struct ContractShowArgs {
     #[command(flatten)]
     pub(in crate::cli) contract: ContractArgs,
-    /// Print the JSON document of which the hash is made, on a terminal too
+    /// Print the JSON document
+    ///
+    /// It is the one of which the hash is made.
     #[arg(long)]
     pub(in crate::cli) json: bool,
 }
@@ -42,7 +52,7 @@ pub(in crate::cli) struct ContractShowArgs {
 pub(in crate::cli) struct ContractCheckArgs {
     #[command(flatten)]
     pub(in crate::cli) contract: ContractArgs,
-    /// Print one JSON document, also where the file is faulty
+    /// Print one JSON document
     #[arg(long)]
     pub(in crate::cli) json: bool,
 }

@@ -9,7 +9,9 @@ use crate::adapter::Adapter;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 use crate::cli::context::secrets;
-use crate::contract::{contract_warnings, gate_awaits_tools};
+use crate::contract::{
+    TermFault, contract_warnings, gate_awaits_tools, structure_faults, unknown_windows,
+};
 use crate::driver::{Preview, Reach};
 use crate::kernel::{Check, CheckName};
 use crate::message::Digest;
@@ -54,7 +56,7 @@ pub(in crate::cli) struct Unsent {
 /// One check.
 #[derive(Debug, Serialize)]
 pub(in crate::cli) struct Checked {
-    name: CheckName,
+    pub(super) name: CheckName,
     /// None where it could not be made.
     pub(in crate::cli) ok: Option<bool>,
     pub(in crate::cli) detail: String,
@@ -166,8 +168,26 @@ impl Wrong {
     }
 }
 
+/// Whether a check fails for a context window that is not known, and for nothing else: that is a fault of its own.
+pub(super) fn awaits_window(preview: &Preview, check: &Check) -> bool {
+    let is_window = |fault: &TermFault| {
+        let path = fault.path.as_deref();
+        path.is_some_and(|path| path.ends_with("context_window"))
+    };
+    !check.ok
+        && !unknown_windows(&preview.contract).is_empty()
+        && match check.name {
+            CheckName::Structure => structure_faults(&preview.contract).iter().all(is_window),
+            CheckName::Context => true,
+            _ => false,
+        }
+}
+
 /// Why a check cannot be made, where it cannot: what it judges is known only of servers that are started.
 fn not_known(preview: &Preview, check: &Check) -> Option<&'static str> {
+    if awaits_window(preview, check) {
+        return Some("a context window is not known (see the error)");
+    }
     if preview.not_started.is_empty() {
         return None;
     }

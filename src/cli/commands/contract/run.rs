@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::args::{ContractArgs, ContractCheckArgs, ContractCommand};
-use super::check_report::CheckReport;
+use super::check_report::{CheckReport, awaits_window};
 use super::dry_precheck::dry_precheck;
 use super::reach::{listed, variables};
 use crate::cli::context::app::App;
@@ -98,12 +98,16 @@ pub(in crate::cli) fn judge(
     spec: ContractSpec,
 ) -> Result<Vec<(CheckName, String)>, CliError> {
     secrets::learn(&spec, &app.environment);
-    Ok(failures(&preview_of(app, file, spec, false)?))
+    let preview = preview_of(app, file, spec, false)?;
+    let unmet = preview.unmet.iter();
+    let unmet = unmet.map(|fault| (CheckName::Structure, fault.to_string()));
+    Ok(failures(&preview).into_iter().chain(unmet).collect())
 }
 
-/// The checks that fail, and why.
+/// The checks that fail, and why; not those that fail for a context window that is not known, which is unmet already.
 pub(in crate::cli) fn failures(preview: &Preview) -> Vec<(CheckName, String)> {
-    let failed = dry_precheck(preview).into_iter().filter(|check| !check.ok);
+    let failed = dry_precheck(preview).into_iter();
+    let failed = failed.filter(|check| !check.ok && !awaits_window(preview, check));
     failed.map(|check| (check.name, check.detail)).collect()
 }
 
@@ -190,7 +194,7 @@ fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {
         };
         let _ = writeln!(out, "{verdict}  {detail}");
         if check.ok == Some(false) {
-            for place in file.places_of(&check.detail) {
+            for place in file.places_of(&preview.contract, [check.name]) {
                 let _ = writeln!(out, "        at {}", line(&place));
             }
         }

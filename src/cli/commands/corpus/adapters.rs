@@ -95,7 +95,7 @@ impl Tally {
         faults.extend(self.broken.map(|fault| fault.to_string()));
         Err(CorpusFault::RecordsNotJudged {
             path,
-            faults: faults.join("\n  "),
+            faults: faults.join("; "),
         }
         .into())
     }

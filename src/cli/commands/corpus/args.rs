@@ -8,11 +8,17 @@ use crate::contract::ProviderType;
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum CorpusCommand {
-    /// Play the built-in cases: each is a contract, a script and the end that must come
+    /// Play the built-in cases
+    ///
+    /// Each is a contract, a script and the end that must come.
     Run(CorpusRunArgs),
-    /// List every sentence of the source contracts with the cases and tests that show it; fails where nothing does
+    /// List what shows each sentence of the rules
+    ///
+    /// Every sentence of the source contracts, with the cases and tests that show it; fails where nothing does.
     Coverage(CorpusCoverageArgs),
-    /// Judge recorded responses of providers, one JSON record per line
+    /// Judge recorded responses of providers
+    ///
+    /// One JSON record per line.
     Adapters(CorpusAdaptersArgs),
 }
 
@@ -21,10 +27,14 @@ pub(in crate::cli) struct CorpusRunArgs {
     /// Only cases whose id contains this
     #[arg(long, value_name = "TEXT")]
     pub(in crate::cli) filter: Option<String>,
-    /// Only the six cases of the conformance contract, as this model profile plays them
+    /// Only the six basic cases, as it plays them
+    ///
+    /// The six cases of the conformance contract, as this model profile plays them.
     #[arg(long, value_name = "ID")]
     pub(in crate::cli) profile: Option<String>,
-    /// Run the six cases of the conformance contract against this endpoint instead, such as http://127.0.0.1:8080/v1
+    /// Run the six basic cases against a server
+    ///
+    /// Those of the conformance contract, against the server at this address, such as http://127.0.0.1:8080/v1.
     #[arg(long, value_name = "URL", requires = "model", conflicts_with_all = ["filter", "profile"])]
     pub(in crate::cli) live: Option<String>,
     #[command(flatten)]
@@ -36,7 +46,7 @@ pub(in crate::cli) struct CorpusRunArgs {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct CorpusCoverageArgs {
-    /// Only sentences whose id begins like this, such as 002/5
+    /// Only sentences whose id begins so: 002/5
     #[arg(long, value_name = "TEXT")]
     pub(in crate::cli) filter: Option<String>,
     /// Print one JSON document
@@ -47,22 +57,32 @@ pub(in crate::cli) struct CorpusCoverageArgs {
 /// What is said of an endpoint beside its address.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct EndpointArgs {
-    /// The model's name at the endpoint
+    /// The model's name there
     #[arg(long, value_name = "NAME", requires = "live")]
     pub(in crate::cli) model: Option<String>,
-    /// The wire protocol: a provider type of contract files
+    /// A provider type of contract files
     #[arg(long = "type", value_name = "TYPE", requires = "live", default_value = "openai", value_parser = provider_type)]
     pub(in crate::cli) provider: ProviderType,
-    /// The environment variable that holds the key; the provider's usual one by default
+    /// The variable that holds the key
+    ///
+    /// By default it is the provider's usual one.
     #[arg(long, value_name = "NAME", requires = "live")]
     pub(in crate::cli) api_key_env: Option<String>,
     /// The model's window in tokens
-    #[arg(long, value_name = "N", requires = "live", default_value_t = 4096)]
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "N",
+        requires = "live",
+        default_value_t = 4096
+    )]
     pub(in crate::cli) context_window: u64,
     /// How long nothing may arrive
-    #[arg(long, value_name = "SECONDS", requires = "live", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    #[arg(long, hide_short_help = true, value_name = "SECONDS", requires = "live", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(in crate::cli) timeout: u64,
-    /// Keep the runs in the store, each called live-CASE-…; else they are judged and thrown away
+    /// Keep the runs in the store
+    ///
+    /// Each is called live-CASE-…; else they are judged and thrown away.
     #[arg(long, requires = "live")]
     pub(in crate::cli) keep: bool,
     /// How often each case is run
@@ -86,7 +106,9 @@ pub(in crate::cli) struct CorpusAdaptersArgs {
     /// The records, plain or compressed with gzip
     #[arg(value_name = "FILE")]
     pub(in crate::cli) file: PathBuf,
-    /// Judge as under `strict_mode: false`: repair what has one meaning, keep the calls beside one that cannot be read
+    /// Judge as under strict_mode: false
+    ///
+    /// What has one meaning is repaired, and the calls beside one that cannot be read are kept.
     #[arg(long)]
     pub(in crate::cli) no_strict: bool,
     /// Print one JSON document

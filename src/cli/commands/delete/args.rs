@@ -10,7 +10,7 @@ pub(in crate::cli) struct DeleteArgs {
     /// A run's name, the beginning of it, or `last`
     #[arg(value_name = "RUN")]
     pub(in crate::cli) run: String,
-    /// Why; it stands in the signed note that stays, for whoever reads the log of runs
+    /// Why; the signed note that stays says it
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, value_parser = reason)]
     pub(in crate::cli) reason: String,
     /// Delete a run that has not ended, too
@@ -23,13 +23,17 @@ pub(in crate::cli) struct DeleteArgs {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct PruneArgs {
-    /// Delete runs that were begun longer ago than this: 12h, 30d, 8w, or before a date such as 2026-11-20
+    /// Begun longer ago: 12h, 30d, 8w, or a date
+    ///
+    /// A date such as 2026-11-20 stands for the runs that were begun before it.
     #[arg(long, value_name = "WHEN", value_parser = when::parse)]
     pub(in crate::cli) older_than: When,
-    /// Only those that ended in this class, such as COMPLETED_CHAT_ONLY
+    /// Only those that ended in this class
+    ///
+    /// Such as COMPLETED_CHAT_ONLY.
     #[arg(long, value_name = "CLASS")]
     pub(in crate::cli) outcome: Option<String>,
-    /// Why; it stands in the signed notes that stay
+    /// Why; the signed notes that stay say it
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, value_parser = reason)]
     pub(in crate::cli) reason: String,
     /// Name the runs, and delete none

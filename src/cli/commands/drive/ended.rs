@@ -52,14 +52,9 @@ impl Ended {
         if outcome != Some(AgentOutcome::FailedPreflight) {
             return self;
         }
-        let checks = &self.view.preflight().checks;
-        let failed = checks.iter().filter(|check| !check.ok);
-        let mut places = Vec::new();
-        for place in failed.flat_map(|check| file.places_of(&check.detail)) {
-            if !places.contains(&place) {
-                places.push(place);
-            }
-        }
+        let checks = self.view.preflight().checks.iter();
+        let failed = checks.filter(|check| !check.ok).map(|check| check.name);
+        let places = file.places_of(self.view.contract(), failed);
         Self { places, ..self }
     }
 

@@ -46,10 +46,10 @@ const LINGER: Duration = Duration::from_secs(1);
 /// Runs a job; whoever watches sees it happen.
 pub(in crate::cli) fn drive_job(app: &App, job: Job, live: &Live) -> Result<Ended, Broken> {
     let store = app.open_store(job.durability)?;
-    live.starting(&job.spec);
     let mut request = job.file.request(app, job.spec, app.redaction_key()?);
     request.invocation = Some(job.file.invocation());
     request.run_id = job.run_id;
+    let request = live.preparing(request);
     let prepare = async |cancel: &CancellationToken| driver::prepare(request, cancel).await;
     let driven = drive_to_the_end(&store, live, job.leaving, prepare);
     match driven {

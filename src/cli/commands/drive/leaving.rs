@@ -9,9 +9,11 @@ const GRACE_SECONDS: u64 = 10;
 #[derive(Clone, Copy, Debug, Args)]
 pub(in crate::cli) struct LeavingArgs {
     /// Once the process is asked to end (SIGTERM), the seconds in which what is in flight may still end
-    #[arg(long, value_name = "SECONDS", default_value_t = GRACE_SECONDS)]
+    #[arg(long, hide_short_help = true, value_name = "SECONDS", default_value_t = GRACE_SECONDS)]
     pub(in crate::cli) grace: u64,
-    /// Suspend the run where a call needs an approval that was not given yet, instead of waiting for it
+    /// Suspend at a call that awaits approval
+    ///
+    /// The run does not wait for the answer: monolith approve gives it, monolith resume goes on.
     #[arg(long)]
     pub(in crate::cli) no_wait: bool,
 }

@@ -1,5 +1,6 @@
 //! Follows a run while it is driven: transitions, streamed text, progress and accounting. Steps no machine of its own.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -15,8 +16,8 @@ use crate::cli::ui::numbers::seconds;
 use crate::cli::ui::screen::{Screen, Style};
 use crate::cli::ui::streamed::Streamed;
 use crate::cli::ui::wrap::cut;
-use crate::contract::{ContractSpec, ExecutionContract};
-use crate::driver::Observer;
+use crate::contract::ExecutionContract;
+use crate::driver::{Observer, RunRequest};
 use crate::kernel::{Action, CallOrder, EffectRecord, EntryDraft, Run, State};
 use crate::message::{InferenceSeq, RunId};
 use crate::store::Durability;
@@ -48,6 +49,8 @@ struct Following {
     /// The store that the caller names.
     store: Option<PathBuf>,
     since: Instant,
+    /// The tool servers that are not up yet.
+    starting: BTreeSet<String>,
     /// What is shown of the answer while it arrives; none where it is not shown.
     streamed: Option<Streamed>,
     ticks: usize,
@@ -86,6 +89,7 @@ impl Live {
             origin: None,
             screen,
             since: Instant::now(),
+            starting: BTreeSet::new(),
             store: None,
             streamed: None,
             ticks: 0,
@@ -107,11 +111,21 @@ impl Live {
         following.streamed.as_ref().is_some_and(|s| s.is(answer))
     }
 
-    /// Says which tool servers are started first.
-    pub(in crate::cli) fn starting(&self, spec: &ContractSpec) {
-        let servers: Vec<String> = spec.tools.mcp.keys().map(|name| line(name)).collect();
-        if !servers.is_empty() {
-            self.lock().waiting = format!("starting tool servers: {}", servers.join(", "));
+    /// The request of a run that is followed from its bring-up on: which tool servers are not up yet is shown.
+    pub(in crate::cli) fn preparing(&self, request: RunRequest) -> RunRequest {
+        let mut following = self.lock();
+        following.starting = request.spec.tools.mcp.keys().cloned().collect();
+        following.await_servers();
+        let live = self.clone();
+        let watch = move |name: &str| {
+            let mut following = live.lock();
+            if following.starting.remove(name) {
+                following.await_servers();
+            }
+        };
+        RunRequest {
+            environment: request.environment.with_server_watch(watch),
+            ..request
         }
     }
 
@@ -230,6 +244,15 @@ impl Observer for Live {
 }
 
 impl Following {
+    /// Names the tool servers that are still waited for.
+    fn await_servers(&mut self) {
+        let servers: Vec<String> = self.starting.iter().map(|name| line(name)).collect();
+        self.waiting = match servers.as_slice() {
+            [] => "starting".to_owned(),
+            servers => format!("starting tool servers: {}", servers.join(", ")),
+        };
+    }
+
     fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, run: &Run) {
         let entry = Entry::sealed(draft, sealed.hash);
         let view = self.view(run.contract());

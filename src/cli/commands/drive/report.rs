@@ -184,6 +184,9 @@ pub(in crate::cli) fn held_back(app: &App, view: &RunView, name: &str) -> Option
     };
     let show = app.hint(&format!("show {name} --withheld"));
     let bytes = counted(bytes, "byte");
-    (view.held_back_bytes() > 0)
-        .then(|| format!("{bytes} {were} held back by the token gate: {show} prints {them}"))
+    (view.held_back_bytes() > 0).then(|| {
+        format!(
+            "{bytes} {were} held back, for no call had been validated yet: {show} prints {them}"
+        )
+    })
 }

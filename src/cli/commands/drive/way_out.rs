@@ -32,7 +32,7 @@ pub(in crate::cli) fn way_out(app: &App, view: &RunView, run_id: &RunId) -> Opti
         OutcomeCode::NoCallResponse | OutcomeCode::SynthesisWithoutTools => {
             let profiles = unread_calls(app, view, run_id).ok()??;
             Some(format!(
-                "the text that was held back has the form of a call: `text_profile: {profiles}` at the target reads it (docs/text-profiles.md)"
+                "the text that was held back has the form of a call: `text_profile: {profiles}` at the target reads it"
             ))
         }
         _ => None,

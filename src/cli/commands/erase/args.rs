@@ -9,10 +9,10 @@ pub(in crate::cli) struct EraseArgs {
     /// A run's name, the beginning of it, or `last`
     #[arg(value_name = "RUN")]
     pub(in crate::cli) run: String,
-    /// The hash of the bytes to erase, or the beginning of it
+    /// The hash of the bytes, or its beginning
     #[arg(long, value_name = "HASH")]
     pub(in crate::cli) blob: String,
-    /// Why; it stands in the tombstone, for whoever reads the transcript
+    /// Why; the signed note that stays says it
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, value_parser = reason)]
     pub(in crate::cli) reason: String,
     /// Erase the bytes from every run that uses them

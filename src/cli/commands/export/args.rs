@@ -8,11 +8,19 @@ use crate::cli::context::error::{CliError, SystemFault};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ExportArgs {
-    /// A run's name, the beginning of it, `last`, or (but for jsonl) a transcript file
+    /// A run's name or its beginning, `last`, or a file
+    ///
+    /// A file is an exported transcript; of one, no jsonl is made.
     #[arg(value_name = "RUN|FILE")]
     pub(in crate::cli) run: String,
-    /// The form of the file; by the ending of FILE where it is not given, else jsonl
-    #[arg(long, value_enum)]
+    /// jsonl, html, atif or cast
+    ///
+    /// jsonl: the transcript itself, one JSON document a line. html: one page that shows the run and verifies it in the
+    /// browser, without network. atif: a trajectory of the Agent Trajectory Interchange Format 1.8. cast: the narrated run with
+    /// its timings, for players of terminal sessions.
+    ///
+    /// Where it is not given the ending of FILE says it, else it is jsonl.
+    #[arg(long, hide_possible_values = true, value_enum)]
     pub(in crate::cli) format: Option<ExportFormat>,
     /// The file to write; stdout by default
     #[arg(short, long, value_name = "FILE")]
@@ -20,10 +28,14 @@ pub(in crate::cli) struct ExportArgs {
     /// Replace the file that is there
     #[arg(long, requires = "output")]
     pub(in crate::cli) force: bool,
-    /// Include the text that the token gate held back; in jsonl and html alone
+    /// Include the text that was held back
+    ///
+    /// What a model wrote while the token gate let it write nothing but calls. Only in jsonl and html.
     #[arg(long)]
     pub(in crate::cli) withheld: bool,
-    /// Make it of a transcript that does not verify, too; jsonl is written as it stands in any case
+    /// Also of a transcript that does not verify
+    ///
+    /// jsonl is written as it stands in any case.
     #[arg(long)]
     pub(in crate::cli) force_unverified: bool,
 }

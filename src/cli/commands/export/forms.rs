@@ -36,31 +36,15 @@ pub(in crate::cli) fn write_to(
 
 /// The page of a run, with the transcript in it; returns how many texts behind the token gate were left out.
 pub(in crate::cli) fn html(
-    again: &dyn Fn() -> Result<Source, CliError>,
+    folded: Folded,
     source: Source,
     out: &mut dyn Write,
     withheld: WithheldBlobs,
 ) -> Result<usize, CliError> {
-    let folded = folded(again()?);
     write_page(out, folded, |out| match source {
         Source::Run(..) => write_to(source, out, withheld),
         Source::File(path) => copy(&path, out, withheld),
     })
-}
-
-/// What the page needs of the run, as far as it can be read: a page of a transcript that does not verify is made, too.
-fn folded(source: Source) -> Folded {
-    let mut states = BTreeMap::new();
-    let view = source.each_step(|view, entry, _| {
-        let seq = entry.entry().action.seq;
-        states.extend(view.state_text().map(|text| (seq, text)));
-        Ok(())
-    });
-    let outcome = view.ok().and_then(|view| view.outcome());
-    Folded {
-        code: outcome.map(|outcome| outcome.code),
-        states,
-    }
 }
 
 /// The lines of a file as they are, but for the texts behind the token gate.

@@ -5,6 +5,7 @@ mod args;
 mod form_tests;
 mod forms;
 mod html;
+mod judged;
 mod run;
 
 pub(in crate::cli) use self::args::ExportArgs;

@@ -1,16 +1,14 @@
-//! `monolith export`: chooses the form and the file. `forms` writes it.
+//! `monolith export`: judges the transcript, then chooses the form and the file. `forms` writes it.
 
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
 use super::args::{ExportArgs, ExportFormat};
 use super::forms;
-use crate::cli::commands::verify;
+use super::judged::Judged;
 use crate::cli::context::app::App;
-use crate::cli::context::departed::warned;
-use crate::cli::context::error::{CliError, SystemFault, TranscriptFault};
+use crate::cli::context::error::{CliError, SystemFault};
 use crate::cli::context::exit::Exit;
-use crate::cli::context::source::Source;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::counted;
 use crate::store::{ExportError, NewFile, PRIVATE};
@@ -24,24 +22,15 @@ pub(in crate::cli) fn export(app: &App, args: &ExportArgs) -> Result<Exit, CliEr
     } else {
         WithheldBlobs::MayLack
     };
-    let (source, sealed) = match form {
-        ExportFormat::Jsonl => {
-            let mut source = app.run(&args.run)?;
-            let sealed = is_sealed(&mut source)?;
-            (source, sealed)
-        }
-        // What is made of a transcript looks like the truth: it is made of verified ones alone.
-        ExportFormat::Html | ExportFormat::Atif | ExportFormat::Cast => {
-            verified(app, args)?;
-            let mut source = app.source(&args.run)?;
-            let sealed = is_sealed(&mut source)?;
-            (source, sealed)
-        }
+    let mut source = match form {
+        ExportFormat::Jsonl => app.run(&args.run)?,
+        ExportFormat::Html | ExportFormat::Atif | ExportFormat::Cast => app.source(&args.run)?,
     };
-    let again = || app.source(&args.run);
+    let judged = Judged::before(app, args, form)?;
+    let exit = judged.report(app, &mut source)?;
     let write = |out: &mut dyn io::Write| match form {
         ExportFormat::Jsonl => forms::write_to(source, out, withheld),
-        ExportFormat::Html => forms::html(&again, source, out, withheld),
+        ExportFormat::Html => forms::html(judged.folded(), source, out, withheld),
         ExportFormat::Atif => forms::atif(source, out),
         ExportFormat::Cast => forms::cast(source, out),
     };
@@ -80,83 +69,13 @@ pub(in crate::cli) fn export(app: &App, args: &ExportArgs) -> Result<Exit, CliEr
             written => written?,
         },
     };
-    if !sealed {
-        app.screen.write_err(
-            "note: the run has no seal: it is in progress, or its process was cut off (verify --open accepts it)\n",
-        );
-    }
-    // A file of a transcript is evidence whatever it shows, so it is written all the same.
-    let exit = match form {
-        ExportFormat::Jsonl => judged(app, &args.run)?,
-        ExportFormat::Html | ExportFormat::Atif | ExportFormat::Cast => Exit::OK,
-    };
     if left_out > 0 {
         app.screen.note(&format!(
-            "{} held back by the token gate left out; --withheld includes them",
+            "left out: {} that the run held back; --withheld includes them",
             counted(left_out, "text")
         ));
     }
     Ok(exit)
-}
-
-/// Reports what does not verify, or is not the machine's state, and what the command then ends with.
-fn judged(app: &App, run: &str) -> Result<Exit, CliError> {
-    let trust = app.trust(&[], &[], &[])?;
-    let (report, _) = verify::report_of(app.source(run)?, true, &trust)?;
-    if let Some(bad) = &report.first_bad {
-        let place = verify::place(bad);
-        app.screen.write_err(&format!("NOT VERIFIED: {place}\n"));
-        return Ok(Exit::EVIDENCE);
-    }
-    let view = app.source(run)?.each_step(|_, _, _| Ok(()))?;
-    Ok(warned(app.screen, &view).unwrap_or(Exit::OK))
-}
-
-/// Refuses what does not verify, unless that is asked for.
-fn verified(app: &App, args: &ExportArgs) -> Result<(), CliError> {
-    if args.force_unverified {
-        return Ok(());
-    }
-    let trust = app.trust(&[], &[], &[])?;
-    let (report, _) = verify::report_of(app.source(&args.run)?, true, &trust)?;
-    match &report.first_bad {
-        None => agreeing(app, args),
-        Some(bad) => Err(TranscriptFault::ExportNotVerified {
-            asked: args.run.clone(),
-            place: verify::place(bad),
-        }
-        .into()),
-    }
-}
-
-/// Refuses what a display would show otherwise than the machine decided.
-fn agreeing(app: &App, args: &ExportArgs) -> Result<(), CliError> {
-    let view = app.source(&args.run)?.each_step(|_, _, _| Ok(()))?;
-    match view.departure() {
-        None => Ok(()),
-        Some(departure) => Err(TranscriptFault::ExportDeparted {
-            asked: args.run.clone(),
-            departure: departure.clone(),
-        }
-        .into()),
-    }
-}
-
-/// Whether the run has its last entry; what cannot be read is refused later.
-fn is_sealed(source: &mut Source) -> Result<bool, CliError> {
-    match source {
-        Source::Run(run_id, reader) => Ok(reader.read_run(run_id)?.row().outcome.is_some()),
-        Source::File(path) => {
-            let mut sealed = false;
-            let read = Source::File(path.clone()).each_entry(|_, _, entry| {
-                sealed = entry
-                    .decode_action()
-                    .is_ok_and(|action| action.length.is_some());
-                Ok(())
-            });
-            Ok(read.is_err() || sealed)
-        }
-    }
 }
 
 /// Writes beside the file first, so that a failed export leaves what was there.

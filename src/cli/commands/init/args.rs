@@ -11,19 +11,25 @@ pub(in crate::cli) struct InitArgs {
     /// The contract file to write
     #[arg(value_name = "FILE", default_value = "agent.yaml")]
     pub(in crate::cli) file: PathBuf,
-    /// Take the first way that is found without asking
+    /// Take the first way that is found, unasked
     #[arg(long)]
     pub(in crate::cli) yes: bool,
     /// Replace the file that is there
     #[arg(long)]
     pub(in crate::cli) force: bool,
-    /// Take this way: llama-server, lm-studio, ollama, embedded, anthropic, openai, google or openrouter
+    /// Take this way, such as ollama or openai
+    ///
+    /// One of llama-server, lm-studio, ollama, embedded, anthropic, openai, google, openrouter.
     #[arg(long = "use", value_name = "WAY")]
     pub(in crate::cli) way: Option<String>,
-    /// Take the server at this address, such as https://host/v1: any that speaks as OpenAI does
+    /// Take this server, such as https://host/v1
+    ///
+    /// Any that speaks as OpenAI does.
     #[arg(long, value_name = "URL", value_parser = base_url, conflicts_with = "way")]
     pub(in crate::cli) base_url: Option<String>,
-    /// The environment variable that holds that server's key; without it no key is sent
+    /// The variable that holds that server's key
+    ///
+    /// Without it no key is sent.
     #[arg(long, value_name = "VAR", requires = "base_url")]
     pub(in crate::cli) key_env: Option<String>,
     /// Take this model

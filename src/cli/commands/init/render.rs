@@ -42,7 +42,7 @@ pub(super) fn contract_text(way: &Choice, task: Option<&str>) -> String {
     let word = way.word;
     let mut out = format!(
         "# Written by monolith init for {}.\n\
-         # Every key: docs/contract-file.md. What it comes to: monolith contract show FILE\n",
+         # Every key: monolith contract schema. What it comes to: monolith contract show FILE\n",
         line(&way.what)
     );
     let task = task.unwrap_or(
@@ -148,6 +148,10 @@ mod tests {
             assert_eq!(spec.targets[0].model, way.model);
             assert_eq!(spec.task.as_deref(), Some("say \"a: b\" # and\nc"));
             assert!(text.contains(expect), "{text}");
+            assert!(
+                !text.contains("docs/"),
+                "it is read where there is no repository"
+            );
         };
         let mut near = way(Openai, "a: b #c\"d");
         near.address = Some("http://127.0.0.1:8080/v1".to_owned());

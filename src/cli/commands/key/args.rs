@@ -10,9 +10,13 @@ pub(in crate::cli) enum KeyCommand {
     Generate(KeyArgs),
     /// Print the public half of a key
     Show(KeyArgs),
-    /// Replace a key, and print the new public half and the record that the old key signed
+    /// Replace a key, and print what proves it
+    ///
+    /// It prints the new public half, and the record that the old key signed.
     Rotate(KeyArgs),
-    /// Print what stands in a run's transcript in place of the value read from stdin
+    /// Print what a run records for a secret on stdin
+    ///
+    /// The value that is read from standard input is secret; this is what stands in its place in the run's transcript.
     Commitment(CommitmentArgs),
 }
 

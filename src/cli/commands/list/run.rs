@@ -118,6 +118,11 @@ pub(in crate::cli) fn list(app: &App, args: &ListArgs) -> Result<Exit, CliError>
         });
     } else {
         app.screen.out(&listed(app, &rows))?;
+        if args.limit > 0 && rows.len() + damaged.len() >= args.limit {
+            let all = app.hint("list --limit 0");
+            app.screen
+                .note(&format!("the newest {}; {all} lists all", args.limit));
+        }
     }
     Ok(exit)
 }

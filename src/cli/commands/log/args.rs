@@ -6,15 +6,19 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum LogCommand {
-    /// Print the root over all sealed runs
+    /// Print the root over all ended runs
     Root(LogRootArgs),
     /// Print the proof that a run is in the log
     Prove(LogProveArgs),
     /// Print the proof that the log has only grown
     Consistency(LogConsistencyArgs),
-    /// Hold the log against the runs of the store, and against heads that were noted earlier
+    /// Compare the log with the runs of the store
+    ///
+    /// And with heads that were noted earlier.
     Verify(LogVerifyArgs),
-    /// Check a proof that `prove` or `consistency` printed; needs no store
+    /// Check a printed proof; needs no store
+    ///
+    /// It is one that `prove` or `consistency` printed.
     Check(LogCheckArgs),
 }
 
@@ -23,7 +27,9 @@ pub(in crate::cli) struct LogRootArgs {
     /// Print one JSON document
     #[arg(long, conflicts_with = "note")]
     pub(in crate::cli) json: bool,
-    /// Print the signed note alone, to be kept elsewhere or cosigned
+    /// Print the signed note alone
+    ///
+    /// To be kept elsewhere, or signed by a witness.
     #[arg(long)]
     pub(in crate::cli) note: bool,
 }
@@ -44,13 +50,16 @@ pub(in crate::cli) struct LogConsistencyArgs {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct LogVerifyArgs {
-    /// A key that must have signed every deletion, or a file of keys and rotations; this machine's own keys by default
+    /// A key that must have signed it, or a file
+    ///
+    /// A public key that must have signed every deletion, or a file of keys and rotations. By default they are this machine's
+    /// own keys.
     #[arg(long = "key", value_name = "FILE|KEY")]
     pub(in crate::cli) keys: Vec<String>,
-    /// A file of heads that were noted earlier
+    /// A file of heads noted earlier
     #[arg(long = "pin", value_name = "FILE")]
     pub(in crate::cli) pins: Vec<PathBuf>,
-    /// Print the report as one JSON document
+    /// Print one JSON document
     #[arg(long)]
     pub(in crate::cli) json: bool,
 }
@@ -60,13 +69,16 @@ pub(in crate::cli) struct LogCheckArgs {
     /// What `log prove` or `log consistency` printed
     #[arg(value_name = "PROOF-FILE")]
     pub(in crate::cli) proof: PathBuf,
-    /// A file of heads that were noted earlier
+    /// A file of heads noted earlier
     #[arg(long = "pin", value_name = "FILE")]
     pub(in crate::cli) pins: Vec<PathBuf>,
-    /// A key that must have signed the head of the log, or a file of keys and rotations; this machine's own keys by default
+    /// A key that must have signed it, or a file
+    ///
+    /// A public key that must have signed the head of the log, or a file of keys and rotations. By default they are this
+    /// machine's own keys.
     #[arg(long = "key", value_name = "FILE|KEY")]
     pub(in crate::cli) keys: Vec<String>,
-    /// Print the report as one JSON document
+    /// Print one JSON document
     #[arg(long)]
     pub(in crate::cli) json: bool,
 }

@@ -4,8 +4,10 @@ use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct MachineArgs {
-    /// The form of the picture
-    #[arg(long, value_enum, default_value_t)]
+    /// mermaid, dot or json
+    ///
+    /// mermaid: a Mermaid state diagram. dot: a Graphviz digraph. json: one JSON document.
+    #[arg(long, hide_possible_values = true, value_enum, default_value_t)]
     pub(in crate::cli) format: MachineFormat,
 }
 

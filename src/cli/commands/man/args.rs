@@ -7,7 +7,9 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = "Read it: monolith man | man -l -")]
 pub(in crate::cli) struct ManArgs {
-    /// Write a page for every command into this folder, instead of the main page to stdout
+    /// Write the pages of all commands there
+    ///
+    /// Into this folder, instead of the main page to stdout.
     #[arg(long, value_name = "DIR")]
     pub(in crate::cli) out: Option<PathBuf>,
 }

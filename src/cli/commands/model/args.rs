@@ -8,35 +8,47 @@ use crate::message::Digest;
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum ModelCommand {
-    /// List the models that are stored here, and those that can be pulled
+    /// List stored models, and known ones
+    ///
+    /// Those that are stored here, and those that can be pulled by name.
     List,
-    /// Fetch a model and store it; says first under what licence. A pull that was cut off goes on where it was
+    /// Fetch a model and store it
+    ///
+    /// It says first under what licence. A pull that was cut off goes on where it was.
     Pull(PullArgs),
     /// Store a copy of a GGUF file under a name
     Add(AddArgs),
     /// Remove a model from the store
     Remove(NamedModel),
-    /// Read a stored model's file again and compare its hash
+    /// Compare a stored model with its hash
     Verify(NamedModel),
-    /// Ask an embedded model many times, with the token gate closed and without it, and count what comes first
+    /// Count whether calls come before text
+    ///
+    /// Asks an embedded model many times, with the token gate closed (the model can write nothing but calls) and without it.
     Prove(ProveArgs),
 }
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct PullArgs {
-    /// A known model's name, or hf:OWNER/REPO/FILE.gguf[@REVISION]
+    /// A known name, or hf:OWNER/REPO/FILE.gguf
+    ///
+    /// A revision may follow: hf:OWNER/REPO/FILE.gguf@REVISION.
     #[arg(value_name = "MODEL")]
     pub(in crate::cli) model: String,
-    /// What contracts are to call it; the known name, or the file's own
+    /// What contracts are to call it
+    ///
+    /// By default it is the known name, or the file's own.
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) name: Option<String>,
     /// Accept the licence without being asked
     #[arg(long)]
     pub(in crate::cli) yes: bool,
-    /// Take no other file than the one with this BLAKE3
+    /// Take only the file with this BLAKE3
     #[arg(long, value_name = "HEX")]
     pub(in crate::cli) blake3: Option<Digest>,
-    /// Where hf: references are looked up, instead of MONOLITH_HUB, HF_ENDPOINT or the public hub
+    /// Where hf: references are looked up
+    ///
+    /// Instead of MONOLITH_HUB, HF_ENDPOINT or the public hub.
     #[arg(long, value_name = "URL")]
     pub(in crate::cli) hub: Option<String>,
 }

@@ -4,9 +4,13 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum ProfileCommand {
-    /// List the shipped profiles in the order in which they are matched
+    /// List the shipped profiles
+    ///
+    /// In the order in which they are matched.
     List(ListProfilesArgs),
-    /// Print a profile as JSON: as it is shipped, and as `model_profiles` of a contract takes it
+    /// Print a profile as JSON
+    ///
+    /// As it is shipped, and as `model_profiles` of a contract takes it.
     Show(ShowProfileArgs),
 }
 

@@ -23,55 +23,85 @@ have ended alike; 6: otherwise, or the recording does not say.\n\
 --fork-at N begins a new run with the conversation as of after entry N."
 )]
 pub(in crate::cli) struct ReplayArgs {
-    /// A run's name, the beginning of it, `last`, or a transcript file
+    /// A run's name or its beginning, `last`, or a file
+    ///
+    /// A file is an exported transcript.
     #[arg(value_name = "RUN|FILE")]
     pub(in crate::cli) run: String,
-    /// Accept a run in progress, which has no seal yet; else exit 7
+    /// Accept a run that has not ended
+    ///
+    /// Without it such a run ends the command with exit code 7.
     #[arg(long, conflicts_with_all = ["fork_at", "contract", "sets", "start_servers"])]
     pub(in crate::cli) open: bool,
-    /// Print the report as one JSON document; with --fork-at the result of the new run
+    /// Print one JSON document
+    ///
+    /// It is the report; with --fork-at the result of the new run.
     #[arg(long)]
     pub(in crate::cli) json: bool,
-    /// Another contract file
+    /// Ask what this contract file would do
     ///
-    /// With --live and --fork-at the file to go by, instead of the one that the run was begun with
+    /// With --live and --fork-at it is the file to go by, instead of the one that the run was begun with.
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) contract: Option<PathBuf>,
-    /// Change a value, such as max_turns=3; may be repeated
+    /// Ask what this change would do: max_turns=3
+    ///
+    /// A value of the contract by its dotted key; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(in crate::cli) sets: Vec<String>,
     /// Start the tool servers of that file
     ///
-    /// Else what the recorded contract states of them is taken
-    #[arg(long, requires = "contract", conflicts_with_all = ["live", "fork_at"])]
+    /// Else what the recorded contract states of them is taken.
+    #[arg(long, hide_short_help = true, requires = "contract", conflicts_with_all = ["live", "fork_at"])]
     pub(in crate::cli) start_servers: bool,
-    /// Ask the models, the tools or both again, and compare
-    #[arg(long, value_name = "WHAT", value_enum, conflicts_with = "fork_at")]
+    /// Ask again and compare: inference, tools, all
+    ///
+    /// The models (inference), the tools, or both (all) are asked with the recorded requests. Nothing is written.
+    #[arg(
+        long,
+        hide_possible_values = true,
+        value_name = "WHAT",
+        value_enum,
+        conflicts_with = "fork_at"
+    )]
     pub(in crate::cli) live: Option<LiveArg>,
-    /// Make calls again too that are not known to be repeatable
+    /// With --live, repeat every call
+    ///
+    /// Also those that are not known to be repeatable.
     #[arg(long, requires = "live")]
     pub(in crate::cli) effects: bool,
     /// Begin a new run after this entry
+    ///
+    /// An entry is one recorded step; monolith show numbers them.
     #[arg(long, value_name = "N", value_parser = entry_number)]
     pub(in crate::cli) fork_at: Option<u64>,
-    /// What the new run is told after the conversation so far
+    /// What you say to the new run
     #[arg(long, value_name = "TEXT", requires = "fork_at")]
     pub(in crate::cli) task: Option<String>,
     /// The new run's name; a random one by default
-    #[arg(long, value_name = "ID", value_parser = run_id, requires = "fork_at")]
+    #[arg(long, hide_short_help = true, value_name = "ID", value_parser = run_id, requires = "fork_at")]
     pub(in crate::cli) run_id: Option<RunId>,
-    /// What an entry of the new run must survive: loss of power, or death of
-    /// the process
-    #[arg(long, value_enum, default_value_t, requires = "fork_at")]
+    /// What an entry of the new run must survive: the loss of power (full), or only the death of the process (normal)
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_enum,
+        default_value_t,
+        requires = "fork_at"
+    )]
     pub(in crate::cli) durability: DurabilityArg,
-    /// Sign no checkpoints of the new run
-    #[arg(long, requires = "fork_at")]
+    /// Do not sign the record of the new run
+    #[arg(long, hide_short_help = true, requires = "fork_at")]
     pub(in crate::cli) no_sign: bool,
     /// Account for the new run in this file, not in accounting.jsonl
-    #[arg(long, value_name = "FILE", requires = "fork_at")]
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "FILE",
+        requires = "fork_at"
+    )]
     pub(in crate::cli) billing_file: Option<PathBuf>,
     /// Write each transition of the new run and a summary to stderr
-    #[arg(long, requires = "fork_at")]
+    #[arg(long, hide_short_help = true, requires = "fork_at")]
     pub(in crate::cli) verbose: bool,
 }
 

@@ -12,20 +12,25 @@ pub(in crate::cli) struct ResumeArgs {
     /// A run's name, the beginning of it, or `last`
     #[arg(value_name = "RUN", required_unless_present = "all")]
     pub(in crate::cli) run: Option<String>,
-    /// Every run of the store that has no end and that no process drives; one result line for each
+    /// Every run without an end; a result line for each
+    ///
+    /// Runs of the store that have no end and that no process drives, each with one result line as it ends.
     #[arg(long, conflicts_with_all = ["run", "contract", "pins", "verbose"])]
     pub(in crate::cli) all: bool,
     #[command(flatten)]
     pub(in crate::cli) limits: LimitArgs,
-    /// The contract file, for what a contract does not hold: keys, headers, variables; by default the one that the run was
-    /// begun with
+    /// The contract file, if it is elsewhere now
+    ///
+    /// It has what a contract does not hold: keys, headers, variables. By default it is the one that the run was begun with.
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) contract: Option<PathBuf>,
-    /// Change a value of the file, after the changes that the run was begun with; may be repeated
+    /// Change a value, such as max_turns=3
+    ///
+    /// It comes after the changes that the run was begun with, and may be given several times.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(in crate::cli) sets: Vec<String>,
     /// A file of heads that were noted earlier: a run that has fewer entries, or others, is not gone on with
-    #[arg(long = "pin", value_name = "FILE")]
+    #[arg(hide_short_help = true, long = "pin", value_name = "FILE")]
     pub(in crate::cli) pins: Vec<PathBuf>,
     /// Print the result as one JSON document
     #[arg(long)]

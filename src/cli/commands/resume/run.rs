@@ -108,6 +108,7 @@ fn resume_to_its_end(app: &App, run: String, args: ResumeArgs) -> Result<Ended, 
         live.originating_from(first);
     }
     live.recall(reopened.contract(), reopened.entries())?;
+    let request = live.preparing(request);
     let prepare =
         async |cancel: &CancellationToken| driver::prepare_resume(reopened, request, cancel).await;
     let driven = drive_to_the_end(&store, &live, args.leaving, prepare);

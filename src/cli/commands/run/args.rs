@@ -12,26 +12,34 @@ use crate::message::RunId;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RunArgs {
-    /// A contract file, a task, or both; without a file the contract is agent.yaml or agent.yml of this folder. Relative paths in a contract begin
-    /// in the folder of its file
+    /// A contract file, a task, or both (else agent.yaml)
+    ///
+    /// Without a file the contract is agent.yaml or agent.yml of this folder. Relative paths in a contract begin in the folder
+    /// of its file.
     #[arg(value_name = "FILE|TASK", num_args = 0..=2)]
     pub(in crate::cli) given: Vec<OsString>,
-    /// The contract file, named
-    #[arg(long, value_name = "FILE")]
+    /// The contract file
+    ///
+    /// It is taken as the file whatever its name is.
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub(in crate::cli) contract: Option<PathBuf>,
-    /// Change a value of the file, such as max_turns=3; may be repeated
+    /// Change a value, such as max_turns=3
+    ///
+    /// Change a value of the file by its dotted key; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(in crate::cli) sets: Vec<String>,
-    /// The task, instead of the file's: text, @FILE, or - for standard input
+    /// What to do, instead of the task in the file
+    ///
+    /// The text, @FILE for the text of a file, or - for standard input.
     #[arg(long, value_name = "TEXT|@FILE|-")]
     pub(in crate::cli) task: Option<String>,
     /// Print the result as one JSON document
     #[arg(long)]
     pub(in crate::cli) json: bool,
     /// The run's name; a random one by default
-    #[arg(long, value_name = "ID", value_parser = run_id)]
+    #[arg(long, hide_short_help = true, value_name = "ID", value_parser = run_id)]
     pub(in crate::cli) run_id: Option<RunId>,
-    /// Many runs: each contract of a folder, or each JSON line of a list
+    /// Many runs: a folder, or a list (see --help)
     ///
     /// A folder's .yaml, .yml and .json files; or each line of a file, or of standard input (-): {"contract": FILE, "task"?, "run_id"?,
     /// "set"?: [KEY=VALUE]}. One result line for each run as it ends.

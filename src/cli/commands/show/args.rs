@@ -10,22 +10,33 @@ use crate::cli::commands::values::entry_number;
     reason = "each is a flag of the command line"
 )]
 pub(in crate::cli) struct ShowArgs {
-    /// A run's name, the beginning of it, `last` (begun last), or a transcript file
+    /// A run's name or its beginning, `last`, or a file
+    ///
+    /// `last` is the run that was begun last. A file is an exported transcript.
     #[arg(value_name = "RUN|FILE")]
     pub(in crate::cli) run: String,
     /// Another run or file, for --diff
     #[arg(value_name = "RUN|FILE", requires = "diff")]
     pub(in crate::cli) other: Option<String>,
-    /// Compare two runs: where their decisions part, and what differs there
+    /// Compare two runs: where they part
+    ///
+    /// It shows the first decision that differs, and what differs there.
     #[arg(long, requires = "other", conflicts_with_all = ["raw", "step", "why", "follow", "tree"])]
     pub(in crate::cli) diff: bool,
-    /// End with the exit code of the run instead of 0; 1 where it has no end
+    /// End with the exit code of the run
+    ///
+    /// Instead of 0; with 1 where the run has no end.
     #[arg(long, conflicts_with_all = ["raw", "step", "follow", "tree", "diff"])]
     pub(in crate::cli) exit_code: bool,
-    /// Cut nothing: tool results, arguments, earlier messages, the system prompt
+    /// Cut nothing
+    ///
+    /// Tool results, arguments, earlier messages and the system prompt are shown whole.
     #[arg(long, conflicts_with_all = ["json", "raw", "step", "why", "follow", "tree", "diff"])]
     pub(in crate::cli) full: bool,
-    /// Print the text that the token gate held back, too; it is no answer
+    /// Print the text that was held back, too
+    ///
+    /// The token gate lets a model write nothing but calls until the required one succeeded; text before that is recorded, and
+    /// is no answer.
     #[arg(long, conflicts_with_all = ["json", "raw", "step", "follow", "tree", "diff"])]
     pub(in crate::cli) withheld: bool,
     #[command(flatten)]
@@ -54,25 +65,29 @@ impl ShowArgs {
     reason = "each is a flag of the command line, and at most one is set"
 )]
 pub(in crate::cli) struct ShowForm {
-    /// Print the result document, as `run --json` does
+    /// Print the result document, as `run --json`
     #[arg(long)]
     pub(in crate::cli) json: bool,
-    /// Print the entries as they are stored, one line each
+    /// Print the stored entries, one a line
     #[arg(long)]
     pub(in crate::cli) raw: bool,
     /// Print everything about one entry
     #[arg(long, value_name = "N", value_parser = entry_number)]
     pub(in crate::cli) step: Option<u64>,
-    /// Print the conversation alone, without the machine's view
+    /// Print the conversation alone
     #[arg(long)]
     pub(in crate::cli) conversation: bool,
-    /// Explain the outcome: the rule that decided, its counts and limits, the entries before it
+    /// Explain why it ended so
+    ///
+    /// The rule that decided, its counts and limits, and the entries before it.
     #[arg(long)]
     pub(in crate::cli) why: bool,
-    /// Print entries as they become durable, and end with the exit code of the run
+    /// Follow a run in progress
+    ///
+    /// Entries are printed as they become durable; the command ends with the exit code of the run.
     #[arg(long)]
     pub(in crate::cli) follow: bool,
-    /// Print the run among its parents and children
+    /// Print the runs it came from and led to
     #[arg(long)]
     pub(in crate::cli) tree: bool,
 }

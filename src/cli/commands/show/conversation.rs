@@ -101,6 +101,9 @@ fn block(screen: Screen, title: &str, message: &AgentMessage, cut: bool, full: b
         out.push_str(&shortened(content));
     } else if !content.is_empty() {
         out.push_str(&indented(content));
+    } else if message.role == Role::Assistant && message.tool_calls.is_empty() {
+        // What was held back is no text of the conversation.
+        out.push_str("  (no text)\n");
     }
     if let Some(reasoning) = message.reasoning.as_deref().filter(|_| full) {
         let reasoning = indented(&format!("(reasoning) {reasoning}"));

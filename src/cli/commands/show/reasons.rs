@@ -32,8 +32,8 @@ pub(super) fn why(screen: Screen, run: &ShownRun) -> String {
         );
         out.push_str(match decided.predicate.item {
             0 => "PRECHECK performs all its checks; the first that failed gave the code.\n",
-            1 => "Predicates are asked in their order; this is the first of all.\n",
-            _ => "Predicates are asked in their order; none before this one held.\n",
+            1 => "Predicates are the rules of the machine, asked in their order; this is the first of all.\n",
+            _ => "Predicates are the rules of the machine, asked in their order; none before this one held.\n",
         });
         let checks = &view.preflight().checks;
         for check in checks.iter().filter(|_| decided.predicate.item == 0) {

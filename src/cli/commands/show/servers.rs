@@ -47,7 +47,12 @@ fn lines(view: &RunView) -> String {
     for (index, target) in view.preflight().probed.iter().enumerate() {
         let index = u32::try_from(index).unwrap_or(u32::MAX);
         let said = target.server_headers.iter().chain(&target.properties);
-        out.push_str(&model(view, index, &named(said), ", when it was probed"));
+        out.push_str(&model(
+            view,
+            index,
+            &named(said),
+            ", when it was asked before the run",
+        ));
     }
     for answer in view.answers() {
         let mut said = Vec::new();

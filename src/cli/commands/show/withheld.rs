@@ -14,7 +14,7 @@ use crate::replay::BlobSource;
 use crate::transcript::SealedEntry;
 
 /// Says that there is none.
-pub(super) const NOTHING: &str = "\nThe token gate held no text back.\n";
+pub(super) const NOTHING: &str = "\nNo text was held back.\n";
 
 /// Each text that was held back, by the number of the entry that names it.
 pub(super) fn held_back(screen: Screen, source: Source) -> Result<BTreeMap<u64, String>, CliError> {

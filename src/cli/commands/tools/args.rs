@@ -6,13 +6,17 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ToolsArgs {
-    /// The contract file (YAML or JSON); agent.yaml or agent.yml of this folder by default. Its tool servers are started
+    /// The contract file (else agent.yaml)
+    ///
+    /// YAML or JSON; by default agent.yaml or agent.yml of this folder. Its tool servers are started.
     #[arg(value_name = "FILE")]
     pub(in crate::cli) file: Option<PathBuf>,
-    /// Change a value of the file, such as max_turns=3; may be repeated
+    /// Change a value, such as max_turns=3
+    ///
+    /// Change a value of the file by its dotted key; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(in crate::cli) sets: Vec<String>,
-    /// Print the whole JSON Schema of each tool's arguments
+    /// Print the whole schema of the arguments
     #[arg(long)]
     pub(in crate::cli) schemas: bool,
     /// Print one JSON document

@@ -6,28 +6,42 @@ use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct VerifyArgs {
-    /// A run's name, the beginning of it, `last`, or a transcript file
+    /// A run's name or its beginning, `last`, or a file
+    ///
+    /// A file is an exported transcript.
     #[arg(value_name = "RUN|FILE")]
     pub(in crate::cli) run: String,
-    /// Print the report as one JSON document
+    /// Print one JSON document
     #[arg(long)]
     pub(in crate::cli) json: bool,
-    /// Accept a run in progress, which has no seal yet
+    /// Accept a run that has not ended
     #[arg(long)]
     pub(in crate::cli) open: bool,
-    /// A key that must have signed the seal, or a file of keys and rotations; this machine's own keys by default
+    /// A key that must have signed it, or a file
+    ///
+    /// A public key that must have signed the end of the run, or a file of keys and rotations. By default they are this
+    /// machine's own keys.
     #[arg(long = "key", value_name = "FILE|KEY")]
     pub(in crate::cli) keys: Vec<String>,
-    /// A file of heads that were noted earlier
+    /// A file of heads noted earlier
+    ///
+    /// The head is the hash of a run’s last entry; a transcript that was cut or rewritten has another one.
     #[arg(long = "pin", value_name = "FILE")]
     pub(in crate::cli) pins: Vec<PathBuf>,
     /// The key of a witness, or a file of them
+    ///
+    /// A witness is somebody else who signed the log of runs.
     #[arg(long = "witness", value_name = "FILE|KEY")]
     pub(in crate::cli) witnesses: Vec<String>,
-    /// The least level to reach, else exit 7
-    #[arg(long, value_name = "LEVEL")]
+    /// The least level to reach: L1, L2 or L3
+    ///
+    /// L1: a key that you trust has signed the end. L2: a head that was noted earlier covers it. L3: a witness vouches for it.
+    /// A transcript that reaches less ends the command with exit code 7.
+    #[arg(long, hide_possible_values = true, value_name = "LEVEL")]
     pub(in crate::cli) require: Option<LevelArg>,
-    /// Note the head in this file, where everything holds
+    /// Note the head in this file
+    ///
+    /// Only where everything holds. --pin reads such a file.
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) write_pin: Option<PathBuf>,
 }

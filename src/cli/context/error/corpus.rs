@@ -28,7 +28,7 @@ pub(in crate::cli) enum CorpusFault {
     #[error("read the records {}: {reason}", path.display())]
     RecordsUnreadable { path: PathBuf, reason: String },
     /// Whoever wrote the file: lines that are no records.
-    #[error("judge every line of {}:\n  {faults}", path.display())]
+    #[error("judge every line of {}: {faults}", path.display())]
     RecordsNotJudged { path: PathBuf, faults: String },
 }
 
@@ -40,7 +40,7 @@ impl Advice for CorpusFault {
     fn help(&self) -> Option<String> {
         let text = match self {
             Self::RecordsNotJudged { .. } => {
-                "the other lines are judged; docs/audit/conformance.md has the format"
+                "the other lines are judged; each line is one JSON record"
             }
             Self::NoSuchCase { .. } => "monolith corpus run lists them all",
             Self::NoSuchSentence { .. } => "monolith corpus coverage lists them all",

@@ -14,6 +14,7 @@ impl Advice for DriverError {
             | Self::Script { .. }
             | Self::MissingVariable { .. }
             | Self::UnknownServer { .. }
+            | Self::UnknownWindow { .. }
             | Self::Address { .. }
             | Self::Placeholder { .. }
             | Self::SecretInContract { .. }
@@ -45,6 +46,7 @@ impl Advice for DriverError {
         let text = match self {
             Self::Store(fault) => return fault.help(),
             Self::MissingVariable { .. } => "set the variable, or leave its name out of the file",
+            Self::UnknownWindow { profiles, .. } => return Some(window_help(profiles)),
             Self::UnknownServer { .. } => {
                 "tools of a server are called SERVER__TOOL: mend the name, or define the server"
             }
@@ -79,6 +81,20 @@ impl Advice for DriverError {
         };
         Some(text.to_owned())
     }
+}
+
+/// How a target gets its context window: written beside its model, or from a profile.
+fn window_help(profiles: &[(&str, u64)]) -> String {
+    let mut help = "write beside the model how many tokens it takes in, as its server was started: context_window: 32768"
+        .to_owned();
+    if !profiles.is_empty() {
+        let known = profiles.iter();
+        let known = known.map(|(id, window)| format!("{id} ({window})"));
+        let known = known.collect::<Vec<_>>().join(", ");
+        help.push_str("; or name a profile that has it, as model_profile_id: ");
+        help.push_str(&known);
+    }
+    help
 }
 
 impl Advice for ForkFault {

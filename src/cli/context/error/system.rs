@@ -23,7 +23,7 @@ pub(in crate::cli) enum SystemFault {
     #[error("write {}: no form of an export ends in .{ending}", path.display())]
     UnknownEnding { ending: String, path: PathBuf },
     /// The caller: text that was held back is asked of a form that never holds it.
-    #[error("export --withheld: --format {format} never holds text that the token gate held back")]
+    #[error("export --withheld: --format {format} never holds text that was held back")]
     NeverHoldsWithheld { format: &'static str },
     /// The caller: nobody said yes.
     #[error("{what}: nobody confirmed it")]

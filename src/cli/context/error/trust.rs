@@ -32,7 +32,7 @@ pub(in crate::cli) enum TrustFault {
     #[error("read the log of runs: this store keeps none")]
     NoLog,
     /// The caller: the run has no seal yet.
-    #[error("find run {run_id} in the log: a run is in it from its seal on")]
+    #[error("find run {run_id} in the log: a run is in it from its end on")]
     NotInLog { run_id: RunId },
     /// The caller: the log never had that size.
     #[error("prove the log of {}: it has {size}, and one is the least", amount(*asked, "run"))]

@@ -24,13 +24,19 @@ const NOWHERE: &str = "none";
 /// Where servers are looked for.
 #[derive(Clone, Debug, Default, Args)]
 pub(in crate::cli) struct Places {
-    /// Where Ollama is, instead of OLLAMA_HOST or http://127.0.0.1:11434; `none` looks for none
+    /// Where Ollama is, or none
+    ///
+    /// Instead of OLLAMA_HOST or http://127.0.0.1:11434; `none` looks for none.
     #[arg(long, value_name = "URL", value_parser = address_of)]
     pub(in crate::cli) ollama: Option<String>,
-    /// Where llama-server is, instead of http://127.0.0.1:8080; `none` looks for none
+    /// Where llama-server is, or none
+    ///
+    /// Instead of http://127.0.0.1:8080; `none` looks for none.
     #[arg(long, value_name = "URL", value_parser = address_of)]
     pub(in crate::cli) llama_server: Option<String>,
-    /// Where LM Studio is, instead of http://127.0.0.1:1234; `none` looks for none
+    /// Where LM Studio is, or none
+    ///
+    /// Instead of http://127.0.0.1:1234; `none` looks for none.
     #[arg(long, value_name = "URL", value_parser = address_of)]
     pub(in crate::cli) lm_studio: Option<String>,
 }

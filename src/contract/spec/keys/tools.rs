@@ -118,7 +118,7 @@ form! {
         minimum_loop_margin: u64, u64 = 512,
         "Tokens that must be left for the loop to be worth starting.";
         force_synthesis_at_ratio: f64, f64 = 0.85,
-        "The share of the window beyond which the closing turn begins, 0 to 1.";
+        "The share of the window beyond which the closing turn begins (the last one, without tools), 0 to 1.";
     }
 }
 

@@ -6,7 +6,7 @@ const checking = (() => {
     if (report.state === "checking") return "checking…";
     if (report.agreement?.state === "departs") return `NOT THE STATE OF THE RUN at entry ${report.agreement.seq}`;
     const entries = run.counted(run.entries.length, "entry");
-    return report.state === "unfinished" ? `unfinished: no seal yet · ${entries} hold` : `verified, ${report.book.level}${keyless(report) ? " (no key given)" : ""}: ${entries}`;
+    return report.state === "unfinished" ? `not ended yet · ${entries} hold` : `verified, ${report.book.level}${keyless(report) ? " (no key given)" : ""}: ${entries}`;
   }
 
   // The page cannot know which keys its reader trusts: of a signed run it says L0 where monolith verify, which has keys, says L1.
@@ -20,7 +20,7 @@ const checking = (() => {
   function heading(report) {
     if (report.flaw) return "Not verified";
     if (report.state === "checking") return "Checking";
-    return report.state === "unfinished" ? "Unfinished: no seal yet" : `Verified at level ${report.book.level}`;
+    return report.state === "unfinished" ? "Not ended yet" : `Verified at level ${report.book.level}`;
   }
 
   // What was checked and what was not, as [state, text].
@@ -45,7 +45,7 @@ const checking = (() => {
       if (!report.outside) not("what stands behind that line: there is no ground to judge it on");
       return items;
     }
-    if (!sealed) not("seal: there is none, so nothing tells a run that goes on from one whose end was cut off");
+    if (!sealed) not("end: there is none, so nothing tells a run that goes on from one whose end was cut off");
     if (!book) return items;
     if (book.signedTo) ok(`signature: the first ${grouped(book.signedTo)} entries, by ${book.signers.join(", ")}`);
     if (book.pins) ok(`pins: ${counted(book.pins, "head")} that you noted earlier${book.pinned ? ", one of every entry" : ", none of every entry"}`);
@@ -63,7 +63,7 @@ const checking = (() => {
     if (book.logPins) not(`pins: ${counted(book.logPins, "head")} of a log of runs, which a file does not hold (monolith verify RUN --pin FILE, at its store)`);
     if (!book.witnesses.length) not("witness (L3): no other key vouches for the head");
     if (missing?.request) not(`bodies of ${counted(missing.request, "request")}: not kept; monolith replay makes them again`);
-    if (missing?.withheld) not(`${counted(missing.withheld, "text")} held back by the token gate: left out of this file`);
+    if (missing?.withheld) not(`${counted(missing.withheld, "text")} held back, left out of this file`);
     not("whether the machine decided rightly: monolith replay derives every decision again");
     not("that the recorder was honest, when it happened, and that a provider or a tool said the truth");
     return items;

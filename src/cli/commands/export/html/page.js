@@ -37,23 +37,31 @@
   function tellTop() {
     const { outcome } = run;
     const good = outcome?.class.startsWith("COMPLETED");
-    $("outcome").textContent = outcome ? `${safe(run.words(outcome.class).toLowerCase())}: ${safe(run.words(outcome.code))}` : "unfinished: no seal yet";
+    $("outcome").textContent = outcome ? `${safe(run.words(outcome.class).toLowerCase())}: ${safe(run.words(outcome.code))}` : "unfinished";
     $("outcome").className = !outcome ? "" : good ? "good" : "bad";
     $("reason").textContent = !outcome ? "The run is in progress, or its process died; monolith resume goes on with it."
       : about.sentences[outcome.code] ?? safe(`${outcome.class} (${outcome.code})`);
-    $("facts").replaceChildren("run ", make("code", {}, safe(run.runId)), ` · begun ${when(run.started.started_unix_ms)} · ${run.counted(run.entries.length, "entry")} · ${(run.total / 1000).toFixed(3)}\u00a0s`);
+    const { cost, used } = run, count = (name, noun) => run.counted(Number(used[name] ?? 0), noun);
+    $("task").textContent = safe(brief(task(), 400));
+    $("answer").textContent = safe(brief(run.answer ?? "", 16000));
+    $("answer").hidden = !run.answer;
+    $("facts").textContent = [cost, `${(run.total / 1000).toFixed(3)}\u00a0s`, count("turns", "turn"), count("inferences", "request"),
+      count("calls", "call"), run.counted(run.entries.at(-1)?.total ?? 0, "token"), safe(models())].filter(Boolean).join(" · ");
+    $("origin").replaceChildren("run ", make("code", {}, safe(run.runId)), ` · begun ${when(run.started.started_unix_ms)} · ${run.counted(run.entries.length, "entry")}`);
   }
+
+  const task = () => [...(run.started.messages ?? [])].reverse().find((message) => message.role === "user")?.content ?? "";
+  const models = () => (run.contract.targets ?? []).map((target) => `${target.provider}/${target.model}`).join(", ");
 
   function tellTerms() {
     const { contract } = run;
     const rows = [
       ["id", contract.contract_id], ["hash", `${String(contract.contract_hash).slice(0, 16)}…`],
-      ["task", brief([...(run.started.messages ?? [])].reverse().find((message) => message.role === "user")?.content ?? "", 240)],
       ["tools", `${contract.tool_policy}, ${run.words(contract.policy_decision?.grounds)}`],
       ["exposed", contract.allowed_tools === null ? "all" : (contract.allowed_tools ?? []).join(", ") || "none"],
       ["ends with", run.words(contract.completion)], ["strict", contract.strict_mode ? "yes" : "no"],
-      ["token gate", contract.token_gate ? "yes" : "no"],
-      ["models", (contract.targets ?? []).map((target) => `${target.provider}/${target.model}`).join(", ")],
+      ["text before a call", contract.token_gate ? "held back" : "shown"],
+      ["models", models()],
       ["forked from", run.started.parent?.run_id],
     ];
     $("contract").replaceChildren(...rows.filter(([, value]) => value !== undefined && value !== "")
@@ -210,7 +218,7 @@
     if (encoded === undefined) {
       const stone = run.stones.get(hash);
       if (stone) return pane(title, `erased, ${short}`, erased(stone), {});
-      const why = need === "withheld" ? "held back by the token gate; export --withheld includes it" : "not in this file";
+      const why = need === "withheld" ? "held back, for no call had been validated yet; export --withheld includes it" : "not in this file";
       return pane(title, short, why, {});
     }
     let data;

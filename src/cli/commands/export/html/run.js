@@ -91,7 +91,7 @@ const readRun = (() => {
     let mark = {};
     const rule = action.predicate;
     if (rule) {
-      said.push(rule.item === 0 ? words(rule.name) : `predicate ${rule.item}: ${words(rule.name)}`);
+      said.push(rule.item === 0 ? words(rule.name) : `rule ${rule.item}: ${words(rule.name)}`);
       if (["retry", "last_turn", "context"].includes(rule.name)) mark = { chip: rule.name === "retry" ? "retry" : "closing", tone: "warn" };
       const refused = ["contract_violation", "required_without_proof", "malformed_envelope", "check_failed"];
       if (refused.includes(rule.name)) mark = { chip: "refused", tone: "bad" };
@@ -124,6 +124,29 @@ const readRun = (() => {
 
   // Whether an entry ends the wait for an approval: neither what came too late does, nor a process that leaves the run or goes on with it.
   const settles = (action, event) => event && action.kind !== "ignored" && !["suspended", "resumed"].includes(event.kind);
+
+  // What the run answered: its accepted report, else the last message of the model. A run that failed has no answer.
+  function answerOf({ outcome, talk }) {
+    if (!outcome?.class.startsWith("COMPLETED")) return undefined;
+    const last = talk.findLast((message) => message.role === "assistant" && message.name === undefined);
+    if (outcome.code !== "final_report") return last?.content.trim() || undefined;
+    const report = last?.tool_calls?.findLast((call) => call.name === "agent__final_report");
+    let given = {};
+    try {
+      given = JSON.parse(report?.arguments ?? "{}");
+    } catch {
+      // What the machine accepted is JSON; a transcript that says otherwise does not verify.
+    }
+    return given.report_content ?? (given.content_json && JSON.stringify(given.content_json, null, 2)) ?? last?.content;
+  }
+
+  // What it cost, as far as the contract's prices or the provider say; none where nothing was asked.
+  function costOf(used, { prices, targets }) {
+    if (!number(used.inferences)) return "";
+    const micro = number(used.cost_micro_usd);
+    const priced = micro > 0 || (targets ?? []).every(({ provider, model }) => prices?.models?.[provider]?.[model]);
+    return priced ? `$${(micro / 1e6).toFixed(4)}` : "cost unknown";
+  }
 
   return function readRun(lines) {
     const run = { entries: [], calls: new Map(), spans: [], blobs: new Map(), stones: new Map(), talk: [], contract: {}, limits: [], started: {} };
@@ -252,6 +275,9 @@ const readRun = (() => {
       limit("ms", (entry) => entry.counted, contract.total_timeout_ms);
     }
     run.outcome = run.entries.at(-1)?.action.outcome;
+    run.used = used;
+    run.answer = answerOf(run);
+    run.cost = costOf(used, contract);
     run.sealed = run.entries.at(-1)?.action.kind === "seal";
     return Object.assign(run, { grouped, counted, words });
   };

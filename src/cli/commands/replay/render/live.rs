@@ -17,7 +17,7 @@ pub(in crate::cli::commands::replay) fn live_text(screen: Screen, report: &LiveR
     );
     let mut out = if report.open {
         let so_far = screen.paint_out(Style::Good, "same so far");
-        format!("{so_far}: {asked}; the run has no seal yet\n")
+        format!("{so_far}: {asked}; the run has not ended yet\n")
     } else if report.same {
         let same = screen.paint_out(Style::Good, "same");
         format!("{same}: {asked}\n")

@@ -45,7 +45,7 @@ pub(in crate::cli) fn report_text(app: &App, report: &ReplayReport) -> String {
 pub(in crate::cli::commands::replay) fn open_text(app: &App, report: &ReplayReport) -> String {
     let so_far = app.screen.paint_out(Style::Good, "same so far");
     let entries = counted(report.entries, "entry");
-    let mut out = format!("{so_far}: {entries}; the run has no seal yet\n");
+    let mut out = format!("{so_far}: {entries}; the run has not ended yet\n");
     if !report.same {
         out.push_str(verify::HOW_TO_ACCEPT);
     }

@@ -1,0 +1,25 @@
+//! A rule that a contract's terms break. Does not find it.
+
+/// A rule that a contract's terms break, and the value of the author's file that it is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TermFault {
+    /// The dotted path of the value; none where the rule is about no value of the file.
+    pub(crate) path: Option<String>,
+    /// The rule, as a check records it.
+    pub(crate) text: String,
+}
+
+impl TermFault {
+    /// A fault of the value at that path.
+    pub(super) fn at(path: impl Into<String>, text: String) -> Self {
+        Self {
+            path: Some(path.into()),
+            text,
+        }
+    }
+
+    /// A fault of something that is not in the file, such as a tool that a server offers.
+    pub(super) const fn elsewhere(text: String) -> Self {
+        Self { path: None, text }
+    }
+}
