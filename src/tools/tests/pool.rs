@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Fixture;
 use super::mcp::{python, runs, scripted, wait_until_gone};
-use crate::message::{NoSecrets, ToolOutcome};
+use crate::message::NoSecrets;
 use crate::tools::{ServerHost, ServerSpec};
 
 async fn run(host: &ServerHost, spec: ServerSpec, root: &std::path::Path) -> (Fixture, String) {
@@ -68,24 +68,6 @@ async fn what_is_reached_in_another_way_is_another_server() {
     pids.sort();
     pids.dedup();
     assert_eq!(pids.len(), 6);
-}
-
-#[tokio::test]
-async fn a_shared_server_that_dies_fails_the_calls_of_all_and_the_next_run_starts_another() {
-    if !python() {
-        return;
-    }
-    let root = tempfile::tempdir().unwrap();
-    let host = ServerHost::alone(Arc::new(NoSecrets));
-    let spec = || scripted(&["child"]);
-    let (one, first) = run(&host, spec(), root.path()).await;
-    let (other, _) = run(&host, spec(), root.path()).await;
-    let lost = |outcome: &ToolOutcome| matches!(outcome, ToolOutcome::ConnectionLost { .. });
-    let (waits, died) = tokio::join!(other.call("s__never", "{}"), one.call("s__die", "{}"));
-    assert!(lost(&waits) && lost(&died), "{waits:?} {died:?}");
-    assert!(lost(&one.call("s__hello", "{}").await));
-    let (_next, second) = run(&host, spec(), root.path()).await;
-    assert_ne!(second, first);
 }
 
 #[tokio::test]
