@@ -85,7 +85,8 @@ pub use contract::{
     FactoryError, ServerCapability, ServerKind, SpecErrors, TargetCapability, ToolCapability,
 };
 pub use driver::{
-    DriverError, Environment, Finished, Observer, Prepared, RunRequest, drive, prepare,
+    DriverError, Environment, Finished, Job, Observer, Prepared, RunRequest, Runner, RunnerLimits,
+    Slot, drive, prepare,
 };
 pub use kernel::{
     AgentOutcome, Approval, CallOrder, Counters, EntryDraft, EventKind, InferRequest, LostEffect,

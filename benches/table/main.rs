@@ -18,6 +18,7 @@ mod audit;
 mod bare;
 mod bare_machine;
 mod decide;
+mod many;
 mod memory;
 mod process;
 mod ratio;
@@ -57,7 +58,8 @@ fn table(arguments: &[&str]) {
         [] => &[10, 100, 1000],
         given => given,
     };
-    let named = |group: &&&str| ["append", "audit", "decide", "start", "whole"].contains(*group);
+    let named =
+        |group: &&&str| ["append", "audit", "decide", "many", "start", "whole"].contains(*group);
     let any = arguments.iter().any(|argument| named(&argument));
     let wanted = |group: &str| !any || arguments.contains(&group);
     let longest = lengths.iter().copied().max().unwrap_or(1);
@@ -97,8 +99,28 @@ fn table(arguments: &[&str]) {
         short::print_writes();
         short::print_system_calls(longest.min(200));
     }
+    if wanted("many") {
+        many_runs(arguments);
+    }
     if arguments.contains(&"--check") && beyond > 0 {
         eprintln!("{beyond} figures are beyond their limits");
         std::process::exit(1);
+    }
+}
+
+/// `many=N` measures so many runs at once; without it, and with `--bench`, 1,000 and 10,000.
+fn many_runs(arguments: &[&str]) {
+    let sizes: Vec<u64> = arguments
+        .iter()
+        .filter_map(|a| a.strip_prefix("many=")?.parse().ok())
+        .collect();
+    let sizes = match (sizes.is_empty(), arguments.contains(&"--bench")) {
+        (false, _) => sizes,
+        (true, true) => vec![1_000, 10_000],
+        (true, false) => vec![20],
+    };
+    println!("{}", many::HEAD);
+    for line in many::lines(&sizes) {
+        println!("{line}");
     }
 }

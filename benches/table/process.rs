@@ -32,16 +32,16 @@ pub fn this_program() -> PathBuf {
     std::env::current_exe().expect("a program has a path")
 }
 
-/// Runs a command to its end. Panics where it fails.
+/// Runs a command to its end, its output unread. Panics where it fails.
 pub fn run(command: &mut Command) -> Cost {
+    run_as_it_is(command.stdin(Stdio::null()).stdout(Stdio::null()))
+}
+
+/// Runs a command to its end with the streams that it has. Panics where it fails.
+pub fn run_as_it_is(command: &mut Command) -> Cost {
     let before = getrusage(UsageWho::RUSAGE_CHILDREN).expect("resources are counted");
     let began = Instant::now();
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
+    let mut child = command.stderr(Stdio::piped()).spawn().expect("it starts");
     // A child that fills its pipe would wait for ever for someone to read.
     let mut stderr = child.stderr.take().expect("a pipe");
     let stderr = std::thread::spawn(move || {

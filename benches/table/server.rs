@@ -16,6 +16,9 @@ use crate::process::this_program;
 /// What the model asks for, again and again.
 pub const FILE: &str = "a.txt";
 
+/// The name of runs that are told apart by their conversations: any number of them may have the same address, and so the same contract.
+pub const OF_ITS_OWN: &str = "-";
+
 /// A server in a process of its own; it ends when this is dropped.
 pub struct Server {
     child: Child,
@@ -102,20 +105,22 @@ async fn answer(stream: TcpStream, asked: Asked) -> Option<()> {
                 break;
             }
         }
-        tokio::io::copy(
-            &mut (&mut stream).take(length as u64),
-            &mut tokio::io::sink(),
-        )
-        .await
-        .ok()?;
+        let mut body = vec![0; length];
+        stream.read_exact(&mut body).await.ok()?;
         let mut parts = path.trim_start_matches('/').split('/');
         let turns: u64 = parts.next()?.parse().ok()?;
         let name = parts.next()?.to_owned();
         let body = if path.ends_with("/completions") {
-            let mut asked = asked.lock().ok()?;
-            let asked = asked.entry(name).or_default();
-            *asked += 1;
-            response(*asked, turns)
+            if name == OF_ITS_OWN {
+                let results = r#""role":"tool""#.as_bytes();
+                let before = body.windows(results.len()).filter(|w| *w == results);
+                response(before.count() as u64 + 1, turns)
+            } else {
+                let mut asked = asked.lock().ok()?;
+                let asked = asked.entry(name).or_default();
+                *asked += 1;
+                response(*asked, turns)
+            }
         } else {
             r#"{"object":"list","data":[{"id":"m","object":"model"}]}"#.to_owned()
         };

@@ -32,6 +32,8 @@ pub(super) fn with_tip(
     if let Some(tip) = tip {
         let tips = vec![StyledStr::from(tip)];
         fault.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+        // A key that is spelt like it is nearer than any option.
+        fault.remove(ContextKind::SuggestedArg);
     }
     fault
 }

@@ -1,11 +1,13 @@
 //! The immutable contract, its id and hash. Does not know how it is performed.
 
+use std::fmt;
 use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
 use super::document_size::check_document_size;
-use super::{Terms, ToolTerms};
+use super::{Terms, ToolTerms, Validators};
 use crate::message::Digest;
 
 /// The immutable contract of a run (002 §4.1). Made only by the factory, or read back from its own canonical text.
@@ -34,6 +36,24 @@ pub struct ExecutionContract {
     contract_hash: Digest,
     contract_id: String,
     terms: Terms,
+    validators: CompiledOnce,
+}
+
+/// The compiled argument schemas of the terms, compiled when they are first needed: runs of one contract share them. No part of what the contract
+/// says.
+#[derive(Clone, Default)]
+struct CompiledOnce(OnceLock<Arc<Validators>>);
+
+impl PartialEq for CompiledOnce {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for CompiledOnce {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CompiledOnce")
+    }
 }
 
 /// Why a text is not a stored contract.
@@ -62,6 +82,7 @@ impl ExecutionContract {
             contract_hash,
             contract_id,
             terms,
+            validators: CompiledOnce::default(),
         }
     }
 
@@ -118,6 +139,7 @@ impl ExecutionContract {
             contract_hash,
             contract_id,
             terms: serde_json::from_value(value)?,
+            validators: CompiledOnce::default(),
         })
     }
 
@@ -131,6 +153,12 @@ impl ExecutionContract {
     #[must_use]
     pub const fn contract_hash(&self) -> Digest {
         self.contract_hash
+    }
+
+    /// The compiled schemas of its tools and of its report.
+    pub(crate) fn validators(&self) -> &Arc<Validators> {
+        let compile = || Arc::new(Validators::compile(&self.terms));
+        self.validators.0.get_or_init(compile)
     }
 
     /// The hash computed anew; differs from [`Self::contract_hash`] exactly where the document was changed.

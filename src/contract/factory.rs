@@ -396,6 +396,7 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
             kind: ServerKind::Builtin,
             pin: None,
             queue: None,
+            shared: true,
             url: None,
         };
         servers.insert(BUILTIN.to_owned(), terms);
@@ -432,6 +433,7 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
             kind,
             pin: None,
             queue: queue_of(spec, given),
+            shared: given.shared,
             url,
         };
         servers.insert(name.clone(), terms);

@@ -152,6 +152,7 @@ impl ServerTerms {
             expected_pin: None,
             pin: None,
             queue: None,
+            shared: true,
             ..terms.clone()
         };
         way(self) == way(other)

@@ -71,7 +71,9 @@ pub(crate) use execution_contract::canonical;
 pub use execution_contract::{ContractDecodeError, ExecutionContract};
 pub use factory::ContractFactory;
 pub use factory_error::FactoryError;
-pub(crate) use final_report::{FinalReport, FinalReportTerms, ReportContent, ReportFormat};
+pub(crate) use final_report::{
+    FINAL_REPORT, FinalReport, FinalReportTerms, ReportContent, ReportFormat,
+};
 pub(crate) use grammar::{CALL_CLOSE, CALL_OPEN, GateGrammar, GrammarLanguage, gate_awaits_tools};
 pub(crate) use intent::{IntentPolicyResolver, Resolution};
 pub(crate) use manifest::ToolPin;
@@ -86,7 +88,7 @@ pub(crate) use redaction::{
 pub(crate) use server_name::check_server_name;
 #[cfg(test)]
 pub(crate) use session_tools::session_tools;
-pub(crate) use session_tools::{BATCH, FINAL_REPORT, PROGRESS_REPORT, SessionTool};
+pub(crate) use session_tools::{BATCH, PROGRESS_REPORT, SessionTool};
 pub(crate) use spec::check_address;
 pub use spec::{ContractSpec, SpecErrors};
 pub(crate) use spec::{

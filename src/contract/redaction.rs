@@ -19,7 +19,7 @@ const MAX_PATTERN_TEXT: usize = 4_096;
 pub(crate) const SECRET_MARKER: &str = "[SECRET]";
 
 /// What is taken out of everything that is recorded, beside what is taken out anyway: names and patterns, never values.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RedactionTerms {
     /// Environment variables whose values are secret.

@@ -5,6 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use super::execution_contract::canonical;
+use super::final_report::FINAL_REPORT;
 use super::settled::settled;
 use super::spec::FINAL_REPORT as FINAL_REPORT_KEYS;
 use super::{
@@ -13,8 +14,6 @@ use super::{
 };
 use crate::message::TokenCounter;
 
-/// The tool of the final report.
-pub(crate) const FINAL_REPORT: &str = "agent__final_report";
 /// The tool of progress reports.
 pub(crate) const PROGRESS_REPORT: &str = "agent__progress_report";
 /// The tool that makes several calls in one.

@@ -250,8 +250,23 @@ pub struct ServerTerms {
     /// The queue that its calls wait in; left out where the contract has no queues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
+    /// Whether the runs of one process that reach it in the same way share it; left out where they do.
+    #[serde(default = "shared_by_default", skip_serializing_if = "is_shared")]
+    pub shared: bool,
     /// Its address; of a query the names alone.
     pub url: Option<String>,
+}
+
+const fn shared_by_default() -> bool {
+    true
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands in a reference"
+)]
+const fn is_shared(shared: &bool) -> bool {
+    *shared
 }
 
 /// A tool as the contract pins it.

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::bring_up::{Resumption, Start};
 use super::clock::{RunClock, sleep_until};
 use super::observer::Observer;
-use super::perform::{self, Done, Tools};
+use super::perform::{self, Done, RequestSlots, Tools};
 use super::queues::Queues;
 use super::recorder::Recorder;
 use super::tasks::{Performed, Tasks};
@@ -100,9 +100,11 @@ pub async fn drive(
         contract,
         counter,
         grace,
+        max_inferences,
         redactor,
         run_id,
         servers,
+        shared,
         start,
     } = prepared;
     let scrubber: Arc<dyn Scrubber> = redactor;
@@ -145,10 +147,11 @@ pub async fn drive(
         grace,
         Tools {
             clock,
-            queues: Arc::new(Queues::of(session.contract())),
+            queues: Arc::new(Queues::of(session.contract(), &shared)),
             scrubber,
             servers: Arc::clone(&servers),
         },
+        RequestSlots::of(&shared, max_inferences),
         recorder,
         session,
     );
@@ -269,6 +272,7 @@ struct Host<'s> {
     recorder: Recorder<'s>,
     sender: mpsc::Sender<Input>,
     session: Session,
+    slots: RequestSlots,
     /// Whole results of the step under way, of which a summary may be asked for.
     summable: BTreeMap<Digest, Vec<u8>>,
     tasks: Tasks,
@@ -280,6 +284,7 @@ impl<'s> Host<'s> {
         backends: Vec<Arc<Backend>>,
         grace: Duration,
         tools: Tools,
+        slots: RequestSlots,
         recorder: Recorder<'s>,
         session: Session,
     ) -> Self {
@@ -295,6 +300,7 @@ impl<'s> Host<'s> {
             recorder,
             sender,
             session,
+            slots,
             summable: BTreeMap::new(),
             tasks: Tasks::default(),
             tools,
@@ -335,6 +341,7 @@ impl<'s> Host<'s> {
                             match wanted {
                                 Control::Stop => self.tools.queues.stop(),
                                 Control::Suspend => {
+                                    self.slots.suspended.cancel();
                                     self.leaves_at = Instant::now().checked_add(self.grace);
                                 }
                                 _ => {}
@@ -385,7 +392,8 @@ impl<'s> Host<'s> {
                 Output::Probe { headers } => {
                     let probe = Performed::Probe(self.backends.len());
                     let cancel = self.cancel.child_token();
-                    let probing = perform::probe(self.backends.clone(), headers, cancel);
+                    let probing =
+                        perform::probe(self.backends.clone(), headers, self.slots.clone(), cancel);
                     self.tasks.spawn(probe, probing);
                 }
                 Output::Send(request) => self.send(request),
@@ -441,7 +449,8 @@ impl<'s> Host<'s> {
         if let Some(backend) = self.backends.get(request.inference.target).cloned() {
             let cancel = self.cancel.child_token();
             self.reading.insert(inference, cancel.clone());
-            let asking = perform::infer(backend, request, self.sender.clone(), cancel);
+            let (pieces, slots) = (self.sender.clone(), self.slots.clone());
+            let asking = perform::infer(backend, request, pieces, slots, cancel);
             self.tasks.spawn(Performed::Inference(inference), asking);
         }
     }

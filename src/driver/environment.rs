@@ -7,11 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::KeyFolder;
 use super::error::DriverError;
+use super::shared::Shared;
 use crate::contract::{ContractSpec, ValueOrigin};
 use crate::tools::{ServerWatch, Withheld};
 
 /// Where variables come from, where models are stored, and which program this is. The command line hands in the process environment; tests hand in
 /// a map. Each variable is looked up once: what is taken out of a transcript is what was sent.
+/// Runs that are given copies of one environment share tool servers, queues and connections.
 ///
 /// ```
 /// use monolith::Environment;
@@ -33,6 +35,8 @@ pub struct Environment {
     server_watch: Option<Arc<ServerWatch<'static>>>,
     /// Where some values of a file are from, by their places: they see the variables there before those of the process.
     origins: Arc<BTreeMap<String, ValueOrigin>>,
+    /// What the runs that are given this environment share.
+    shared: Shared,
     /// What was looked up.
     seen: Arc<Mutex<BTreeMap<String, Option<String>>>>,
     /// The host's own files, which no built-in tool reads.
@@ -56,6 +60,7 @@ impl Environment {
             program: None,
             server_watch: None,
             seen: Arc::default(),
+            shared: Shared::default(),
             withheld: Arc::default(),
         }
     }
@@ -68,6 +73,16 @@ impl Environment {
             withheld: Arc::new(withheld),
             ..self
         }
+    }
+
+    /// The same for runs that share that.
+    pub(super) fn sharing(self, shared: Shared) -> Self {
+        Self { shared, ..self }
+    }
+
+    /// What the runs that are given this environment, or a copy of it, share.
+    pub(super) const fn shared(&self) -> &Shared {
+        &self.shared
     }
 
     /// Every text that gives one of the host's own keys away, and the file of each.

@@ -14,6 +14,8 @@
 //!                                                                   │
 //!        Session::handle ◀─ Input ◀── deadline │ Control │ pieces, results of tasks
 //!
+//! Runner: any number of Jobs, each prepared and driven as above in a task of its own; Shared: their queues, tool servers, connections
+//!
 //!        RunRequest ─▶ preview ─▶ Preview (a contract without a run)
 //! Recording, RunRequest ─▶ reissue ─▶ LiveReport (recorded requests and calls, made again)
 //! ```
@@ -24,6 +26,7 @@ mod clock;
 mod drive;
 mod environment;
 mod error;
+mod interned;
 mod key_file_error;
 mod key_files;
 mod key_leftovers;
@@ -31,11 +34,14 @@ mod key_lock;
 mod observer;
 mod own_keys;
 mod perform;
+mod queue;
 mod queues;
 mod recorder;
 mod redaction_key;
 mod reissue;
+mod runner;
 mod secrets;
+mod shared;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -60,7 +66,7 @@ mod tests_tokenizers;
 
 pub(crate) use ancestry::{answered_before, played_from_the_first};
 pub(crate) use bring_up::{
-    Continuation, Preview, Reach, ReachedVariable, ServersToStart, committed_workspace,
+    Continuation, Preview, Reach, ReachedVariable, Reopened, ServersToStart, committed_workspace,
     embedded_model, prepare_continuation, prepare_fork, prepare_resume, preview, preview_recorded,
     random_run_id, reopen,
 };
@@ -73,4 +79,5 @@ pub(crate) use key_file_error::KeyFileError;
 pub(crate) use key_files::KeyFolder;
 pub use observer::Observer;
 pub(crate) use reissue::{Recording, reissue};
+pub use runner::{Job, Runner, RunnerLimits, Slot};
 pub(crate) use secrets::{Secrets, Unmatched};

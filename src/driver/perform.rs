@@ -8,10 +8,12 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::clock::{RunClock, unix_ms};
-use super::queues::Queues;
+use super::queue::Queue;
+use super::queues::{CallPermit, Queues};
+use super::shared::Shared;
 use crate::adapter::{ResponseMeta, server_properties};
 use crate::inference::{Backend, Reply, Timeouts, TransportFault};
-use crate::kernel::{Probed, ProbedTarget};
+use crate::kernel::{LostEffect, Probed, ProbedTarget};
 use crate::message::{Digest, InferenceSeq, NamedText, Scrubber, ToolOutcome};
 use crate::session::{Call, Input, Request};
 use crate::tools::{BlobSink, CallTerms, ToolServers};
@@ -49,12 +51,67 @@ impl From<Input> for Done {
     }
 }
 
+/// Where requests to models wait for those of other runs.
+#[derive(Clone, Debug)]
+pub(super) struct RequestSlots {
+    /// None if nothing limits them.
+    limit: Option<usize>,
+    shared: Shared,
+    /// Once the run is suspended, no request of it is sent any more.
+    pub(super) suspended: CancellationToken,
+}
+
+/// Whether a request may be sent, and until when others wait for it.
+enum RequestSlot {
+    /// It may, as long as this is held.
+    Taken(
+        #[expect(dead_code, reason = "it is held, and given back when it is dropped")] CallPermit,
+    ),
+    /// It was cancelled before.
+    Cancelled,
+    /// The run was suspended before.
+    Suspended,
+}
+
+impl RequestSlots {
+    /// Those of a run; with a limit, they are one queue with those of the other runs that share it.
+    pub(super) fn of(shared: &Shared, limit: Option<usize>) -> Self {
+        Self {
+            limit,
+            shared: shared.clone(),
+            suspended: CancellationToken::new(),
+        }
+    }
+
+    async fn wait(&self, queue: &Arc<Queue>, cancel: &CancellationToken) -> RequestSlot {
+        let Some(limit) = self.limit else {
+            return RequestSlot::Taken(None);
+        };
+        let given_up = async {
+            tokio::select! {
+                () = cancel.cancelled() => {}
+                () = self.suspended.cancelled() => {}
+            }
+        };
+        match queue.permit(limit, given_up).await {
+            Some(permit) => RequestSlot::Taken(Some(permit)),
+            None if cancel.is_cancelled() => RequestSlot::Cancelled,
+            None => RequestSlot::Suspended,
+        }
+    }
+}
+
 /// Asks every target whether it answers, all at once.
 pub(super) async fn probe(
     backends: Vec<Arc<Backend>>,
     headers: Vec<Vec<(String, String)>>,
+    slots: RequestSlots,
     cancel: CancellationToken,
 ) -> Done {
+    let slot = slots.wait(slots.shared.probes(), &cancel).await;
+    if let RequestSlot::Suspended = slot {
+        return Input::Lost(LostEffect::Probe).into();
+    }
     let probes = backends.iter().zip(&headers);
     let probes = probes.map(|(backend, headers)| backend.probe(headers, &cancel));
     let targets = futures_util::future::join_all(probes)
@@ -76,6 +133,7 @@ pub(super) async fn infer(
     backend: Arc<Backend>,
     request: Request,
     pieces: mpsc::Sender<Input>,
+    slots: RequestSlots,
     cancel: CancellationToken,
 ) -> Done {
     #[cfg(test)]
@@ -84,13 +142,20 @@ pub(super) async fn infer(
         "panic in the request",
     );
     let inference = request.inference.inference;
+    let slot = slots.wait(slots.shared.inferences(), &cancel).await;
+    if let RequestSlot::Suspended = slot {
+        return Input::Lost(LostEffect::Inference(inference)).into();
+    }
     let mut buffer = ResponseBuffer {
         head: None,
         inference,
         pieces,
         waiting: Vec::new(),
     };
-    let input = match receive(&backend, request, cancel, &mut buffer).await {
+    // A cancelled one is not sent either: the backend looks first.
+    let received = receive(&backend, request, cancel, &mut buffer).await;
+    drop(slot);
+    let input = match received {
         Ok(()) => buffer.ended().await,
         Err(fault) => {
             buffer.hand_over().await;

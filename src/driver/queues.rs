@@ -1,49 +1,34 @@
-//! Queues of calls (000 §1): how many calls of the servers that share one run at once. The others wait, and a stop lets none
-//! of them begin.
+//! The queues of a run (000 §1): how many calls of the servers that share one run at once, over all runs of the process. The others wait, and
+//! a stop lets none of them begin.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+use super::queue::{Permit, Queue};
+use super::shared::Shared;
 use crate::contract::ExecutionContract;
 
 /// The queues of a run.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
-    by_name: BTreeMap<String, Arc<Queue>>,
+    /// Each with the limit of the run's own contract.
+    by_name: BTreeMap<String, (Arc<Queue>, usize)>,
     stopped: CancellationToken,
 }
 
-#[derive(Debug)]
-struct Queue {
-    name: String,
-    permits: Arc<Semaphore>,
-    waiting: AtomicUsize,
-}
-
 /// The right to make one call; given back when it is dropped. None if nothing limits the call.
-pub(super) type CallPermit = Option<OwnedSemaphorePermit>;
+pub(super) type CallPermit = Option<Permit>;
 
 impl Queues {
-    pub(super) fn of(contract: &ExecutionContract) -> Self {
-        let made: BTreeMap<String, Arc<Queue>> = contract
-            .queues
-            .iter()
-            .map(|(name, terms)| {
-                let most = usize::try_from(terms.concurrent).unwrap_or(usize::MAX);
-                let queue = Queue {
-                    name: name.clone(),
-                    permits: Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))),
-                    waiting: AtomicUsize::new(0),
-                };
-                (name.clone(), Arc::new(queue))
-            })
-            .collect();
+    pub(super) fn of(contract: &ExecutionContract, shared: &Shared) -> Self {
+        let queues = contract.queues.iter().map(|(name, terms)| {
+            let limit = usize::try_from(terms.concurrent).unwrap_or(usize::MAX);
+            (name.clone(), (shared.queue(name), limit))
+        });
         Self {
-            by_name: made,
+            by_name: queues.collect(),
             stopped: CancellationToken::new(),
         }
     }
@@ -59,50 +44,23 @@ impl Queues {
         queue: Option<&str>,
         cancel: &CancellationToken,
     ) -> Option<CallPermit> {
-        let Some(queue) = queue.and_then(|name| self.by_name.get(name)) else {
+        let Some((queue, limit)) = queue.and_then(|name| self.by_name.get(name)) else {
             return Some(None);
         };
-        if let Ok(permit) = Arc::clone(&queue.permits).try_acquire_owned() {
-            return Some(Some(permit));
-        }
-        let waits = Waits::begin(queue);
-        let permit = tokio::select! {
-            biased;
-            () = cancel.cancelled() => None,
-            () = self.stopped.cancelled() => None,
-            permit = Arc::clone(&queue.permits).acquire_owned() => permit.ok(),
+        let given_up = async {
+            tokio::select! {
+                () = cancel.cancelled() => {}
+                () = self.stopped.cancelled() => {}
+            }
         };
-        drop(waits);
-        permit.map(Some)
+        queue.permit(*limit, given_up).await.map(Some)
     }
 
     /// How many calls wait.
     #[cfg(test)]
     fn depth(&self, name: &str) -> usize {
         let queue = self.by_name.get(name);
-        queue.map_or(0, |queue| queue.waiting.load(Ordering::Relaxed))
-    }
-}
-
-/// Counts a call that waits, however its wait ends.
-struct Waits<'q>(&'q Queue);
-
-impl<'q> Waits<'q> {
-    fn begin(queue: &'q Queue) -> Self {
-        let depth = queue.waiting.fetch_add(1, Ordering::Relaxed) + 1;
-        tracing::debug!(queue = queue.name, depth, "a call waits");
-        Self(queue)
-    }
-}
-
-impl Drop for Waits<'_> {
-    fn drop(&mut self) {
-        let depth = self
-            .0
-            .waiting
-            .fetch_sub(1, Ordering::Relaxed)
-            .saturating_sub(1);
-        tracing::debug!(queue = self.0.name, depth, "a call waits no longer");
+        queue.map_or(0, |(queue, _)| queue.depth())
     }
 }
 
@@ -113,13 +71,38 @@ mod tests {
     use super::*;
     use crate::contract::{CapabilityManifest, ContractFactory, ContractSpec};
 
-    fn queues() -> Queues {
-        let text = "targets: [{provider: p, model: m, context_window: 9000}]\nproviders: {p: {type: openai}}\n\
-             queues: {slow: {concurrent: 2}}\n\
-             tools: {mcp: {a: {command: x, queue: slow}, b: {command: x, queue: slow}, c: {command: x}}}\n";
-        let spec = ContractSpec::parse("c.yaml", text, &[]).unwrap();
+    fn queues_of(shared: &Shared, concurrent: u32) -> Queues {
+        let text = format!(
+            "targets: [{{provider: p, model: m, context_window: 9000}}]\nproviders: {{p: {{type: openai}}}}\n\
+             queues: {{slow: {{concurrent: {concurrent}}}}}\n\
+             tools: {{mcp: {{a: {{command: x, queue: slow}}, b: {{command: x, queue: slow}}, c: {{command: x}}}}}}\n"
+        );
+        let spec = ContractSpec::parse("c.yaml", &text, &[]).unwrap();
         let made = ContractFactory.make(&spec, &CapabilityManifest::default(), None);
-        Queues::of(&made.unwrap())
+        Queues::of(&made.unwrap(), shared)
+    }
+
+    fn queues() -> Queues {
+        queues_of(&Shared::default(), 2)
+    }
+
+    /// 000/1.queues.1, 000/1.queues.2
+    #[tokio::test]
+    async fn a_queue_is_one_for_all_runs_and_each_keeps_the_limit_of_its_contract() {
+        let (shared, cancel) = (Shared::default(), CancellationToken::new());
+        let (one, other) = (queues_of(&shared, 2), queues_of(&shared, 1));
+        let first = one.permit(Some("slow"), &cancel).await.unwrap();
+        let mut narrow = Box::pin(other.permit(Some("slow"), &cancel));
+        assert!((&mut narrow).now_or_never().is_none(), "one is at work");
+        let mut second = Box::pin(one.permit(Some("slow"), &cancel));
+        assert!((&mut second).now_or_never().is_none(), "it came later");
+        assert_eq!((one.depth("slow"), other.depth("slow")), (2, 2));
+        drop(first);
+        assert!(narrow.await.unwrap().is_some());
+        assert!(second.await.unwrap().is_some());
+        // The queue of another process is another one.
+        let apart = queues_of(&Shared::default(), 1);
+        assert!(apart.permit(Some("slow"), &cancel).now_or_never().is_some());
     }
 
     /// 000/1.queues.1, 000/1.queues.2, 000/1.queues.3

@@ -15,7 +15,8 @@ use super::bring_up::{
 };
 use super::clock::RunClock;
 use super::error::DriverError;
-use super::perform::{self, Tools};
+use super::perform::{self, RequestSlots, Tools};
+use super::shared::Shared;
 use crate::contract::ExecutionContract;
 use crate::inference::Backend;
 use crate::kernel::{EventKind, RunStarted};
@@ -261,7 +262,8 @@ async fn read(
 ) -> Input {
     let inference = request.inference.inference;
     let (sender, mut pieces) = mpsc::channel(1);
-    let mut asking = Box::pin(perform::infer(backend, request, sender, cancel));
+    let slots = RequestSlots::of(&Shared::default(), None);
+    let mut asking = Box::pin(perform::infer(backend, request, sender, slots, cancel));
     loop {
         tokio::select! {
             biased;

@@ -1,6 +1,7 @@
 //! The secret values that a contract file names, and their origin. Does not search texts for them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ use crate::contract::{
 };
 use crate::inference::Secret;
 use crate::message::Scrubber;
-use crate::session::{Redactor, SCHEMES, can_be_matched};
+use crate::session::{KnownSecrets, Redactor, SCHEMES, can_be_matched};
 
 /// Variables that hold paths, and are no secret if a contract file names them: taking their values out would
 /// take out every path. `redact.env` makes a secret of any variable.
@@ -204,7 +205,7 @@ impl Secrets {
                 kept.push(known);
                 continue;
             }
-            let finder = Redactor::values_only(alone.matched());
+            let finder = values_only(alone.matched());
             match shown_at(&finder, document, "") {
                 None => kept.push(known),
                 Some(pointer) if known.sure => {
@@ -223,14 +224,19 @@ impl Secrets {
     /// long that such a search might not have looked for every line of them.
     fn shows_none(&self, document: &Value) -> bool {
         let bytes: usize = self.0.iter().map(|known| known.value.reveal().len()).sum();
-        bytes < MOST_AT_ONCE
-            && shown_at(&Redactor::values_only(self.matched()), document, "").is_none()
+        bytes < MOST_AT_ONCE && shown_at(&values_only(self.matched()), document, "").is_none()
     }
+}
+
+/// What finds values and nothing else.
+fn values_only<'v>(values: impl IntoIterator<Item = &'v str>) -> Redactor {
+    Redactor::fixed(Arc::new(KnownSecrets::values_only(values)))
 }
 
 /// An address of the contract with a well-known credential: its RFC 6901 pointer, and its place in the file.
 fn key_in_an_address(document: &Value) -> Option<(String, String)> {
-    let finder = Redactor::fixed([], &RedactionTerms::default());
+    let shapes = KnownSecrets::of([], &RedactionTerms::default());
+    let finder = Redactor::fixed(Arc::new(shapes));
     let sections = [
         ("providers", "base_url", "providers"),
         ("servers", "url", "tools.mcp"),

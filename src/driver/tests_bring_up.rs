@@ -133,7 +133,7 @@ impl Fixture {
         let kept = batches(&stored(&self.db())).len() / 2;
         cut(&self.db(), &dead, kept).await;
         let store = Store::open(&dead, Durability::Normal).expect("a store");
-        let reopened = reopen(&store, &run_id())?;
+        let reopened = reopen(&store, &run_id(), &Environment::new(|_| None))?;
         let prepared = prepare_resume(reopened, request, &CancellationToken::new()).await?;
         prepared.close().await;
         Ok(())

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::tests::{Watcher, call, run, say};
 use super::tests_resume::{Silent, batches, cut, request, run_id, stored};
-use super::{drive, prepare_resume, reopen};
+use super::{Environment, drive, prepare_resume, reopen};
 use crate::store::{Durability, NewBlob, NewCheckpoint, Store, StoreReader};
 use crate::transcript::{
     Chain, Checkpoint, FlawKind, Note, SealedEntry, SecretKey, VerifyOptions, WithheldBlobs,
@@ -57,7 +57,7 @@ async fn resumed(db: &Path, folder: &Path, key: Option<SecretKey>) -> (Vec<Strin
         Some(key) => store.signed_by(key),
         None => store,
     };
-    let reopened = reopen(&store, &run_id()).expect("reopened");
+    let reopened = reopen(&store, &run_id(), &Environment::new(|_| None)).expect("reopened");
     let asked = request(folder, &[]);
     let prepared = prepare_resume(reopened, asked, &CancellationToken::new()).await;
     let (_keep, control) = mpsc::channel(1);

@@ -23,7 +23,7 @@ const PROPERTIES_BYTES: usize = 1024 * 1024;
 const USER_AGENT: &str = concat!("monolith/", env!("CARGO_PKG_VERSION"));
 
 /// Where a server is and what it wants to see; every value is resolved.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HttpTarget {
     /// The address below which the protocol's paths lie, such as `https://api.openai.com/v1`. A query stays.
     pub base_url: String,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// A value that must not be written anywhere: its `Debug` form shows nothing of it, and it has no `Display`.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Secret(String);
 
 impl Secret {

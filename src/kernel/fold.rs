@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Effect, Event, EventKind, Run};
-use crate::contract::{ExecutionContract, Validators};
+use crate::contract::ExecutionContract;
 
 /// The machine alone, made again from its events: no request is written, no entry is sealed, and no clock is asked.
 #[derive(Clone)]
@@ -31,7 +31,7 @@ impl Fold {
                     ..
                 },
             ) => {
-                let validators = Arc::new(Validators::compile(&self.contract));
+                let validators = Arc::clone(self.contract.validators());
                 let (run, effects) = Run::start(Arc::clone(&self.contract), validators, *started);
                 self.run = Some(run);
                 effects

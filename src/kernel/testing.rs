@@ -117,6 +117,7 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
                 kind: ServerKind::Builtin,
                 pin: None,
                 queue: None,
+                shared: true,
                 url: None,
             },
         )]),

@@ -83,8 +83,8 @@ impl Replayer {
     /// A replay of the run of that name under that contract. Where the contract names a tokenizer, estimates are taken as they are
     /// recorded.
     #[must_use]
-    pub fn new(contract: ExecutionContract, run_id: &RunId) -> Self {
-        let contract = Arc::new(contract);
+    pub fn new(contract: impl Into<Arc<ExecutionContract>>, run_id: &RunId) -> Self {
+        let contract = contract.into();
         let chain = Chain::genesis(contract.contract_hash(), run_id);
         let counter = counter_of(&contract, &NoTokenizers);
         let session = session_of(&contract, &counter);

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Append, Control, Input, Output, RedactionKey, Redactor, Session, SessionError};
+use super::{
+    Append, Control, Input, KnownSecrets, Output, RedactionKey, Redactor, Session, SessionError,
+};
 use crate::adapter::ResponseMeta;
 use crate::contract::{
     CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, RedactionTerms,
@@ -278,7 +280,8 @@ fn no_piece_of_a_secret_is_released() {
     let terms = RedactionTerms::default();
     let run_id = RunId::try_from("r1".to_owned()).unwrap();
     let salt = RedactionKey::new([7; 32]).salt(&run_id);
-    let redactor = Redactor::salted([secret], &terms, salt);
+    let secrets = Arc::new(KnownSecrets::of([secret], &terms));
+    let redactor = Redactor::salted(secrets, salt);
     let contract = contract(&["tool_policy=optional"]);
     for text in [
         format!("It is {secret} they say"),

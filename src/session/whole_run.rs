@@ -11,7 +11,7 @@ use super::requests::Requests;
 use super::responses::ResponsePart;
 use super::scrub::Scrub;
 use crate::adapter::AdapterError;
-use crate::contract::{ExecutionContract, Validators};
+use crate::contract::ExecutionContract;
 use crate::kernel::{
     Event, EventKind, Interrupter, LostEffect, Probed, ProviderAddress, Resumed, Run, RunStarted,
     ToolReturned, observation_tokens,
@@ -276,7 +276,7 @@ impl Session {
         self.requests.begun_at(started.started_unix_ms);
         let run_id = started.run_id.clone();
         let chain = Chain::genesis(self.contract.contract_hash(), &run_id);
-        let validators = Arc::new(Validators::compile(&self.contract));
+        let validators = Arc::clone(self.contract.validators());
         let (run, effects) = Run::start(Arc::clone(&self.contract), validators, started);
         self.progress = Some(Progress {
             at_ms: 0,

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use super::private::{open_own, own_folder, private_file, private_folder};
@@ -27,9 +28,13 @@ const LOOKS_AT_ONCE: u32 = 100;
 pub struct RunLock {
     file: File,
     path: PathBuf,
-    /// Keeps others from rewriting the store; given up with the rest.
-    _store: File,
+    /// Keeps others from rewriting the store; given up with the last run of this process.
+    _store: Arc<File>,
 }
+
+/// The lock of a store as a whole that the runs of a process share, so that each run holds one file open, not two.
+#[derive(Debug, Default)]
+pub(super) struct SharedStoreLock(Mutex<Weak<File>>);
 
 /// The right of this process to rewrite a whole store: no run of it is driven meanwhile.
 #[derive(Debug)]
@@ -46,12 +51,25 @@ impl Store {
     /// # Errors
     /// [`StoreError::RunLocked`] where another process drives it, [`StoreError::Lock`] where the file cannot be had.
     pub fn lock_run(&self, run_id: &RunId) -> Result<RunLock, StoreError> {
-        lock_run(self.path(), run_id)
+        let mut shared = self.lock.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let store = match shared.upgrade() {
+            Some(store) => store,
+            None => Arc::new(share_store(self.path())?),
+        };
+        *shared = Arc::downgrade(&store);
+        drop(shared);
+        lock_run_within(self.path(), run_id, store)
     }
 }
 
 /// [`Store::lock_run`], of the store at that path.
 pub(super) fn lock_run(database: &Path, run_id: &RunId) -> Result<RunLock, StoreError> {
+    let store = share_store(database)?;
+    lock_run_within(database, run_id, Arc::new(store))
+}
+
+/// Keeps others from rewriting a store.
+fn share_store(database: &Path) -> Result<File, StoreError> {
     let folder = folder_of(database);
     let store = lock_file(&folder, &folder.join(WHOLE))?;
     match store.try_lock_shared() {
@@ -64,6 +82,15 @@ pub(super) fn lock_run(database: &Path, run_id: &RunId) -> Result<RunLock, Store
         }
         Err(TryLockError::Error(fault)) => return Err(refused(&folder.join(WHOLE), &fault)),
     }
+    Ok(store)
+}
+
+fn lock_run_within(
+    database: &Path,
+    run_id: &RunId,
+    store: Arc<File>,
+) -> Result<RunLock, StoreError> {
+    let folder = folder_of(database);
     let path = folder.join(run_id.as_str());
     let refuse = |fault: io::Error| refused(&path, &fault);
     let mut file = lock_file(&folder, &path)?;

@@ -13,6 +13,7 @@ use super::append::{Append, EntryRow, NewCheckpoint, sealed_outcome};
 use super::blob::insert_blob;
 use super::connection::BUSY;
 use super::group_commit::{Job, Request, Writer};
+use super::lock::SharedStoreLock;
 use super::new_run::NewRun;
 use super::open_writer::{Durability, open_writer};
 use super::run::{IMPORTED, this_process};
@@ -41,6 +42,7 @@ const QUEUE: usize = 1024;
 #[derive(Debug)]
 pub struct Store {
     commits: Arc<AtomicU64>,
+    pub(super) lock: SharedStoreLock,
     path: PathBuf,
     queue: Option<mpsc::Sender<Job>>,
     signer: Option<SecretKey>,
@@ -82,6 +84,7 @@ impl Store {
             })?;
         Ok(Self {
             commits,
+            lock: SharedStoreLock::default(),
             path: path.to_path_buf(),
             queue: Some(queue),
             signer: None,

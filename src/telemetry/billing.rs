@@ -1,6 +1,6 @@
 //! The billing file: accounting lines of all runs, appended under a lock. Does not compute a line.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -150,12 +150,37 @@ impl BillingFile {
     /// # Errors
     /// [`BillingFault`] where the file cannot be read.
     pub(crate) fn entries_of(&self, run_id: &RunId) -> Result<BTreeSet<u64>, BillingFault> {
-        self.read_entries(run_id)
-            .map_err(|fault| self.fault("read", &fault))
+        let mut found = BTreeSet::new();
+        let read = self.read_entries(|named| {
+            if named.txn_id == run_id.as_str() {
+                found.insert(named.index);
+            }
+        });
+        read.map_err(|fault| self.fault("read", &fault))?;
+        Ok(found)
     }
 
-    fn read_entries(&self, run_id: &RunId) -> io::Result<BTreeSet<u64>> {
-        let mut found = BTreeSet::new();
+    /// The same of several runs at once: the file is read once.
+    ///
+    /// # Errors
+    /// [`BillingFault`] where the file cannot be read.
+    pub(crate) fn entries_of_all(
+        &self,
+        runs: &[RunId],
+    ) -> Result<BTreeMap<RunId, BTreeSet<u64>>, BillingFault> {
+        let runs: BTreeMap<&str, &RunId> = runs.iter().map(|run| (run.as_str(), run)).collect();
+        let mut found: BTreeMap<RunId, BTreeSet<u64>> = BTreeMap::new();
+        let read = self.read_entries(|named| {
+            if let Some(run) = runs.get(named.txn_id.as_str()) {
+                found.entry((*run).clone()).or_default().insert(named.index);
+            }
+        });
+        read.map_err(|fault| self.fault("read", &fault))?;
+        Ok(found)
+    }
+
+    /// Hands on what identifies each entry that stands there.
+    fn read_entries(&self, mut take: impl FnMut(Named)) -> io::Result<()> {
         // Of the file that was judged, whatever has its name now. It is only ever written at its end.
         let mut file = &self.file;
         file.seek(SeekFrom::Start(0))?;
@@ -167,12 +192,10 @@ impl BillingFile {
                 .take(MAX_LINE_BYTES)
                 .read_until(b'\n', &mut line)?;
             if read == 0 {
-                return Ok(found);
+                return Ok(());
             }
-            if let Ok(named) = serde_json::from_slice::<Named>(&line)
-                && named.txn_id == run_id.as_str()
-            {
-                found.insert(named.index);
+            if let Ok(named) = serde_json::from_slice::<Named>(&line) {
+                take(named);
             }
         }
     }

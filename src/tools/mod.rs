@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! ServerSpec ─▶ bring_up ─▶ capabilities + faults ─▶ (driver: manifest, contract)
-//!                  │
+//!                  │  ServerPool: one server for all runs of the process that reach it in the same way
 //! CallOrder ─▶ ToolServers::call ─▶ builtin │ mcp ─▶ raw answer ─▶ envelope ─▶ ToolOutcome
 //!                                                        └─▶ BlobSink (whole text, images, malformed answers)
 //! ```
@@ -23,7 +23,9 @@ mod envelope;
 mod error;
 mod mcp;
 mod offer;
+mod pool;
 mod registry;
+mod running;
 mod scrub;
 mod server_spec;
 mod supervisor;
@@ -37,6 +39,7 @@ pub(crate) use blob_sink::BlobSink;
 pub(crate) use call_terms::CallTerms;
 pub(crate) use clock::Clock;
 pub(crate) use error::ToolServerError;
+pub(crate) use pool::{ServerHost, ServerPool};
 pub(crate) use registry::{BringUp, ServerWatch, ToolServers};
 pub(crate) use server_spec::ServerSpec;
 pub(crate) use supervisor::{SUPERVISE_COMMAND, supervise};

@@ -8,7 +8,7 @@ use super::Withheld;
 use crate::contract::ServerKind;
 
 /// How one tool server is reached, with every value resolved. Holds secrets, so its `Debug` shows names only.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) enum ServerSpec {
     /// Tools inside monolith; its server name is `builtin`.
     Builtin {
@@ -27,6 +27,8 @@ pub(crate) enum ServerSpec {
         env: BTreeMap<String, String>,
         /// The folder that a relative path of the program begins in, absolute.
         folder: PathBuf,
+        /// Whether other runs of this process use it, too.
+        shared: bool,
         /// This program, which starts the server and ends whatever it has started; none if the host is no monolith.
         supervisor: Option<PathBuf>,
     },
@@ -34,6 +36,8 @@ pub(crate) enum ServerSpec {
     Http {
         /// Sent with every request.
         headers: BTreeMap<String, String>,
+        /// Whether other runs of this process use it, too.
+        shared: bool,
         /// Its address.
         url: String,
     },
@@ -47,6 +51,14 @@ impl ServerSpec {
             Self::Builtin { .. } => ServerKind::Builtin,
             Self::Stdio { .. } => ServerKind::Stdio,
             Self::Http { .. } => ServerKind::Http,
+        }
+    }
+
+    /// Whether runs that reach it in the same way share it.
+    pub(super) const fn is_shared(&self) -> bool {
+        match self {
+            Self::Builtin { .. } => true,
+            Self::Stdio { shared, .. } | Self::Http { shared, .. } => *shared,
         }
     }
 }
@@ -63,7 +75,7 @@ impl fmt::Debug for ServerSpec {
                 .field("command", command)
                 .field("env", &env.keys())
                 .finish(),
-            Self::Http { headers, url } => f
+            Self::Http { headers, url, .. } => f
                 .debug_struct("Http")
                 .field("headers", &headers.keys())
                 .field("url", url)

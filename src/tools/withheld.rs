@@ -1,5 +1,6 @@
 //! Files and folders that no built-in tool opens. Does not know why.
 
+use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
 #[cfg(unix)]
 use std::{fs::Metadata, path::Path, sync::Arc, time::Instant};
@@ -27,6 +28,12 @@ impl PartialEq for Withheld {
 }
 
 impl Eq for Withheld {}
+
+impl Hash for Withheld {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.paths, &self.open).hash(state);
+    }
+}
 
 /// What identifies files and folders of [`Withheld`] at one moment.
 #[cfg(unix)]

@@ -1,8 +1,10 @@
 //! Final reports that came as tags (000 §11), and what became of each.
 
+use std::sync::Arc;
+
 use super::activity::{Activities, Activity};
 use crate::adapter::xml::Nonce;
-use crate::contract::{ExecutionContract, FINAL_REPORT, ToolTransport, Validators};
+use crate::contract::{ExecutionContract, FINAL_REPORT, ToolTransport};
 use crate::kernel::{Action, InferenceReturned, ReportSource, State};
 use crate::message::{RunId, StopReason, ToolInvocation, genesis};
 
@@ -142,8 +144,8 @@ fn fault_of(contract: &ExecutionContract, call: &ToolInvocation) -> Option<Repor
     let terms = contract.final_report.as_ref()?;
     // Tools have no part in it, and most forms have no schema.
     let validators = match &terms.schema {
-        Some(_) => Validators::compile(contract),
-        None => Validators::default(),
+        Some(_) => Arc::clone(contract.validators()),
+        None => Arc::default(),
     };
     let fault = terms.read(&call.arguments, &validators).err()?;
     Some(ReportFault::Form {

@@ -68,6 +68,9 @@ mod log;
 #[cfg(test)]
 mod loopback;
 #[cfg(test)]
+#[cfg(unix)]
+mod many;
+#[cfg(test)]
 mod marked;
 #[cfg(test)]
 mod migrate;

@@ -12,7 +12,7 @@ use crate::driver::Environment;
 pub(in crate::cli) const DEMO_PREFIX: &str = "demo-";
 
 /// What a command stands in: the folder, the environment, the streams, and where runs are kept.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::cli) struct App {
     /// The file of configuration that the caller names.
     pub(in crate::cli) config: Option<PathBuf>,

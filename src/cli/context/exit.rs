@@ -53,6 +53,9 @@ impl Exit {
         Self::of_difference(report.same, report.first_difference.as_ref())
     }
 
+    /// A run was left that can be gone on with.
+    pub(in crate::cli) const SUSPENDED: Self = Self(8);
+
     fn of_difference(same: bool, first: Option<&Difference>) -> Self {
         if same {
             return Self::OK;

@@ -30,6 +30,11 @@ pub(in crate::cli) fn listened() {
     OWN.fetch_max(1, Ordering::SeqCst);
 }
 
+/// From now on the second interrupt is the command's own, too: many runs take their time to be ended.
+pub(in crate::cli) fn listened_twice() {
+    OWN.fetch_max(2, Ordering::SeqCst);
+}
+
 /// An answer begins: it ends by its second interrupt, and the command goes on.
 pub(in crate::cli) fn answering() {
     OWN.store(2, Ordering::SeqCst);

@@ -1,31 +1,54 @@
 //! The secrets that this process knows, for everything it says to people: errors, diagnostics, the line of a panic.
 
 use std::borrow::Cow;
-use std::sync::{LazyLock, PoisonError, RwLock};
+use std::collections::HashSet;
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use regex::{Captures, Regex};
 
 use crate::contract::{ContractSpec, RedactionTerms, recorded_url};
 use crate::driver::{Environment, Secrets};
 use crate::message::Scrubber;
-use crate::session::Redactor;
+use crate::session::{KnownSecrets, Redactor};
 
-/// What goes over what is said; before a contract file has been read that is the shapes of well-known credentials.
-static KNOWN: LazyLock<RwLock<Redactor>> = LazyLock::new(|| {
-    let terms = RedactionTerms::default();
-    RwLock::new(Redactor::fixed([], &terms))
-});
+/// What goes over what is said.
+static KNOWN: LazyLock<RwLock<Known>> = LazyLock::new(RwLock::default);
+
+/// What the files that were read so far keep secret; before the first, the shapes of well-known credentials.
+struct Known {
+    /// The values and the terms of each redactor.
+    learned: HashSet<(Vec<String>, RedactionTerms)>,
+    redactors: Vec<Redactor>,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        let shapes = KnownSecrets::of([], &RedactionTerms::default());
+        Self {
+            learned: HashSet::from([(Vec::new(), RedactionTerms::default())]),
+            redactors: vec![Redactor::fixed(Arc::new(shapes))],
+        }
+    }
+}
 
 /// From now on nothing is said that holds a secret of this file.
 pub(in crate::cli) fn learn(spec: &ContractSpec, environment: &Environment) {
-    let redactor = Redactor::fixed(Secrets::of(spec, environment).matched(), &spec.redact);
-    *KNOWN.write().unwrap_or_else(PoisonError::into_inner) = redactor;
+    let secrets = Secrets::of(spec, environment);
+    let values: Vec<String> = secrets.matched().map(str::to_owned).collect();
+    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+    if known.learned.insert((values, spec.redact.clone())) {
+        let secrets = KnownSecrets::of(secrets.matched(), &spec.redact);
+        known.redactors.push(Redactor::fixed(Arc::new(secrets)));
+    }
 }
 
 /// The text as it may be shown: without known secrets, and without the values of any address's query, known or not.
 pub(in crate::cli) fn without_secrets(text: &str) -> String {
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
-    without_query_values(&known.text(text)).into_owned()
+    let text = known.redactors.iter().fold(text.to_owned(), |text, one| {
+        <dyn Scrubber>::owned_text(one, text)
+    });
+    without_query_values(&text).into_owned()
 }
 
 /// What may be an address in a text, however it is written: behind a scheme, behind two slashes, or a word with a query.

@@ -10,6 +10,7 @@ mod fault;
 pub(in crate::cli) mod narration;
 pub(in crate::cli) mod numbers;
 pub(in crate::cli) mod progress;
+pub(in crate::cli) mod runs_progress;
 pub(in crate::cli) mod screen;
 pub(in crate::cli) mod streamed;
 pub(in crate::cli) mod when;

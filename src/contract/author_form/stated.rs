@@ -132,6 +132,9 @@ fn state_server(
     if let Some(queue) = queue.filter(|queue| *queue != QueueTerms::DEFAULT) {
         state(SERVER.queue.name, json!(queue));
     }
+    if !terms.shared {
+        state(SERVER.shared.name, json!(false));
+    }
 }
 
 /// Values of headers or variables, of which a contract holds the names and the variables that they are made of.

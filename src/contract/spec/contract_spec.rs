@@ -273,6 +273,8 @@ pub struct McpSpec {
     pub pin: Option<Digest>,
     /// The queue that its calls wait in, where the author names one.
     pub queue: Option<String>,
+    /// Whether the runs of one process share it.
+    pub shared: bool,
     /// How it is reached.
     pub transport: McpTransport,
 }

@@ -191,6 +191,7 @@ impl Read for McpSpec {
             let Headers(headers) = section.get(&SERVER.headers).unwrap_or_default();
             let pin = section.get(&SERVER.pin);
             let queue = section.get(&SERVER.queue);
+            let shared = section.get(&SERVER.shared).unwrap_or(true);
             let (stdio, http) = (
                 section.has(SERVER.command.name),
                 section.has(SERVER.url.name),
@@ -229,6 +230,7 @@ impl Read for McpSpec {
             Some(Self {
                 pin,
                 queue,
+                shared,
                 transport,
             })
         })?

@@ -32,7 +32,7 @@ prices: {version: a, models: {hosted: {one: {unit: per_1k, input: 0.000000001, o
 tools:
   mcp:
     files: {command: run, args: [-x, 7], env: {TOKEN: "${TOKEN}", MODE: fast}, queue: slow}
-    web: {url: "https://example.org/mcp?token=s3cret", headers: {authorization: "Bearer ${WEB}"}}
+    web: {url: "https://example.org/mcp?token=s3cret", headers: {authorization: "Bearer ${WEB}"}, shared: false}
 queues: {slow: {concurrent: 2}}
 max_calls: {run: 9, per_tool: {files__read: 2}}
 max_cost_micro_usd: 18446744073709551615

@@ -10,7 +10,8 @@ use crate::contract::{ContractSpec, ExecutionContract, ProviderSpec};
 use crate::driver::{DriverError, Environment};
 use crate::inference::{Backend, HttpBackend, HttpTarget, ScriptedBackend, Secret};
 
-/// One backend for each target, shared where targets share a provider. Keys are looked up only where they are wanted: a run
+/// One backend for each target, shared where targets share a provider, and by the runs of a process that reach the same server in the same
+/// way. Keys are looked up only where they are wanted: a run
 /// whose tools did not come up needs none to report that. `answered` is how many requests each target has answered before:
 /// a script is played on from there.
 pub(super) fn backends(
@@ -35,11 +36,16 @@ pub(super) fn backends(
             model.backend(name, contract, keys.environment)
         } else {
             let target = http_target(name, provider, contract, keys)?;
-            let http = HttpBackend::new(&target).map_err(|fault| DriverError::Backend {
-                fault,
-                provider: name.to_owned(),
+            let shared = keys.environment.shared();
+            let http = shared.backend(target, |target| {
+                let http = HttpBackend::new(target).map_err(|fault| DriverError::Backend {
+                    fault,
+                    provider: name.to_owned(),
+                })?;
+                Ok::<_, DriverError>(Backend::Http(http))
             })?;
-            Backend::Http(http)
+            by_provider.insert(name, http);
+            continue;
         };
         by_provider.insert(name, Arc::new(backend));
     }

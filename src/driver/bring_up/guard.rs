@@ -7,16 +7,19 @@ use crate::contract::{ContractDraft, ContractSpec, ExecutionContract};
 use crate::driver::environment::Environment;
 use crate::driver::error::DriverError;
 use crate::driver::secrets::{Secrets, Unmatched};
-use crate::message::{RunId, Scrubber};
+use crate::driver::shared::Shared;
+use crate::message::{RunId, Scrubber as _};
 use crate::session::{RedactionKey, Redactor};
 use crate::store::Invocation;
+use crate::tools::ServerHost;
 
 /// What keeps the secrets of a request out of its contract and its run.
 #[derive(Debug)]
 pub(super) struct Guard {
-    /// Scrubs the offers of tool servers, which become part of the contract.
-    pub(super) servers: Arc<dyn Scrubber>,
+    /// Where tool servers are started: their offers, which become part of the contract, are scrubbed there.
+    pub(super) servers: ServerHost,
     secrets: Secrets,
+    shared: Shared,
 }
 
 impl Guard {
@@ -32,7 +35,10 @@ impl Guard {
             secrets = secrets.held_against(draft)?;
         }
         Ok(Self {
-            servers: Arc::new(Redactor::fixed(secrets.matched(), &spec.redact)),
+            servers: environment
+                .shared()
+                .server_host(secrets.matched(), &spec.redact),
+            shared: environment.shared().clone(),
             secrets,
         })
     }
@@ -58,7 +64,8 @@ impl Guard {
         // With the key, trying values shows what a marker stands for.
         let own = key.texts();
         let values = self.secrets.matched().chain(own.iter().map(String::as_str));
-        Arc::new(Redactor::salted(values, &spec.redact, salt))
+        let secrets = self.shared.secrets(values, &spec.redact);
+        Arc::new(Redactor::salted(secrets, salt))
     }
 }
 

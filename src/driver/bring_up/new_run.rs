@@ -1,7 +1,5 @@
 //! A run that begins: with a task, or with the conversation of another run.
 
-use std::sync::Arc;
-
 use tokio_util::sync::CancellationToken;
 
 use super::guard::recorded;
@@ -239,6 +237,7 @@ async fn begin(
         None => random_run_id("")?,
     };
     let invocation = request.invocation.take();
+    let shared = request.environment.shared().clone();
     let workspace = Workspace::find(&request.spec, &request.contract_dir).await?;
     let found = ReadRequest::read(&request, cancel).await?;
     let draft = found.draft();
@@ -306,12 +305,14 @@ async fn begin(
     };
     Ok(Prepared {
         backends,
-        contract: Arc::new(contract),
+        contract: shared.contract(contract),
         counter,
         grace: GRACE,
+        max_inferences: None,
         redactor,
         run_id,
         servers,
+        shared,
         start,
     })
 }

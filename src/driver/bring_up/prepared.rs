@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::contract::ExecutionContract;
+use crate::driver::shared::Shared;
 use crate::inference::Backend;
 use crate::kernel::{ProviderAddress, RunStarted};
 use crate::message::{Digest, RunId, TokenCounter, ToolServerStatement};
@@ -22,9 +23,12 @@ pub struct Prepared {
     pub(in crate::driver) counter: Arc<dyn TokenCounter>,
     /// How long what is in flight may still end once the run is suspended.
     pub(in crate::driver) grace: Duration,
+    /// How many requests to models run at once, over all runs that share them; none if nothing limits them.
+    pub(in crate::driver) max_inferences: Option<usize>,
     pub(in crate::driver) redactor: Arc<Redactor>,
     pub(in crate::driver) run_id: RunId,
     pub(in crate::driver) servers: ToolServers,
+    pub(in crate::driver) shared: Shared,
     pub(in crate::driver) start: Start,
 }
 
@@ -56,6 +60,12 @@ impl Prepared {
     #[must_use]
     pub const fn with_grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
+        self
+    }
+
+    /// The same run, whose requests to models wait until fewer than `most` run at once, those of the runs that share with it included.
+    pub(in crate::driver) const fn with_max_inferences(mut self, most: usize) -> Self {
+        self.max_inferences = Some(most);
         self
     }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::contract::{ExecutionContract, SEMANTICS_VERSION};
-use crate::driver::DriverError;
 use crate::driver::ancestry::{Blobs, answered_before};
+use crate::driver::{DriverError, Environment};
 use crate::kernel::{Event, EventKind, RunStarted};
 use crate::message::RunId;
 use crate::replay::{ReplayReport, Replayer, Unfinished};
@@ -29,7 +29,11 @@ pub(crate) struct Reopened {
 /// # Errors
 /// [`DriverError::Store`] where another process drives the run or it cannot be read, and by name where there is nothing to
 /// go on with or the transcript does not replay.
-pub(crate) fn reopen(store: &Store, run_id: &RunId) -> Result<Reopened, DriverError> {
+pub(crate) fn reopen(
+    store: &Store,
+    run_id: &RunId,
+    environment: &Environment,
+) -> Result<Reopened, DriverError> {
     let lock = store.lock_run(run_id)?;
     let blobs = Blobs(store.reader()?);
     let invocation = blobs.0.invocation(run_id)?;
@@ -49,6 +53,7 @@ pub(crate) fn reopen(store: &Store, run_id: &RunId) -> Result<Reopened, DriverEr
             known: SEMANTICS_VERSION,
         });
     }
+    let contract = environment.shared().contract(contract);
     let entries: Vec<SealedEntry> = stored.collect::<Result<_, _>>()?;
     // Replaying knows nothing of signed checkpoints, indexes and blobs: a run that was cut would do again what it had done.
     let verified = reader.verify_run(run_id, true)?;
@@ -68,7 +73,7 @@ pub(crate) fn reopen(store: &Store, run_id: &RunId) -> Result<Reopened, DriverEr
             run_id: run_id.clone(),
         });
     };
-    let mut replayer = Replayer::new(contract.clone(), run_id);
+    let mut replayer = Replayer::new(Arc::clone(&contract), run_id);
     for entry in &entries {
         replayer.take(entry, &blobs);
     }
@@ -80,7 +85,7 @@ pub(crate) fn reopen(store: &Store, run_id: &RunId) -> Result<Reopened, DriverEr
     let answered_before = answered_before(&mut reader, &contract, &started)?;
     Ok(Reopened {
         answered_before,
-        contract: Arc::new(contract),
+        contract,
         entries,
         invocation,
         lock,

@@ -24,6 +24,7 @@ pub(crate) async fn prepare_resume(
     cancel: &CancellationToken,
 ) -> Result<Prepared, DriverError> {
     let contract = Arc::clone(&reopened.contract);
+    let shared = request.environment.shared().clone();
     let run_id = reopened.started.run_id.clone();
     let providers = contract.targets.iter().map(|target| &target.provider);
     let before = by_target(providers, reopened.answered_before);
@@ -67,9 +68,11 @@ pub(crate) async fn prepare_resume(
         contract,
         counter,
         grace: GRACE,
+        max_inferences: None,
         redactor,
         run_id,
         servers,
+        shared,
         start,
     })
 }

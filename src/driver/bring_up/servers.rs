@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
 use crate::contract::{ContractSpec, McpTransport, ServerCapability};
 use crate::driver::{DriverError, Environment};
 use crate::kernel::BringUpFault;
-use crate::message::{Scrubber, ToolServerStatement};
-use crate::tools::{BringUp, ServerSpec, ToolServers};
+use crate::message::ToolServerStatement;
+use crate::tools::{BringUp, ServerHost, ServerSpec, ToolServers};
 
 /// Which tool servers are started to see what they offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,10 +50,12 @@ pub(super) fn server_specs(
                 command: command.clone(),
                 folder: folder.clone(),
                 env: environment.expand_all(env, &format!("{place}.env"))?,
+                shared: mcp.shared,
                 supervisor: environment.program().map(Path::to_owned),
             },
             McpTransport::Http { headers, url } => ServerSpec::Http {
                 headers: environment.expand_all(headers, &format!("{place}.headers"))?,
+                shared: mcp.shared,
                 url: url.clone(),
             },
         };
@@ -87,7 +88,7 @@ impl Started {
     pub(super) async fn up(
         specs: BTreeMap<String, ServerSpec>,
         workspace: &Path,
-        scrub: &Arc<dyn Scrubber>,
+        host: &ServerHost,
         total_timeout_ms: u64,
         cancel: &CancellationToken,
         environment: &Environment,
@@ -101,7 +102,7 @@ impl Started {
         } = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(DriverError::Cancelled),
-            up = ToolServers::bring_up(specs, workspace, scrub, total_timeout_ms, cancel, &ready) => up,
+            up = ToolServers::bring_up(specs, workspace, host, total_timeout_ms, cancel, &ready) => up,
         };
         let offer = Offer {
             capabilities,

@@ -22,7 +22,7 @@ mod tests_parts;
 mod view;
 
 pub(crate) use forms::{can_be_matched, key_texts};
-pub(crate) use redactor::Redactor;
+pub(crate) use redactor::{KnownSecrets, Redactor};
 pub use salt::RedactionKey;
 
 pub(crate) use shapes::SCHEMES;

@@ -28,13 +28,19 @@ const MARKER_BYTES: usize = 43;
 /// Takes secrets out of texts. The same text always gives the same text, and what was taken out once is left alone.
 #[derive(Clone, Debug)]
 pub(crate) struct Redactor {
+    pub(super) secrets: Arc<KnownSecrets>,
+    marking: MarkerKind,
+}
+
+/// What is secret, in every form in which a text may hold it; runs under the same secrets share it.
+#[derive(Clone, Debug)]
+pub(crate) struct KnownSecrets {
     /// Finds every form of every value.
     finder: Finder,
     /// Finds their forms in base64, in a text without its line breaks.
     unbroken: Finder,
     /// The forms that a text may end with a part of: each form, how much of it is enough, and its value.
     pub(super) beginnings: Vec<(Vec<u8>, usize, usize)>,
-    marking: MarkerKind,
     pub(super) shapes: Shapes,
     values: Vec<String>,
 }
@@ -104,67 +110,59 @@ impl RedactionKey {
         // With the key, trying values shows what a marker stands for.
         let known = values.into_iter().map(str::to_owned).chain(self.texts());
         let known: Vec<String> = known.filter(|value| can_be_matched(value)).collect();
-        Arc::new(Redactor::salted(
-            known.iter().map(String::as_str),
-            &contract.redact,
-            self.salt(run_id),
-        ))
+        let secrets = KnownSecrets::of(known.iter().map(String::as_str), &contract.redact);
+        Arc::new(Redactor::salted(Arc::new(secrets), self.salt(run_id)))
+    }
+}
+
+impl KnownSecrets {
+    /// Values in every form, the headers and patterns that the author names, and credentials by their shape.
+    #[must_use]
+    pub(crate) fn of<'v>(
+        values: impl IntoIterator<Item = &'v str>,
+        terms: &RedactionTerms,
+    ) -> Self {
+        Self::with_shapes(values, Shapes::new(terms))
+    }
+
+    /// Values alone, no headers and no shapes.
+    #[must_use]
+    pub(crate) fn values_only<'v>(values: impl IntoIterator<Item = &'v str>) -> Self {
+        Self::with_shapes(values, Shapes::default())
+    }
+
+    fn with_shapes<'v>(values: impl IntoIterator<Item = &'v str>, shapes: Shapes) -> Self {
+        let values = with_lines(values);
+        Self {
+            finder: Finder::new(&values, forms),
+            unbroken: Finder::new(&values, base64_forms),
+            beginnings: beginnings(&values),
+            shapes,
+            values,
+        }
     }
 }
 
 impl Redactor {
     /// Replaces secrets by commitments under the salt of a run.
     #[must_use]
-    pub(crate) fn salted<'v>(
-        values: impl IntoIterator<Item = &'v str>,
-        terms: &RedactionTerms,
-        salt: Salt,
-    ) -> Self {
-        Self::new(values, terms, MarkerKind::Salted(salt))
+    pub(crate) const fn salted(secrets: Arc<KnownSecrets>, salt: Salt) -> Self {
+        let marking = MarkerKind::Salted(salt);
+        Self { secrets, marking }
     }
 
     /// Replaces secrets by `[SECRET]`: where no run is recorded.
     #[must_use]
-    pub(crate) fn fixed<'v>(
-        values: impl IntoIterator<Item = &'v str>,
-        terms: &RedactionTerms,
-    ) -> Self {
-        Self::new(values, terms, MarkerKind::Fixed)
-    }
-
-    /// Knows values alone, no headers and no shapes.
-    pub(crate) fn values_only<'v>(values: impl IntoIterator<Item = &'v str>) -> Self {
-        Self::with_shapes(values, Shapes::default(), MarkerKind::Fixed)
-    }
-
-    fn new<'v>(
-        values: impl IntoIterator<Item = &'v str>,
-        terms: &RedactionTerms,
-        marking: MarkerKind,
-    ) -> Self {
-        Self::with_shapes(values, Shapes::new(terms), marking)
-    }
-
-    fn with_shapes<'v>(
-        values: impl IntoIterator<Item = &'v str>,
-        shapes: Shapes,
-        marking: MarkerKind,
-    ) -> Self {
-        let values = with_lines(values);
-        Self {
-            finder: Finder::new(&values, forms),
-            unbroken: Finder::new(&values, base64_forms),
-            beginnings: beginnings(&values),
-            marking,
-            shapes,
-            values,
-        }
+    pub(crate) const fn fixed(secrets: Arc<KnownSecrets>) -> Self {
+        let marking = MarkerKind::Fixed;
+        Self { secrets, marking }
     }
 
     /// The longest beginning of a value at the end of a text, and of which value.
     fn cut_off(&self, text: &[u8]) -> Option<(usize, &str)> {
         let last = text.last();
-        let parts = self.beginnings.iter().filter_map(|(form, least, owner)| {
+        let parts = self.secrets.beginnings.iter();
+        let parts = parts.filter_map(|(form, least, owner)| {
             let longest = form.len().saturating_sub(1).min(text.len());
             let found = (*least..=longest).rev().find(|length| {
                 let part = form.get(..*length);
@@ -172,11 +170,11 @@ impl Redactor {
                 part.is_some_and(|part| part.last() == last && text.ends_with(part))
                     && form.get(*length).is_some_and(|next| next & 0xc0 != 0x80)
             });
-            let value = self.values.get(*owner)?;
+            let value = self.secrets.values.get(*owner)?;
             found.map(|length| (text.len() - length, value.as_str()))
         });
         let escaped = self.cut_off_behind_escapes(text).and_then(|(at, owner)| {
-            let value = self.values.get(owner)?;
+            let value = self.secrets.values.get(owner)?;
             Some((at, value.as_str()))
         });
         parts.chain(escaped).min_by_key(|(keep, _)| *keep)
@@ -215,16 +213,16 @@ impl Redactor {
 
     /// Every known value in every form, behind escapes too.
     pub(super) fn known(&self, text: &[u8]) -> Vec<Match> {
-        if self.finder.automaton.is_none() {
+        if self.secrets.finder.automaton.is_none() {
             return Vec::new();
         }
         let mut found = Vec::new();
         UnescapedView::each(text, &mut |undone, inner| {
             let view = &undone.view;
             let is_plain = view.is_plain();
-            let mut hits: Vec<_> = self.finder.hits(view.bytes()).collect();
+            let mut hits: Vec<_> = self.secrets.finder.hits(view.bytes()).collect();
             if let Some(unbroken) = View::unescaped(view.bytes(), Escaping::Lines) {
-                let broken = self.unbroken.hits(unbroken.bytes());
+                let broken = self.secrets.unbroken.hits(unbroken.bytes());
                 hits.extend(broken.map(|(at, owner)| (unbroken.origin(&at), owner)));
             }
             for (bare, owner) in hits {
@@ -248,7 +246,7 @@ impl Redactor {
 
     fn headers(&self, text: &[u8]) -> Vec<Match> {
         let mut found = Vec::new();
-        for shape in self.shapes.headers(text) {
+        for shape in self.secrets.shapes.headers(text) {
             for hit in shape.captures_iter(text) {
                 let Some(at) = secret_of(&hit) else { continue };
                 let value = text.get(at.clone()).unwrap_or_default();
@@ -267,7 +265,7 @@ impl Redactor {
         let ends = markers.iter().map(|marker| marker.start);
         let ends = ends.chain([text.len()]);
         let starts = [0].into_iter().chain(markers.iter().map(|m| m.end));
-        let shapes = self.shapes.credentials(text);
+        let shapes = self.secrets.shapes.credentials(text);
         for (start, end) in starts.zip(ends) {
             let part = text.get(start..end).unwrap_or_default();
             for shape in &shapes {
@@ -314,7 +312,7 @@ impl Redactor {
             }
             out.extend_from_slice(text.get(done..at.start).unwrap_or_default());
             let hidden = match widest.value {
-                SecretSource::Known(owner) => self.values.get(owner).map(String::as_bytes),
+                SecretSource::Known(owner) => self.secrets.values.get(owner).map(String::as_bytes),
                 SecretSource::Itself => text.get(widest.at),
             };
             out.extend_from_slice(self.marker(hidden.unwrap_or_default()).as_bytes());
@@ -326,7 +324,7 @@ impl Redactor {
 
     fn length(&self, found: &Match) -> usize {
         match found.value {
-            SecretSource::Known(owner) => self.values.get(owner).map_or(0, String::len),
+            SecretSource::Known(owner) => self.secrets.values.get(owner).map_or(0, String::len),
             SecretSource::Itself => found.at.len(),
         }
     }

@@ -13,7 +13,11 @@ const MOST_CUT: usize = 24;
 impl Redactor {
     /// The length of the beginning that no later text changes, at a character boundary and at the end of a word.
     pub(super) fn settled_length(&self, text: &str) -> usize {
-        let mut held = self.shapes.may_grow(text).min(self.value_may_grow(text));
+        let mut held = self
+            .secrets
+            .shapes
+            .may_grow(text)
+            .min(self.value_may_grow(text));
         // Nothing that is found is cut in two: whole values may hold white space.
         let mut found = self.known(text.as_bytes());
         found.extend(self.credentials(text.as_bytes()));
@@ -52,7 +56,12 @@ impl Redactor {
 
     /// Where in a text a form of a value begins at the earliest that the text ends within; none where no value is known.
     fn reach(&self, text: &[u8]) -> Option<usize> {
-        let longest = self.beginnings.iter().map(|(form, ..)| form.len()).max()?;
+        let longest = self
+            .secrets
+            .beginnings
+            .iter()
+            .map(|(form, ..)| form.len())
+            .max()?;
         // White space between the lines of a form takes any number of bytes.
         let mut left = longest.saturating_mul(MOST_ESCAPED);
         let from = text.iter().rposition(|byte| {
@@ -83,7 +92,7 @@ impl Redactor {
         for end in ends.chain([tail.len()]) {
             UnescapedView::each(tail.get(..end).unwrap_or_default(), &mut |undone, _| {
                 let bytes = undone.view.bytes();
-                for (form, least, owner) in &self.beginnings {
+                for (form, least, owner) in &self.secrets.beginnings {
                     let Some(at) = begins_at_the_end(bytes, form) else {
                         continue;
                     };
@@ -102,7 +111,11 @@ impl Redactor {
     /// The offset at which a form begins that the view ends within; the form may be broken into lines.
     fn begins_at_the_end_of(&self, view: &View<'_>) -> Option<usize> {
         let unbroken = View::unescaped(view.bytes(), Escaping::Lines);
-        let forms = self.beginnings.iter().map(|(form, ..)| form.as_slice());
+        let forms = self
+            .secrets
+            .beginnings
+            .iter()
+            .map(|(form, ..)| form.as_slice());
         forms
             .flat_map(|form| {
                 let plain = begins_at_the_end(view.bytes(), form);

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::forms::base64_forms;
-use super::{RedactionKey, Redactor, can_be_matched};
+use super::{KnownSecrets, RedactionKey, Redactor, can_be_matched};
 use crate::contract::RedactionTerms;
 use crate::message::{RunId, Scrubber};
 use crate::session::Scrub;
@@ -16,7 +16,8 @@ pub(super) fn knowing(values: &[&str], terms: &RedactionTerms) -> Redactor {
     let run_id = RunId::try_from("r1".to_owned()).unwrap();
     let salt = RedactionKey::new([7; 32]).salt(&run_id);
     let values = values.iter().copied().filter(|value| can_be_matched(value));
-    Redactor::salted(values, terms, salt)
+    let secrets = std::sync::Arc::new(KnownSecrets::of(values, terms));
+    Redactor::salted(secrets, salt)
 }
 
 pub(super) fn marker(value: &str) -> String {

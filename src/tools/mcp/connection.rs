@@ -150,6 +150,11 @@ impl Connection {
         }
     }
 
+    /// Whether no request can be sent any more.
+    pub(super) fn is_closed(&self) -> bool {
+        self.service.is_transport_closed()
+    }
+
     /// How often the server has reported that its tools changed.
     pub(super) fn changes(&self) -> u64 {
         self.changes.count()

@@ -78,6 +78,7 @@ pub(in crate::tools) struct McpServer {
 struct Offered {
     /// How many changes it had announced before it was asked.
     changes: u64,
+    offer: Arc<Offer>,
     pins: BTreeMap<String, ToolPin>,
 }
 
@@ -88,7 +89,7 @@ impl McpServer {
         program: &Program<'_>,
         (timeouts, scrub): (Timeouts, &Arc<dyn Scrubber>),
         cancel: &CancellationToken,
-    ) -> Result<(Self, Offer), ToolServerError> {
+    ) -> Result<Self, ToolServerError> {
         let (mut process, streams) = Process::start(program)?;
         let tail = Arc::new(StderrTail::new(Arc::clone(scrub)));
         let changes = Changes::default();
@@ -122,7 +123,7 @@ impl McpServer {
         headers: &BTreeMap<String, String>,
         (timeouts, scrub): (Timeouts, &Arc<dyn Scrubber>),
         cancel: &CancellationToken,
-    ) -> Result<(Self, Offer), ToolServerError> {
+    ) -> Result<Self, ToolServerError> {
         let transport = address::connect(url, headers)?;
         let tail = Arc::new(StderrTail::new(Arc::clone(scrub)));
         let changes = Changes::default();
@@ -139,7 +140,7 @@ impl McpServer {
         process: Option<Process>,
         (timeouts, scrub): (Timeouts, &Arc<dyn Scrubber>),
         cancel: &CancellationToken,
-    ) -> Result<(Self, Offer), ToolServerError> {
+    ) -> Result<Self, ToolServerError> {
         let server = Self {
             connection,
             offered: Mutex::default(),
@@ -149,8 +150,29 @@ impl McpServer {
             process,
             scrub: Arc::clone(scrub),
         };
-        let offer = server.list(cancel).await?;
-        Ok((server, offer))
+        server.list(cancel).await?;
+        Ok(server)
+    }
+
+    /// What it offers now: it is asked again where it has reported a change.
+    pub(in crate::tools) async fn offer(
+        &self,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<Offer>, ToolServerError> {
+        if self.is_stale() {
+            return self.list(cancel).await;
+        }
+        Ok(Arc::clone(&self.offered().offer))
+    }
+
+    /// Whether no request can reach it any more.
+    pub(in crate::tools) fn is_closed(&self) -> bool {
+        self.connection.is_closed()
+    }
+
+    /// Whether it has reported a change since its tools were listed.
+    fn is_stale(&self) -> bool {
+        self.offered().changes != self.connection.changes()
     }
 
     /// The pin of a tool as the server last described it.
@@ -164,10 +186,7 @@ impl McpServer {
     }
 
     /// Asks the server for its tools, page by page, and remembers their pins.
-    pub(in crate::tools) async fn list(
-        &self,
-        cancel: &CancellationToken,
-    ) -> Result<Offer, ToolServerError> {
+    async fn list(&self, cancel: &CancellationToken) -> Result<Arc<Offer>, ToolServerError> {
         let deadline = deadline(self.timeouts.list_ms);
         self.list_until(deadline, cancel)
             .await
@@ -195,7 +214,7 @@ impl McpServer {
         &self,
         deadline: Instant,
         cancel: &CancellationToken,
-    ) -> Result<Offer, ListFault> {
+    ) -> Result<Arc<Offer>, ListFault> {
         let mut offer = Offer::default();
         // Before the question: a change that is announced while we read is a change of what we read.
         let changes = self.connection.changes();
@@ -245,8 +264,10 @@ impl McpServer {
                 None => break,
             }
         }
+        let offer = Arc::new(offer);
         *self.offered() = Offered {
             changes,
+            offer: Arc::clone(&offer),
             pins: offer::pins(&self.origin, &offer.tools),
         };
         Ok(offer)
@@ -263,8 +284,9 @@ impl McpServer {
     ) -> ToolOutcome {
         let deadline = deadline(terms.timeout_ms);
         let started_at_ms = terms.clock.run_ms();
-        let stale = self.offered().changes != self.connection.changes();
-        if stale && let Err(fault) = self.list_until(deadline, terms.cancel).await {
+        if self.is_stale()
+            && let Err(fault) = self.list_until(deadline, terms.cancel).await
+        {
             return match fault {
                 ListFault::NoResponse(fault) => fault.outcome(),
                 ListFault::Protocol(detail) => lost(&terms.scrub.owned_text(detail)),

@@ -136,7 +136,7 @@ mod tests {
     use super::{OVERLAP_BYTES, QUOTED_BYTES, StderrTail, TAIL_BYTES};
     use crate::contract::RedactionTerms;
     use crate::message::{NoSecrets, Scrubber};
-    use crate::session::Redactor;
+    use crate::session::{KnownSecrets, Redactor};
 
     #[test]
     fn the_end_is_kept_and_quoted_on_one_line() {
@@ -152,7 +152,8 @@ mod tests {
     }
 
     fn knowing(value: &str) -> StderrTail {
-        let redactor = Redactor::fixed([value], &RedactionTerms::default());
+        let secrets = KnownSecrets::of([value], &RedactionTerms::default());
+        let redactor = Redactor::fixed(Arc::new(secrets));
         let redactor: Arc<dyn Scrubber> = Arc::new(redactor);
         StderrTail::new(redactor)
     }

@@ -8,12 +8,12 @@ use std::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::kernel::CallOrder;
+use crate::message::NoSecrets;
 use crate::message::{
     CallSeq, ContentBlock, Digest, ObjectText, ToolEnvelope, ToolInvocation, ToolOutcome,
 };
-use crate::message::{NoSecrets, Scrubber};
 use crate::tools::mcp::Timeouts;
-use crate::tools::{BlobSink, BringUp, CallTerms, Clock, ServerSpec, ToolServers};
+use crate::tools::{BlobSink, BringUp, CallTerms, Clock, ServerHost, ServerSpec, ToolServers};
 
 /// Blobs in memory.
 #[derive(Default)]
@@ -60,6 +60,16 @@ impl Fixture {
         specs: impl IntoIterator<Item = (&str, ServerSpec)>,
         root: &Path,
     ) -> Self {
+        let host = ServerHost::alone(Arc::new(NoSecrets));
+        Self::bring_up_at(&host, specs, root).await
+    }
+
+    /// [`Self::bring_up`], where servers may be running already.
+    pub(super) async fn bring_up_at(
+        host: &ServerHost,
+        specs: impl IntoIterator<Item = (&str, ServerSpec)>,
+        root: &Path,
+    ) -> Self {
         let specs = specs
             .into_iter()
             .map(|(name, spec)| (name.to_owned(), spec))
@@ -69,9 +79,8 @@ impl Fixture {
             list_ms: 20_000,
         };
         let cancel = CancellationToken::new();
-        let scrub: Arc<dyn Scrubber> = Arc::new(NoSecrets);
-        let up =
-            ToolServers::bring_up_within(specs, root, (timeouts, &scrub), &cancel, &|_| ()).await;
+        let timeouts = (timeouts, host);
+        let up = ToolServers::bring_up_within(specs, root, timeouts, &cancel, &|_| ()).await;
         Self {
             blobs: MemoryBlobs::default(),
             cancel,

@@ -94,6 +94,7 @@ fn respond(request: &Request) -> ResponseTemplate {
 fn at(url: String, key: &str) -> ServerSpec {
     ServerSpec::Http {
         headers: BTreeMap::from([("x-key".to_owned(), key.to_owned())]),
+        shared: true,
         url,
     }
 }

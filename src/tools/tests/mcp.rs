@@ -12,7 +12,7 @@ use crate::tools::ServerSpec;
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_server.py");
 
 /// Whether there is a Python to run the scripted server with; prints a line if there is none.
-fn python() -> bool {
+pub(super) fn python() -> bool {
     let there = Command::new("python3")
         .arg("--version")
         .output()
@@ -23,13 +23,14 @@ fn python() -> bool {
     there
 }
 
-fn scripted(modes: &[&str]) -> ServerSpec {
+pub(super) fn scripted(modes: &[&str]) -> ServerSpec {
     let args = std::iter::once(&SCRIPT).chain(modes);
     ServerSpec::Stdio {
         args: args.map(|arg| (*arg).to_owned()).collect(),
         command: "python3".to_owned(),
         env: BTreeMap::from([("GIVEN".to_owned(), "by the author".to_owned())]),
         folder: std::path::PathBuf::new(),
+        shared: true,
         supervisor: None,
     }
 }
@@ -321,6 +322,7 @@ async fn bring_up_reports_a_faulty_server_and_starts_the_others() {
                 command: "no-such-command-anywhere".to_owned(),
                 env: BTreeMap::new(),
                 folder: std::path::PathBuf::new(),
+                shared: true,
                 supervisor: None,
             },
         ),
@@ -369,7 +371,8 @@ async fn a_server_that_never_introduces_itself_is_given_up() {
         let cancel = tokio_util::sync::CancellationToken::new();
         let scrub: std::sync::Arc<dyn crate::message::Scrubber> =
             std::sync::Arc::new(crate::message::NoSecrets);
-        let timeouts = (timeouts, &scrub);
+        let host = crate::tools::ServerHost::alone(scrub);
+        let timeouts = (timeouts, &host);
         let up = crate::tools::ToolServers::bring_up_within(
             specs,
             root.path(),
@@ -388,7 +391,7 @@ async fn a_server_that_never_introduces_itself_is_given_up() {
 
 /// Whether a process is there and is not a zombie.
 #[cfg(target_os = "linux")]
-fn runs(pid: &str) -> bool {
+pub(super) fn runs(pid: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
         !stat
             .rsplit(')')
@@ -399,7 +402,7 @@ fn runs(pid: &str) -> bool {
 }
 
 #[cfg(target_os = "linux")]
-async fn wait_until_gone(pid: &str) {
+pub(super) async fn wait_until_gone(pid: &str) {
     let gone = async {
         while runs(pid) {
             tokio::task::yield_now().await;

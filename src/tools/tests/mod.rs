@@ -4,5 +4,7 @@ mod builtins;
 mod fixture;
 mod http;
 mod mcp;
+#[cfg(target_os = "linux")]
+mod pool;
 
 use fixture::{Fixture, texts};

@@ -91,16 +91,7 @@ impl<'a> Approver<'a> {
             }
             None
         });
-        let Answer {
-            approved,
-            arguments_hash,
-            call,
-            first_entry: _,
-        } = taken?;
-        let same = call == order.call && arguments_hash == order.arguments_hash;
-        if !same {
-            return None;
-        }
+        let approved = is_approved(&taken?, order)?;
         if std::mem::take(&mut self.at_terminal) {
             // The question stands there without an answer, and the next line behind it.
             let how = if approved { "approved" } else { "denied" };
@@ -144,6 +135,23 @@ impl<'a> Approver<'a> {
     fn typed(&self) -> Option<String> {
         self.lines.as_ref()?.try_recv().ok()
     }
+}
+
+/// What an answer that was left says to that call; none where it is to another call, or to other arguments.
+fn is_approved(left: &Answer, order: &CallOrder) -> Option<bool> {
+    let same = left.call == order.call && left.arguments_hash == order.arguments_hash;
+    same.then_some(left.approved)
+}
+
+/// What was left as an answer to that call, for a run that waits for none.
+pub(in crate::cli) fn left_answer(
+    store: &Store,
+    order: &CallOrder,
+    run_id: &RunId,
+) -> Option<Control> {
+    // What cannot be read stays there, and the run can be resumed.
+    let left = store.take_answer(run_id).ok()??;
+    Some(answer(order, is_approved(&left, order)?))
 }
 
 /// Anything but yes is no.

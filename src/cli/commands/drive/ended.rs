@@ -41,6 +41,11 @@ impl Ended {
         }
     }
 
+    /// A recorded run that this process leaves as it is.
+    pub(in crate::cli) fn left(view: RunView) -> Self {
+        Self::suspended(None, view)
+    }
+
     /// The same with the places of the contract file that failed checks are about.
     pub(super) fn located(self, file: &ContractFile) -> Self {
         let outcome = self.view.outcome().map(|outcome| outcome.class);
@@ -70,7 +75,7 @@ impl Ended {
 #[derive(Debug)]
 pub(in crate::cli) struct Broken {
     pub(in crate::cli) error: CliError,
-    pub(super) result: Option<Box<AgentResult>>,
+    pub(in crate::cli) result: Option<Box<AgentResult>>,
 }
 
 impl Broken {

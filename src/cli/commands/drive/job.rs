@@ -101,34 +101,40 @@ pub(in crate::cli) fn drive_to_the_end(
     runtime.shutdown_timeout(if left { Duration::ZERO } else { LINGER });
     live.rest();
     match driven {
-        Ok(Driven::Finished(finished)) => {
-            live.end(&finished.run);
-            // A run that has ended has entries.
-            let contract = || Arc::clone(finished.run.contract());
-            let view = live.take_view().unwrap_or_else(|| RunView::new(contract()));
-            Ok(match finished.run.outcome() {
-                Some(_) => {
-                    let mut ended = Ended::of(&finished.run, view);
-                    ended.shown = live.has_shown(ended.result.report_text());
-                    ended
-                }
-                None => Ended::suspended(Some(&finished.run), view),
-            })
-        }
+        Ok(Driven::Finished(finished)) => Ok(finished_run(live, &finished)),
         Ok(Driven::Left) => match live.take_view() {
             Some(view) => Ok(Ended::suspended(None, view)),
             None => Err(CliError::from(DriverError::Cancelled).into()),
         },
-        Err(error) => {
-            let result = live.take_view().map(|view| {
-                let exit = Exit::from(&error);
-                AgentResult::cut_off(&view, exit.0, error.reason(), error.summary())
-            });
-            Err(Broken {
-                error,
-                result: result.map(Box::new),
-            })
+        Err(error) => Err(broken_run(live, error)),
+    }
+}
+
+/// What a run came to that was driven to its end, or suspended.
+pub(in crate::cli) fn finished_run(live: &Live, finished: &driver::Finished) -> Ended {
+    live.end(&finished.run);
+    // A run that has ended has entries.
+    let contract = || Arc::clone(finished.run.contract());
+    let view = live.take_view().unwrap_or_else(|| RunView::new(contract()));
+    match finished.run.outcome() {
+        Some(_) => {
+            let mut ended = Ended::of(&finished.run, view);
+            ended.shown = live.has_shown(ended.result.report_text());
+            ended
         }
+        None => Ended::suspended(Some(&finished.run), view),
+    }
+}
+
+/// What a run came to that could not be driven on.
+pub(in crate::cli) fn broken_run(live: &Live, error: CliError) -> Broken {
+    let result = live.take_view().map(|view| {
+        let exit = Exit::from(&error);
+        AgentResult::cut_off(&view, exit.0, error.reason(), error.summary())
+    });
+    Broken {
+        error,
+        result: result.map(Box::new),
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use super::accounts::Accounts;
 use crate::cli::context::app::{App, hint};
 use crate::cli::context::departed::warned;
 use crate::cli::context::error::CliError;
@@ -20,7 +21,7 @@ use crate::driver::{Observer, RunRequest};
 use crate::kernel::{Action, CallOrder, EffectRecord, EntryDraft, Run, State};
 use crate::message::{InferenceSeq, RunId};
 use crate::store::Durability;
-use crate::telemetry::{AccountingLine, BillingFault, BillingFile, verbose_lines};
+use crate::telemetry::{AccountingLine, BillingFault, verbose_lines};
 use crate::transcript::SealedEntry;
 use crate::view::{Entry, RunView};
 
@@ -37,7 +38,7 @@ pub(in crate::cli) struct Live(Arc<Mutex<Following>>);
 struct Following {
     awaited: Option<CallOrder>,
     /// Where lines go once they are final, and how many of them went there.
-    billing: Option<(BillingFile, usize)>,
+    billing: Option<(Accounts, usize)>,
     billing_fault: Option<BillingFault>,
     /// Whether it was reported that what is shown is not the machine's state.
     departed: bool,
@@ -67,13 +68,18 @@ impl Live {
 
     /// Follows a run that is about to be driven, and accounts for what it asks for and calls.
     pub(in crate::cli) fn accounting(app: &App, durability: Durability) -> Result<Self, CliError> {
-        let billing = app.billing(durability)?;
+        let billing = Accounts::new(app.billing(durability)?);
         let live = Self::following(app.screen, app.accounting.verbose, Some((billing, 0)));
         live.lock().store.clone_from(&app.store);
         Ok(if app.streams { live.streaming() } else { live })
     }
 
-    fn following(screen: Screen, verbose: bool, billing: Option<(BillingFile, usize)>) -> Self {
+    /// Follows one of many runs: nobody watches it by itself.
+    pub(in crate::cli) fn among_many(screen: Screen, accounts: Accounts) -> Self {
+        Self::following(screen.quieted(), false, Some((accounts, 0)))
+    }
+
+    fn following(screen: Screen, verbose: bool, billing: Option<(Accounts, usize)>) -> Self {
         Self(Arc::new(Mutex::new(Following {
             awaited: None,
             billing,
@@ -197,7 +203,7 @@ impl Live {
         let mut following = self.lock();
         following.wipe();
         following.waiting.clear();
-        let synced = following.billing.as_mut().map(|(file, _)| file.sync());
+        let synced = following.billing.as_ref().map(|(file, _)| file.sync());
         if let Some(Err(fault)) = synced {
             following.warn_of(&fault);
         }

@@ -2,6 +2,7 @@
 //!
 //! Knows how a run is prepared, watched, interrupted and reported; not which command asked for it.
 
+mod accounts;
 mod approval;
 mod ended;
 mod input;
@@ -14,10 +15,11 @@ mod recording;
 mod report;
 mod way_out;
 
-pub(in crate::cli) use self::approval::{agreed, shown};
+pub(in crate::cli) use self::accounts::Accounts;
+pub(in crate::cli) use self::approval::{agreed, left_answer, shown};
 pub(in crate::cli) use self::ended::{Broken, Ended};
 pub(in crate::cli) use self::input::{RunInput, argument, leaves_piped_input, piped_task, task_of};
-pub(in crate::cli) use self::job::{Job, drive_job, drive_to_the_end};
+pub(in crate::cli) use self::job::{Job, broken_run, drive_job, drive_to_the_end, finished_run};
 pub(in crate::cli) use self::leaving::LeavingArgs;
 pub(in crate::cli) use self::live::Live;
 pub(in crate::cli) use self::not_begun::print_result;

@@ -5,12 +5,20 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::commands::drive::{LeavingArgs, RecordingArgs};
+use crate::cli::commands::many::LimitArgs;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ResumeArgs {
     /// A run's name, the beginning of it, or `last`
-    #[arg(value_name = "RUN")]
-    pub(in crate::cli) run: String,
+    #[arg(value_name = "RUN", required_unless_present = "all")]
+    pub(in crate::cli) run: Option<String>,
+    /// Every run without an end; a result line for each
+    ///
+    /// Runs of the store that have no end and that no process drives, each with one result line as it ends.
+    #[arg(long, conflicts_with_all = ["run", "contract", "pins", "verbose"])]
+    pub(in crate::cli) all: bool,
+    #[command(flatten)]
+    pub(in crate::cli) limits: LimitArgs,
     /// The contract file, if it is elsewhere now
     ///
     /// It has what a contract does not hold: keys, headers, variables. By default it is the one that the run was begun with.

@@ -1,11 +1,14 @@
 //! `monolith resume`: goes on with a recorded run under the contract file that it was begun with.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
 use super::args::ResumeArgs;
-use crate::cli::commands::drive::{Broken, Ended, Live, drive_to_the_end, report};
+use crate::cli::commands::drive::{Accounts, Broken, Ended, Live, drive_to_the_end, report};
+use crate::cli::commands::many::{Fleet, RecordedRuns, Terms};
 use crate::cli::commands::verify::{self, place};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
@@ -14,29 +17,76 @@ use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Source;
 use crate::driver;
 use crate::message::RunId;
-use crate::store::StoreError;
+use crate::store::{RunFilter, StoreError};
 use crate::transcript::Pin;
 
 /// `monolith resume`.
-pub(in crate::cli) fn resume(app: &App, args: ResumeArgs) -> Result<Exit, CliError> {
+pub(in crate::cli) fn resume(app: &App, mut args: ResumeArgs) -> Result<Exit, CliError> {
+    let Some(run) = args.run.take() else {
+        return resume_all(app, args);
+    };
+    args.limits.refused_unless("--all")?;
     let json = args.json;
-    report(app, json, resume_to_its_end(app, args))
+    report(app, json, resume_to_its_end(app, run, args))
 }
 
-fn resume_to_its_end(app: &App, args: ResumeArgs) -> Result<Ended, Broken> {
+/// `monolith resume --all`.
+fn resume_all(app: &App, args: ResumeArgs) -> Result<Exit, CliError> {
+    let limits = Fleet::allowed(args.limits.into())?;
+    let mut runs = VecDeque::new();
+    if let Some(reader) = app.reader()? {
+        // The oldest goes on first.
+        reader.each_row(RunFilter::Open, |row| {
+            if let Ok(row) = row
+                && !row.is_imported()
+            {
+                runs.push_front(row.run_id);
+            }
+            true
+        })?;
+    }
+    if runs.is_empty() {
+        app.screen
+            .write_err("note: no run of this store waits to be gone on with\n");
+        return Ok(Exit::OK);
+    }
+    let durability = args.recording.durability.into();
+    let accounts = Accounts::resuming(app.billing(durability)?, runs.make_contiguous())?;
+    let store = app.open_store(durability)?;
+    let terms = Terms {
+        accounts: accounts.clone(),
+        app: app.clone(),
+        leaving: args.leaving,
+        key: app.redaction_key()?,
+        sets: args.sets,
+        task: None,
+    };
+    let fleet = Fleet {
+        accounts,
+        app,
+        limits,
+        store,
+    };
+    fleet.drive(RecordedRuns {
+        runs,
+        terms: Arc::new(terms),
+    })
+}
+
+fn resume_to_its_end(app: &App, run: String, args: ResumeArgs) -> Result<Ended, Broken> {
     // Found first, by who makes nothing: a store or a key is not made for a run that is not there.
-    let Source::Run(run_id, mut reader) = app.run(&args.run)? else {
-        let asked = args.run;
+    let Source::Run(run_id, mut reader) = app.run(&run)? else {
+        let asked = run;
         return Err(CliError::from(StoreError::NoSuchRun { asked }).into());
     };
     let first = app.first_of(&run_id)?;
     if reader.read_run(&run_id)?.row().outcome.is_some() {
         // It has its result already, if it is the one that was recorded.
         let trust = app.trust(&[], &[], &[])?;
-        let (report, _) = verify::report_of(app.source(&args.run)?, true, &trust)?;
+        let (report, _) = verify::report_of(app.source(&run)?, true, &trust)?;
         if let Some(bad) = &report.first_bad {
             let place = place(bad);
-            let asked = args.run;
+            let asked = run;
             return Err(CliError::from(TranscriptFault::NotVerified { asked, place }).into());
         }
         app.screen
@@ -47,7 +97,7 @@ fn resume_to_its_end(app: &App, args: ResumeArgs) -> Result<Ended, Broken> {
     }
     drop(reader);
     let store = app.open_store(args.recording.durability.into())?;
-    let reopened = driver::reopen(&store, &run_id)?;
+    let reopened = driver::reopen(&store, &run_id, &app.environment)?;
     judge_pins(app, &run_id, &args.pins)?;
     let begun = reopened.invocation().cloned();
     let file = ContractFile::of_run(app, begun, args.contract, args.sets);

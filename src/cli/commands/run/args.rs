@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::commands::drive::{LeavingArgs, RecordingArgs};
+use crate::cli::commands::many::LimitArgs;
 use crate::cli::commands::values::run_id;
 use crate::message::RunId;
 
@@ -38,6 +39,14 @@ pub(in crate::cli) struct RunArgs {
     /// The run's name; a random one by default
     #[arg(long, hide_short_help = true, value_name = "ID", value_parser = run_id)]
     pub(in crate::cli) run_id: Option<RunId>,
+    /// Many runs: a folder, or a list (see --help)
+    ///
+    /// A folder's .yaml, .yml and .json files; or each line of a file, or of standard input (-): {"contract": FILE, "task"?, "run_id"?,
+    /// "set"?: [KEY=VALUE]}. One result line for each run as it ends.
+    #[arg(long, value_name = "DIR|LIST|-", conflicts_with_all = ["given", "contract", "run_id", "verbose"])]
+    pub(in crate::cli) contracts: Option<PathBuf>,
+    #[command(flatten)]
+    pub(in crate::cli) limits: LimitArgs,
     #[command(flatten)]
     pub(in crate::cli) recording: RecordingArgs,
     #[command(flatten)]

@@ -1,10 +1,14 @@
 //! `monolith run`: begins a run under a contract file, and drives it to its end.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use super::args::RunArgs;
 use crate::cli::commands::drive::{
-    Broken, Ended, Job, Live, RunInput, drive_job, leaves_piped_input, offer_models, piped_task,
-    report,
+    Accounts, Broken, Ended, Job, Live, RunInput, drive_job, leaves_piped_input, offer_models,
+    piped_task, report, task_of,
 };
+use crate::cli::commands::many::{Fleet, Lines, NewRuns, Terms};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
@@ -12,9 +16,41 @@ use crate::cli::context::exit::Exit;
 use crate::cli::ui::escape::line;
 
 /// `monolith run`.
-pub(in crate::cli) fn run(app: &App, args: RunArgs) -> Result<Exit, CliError> {
+pub(in crate::cli) fn run(app: &App, mut args: RunArgs) -> Result<Exit, CliError> {
+    if let Some(contracts) = args.contracts.take() {
+        return run_many(app, args, &contracts);
+    }
+    args.limits.refused_unless("--contracts")?;
     let json = args.json;
     report(app, json, run_to_its_end(app, args))
+}
+
+/// `monolith run --contracts`.
+fn run_many(app: &App, args: RunArgs, contracts: &Path) -> Result<Exit, CliError> {
+    let limits = Fleet::allowed(args.limits.into())?;
+    let task = args.task.map(|task| task_of(app, task)).transpose()?;
+    let lines = Lines::of(app, contracts)?;
+    let durability = args.recording.durability.into();
+    let accounts = Accounts::in_groups(app.billing(durability)?);
+    let store = app.open_store(durability)?;
+    let terms = Terms {
+        accounts: accounts.clone(),
+        app: app.clone(),
+        leaving: args.leaving,
+        key: app.redaction_key()?,
+        sets: args.sets,
+        task,
+    };
+    let fleet = Fleet {
+        accounts,
+        app,
+        limits,
+        store,
+    };
+    fleet.drive(NewRuns {
+        lines,
+        terms: Arc::new(terms),
+    })
 }
 
 fn run_to_its_end(app: &App, args: RunArgs) -> Result<Ended, Broken> {

@@ -48,6 +48,9 @@ pub(in crate::cli) enum InputFault {
     /// The caller: two tasks.
     #[error("choose a task: two are given")]
     TwoTasks,
+    /// The caller: a limit of many runs, for one.
+    #[error("limit the runs: --max-runs and --max-inferences go with {option}")]
+    LimitOfOne { option: &'static str },
     /// The caller: a continuation without anything new.
     #[error("continue the run: there is no message")]
     NoMessage,
@@ -100,7 +103,10 @@ impl Advice for InputFault {
             Self::AnotherRun { .. } => {
                 "somebody put another run in its place; /undo goes on from the run before it"
             }
-            Self::TwoContracts { .. } | Self::Task { .. } | Self::Line { .. } => return None,
+            Self::LimitOfOne { .. }
+            | Self::TwoContracts { .. }
+            | Self::Task { .. }
+            | Self::Line { .. } => return None,
         };
         Some(text.to_owned())
     }

@@ -40,6 +40,21 @@ pub(in crate::cli) enum SystemFault {
     /// The operator: no threads can be started.
     #[error("start the runtime: {reason}")]
     Runtime { reason: String },
+    /// The operator: the system lets the process open too few files.
+    #[error(
+        "drive {max_runs} runs at once: that takes {needed} open files, and the system allows {allowed}"
+    )]
+    FileLimit {
+        allowed: u64,
+        max_runs: usize,
+        needed: u64,
+    },
+    /// The caller: no contract is there to be run.
+    #[error("run the contracts of {}: no .yaml, .yml or .json file is there", path.display())]
+    NoContracts { path: PathBuf },
+    /// The caller: what the runs are to be read from cannot be read.
+    #[error("read the runs of {}: {reason}", path.display())]
+    UnreadableList { path: PathBuf, reason: String },
     /// The operator: the system gave no randomness.
     #[error("find a name for the run: {reason}")]
     Randomness { reason: String },
@@ -59,6 +74,9 @@ impl Advice for SystemFault {
             | Self::UnknownEnding { .. }
             | Self::NeverHoldsWithheld { .. }
             | Self::NotConfirmed { .. }
+            | Self::FileLimit { .. }
+            | Self::NoContracts { .. }
+            | Self::UnreadableList { .. }
             | Self::LogFilter { .. } => Exit::USAGE,
             Self::CannotWrite { .. }
             | Self::CurrentFolder { .. }
@@ -84,7 +102,12 @@ impl Advice for SystemFault {
                 "a level (error, warn, info, debug, trace), or monolith::tools=debug"
             }
             Self::Panic { .. } => OUR_BUG,
-            Self::CannotWrite { .. }
+            Self::FileLimit { .. } => {
+                "a lower --max-runs or --max-inferences; or raise the system's limit (ulimit -Hn)"
+            }
+            Self::NoContracts { .. }
+            | Self::UnreadableList { .. }
+            | Self::CannotWrite { .. }
             | Self::CurrentFolder { .. }
             | Self::Runtime { .. }
             | Self::Randomness { .. }

@@ -43,6 +43,8 @@ form! {
          pin: `FAILED_PREFLIGHT(tool_changed)`." => nullable;
         queue: String, DefaultText = DefaultText("`default`, where there are queues"),
         "The queue that its calls wait in." => nullable;
+        shared: bool, bool = true,
+        "Whether the runs of one process that reach it in the same way share it; with `false` each run has one of its own." => nullable;
     }
 }
 

@@ -1,0 +1,150 @@
+//! Many runs of one process against the loopback server: whether all of them end, what they take together, and how they share it; and how long
+//! all of them take to go on after the process was killed.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use monolith::{RunFilter, StoreReader};
+use serde_json::{Value, json};
+
+use crate::process::{Cost, run_as_it_is};
+use crate::server::{FILE, OF_ITS_OWN, Server};
+use crate::whole::contract;
+
+/// Turns of each run.
+const TURNS: u64 = 20;
+/// How many entries each run has when the process is killed: about half of its own.
+const HALF: u64 = 60;
+
+/// The rows of so many runs at once, of a Markdown table.
+pub fn lines(sizes: &[u64]) -> Vec<String> {
+    sizes
+        .iter()
+        .flat_map(|&runs| [whole(runs), killed(runs)])
+        .collect()
+}
+
+pub const HEAD: &str = "\n| runs at once, 20 turns each | ended | wall | processor time of a turn | slowest by median | peak memory |\n|---|---|---|---|---|---|";
+
+fn whole(runs: u64) -> String {
+    let server = Server::start();
+    let folder = folder(&server, runs);
+    let cost = run_as_it_is(&mut begin(folder.path(), runs));
+    line(&format!("{runs}"), folder.path(), runs, cost)
+}
+
+/// Kills the process once every run is open and about half done, and lets another one go on with all of them.
+fn killed(runs: u64) -> String {
+    let server = Server::start();
+    let folder = folder(&server, runs);
+    let mut child = begin(folder.path(), runs).spawn().expect("it starts");
+    let began = Instant::now();
+    loop {
+        std::thread::sleep(Duration::from_millis(50));
+        let rows = StoreReader::open(&folder.path().join("runs.db"))
+            .and_then(|reader| reader.list_runs(usize::MAX, RunFilter::All));
+        let rows = rows.unwrap_or_default();
+        let half = rows.iter().filter(|row| row.length >= HALF).count();
+        let ended = rows.iter().filter(|row| row.outcome.is_some()).count();
+        assert!(
+            child.try_wait().expect("a child").is_none(),
+            "it ended before it was killed"
+        );
+        if rows.len() as u64 == runs && (half as u64 == runs || ended > 0) {
+            println!(
+                "killed after {:.1} s: {ended} of {runs} had ended, {half} were half done",
+                began.elapsed().as_secs_f64()
+            );
+            break;
+        }
+    }
+    child.kill().expect("a child");
+    child.wait().expect("a child");
+    let mut resume = command(folder.path());
+    resume.args(["resume", "--all"]);
+    let cost = run_as_it_is(&mut bounded(resume, runs));
+    line(
+        &format!("{runs}, after `kill -9`, `resume --all`"),
+        folder.path(),
+        runs,
+        cost,
+    )
+}
+
+fn line(name: &str, folder: &Path, runs: u64, cost: Cost) -> String {
+    let text = fs::read_to_string(folder.join("results.jsonl")).expect("results");
+    let results: Vec<Value> = text
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect();
+    let ended = StoreReader::open(&folder.join("runs.db"))
+        .and_then(|reader| reader.list_runs(usize::MAX, RunFilter::Sealed))
+        .expect("rows");
+    let succeeded = ended
+        .iter()
+        .filter(|row| {
+            row.outcome
+                .as_ref()
+                .is_some_and(|(class, _)| class == "COMPLETED_WITH_TOOLS")
+        })
+        .count();
+    let mut times: Vec<f64> = results
+        .iter()
+        .filter_map(|result| result["counters"]["elapsed_ms"].as_f64())
+        .collect();
+    times.sort_by(f64::total_cmp);
+    let median = times.get(times.len() / 2).copied().unwrap_or(f64::NAN);
+    let slowest = times.last().copied().unwrap_or(f64::NAN);
+    format!(
+        "| {name} | {succeeded} of {runs} | {:.1} s | {:.2} ms | {:.2} | {:.0} MB |",
+        cost.wall.as_secs_f64(),
+        cost.cpu.as_secs_f64() * 1e3 / (runs * TURNS) as f64,
+        slowest / median,
+        cost.peak as f64 / 1e6,
+    )
+}
+
+/// A folder with a list of runs under one contract.
+fn folder(server: &Server, runs: u64) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: String| {
+        fs::write(folder.path().join(name), text).expect("a file");
+    };
+    write(FILE, "a line of text\n".repeat(20));
+    // An hour, since all of them share the processors.
+    let more = "step_timeout_ms: 3600000\ntotal_timeout_ms: 7200000\nmax_resumes: 9\n";
+    write(
+        "agent.yaml",
+        contract(&server.base_url(TURNS, OF_ITS_OWN)) + more,
+    );
+    let list = (0..runs)
+        .map(|n| json!({"contract": "agent.yaml", "run_id": format!("r{n}")}).to_string() + "\n");
+    write("list.jsonl", list.collect());
+    folder
+}
+
+fn begin(folder: &Path, runs: u64) -> Command {
+    let mut command = command(folder);
+    command.args(["run", "--contracts", "list.jsonl"]);
+    bounded(command, runs)
+}
+
+fn command(folder: &Path) -> Command {
+    let results = fs::File::create(folder.join("results.jsonl")).expect("a file");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
+    command
+        .current_dir(folder)
+        .env("MONOLITH_HOME", folder.join("home"))
+        .stdin(Stdio::null())
+        .stdout(results);
+    command
+}
+
+fn bounded(mut command: Command, runs: u64) -> Command {
+    command
+        .args(["--max-runs", &runs.to_string(), "--max-inferences", "64"])
+        .args(["--durability", "normal", "--store", "runs.db"]);
+    command
+}

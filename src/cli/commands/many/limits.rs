@@ -1,0 +1,41 @@
+//! The options that bound many runs: `--max-runs` and `--max-inferences`.
+
+use std::num::NonZeroUsize;
+
+use clap::Args;
+
+use crate::cli::context::error::InputFault;
+use crate::driver::RunnerLimits;
+
+/// How much of the process its runs may take at once.
+#[derive(Clone, Copy, Debug, Args)]
+pub(in crate::cli) struct LimitArgs {
+    /// Runs that are open at once; 256 by default
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub(in crate::cli) max_runs: Option<NonZeroUsize>,
+    /// Requests to models at once, of all runs; 64 by default
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub(in crate::cli) max_inferences: Option<NonZeroUsize>,
+}
+
+impl LimitArgs {
+    /// Refuses limits that nothing would keep: they are of many runs, which `option` asks for.
+    pub(in crate::cli) fn refused_unless(self, option: &'static str) -> Result<(), InputFault> {
+        match (self.max_runs, self.max_inferences) {
+            (None, None) => Ok(()),
+            _ => Err(InputFault::LimitOfOne { option }),
+        }
+    }
+}
+
+impl From<LimitArgs> for RunnerLimits {
+    fn from(given: LimitArgs) -> Self {
+        let usual = Self::default();
+        Self {
+            max_runs: given.max_runs.map_or(usual.max_runs, NonZeroUsize::get),
+            max_inferences: given
+                .max_inferences
+                .map_or(usual.max_inferences, NonZeroUsize::get),
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! One line of a list of runs. Does not read files.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use crate::message::RunId;
+
+/// A run as a line of a list asks for it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RunLine {
+    /// The contract file.
+    pub(super) contract: PathBuf,
+    /// The run's name; a random one where it is left out.
+    #[serde(default)]
+    pub(super) run_id: Option<RunId>,
+    /// Changes of the file's values, such as `max_turns=3`.
+    #[serde(default)]
+    pub(super) set: Vec<String>,
+    /// What the run is to do, instead of the file's task.
+    #[serde(default)]
+    pub(super) task: Option<String>,
+}
+
+impl RunLine {
+    /// A run under a file, and no more.
+    pub(super) const fn under(contract: PathBuf) -> Self {
+        Self {
+            contract,
+            run_id: None,
+            set: Vec::new(),
+            task: None,
+        }
+    }
+
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// The rule that it breaks.
+    pub(super) fn parse(line: &[u8]) -> Result<Self, String> {
+        serde_json::from_slice(line).map_err(|fault| {
+            let text = fault.to_string();
+            // The line is named already, and each has one line only.
+            let text = text.replace("at line 1 column", "at column");
+            format!("{text}; a run is {{\"contract\": FILE, \"task\"?, \"run_id\"?, \"set\"?: [KEY=VALUE]}}")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_read_strictly() {
+        let whole =
+            br#"{"contract": "c.yaml", "task": "hi", "run_id": "r1", "set": ["max_turns=2"]}"#;
+        let expect = RunLine {
+            run_id: RunId::try_from("r1".to_owned()).ok(),
+            set: vec!["max_turns=2".to_owned()],
+            task: Some("hi".to_owned()),
+            ..RunLine::under("c.yaml".into())
+        };
+        assert_eq!(RunLine::parse(whole), Ok(expect));
+        let alone = RunLine::parse(br#"{"contract": "c.yaml"}"#);
+        assert_eq!(alone, Ok(RunLine::under("c.yaml".into())));
+        let check = |line: &str, rule: &str| {
+            let refused = RunLine::parse(line.as_bytes()).unwrap_err();
+            assert!(refused.starts_with(rule), "{line}: {refused}");
+        };
+        check("{}", "missing field `contract` at column 2");
+        check("c.yaml", "expected value at column 1");
+        check(
+            r#"{"contract": "c", "tusk": ""}"#,
+            "unknown field `tusk`, expected one of",
+        );
+        check(r#"{"contract": "c", "run_id": "A B"}"#, "");
+        check(r#"{"contract": "c"} {}"#, "trailing characters at column");
+        check(
+            r#"{"contract": "c", "contract": "d"}"#,
+            "duplicate field `contract`",
+        );
+    }
+}

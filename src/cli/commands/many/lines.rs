@@ -1,0 +1,169 @@
+//! Where the runs of `run --contracts` come from: a folder, a list, or standard input, read no faster than runs are begun. Does not read
+//! contracts.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+
+use tokio::sync::mpsc;
+
+use super::line::RunLine;
+use crate::cli::context::app::App;
+use crate::cli::context::error::{CliError, SystemFault};
+use crate::store::open_given;
+
+/// The most bytes of a line.
+const MAX_LINE_BYTES: u64 = 2 << 20;
+/// The endings of contract files.
+const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
+
+/// A run that is asked for: where, and what.
+#[derive(Debug)]
+pub(in crate::cli) struct Asked {
+    /// As results name it: the line, or the file.
+    pub(super) place: String,
+    /// The rule that it breaks, where it breaks one.
+    pub(super) line: Result<RunLine, String>,
+}
+
+/// The runs that are asked for, one after the other.
+#[derive(Debug)]
+pub(in crate::cli) enum Lines {
+    /// The contract files of a folder, in the order of their names' bytes.
+    Folder(VecDeque<PathBuf>),
+    /// Lines that a thread reads: a reader that waits must not keep anything else from going on.
+    Read(mpsc::Receiver<Asked>),
+}
+
+impl Lines {
+    /// The runs of a folder, of a list, or of standard input (`-`).
+    ///
+    /// # Errors
+    /// [`SystemFault::NoContracts`] and [`SystemFault::UnreadableList`].
+    pub(in crate::cli) fn of(app: &App, given: &Path) -> Result<Self, CliError> {
+        if given == Path::new("-") {
+            return Ok(Self::read(io::stdin(), app.cwd.clone()));
+        }
+        let path = app.cwd.join(given);
+        let refuse = |fault: io::Error| SystemFault::UnreadableList {
+            path: given.to_owned(),
+            reason: fault.to_string(),
+        };
+        if path.is_dir() {
+            let files = contracts_in(&path).map_err(refuse)?;
+            if files.is_empty() {
+                let path = given.to_owned();
+                return Err(SystemFault::NoContracts { path }.into());
+            }
+            return Ok(Self::Folder(files));
+        }
+        let file = open_given(&path).map_err(refuse)?;
+        let folder = path.parent().unwrap_or(&app.cwd);
+        Ok(Self::read(file, folder.to_owned()))
+    }
+
+    /// Lines whose contract files are found from `folder`.
+    fn read(input: impl io::Read + Send + 'static, folder: PathBuf) -> Self {
+        let (sender, lines) = mpsc::channel(1);
+        // Where no thread can be had, the sender goes, and there are no lines.
+        let thread = std::thread::Builder::new().name("lines".to_owned());
+        drop(thread.spawn(move || {
+            let mut input = BufReader::new(input);
+            for number in 1_u64.. {
+                let Some(read) = next_line(&mut input) else {
+                    return;
+                };
+                let line = match read {
+                    Ok(bytes) if bytes.trim_ascii().is_empty() => continue,
+                    Ok(bytes) => RunLine::parse(&bytes),
+                    Err(rule) => Err(rule),
+                };
+                let line = line.map(|line| RunLine {
+                    contract: folder.join(&line.contract),
+                    ..line
+                });
+                let place = format!("line {number}");
+                if sender.blocking_send(Asked { place, line }).is_err() {
+                    return;
+                }
+            }
+        }));
+        Self::Read(lines)
+    }
+
+    /// The next run.
+    pub(super) async fn next(&mut self) -> Option<Asked> {
+        match self {
+            Self::Folder(files) => {
+                let path = files.pop_front()?;
+                let name = path.file_name().unwrap_or(path.as_os_str());
+                Some(Asked {
+                    place: name.to_string_lossy().into_owned(),
+                    line: Ok(RunLine::under(path)),
+                })
+            }
+            Self::Read(lines) => lines.recv().await,
+        }
+    }
+
+    /// How many are left, where that is known.
+    pub(super) fn left(&self) -> Option<usize> {
+        match self {
+            Self::Folder(files) => Some(files.len()),
+            Self::Read(_) => None,
+        }
+    }
+}
+
+/// The next line without its end; none at the end of the input. What is too long, or cannot be read, is a rule that it breaks.
+fn next_line(input: &mut impl BufRead) -> Option<Result<Vec<u8>, String>> {
+    let mut bytes = Vec::new();
+    let read = input.take(MAX_LINE_BYTES).read_until(b'\n', &mut bytes);
+    match read {
+        Ok(1..) if bytes.ends_with(b"\n") || input.fill_buf().is_ok_and(<[u8]>::is_empty) => {
+            Some(Ok(bytes))
+        }
+        Ok(1..) => {
+            // The rest of it is no line of its own.
+            drop(input.skip_until(b'\n'));
+            let rule = format!("it is longer than {MAX_LINE_BYTES} bytes");
+            Some(Err(rule))
+        }
+        // Behind a fault no later line would be reached either.
+        Ok(0) | Err(_) => None,
+    }
+}
+
+fn contracts_in(folder: &Path) -> io::Result<VecDeque<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        if ending.is_some_and(|ending| ENDINGS.contains(&ending)) && path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort_by(|a, b| {
+        a.as_os_str()
+            .as_encoded_bytes()
+            .cmp(b.as_os_str().as_encoded_bytes())
+    });
+    Ok(files.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_too_long_is_one_line_and_the_next_is_read() {
+        let long = vec![b'x'; usize::try_from(MAX_LINE_BYTES).unwrap() * 2];
+        let mut input = &[&long[..], b"\n{}\nlast"].concat()[..];
+        let refused = next_line(&mut input).unwrap().unwrap_err();
+        assert_eq!(refused, "it is longer than 2097152 bytes");
+        assert_eq!(next_line(&mut input), Some(Ok(b"{}\n".to_vec())));
+        assert_eq!(next_line(&mut input), Some(Ok(b"last".to_vec())));
+        assert_eq!(next_line(&mut input), None);
+    }
+}

@@ -1,0 +1,17 @@
+//! What `run --contracts` and `resume --all` have in common: many runs in one process, and one result line for each.
+//!
+//! Knows how a run of a list is begun or gone on with, watched, interrupted and reported. It drives none itself: that is the driver's `Runner`.
+
+mod fleet;
+mod limits;
+mod line;
+mod lines;
+mod new_run;
+mod one_run;
+mod recorded_run;
+
+pub(in crate::cli) use self::fleet::Fleet;
+pub(in crate::cli) use self::limits::LimitArgs;
+pub(in crate::cli) use self::lines::Lines;
+pub(in crate::cli) use self::new_run::{NewRuns, Terms};
+pub(in crate::cli) use self::recorded_run::RecordedRuns;

@@ -1,0 +1,103 @@
+//! Runs that begin under the contracts of a folder or a list.
+
+use std::sync::Arc;
+
+use super::fleet::Source;
+use super::line::RunLine;
+use super::lines::{Asked, Lines};
+use super::one_run::{RunEnd, drive, end_of, guarded, refused};
+use crate::cli::commands::drive::{Accounts, Ended, LeavingArgs, Live};
+use crate::cli::context::app::App;
+use crate::cli::context::contract_file::ContractFile;
+use crate::cli::context::error::CliError;
+use crate::driver::{Job, Prepared, Slot};
+use crate::session::RedactionKey;
+
+/// Runs that begin, and what is the same for all of them.
+#[derive(Debug)]
+pub(in crate::cli) struct NewRuns {
+    pub(in crate::cli) lines: Lines,
+    pub(in crate::cli) terms: Arc<Terms>,
+}
+
+/// What is the same for all runs of a list.
+pub(in crate::cli) struct Terms {
+    pub(in crate::cli) accounts: Accounts,
+    pub(in crate::cli) app: App,
+    pub(in crate::cli) leaving: LeavingArgs,
+    /// What the salts of the runs are made from.
+    pub(in crate::cli) key: RedactionKey,
+    /// Changes of every file's values, before those of its line.
+    pub(in crate::cli) sets: Vec<String>,
+    /// What those runs are to do whose line does not say.
+    pub(in crate::cli) task: Option<String>,
+}
+
+/// One run of a list.
+#[derive(Debug)]
+pub(in crate::cli) struct NewRun {
+    asked: Asked,
+    terms: Arc<Terms>,
+}
+
+impl Source for NewRuns {
+    type Job = NewRun;
+
+    async fn next(&mut self) -> Option<NewRun> {
+        let asked = self.lines.next().await?;
+        let terms = Arc::clone(&self.terms);
+        Some(NewRun { asked, terms })
+    }
+
+    fn left(&self) -> Option<usize> {
+        self.lines.left()
+    }
+}
+
+impl Job for NewRun {
+    type End = RunEnd;
+
+    async fn run(self, slot: Slot) -> RunEnd {
+        let Self { asked, terms } = self;
+        let line = match asked.line {
+            Ok(line) => line,
+            Err(rule) => return refused(&asked.place, &rule),
+        };
+        let following = Live::among_many(terms.app.screen, terms.accounts.clone());
+        // Boxed: what is open for long should take no more than it needs.
+        let driven = Box::pin(begun(line, &terms, slot, &following));
+        let driven = guarded(&following, driven).await;
+        end_of(&asked.place, driven)
+    }
+}
+
+async fn begun(
+    line: RunLine,
+    terms: &Terms,
+    slot: Slot,
+    following: &Live,
+) -> Result<Ended, CliError> {
+    let prepared = Box::pin(prepared(line, terms, &slot)).await?;
+    drive(slot, prepared, following, terms.leaving).await
+}
+
+async fn prepared(line: RunLine, terms: &Terms, slot: &Slot) -> Result<Prepared, CliError> {
+    let app = &terms.app;
+    let sets = terms.sets.iter().chain(&line.set).cloned().collect();
+    let file = ContractFile::given(app, line.contract, sets);
+    let mut spec = file.read(app)?;
+    if let Some(task) = line.task.or_else(|| terms.task.clone()) {
+        spec.task = Some(task);
+    }
+    let mut request = file.request(app, spec, terms.key.clone());
+    request.invocation = Some(file.invocation());
+    request.run_id = line.run_id;
+    let prepared = slot.prepare(request).await;
+    prepared.map_err(|fault| file.located(fault))
+}
+
+impl std::fmt::Debug for Terms {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Terms")
+    }
+}

@@ -1,0 +1,153 @@
+//! One run among many: driven, its approvals answered or left, and what it comes to as one line. Does not know how it was begun.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use tokio::sync::Notify;
+
+use crate::cli::commands::drive::{
+    Broken, Ended, LeavingArgs, Live, broken_run, finished_run, left_answer,
+};
+use crate::cli::context::clock::unix_ms;
+use crate::cli::context::error::{CliError, SystemFault};
+use crate::cli::context::exit::Exit;
+use crate::driver::{Observer, Prepared, Slot};
+use crate::kernel::{EntryDraft, Run};
+use crate::message::InferenceSeq;
+use crate::session::Control;
+use crate::telemetry::AgentResult;
+use crate::transcript::SealedEntry;
+
+/// What became of a run of a list.
+#[derive(Debug)]
+pub(in crate::cli) enum RunEnd {
+    /// Its result.
+    Result(Box<RunResult>),
+    /// It was left to another process, and why.
+    Skipped(String),
+}
+
+/// The result of one run.
+#[derive(Debug)]
+pub(in crate::cli) struct RunResult {
+    /// The document, as text.
+    pub(super) document: String,
+    pub(super) entries: u64,
+    /// The class of its outcome, or a word where it has none.
+    pub(super) label: String,
+    pub(super) success: bool,
+    pub(super) suspended: bool,
+}
+
+impl From<AgentResult> for RunEnd {
+    fn from(result: AgentResult) -> Self {
+        let label = match result.outcome {
+            Some(outcome) => outcome.class.as_str().to_owned(),
+            None if result.is_suspended() => "suspended".to_owned(),
+            None => "broken off".to_owned(),
+        };
+        Self::Result(Box::new(RunResult {
+            // Strings, numbers and words only: serialising a result cannot fail.
+            document: serde_json::to_string(&result).unwrap_or_default(),
+            entries: result.entries,
+            label,
+            success: result.success,
+            suspended: result.is_suspended(),
+        }))
+    }
+}
+
+/// What a run comes to; `place` names it in the result of one that has no name.
+pub(super) fn end_of(place: &str, outcome: Result<Ended, Broken>) -> RunEnd {
+    match outcome.and_then(Ended::agreeing) {
+        Ok(ended) => ended.result.into(),
+        Err(Broken {
+            result: Some(result),
+            ..
+        }) => (*result).into(),
+        Err(Broken { error, .. }) => not_begun(place, &error),
+    }
+}
+
+/// The result of a run that was not begun.
+fn not_begun(place: &str, fault: &CliError) -> RunEnd {
+    let exit = Exit::from(fault);
+    let text = format!("{place}: {}", fault.summary());
+    AgentResult::without_run(exit.0, fault.reason(), text, unix_ms()).into()
+}
+
+/// The result of a line that is no run.
+pub(super) fn refused(place: &str, rule: &str) -> RunEnd {
+    let text = format!("{place}: {rule}");
+    AgentResult::without_run(Exit::USAGE.0, "usage", text, unix_ms()).into()
+}
+
+/// What `body` comes to; a panic in it is a fault of that run alone.
+pub(super) async fn guarded(
+    live: &Live,
+    body: impl Future<Output = Result<Ended, CliError>>,
+) -> Result<Ended, Broken> {
+    let done = std::panic::AssertUnwindSafe(body).catch_unwind().await;
+    let done = done.unwrap_or_else(|payload| {
+        let message = payload.downcast_ref::<String>().cloned();
+        let message = message.or_else(|| payload.downcast_ref::<&str>().map(ToString::to_string));
+        let message = message.unwrap_or_else(|| "no message".to_owned());
+        Err(SystemFault::Panic { message }.into())
+    });
+    done.map_err(|fault| broken_run(live, fault))
+}
+
+/// Drives a run to its end, or until it is suspended. One that needs an approval which nobody has left yet is suspended.
+pub(super) async fn drive(
+    slot: Slot,
+    prepared: Prepared,
+    live: &Live,
+    leaving: LeavingArgs,
+) -> Result<Ended, CliError> {
+    let prepared = prepared.with_grace(Duration::from_secs(leaving.grace));
+    let (store, control) = (Arc::clone(slot.store()), slot.control());
+    let asks = Arc::new(Notify::new());
+    let mut watched = Watched {
+        asks: Arc::clone(&asks),
+        live: live.clone(),
+    };
+    let mut driving = pin!(slot.drive(prepared, &mut watched));
+    let finished = loop {
+        tokio::select! {
+            biased;
+            finished = &mut driving => break finished?,
+            () = asks.notified() => {
+                let Some((order, run_id)) = live.awaited() else {
+                    continue;
+                };
+                let answer = left_answer(&store, &order, &run_id);
+                // A full queue holds eight requests already.
+                let _ = control.try_send(answer.unwrap_or(Control::Suspend));
+            }
+        }
+    };
+    let ended = finished_run(live, &finished);
+    live.rest();
+    Ok(ended)
+}
+
+/// Follows a run, and reports where it waits for a person.
+struct Watched {
+    asks: Arc<Notify>,
+    live: Live,
+}
+
+impl Observer for Watched {
+    fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, run: &Run) {
+        self.live.entry(draft, sealed, run);
+        if run.awaited().is_some() {
+            self.asks.notify_one();
+        }
+    }
+
+    fn text(&mut self, inference: InferenceSeq, text: &str) {
+        self.live.text(inference, text);
+    }
+}

@@ -1,0 +1,202 @@
+//! One queue of a process: how many of those that share it may be at work at once. The others wait in the order in which they came. It does not
+//! know what they do.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+/// A queue that any number of runs share. Each names its own limit, the one of its contract: what waits longest begins once fewer than its
+/// limit are at work, and nothing overtakes it.
+#[derive(Debug)]
+pub(super) struct Queue {
+    name: String,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// What waits, by the number of its arrival.
+    waiting: BTreeMap<u64, Waiting>,
+    arrived: u64,
+    working: usize,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    admit: oneshot::Sender<Permit>,
+    limit: usize,
+}
+
+/// The right to be at work; given back when it is dropped.
+#[derive(Debug)]
+pub(super) struct Permit(Arc<Queue>);
+
+impl Queue {
+    pub(super) fn new(name: &str) -> Arc<Self> {
+        Arc::new(Self::named(name))
+    }
+
+    pub(super) fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            state: Mutex::default(),
+        }
+    }
+
+    /// Waits until what came before has begun and fewer than `limit` are at work; none if `given_up` comes first.
+    pub(super) async fn permit(
+        self: &Arc<Self>,
+        limit: usize,
+        given_up: impl Future<Output = ()>,
+    ) -> Option<Permit> {
+        let mut wait = match self.arrive(limit) {
+            Arrival::Begins(permit) => return Some(permit),
+            Arrival::Waits(wait) => wait,
+        };
+        let permit = tokio::select! {
+            biased;
+            () = given_up => None,
+            permit = &mut wait.admitted => permit.ok(),
+        };
+        drop(wait);
+        permit
+    }
+
+    /// How many wait.
+    pub(super) fn depth(&self) -> usize {
+        self.state().waiting.len()
+    }
+
+    fn arrive(self: &Arc<Self>, limit: usize) -> Arrival {
+        // A limit of nothing would never let anything begin.
+        let limit = limit.max(1);
+        let mut state = self.state();
+        if state.waiting.is_empty() && state.working < limit {
+            state.working = state.working.saturating_add(1);
+            return Arrival::Begins(Permit(Arc::clone(self)));
+        }
+        let (admit, admitted) = oneshot::channel();
+        let number = state.arrived;
+        state.arrived = number.saturating_add(1);
+        state.waiting.insert(number, Waiting { admit, limit });
+        tracing::debug!(queue = self.name, depth = state.waiting.len(), "waits");
+        Arrival::Waits(Wait {
+            admitted,
+            number,
+            queue: Arc::clone(self),
+        })
+    }
+
+    /// Lets those begin whose turn it is.
+    fn admit(self: &Arc<Self>) {
+        let mut admitted = Vec::new();
+        let mut locked = self.state();
+        let state = &mut *locked;
+        while let Some(first) = state.waiting.first_entry() {
+            if state.working >= first.get().limit {
+                break;
+            }
+            admitted.push(first.remove().admit);
+            state.working = state.working.saturating_add(1);
+            tracing::debug!(
+                queue = self.name,
+                depth = state.waiting.len(),
+                "waits no longer"
+            );
+        }
+        drop(locked);
+        for admit in admitted {
+            // One that has given up meanwhile gives its permit back.
+            drop(admit.send(Permit(Arc::clone(self))));
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.working = state.working.saturating_sub(1);
+        drop(state);
+        self.0.admit();
+    }
+}
+
+enum Arrival {
+    Begins(Permit),
+    Waits(Wait),
+}
+
+/// A wait in the queue; it is given up when it is dropped.
+struct Wait {
+    admitted: oneshot::Receiver<Permit>,
+    number: u64,
+    queue: Arc<Queue>,
+}
+
+impl Drop for Wait {
+    fn drop(&mut self) {
+        let left = self.queue.state().waiting.remove(&self.number);
+        if left.is_some() {
+            tracing::debug!(queue = self.queue.name, "waits no longer");
+            // What came after it may have a higher limit.
+            self.queue.admit();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_came_first_begins_first_and_nothing_overtakes_it() {
+        let queue = Queue::new("q");
+        let first = queue.permit(2, pending()).await.unwrap();
+        let second = queue.permit(2, pending()).await.unwrap();
+        let mut narrow = Box::pin(queue.permit(1, pending()));
+        let mut wide = Box::pin(queue.permit(9, pending()));
+        assert!((&mut narrow).now_or_never().is_none());
+        assert!((&mut wide).now_or_never().is_none());
+        assert_eq!(queue.depth(), 2);
+        drop(first);
+        assert!((&mut narrow).now_or_never().is_none(), "one is at work");
+        assert!((&mut wide).now_or_never().is_none(), "it came later");
+        drop(second);
+        let narrow = narrow.now_or_never().unwrap().unwrap();
+        let wide = wide.now_or_never().unwrap().unwrap();
+        assert_eq!(queue.depth(), 0);
+        drop((narrow, wide));
+        assert!(queue.permit(1, pending()).now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn what_gives_up_leaves_its_place_to_the_next() {
+        let queue = Queue::new("q");
+        let held = queue.permit(1, pending()).await.unwrap();
+        assert!(queue.permit(1, ready(())).await.is_none());
+        assert_eq!(queue.depth(), 0);
+        let mut narrow = Box::pin(queue.permit(1, pending()));
+        let mut wide = Box::pin(queue.permit(2, pending()));
+        assert!((&mut narrow).now_or_never().is_none());
+        assert!((&mut wide).now_or_never().is_none());
+        drop(narrow);
+        assert!(wide.now_or_never().unwrap().is_some());
+        drop(held);
+        // A permit that was given and never taken is not lost.
+        let held = queue.permit(1, pending()).await.unwrap();
+        let mut dropped = Box::pin(queue.permit(1, pending()));
+        assert!((&mut dropped).now_or_never().is_none());
+        drop(held);
+        drop(dropped);
+        assert!(queue.permit(1, pending()).now_or_never().is_some());
+    }
+}

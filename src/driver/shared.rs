@@ -1,0 +1,123 @@
+//! What the runs of one process share: queues, tool servers, connections to models, and what is the same for all runs of one contract. It does
+//! not know the runs.
+
+use std::sync::Arc;
+
+use super::interned::Interned;
+use super::queue::Queue;
+use crate::contract::{ExecutionContract, RedactionTerms};
+use crate::inference::{Backend, HttpTarget};
+use crate::message::{Digest, Scrubber};
+use crate::session::{KnownSecrets, Redactor};
+use crate::tools::{ServerHost, ServerPool};
+
+/// What the runs of one process share. Clones are the same one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shared(Arc<Resources>);
+
+#[derive(Debug)]
+struct Resources {
+    backends: Interned<HttpTarget, Backend>,
+    contracts: Interned<Digest, ExecutionContract>,
+    /// Requests to models, of whatever provider.
+    inferences: Arc<Queue>,
+    /// Probes of models: they take no time, and a run that begins need not wait for the answers of others.
+    probes: Arc<Queue>,
+    queues: Interned<String, Queue>,
+    scrubbers: Interned<(Vec<String>, RedactionTerms), Redactor>,
+    secrets: Interned<(Vec<String>, RedactionTerms), KnownSecrets>,
+    servers: ServerPool,
+}
+
+impl Default for Resources {
+    fn default() -> Self {
+        Self {
+            backends: Interned::default(),
+            contracts: Interned::default(),
+            inferences: Queue::new("inferences"),
+            probes: Queue::new("probes"),
+            queues: Interned::default(),
+            scrubbers: Interned::default(),
+            secrets: Interned::default(),
+            servers: ServerPool::default(),
+        }
+    }
+}
+
+impl Shared {
+    /// The queue of calls of that name.
+    pub(super) fn queue(&self, name: &str) -> Arc<Queue> {
+        self.0
+            .queues
+            .value(name.to_owned(), |name| Queue::named(name))
+    }
+
+    /// The queue of requests to models.
+    pub(super) fn inferences(&self) -> &Arc<Queue> {
+        &self.0.inferences
+    }
+
+    /// The queue of probes of models.
+    pub(super) fn probes(&self) -> &Arc<Queue> {
+        &self.0.probes
+    }
+
+    /// What is known of these secrets.
+    pub(super) fn secrets<'v>(
+        &self,
+        values: impl IntoIterator<Item = &'v str>,
+        terms: &RedactionTerms,
+    ) -> Arc<KnownSecrets> {
+        let key = key(values, terms);
+        self.0.secrets.value(key, |(values, terms)| {
+            KnownSecrets::of(values.iter().map(String::as_str), terms)
+        })
+    }
+
+    /// Where tool servers are started whose texts may hold these secrets.
+    pub(super) fn server_host<'v>(
+        &self,
+        values: impl IntoIterator<Item = &'v str>,
+        terms: &RedactionTerms,
+    ) -> ServerHost {
+        let scrub: Arc<dyn Scrubber> = self.0.scrubbers.value(key(values, terms), |key| {
+            Redactor::fixed(self.secrets(key.0.iter().map(String::as_str), &key.1))
+        });
+        let pool = self.0.servers.clone();
+        ServerHost { pool, scrub }
+    }
+
+    /// What answers at that address, with those headers and that key.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub(super) fn backend<E>(
+        &self,
+        target: HttpTarget,
+        make: impl FnOnce(&HttpTarget) -> Result<Backend, E>,
+    ) -> Result<Arc<Backend>, E> {
+        self.0.backends.try_value(target, make)
+    }
+
+    /// The one copy of a contract.
+    pub(super) fn contract(&self, contract: ExecutionContract) -> Arc<ExecutionContract> {
+        let known = self
+            .0
+            .contracts
+            .value(contract.contract_hash(), |_| contract.clone());
+        // The hash that a stored contract states may not be its own.
+        if *known == contract {
+            known
+        } else {
+            Arc::new(contract)
+        }
+    }
+}
+
+fn key<'v>(
+    values: impl IntoIterator<Item = &'v str>,
+    terms: &RedactionTerms,
+) -> (Vec<String>, RedactionTerms) {
+    let values = values.into_iter().map(str::to_owned).collect();
+    (values, terms.clone())
+}

@@ -1,0 +1,179 @@
+//! One running tool server, of any kind: what it offers, its pins, calls, and its end. Does not know which runs use it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::builtin::Builtins;
+use super::mcp::{McpServer, Program, Timeouts};
+use super::offer::{self, BUILTIN, Offer};
+use super::{CallTerms, ServerSpec, ToolServerError};
+use crate::contract::{ToolPin, check_server_name};
+use crate::kernel::CallOrder;
+use crate::message::{Scrubber, ToolOutcome, ToolServerStatement};
+
+/// A running server; several runs may use it at once.
+#[derive(Debug)]
+pub(super) enum RunningServer {
+    Builtin {
+        offer: Arc<Offer>,
+        pins: BTreeMap<String, ToolPin>,
+        tools: Builtins,
+    },
+    Mcp(Box<McpServer>),
+}
+
+impl RunningServer {
+    /// Starts it, or connects to it, and lists its tools.
+    pub(super) async fn start(
+        name: &str,
+        spec: &ServerSpec,
+        workspace: PathBuf,
+        timeouts: (Timeouts, &Arc<dyn Scrubber>),
+        cancel: &CancellationToken,
+    ) -> Result<Self, ToolServerError> {
+        check_name(name, spec)?;
+        let server = match spec {
+            ServerSpec::Builtin { names, withheld } => {
+                let (tools, offered) = Builtins::choose(names, workspace, withheld.clone())?;
+                let pins = offer::pins(BUILTIN, &offered);
+                let offer = Arc::new(Offer {
+                    tools: offered,
+                    unusable: Vec::new(),
+                });
+                return Ok(Self::Builtin { offer, pins, tools });
+            }
+            ServerSpec::Stdio {
+                args,
+                command,
+                env,
+                folder,
+                supervisor,
+                ..
+            } => {
+                let program = Program {
+                    args,
+                    command,
+                    env,
+                    folder,
+                    supervisor: supervisor.as_deref(),
+                    workspace: &workspace,
+                };
+                McpServer::start(name, &program, timeouts, cancel).await?
+            }
+            ServerSpec::Http { headers, url, .. } => {
+                McpServer::connect(name, url, headers, timeouts, cancel).await?
+            }
+        };
+        Ok(Self::Mcp(Box::new(server)))
+    }
+
+    /// What it offers now.
+    ///
+    /// # Errors
+    /// Where it reported a change, and does not list its tools again.
+    pub(super) async fn offer(
+        &self,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<Offer>, ToolServerError> {
+        match self {
+            Self::Builtin { offer, .. } => Ok(Arc::clone(offer)),
+            Self::Mcp(server) => server.offer(cancel).await,
+        }
+    }
+
+    /// What it said of itself, under that name in the contract.
+    pub(super) fn statement(&self, name: &str) -> Option<ToolServerStatement> {
+        match self {
+            Self::Builtin { .. } => None,
+            Self::Mcp(server) => server.statement(name),
+        }
+    }
+
+    /// Whether no call can reach it any more.
+    pub(super) fn is_closed(&self) -> bool {
+        match self {
+            Self::Builtin { .. } => false,
+            Self::Mcp(server) => server.is_closed(),
+        }
+    }
+
+    pub(super) fn origin(&self, server: &str) -> String {
+        match self {
+            Self::Builtin { .. } => BUILTIN.to_owned(),
+            Self::Mcp(_) => format!("mcp:{server}"),
+        }
+    }
+
+    pub(super) fn exposed(&self, server: &str, tool: &str) -> String {
+        match self {
+            Self::Builtin { .. } => tool.to_owned(),
+            Self::Mcp(_) => format!("{server}__{tool}"),
+        }
+    }
+
+    /// The pin of a tool as it was last described.
+    pub(super) fn pin(&self, tool: &str) -> Option<ToolPin> {
+        match self {
+            Self::Builtin { pins, .. } => pins.get(tool).copied(),
+            Self::Mcp(server) => server.pin(tool),
+        }
+    }
+
+    /// Performs one call to its end, of a tool with that pin.
+    pub(super) async fn call(
+        &self,
+        tool: &str,
+        expected: ToolPin,
+        order: &CallOrder,
+        terms: &CallTerms<'_>,
+    ) -> ToolOutcome {
+        match self {
+            Self::Builtin { pins, .. } if pins.get(tool) != Some(&expected) => {
+                ToolOutcome::ToolChanged
+            }
+            Self::Builtin { tools, .. } => call_builtin(tools, tool, order, terms).await,
+            Self::Mcp(server) => server.call(tool, expected, order, terms).await,
+        }
+    }
+
+    /// Stops it: closes its input, waits shortly, then ends its process group.
+    pub(super) async fn close(self) {
+        match self {
+            Self::Builtin { .. } => {}
+            Self::Mcp(server) => server.close().await,
+        }
+    }
+}
+
+fn check_name(name: &str, spec: &ServerSpec) -> Result<(), ToolServerError> {
+    let refuse = |reason| Err(ToolServerError::ServerName { reason });
+    match (spec, name) {
+        (ServerSpec::Builtin { .. }, BUILTIN) => Ok(()),
+        (ServerSpec::Builtin { .. }, _) => refuse("the built-in tools are called builtin"),
+        (_, name) => check_server_name(name).or_else(refuse),
+    }
+}
+
+async fn call_builtin(
+    tools: &Builtins,
+    tool: &str,
+    order: &CallOrder,
+    terms: &CallTerms<'_>,
+) -> ToolOutcome {
+    let started_at_ms = terms.clock.run_ms();
+    let response = tokio::select! {
+        biased;
+        () = terms.cancel.cancelled() => return ToolOutcome::Cancelled,
+        response = tools.call(tool, &order.invocation.arguments, terms.clock) => response,
+        () = tokio::time::sleep(Duration::from_millis(terms.timeout_ms)) => {
+            return ToolOutcome::TimedOut;
+        }
+    };
+    response.map_or(ToolOutcome::ToolChanged, |response| {
+        ToolOutcome::Returned(response.into_envelope(order, terms, started_at_ms))
+    })
+}
