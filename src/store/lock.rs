@@ -26,20 +26,32 @@ const LOOKS_AT_ONCE: u32 = 100;
 /// the epoch beside it: the lock keeps two processes from performing effects, the fence keeps two from writing.
 #[derive(Debug)]
 pub struct RunLock {
-    file: File,
+    file: LockedFile,
     path: PathBuf,
     /// Keeps others from rewriting the store; given up with the last run of this process.
-    _store: Arc<File>,
+    _store: Arc<LockedFile>,
 }
 
 /// The lock of a store as a whole that the runs of a process share, so that each run holds one file open, not two.
 #[derive(Debug, Default)]
-pub(super) struct SharedStoreLock(Mutex<Weak<File>>);
+pub(super) struct SharedStoreLock(Mutex<Weak<LockedFile>>);
 
 /// The right of this process to rewrite a whole store: no run of it is driven meanwhile.
 #[derive(Debug)]
 pub(super) struct StoreLock {
-    _file: File,
+    _file: LockedFile,
+}
+
+/// A file that this process has locked. The lock is given up by name, not by closing: a child that is being started has the open
+/// file too, until its program begins.
+#[derive(Debug)]
+struct LockedFile(File);
+
+impl Drop for LockedFile {
+    fn drop(&mut self) {
+        // Closing gives it up as well, only later.
+        drop(self.0.unlock());
+    }
 }
 
 /// The lock file of a store as a whole: every driver shares its lock, who rewrites the store has it alone. No run is called so.
@@ -69,7 +81,7 @@ pub(super) fn lock_run(database: &Path, run_id: &RunId) -> Result<RunLock, Store
 }
 
 /// Keeps others from rewriting a store.
-fn share_store(database: &Path) -> Result<File, StoreError> {
+fn share_store(database: &Path) -> Result<LockedFile, StoreError> {
     let folder = folder_of(database);
     let store = lock_file(&folder, &folder.join(WHOLE))?;
     match store.try_lock_shared() {
@@ -82,13 +94,13 @@ fn share_store(database: &Path) -> Result<File, StoreError> {
         }
         Err(TryLockError::Error(fault)) => return Err(refused(&folder.join(WHOLE), &fault)),
     }
-    Ok(store)
+    Ok(LockedFile(store))
 }
 
 fn lock_run_within(
     database: &Path,
     run_id: &RunId,
-    store: Arc<File>,
+    store: Arc<LockedFile>,
 ) -> Result<RunLock, StoreError> {
     let folder = folder_of(database);
     let path = folder.join(run_id.as_str());
@@ -104,9 +116,12 @@ fn lock_run_within(
         }
         Err(TryLockError::Error(fault)) => return Err(refuse(fault)),
     }
-    file.set_len(0)
-        .and_then(|()| file.rewind())
-        .and_then(|()| write!(file, "{}", std::process::id()))
+    let mut file = LockedFile(file);
+    let begun = &mut file.0;
+    begun
+        .set_len(0)
+        .and_then(|()| begun.rewind())
+        .and_then(|()| write!(begun, "{}", std::process::id()))
         .map_err(refuse)?;
     Ok(RunLock {
         file,
@@ -136,7 +151,10 @@ impl StoreReader {
             Err(fault) => return Err(refused(&path, &fault)),
         };
         match file.try_lock_shared() {
-            Ok(()) => Ok(None),
+            Ok(()) => {
+                drop(LockedFile(file));
+                Ok(None)
+            }
             Err(TryLockError::WouldBlock) => Ok(Some(RunDriver {
                 pid: holder(&mut file),
             })),
@@ -146,6 +164,12 @@ impl StoreReader {
 }
 
 impl RunLock {
+    /// The open file as a child has it that is being started.
+    #[cfg(test)]
+    pub(super) fn inherited(&self) -> File {
+        self.file.0.try_clone().expect("a descriptor")
+    }
+
     /// Gives the lock up and removes its file: for a run that is sealed. Whoever has opened the file meanwhile may still
     /// lock what is left of it, and finds a run that has ended.
     pub fn discard(self) {
@@ -177,7 +201,9 @@ pub(super) fn lock_store(database: &Path) -> Result<StoreLock, StoreError> {
         }
         Err(TryLockError::Error(fault)) => return Err(refused(&path, &fault)),
     }
-    Ok(StoreLock { _file: file })
+    Ok(StoreLock {
+        _file: LockedFile(file),
+    })
 }
 
 fn lock_file(folder: &Path, path: &Path) -> Result<File, StoreError> {

@@ -87,6 +87,21 @@ fn whoever_looks_at_a_lock_keeps_it_from_nobody() {
     });
 }
 
+/// A child that is being started has every open file of this process, until its program begins.
+#[cfg(unix)]
+#[test]
+fn a_lock_that_was_given_up_is_not_held_by_children() {
+    let (_folder, path) = folder();
+    let run = SampleRun::new("r-1");
+    let store = open(&path);
+    create(&store, &run, 1);
+    let lock = store.lock_run(&run.run_id).unwrap();
+    let inherited = lock.inherited();
+    drop(lock);
+    assert!(store.lock_run(&run.run_id).is_ok());
+    drop(inherited);
+}
+
 #[test]
 fn a_damaged_row_hides_no_other() {
     let (_folder, path) = folder();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Fixture;
 use super::mcp::{python, runs, scripted, wait_until_gone};
-use crate::message::NoSecrets;
+use crate::message::{NoSecrets, ToolOutcome};
 use crate::tools::{ServerHost, ServerSpec};
 
 async fn run(host: &ServerHost, spec: ServerSpec, root: &std::path::Path) -> (Fixture, String) {
@@ -68,6 +68,25 @@ async fn what_is_reached_in_another_way_is_another_server() {
     pids.sort();
     pids.dedup();
     assert_eq!(pids.len(), 6);
+}
+
+#[tokio::test]
+async fn a_server_that_dies_ends_the_calls_of_all_its_runs_and_the_next_run_starts_another() {
+    if !python() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let host = ServerHost::alone(Arc::new(NoSecrets));
+    let up = || Fixture::bring_up_at(&host, [("s", scripted(&[]))], root.path());
+    let (one, other) = tokio::join!(up(), up());
+    // The one call waits for an answer that never comes, and the other one ends the server.
+    let ends = tokio::join!(one.call("s__never", "{}"), other.call("s__die", "{}"));
+    for end in [ends.0, ends.1, one.call("s__hello", "{}").await] {
+        assert!(matches!(end, ToolOutcome::ConnectionLost { .. }), "{end:?}");
+    }
+    let next = up().await;
+    assert_eq!(next.said("s__hello", "{}").await, "hello");
+    assert_eq!(up().await.said("s__hello", "{}").await, "hello");
 }
 
 #[tokio::test]
