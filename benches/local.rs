@@ -18,6 +18,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use llama_cpp_2::context::params::LlamaContextParams;
 use llama_cpp_2::llama_backend::LlamaBackend;
 use llama_cpp_2::llama_batch::LlamaBatch;
@@ -158,16 +159,16 @@ async fn ask(
         xml: None,
     };
     let gated = tools == ToolExposure::Forced;
-    send(backend, encoder.encode(conversation, &shape), gated).await
+    send(backend, encoder.encode(conversation, &shape).bytes, gated).await
 }
 
-async fn send(backend: &Backend, body: Vec<u8>, gated: bool) -> Answer {
+async fn send(backend: &Backend, body: impl Into<Bytes>, gated: bool) -> Answer {
     let timeouts = Timeouts {
         cancel: CancellationToken::new(),
         idle: Duration::from_secs(600),
     };
     let asked = Instant::now();
-    let reply = backend.send("", &[], body, &timeouts).await;
+    let reply = backend.send("", &[], body.into(), &timeouts).await;
     let mut reply = reply.expect("a reply");
     let mut text = String::new();
     let (mut begun, mut first, mut usage) = (!gated, None, None);
