@@ -90,7 +90,7 @@ impl WithheldIds {
             let found = std::fs::metadata(link).ok().filter(Metadata::is_file);
             self.closed.extend(found.as_ref().map(id_of));
         }
-        if files.are_too_many {
+        if files.lacks_files {
             let name = path.file_name().unwrap_or_default();
             self.uncounted = Some(name.to_string_lossy().into_owned());
         }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, Metadata};
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,8 +30,8 @@ pub(super) struct FolderFiles {
     pub(super) ids: HashSet<FileId>,
     /// Entries that are links: where they lead changes without the folder.
     pub(super) links: Vec<PathBuf>,
-    /// Whether there are more than [`MOST_FILES`].
-    pub(super) are_too_many: bool,
+    /// Whether a file of it may be missing here: there are more than [`MOST_FILES`], or not all of them could be looked at.
+    pub(super) lacks_files: bool,
 }
 
 /// The folders that were listed.
@@ -67,7 +68,9 @@ impl KnownFolders {
             None => Instant::now(),
         };
         let files = Arc::new(list(path));
-        let is_settled = before.saturating_duration_since(first_seen) >= times.settle_within();
+        // What could not be looked at now may be looked at the next time.
+        let is_settled = !files.lacks_files
+            && before.saturating_duration_since(first_seen) >= times.settle_within();
         let listed = Known {
             files: Arc::clone(&files),
             first_seen,
@@ -99,22 +102,38 @@ impl Times {
 
 fn list(folder: &Path) -> FolderFiles {
     let mut files = FolderFiles::default();
-    let entries = fs::read_dir(folder).into_iter().flatten();
-    for (count, entry) in entries.enumerate() {
+    let read = look(folder, &mut files);
+    files.lacks_files |= read.is_err_and(|fault| !is_gone(&fault));
+    files
+}
+
+fn look(folder: &Path, files: &mut FolderFiles) -> io::Result<()> {
+    for (count, entry) in fs::read_dir(folder)?.enumerate() {
         if count == MOST_FILES {
-            files.are_too_many = true;
-            break;
+            files.lacks_files = true;
+            return Ok(());
         }
-        let Ok(entry) = entry else { continue };
+        let entry = entry?;
         let path = entry.path();
-        if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
+        if entry.file_type()?.is_symlink() {
             files.links.push(path);
             continue;
         }
-        let found = fs::metadata(path).ok().filter(Metadata::is_file);
-        files.ids.extend(found.as_ref().map(id_of));
+        match fs::metadata(path) {
+            Ok(found) if found.is_file() => {
+                files.ids.insert(id_of(&found));
+            }
+            Ok(_) => {}
+            Err(fault) if is_gone(&fault) => {}
+            Err(fault) => return Err(fault),
+        }
     }
-    files
+    Ok(())
+}
+
+/// Whether what was looked for is no longer there, and not merely out of reach.
+fn is_gone(fault: &io::Error) -> bool {
+    fault.kind() == io::ErrorKind::NotFound
 }
 
 #[cfg(test)]
@@ -150,6 +169,20 @@ mod tests {
         let settled = look(&known, path);
         assert!(!Arc::ptr_eq(&first, &settled));
         assert!(Arc::ptr_eq(&settled, &look(&known, path)));
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_listed_lacks_files_and_is_listed_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys");
+        fs::write(&path, "no folder").unwrap();
+        let known = KnownFolders::default();
+        for _ in 0..2 {
+            assert!(look(&known, &path).lacks_files);
+            age(&known, SETTLED_COARSE);
+        }
+        let [one, other] = [look(&known, &path), look(&known, &path)];
+        assert!(!Arc::ptr_eq(&one, &other));
     }
 
     #[test]

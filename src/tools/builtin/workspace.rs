@@ -100,8 +100,8 @@ fn missed(path: &str, miss: OpenError) -> Refusal {
         #[cfg(unix)]
         OpenError::Uncounted(folder) => {
             let message = format!(
-                "{path:?} is not read: {folder:?} of monolith's own state has more than {MOST_FILES} files, so this may be one of them; \
-                 the operator can make room there"
+                "{path:?} is not read: {folder:?} of monolith's own state has more than {MOST_FILES} files, or one that cannot be \
+                 looked at, so this may be one of them; the operator can mend that"
             );
             return Refusal {
                 code: "PATH_WITHHELD",
