@@ -169,7 +169,8 @@ impl BillingFile {
         runs: &[RunId],
     ) -> Result<BTreeMap<RunId, BTreeSet<u64>>, BillingFault> {
         let runs: BTreeMap<&str, &RunId> = runs.iter().map(|run| (run.as_str(), run)).collect();
-        let mut found: BTreeMap<RunId, BTreeSet<u64>> = BTreeMap::new();
+        let all = runs.values().map(|run| ((*run).clone(), BTreeSet::new()));
+        let mut found: BTreeMap<RunId, BTreeSet<u64>> = all.collect();
         let read = self.read_entries(|named| {
             if let Some(run) = runs.get(named.txn_id.as_str()) {
                 found.entry((*run).clone()).or_default().insert(named.index);

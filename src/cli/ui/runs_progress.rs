@@ -68,23 +68,36 @@ impl RunsProgress {
         }
     }
 
-    fn line(&self, now: RunsNow, since_ms: u64) -> String {
+    /// Leaves in the place of the line what all runs came to.
+    pub(in crate::cli) fn sum_up(self) {
+        self.clear();
+        if self.screen.is_watched() && !self.by_outcome.is_empty() {
+            self.screen.write_err(&format!("{}\n", self.done()));
+        }
+    }
+
+    /// How many runs have ended, and what they came to.
+    fn done(&self) -> String {
         let done: usize = self.by_outcome.values().sum();
+        let outcomes = self.by_outcome.iter();
+        let outcomes: Vec<String> = outcomes.map(|(name, n)| format!("{n} {name}")).collect();
+        if outcomes.is_empty() {
+            format!("{done} done")
+        } else {
+            format!("{done} done: {}", outcomes.join(", "))
+        }
+    }
+
+    fn line(&self, now: RunsNow, since_ms: u64) -> String {
         let left = now
             .left
             .map_or(String::new(), |left| format!(" · {left} not begun"));
-        let outcomes = self.by_outcome.iter();
-        let outcomes: Vec<String> = outcomes.map(|(name, n)| format!("{n} {name}")).collect();
-        let outcomes = if outcomes.is_empty() {
-            String::new()
-        } else {
-            format!(": {}", outcomes.join(", "))
-        };
         let rate = self.entries.saturating_mul(1000).checked_div(since_ms);
         format!(
-            "{} running · {} waiting{left} · {done} done{outcomes} · {} entries/s",
+            "{} running · {} waiting{left} · {} · {} entries/s",
             now.running,
             now.waiting_requests,
+            self.done(),
             rate.unwrap_or(0),
         )
     }

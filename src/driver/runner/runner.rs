@@ -62,19 +62,24 @@ const BEGINNINGS: usize = 16;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Runner {
+    beginnings: Arc<Semaphore>,
     limits: RunnerLimits,
     runs: Arc<LiveRuns>,
     shared: Shared,
+    slots: Arc<Semaphore>,
 }
 
 impl Runner {
     /// A runner of these limits.
     #[must_use]
     pub fn new(limits: RunnerLimits) -> Self {
+        let slots = limits.max_runs.clamp(1, Semaphore::MAX_PERMITS);
         Self {
+            beginnings: Arc::new(Semaphore::new(BEGINNINGS)),
             limits,
             runs: Arc::default(),
             shared: Shared::default(),
+            slots: Arc::new(Semaphore::new(slots)),
         }
     }
 
@@ -88,10 +93,6 @@ impl Runner {
         mut next: impl AsyncFnMut() -> Option<J>,
         mut each: impl AsyncFnMut(Result<J::End, JoinError>),
     ) {
-        let slots = Arc::new(Semaphore::new(
-            self.limits.max_runs.clamp(1, Semaphore::MAX_PERMITS),
-        ));
-        let beginnings = Arc::new(Semaphore::new(BEGINNINGS));
         let (feed, mut jobs) = mpsc::channel(1);
         let leaving = self.runs.leaving();
         let feeding = async move {
@@ -99,12 +100,12 @@ impl Runner {
                 let slot = tokio::select! {
                     biased;
                     () = leaving.cancelled() => return,
-                    slot = Arc::clone(&slots).acquire_owned() => slot,
+                    slot = Arc::clone(&self.slots).acquire_owned() => slot,
                 };
                 let beginning = tokio::select! {
                     biased;
                     () = leaving.cancelled() => return,
-                    beginning = Arc::clone(&beginnings).acquire_owned() => beginning,
+                    beginning = Arc::clone(&self.beginnings).acquire_owned() => beginning,
                 };
                 let job = tokio::select! {
                     biased;

@@ -62,8 +62,11 @@ impl Accounts {
     pub(super) fn entries_of(&self, run_id: &RunId) -> Result<BTreeSet<u64>, BillingFault> {
         let mut open = self.open();
         match &mut open.recorded {
-            Some(recorded) => Ok(recorded.remove(run_id).unwrap_or_default()),
-            None => open.file.entries_of(run_id),
+            // What was read beforehand holds once: the run has appended since.
+            Some(recorded) if recorded.contains_key(run_id) => {
+                Ok(recorded.remove(run_id).unwrap_or_default())
+            }
+            Some(_) | None => open.file.entries_of(run_id),
         }
     }
 
@@ -83,5 +86,29 @@ impl Accounts {
 
     fn open(&self) -> MutexGuard<'_, Open> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// A fault of the accounting makes a run look again which of its lines stand there: those from before are among them.
+    #[test]
+    fn what_stands_there_of_a_resumed_run_is_found_each_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("accounting.jsonl");
+        let file = BillingFile::open(&path, false).unwrap();
+        let line = |index: u64| format!("{{\"index\":{index},\"txnId\":\"r-1\"}}\n");
+        fs::write(&path, line(0) + &line(1)).unwrap();
+        let runs = ["r-1", "r-2"].map(|run| RunId::try_from(run.to_owned()).unwrap());
+        let accounts = Accounts::resuming(file, &runs).unwrap();
+        let found = |run: &RunId| accounts.entries_of(run).unwrap();
+        assert_eq!(found(&runs[0]), BTreeSet::from([0, 1]));
+        assert_eq!(found(&runs[1]), BTreeSet::new());
+        fs::write(&path, line(0) + &line(1) + &line(2)).unwrap();
+        assert_eq!(found(&runs[0]), BTreeSet::from([0, 1, 2]));
     }
 }

@@ -17,10 +17,12 @@ use crate::cli::context::interrupts;
 use crate::cli::context::runtime::runtime_of_many;
 use crate::cli::context::signals::{Signal, Signals};
 use crate::cli::ui::escape::line;
+use crate::cli::ui::numbers::counted;
 use crate::cli::ui::runs_progress::{RunsNow, RunsProgress};
 use crate::driver::{Job, Runner, RunnerLimits};
 use crate::session::Control;
 use crate::store::Store;
+use crate::telemetry::BillingFault;
 
 /// How often the progress is shown, and accounting is made to survive the loss of power.
 const TICK: Duration = Duration::from_millis(250);
@@ -35,6 +37,9 @@ pub(in crate::cli) trait Source {
 
     /// The next run; called only when there is a slot for it.
     async fn next(&mut self) -> Option<Self::Job>;
+
+    /// Whether there are more; one that is found so is not had again.
+    fn has_more(&mut self) -> bool;
 
     /// How many are left, where that is known.
     fn left(&self) -> Option<usize>;
@@ -54,6 +59,8 @@ struct Results<'a> {
     failed: bool,
     progress: RunsProgress,
     suspended: bool,
+    /// The first time that accounting could not be made to survive the loss of power: the system reports it once.
+    unsynced: Option<BillingFault>,
     /// The first line that could not be written.
     unwritten: Option<std::io::Error>,
 }
@@ -77,6 +84,7 @@ impl Fleet<'_> {
             failed: false,
             progress: RunsProgress::new(self.app.screen),
             suspended: false,
+            unsynced: None,
             unwritten: None,
         });
         let driven = runtime.block_on(drive(source, &store, self.limits, &self.accounts, &results));
@@ -88,19 +96,23 @@ impl Fleet<'_> {
             failed,
             progress,
             suspended,
+            unsynced,
             unwritten,
         } = results.into_inner();
-        drop(progress);
-        synced?;
+        progress.sum_up();
+        if let Some(fault) = unsynced.or(synced.err()) {
+            return Err(fault.into());
+        }
         if let Some(fault) = unwritten {
             return Err(fault.into());
         }
         let mut suspended = suspended;
         match driven? {
             Driven::All => {}
-            Driven::Stopped => {
-                app.screen
-                    .write_err("note: what was left of the list was not begun\n");
+            Driven::Stopped { left } => {
+                let left = left.map_or("the rest".to_owned(), |left| counted(left, "run"));
+                let note = format!("note: {left} of the list was not begun\n");
+                app.screen.write_err(&note);
                 if !suspended {
                     return Ok(Exit::FAILED);
                 }
@@ -126,8 +138,8 @@ impl Fleet<'_> {
 enum Driven {
     /// Every run has a result.
     All,
-    /// The process was asked to end before all of them were begun.
-    Stopped,
+    /// The process was asked to end before all of them were begun: how many were not, where that is known.
+    Stopped { left: Option<usize> },
     /// At once, with so many runs open.
     Left { open: usize },
 }
@@ -168,7 +180,7 @@ async fn drive<S: Source>(
             }
             signal = signals.next() => match signal {
                 Signal::Interrupt if interrupts == 0 => {
-                    results.borrow().note("stopping: the runs are brought to their ends; Ctrl-C again ends them at once");
+                    results.borrow().note("stopping: the runs are brought to their ends, which is final (SIGTERM suspends instead); Ctrl-C again ends them at once");
                     interrupts = 1;
                     Control::Stop
                 }
@@ -186,8 +198,9 @@ async fn drive<S: Source>(
                 }
             },
             _ = tick.tick() => {
-                // What cannot be written was warned of by the run that it was of.
-                drop(accounts.sync_all());
+                if let Err(fault) = accounts.sync_all() {
+                    results.borrow_mut().unsynced.get_or_insert(fault);
+                }
                 let left = source.try_lock().ok().and_then(|source| source.0.left());
                 results.borrow_mut().progress.show(RunsNow {
                     left,
@@ -199,16 +212,19 @@ async fn drive<S: Source>(
         };
         runner.ask(wanted);
     }
-    let exhausted = source.lock().await.1;
-    Ok(if exhausted {
+    let mut source = source.lock().await;
+    let left = source.0.left();
+    let is_exhausted = source.1 || !source.0.has_more();
+    Ok(if is_exhausted {
         Driven::All
     } else {
-        Driven::Stopped
+        Driven::Stopped { left }
     })
 }
 
 impl Results<'_> {
     fn take(&mut self, end: RunEnd) {
+        self.progress.clear();
         match end {
             RunEnd::Result(result) => {
                 self.failed |= !result.success;
@@ -223,7 +239,6 @@ impl Results<'_> {
                 }
             }
             RunEnd::Skipped(why) => {
-                self.progress.clear();
                 if !self.app.accounting.quiet {
                     let note = format!("note: skipped {}\n", line(&why));
                     self.app.screen.write_err(&note);

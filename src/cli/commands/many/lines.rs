@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, error::TryRecvError};
 
 use super::line::RunLine;
 use crate::cli::context::app::App;
@@ -74,17 +74,21 @@ impl Lines {
                 let Some(read) = next_line(&mut input) else {
                     return;
                 };
+                let is_last = matches!(read, NextLine::Unread(_));
                 let line = match read {
-                    Ok(bytes) if bytes.trim_ascii().is_empty() => continue,
-                    Ok(bytes) => RunLine::parse(&bytes),
-                    Err(rule) => Err(rule),
+                    NextLine::Read(bytes) if bytes.trim_ascii().is_empty() => continue,
+                    NextLine::Read(bytes) => RunLine::parse(&bytes),
+                    NextLine::TooLong => Err(format!("it is longer than {MAX_LINE_BYTES} bytes")),
+                    NextLine::Unread(fault) => {
+                        Err(format!("it could not be read, nor what follows: {fault}"))
+                    }
                 };
                 let line = line.map(|line| RunLine {
                     contract: folder.join(&line.contract),
                     ..line
                 });
                 let place = format!("line {number}");
-                if sender.blocking_send(Asked { place, line }).is_err() {
+                if sender.blocking_send(Asked { place, line }).is_err() || is_last {
                     return;
                 }
             }
@@ -107,6 +111,14 @@ impl Lines {
         }
     }
 
+    /// Whether there are more. A reader that is still waiting may have some.
+    pub(super) fn has_more(&mut self) -> bool {
+        match self {
+            Self::Folder(files) => !files.is_empty(),
+            Self::Read(lines) => !matches!(lines.try_recv(), Err(TryRecvError::Disconnected)),
+        }
+    }
+
     /// How many are left, where that is known.
     pub(super) fn left(&self) -> Option<usize> {
         match self {
@@ -116,22 +128,30 @@ impl Lines {
     }
 }
 
-/// The next line without its end; none at the end of the input. What is too long, or cannot be read, is a rule that it breaks.
-fn next_line(input: &mut impl BufRead) -> Option<Result<Vec<u8>, String>> {
+/// What comes next in a list.
+#[derive(Debug)]
+enum NextLine {
+    Read(Vec<u8>),
+    TooLong,
+    /// The input fails; behind that no later line would be reached either.
+    Unread(io::Error),
+}
+
+/// The next line; none at the end of the input.
+fn next_line(input: &mut impl BufRead) -> Option<NextLine> {
     let mut bytes = Vec::new();
     let read = input.take(MAX_LINE_BYTES).read_until(b'\n', &mut bytes);
     match read {
         Ok(1..) if bytes.ends_with(b"\n") || input.fill_buf().is_ok_and(<[u8]>::is_empty) => {
-            Some(Ok(bytes))
+            Some(NextLine::Read(bytes))
         }
         Ok(1..) => {
             // The rest of it is no line of its own.
             drop(input.skip_until(b'\n'));
-            let rule = format!("it is longer than {MAX_LINE_BYTES} bytes");
-            Some(Err(rule))
+            Some(NextLine::TooLong)
         }
-        // Behind a fault no later line would be reached either.
-        Ok(0) | Err(_) => None,
+        Ok(0) => None,
+        Err(fault) => Some(NextLine::Unread(fault)),
     }
 }
 
@@ -160,10 +180,31 @@ mod tests {
     fn a_line_that_is_too_long_is_one_line_and_the_next_is_read() {
         let long = vec![b'x'; usize::try_from(MAX_LINE_BYTES).unwrap() * 2];
         let mut input = &[&long[..], b"\n{}\nlast"].concat()[..];
-        let refused = next_line(&mut input).unwrap().unwrap_err();
-        assert_eq!(refused, "it is longer than 2097152 bytes");
-        assert_eq!(next_line(&mut input), Some(Ok(b"{}\n".to_vec())));
-        assert_eq!(next_line(&mut input), Some(Ok(b"last".to_vec())));
-        assert_eq!(next_line(&mut input), None);
+        let mut next = || next_line(&mut input);
+        assert!(matches!(next(), Some(NextLine::TooLong)));
+        assert!(matches!(next(), Some(NextLine::Read(line)) if line == b"{}\n"));
+        assert!(matches!(next(), Some(NextLine::Read(line)) if line == b"last"));
+        assert!(next().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_list_that_cannot_be_read_on_says_so_at_that_line_and_ends() {
+        struct Failing;
+        impl io::Read for Failing {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(io::Error::other("the disk is gone"))
+            }
+        }
+        let input = b"{\"contract\": \"c.yaml\"}\n".chain(Failing);
+        let mut lines = Lines::read(input, PathBuf::from("/lists"));
+        let first = lines.next().await.unwrap();
+        assert_eq!(first.line.unwrap().contract, Path::new("/lists/c.yaml"));
+        let broken = lines.next().await.unwrap();
+        let rule = "it could not be read, nor what follows: the disk is gone";
+        assert_eq!(
+            (broken.place.as_str(), broken.line),
+            ("line 2", Err(rule.to_owned()))
+        );
+        assert!(lines.next().await.is_none());
     }
 }

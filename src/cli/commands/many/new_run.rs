@@ -49,6 +49,10 @@ impl Source for NewRuns {
         Some(NewRun { asked, terms })
     }
 
+    fn has_more(&mut self) -> bool {
+        self.lines.has_more()
+    }
+
     fn left(&self) -> Option<usize> {
         self.lines.left()
     }

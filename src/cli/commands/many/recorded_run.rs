@@ -36,6 +36,10 @@ impl Source for RecordedRuns {
         Some(RecordedRun { run_id, terms })
     }
 
+    fn has_more(&mut self) -> bool {
+        !self.runs.is_empty()
+    }
+
     fn left(&self) -> Option<usize> {
         Some(self.runs.len())
     }

@@ -126,7 +126,9 @@ impl Advice for TranscriptFault {
                 "the file that an author writes has no version: monolith contract check FILE reads it"
             }
             Self::NoSuchEntry { .. } => "monolith show RUN lists them",
-            Self::NotATranscript { .. } => "monolith export RUN -o FILE writes one",
+            Self::NotATranscript { .. } => {
+                "monolith export RUN -o FILE.jsonl writes one; a page verifies what it holds in a browser"
+            }
             Self::Departed { .. } => "monolith replay RUN|FILE names every difference",
             Self::ExportNotVerified { .. } | Self::ExportDeparted { .. } => {
                 "--force-unverified makes it nevertheless"
