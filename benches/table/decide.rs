@@ -11,14 +11,14 @@ use monolith::door::{
     ToolReturned, Usage, Validators,
 };
 use monolith::{
-    AgentMessage, CallSeq, CapabilityManifest, ContentBlock, ContractFactory, ContractSpec, Digest,
-    EntryDraft, EnvelopeStatus, EventKind, InferenceSeq, ObjectText, Probed, ProbedTarget, Role,
-    Run, RunId, RunStarted, ServerCapability, ServerKind, TargetCapability, ToolCapability,
-    ToolEnvelope, ToolInvocation, ToolOutcome,
+    AgentMessage, CallSeq, ContentBlock, ContractFactory, ContractSpec, Digest, EntryDraft,
+    EnvelopeStatus, EventKind, InferenceSeq, ObjectText, Probed, ProbedTarget, Role, Run, RunId,
+    RunStarted, ToolEnvelope, ToolInvocation, ToolOutcome,
 };
 
 use crate::allocations;
 use crate::bare_machine::transition;
+use crate::memory::with_read_file;
 use crate::process::timed;
 use crate::ratio::{Limit, Row, time};
 
@@ -99,22 +99,7 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let spec = ContractSpec::parse("bench.yaml", CONTRACT, &[]).expect("a contract file");
-        let tool = ToolCapability {
-            annotations: serde_json::Value::Null,
-            description: "reads".to_owned(),
-            input_schema: serde_json::json!({"type": "object"}),
-            name: "read_file".to_owned(),
-            schema_tokens: 10,
-        };
-        let builtin = ServerCapability {
-            available: true,
-            kind: ServerKind::Builtin,
-            tools: vec![tool],
-        };
-        let manifest = CapabilityManifest {
-            servers: [("builtin".to_owned(), builtin)].into(),
-            targets: vec![TargetCapability::default()],
-        };
+        let manifest = with_read_file();
         let contract = ContractFactory
             .make(&spec, &manifest, None)
             .expect("a contract");

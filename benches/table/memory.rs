@@ -25,9 +25,8 @@ pub fn run(base_url: &str, folder: &Path) {
     assert!(!entries.is_empty(), "a run has entries");
 }
 
-fn session(base_url: &str) -> (Session, RunStarted) {
-    let text = contract(base_url);
-    let spec = ContractSpec::parse("agent.yaml", &text, &[]).expect("a contract file");
+/// What bring-up finds: the tool that reads a file.
+pub fn with_read_file() -> CapabilityManifest {
     let tool = ToolCapability {
         annotations: serde_json::Value::Null,
         description: "Reads a file.".to_owned(),
@@ -40,10 +39,16 @@ fn session(base_url: &str) -> (Session, RunStarted) {
         kind: ServerKind::Builtin,
         tools: vec![tool],
     };
-    let manifest = CapabilityManifest {
+    CapabilityManifest {
         servers: [("builtin".to_owned(), builtin)].into(),
         targets: vec![TargetCapability::default()],
-    };
+    }
+}
+
+fn session(base_url: &str) -> (Session, RunStarted) {
+    let text = contract(base_url);
+    let spec = ContractSpec::parse("agent.yaml", &text, &[]).expect("a contract file");
+    let manifest = with_read_file();
     let made = ContractFactory.make(&spec, &manifest, None);
     let contract = Arc::new(made.expect("a contract"));
     let run_id = RunId::try_from("memory".to_owned()).expect("an id");

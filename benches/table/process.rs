@@ -1,9 +1,9 @@
 //! What a process costs, as the kernel counted it. Linux only.
 
 use std::fs;
-use std::io::Read as _;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Usage, UsageWho, getrusage};
@@ -30,6 +30,16 @@ pub struct Cost {
 /// This program.
 pub fn this_program() -> PathBuf {
     std::env::current_exe().expect("a program has a path")
+}
+
+/// Starts a command that runs until its input ends, and waits for the first line that it prints.
+pub fn begun(command: &mut Command) -> (Child, String) {
+    let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = piped.spawn().expect("it starts");
+    let mut line = String::new();
+    let stdout = child.stdout.as_mut().expect("its output is a pipe");
+    BufReader::new(stdout).read_line(&mut line).expect("a line");
+    (child, line)
 }
 
 /// Runs a command to its end, its output unread. Panics where it fails.

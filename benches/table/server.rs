@@ -5,18 +5,18 @@
 
 use std::collections::HashMap;
 use std::io::Write as _;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::process::this_program;
+use crate::process::{begun, this_program};
 
 /// What the model asks for, again and again.
 pub const FILE: &str = "a.txt";
 
-/// The name of runs that are told apart by their conversations: any number of them may have the same address, and so the same contract.
+/// The name of runs that their conversations distinguish: any number of them may have the same address, and so the same contract.
 pub const OF_ITS_OWN: &str = "-";
 
 /// A server in a process of its own; it ends when this is dropped.
@@ -28,16 +28,7 @@ pub struct Server {
 impl Server {
     /// Starts the server on a free port.
     pub fn start() -> Self {
-        let mut child = Command::new(this_program())
-            .args(["role", "serve"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("this program starts");
-        let mut line = String::new();
-        let stdout = child.stdout.as_mut().expect("its output is a pipe");
-        std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut line)
-            .expect("its port");
+        let (child, line) = begun(Command::new(this_program()).args(["role", "serve"]));
         let port = line.trim().parse().expect("a port");
         Self { child, port }
     }

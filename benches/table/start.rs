@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use crate::process::{cpu_so_far, this_program};
+use crate::process::{begun, cpu_so_far, this_program};
 use crate::ratio::{Limit, Row, time};
 use crate::server::FILE;
 use crate::whole::contract;
@@ -126,16 +126,9 @@ fn respond(to: &mut TcpStream, body: &str) {
 /// Time and processor time until the bare process has read the schema.
 fn opened(folder: &Path) -> [Duration; 2] {
     let began = Instant::now();
-    let mut child = Command::new(this_program())
-        .args(["role", "open"])
-        .arg(folder.join("runs.db"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("this program starts");
-    let mut line = String::new();
-    let stdout = child.stdout.as_mut().expect("its output is a pipe");
-    BufReader::new(stdout).read_line(&mut line).expect("a line");
+    let mut command = Command::new(this_program());
+    command.args(["role", "open"]).arg(folder.join("runs.db"));
+    let (mut child, _) = begun(&mut command);
     let reached = [began.elapsed(), cpu_so_far(child.id())];
     drop(child.stdin.take());
     drop(child.wait());

@@ -168,7 +168,7 @@ pub(crate) fn structure_faults(terms: &Terms) -> Vec<TermFault> {
     faults
 }
 
-/// The targets of which nobody knows how many tokens they take in.
+/// The targets of which it is unknown how many tokens they take in.
 #[must_use]
 pub(crate) fn unknown_windows(terms: &Terms) -> Vec<usize> {
     let targets = terms.targets.iter().enumerate();

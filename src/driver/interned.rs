@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// How many values there may be before those that nobody uses any more are looked for.
+/// How many values there may be before unused ones are looked for.
 const FEW: usize = 64;
 
-/// Values by a key of which they are made. One that nobody uses any more goes.
+/// Values by a key of which they are made. An unused one goes.
 #[derive(Debug)]
 pub(super) struct Interned<K, V>(Mutex<Table<K, V>>);
 

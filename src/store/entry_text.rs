@@ -2,7 +2,7 @@
 //! Does not know what they say.
 //!
 //! A packed text is a blob: 4 bytes of the BLAKE3 hash of the rest, a byte that names the way of packing, 4 bytes with the length of
-//! the text, least first, and an LZ4 block. The hash is no evidence, for whoever writes the file can make it anew; it finds each byte
+//! the text, least first, and an LZ4 block. The hash is no evidence, for anyone who writes the file can make it anew; it finds each byte
 //! that changed by accident in its own row, also where the change would unpack to the same text.
 
 use std::borrow::Cow;
@@ -187,7 +187,7 @@ mod tests {
         }
     }
 
-    /// A check can be made anew by whoever writes the file.
+    /// A check can be made anew by anyone who writes the file.
     #[test]
     fn a_packed_text_of_a_size_or_a_way_that_it_cannot_have_is_refused() {
         let remade = |change: &dyn Fn(&mut Vec<u8>)| {

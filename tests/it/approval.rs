@@ -65,7 +65,7 @@ fn a_call_runs_once_it_is_allowed_and_by_the_hash_of_its_arguments_only() {
     let desk = desk();
     let (run, hash) = desk.waiting(&["run", "c.yaml", "--run-id", "r1"]);
     let printed = desk.ends(&["approve", "r1"], 4).said();
-    assert!(printed.contains("nobody confirmed it"), "{printed}");
+    assert!(printed.contains("it was not confirmed"), "{printed}");
     let command = format!("monolith approve r1 --yes --arguments {hash}");
     assert!(printed.contains(&command), "{printed}");
     // What waits is told wherever somebody looks at the run.

@@ -227,7 +227,7 @@ fn two_hundred_runs_of_a_list_end_and_never_ask_more_than_so_many_at_once() {
     let left = left(child);
     feeding.join().unwrap();
     assert_eq!(left.code, 0, "{}", left.said());
-    assert_eq!(left.err, "", "a pipe is not told how far it has come");
+    assert_eq!(left.err, "", "a pipe shows no progress");
     let ends = ends(&left.out);
     assert_eq!(ends.len(), 200);
     let as_expected = ("COMPLETED_WITH_TOOLS".to_owned(), 0);
@@ -522,10 +522,10 @@ fn a_run_of_another_process_is_skipped_and_named_and_an_approval_is_not_waited_f
     assert_eq!(suspended.len(), 2);
     assert!(suspended.values().all(|end| end.1 == 8), "{}", left.said());
     let mut held = desk.many(&["resume", "r0"]);
-    let mut told = String::new();
+    let mut printed = String::new();
     let mut err = BufReader::new(held.stderr.take().unwrap());
-    while !told.contains("approve r0") {
-        assert_ne!(err.read_line(&mut told).unwrap(), 0, "{told}");
+    while !printed.contains("approve r0") {
+        assert_ne!(err.read_line(&mut printed).unwrap(), 0, "{printed}");
     }
     let asked = desk.ends(&["approve", "r1"], 4).said();
     let hash = asked.split("blake3     ").nth(1).unwrap();

@@ -9,7 +9,7 @@ use super::wrap::cut;
 
 const WIPE: &str = "\r\u{1b}[2K";
 
-/// The line of many runs on stderr; nothing where nobody watches.
+/// The line of many runs on stderr; nothing outside a terminal.
 #[derive(Debug)]
 pub(in crate::cli) struct RunsProgress {
     began: Instant,

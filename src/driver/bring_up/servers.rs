@@ -81,7 +81,7 @@ pub(super) struct Started {
 
 impl Started {
     /// Starts servers, within the contract's `total_timeout_ms`. One that does not come up is a fault of the offer, not an error.
-    /// `environment` has whoever watches them start.
+    /// `environment` has the observer of their start.
     ///
     /// # Errors
     /// [`DriverError::Cancelled`].

@@ -37,7 +37,7 @@ pub(super) fn unknown_servers(spec: &ContractSpec) -> Vec<DriverError> {
     allowed.chain(approved).filter_map(unknown).collect()
 }
 
-/// Every target whose context window nobody gives: neither the file, nor the model's own file, nor a profile.
+/// Every target whose context window is given neither by the file, nor by the model's own file, nor by a profile.
 pub(super) fn missing_windows(spec: &ContractSpec, terms: &Terms) -> Vec<DriverError> {
     let one = |at: usize| {
         let target = spec.targets.get(at)?;

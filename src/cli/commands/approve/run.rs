@@ -87,7 +87,7 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
                 "run {run_id}: {}",
                 shown(&order, app.screen.width())
             ));
-            let message = format!("failed to answer for run {run_id}: nobody confirmed it");
+            let message = format!("failed to answer for run {run_id}: it was not confirmed");
             let help = format!("`{}` {what}s it", app.hint(&command));
             app.screen.fault(&message, Some(help));
             return Ok(Exit::USAGE);

@@ -74,7 +74,7 @@ impl Live {
         Ok(if app.streams { live.streaming() } else { live })
     }
 
-    /// Follows one of many runs: nobody watches it by itself.
+    /// Follows one of many runs: a person watches all of them, not this one.
     pub(in crate::cli) fn among_many(screen: Screen, accounts: Accounts) -> Self {
         Self::following(screen.quieted(), false, Some((accounts, 0)))
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::new_run::Terms;
 use super::one_run::RunEnd;
 use crate::cli::commands::drive::Accounts;
 use crate::cli::context::app::App;
@@ -21,7 +22,7 @@ use crate::cli::ui::numbers::counted;
 use crate::cli::ui::runs_progress::{RunsNow, RunsProgress};
 use crate::driver::{Job, Runner, RunnerLimits};
 use crate::session::Control;
-use crate::store::Store;
+use crate::store::{Durability, Store};
 use crate::telemetry::BillingFault;
 
 /// How often the progress is shown, and accounting is made to survive the loss of power.
@@ -46,11 +47,11 @@ pub(in crate::cli) trait Source {
 }
 
 /// Many runs of one command.
-pub(in crate::cli) struct Fleet<'a> {
-    pub(in crate::cli) accounts: Accounts,
-    pub(in crate::cli) app: &'a App,
-    pub(in crate::cli) limits: RunnerLimits,
-    pub(in crate::cli) store: Store,
+pub(in crate::cli) struct Fleet {
+    accounts: Accounts,
+    app: App,
+    limits: RunnerLimits,
+    store: Store,
 }
 
 /// What the runs have come to so far.
@@ -65,7 +66,21 @@ struct Results<'a> {
     unwritten: Option<std::io::Error>,
 }
 
-impl Fleet<'_> {
+impl Fleet {
+    /// Runs under those terms, in the store of the caller.
+    pub(in crate::cli) fn of(
+        terms: &Terms,
+        limits: RunnerLimits,
+        durability: Durability,
+    ) -> Result<Self, CliError> {
+        Ok(Self {
+            accounts: terms.accounts.clone(),
+            app: terms.app.clone(),
+            limits,
+            store: terms.app.open_store(durability)?,
+        })
+    }
+
     /// Sees to it that so many runs may be open at once.
     ///
     /// # Errors
@@ -80,7 +95,7 @@ impl Fleet<'_> {
         let runtime = runtime_of_many()?;
         let store = Arc::new(self.store);
         let results = RefCell::new(Results {
-            app: self.app,
+            app: &self.app,
             failed: false,
             progress: RunsProgress::new(self.app.screen),
             suspended: false,

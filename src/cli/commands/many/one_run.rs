@@ -99,7 +99,7 @@ pub(super) async fn guarded(
     done.map_err(|fault| broken_run(live, fault))
 }
 
-/// Drives a run to its end, or until it is suspended. One that needs an approval which nobody has left yet is suspended.
+/// Drives a run to its end, or until it is suspended. One that needs an approval is suspended, unless the answer is left already.
 pub(super) async fn drive(
     slot: Slot,
     prepared: Prepared,

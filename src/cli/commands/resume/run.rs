@@ -52,25 +52,17 @@ fn resume_all(app: &App, args: ResumeArgs) -> Result<Exit, CliError> {
     }
     let durability = args.recording.durability.into();
     let accounts = Accounts::resuming(app.billing(durability)?, runs.make_contiguous())?;
-    let store = app.open_store(durability)?;
     let terms = Terms {
-        accounts: accounts.clone(),
+        accounts,
         app: app.clone(),
         leaving: args.leaving,
         key: app.redaction_key()?,
         sets: args.sets,
         task: None,
     };
-    let fleet = Fleet {
-        accounts,
-        app,
-        limits,
-        store,
-    };
-    fleet.drive(RecordedRuns {
-        runs,
-        terms: Arc::new(terms),
-    })
+    let fleet = Fleet::of(&terms, limits, durability)?;
+    let terms = Arc::new(terms);
+    fleet.drive(RecordedRuns { runs, terms })
 }
 
 fn resume_to_its_end(app: &App, run: String, args: ResumeArgs) -> Result<Ended, Broken> {

@@ -32,25 +32,17 @@ fn run_many(app: &App, args: RunArgs, contracts: &Path) -> Result<Exit, CliError
     let lines = Lines::of(app, contracts)?;
     let durability = args.recording.durability.into();
     let accounts = Accounts::in_groups(app.billing(durability)?);
-    let store = app.open_store(durability)?;
     let terms = Terms {
-        accounts: accounts.clone(),
+        accounts,
         app: app.clone(),
         leaving: args.leaving,
         key: app.redaction_key()?,
         sets: args.sets,
         task,
     };
-    let fleet = Fleet {
-        accounts,
-        app,
-        limits,
-        store,
-    };
-    fleet.drive(NewRuns {
-        lines,
-        terms: Arc::new(terms),
-    })
+    let fleet = Fleet::of(&terms, limits, durability)?;
+    let terms = Arc::new(terms);
+    fleet.drive(NewRuns { lines, terms })
 }
 
 fn run_to_its_end(app: &App, args: RunArgs) -> Result<Ended, Broken> {
