@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::new_run::Terms;
 use super::one_run::RunEnd;
+use super::terms::Terms;
 use crate::cli::commands::drive::Accounts;
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, SystemFault};

@@ -9,9 +9,11 @@ mod lines;
 mod new_run;
 mod one_run;
 mod recorded_run;
+mod terms;
 
 pub(in crate::cli) use self::fleet::Fleet;
 pub(in crate::cli) use self::limits::LimitArgs;
 pub(in crate::cli) use self::lines::Lines;
-pub(in crate::cli) use self::new_run::{NewRuns, Terms};
+pub(in crate::cli) use self::new_run::NewRuns;
 pub(in crate::cli) use self::recorded_run::RecordedRuns;
+pub(in crate::cli) use self::terms::Terms;

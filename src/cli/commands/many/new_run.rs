@@ -6,31 +6,17 @@ use super::fleet::Source;
 use super::line::RunLine;
 use super::lines::{Asked, Lines};
 use super::one_run::{RunEnd, drive, end_of, guarded, refused};
-use crate::cli::commands::drive::{Accounts, Ended, LeavingArgs, Live};
-use crate::cli::context::app::App;
+use super::terms::Terms;
+use crate::cli::commands::drive::{Ended, Live};
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
 use crate::driver::{Job, Prepared, Slot};
-use crate::session::RedactionKey;
 
 /// Runs that begin, and what is the same for all of them.
 #[derive(Debug)]
 pub(in crate::cli) struct NewRuns {
     pub(in crate::cli) lines: Lines,
     pub(in crate::cli) terms: Arc<Terms>,
-}
-
-/// What is the same for all runs of a list.
-pub(in crate::cli) struct Terms {
-    pub(in crate::cli) accounts: Accounts,
-    pub(in crate::cli) app: App,
-    pub(in crate::cli) leaving: LeavingArgs,
-    /// What the salts of the runs are made from.
-    pub(in crate::cli) key: RedactionKey,
-    /// Changes of every file's values, before those of its line.
-    pub(in crate::cli) sets: Vec<String>,
-    /// What those runs are to do whose line does not say.
-    pub(in crate::cli) task: Option<String>,
 }
 
 /// One run of a list.
@@ -98,10 +84,4 @@ async fn prepared(line: RunLine, terms: &Terms, slot: &Slot) -> Result<Prepared,
     request.run_id = line.run_id;
     let prepared = slot.prepare(request).await;
     prepared.map_err(|fault| file.located(fault))
-}
-
-impl std::fmt::Debug for Terms {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Terms")
-    }
 }

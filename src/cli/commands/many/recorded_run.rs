@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::fleet::Source;
-use super::new_run::Terms;
 use super::one_run::{RunEnd, drive, end_of, guarded};
+use super::terms::Terms;
 use crate::cli::commands::drive::{Ended, Live};
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ContractFault};
