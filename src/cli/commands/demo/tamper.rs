@@ -40,6 +40,7 @@ pub(super) fn tamper(app: &App) -> Result<Exit, CliError> {
         Source::Run(run_id.clone(), reader),
         &mut file,
         WithheldBlobs::Needed,
+        None,
     )?;
     let trust = app.trust(&[], &[], &[])?;
     let whole = verify_bytes(&file, &trust);

@@ -7,6 +7,11 @@ use clap::{Args, ValueEnum};
 use crate::cli::context::error::{CliError, SystemFault};
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "jsonl is the transcript, which anyone can verify; html a page that shows and verifies it; \
+atif a trajectory for other programs; cast a recording for asciinema players. Text is \
+held back that a model writes before the call that its contract requires."
+)]
 pub(in crate::cli) struct ExportArgs {
     /// A run's name or its beginning, `last`, or a file
     ///

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::html::{Folded, write_page};
 use crate::cli::context::error::{CliError, TranscriptFault};
@@ -18,15 +18,18 @@ use crate::transcript::{LineReader, Presence, Record, WithheldBlobs, blob_refere
 /// Columns and rows of the recorded terminal.
 const CAST_SIZE: (usize, usize) = (120, 32);
 
-/// Writes a run of the store; returns how many texts behind the token gate were left out.
+/// Writes a run of the store whose last entry is `head`, where that is known; returns how many texts behind the token gate were left out.
 pub(in crate::cli) fn write_to(
     source: Source,
     out: &mut dyn Write,
     withheld: WithheldBlobs,
+    head: Option<Digest>,
 ) -> Result<usize, CliError> {
     match source {
         Source::Run(run_id, mut reader) => {
-            let left_out = reader.read_run(&run_id)?.export(out, withheld)?;
+            let run = reader.read_run(&run_id)?;
+            same_end(run_id.as_str(), head, Some(run.row().head))?;
+            let left_out = run.export(out, withheld)?;
             out.flush().map_err(ExportError::Io)?;
             Ok(left_out)
         }
@@ -40,11 +43,21 @@ pub(in crate::cli) fn html(
     source: Source,
     out: &mut dyn Write,
     withheld: WithheldBlobs,
+    head: Option<Digest>,
 ) -> Result<usize, CliError> {
     write_page(out, folded, |out| match source {
-        Source::Run(..) => write_to(source, out, withheld),
-        Source::File(path) => copy(&path, out, withheld),
+        Source::Run(..) => write_to(source, out, withheld, head),
+        Source::File(path) => copy(&path, out, withheld, head),
     })
+}
+
+/// Refuses what ends otherwise than what was judged.
+fn same_end(asked: &str, judged: Option<Digest>, found: Option<Digest>) -> Result<(), CliError> {
+    if judged.is_none() || judged == found {
+        return Ok(());
+    }
+    let asked = asked.to_owned();
+    Err(TranscriptFault::ChangedMeanwhile { asked }.into())
 }
 
 /// The lines of a file as they are, but for the texts behind the token gate.
@@ -52,7 +65,9 @@ fn copy(
     path: &std::path::Path,
     out: &mut dyn Write,
     withheld: WithheldBlobs,
+    head: Option<Digest>,
 ) -> Result<usize, CliError> {
+    let mut end = None;
     let mut presence: BTreeMap<Digest, Presence> = BTreeMap::new();
     let mut reader = Some(LineReader::new());
     let mut left_out = 0;
@@ -61,6 +76,7 @@ fn copy(
         let record = reader.as_mut().and_then(|reader| reader.read(line).ok());
         match record {
             Some(Record::Entry(entry)) => {
+                end = Some(entry.hash);
                 for named in entry.decoded_event.iter().flat_map(blob_references) {
                     let least = presence.entry(named.hash).or_insert(named.presence);
                     *least = named.presence.max(*least);
@@ -79,11 +95,17 @@ fn copy(
         out.write_all(line)?;
         Ok(true)
     })?;
+    same_end(&path.display().to_string(), head, end)?;
     Ok(left_out)
 }
 
-/// The trajectory of a run as one JSON document.
-pub(in crate::cli) fn atif(mut source: Source, out: &mut dyn Write) -> Result<usize, CliError> {
+/// The trajectory of a run as one JSON document; `mark` says what does not hold of the run.
+pub(in crate::cli) fn atif(
+    mut source: Source,
+    out: &mut dyn Write,
+    mark: Option<&str>,
+    head: Option<Digest>,
+) -> Result<usize, CliError> {
     let mut trajectory = AtifTrajectory::new();
     for stone in source.tombstones()? {
         trajectory.erased(&stone);
@@ -92,15 +114,29 @@ pub(in crate::cli) fn atif(mut source: Source, out: &mut dyn Write) -> Result<us
         trajectory.take(view, entry.entry());
         Ok(())
     })?;
-    let document = trajectory.finish(&view);
+    same_end(view.run_id().map_or("", RunId::as_str), head, view.head())?;
+    let mut document = trajectory.finish(&view);
+    let extra = document.get_mut("extra").and_then(Value::as_object_mut);
+    if let (Some(extra), Some(mark)) = (extra, mark) {
+        extra.insert("not_verified".to_owned(), json!(mark));
+    }
     serde_json::to_writer_pretty(&mut *out, &document).map_err(io::Error::from)?;
     out.write_all(b"\n")?;
     Ok(0)
 }
 
-/// The narrated run as an asciicast, version 2: a header, then one line of JSON for each piece of output.
-pub(in crate::cli) fn cast(source: Source, out: &mut dyn Write) -> Result<usize, CliError> {
+/// The narrated run as an asciicast, version 2: a header, then one line of JSON for each piece of output. `mark` says what does not hold
+/// of the run. Nothing is written of one that cannot be read to its end.
+pub(in crate::cli) fn cast(
+    source: Source,
+    out: &mut dyn Write,
+    mark: Option<&str>,
+    head: Option<Digest>,
+) -> Result<usize, CliError> {
     let (width, height) = CAST_SIZE;
+    let whole = out;
+    let mut text = Vec::new();
+    let out: &mut dyn Write = &mut text;
     let said = |out: &mut dyn Write, at_ms: u64, text: &str| -> Result<(), CliError> {
         let text = format!("{}\r\n", brief(text, width.saturating_mul(3)));
         writeln!(
@@ -123,6 +159,9 @@ pub(in crate::cli) fn cast(source: Source, out: &mut dyn Write) -> Result<usize,
                 "title": format!("monolith run {run_id}"),
             });
             writeln!(out, "{header}")?;
+            if let Some(mark) = mark {
+                said(out, view.at_ms(), mark)?;
+            }
             if let Some(parent) = view.start().and_then(|start| start.parent.as_ref()) {
                 let parent = parent.run_id.as_str();
                 said(out, view.at_ms(), &format!("forked from run {parent}"))?;
@@ -133,6 +172,7 @@ pub(in crate::cli) fn cast(source: Source, out: &mut dyn Write) -> Result<usize,
         }
         Ok(())
     })?;
+    same_end(view.run_id().map_or("", RunId::as_str), head, view.head())?;
     let at_ms = view.at_ms();
     match view.outcome() {
         Some(outcome) => {
@@ -141,5 +181,6 @@ pub(in crate::cli) fn cast(source: Source, out: &mut dyn Write) -> Result<usize,
         }
         None => said(out, at_ms, "no end yet")?,
     }
+    whole.write_all(&text)?;
     Ok(0)
 }

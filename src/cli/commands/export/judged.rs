@@ -10,14 +10,14 @@ use crate::cli::context::departed::warned;
 use crate::cli::context::error::{CliError, TranscriptFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Source;
+use crate::cli::ui::departed::departed;
+use crate::message::Digest;
 use crate::view::RunView;
 
 /// What is known of a transcript before anything is made of it.
 pub(super) struct Judged {
-    /// Where it does not verify; none if it does, or if it was not asked.
+    /// Where it does not verify; none if it does.
     flaw: Option<String>,
-    /// Whether the transcript itself is written, and nothing is made of it.
-    is_evidence: bool,
     /// The machine's state after each step, for a page.
     states: BTreeMap<u64, String>,
     /// The run after its last entry; none if it cannot be read so far.
@@ -34,14 +34,11 @@ impl Judged {
         form: ExportFormat,
     ) -> Result<Self, CliError> {
         let is_evidence = form == ExportFormat::Jsonl;
-        let mut flaw = None;
-        if is_evidence || !args.force_unverified {
-            let trust = app.trust(&[], &[], &[])?;
-            let (report, _) = verify::report_of(app.source(&args.run)?, true, &trust)?;
-            flaw = report.first_bad.as_ref().map(verify::place);
-        }
+        let trust = app.trust(&[], &[], &[])?;
+        let (report, _) = verify::report_of(app.source(&args.run)?, true, &trust)?;
+        let flaw = report.first_bad.as_ref().map(verify::place);
         let mut states = BTreeMap::new();
-        let view = if flaw.is_some() {
+        let view = if flaw.is_some() && (is_evidence || !args.force_unverified) {
             None
         } else {
             let folded = app.source(&args.run)?.each_step(|view, entry, _| {
@@ -56,12 +53,7 @@ impl Judged {
                 folded => Some(folded?),
             }
         };
-        let judged = Self {
-            flaw,
-            is_evidence,
-            states,
-            view,
-        };
+        let judged = Self { flaw, states, view };
         if is_evidence || args.force_unverified {
             return Ok(judged);
         }
@@ -99,9 +91,31 @@ impl Judged {
             app.screen.write_err(&format!("NOT VERIFIED: {place}\n"));
             return Ok(Exit::EVIDENCE);
         }
-        let departed = self.view.as_ref().filter(|_| self.is_evidence);
+        let departed = self.view.as_ref();
         let departed = departed.and_then(|view| warned(app.screen, view));
         Ok(departed.unwrap_or(Exit::OK))
+    }
+
+    /// What a form says of itself that was made by force; none where everything holds.
+    pub(super) fn mark(&self) -> Option<String> {
+        let flaw = self.flaw.as_ref();
+        let departure = self.view.as_ref().and_then(RunView::departure);
+        flaw.map(|place| format!("NOT VERIFIED: {place}"))
+            .or(departure.map(departed))
+    }
+
+    /// The last entry of what was judged, where it could be read so far: what is written must end with it.
+    pub(super) fn head(&self) -> Option<Digest> {
+        self.view.as_ref()?.head()
+    }
+
+    /// Whether the run has gone on since it was judged.
+    pub(super) fn is_outdated(&self, source: &mut Source) -> Result<bool, CliError> {
+        let Source::Run(run_id, reader) = source else {
+            return Ok(false);
+        };
+        let head = self.head();
+        Ok(head.is_some() && head != Some(reader.read_run(run_id)?.row().head))
     }
 
     /// What a page needs of the run, as far as it could be read.

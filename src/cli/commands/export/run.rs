@@ -14,6 +14,9 @@ use crate::cli::ui::numbers::counted;
 use crate::store::{ExportError, NewFile, PRIVATE};
 use crate::transcript::WithheldBlobs;
 
+/// How often a run in progress is judged again.
+const MOST_LOOKS: usize = 8;
+
 /// `monolith export`.
 pub(in crate::cli) fn export(app: &App, args: &ExportArgs) -> Result<Exit, CliError> {
     let form = args.form()?;
@@ -22,17 +25,28 @@ pub(in crate::cli) fn export(app: &App, args: &ExportArgs) -> Result<Exit, CliEr
     } else {
         WithheldBlobs::MayLack
     };
+    if form == ExportFormat::Html && args.output.is_none() && app.screen.is_shown() {
+        return Err(SystemFault::PageOnTerminal.into());
+    }
     let mut source = match form {
         ExportFormat::Jsonl => app.run(&args.run)?,
         ExportFormat::Html | ExportFormat::Atif | ExportFormat::Cast => app.source(&args.run)?,
     };
-    let judged = Judged::before(app, args, form)?;
+    let mut judged = Judged::before(app, args, form)?;
+    // A run in progress goes on while it is judged.
+    for _ in 0..MOST_LOOKS {
+        if !judged.is_outdated(&mut source)? {
+            break;
+        }
+        judged = Judged::before(app, args, form)?;
+    }
     let exit = judged.report(app, &mut source)?;
+    let (head, mark) = (judged.head(), judged.mark());
     let write = |out: &mut dyn io::Write| match form {
-        ExportFormat::Jsonl => forms::write_to(source, out, withheld),
-        ExportFormat::Html => forms::html(judged.folded(), source, out, withheld),
-        ExportFormat::Atif => forms::atif(source, out),
-        ExportFormat::Cast => forms::cast(source, out),
+        ExportFormat::Jsonl => forms::write_to(source, out, withheld, head),
+        ExportFormat::Html => forms::html(judged.folded(), source, out, withheld, head),
+        ExportFormat::Atif => forms::atif(source, out, mark.as_deref(), head),
+        ExportFormat::Cast => forms::cast(source, out, mark.as_deref(), head),
     };
     let left_out = match &args.output {
         Some(path) if !args.force && app.cwd.join(path).exists() => {
@@ -49,12 +63,7 @@ pub(in crate::cli) fn export(app: &App, args: &ExportArgs) -> Result<Exit, CliEr
             let mut file = Vec::new();
             let left_out = write(&mut file)?;
             let text = String::from_utf8_lossy(&file);
-            match form {
-                ExportFormat::Html => app.screen.out_foreign(&text)?,
-                ExportFormat::Jsonl | ExportFormat::Atif | ExportFormat::Cast => {
-                    app.screen.out_json_text(&text)?;
-                }
-            }
+            app.screen.out_json_text(&text)?;
             app.screen
                 .note("a terminal shows it escaped; -o FILE writes it as it is");
             left_out

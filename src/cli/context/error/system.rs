@@ -25,6 +25,9 @@ pub(in crate::cli) enum SystemFault {
     /// The caller: text that was held back is asked of a form that never holds it.
     #[error("export --withheld: --format {format} never holds text that was held back")]
     NeverHoldsWithheld { format: &'static str },
+    /// The caller: a page for a browser would fill the terminal.
+    #[error("write the page to a terminal")]
+    PageOnTerminal,
     /// The caller: nobody said yes.
     #[error("{what}: nobody confirmed it")]
     NotConfirmed { what: &'static str },
@@ -73,6 +76,7 @@ impl Advice for SystemFault {
             | Self::FormatAndEnding { .. }
             | Self::UnknownEnding { .. }
             | Self::NeverHoldsWithheld { .. }
+            | Self::PageOnTerminal
             | Self::NotConfirmed { .. }
             | Self::FileLimit { .. }
             | Self::NoContracts { .. }
@@ -97,6 +101,9 @@ impl Advice for SystemFault {
                 "the endings are .jsonl, .html, .htm, .json (atif) and .cast; --format FORM writes a file of any name"
             }
             Self::NeverHoldsWithheld { .. } => "--format jsonl and --format html hold it",
+            Self::PageOnTerminal => {
+                "-o run.html writes it to a file, which a browser opens; a pipe takes it, too"
+            }
             Self::NotConfirmed { .. } => "--yes says so where nobody can be asked",
             Self::LogFilter { .. } => {
                 "a level (error, warn, info, debug, trace), or monolith::tools=debug"

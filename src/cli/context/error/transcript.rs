@@ -30,6 +30,9 @@ pub(in crate::cli) enum TranscriptFault {
     /// The caller: the transcript does not hold.
     #[error("export {asked}: the transcript is not verified: {place}")]
     ExportNotVerified { asked: String, place: String },
+    /// Somebody else: what was judged is not there any more.
+    #[error("export {asked}: it changed while it was exported")]
+    ChangedMeanwhile { asked: String },
     /// The author of the transcript: it verifies, and its entries are not those that the machine makes of its events.
     #[error("show {asked}: its entries are not those of the machine: {departure}")]
     Departed { asked: String, departure: Departure },
@@ -111,6 +114,7 @@ impl Advice for TranscriptFault {
             | Self::OldDemoRun { .. }
             | Self::NothingTampered => Exit::EVIDENCE,
             Self::Departed { .. } | Self::ExportDeparted { .. } => Exit::DIVERGED,
+            Self::ChangedMeanwhile { .. } => Exit::FAILED,
         }
     }
 
@@ -129,6 +133,7 @@ impl Advice for TranscriptFault {
             Self::NotATranscript { .. } => {
                 "monolith export RUN -o FILE.jsonl writes one; a page verifies what it holds in a browser"
             }
+            Self::ChangedMeanwhile { .. } => "export it again",
             Self::Departed { .. } => "monolith replay RUN|FILE names every difference",
             Self::ExportNotVerified { .. } | Self::ExportDeparted { .. } => {
                 "--force-unverified makes it nevertheless"
