@@ -61,7 +61,7 @@ fn an_unfinished_run_is_listed_shown_and_resumed() {
         let row = listed.lines().nth(1).unwrap();
         assert!(
             row.starts_with("r1 ")
-                && row.ends_with("interrupted (monolith resume r1 --store runs.db)"),
+                && row.ends_with("process died (monolith resume r1 --store runs.db)"),
             "{row}"
         );
     }

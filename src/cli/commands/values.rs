@@ -33,23 +33,43 @@ pub(in crate::cli) fn entry_number(text: &str) -> Result<u64, String> {
         .map_err(|_| "expected the number of an entry, such as 3; `show RUN` lists them".to_owned())
 }
 
-/// The class or the code of an outcome, in any case.
+/// What every class of an outcome begins with that is a success, or none.
+pub(in crate::cli) const FAMILIES: [&str; 2] = ["completed", "failed"];
+
+/// The class or the code of an outcome, or a family of classes, in any case.
 pub(in crate::cli) fn outcome(text: &str) -> Result<String, String> {
-    let classes = AgentOutcome::ALL.map(AgentOutcome::as_str);
-    let known = text.to_ascii_lowercase();
-    let code = OutcomeCode::deserialize(StrDeserializer::<value::Error>::new(&known));
-    match code {
-        Err(fault) if !classes.iter().any(|class| class.eq_ignore_ascii_case(text)) => {
-            let fault = fault.to_string();
-            let codes = fault.split_once("expected one of ");
-            let codes = codes.map_or("", |(_, codes)| codes);
-            let classes = classes.join(", ");
-            Err(format!(
-                "no run ends so; the classes are {classes}, the codes {codes}"
-            ))
-        }
-        _ => Ok(text.to_owned()),
+    if is_outcome(text) {
+        return Ok(text.to_owned());
     }
+    let typed = text.to_ascii_lowercase();
+    let classes = AgentOutcome::ALL.map(|class| class.as_str().to_owned());
+    let known = FAMILIES.map(str::to_owned).into_iter();
+    let known = known.chain(codes()).chain(classes.clone());
+    let nearest = known.min_by_key(|name| strsim::osa_distance(&typed, &name.to_ascii_lowercase()));
+    let nearest = nearest.unwrap_or_default();
+    Err(format!(
+        "no run ends so; `{nearest}` is the nearest. `failed` is every failure, `completed` every success; the classes are {}; \
+         a code stands in brackets behind its class in the list",
+        classes.join(", ")
+    ))
+}
+
+/// Whether a text names a class or a code of an outcome, or a family of classes.
+pub(in crate::cli) fn is_outcome(text: &str) -> bool {
+    let classes = AgentOutcome::ALL.map(AgentOutcome::as_str);
+    let names = FAMILIES.into_iter().chain(classes);
+    let mut names = names.map(str::to_owned).chain(codes());
+    names.any(|name| name.eq_ignore_ascii_case(text))
+}
+
+/// Every code.
+fn codes() -> Vec<String> {
+    let none = OutcomeCode::deserialize(StrDeserializer::<value::Error>::new(""));
+    let fault = none.err().map(|fault| fault.to_string());
+    let fault = fault.unwrap_or_default();
+    let (_, codes) = fault.split_once("expected one of ").unwrap_or_default();
+    let codes = codes.split(", ").map(|code| code.trim_matches('`'));
+    codes.map(str::to_owned).collect()
 }
 
 /// The name of a run that is to be made. Wherever a run is asked for, `last` is the newest, and what ends in `.jsonl` is a file.

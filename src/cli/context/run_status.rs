@@ -10,8 +10,8 @@ pub(in crate::cli) enum RunStatus {
         /// Its id, where it is known.
         pid: Option<u32>,
     },
-    /// No process drives it: `resume` goes on with it.
-    Interrupted,
+    /// No process drives it, because it died or suspended the run: `resume` goes on with it.
+    Died,
     /// It was driven elsewhere, and came as a file.
     Elsewhere,
 }
@@ -33,6 +33,6 @@ impl RunStatus {
         }
         // A process that has ended its run lets it go after the seal is written.
         let ended = reader.read_run(&row.run_id)?.row().outcome.is_some();
-        Ok((!ended).then_some(Self::Interrupted))
+        Ok((!ended).then_some(Self::Died))
     }
 }

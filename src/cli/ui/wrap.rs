@@ -58,6 +58,14 @@ pub(in crate::cli) fn cut(line: &str, width: usize) -> String {
     fits.collect()
 }
 
+/// The line with no more than so many cells; what is left out is marked.
+pub(in crate::cli) fn shortened(line: &str, width: usize) -> String {
+    if cells(line) <= width {
+        return line.to_owned();
+    }
+    format!("{}…", cut(line, width.saturating_sub(1)))
+}
+
 /// How many cells a line takes.
 pub(in crate::cli) fn cells(line: &str) -> usize {
     let mut at = 0;

@@ -61,9 +61,23 @@ fn a_list_shows_model_task_duration_and_outcome_and_picks_what_is_asked_for() {
     assert_eq!(picked(&["--outcome", "completed_chat_only"]), "r3 r1");
     assert_eq!(picked(&["--outcome", "context_infeasible"]), "r2");
     let left = desk.ends(&["list", "--outcome", "nonsense"], 4);
-    for name in ["FAILED_TIMEOUT", "step_timeout"] {
+    for name in ["FAILED_TIMEOUT", "`failed` is every failure"] {
         assert!(left.err.contains(name), "{}", left.err);
     }
+    assert!(left.err.len() < 600, "no wall of codes: {}", left.err);
+    let left = desk.ends(&["list", "--outcome", "step_timeut"], 4);
+    assert!(
+        left.err.contains("`step_timeout` is the nearest"),
+        "{}",
+        left.err
+    );
+    assert_eq!(picked(&["--outcome", "failed"]), "r2");
+    assert_eq!(picked(&["--outcome", "Completed"]), "r3 r1");
+    let left = desk.ends(&["list", "failed"], 0);
+    let meant = "monolith list --outcome failed lists the runs that ended so";
+    assert!(left.err.contains(meant), "{}", left.err);
+    let (_, narrow) = Terminal::sized(desk.command(&["list"]), 60).end();
+    assert_eq!(narrow.lines().count(), 2 * 3, "{narrow}");
     assert_eq!(picked(&["--model", "demo/oth"]), "r3");
     assert_eq!(picked(&["--since", "1h"]), "r3 r2 r1");
     assert_eq!(picked(&["--since", "2999-01-01"]), "");

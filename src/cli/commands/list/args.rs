@@ -18,9 +18,9 @@ pub(in crate::cli) struct ListArgs {
     /// They are in progress, or wait to be resumed.
     #[arg(long)]
     pub(in crate::cli) open: bool,
-    /// Only runs that ended so: step_timeout
+    /// Only runs that ended so: failed, step_timeout
     ///
-    /// A class such as COMPLETED_WITH_TOOLS, or a code such as step_timeout.
+    /// `failed` or `completed`; a class such as COMPLETED_WITH_TOOLS, or a code such as step_timeout.
     #[arg(long, value_name = "CLASS|CODE", value_parser = outcome, conflicts_with = "open")]
     pub(in crate::cli) outcome: Option<String>,
     /// Only runs begun since 2026-11-20, or 12h ago

@@ -50,7 +50,10 @@ impl<'a> Wanted<'a> {
         let ended_so = |asked: &String| {
             let outcome = row.outcome.as_ref();
             outcome.is_some_and(|(class, code)| {
-                asked.eq_ignore_ascii_case(class) || asked.eq_ignore_ascii_case(code)
+                let family = class.split('_').next().unwrap_or(class);
+                [class, code, family]
+                    .into_iter()
+                    .any(|name| asked.eq_ignore_ascii_case(name))
             })
         };
         row.created_unix_ms >= self.since_unix_ms && self.args.outcome.as_ref().is_none_or(ended_so)

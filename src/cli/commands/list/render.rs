@@ -8,12 +8,12 @@ use crate::cli::context::run_status::RunStatus;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::{dollars, seconds};
 use crate::cli::ui::screen::Style;
-use crate::cli::ui::wrap::cells;
+use crate::cli::ui::wrap::{cells, shortened};
 use crate::message::utc;
 use crate::store::Lineage;
 use crate::transcript::ParentFound;
 
-/// A table; where its lines do not fit the terminal, a paragraph for each run.
+/// A table; where its lines do not fit the terminal, two lines for each run.
 pub(super) fn listed(app: &App, rows: &[Found]) -> String {
     let rows: Vec<Cells> = rows.iter().map(|found| Cells::of(app, found)).collect();
     let table = table(app, &rows);
@@ -23,7 +23,7 @@ pub(super) fn listed(app: &App, rows: &[Found]) -> String {
         lines.map(cells).any(|length| length > width)
     };
     if is_narrow(&table) {
-        paragraphs(app, &rows)
+        pairs(app, &rows)
     } else {
         table
     }
@@ -56,33 +56,41 @@ fn table(app: &App, rows: &[Cells]) -> String {
     out
 }
 
-fn paragraphs(app: &App, rows: &[Cells]) -> String {
+fn pairs(app: &App, rows: &[Cells]) -> String {
     let mut out = String::new();
-    for (at, row) in rows.iter().enumerate() {
+    for row in rows {
         let Cells {
             begun,
             cost,
             outcome,
             run,
             time,
-            ..
+            what,
         } = row;
-        let begins = if at == 0 { "" } else { "\n" };
         let cost = if cost == UNKNOWN {
             String::new()
         } else {
             format!(", {cost}")
         };
-        let _ = writeln!(
-            out,
-            "{begins}{run}\n  {outcome}\n  {begun} UTC, {time}{cost}"
-        );
-        if let Some(what) = row.what(app) {
-            let _ = writeln!(out, "  {what}");
-        }
+        let when = format!("  {begun} UTC, {time}{cost}  ");
+        // What does not fit beside it is in `show`.
+        let free = app.screen.width_out().saturating_sub(cells(&when));
+        let what = what.as_deref().unwrap_or_default();
+        let (when, free) = if free < LEAST_CELLS {
+            let width = app.screen.width_out().saturating_sub(2);
+            (format!("{}\n  ", when.trim_end()), width)
+        } else {
+            (when, free)
+        };
+        let what = app.screen.paint_out(Style::Dim, &shortened(what, free));
+        let _ = writeln!(out, "{run}  {outcome}");
+        let _ = writeln!(out, "{}", format!("{when}{what}").trim_end());
     }
     out
 }
+
+/// The fewest cells in which model and task are worth reading; with fewer they have a line of their own.
+const LEAST_CELLS: usize = 24;
 
 /// What is not known, or nothing.
 const UNKNOWN: &str = "-";
@@ -120,12 +128,12 @@ impl Cells {
                 format!("running (process {pid})")
             }
             (None, Some(RunStatus::Running { pid: None })) => "running".to_owned(),
-            (None, Some(RunStatus::Interrupted)) => {
+            (None, Some(RunStatus::Died)) => {
                 let name = app.brief_name(row.run_id.as_str());
                 let how = if is_suspended {
                     "suspended"
                 } else {
-                    "interrupted"
+                    "process died"
                 };
                 format!("{how} ({})", app.hint(&format!("resume {name}")))
             }

@@ -6,6 +6,7 @@ use super::args::ListArgs;
 use super::filter::Wanted;
 use super::found::{Found, found};
 use super::render::listed;
+use crate::cli::commands::values::is_outcome;
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
@@ -110,7 +111,12 @@ pub(in crate::cli) fn list(app: &App, args: &ListArgs) -> Result<Exit, CliError>
         app.screen.write_err(&if args.open {
             format!("no run without an end in {place}\n")
         } else if wanted.is_narrow() {
-            format!("no such run in {place}\n")
+            let text = args.text.as_deref().filter(|text| is_outcome(text));
+            let meant = text.map(|text| {
+                let so = app.hint(&format!("list --outcome {text}"));
+                format!("; {so} lists the runs that ended so")
+            });
+            format!("no such run in {place}{}\n", meant.unwrap_or_default())
         } else {
             let demo = app.hint("demo");
             let run = app.hint("run CONTRACT");
@@ -155,10 +161,10 @@ impl From<Found> for Listed {
         let (state, pid) = match (&row.outcome, status) {
             (Some(_), _) => ("ended", None),
             (None, Some(RunStatus::Running { pid })) => ("running", pid),
-            (None, Some(RunStatus::Interrupted | RunStatus::Elsewhere)) if is_suspended => {
+            (None, Some(RunStatus::Died | RunStatus::Elsewhere)) if is_suspended => {
                 ("suspended", None)
             }
-            (None, Some(RunStatus::Interrupted)) => ("interrupted", None),
+            (None, Some(RunStatus::Died)) => ("died", None),
             (None, Some(RunStatus::Elsewhere) | None) => ("unfinished", None),
         };
         let forked_from = lineage.map(|lineage| ListedParent {

@@ -38,7 +38,7 @@ fn of_unfinished(app: &App, run: &ShownRun, run_id: &RunId) -> String {
         String::new()
     };
     match run.status {
-        Some(RunStatus::Interrupted) => format!("{answer}Go on with it: {}\n", hint("resume", "")),
+        Some(RunStatus::Died) => format!("{answer}Go on with it: {}\n", hint("resume", "")),
         Some(RunStatus::Running { .. }) => {
             format!("{answer}Watch it: {}\n", hint("show", " --follow"))
         }

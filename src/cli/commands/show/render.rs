@@ -253,14 +253,14 @@ pub(in crate::cli) fn end(screen: Screen, view: &RunView, status: Option<RunStat
             Some(RunStatus::Running { pid: None }) => {
                 "no end yet: the run is in progress\n".to_owned()
             }
-            Some(RunStatus::Interrupted) if view.is_suspended() => {
+            Some(RunStatus::Died) if view.is_suspended() => {
                 "no end yet: suspended, no process drives the run\n".to_owned()
             }
             Some(RunStatus::Elsewhere) | None if view.is_suspended() => {
                 "no end yet: suspended, to be gone on with where it was begun\n".to_owned()
             }
-            Some(RunStatus::Interrupted) => {
-                "no end yet: interrupted, no process drives the run\n".to_owned()
+            Some(RunStatus::Died) => {
+                "no end yet: its process died, and none drives the run\n".to_owned()
             }
             Some(RunStatus::Elsewhere) | None => {
                 "no end yet: the run is in progress, or its process was cut off\n".to_owned()
