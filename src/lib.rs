@@ -107,8 +107,8 @@ pub use session::{
 };
 pub use store::{Durability, RunFilter, RunReader, RunRow, Store, StoreError, StoreReader};
 pub use telemetry::{
-    AccountingLine, AccountingStatus, AccountingTokens, AgentResult, CostSource, ExitTag,
-    FinalReport, LlmLine, ReportStatus, ResultCounters, ResultMessage, ToolLine,
+    AccountingLine, AccountingStatus, AccountingTokens, AgentResult, AwaitedApproval, CostSource,
+    ExitTag, FinalReport, LlmLine, ReportStatus, ResultCounters, ResultMessage, ToolLine,
 };
 pub use transcript::{
     BlockError, EarlierCheckpoints, FirstBad, Flaw, FlawKind, KeyError, KeyRing, LineError,

@@ -15,6 +15,7 @@ use crate::kernel::{Outcome, OutcomeCode};
 )]
 pub enum ExitTag {
     FinalAnswer,
+    ApprovalRequired,
     AuthFailure,
     Budget,
     Configuration,
@@ -38,8 +39,9 @@ pub enum ExitTag {
 
 impl ExitTag {
     /// Every tag.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::FinalAnswer,
+        Self::ApprovalRequired,
         Self::AuthFailure,
         Self::Budget,
         Self::Configuration,
@@ -125,6 +127,7 @@ impl ExitTag {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::FinalAnswer => "EXIT-FINAL-ANSWER",
+            Self::ApprovalRequired => "EXIT-APPROVAL-REQUIRED",
             Self::AuthFailure => "EXIT-AUTH-FAILURE",
             Self::Budget => "EXIT-BUDGET",
             Self::Configuration => "EXIT-CONFIGURATION",

@@ -15,6 +15,7 @@
 
 mod accounting;
 mod atif;
+mod awaited_approval;
 mod billing;
 mod exit_tag;
 mod failures;
@@ -32,10 +33,11 @@ pub use accounting::{
 };
 pub(crate) use accounting::{CallSource, Purpose};
 pub(crate) use atif::AtifTrajectory;
+pub use awaited_approval::AwaitedApproval;
 pub(crate) use billing::{BillingFault, BillingFile};
 pub use exit_tag::ExitTag;
-pub(crate) use provider_refusal::{keyless, misled};
-pub(crate) use reason::{sentence, why};
+pub(crate) use provider_refusal::{keyless, misled, silent};
+pub(crate) use reason::{headline, sentence, why};
 pub use result::{AgentResult, FinalReport, ReportStatus, ResultCounters, ResultMessage};
 pub(crate) use summary::cost;
 pub(crate) use verbose::verbose_lines;

@@ -29,6 +29,21 @@ pub(crate) fn misled(view: &RunView) -> Option<&str> {
         .map(|(name, _)| name)
 }
 
+/// The provider to whose server the last request came to no connection.
+pub(crate) fn silent(view: &RunView) -> Option<&str> {
+    let request = last_attempt(view)?;
+    let is_silent = matches!(
+        request.end,
+        Some(RequestEnd::Failed {
+            class: ProviderFaultClass::Network,
+            ..
+        })
+    );
+    provider(view, request)
+        .filter(|_| is_silent)
+        .map(|(name, _)| name)
+}
+
 /// Where nothing was found, and what its address lacks: `HTTP 404 from http://127.0.0.1:8080, which does not end in /v1`.
 pub(super) fn not_found(view: &RunView, request: &Request) -> Option<String> {
     let (_, terms) = provider(view, request)?;

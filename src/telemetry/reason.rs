@@ -13,6 +13,9 @@ const MOST_NAMED: usize = 3;
 /// if the run has no end.
 #[must_use]
 pub(crate) fn why(view: &RunView) -> Option<String> {
+    if let Some((headline, rest)) = headline(view) {
+        return Some(format!("{headline}. {rest}"));
+    }
     let code = view.outcome()?.code;
     let (sentence, cause) = match code {
         OutcomeCode::NoCallResponse if view.requested_calls() > 0 => {
@@ -21,7 +24,6 @@ pub(crate) fn why(view: &RunView) -> Option<String> {
             let cause = (!causes.is_empty()).then(|| causes.join("; "));
             (not_executed(view), cause)
         }
-        OutcomeCode::AttemptsExhausted => (sentence(code).to_owned(), failed_attempts(view)),
         OutcomeCode::ProofNotSucceeded => (sentence(code).to_owned(), failed_calls(view)),
         OutcomeCode::SynthesisWithoutTools => (no_turn_left(view), failed_calls(view)),
         OutcomeCode::ProviderAuth => (refused_key(view), cause(view)),
@@ -31,6 +33,22 @@ pub(crate) fn why(view: &RunView) -> Option<String> {
         Some(cause) => format!("{sentence} ({cause})"),
         None => sentence,
     })
+}
+
+/// What happened last, where the class of the outcome names a budget and something else used it up: in foreign words; then the rest of the reason.
+#[must_use]
+pub(crate) fn headline(view: &RunView) -> Option<(String, String)> {
+    let code = view.outcome()?.code;
+    if code != OutcomeCode::AttemptsExhausted {
+        return None;
+    }
+    let mut errors = failed_attempts(view);
+    let last = errors.pop()?;
+    errors.retain(|error| *error != last);
+    let before = brief(errors.into_iter());
+    let before = before.map(|before| format!(" (before it: {before})"));
+    let rest = format!("{}{}", sentence(code), before.unwrap_or_default());
+    Some((last.trim_end_matches('.').to_owned(), rest))
 }
 
 /// What exactly failed where the run did: a check, or the last request or call. In foreign words, and not always known.
@@ -176,11 +194,12 @@ fn not_executed(view: &RunView) -> String {
     format!("The contract requires an executed tool call: {what}.")
 }
 
-/// Why the attempts of the last turn failed, each text once, with its model where several were asked. A summary is no
+/// Why the attempts of the last turn failed, one after the other, with the model where several were asked. A summary is no
 /// attempt, and those of an earlier turn are not this one's.
-fn failed_attempts(view: &RunView) -> Option<String> {
-    let attempts = &view.turns().last()?.attempts;
+fn failed_attempts(view: &RunView) -> Vec<String> {
+    let attempts = view.turns().last().map(|turn| turn.attempts.as_slice());
     let attempts = attempts
+        .unwrap_or_default()
         .iter()
         .filter_map(|attempt| view.request(*attempt))
         .filter(|request| !request.is_ok());
@@ -195,14 +214,14 @@ fn failed_attempts(view: &RunView) -> Option<String> {
     let texts = attempts.into_iter().filter_map(|request| {
         let mut error = failures::of_request(request)?;
         if let Some(place) = not_found(view, request) {
-            error = format!("{error}; {place}");
+            error = format!("{place} ({error})");
         }
         Some(match model(request).filter(|_| several) {
             Some(model) => format!("{model}: {error}"),
             None => error,
         })
     });
-    brief(texts)
+    texts.collect()
 }
 
 /// The calls that were started, each with its tool's name and why it failed, and each text once.

@@ -5,8 +5,9 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::accounting::AccountingLine;
+use super::awaited_approval::AwaitedApproval;
 use super::exit_tag::ExitTag;
-use super::reason::why;
+use super::reason::{headline, why};
 use crate::contract::ReportContent;
 use crate::kernel::{AgentOutcome, Outcome, OutcomeCode, Run};
 use crate::message::{AgentMessage, Digest, FailureCode, Role, RunId};
@@ -66,6 +67,9 @@ pub struct AgentResult {
     pub exit_code: u8,
     /// The same end as a word of 001.
     pub exit_tag: ExitTag,
+    /// The call that a suspended run waits with for a person; absent where none does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<AwaitedApproval>,
     /// Null where no run was begun.
     pub run_id: Option<RunId>,
     /// Null where no contract was made.
@@ -195,6 +199,7 @@ impl AgentResult {
             outcome,
             exit_code: outcome.map_or(1, Outcome::exit_code),
             exit_tag: outcome.map_or(ExitTag::UncaughtException, ExitTag::of),
+            waits_for: None,
             run_id: view.run_id().cloned(),
             contract_id: Some(contract.contract_id().to_owned()),
             contract_hash: Some(contract.contract_hash()),
@@ -207,9 +212,10 @@ impl AgentResult {
                 .map(|m| ResultMessage::from(&**m))
                 .collect(),
             accounting: AccountingLine::of_run(view),
-            error: (!success).then(|| match outcome {
-                Some(outcome) => format!("{outcome}: {why}"),
-                None => why,
+            error: (!success).then(|| match (outcome, headline(view)) {
+                (Some(outcome), Some((headline, rest))) => format!("{headline}. {outcome}: {rest}"),
+                (Some(outcome), None) => format!("{outcome}: {why}"),
+                (None, _) => why,
             }),
         }
     }
@@ -219,12 +225,17 @@ impl AgentResult {
     pub fn suspended(run: Option<&Run>, view: &RunView) -> Self {
         let contract = view.contract();
         let conversation = run.map_or(&[][..], Run::conversation).iter();
+        let waits_for = AwaitedApproval::of(view);
         Self {
             contract_id: Some(contract.contract_id().to_owned()),
             contract_hash: Some(contract.contract_hash()),
             conversation: conversation.map(|m| ResultMessage::from(&**m)).collect(),
-            exit_tag: ExitTag::SignalReceived,
+            exit_tag: match waits_for {
+                Some(_) => ExitTag::ApprovalRequired,
+                None => ExitTag::SignalReceived,
+            },
             final_report: None,
+            waits_for,
             ..Self::cut_off(view, EXIT_SUSPENDED, "suspended", "suspended".to_owned())
         }
     }
@@ -251,6 +262,7 @@ impl AgentResult {
             outcome: (exit_code == invalid.exit_code()).then_some(invalid),
             exit_code,
             exit_tag: ExitTag::without_outcome(exit_code),
+            waits_for: None,
             run_id: None,
             contract_id: None,
             contract_hash: None,

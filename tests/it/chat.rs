@@ -349,3 +349,80 @@ fn a_chat_that_is_ended_during_an_answer_suspends_its_run() {
     let (_, last) = desk.json(&["show", "last"]);
     assert_eq!(last["outcome"], serde_json::Value::Null, "{last}");
 }
+
+#[test]
+fn what_helps_in_a_chat_is_typed_in_a_chat() {
+    let desk = Desk::new();
+    let more = "tool_policy: required\ntools: {builtin: [echo]}\n";
+    let mut chat = chat(&desk, more, &[&says("You are welcome."), &says("Hello.")]);
+    chat.types("Thanks!\r").until("each run needs a tool call");
+    let again = "monolith chat c.yaml --set tool_policy=optional";
+    chat.until(again)
+        .until("/show has what happened")
+        .until("> ");
+    chat.types("/show\r").until("no_call_response").until("> ");
+    chat.types("/exit\r");
+    let (code, shown) = chat.end();
+    assert_eq!(code, 0, "{shown}");
+    assert!(!shown.contains("monolith continue"), "{shown}");
+}
+
+#[test]
+fn a_chat_goes_on_from_a_run_that_has_ended() {
+    let desk = Desk::new();
+    let call = calls("echo", "{\"text\":\"hi\"}");
+    desk.script(
+        "tools: {builtin: [echo]}\n",
+        &[&call, &says("One."), &says("Two."), &says("Three.")],
+    );
+    desk.ok(&["run", "c.yaml", "--run-id", "r1", "--task", "first"]);
+    let mut chat = Terminal::start(desk.command(&["chat", "--run", "r1"]));
+    chat.until("It goes on from run r1.").until("> ");
+    chat.types("second\r").until("Two.").until("> ");
+    let continued = said(&desk);
+    assert_eq!(continued[0], "first");
+    assert_eq!(continued[continued.len() - 2..], ["second", "Two."]);
+    // The last message called nothing; the one before it did.
+    chat.types("/undo\r")
+        .until("the next message continues run r1")
+        .until("> ");
+    chat.types("/undo\r")
+        .until("begins anew")
+        .until("what its tools did is not undone")
+        .until("> ");
+    chat.types("/quit\r");
+    let (code, shown) = chat.end();
+    assert_eq!(code, 0);
+    assert_eq!(shown.matches("is not undone").count(), 1, "{shown}");
+    // A file that was changed since is taken where it is named.
+    let changed = desk.read("c.yaml") + "max_turns: 7\n";
+    desk.write("c.yaml", &changed);
+    let mut chat = Terminal::start(desk.command(&["chat", "--run", "r1"]));
+    chat.until("> ")
+        .types("third\r")
+        .until("max_turns")
+        .until("> ");
+    chat.types("/quit\r");
+    chat.end();
+    let mut chat = Terminal::start(desk.command(&["chat", "c.yaml", "--run", "r1"]));
+    chat.until("> ")
+        .types("third\r")
+        .until("COMPLETED_CHAT_ONLY");
+    chat.until("> ").types("/quit\r");
+    assert_eq!(chat.end().0, 0);
+    // A run without an end is resumed first.
+    assert_eq!(desk.run(&["chat", "--run", "nosuch"]).code, 4);
+}
+
+#[test]
+fn what_is_waited_for_while_a_run_is_stopped_says_so() {
+    let desk = Desk::new();
+    desk.script("", &["{\"fault\":\"hang\"}"]);
+    let mut terminal = Terminal::start(desk.command(&["run", "c.yaml"]));
+    terminal.until("PRECHECK → INFER").signal("INT");
+    terminal.until("stopping: the run is brought to its end");
+    terminal
+        .until("stopping: waiting for demo/script")
+        .signal("INT");
+    assert_eq!(terminal.end().0, 1);
+}

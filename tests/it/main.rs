@@ -60,6 +60,8 @@ mod keys;
 #[cfg(test)]
 mod kill;
 #[cfg(test)]
+mod lists;
+#[cfg(test)]
 mod live;
 #[cfg(test)]
 mod local;

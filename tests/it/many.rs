@@ -505,7 +505,8 @@ fn on_ctrl_c_open_runs_are_brought_to_their_ends_and_no_other_begins() {
     let ends = ends(&left.out);
     let stopped: Vec<&str> = ends.keys().map(String::as_str).collect();
     assert_eq!(stopped, ["r0", "r1", "r2"]);
-    assert!(left.err.contains("was not begun"), "{}", left.err);
+    let rest = "not begun: the rest of the list, from line 4 on; monolith run --contracts list.jsonl --max-runs 3 --from 4 begins it";
+    assert!(left.err.contains(rest), "{}", left.err);
     assert_eq!(desk.ok(&["resume", "--all"]), "");
 }
 

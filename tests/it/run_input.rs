@@ -57,6 +57,14 @@ fn an_existing_contract_file_is_the_contract_and_any_other_text_is_the_task() {
     let left = desk.ends(&["run", "agnet.yaml"], 4);
     let why = "run agnet.yaml: there is no such file";
     assert!(left.err.contains(why), "{}", left.err);
+    // The nearest file is named, where one is near.
+    assert!(
+        left.err.contains("monolith run agent.yaml may be meant"),
+        "{}",
+        left.err
+    );
+    let left = desk.ends(&["run", "elsewhere.yaml"], 4);
+    assert!(!left.err.contains("may be meant"), "{}", left.err);
 }
 
 /// A slash is no path, and an address is none.

@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use crate::desk::{Desk, calls, says};
 use crate::http::serving;
+use crate::terminal::Terminal;
 
 const JSON: &str = "application/json";
 
@@ -92,9 +93,51 @@ fn a_server_without_anything_at_the_address_is_named_with_what_the_address_lacks
     desk.web(&format!("base_url: '{address}/v1'"), "");
     let said = desk.ends(&["run", "c.yaml"], 1).err;
     assert!(
-        said.contains(&format!("HTTP 404 from {address}/v1)")),
+        said.starts_with(&format!("error: HTTP 404 from {address}/v1 (")),
         "{said}"
     );
+}
+
+#[test]
+fn a_run_that_a_mended_contract_lets_go_on_names_the_file_to_continue_under() {
+    let address = answering("404 X", r#"{"error": {"message": "Not Found"}}"#);
+    let desk = Desk::new();
+    desk.web(&format!("base_url: '{address}'"), "");
+    let command = desk.command(&["run", "c.yaml", "--run-id", "r"]);
+    let (code, shown) = Terminal::sized(command, 200).end();
+    assert_eq!(code, 1, "{shown}");
+    // What happened comes first, the code behind it.
+    let at = |text: &str| shown.find(text).expect(&shown);
+    let class = at("        FAILED_BUDGET_EXHAUSTED (attempts_exhausted): Every attempt");
+    assert!(at("HTTP 404 from") < class, "{shown}");
+    at("monolith continue r \"…\" --contract c.yaml");
+}
+
+#[test]
+fn a_server_that_refuses_the_connection_is_to_be_started_or_its_address_mended() {
+    let desk = Desk::new();
+    desk.web("base_url: 'http://127.0.0.1:9/v1'", "");
+    let ended = desk.ends(&["run", "c.yaml", "--run-id", "r"], 3);
+    let why = desk.run(&["show", "r", "--why"]).out;
+    for said in [&ended.err, &why] {
+        assert!(said.contains("start the server of providers.web"), "{said}");
+        assert!(said.contains(DOCTOR), "{said}");
+    }
+}
+
+#[test]
+fn a_run_without_a_call_that_succeeded_names_the_way_out() {
+    let desk = Desk::new();
+    let call = calls("read_file", r#"{"path": "nope.txt"}"#);
+    desk.script(
+        "tool_policy: required\ntool_proof: succeeded\n\
+         tools: {builtin: [read_file], workspace: .}\n",
+        &[&call, &says("It is not there.")],
+    );
+    let ended = desk.ends(&["run", "c.yaml", "--run-id", "r"], 1);
+    assert!(ended.err.contains("proof_not_succeeded"), "{}", ended.err);
+    let way = "monolith continue r \"…\" --contract c.yaml --set tool_proof=executed";
+    assert!(ended.err.contains(way), "{}", ended.err);
 }
 
 #[test]
@@ -239,7 +282,7 @@ fn a_tool_server_that_is_not_there_is_refused_at_its_address() {
 fn the_commands_of_completions_help_are_whole_lines_on_a_terminal_of_80_columns() {
     let desk = Desk::new();
     let command = desk.command(&["completions", "--help"]);
-    let (_, shown) = crate::terminal::Terminal::sized(command, 80).end();
+    let (_, shown) = Terminal::sized(command, 80).end();
     let whole = "monolith completions bash > ~/.local/share/bash-completion/completions/monolith";
     assert!(shown.lines().any(|line| line.trim() == whole), "{shown}");
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::contract::{ExecutionContract, SEMANTICS_VERSION};
 use crate::driver::ancestry::{Blobs, answered_before};
 use crate::driver::{DriverError, Environment};
-use crate::kernel::{Event, EventKind, RunStarted};
+use crate::kernel::{CallOrder, Event, EventKind, Run, RunStarted};
 use crate::message::RunId;
 use crate::replay::{ReplayReport, Replayer, Unfinished};
 use crate::store::{Invocation, RunLock, Store};
@@ -111,5 +111,11 @@ impl Reopened {
     #[must_use]
     pub(crate) const fn invocation(&self) -> Option<&Invocation> {
         self.invocation.as_ref()
+    }
+
+    /// The call that waits for a person where the transcript ends.
+    #[must_use]
+    pub(crate) fn awaited(&self) -> Option<CallOrder> {
+        self.unfinished.session.run().and_then(Run::awaited)
     }
 }

@@ -54,7 +54,7 @@ fn a_summary_that_failed_and_an_earlier_turn_are_no_attempts_of_the_last() {
         failed(3, "of the last turn"),
         Vec::new(),
     );
-    let why = "Every attempt of the turn ended in a provider error. (model: of the last turn)";
+    let why = "model: of the last turn. Every attempt of the turn ended in a provider error.";
     assert_eq!(reason::why(&fixture.view).as_deref(), Some(why));
     let lines = fixture.lines();
     let purposes = lines.iter().map(|line| {
@@ -76,7 +76,7 @@ fn a_turn_without_an_answer_names_every_fault_of_it_once() {
         failed(2, "no such model"),
         failed(3, "overloaded"),
     ]);
-    let why = "Every attempt of the turn ended in a provider error. (model: overloaded; model: no such model)";
+    let why = "model: overloaded. Every attempt of the turn ended in a provider error. (before it: model: no such model)";
     assert_eq!(reason::why(&view).as_deref(), Some(why));
 }
 

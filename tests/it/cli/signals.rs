@@ -104,6 +104,18 @@ fn a_stop_while_an_approval_is_waited_for_starts_nothing_and_closes_the_run() {
 }
 
 #[test]
+fn a_run_that_succeeds_after_it_was_stopped_says_so() {
+    let desk = Desk::new();
+    let child = parked(&desk, "tool_policy: optional\n");
+    signal(&child, "INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let err = String::from_utf8(output.stderr).unwrap();
+    let said = "stopped: the model was asked to answer without tools";
+    assert!(err.contains(said), "{err}");
+}
+
+#[test]
 fn where_no_closing_turn_is_possible_the_stop_ends_the_approval_and_the_run() {
     let desk = Desk::new();
     let child = parked(&desk, "tool_policy: required\n");

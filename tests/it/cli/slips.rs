@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, calls, says};
+use crate::terminal::Terminal;
 
 /// A contract whose tools all come from a server, behind the token gate.
 const GATED: &str = "task: hi\ntool_policy: required\ngrammar_profile: gbnf/1\n\
@@ -384,4 +385,109 @@ fn a_failed_check_names_the_line_of_what_it_is_about_and_no_other() {
     };
     check("require_approval: ['x; max_turns 3']\n", &["c.yaml:6:19"]);
     check("grammar_profile: gbnf/1\n", &["c.yaml:6:18"]);
+}
+
+#[test]
+fn a_page_is_not_printed_on_a_terminal() {
+    let desk = Desk::new();
+    desk.script("", &[&says("Hello.")]);
+    desk.ok(&["run", "c.yaml", "--run-id", "r1"]);
+    let page = ["export", "r1", "--format", "html"];
+    let (code, shown) = Terminal::start(desk.command(&page)).end();
+    assert_eq!(code, 4, "{shown}");
+    assert!(shown.contains("-o run.html"), "{shown}");
+    assert!(desk.ok(&page).contains("<html"));
+}
+
+#[test]
+fn a_message_without_a_run_says_which_run_could_be_meant() {
+    let desk = Desk::new();
+    desk.script("", &[&says("Hello.")]);
+    desk.ok(&["run", "c.yaml", "--run-id", "r1"]);
+    let left = desk.ends(&["continue", "And then?"], 4);
+    for said in [
+        "names none",
+        "monolith continue last 'And then?'",
+        "the newest run is r1",
+    ] {
+        assert!(left.err.contains(said), "{}", left.err);
+    }
+    let left = desk.ends(&["continue", "nosuch", "And then?"], 4);
+    assert!(!left.err.contains("comes first"), "{}", left.err);
+}
+
+#[test]
+fn an_address_in_the_place_of_the_file_names_its_option() {
+    let desk = Desk::new();
+    let left = desk.ends(&["init", "http://127.0.0.1:1/v1"], 4);
+    let option = "--base-url http://127.0.0.1:1/v1";
+    assert!(left.err.contains(option), "{}", left.err);
+}
+
+#[test]
+fn an_option_that_is_unknown_is_never_offered_as_a_text() {
+    let desk = Desk::new();
+    for (args, tip) in [
+        (&["export", "last", "--html"][..], "'--format html'"),
+        (&["run", "--tool-polcy", "x"], "'--set tool_policy=x'"),
+        (&["show", "last", "--frobnicate"], ""),
+    ] {
+        let left = desk.ends(args, 4);
+        assert!(left.err.contains(tip), "{args:?}: {}", left.err);
+        assert!(!left.err.contains("use '-- "), "{args:?}: {}", left.err);
+    }
+}
+
+#[test]
+fn short_help_has_the_options_of_a_run_and_the_terms_of_evidence() {
+    let desk = Desk::new();
+    let check = |command: &str, words: &[&str]| {
+        let page = desk.ok(&[command, "-h"]);
+        for word in words {
+            assert!(page.contains(word), "{command}: {word}: {page}");
+        }
+    };
+    check(
+        "run",
+        &["--run-id", "--max-runs", "--max-inferences", "--grace"],
+    );
+    check("export", &["atif", "trajectory", "cast", "held back"]);
+    check("verify", &["The head is", "A witness is", "L2:"]);
+}
+
+#[test]
+fn tools_of_servers_that_were_not_started_are_not_counted_as_none() {
+    let desk = Desk::new();
+    desk.write("c.yaml", GATED);
+    let out = desk.ok(&["contract", "check", "c.yaml"]);
+    assert!(!out.contains("0 tools"), "{out}");
+    assert!(out.contains("not started (fs)"), "{out}");
+}
+
+#[test]
+fn doctor_names_on_a_terminal_what_it_waits_for() {
+    let desk = Desk::new();
+    desk.write("c.yaml", GATED);
+    let command = desk.command(&["doctor", "--contract", "c.yaml"]);
+    let (_, shown) = Terminal::start(command).end();
+    let at = |text: &str| shown.find(text).expect(&shown);
+    assert!(at("looking for model servers") < at("starting tool servers: fs"));
+    assert!(at("starting tool servers: fs") < at("asking the servers of its models"));
+    assert!(
+        !desk
+            .run(&["doctor", "--contract", "c.yaml"])
+            .err
+            .contains("starting")
+    );
+}
+
+#[test]
+fn an_entry_stands_once_in_the_reasons() {
+    let desk = Desk::new();
+    let hang = "{\"fault\":\"refused\"}";
+    desk.script("max_attempts_per_turn: 1\n", &[hang]);
+    desk.ends(&["run", "c.yaml", "--run-id", "r1"], 1);
+    let why = desk.ok(&["show", "r1", "--why"]);
+    let failed = why.lines().filter(|line| line.contains("INFER → COMMIT"));
+    assert_eq!(failed.count(), 1, "{why}");
 }

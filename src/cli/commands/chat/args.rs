@@ -18,6 +18,11 @@ pub(in crate::cli) struct ChatArgs {
     /// By default it is agent.yaml or agent.yml of this folder.
     #[arg(value_name = "CONTRACT")]
     pub(in crate::cli) contract: Option<PathBuf>,
+    /// Go on from the end of that run
+    ///
+    /// Its contract is made again from the file that it was begun with. Where CONTRACT is given too, that file is taken as it is now.
+    #[arg(long, value_name = "RUN")]
+    pub(in crate::cli) run: Option<String>,
     /// Change a value, such as max_turns=3
     ///
     /// Change a value of the file by its dotted key; may be repeated.

@@ -4,6 +4,7 @@ mod args;
 mod prompt;
 mod render;
 mod run;
+mod turn;
 mod used;
 mod wish;
 

@@ -3,17 +3,17 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use super::turn::Turn;
 use crate::cli::ui::escape::{brief, line};
 use crate::cli::ui::numbers::counted;
 use crate::contract::{ContractSpec, ExecutionContract};
-use crate::message::RunId;
 
 pub(super) const HELP: &str = "\
 /show    the last run
 /tools   what the model may call
 /undo    forget the last message and its answer
 /cost    what this conversation has used
-/quit    the end, as Ctrl-D
+/quit    the end, as /exit and Ctrl-D
 Ctrl-C   asks the answer to come to its end; a second one ends it at once
 ";
 
@@ -47,17 +47,24 @@ pub(super) fn tools_text(contract: &ExecutionContract) -> String {
     out
 }
 
-/// What is said of a message that was taken back: its run, and the one before it.
-pub(super) fn undone_text(gone: Option<&RunId>, last: Option<&RunId>) -> String {
-    match (gone, last) {
-        (None, _) => "there is nothing to take back\n".to_owned(),
-        (Some(gone), Some(last)) => {
-            format!("run {gone} is taken back; the next message continues run {last}\n")
-        }
-        (Some(gone), None) => {
-            format!("run {gone} is taken back; the next message begins anew\n")
-        }
-    }
+/// What is reported of a message that was taken back: its run, and the one before it.
+pub(super) fn undone_text(gone: Option<&Turn>, last: Option<&Turn>) -> String {
+    let Some(gone) = gone else {
+        return "there is nothing to take back\n".to_owned();
+    };
+    let next = match last {
+        Some(last) => format!("continues run {}", last.run_id),
+        None => "begins anew".to_owned(),
+    };
+    let stays = if gone.executed {
+        "what its tools did is not undone\n"
+    } else {
+        ""
+    };
+    format!(
+        "run {} is taken back; the next message {next}\n{stays}",
+        gone.run_id
+    )
 }
 
 #[cfg(test)]

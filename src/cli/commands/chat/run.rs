@@ -1,10 +1,12 @@
 //! `monolith chat`: a line of runs, each of which continues the one before. The store keeps them; this keeps their names.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use super::args::ChatArgs;
 use super::prompt::{Prompt, Typed};
 use super::render::{HELP, opening_text, tools_text, undone_text};
+use super::turn::Turn;
 use super::used::Used;
 use super::wish::Wish;
 use crate::cli::commands::continuation::{Next, drive_next};
@@ -12,57 +14,76 @@ use crate::cli::commands::contract::preview_of;
 use crate::cli::commands::drive::LeavingArgs;
 use crate::cli::commands::drive::RunInput;
 use crate::cli::commands::drive::offer_models;
-use crate::cli::commands::drive::{Broken, Ended, Job, Live, drive_job, report_end};
+use crate::cli::commands::drive::{Broken, Ended, Job, Live, TypedAt, drive_job, report_end};
+use crate::cli::commands::replay::fork_point;
 use crate::cli::commands::show::ShowArgs;
 use crate::cli::commands::show::show;
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
-use crate::cli::context::error::CliError;
+use crate::cli::context::error::{CliError, ContractFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::interrupts;
 use crate::cli::context::source::Source;
-use crate::cli::ui::escape::brief;
+use crate::cli::ui::command::shell_word;
+use crate::cli::ui::escape::{brief, line};
 use crate::cli::ui::numbers::seconds;
 use crate::cli::ui::screen::Style;
 use crate::contract::ExecutionContract;
-use crate::message::{Digest, Role, RunId};
-use crate::store::Durability;
+use crate::message::{Role, RunId};
+use crate::replay::Fork;
+use crate::store::{Durability, Invocation, StoreError};
 
 /// A conversation: a line of runs, each of which continues the one before.
 struct Chat<'h> {
+    app: &'h App,
+    /// How the run was asked for that the conversation goes on from, where there is one.
+    begun: Option<Invocation>,
     contract: Option<PathBuf>,
     durability: Durability,
-    app: &'h App,
+    /// The run that was driven last, whether it is part of the conversation or not.
+    last: Option<RunId>,
     /// What the process ends with, once it is asked to end.
     left: Option<Exit>,
-    /// The runs that the next one goes on from, the newest last, each with its head: other processes may do anything between two
-    /// messages.
-    runs: Vec<(RunId, Digest)>,
+    /// Whether the next run may have another contract than the one before: the file was named for a run that is gone on from.
+    other_contract: bool,
     sets: Vec<String>,
+    /// The runs that the next one goes on from, the newest last.
+    turns: Vec<Turn>,
     used: Used,
 }
 
 /// `monolith chat`.
 pub(in crate::cli) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> {
-    if args.contract.is_none() {
-        look_for_agent_file(app, None, "chat FILE")?;
-    }
-    let input = RunInput::of(app, Vec::new(), args.contract, None)?;
     let mut chat = Chat {
-        contract: input.file,
-        durability: args.recording.durability.into(),
         app,
+        begun: None,
+        contract: None,
+        durability: args.recording.durability.into(),
+        last: None,
         left: None,
-        runs: Vec::new(),
+        other_contract: args.contract.is_some(),
         sets: args.sets,
+        turns: Vec::new(),
         used: Used::default(),
     };
+    if let Some(run) = args.run {
+        chat.take_up(&run, args.contract)?;
+    } else {
+        if args.contract.is_none() {
+            look_for_agent_file(app, None, "chat FILE")?;
+        }
+        chat.contract = RunInput::of(app, Vec::new(), args.contract, None)?.file;
+    }
     // What is wrong with the file is better known before the first message.
     let file = chat.file();
     let spec = file.read(app)?;
     offer_models(app, &spec)?;
     let mut prompt = Prompt::new()?;
     app.screen.note(&opening_text(file.name(), &spec));
+    if let Some(turn) = chat.turns.last() {
+        app.screen
+            .note(&format!("It goes on from run {}.", turn.run_id));
+    }
     loop {
         match prompt.read()? {
             Typed::End => return Ok(Exit::OK),
@@ -103,8 +124,37 @@ impl Chat<'_> {
         }
     }
 
+    /// Goes on from the end of a run that is in the store.
+    fn take_up(&mut self, asked: &str, contract: Option<PathBuf>) -> Result<(), CliError> {
+        let run = self.app.settled(asked)?;
+        let (_, point, first) = fork_point(self.app, &run, Fork::at_end)?;
+        let Source::Run(run_id, reader) = self.app.run(&run)? else {
+            return Err(StoreError::NoSuchRun { asked: run }.into());
+        };
+        self.begun = reader.invocation(&run_id)?;
+        if self.begun.is_none() && contract.is_none() {
+            let asked = asked.to_owned();
+            return Err(ContractFault::NoFileOfRun { asked }.into());
+        }
+        self.contract = contract;
+        let (_, view) = Source::Run(run_id.clone(), reader).fold(first)?;
+        self.last = Some(run_id.clone());
+        self.turns.push(Turn {
+            executed: view.counters().executed > 0,
+            head: point.head,
+            run_id,
+        });
+        Ok(())
+    }
+
     /// The file as this process was given it: a conversation needs no record of that.
     fn file(&self) -> ContractFile {
+        let (begun, named) = (self.begun.clone(), self.contract.clone());
+        if begun.is_some()
+            && let Some(file) = ContractFile::of_run(self.app, begun, named, self.sets.clone())
+        {
+            return file;
+        }
         ContractFile::given_or_found(self.app, self.contract.clone(), self.sets.clone())
     }
 
@@ -118,6 +168,7 @@ impl Chat<'_> {
         };
         let result = &ended.result;
         self.used.add(result);
+        self.last = result.run_id.clone().or(self.last.take());
         self.after(&ended)?;
         if result.is_suspended() {
             self.left = Some(Exit(result.exit_code));
@@ -128,9 +179,9 @@ impl Chat<'_> {
             .conversation
             .last()
             .is_some_and(|last| last.role != Role::User);
-        let run = result.run_id.clone().zip(result.head);
-        if let Some(run) = run.filter(|_| answered) {
-            self.runs.push(run);
+        if let Some(turn) = Turn::of(result).filter(|_| answered) {
+            self.other_contract = false;
+            self.turns.push(turn);
         } else {
             let back = "the message is not part of the conversation; try it again";
             self.app.screen.note(back);
@@ -140,16 +191,16 @@ impl Chat<'_> {
 
     fn drive(&self, message: String) -> Result<Ended, Broken> {
         let file = self.file();
-        if let Some((last, head)) = self.runs.last() {
+        if let Some(last) = self.turns.last() {
             let next = Next {
                 durability: self.durability,
                 file,
-                head: Some(*head),
+                head: Some(last.head),
                 leaving: LeavingArgs::default(),
                 message,
-                run: last.to_string(),
+                run: last.run_id.to_string(),
                 run_id: None,
-                same_contract: true,
+                same_contract: !self.other_contract,
                 states_proof: false,
             };
             return drive_next(self.app, next);
@@ -172,7 +223,7 @@ impl Chat<'_> {
         let screen = self.app.screen;
         let result = &ended.result;
         if !result.success {
-            report_end(self.app, ended);
+            report_end(self.app, ended, TypedAt::Chat(&self.words_again()));
             return Ok(());
         }
         if !ended.shown {
@@ -187,8 +238,24 @@ impl Chat<'_> {
         Ok(())
     }
 
+    /// The words with which the conversation is gone on with in another chat.
+    fn words_again(&self) -> String {
+        let file = self.file();
+        let name = file.name();
+        let name = name.strip_prefix(&self.app.cwd).unwrap_or(name);
+        let mut words = format!("chat {}", shell_word(&line(&name.display().to_string())));
+        if let Some(last) = self.turns.last() {
+            // Writing to a String cannot fail.
+            let _ = write!(words, " --run {}", last.run_id);
+        }
+        for set in &self.sets {
+            let _ = write!(words, " --set {}", shell_word(&line(set)));
+        }
+        words
+    }
+
     fn show(&self) -> Result<(), CliError> {
-        let Some((last, _)) = self.runs.last() else {
+        let Some(last) = &self.last else {
             return Ok(self.app.screen.out("there is no run yet\n")?);
         };
         show(self.app, &ShowArgs::of_run(last.to_string())).map(drop)
@@ -201,8 +268,8 @@ impl Chat<'_> {
 
     /// The contract of the last run; before the first one, the one that the file gives.
     fn contract_of_last(&self) -> Result<ExecutionContract, CliError> {
-        if let Some((last, _)) = self.runs.last()
-            && let Source::Run(run_id, mut reader) = self.app.run(last.as_str())?
+        if let Some(last) = self.turns.last()
+            && let Source::Run(run_id, mut reader) = self.app.run(last.run_id.as_str())?
         {
             return Ok(reader.read_run(&run_id)?.contract()?);
         }
@@ -212,9 +279,8 @@ impl Chat<'_> {
     }
 
     fn undo(&mut self) -> Result<(), CliError> {
-        let gone = self.runs.pop();
-        let (gone, last) = (gone.as_ref(), self.runs.last());
-        let text = undone_text(gone.map(|(run, _)| run), last.map(|(run, _)| run));
+        let gone = self.turns.pop();
+        let text = undone_text(gone.as_ref(), self.turns.last());
         Ok(self.app.screen.out(&text)?)
     }
 }

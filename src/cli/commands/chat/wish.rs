@@ -21,7 +21,7 @@ impl<'l> Wish<'l> {
             "" => Self::Nothing,
             "/cost" => Self::Cost,
             "/help" => Self::Help,
-            "/quit" => Self::Quit,
+            "/exit" | "/quit" => Self::Quit,
             "/show" => Self::Show,
             "/tools" => Self::Tools,
             "/undo" => Self::Undo,
@@ -50,6 +50,7 @@ mod tests {
         let check = |typed: &str, expect: Wish<'_>| assert_eq!(Wish::of(typed), expect, "{typed}");
         check("  ", Wish::Nothing);
         check(" /quit ", Wish::Quit);
+        check("/exit", Wish::Quit);
         check("/undo", Wish::Undo);
         check("/frob", Wish::Unknown("/frob"));
         check("/etc/hosts", Wish::Send("/etc/hosts"));

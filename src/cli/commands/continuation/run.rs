@@ -16,7 +16,7 @@ use crate::cli::context::source::Source;
 use crate::driver::{self, Continuation};
 use crate::message::{Digest, RunId};
 use crate::replay::Fork;
-use crate::store::Durability;
+use crate::store::{Durability, NEWEST, StoreError};
 
 /// A run that is to go on from the end of another one.
 #[derive(Debug)]
@@ -43,7 +43,17 @@ pub(in crate::cli) fn continue_run(app: &App, args: ContinueArgs) -> Result<Exit
 }
 
 fn continued(app: &App, args: ContinueArgs) -> Result<Ended, Broken> {
-    let run = app.settled(&args.run)?;
+    let run = match app.settled(&args.run) {
+        Err(CliError::Store(StoreError::NoSuchRun { .. }))
+            if args.message.is_none() && args.run.contains(char::is_whitespace) =>
+        {
+            let last = app.settled(NEWEST).ok();
+            let last = last.map(|last| app.brief_name(&last));
+            let message = args.run;
+            return Err(CliError::from(InputFault::NoRun { last, message }).into());
+        }
+        settled => settled?,
+    };
     let same_contract = args.contract.is_none();
     let begun = match app.source(&run)? {
         Source::Run(run_id, reader) => reader.invocation(&run_id)?,

@@ -7,7 +7,7 @@ use super::render::{proof, what_next};
 use super::tamper::tamper;
 use crate::cli::commands::drive::LeavingArgs;
 use crate::cli::commands::drive::Live;
-use crate::cli::commands::drive::{Broken, Job, drive_job, report_end};
+use crate::cli::commands::drive::{Broken, Job, TypedAt, drive_job, report_end};
 use crate::cli::commands::{replay, verify};
 use crate::cli::context::app::{App, DEMO_PREFIX};
 use crate::cli::context::contract_file::ContractFile;
@@ -54,7 +54,7 @@ fn run(app: &App) -> Result<Exit, CliError> {
         .note("The model of this demo is a script; the tool calls, the proof and the transcript are real.");
     let ended =
         drive_job(app, job, &Live::new(app.screen)).map_err(|Broken { error, .. }| error)?;
-    report_end(app, &ended);
+    report_end(app, &ended, TypedAt::Shell);
     let exit = Exit(ended.result.exit_code);
     if exit != Exit::OK {
         return Ok(exit);

@@ -8,6 +8,7 @@ use super::live::Live;
 use crate::cli::ui::escape::{hides, line};
 use crate::cli::ui::numbers::counted;
 use crate::cli::ui::wrap::filled;
+use crate::driver::Reopened;
 use crate::kernel::{Approval, CallOrder};
 use crate::message::{CallSeq, RunId};
 use crate::session::Control;
@@ -152,6 +153,19 @@ pub(in crate::cli) fn left_answer(
     // What cannot be read stays there, and the run can be resumed.
     let left = store.take_answer(run_id).ok()??;
     Some(answer(order, is_approved(&left, order)?))
+}
+
+/// Whether a run waits for a person who has not answered: a process that goes on with it would only wait. Takes no answer.
+pub(in crate::cli) fn waits_unanswered(store: &Store, run_id: &RunId, reopened: &Reopened) -> bool {
+    let Some(order) = reopened.awaited() else {
+        return false;
+    };
+    let first_entry = reopened.entries().first().map(|entry| entry.hash);
+    let left = store.reader().and_then(|reader| reader.left_answer(run_id));
+    // What cannot be read is no answer to anybody who drives the run, either.
+    let left = left.ok().flatten();
+    let left = left.filter(|left| Some(left.first_entry) == first_entry);
+    left.and_then(|left| is_approved(&left, &order)).is_none()
 }
 
 /// Anything but yes is no.

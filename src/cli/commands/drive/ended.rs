@@ -4,7 +4,7 @@ use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::departed::agreeing;
 use crate::cli::context::error::CliError;
 use crate::cli::ui::numbers::counted;
-use crate::kernel::{AgentOutcome, Counters, Run};
+use crate::kernel::{AgentOutcome, ClosingReason, Counters, Run};
 use crate::telemetry::AgentResult;
 use crate::view::RunView;
 
@@ -16,6 +16,8 @@ pub(in crate::cli) struct Ended {
     pub(super) places: Vec<String>,
     /// Whether the answer is on the screen already.
     pub(in crate::cli) shown: bool,
+    /// Whether it was asked to stop while it was driven.
+    pub(super) stopped: bool,
     /// The run as far as it came.
     pub(in crate::cli) view: Box<RunView>,
 }
@@ -27,6 +29,7 @@ impl Ended {
             result: AgentResult::of_run(run, &view),
             places: Vec::new(),
             shown: false,
+            stopped: false,
             view: Box::new(view),
         }
     }
@@ -37,6 +40,7 @@ impl Ended {
             result: AgentResult::suspended(run, &view),
             places: Vec::new(),
             shown: false,
+            stopped: false,
             view: Box::new(view),
         }
     }
@@ -65,9 +69,16 @@ impl Ended {
         Ok(self)
     }
 
-    /// What is worth a word although the run succeeded: how many of the executed calls reported an error.
+    /// What is worth a word although the run succeeded: what came of a stop, and how many of the executed calls reported an error.
     pub(super) fn flaw(&self) -> Option<String> {
-        failed_calls(self.view.counters())
+        let stopped = self.stopped.then(|| match self.view.closing() {
+            Some(ClosingReason::Stop) => "stopped: the model was asked to answer without tools",
+            _ => "the run had come to its end before it could be stopped",
+        });
+        let failed = failed_calls(self.view.counters());
+        let flaws = stopped.map(str::to_owned).into_iter().chain(failed);
+        let flaws = flaws.collect::<Vec<_>>().join("; ");
+        (!flaws.is_empty()).then_some(flaws)
     }
 }
 

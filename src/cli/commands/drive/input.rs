@@ -154,9 +154,22 @@ fn named(app: &App, given: OsString) -> Result<Named, CliError> {
         "there is no such file"
     };
     if is_path(&app.cwd, &task) || found.is_dir() && is_word(&task) {
-        return Err(InputFault::NotAContract { path, why }.into());
+        let nearest = nearest_contract(&app.cwd, &path);
+        return Err(InputFault::NotAContract { nearest, path, why }.into());
     }
     Ok(Named::Task(task))
+}
+
+/// The contract file beside that path whose name is spelt nearly like its name.
+fn nearest_contract(cwd: &Path, path: &Path) -> Option<PathBuf> {
+    let asked = path.file_name()?.to_str()?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let there = std::fs::read_dir(cwd.join(folder)).ok()?;
+    let names = there.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let files = names.filter(|name| has_ending(Path::new(name), &CONTRACT_ENDINGS));
+    let ranked = files.map(|name| (strsim::osa_distance(asked, &name), name));
+    let (distance, nearest) = ranked.min()?;
+    (distance <= asked.chars().count() / 3).then(|| folder.join(nearest))
 }
 
 /// Whether a text can hardly be a task: one word with the ending of a contract file, or a path from the root, from the current folder,

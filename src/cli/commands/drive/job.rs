@@ -63,8 +63,8 @@ const AT_ONCE: Duration = Duration::from_millis(500);
 
 /// What became of a run that was driven.
 enum Driven {
-    /// Ended, or suspended in good order.
-    Finished(Box<driver::Finished>),
+    /// Ended, or suspended in good order; and whether it was asked to stop.
+    Finished(Box<driver::Finished>, bool),
     /// Left at once.
     Left,
 }
@@ -101,7 +101,10 @@ pub(in crate::cli) fn drive_to_the_end(
     runtime.shutdown_timeout(if left { Duration::ZERO } else { LINGER });
     live.rest();
     match driven {
-        Ok(Driven::Finished(finished)) => Ok(finished_run(live, &finished)),
+        Ok(Driven::Finished(finished, stopped)) => Ok(Ended {
+            stopped,
+            ..finished_run(live, &finished)
+        }),
         Ok(Driven::Left) => match live.take_view() {
             Some(view) => Ok(Ended::suspended(None, view)),
             None => Err(CliError::from(DriverError::Cancelled).into()),
@@ -178,15 +181,19 @@ async fn drive(
     loop {
         let ask = tokio::select! {
             biased;
-            finished = &mut driving => return Ok(Driven::Finished(Box::new(finished?))),
+            finished = &mut driving => {
+                return Ok(Driven::Finished(Box::new(finished?), interrupts > 0));
+            }
             () = until(leaves_at) => return Ok(Driven::Left),
             signal = signals.next() => match signal {
                 Signal::Interrupt if interrupts == 0 => {
                     live.note("stopping: the run is brought to its end; Ctrl-C again ends it at once");
+                    live.leaves("stopping");
                     Control::Stop
                 }
                 Signal::Interrupt => {
                     live.note("ending the run");
+                    live.leaves("ending");
                     Control::Abort
                 }
                 Signal::Terminate => {
@@ -194,6 +201,7 @@ async fn drive(
                         leaves_at = Instant::now().checked_add(AT_ONCE);
                     } else {
                         live.note("suspending: what is in flight may still end; a second signal leaves at once");
+                        live.leaves("suspending");
                     }
                     Control::Suspend
                 }
@@ -281,6 +289,28 @@ mod tests {
         let view = live.take_view().unwrap();
         assert_eq!(view.departure(), None);
         assert!(view.outcome().is_some());
+    }
+
+    #[test]
+    fn a_stop_that_came_too_late_is_reported_beside_the_success() {
+        let recorded = golden();
+        let contract = Arc::new(recorded.contract.clone());
+        let mut own = Fold::new(Arc::clone(&contract));
+        for entry in &recorded.entries {
+            if let Some(event) = entry.decode_event().unwrap() {
+                drop(own.take(event));
+            }
+        }
+        let live = unwatched();
+        live.recall(&contract, &recorded.entries).unwrap();
+        let ended = Ended::of(own.run().unwrap(), live.take_view().unwrap());
+        assert_eq!(ended.flaw(), None);
+        let stopped = Ended {
+            stopped: true,
+            ..ended
+        };
+        let said = "the run had come to its end before it could be stopped";
+        assert_eq!(stopped.flaw().as_deref(), Some(said));
     }
 
     /// 000/2.output.1

@@ -8,12 +8,15 @@ const GRACE_SECONDS: u64 = 10;
 /// When a process leaves a run that it drives.
 #[derive(Clone, Copy, Debug, Args)]
 pub(in crate::cli) struct LeavingArgs {
-    /// Once the process is asked to end (SIGTERM), the seconds in which what is in flight may still end
-    #[arg(long, hide_short_help = true, value_name = "SECONDS", default_value_t = GRACE_SECONDS)]
+    /// After SIGTERM: for what is in flight; 10
+    ///
+    /// Once the process is asked to end, what is in flight may still end within so many seconds; 10 by default.
+    #[arg(long, value_name = "SECONDS", hide_default_value = true, default_value_t = GRACE_SECONDS)]
     pub(in crate::cli) grace: u64,
     /// Suspend at a call that awaits approval
     ///
-    /// The run does not wait for the answer: monolith approve gives it, monolith resume goes on.
+    /// The run does not wait for the answer: monolith approve gives it, monolith resume goes on. With --contracts and --all it is
+    /// always so.
     #[arg(long)]
     pub(in crate::cli) no_wait: bool,
 }

@@ -43,6 +43,8 @@ struct Following {
     /// Whether it was reported that what is shown is not the machine's state.
     departed: bool,
     drawn: bool,
+    /// What the run was asked for while it was driven, such as `stopping`; empty before that.
+    leaves: &'static str,
     /// The first run of the line that this one was forked along, where that is known.
     origin: Option<RunId>,
     screen: Screen,
@@ -86,6 +88,7 @@ impl Live {
             billing_fault: None,
             departed: false,
             drawn: false,
+            leaves: "",
             origin: None,
             screen,
             since: Instant::now(),
@@ -166,6 +169,11 @@ impl Live {
         let mut following = self.lock();
         following.wipe();
         following.screen.note(line);
+    }
+
+    /// The run is asked to come to an end, or to be left: what is waited for is shown behind that word.
+    pub(in crate::cli) fn leaves(&self, word: &'static str) {
+        self.lock().leaves = word;
     }
 
     /// The call that waits for a person now, where one does.
@@ -385,7 +393,11 @@ impl Following {
         self.ticks = self.ticks.wrapping_add(1);
         let wheel = WHEEL.get(self.ticks % WHEEL.len()).copied().unwrap_or('·');
         let waited = seconds(u64::try_from(waited_ms).unwrap_or(u64::MAX) / 100 * 100);
-        let line = format!("{wheel} {waited}  {}", self.waiting);
+        let leaves = match self.leaves {
+            "" => String::new(),
+            leaves => format!("{leaves}: "),
+        };
+        let line = format!("{wheel} {waited}  {leaves}{}", self.waiting);
         // A line that wraps could not be wiped.
         let line = cut(&line, self.screen.width() - 1);
         let line = self.screen.paint(Style::Dim, &line);

@@ -13,10 +13,11 @@ mod not_begun;
 mod offer;
 mod recording;
 mod report;
+mod typed_at;
 mod way_out;
 
 pub(in crate::cli) use self::accounts::Accounts;
-pub(in crate::cli) use self::approval::{agreed, left_answer, shown};
+pub(in crate::cli) use self::approval::{agreed, left_answer, shown, waits_unanswered};
 pub(in crate::cli) use self::ended::{Broken, Ended};
 pub(in crate::cli) use self::input::{RunInput, argument, leaves_piped_input, piped_task, task_of};
 pub(in crate::cli) use self::job::{Job, broken_run, drive_job, drive_to_the_end, finished_run};
@@ -26,4 +27,5 @@ pub(in crate::cli) use self::not_begun::print_result;
 pub(in crate::cli) use self::offer::offer_models;
 pub(in crate::cli) use self::recording::RecordingArgs;
 pub(in crate::cli) use self::report::{held_back, report, report_end};
+pub(in crate::cli) use self::typed_at::TypedAt;
 pub(in crate::cli) use self::way_out::{proof_rule, way_out};

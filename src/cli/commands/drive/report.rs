@@ -2,7 +2,8 @@
 
 use super::ended::{Broken, Ended};
 use super::not_begun::{print_result, result_of};
-use super::way_out::{missing_proof, way_out};
+use super::typed_at::TypedAt;
+use super::way_out::{contract_file, missing_proof, way_out};
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
@@ -10,7 +11,7 @@ use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::{counted, seconds};
 use crate::cli::ui::screen::Style;
 use crate::kernel::AgentOutcome;
-use crate::telemetry::AgentResult;
+use crate::telemetry::{AgentResult, headline};
 use crate::view::RunView;
 
 /// Where what belongs to the end of a run begins.
@@ -31,7 +32,7 @@ pub(in crate::cli) fn report(
             if !app.screen.is_watched() && !app.accounting.quiet && ended.result.success {
                 report_outcome(app, &ended);
             }
-            report_end(app, &ended);
+            report_end(app, &ended, TypedAt::Shell);
             report_summary(app, &ended.result);
             if !json && !ended.shown && ended.result.success {
                 let answer = ended.result.report_text().trim_end_matches('\n');
@@ -81,7 +82,7 @@ fn report_outcome(app: &App, ended: &Ended) {
 }
 
 /// The end of a run and what to type next: for a person who watches, and on failure for every caller.
-pub(in crate::cli) fn report_end(app: &App, ended: &Ended) {
+pub(in crate::cli) fn report_end(app: &App, ended: &Ended, typed_at: TypedAt<'_>) {
     let result = &ended.result;
     let Some(run_id) = &result.run_id else {
         return;
@@ -97,15 +98,17 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended) {
     let Some(outcome) = result.outcome else {
         return;
     };
-    let why = app.hint(&format!("show {name} --why"));
+    let why_hint = app.hint(&format!("show {name} --why"));
     let places = line(&ended.places.join(", "));
     let way_out = way_out(app, &ended.view, run_id);
     if !app.screen.is_watched() {
         if let Some(error) = &result.error {
             let help = if places.is_empty() {
-                way_out.map_or(why.clone(), |way_out| format!("{way_out}; more: {why}"))
+                way_out.map_or(why_hint.clone(), |way_out| {
+                    format!("{way_out}; more: {why_hint}")
+                })
             } else {
-                format!("mend {places}; more: {why}")
+                format!("mend {places}; more: {why_hint}")
             };
             app.screen.fault(error, Some(help));
         }
@@ -117,39 +120,52 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended) {
         Style::Bad
     };
     let note = |text: &str| app.screen.note(&format!("{INDENT}{text}"));
-    let class = app.screen.paint(style, &outcome.to_string());
+    let (first, why) = match headline(&ended.view) {
+        Some((first, rest)) => (line(&first), format!("{outcome}: {rest}")),
+        None => (outcome.to_string(), result.report_text().to_owned()),
+    };
+    let first = app.screen.paint(style, &first);
     let time = seconds(result.counters.elapsed_ms);
     let decided = ended.view.decision().filter(|_| app.accounting.verbose);
     let predicate = decided.map(|decided| format!("   {}", decided.predicate));
     app.screen
-        .note(&format!("{time}  {class}{}", predicate.unwrap_or_default()));
+        .note(&format!("{time}  {first}{}", predicate.unwrap_or_default()));
     if let Some(flaw) = ended.flaw().filter(|_| result.success) {
         note(&flaw);
     }
     if !result.success {
-        note(&line(result.report_text()));
+        note(&line(&why));
         if !places.is_empty() {
             note(&format!("at {places}"));
         }
-        if let Some(rule) = missing_proof(app, &ended.view, run_id, &name) {
+        if let Some(rule) = missing_proof(app, &ended.view, run_id, &name, typed_at) {
             note(&rule);
         }
-        if let Some(way_out) = way_out {
-            note(&way_out);
+        if let Some(way_out) = &way_out {
+            note(way_out);
         }
     }
     if let Some(held_back) = held_back(app, &ended.view, &name) {
         note(&held_back);
     }
-    let next = if result.success {
-        let replay = app.hint(&format!("replay {name}"));
-        both(app, &app.hint(&format!("show {name}")), &replay)
-    } else if outcome.class == AgentOutcome::FailedPreflight {
-        // Nothing was said in it, so there is nothing to go on from.
-        why
-    } else {
-        let next = app.hint(&format!("continue {name} \"…\""));
-        both(app, &why, &next)
+    let next = match typed_at {
+        _ if result.success => {
+            let replay = app.hint(&format!("replay {name}"));
+            both(app, &app.hint(&format!("show {name}")), &replay)
+        }
+        TypedAt::Chat(again) if way_out.is_some() => {
+            format!("{} goes on under the mended file", app.hint(again))
+        }
+        TypedAt::Chat(_) => "/show has what happened".to_owned(),
+        // Nothing was answered in it, so there is nothing to go on from.
+        TypedAt::Shell if outcome.class == AgentOutcome::FailedPreflight => why_hint,
+        TypedAt::Shell => {
+            // A file that was mended gives another contract, which is taken only where it is named.
+            let file = way_out.and_then(|_| contract_file(app, run_id));
+            let file = file.map(|file| format!(" --contract {file}"));
+            let next = format!("continue {name} \"…\"{}", file.unwrap_or_default());
+            both(app, &why_hint, &app.hint(&next))
+        }
     };
     note(&next);
 }

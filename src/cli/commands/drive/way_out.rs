@@ -1,5 +1,6 @@
 //! What a person may change where a run failed, by what is recorded of it. Changes nothing.
 
+use super::typed_at::TypedAt;
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::source::Recorded;
@@ -8,13 +9,14 @@ use crate::cli::ui::escape::line;
 use crate::contract::{ExecutionContract, Grounds, ToolPolicy, ToolProof};
 use crate::kernel::{EventKind, OutcomeCode};
 use crate::message::RunId;
-use crate::telemetry::{keyless, misled};
+use crate::telemetry::{keyless, misled, silent};
 use crate::view::RunView;
 
 /// What the author may change in the contract so that the next run does not fail so; none where nothing recorded says it.
 pub(in crate::cli) fn way_out(app: &App, view: &RunView, run_id: &RunId) -> Option<String> {
+    let file = || contract_file(app, run_id).unwrap_or_else(|| "FILE".to_owned());
     let asks = |what: String| {
-        let file = contract_file(app, run_id).unwrap_or_else(|| "FILE".to_owned());
+        let file = file();
         let doctor = app.hint(&format!("doctor --contract {file}"));
         format!("{what}; {doctor} asks the server")
     };
@@ -25,9 +27,23 @@ pub(in crate::cli) fn way_out(app: &App, view: &RunView, run_id: &RunId) -> Opti
                 "if it wants a key, name the variable that holds it: `api_key_env` of providers.{provider}"
             )))
         }
-        OutcomeCode::AttemptsExhausted => {
-            let provider = line(misled(view)?);
-            Some(asks(format!("mend `base_url` of providers.{provider}")))
+        OutcomeCode::AttemptsExhausted => match (misled(view), silent(view)) {
+            (Some(provider), _) => {
+                let provider = line(provider);
+                Some(asks(format!("mend `base_url` of providers.{provider}")))
+            }
+            (None, Some(provider)) => Some(asks(start_or_mend(provider))),
+            (None, None) => None,
+        },
+        OutcomeCode::BackendUnavailable => {
+            let targets = view.contract().targets.iter();
+            let mut targets = targets.zip(&view.preflight().probed);
+            let silent = targets.find(|(_, probed)| !probed.responsive);
+            silent.map(|(target, _)| asks(start_or_mend(&target.provider)))
+        }
+        OutcomeCode::ProofNotSucceeded => Some(accept_failed_calls(app, &file(), run_id)),
+        OutcomeCode::SynthesisWithoutTools if view.counters().executed > 0 => {
+            Some(accept_failed_calls(app, &file(), run_id))
         }
         OutcomeCode::NoCallResponse | OutcomeCode::SynthesisWithoutTools => {
             let profiles = unread_calls(app, view, run_id).ok()??;
@@ -37,6 +53,22 @@ pub(in crate::cli) fn way_out(app: &App, view: &RunView, run_id: &RunId) -> Opti
         }
         _ => None,
     }
+}
+
+/// What helps where no server answers at the address of a provider.
+fn start_or_mend(provider: &str) -> String {
+    let provider = line(provider);
+    format!("start the server of providers.{provider}, or mend its `base_url`")
+}
+
+/// What helps where every call failed and the contract counts only those that succeed.
+fn accept_failed_calls(app: &App, file: &str, run_id: &RunId) -> String {
+    let name = app.brief_name(run_id.as_str());
+    let accepts = format!("continue {name} \"…\" --contract {file} --set tool_proof=executed");
+    format!(
+        "mend what the calls failed with, or count a call that failed: {}",
+        app.hint(&accepts)
+    )
 }
 
 /// The text profiles that read the first text of a run which was held back and has the form of a call. A target that has a text profile
@@ -97,6 +129,7 @@ pub(super) fn missing_proof(
     view: &RunView,
     run_id: &RunId,
     name: &str,
+    typed_at: TypedAt<'_>,
 ) -> Option<String> {
     let code = view.outcome()?.code;
     let answered = matches!(
@@ -107,12 +140,18 @@ pub(super) fn missing_proof(
         return None;
     }
     let rule = proof_rule(view.contract())?;
-    let file = contract_file(app, run_id).unwrap_or_else(|| "FILE".to_owned());
+    let file = || contract_file(app, run_id).unwrap_or_else(|| "FILE".to_owned());
     let change = match view.contract().policy_decision.grounds {
         Grounds::CodeIntent | Grounds::CodeConceptual | Grounds::ChatPage => "page=null",
         Grounds::Given | Grounds::Default => "tool_policy=optional",
     };
-    let allowed = format!("continue {name} \"…\" --contract {file} --set {change}");
+    let allowed = match typed_at {
+        TypedAt::Shell => {
+            let file = file();
+            format!("continue {name} \"…\" --contract {file} --set {change}")
+        }
+        TypedAt::Chat(again) => format!("{again} --set {change}"),
+    };
     Some(format!(
         "{rule}. Ask for something that needs a tool, or allow an answer without one: {}",
         app.hint(&allowed)
@@ -137,7 +176,7 @@ pub(in crate::cli) fn proof_rule(contract: &ExecutionContract) -> Option<String>
 }
 
 /// The contract file that the run was begun with, as the caller would name it.
-fn contract_file(app: &App, run_id: &RunId) -> Option<String> {
+pub(super) fn contract_file(app: &App, run_id: &RunId) -> Option<String> {
     let begun = app.reader().ok()??.invocation(run_id).ok()??;
     let file = begun.contract_file;
     let file = file.strip_prefix(&app.cwd).unwrap_or(&file);

@@ -9,7 +9,7 @@ use crate::cli::context::found::{Places, base_url};
 #[derive(Debug, Args)]
 pub(in crate::cli) struct InitArgs {
     /// The contract file to write
-    #[arg(value_name = "FILE", default_value = "agent.yaml")]
+    #[arg(value_name = "FILE", default_value = "agent.yaml", value_parser = file)]
     pub(in crate::cli) file: PathBuf,
     /// Take the first way that is found, unasked
     #[arg(long)]
@@ -40,4 +40,12 @@ pub(in crate::cli) struct InitArgs {
     pub(in crate::cli) task: Option<String>,
     #[command(flatten)]
     pub(in crate::cli) places: Places,
+}
+
+/// The name of the file; an address is none.
+fn file(given: &str) -> Result<PathBuf, String> {
+    match base_url(given) {
+        Ok(address) => Err(format!("it is an address: --base-url {address}")),
+        Err(_) => Ok(PathBuf::from(given)),
+    }
 }

@@ -18,7 +18,6 @@ use crate::cli::context::interrupts;
 use crate::cli::context::runtime::runtime_of_many;
 use crate::cli::context::signals::{Signal, Signals};
 use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::counted;
 use crate::cli::ui::runs_progress::{RunsNow, RunsProgress};
 use crate::driver::{Job, Runner, RunnerLimits};
 use crate::session::Control;
@@ -44,6 +43,9 @@ pub(in crate::cli) trait Source {
 
     /// How many are left, where that is known.
     fn left(&self) -> Option<usize>;
+
+    /// Which are left, and the command that goes on with them.
+    fn rest(&self) -> String;
 }
 
 /// Many runs of one command.
@@ -124,10 +126,8 @@ impl Fleet {
         let mut suspended = suspended;
         match driven? {
             Driven::All => {}
-            Driven::Stopped { left } => {
-                let left = left.map_or("the rest".to_owned(), |left| counted(left, "run"));
-                let note = format!("note: {left} of the list was not begun\n");
-                app.screen.write_err(&note);
+            Driven::Stopped { rest } => {
+                app.screen.write_err(&format!("note: {rest}\n"));
                 if !suspended {
                     return Ok(Exit::FAILED);
                 }
@@ -153,8 +153,8 @@ impl Fleet {
 enum Driven {
     /// Every run has a result.
     All,
-    /// The process was asked to end before all of them were begun: how many were not, where that is known.
-    Stopped { left: Option<usize> },
+    /// The process was asked to end before all of them were begun: which were not, and how they are.
+    Stopped { rest: String },
     /// At once, with so many runs open.
     Left { open: usize },
 }
@@ -228,12 +228,12 @@ async fn drive<S: Source>(
         runner.ask(wanted);
     }
     let mut source = source.lock().await;
-    let left = source.0.left();
     let is_exhausted = source.1 || !source.0.has_more();
     Ok(if is_exhausted {
         Driven::All
     } else {
-        Driven::Stopped { left }
+        let rest = source.0.rest();
+        Driven::Stopped { rest }
     })
 }
 
@@ -245,12 +245,11 @@ impl Results<'_> {
                 self.failed |= !result.success;
                 self.suspended |= result.suspended;
                 self.progress.ended(&result.label, result.entries);
-                let written = self
-                    .app
-                    .screen
-                    .out_json_text(&format!("{}\n", result.document));
-                if let Err(fault) = written {
+                if let Err(fault) = result.write(self.app.screen) {
                     self.unwritten.get_or_insert(fault);
+                }
+                if let Some(note) = result.note.filter(|_| !self.app.accounting.quiet) {
+                    self.app.screen.write_err(&note);
                 }
             }
             RunEnd::Skipped(why) => {

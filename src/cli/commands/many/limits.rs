@@ -10,15 +10,30 @@ use crate::driver::RunnerLimits;
 /// How much of the process its runs may take at once.
 #[derive(Clone, Copy, Debug, Args)]
 pub(in crate::cli) struct LimitArgs {
-    /// Runs that are open at once; 256 by default
-    #[arg(long, value_name = "N", hide_short_help = true)]
+    /// Of many runs: open at once; 256 by default
+    ///
+    /// Runs that are open at once.
+    #[arg(long, value_name = "N")]
     pub(in crate::cli) max_runs: Option<NonZeroUsize>,
-    /// Requests to models at once, of all runs; 64 by default
-    #[arg(long, value_name = "N", hide_short_help = true)]
+    /// Of many runs: model requests at once; 64
+    ///
+    /// Requests to models at once, of all runs; 64 by default.
+    #[arg(long, value_name = "N")]
     pub(in crate::cli) max_inferences: Option<NonZeroUsize>,
 }
 
 impl LimitArgs {
+    /// The limits that are given, each with its option.
+    pub(in crate::cli) fn named(self) -> impl Iterator<Item = (&'static str, NonZeroUsize)> {
+        let given = [
+            ("--max-runs", self.max_runs),
+            ("--max-inferences", self.max_inferences),
+        ];
+        given
+            .into_iter()
+            .filter_map(|(option, limit)| Some((option, limit?)))
+    }
+
     /// Refuses limits that nothing would keep: they are of many runs, which `option` asks for.
     pub(in crate::cli) fn refused_unless(self, option: &'static str) -> Result<(), InputFault> {
         match (self.max_runs, self.max_inferences) {

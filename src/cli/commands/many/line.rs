@@ -34,6 +34,11 @@ impl RunLine {
         }
     }
 
+    /// Changes of the file's values: those of all lines, then its own.
+    pub(super) fn sets_under(&self, of_all: &[String]) -> Vec<String> {
+        of_all.iter().chain(&self.set).cloned().collect()
+    }
+
     /// Reads a line.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 //! contracts.
 
 use std::collections::VecDeque;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -10,7 +11,8 @@ use tokio::sync::mpsc::{self, error::TryRecvError};
 
 use super::line::RunLine;
 use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, SystemFault};
+use crate::cli::context::error::{CliError, InputFault, SystemFault};
+use crate::cli::ui::escape::line;
 use crate::store::open_given;
 
 /// The most bytes of a line.
@@ -25,6 +27,8 @@ pub(in crate::cli) struct Asked {
     pub(super) place: String,
     /// The rule that it breaks, where it breaks one.
     pub(super) line: Result<RunLine, String>,
+    /// The number of the line, from 1 on; 0 of a file of a folder.
+    number: u64,
 }
 
 /// The runs that are asked for, one after the other.
@@ -33,17 +37,36 @@ pub(in crate::cli) enum Lines {
     /// The contract files of a folder, in the order of their names' bytes.
     Folder(VecDeque<PathBuf>),
     /// Lines that a thread reads: a reader that waits must not keep anything else from going on.
-    Read(mpsc::Receiver<Asked>),
+    Read {
+        lines: mpsc::Receiver<Asked>,
+        /// The number of the line behind the last one that was handed out.
+        next: u64,
+    },
 }
 
 impl Lines {
-    /// The runs of a folder, of a list, or of standard input (`-`).
+    /// The runs of a folder, of a list, or of standard input (`-`); `from` is the first of them, a file of the folder or the number of a line.
     ///
     /// # Errors
-    /// [`SystemFault::NoContracts`] and [`SystemFault::UnreadableList`].
-    pub(in crate::cli) fn of(app: &App, given: &Path) -> Result<Self, CliError> {
+    /// [`SystemFault::NoContracts`], [`SystemFault::UnreadableList`] and [`InputFault::NoSuchLine`].
+    pub(in crate::cli) fn of(
+        app: &App,
+        given: &Path,
+        from: Option<&str>,
+    ) -> Result<Self, CliError> {
+        let no_line = || InputFault::NoSuchLine {
+            from: from.unwrap_or_default().to_owned(),
+            path: given.to_owned(),
+        };
+        let first = || match from {
+            None => Ok(1),
+            Some(from) => {
+                let number = from.parse().ok().filter(|number| *number > 0);
+                number.ok_or_else(no_line)
+            }
+        };
         if given == Path::new("-") {
-            return Ok(Self::read(io::stdin(), app.cwd.clone()));
+            return Ok(Self::read(io::stdin(), app.cwd.clone(), first()?));
         }
         let path = app.cwd.join(given);
         let refuse = |fault: io::Error| SystemFault::UnreadableList {
@@ -51,20 +74,26 @@ impl Lines {
             reason: fault.to_string(),
         };
         if path.is_dir() {
-            let files = contracts_in(&path).map_err(refuse)?;
+            let mut files = contracts_in(&path).map_err(refuse)?;
             if files.is_empty() {
                 let path = given.to_owned();
                 return Err(SystemFault::NoContracts { path }.into());
             }
+            if let Some(from) = from {
+                let is_first = |file: &PathBuf| file.file_name() == Some(OsStr::new(from));
+                let at = files.iter().position(is_first).ok_or_else(no_line)?;
+                drop(files.drain(..at));
+            }
             return Ok(Self::Folder(files));
         }
+        let first = first()?;
         let file = open_given(&path).map_err(refuse)?;
         let folder = path.parent().unwrap_or(&app.cwd);
-        Ok(Self::read(file, folder.to_owned()))
+        Ok(Self::read(file, folder.to_owned(), first))
     }
 
-    /// Lines whose contract files are found from `folder`.
-    fn read(input: impl io::Read + Send + 'static, folder: PathBuf) -> Self {
+    /// Lines from that one on, whose contract files are found from `folder`.
+    fn read(input: impl io::Read + Send + 'static, folder: PathBuf, first: u64) -> Self {
         let (sender, lines) = mpsc::channel(1);
         // Where no thread can be had, the sender goes, and there are no lines.
         let thread = std::thread::Builder::new().name("lines".to_owned());
@@ -75,25 +104,30 @@ impl Lines {
                     return;
                 };
                 let is_last = matches!(read, NextLine::Unread(_));
-                let line = match read {
+                let parsed = match read {
                     NextLine::Read(bytes) if bytes.trim_ascii().is_empty() => continue,
+                    NextLine::Read(_) | NextLine::TooLong if number < first => continue,
                     NextLine::Read(bytes) => RunLine::parse(&bytes),
                     NextLine::TooLong => Err(format!("it is longer than {MAX_LINE_BYTES} bytes")),
                     NextLine::Unread(fault) => {
                         Err(format!("it could not be read, nor what follows: {fault}"))
                     }
                 };
-                let line = line.map(|line| RunLine {
+                let parsed = parsed.map(|line| RunLine {
                     contract: folder.join(&line.contract),
                     ..line
                 });
-                let place = format!("line {number}");
-                if sender.blocking_send(Asked { place, line }).is_err() || is_last {
+                let asked = Asked {
+                    line: parsed,
+                    number,
+                    place: format!("line {number}"),
+                };
+                if sender.blocking_send(asked).is_err() || is_last {
                     return;
                 }
             }
         }));
-        Self::Read(lines)
+        Self::Read { lines, next: first }
     }
 
     /// The next run.
@@ -105,9 +139,14 @@ impl Lines {
                 Some(Asked {
                     place: name.to_string_lossy().into_owned(),
                     line: Ok(RunLine::under(path)),
+                    number: 0,
                 })
             }
-            Self::Read(lines) => lines.recv().await,
+            Self::Read { lines, next } => {
+                let asked = lines.recv().await?;
+                *next = asked.number.saturating_add(1);
+                Some(asked)
+            }
         }
     }
 
@@ -115,7 +154,9 @@ impl Lines {
     pub(super) fn has_more(&mut self) -> bool {
         match self {
             Self::Folder(files) => !files.is_empty(),
-            Self::Read(lines) => !matches!(lines.try_recv(), Err(TryRecvError::Disconnected)),
+            Self::Read { lines, .. } => {
+                !matches!(lines.try_recv(), Err(TryRecvError::Disconnected))
+            }
         }
     }
 
@@ -123,7 +164,19 @@ impl Lines {
     pub(super) fn left(&self) -> Option<usize> {
         match self {
             Self::Folder(files) => Some(files.len()),
-            Self::Read(_) => None,
+            Self::Read { .. } => None,
+        }
+    }
+
+    /// Which one comes next: in words, and as `--from` names it.
+    pub(super) fn rest(&self) -> (String, String) {
+        match self {
+            Self::Folder(files) => {
+                let name = files.front().and_then(|path| path.file_name());
+                let name = name.map(OsStr::to_string_lossy).unwrap_or_default();
+                (line(&name), line(&name))
+            }
+            Self::Read { next, .. } => (format!("line {next}"), next.to_string()),
         }
     }
 }
@@ -196,7 +249,7 @@ mod tests {
             }
         }
         let input = b"{\"contract\": \"c.yaml\"}\n".chain(Failing);
-        let mut lines = Lines::read(input, PathBuf::from("/lists"));
+        let mut lines = Lines::read(input, PathBuf::from("/lists"), 1);
         let first = lines.next().await.unwrap();
         assert_eq!(first.line.unwrap().contract, Path::new("/lists/c.yaml"));
         let broken = lines.next().await.unwrap();

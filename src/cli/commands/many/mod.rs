@@ -9,6 +9,8 @@ mod lines;
 mod new_run;
 mod one_run;
 mod recorded_run;
+mod repeated;
+mod run_result;
 mod terms;
 
 pub(in crate::cli) use self::fleet::Fleet;

@@ -6,15 +6,20 @@ use super::fleet::Source;
 use super::line::RunLine;
 use super::lines::{Asked, Lines};
 use super::one_run::{RunEnd, drive, end_of, guarded, refused};
+use super::recorded_run::RecordedRun;
+use super::repeated::{Repeated, repeated};
 use super::terms::Terms;
 use crate::cli::commands::drive::{Ended, Live};
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
+use crate::cli::ui::command::shell_word;
 use crate::driver::{Job, Prepared, Slot};
 
 /// Runs that begin, and what is the same for all of them.
 #[derive(Debug)]
 pub(in crate::cli) struct NewRuns {
+    /// The words with which the same list is begun again.
+    pub(in crate::cli) again: String,
     pub(in crate::cli) lines: Lines,
     pub(in crate::cli) terms: Arc<Terms>,
 }
@@ -42,6 +47,13 @@ impl Source for NewRuns {
     fn left(&self) -> Option<usize> {
         self.lines.left()
     }
+
+    fn rest(&self) -> String {
+        let (next, from) = self.lines.rest();
+        let begins = format!("{} --from {}", self.again, shell_word(&from));
+        let begins = self.terms.app.hint(&begins);
+        format!("not begun: the rest of the list, from {next} on; {begins} begins it")
+    }
 }
 
 impl Job for NewRun {
@@ -51,13 +63,21 @@ impl Job for NewRun {
         let Self { asked, terms } = self;
         let line = match asked.line {
             Ok(line) => line,
-            Err(rule) => return refused(&asked.place, &rule),
+            Err(rule) => return refused(&terms, &asked.place, &rule),
         };
+        match repeated(&line, &terms, slot.store()) {
+            None => {}
+            Some(Repeated::Ended(ended)) => return end_of(&terms, &asked.place, *ended),
+            Some(Repeated::Open(run_id)) => {
+                let sets = line.sets_under(&terms.sets);
+                return RecordedRun::repeated(run_id, sets, terms).run(slot).await;
+            }
+        }
         let following = Live::among_many(terms.app.screen, terms.accounts.clone());
         // Boxed: what is open for long should take no more than it needs.
         let driven = Box::pin(begun(line, &terms, slot, &following));
         let driven = guarded(&following, driven).await;
-        end_of(&asked.place, driven)
+        end_of(&terms, &asked.place, driven)
     }
 }
 
@@ -73,7 +93,7 @@ async fn begun(
 
 async fn prepared(line: RunLine, terms: &Terms, slot: &Slot) -> Result<Prepared, CliError> {
     let app = &terms.app;
-    let sets = terms.sets.iter().chain(&line.set).cloned().collect();
+    let sets = line.sets_under(&terms.sets);
     let file = ContractFile::given(app, line.contract, sets);
     let mut spec = file.read(app)?;
     if let Some(task) = line.task.or_else(|| terms.task.clone()) {

@@ -7,6 +7,8 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use tokio::sync::Notify;
 
+use super::run_result::RunResult;
+use super::terms::Terms;
 use crate::cli::commands::drive::{
     Broken, Ended, LeavingArgs, Live, broken_run, finished_run, left_answer,
 };
@@ -29,59 +31,31 @@ pub(in crate::cli) enum RunEnd {
     Skipped(String),
 }
 
-/// The result of one run.
-#[derive(Debug)]
-pub(in crate::cli) struct RunResult {
-    /// The document, as text.
-    pub(super) document: String,
-    pub(super) entries: u64,
-    /// The class of its outcome, or a word where it has none.
-    pub(super) label: String,
-    pub(super) success: bool,
-    pub(super) suspended: bool,
-}
-
-impl From<AgentResult> for RunEnd {
-    fn from(result: AgentResult) -> Self {
-        let label = match result.outcome {
-            Some(outcome) => outcome.class.as_str().to_owned(),
-            None if result.is_suspended() => "suspended".to_owned(),
-            None => "broken off".to_owned(),
-        };
-        Self::Result(Box::new(RunResult {
-            // Strings, numbers and words only: serialising a result cannot fail.
-            document: serde_json::to_string(&result).unwrap_or_default(),
-            entries: result.entries,
-            label,
-            success: result.success,
-            suspended: result.is_suspended(),
-        }))
-    }
-}
-
 /// What a run comes to; `place` names it in the result of one that has no name.
-pub(super) fn end_of(place: &str, outcome: Result<Ended, Broken>) -> RunEnd {
-    match outcome.and_then(Ended::agreeing) {
-        Ok(ended) => ended.result.into(),
+pub(super) fn end_of(terms: &Terms, place: &str, outcome: Result<Ended, Broken>) -> RunEnd {
+    let result = match outcome.and_then(Ended::agreeing) {
+        Ok(ended) => ended.result,
         Err(Broken {
             result: Some(result),
             ..
-        }) => (*result).into(),
+        }) => *result,
         Err(Broken { error, .. }) => not_begun(place, &error),
-    }
+    };
+    RunEnd::Result(Box::new(RunResult::of(terms, &result)))
 }
 
 /// The result of a run that was not begun.
-fn not_begun(place: &str, fault: &CliError) -> RunEnd {
+fn not_begun(place: &str, fault: &CliError) -> AgentResult {
     let exit = Exit::from(fault);
     let text = format!("{place}: {}", fault.summary());
-    AgentResult::without_run(exit.0, fault.reason(), text, unix_ms()).into()
+    AgentResult::without_run(exit.0, fault.reason(), text, unix_ms())
 }
 
 /// The result of a line that is no run.
-pub(super) fn refused(place: &str, rule: &str) -> RunEnd {
+pub(super) fn refused(terms: &Terms, place: &str, rule: &str) -> RunEnd {
     let text = format!("{place}: {rule}");
-    AgentResult::without_run(Exit::USAGE.0, "usage", text, unix_ms()).into()
+    let result = AgentResult::without_run(Exit::USAGE.0, "usage", text, unix_ms());
+    RunEnd::Result(Box::new(RunResult::of(terms, &result)))
 }
 
 /// What `body` comes to; a panic in it is a fault of that run alone.

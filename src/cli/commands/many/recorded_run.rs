@@ -6,9 +6,10 @@ use std::sync::Arc;
 use super::fleet::Source;
 use super::one_run::{RunEnd, drive, end_of, guarded};
 use super::terms::Terms;
-use crate::cli::commands::drive::{Ended, Live};
+use crate::cli::commands::drive::{Ended, Live, waits_unanswered};
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ContractFault};
+use crate::cli::ui::numbers::counted;
 use crate::driver::{DriverError, Job, Prepared, Reopened, Slot};
 use crate::message::RunId;
 use crate::store::StoreError;
@@ -24,7 +25,20 @@ pub(in crate::cli) struct RecordedRuns {
 #[derive(Debug)]
 pub(in crate::cli) struct RecordedRun {
     run_id: RunId,
+    /// Changes of the file's values, after those that the run was begun with.
+    sets: Vec<String>,
     terms: Arc<Terms>,
+}
+
+impl RecordedRun {
+    /// A run that a line of a list begins again.
+    pub(super) const fn repeated(run_id: RunId, sets: Vec<String>, terms: Arc<Terms>) -> Self {
+        Self {
+            run_id,
+            sets,
+            terms,
+        }
+    }
 }
 
 impl Source for RecordedRuns {
@@ -33,7 +47,11 @@ impl Source for RecordedRuns {
     async fn next(&mut self) -> Option<RecordedRun> {
         let run_id = self.runs.pop_front()?;
         let terms = Arc::clone(&self.terms);
-        Some(RecordedRun { run_id, terms })
+        Some(RecordedRun {
+            run_id,
+            sets: terms.sets.clone(),
+            terms,
+        })
     }
 
     fn has_more(&mut self) -> bool {
@@ -43,13 +61,26 @@ impl Source for RecordedRuns {
     fn left(&self) -> Option<usize> {
         Some(self.runs.len())
     }
+
+    fn rest(&self) -> String {
+        let app = &self.terms.app;
+        format!(
+            "not gone on with: {}; {} does",
+            counted(self.runs.len(), "run"),
+            app.hint("resume --all")
+        )
+    }
 }
 
 impl Job for RecordedRun {
     type End = RunEnd;
 
     async fn run(self, slot: Slot) -> RunEnd {
-        let Self { run_id, terms } = self;
+        let Self {
+            run_id,
+            sets,
+            terms,
+        } = self;
         let place = format!("run {run_id}");
         let reopened = match slot.reopen(&run_id, terms.app.environment.clone()) {
             Ok(reopened) => reopened,
@@ -60,24 +91,32 @@ impl Job for RecordedRun {
             Err(fault @ DriverError::RunEnded { .. }) => {
                 return RunEnd::Skipped(format!("{place}: {fault}"));
             }
-            Err(fault) => return end_of(&place, Err(CliError::from(fault).into())),
+            Err(fault) => return end_of(&terms, &place, Err(CliError::from(fault).into())),
         };
         let following = Live::among_many(terms.app.screen, terms.accounts.clone());
         // Boxed: what is open for long should take no more than it needs.
-        let driven = Box::pin(resumed(run_id, reopened, &terms, slot, &following));
+        let driven = Box::pin(resumed(run_id, reopened, sets, &terms, slot, &following));
         let driven = guarded(&following, driven).await;
-        end_of(&place, driven)
+        end_of(&terms, &place, driven)
     }
 }
 
 async fn resumed(
     run_id: RunId,
     reopened: Reopened,
+    sets: Vec<String>,
     terms: &Terms,
     slot: Slot,
     following: &Live,
 ) -> Result<Ended, CliError> {
-    let prepared = Box::pin(prepared(run_id, reopened, terms, &slot, following)).await?;
+    let left = waits_unanswered(slot.store(), &run_id, &reopened);
+    recall(&run_id, &reopened, terms, following)?;
+    let prepared = if left {
+        // Another process could only record that it came and went.
+        None
+    } else {
+        Box::pin(prepared(run_id, reopened, sets, terms, &slot)).await?
+    };
     let Some(prepared) = prepared else {
         // It is recorded, so it stays as it is and can be resumed.
         let left = following.take_view().map(Ended::left);
@@ -86,24 +125,32 @@ async fn resumed(
     drive(slot, prepared, following, terms.leaving).await
 }
 
+/// Takes in what is recorded of the run.
+fn recall(
+    run_id: &RunId,
+    reopened: &Reopened,
+    terms: &Terms,
+    following: &Live,
+) -> Result<(), CliError> {
+    if let Some(first) = terms.app.first_of(run_id)? {
+        following.originating_from(first);
+    }
+    following.recall(reopened.contract(), reopened.entries())
+}
+
 /// None if the process was asked to end meanwhile.
 async fn prepared(
     run_id: RunId,
     reopened: Reopened,
+    sets: Vec<String>,
     terms: &Terms,
     slot: &Slot,
-    following: &Live,
 ) -> Result<Option<Prepared>, CliError> {
     let app = &terms.app;
     let begun = reopened.invocation().cloned();
-    let first = app.first_of(&run_id)?;
-    let file = ContractFile::of_run(app, begun, None, terms.sets.clone());
+    let file = ContractFile::of_run(app, begun, None, sets);
     let file = file.ok_or(ContractFault::NoContractFile { run_id })?;
     let request = file.request(app, file.read(app)?, terms.key.clone());
-    if let Some(first) = first {
-        following.originating_from(first);
-    }
-    following.recall(reopened.contract(), reopened.entries())?;
     match slot.prepare_resume(reopened, request).await {
         Ok(prepared) => Ok(Some(prepared)),
         Err(DriverError::Cancelled) => Ok(None),

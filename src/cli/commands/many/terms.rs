@@ -8,6 +8,8 @@ use crate::session::RedactionKey;
 pub(in crate::cli) struct Terms {
     pub(in crate::cli) accounts: Accounts,
     pub(in crate::cli) app: App,
+    /// Whether results are documents, also on a terminal.
+    pub(in crate::cli) json: bool,
     pub(in crate::cli) leaving: LeavingArgs,
     /// What the salts of the runs are made from.
     pub(in crate::cli) key: RedactionKey,

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::args::ResumeArgs;
-use crate::cli::commands::drive::{Accounts, Broken, Ended, Live, drive_to_the_end, report};
+use crate::cli::commands::drive::{
+    Accounts, Broken, Ended, Live, drive_to_the_end, report, waits_unanswered,
+};
 use crate::cli::commands::many::{Fleet, RecordedRuns, Terms};
 use crate::cli::commands::verify::{self, place};
 use crate::cli::context::app::App;
@@ -15,7 +17,7 @@ use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ContractFault, TranscriptFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Source;
-use crate::driver;
+use crate::driver::{self, DriverError};
 use crate::message::RunId;
 use crate::store::{RunFilter, StoreError};
 use crate::transcript::Pin;
@@ -55,6 +57,7 @@ fn resume_all(app: &App, args: ResumeArgs) -> Result<Exit, CliError> {
     let terms = Terms {
         accounts,
         app: app.clone(),
+        json: args.json,
         leaving: args.leaving,
         key: app.redaction_key()?,
         sets: args.sets,
@@ -93,13 +96,19 @@ fn resume_to_its_end(app: &App, run: String, args: ResumeArgs) -> Result<Ended, 
     judge_pins(app, &run_id, &args.pins)?;
     let begun = reopened.invocation().cloned();
     let file = ContractFile::of_run(app, begun, args.contract, args.sets);
-    let file = file.ok_or(ContractFault::NoContractFile { run_id })?;
+    let file = file.ok_or(ContractFault::NoContractFile {
+        run_id: run_id.clone(),
+    })?;
     let request = file.request(app, file.read(app)?, app.redaction_key()?);
     let live = Live::accounting(app, args.recording.durability.into())?;
     if let Some(first) = first {
         live.originating_from(first);
     }
     live.recall(reopened.contract(), reopened.entries())?;
+    if args.leaving.no_wait && waits_unanswered(&store, &run_id, &reopened) {
+        let left = live.take_view().map(Ended::left);
+        return left.ok_or_else(|| CliError::from(DriverError::Cancelled).into());
+    }
     let request = live.preparing(request);
     let prepare =
         async |cancel: &CancellationToken| driver::prepare_resume(reopened, request, cancel).await;

@@ -34,17 +34,22 @@ pub(in crate::cli) struct RunArgs {
     #[arg(long, value_name = "TEXT|@FILE|-")]
     pub(in crate::cli) task: Option<String>,
     /// Print the result as one JSON document
+    ///
+    /// With --contracts one a line; in a pipe that is always so.
     #[arg(long)]
     pub(in crate::cli) json: bool,
     /// The run's name; a random one by default
-    #[arg(long, hide_short_help = true, value_name = "ID", value_parser = run_id)]
+    #[arg(long, value_name = "ID", value_parser = run_id)]
     pub(in crate::cli) run_id: Option<RunId>,
     /// Many runs: a folder, or a list (see --help)
     ///
     /// A folder's .yaml, .yml and .json files; or each line of a file, or of standard input (-): {"contract": FILE, "task"?, "run_id"?,
-    /// "set"?: [KEY=VALUE]}. One result line for each run as it ends.
+    /// "set"?: [KEY=VALUE]}. One result line for each run as it ends: JSON in a pipe, a short line on a terminal.
     #[arg(long, value_name = "DIR|LIST|-", conflicts_with_all = ["given", "contract", "run_id", "verbose"])]
     pub(in crate::cli) contracts: Option<PathBuf>,
+    /// Where the list begins: the number of a line, or a file of the folder
+    #[arg(long, hide_short_help = true, value_name = "LINE|FILE", requires = "contracts", conflicts_with_all = ["given", "contract"])]
+    pub(in crate::cli) from: Option<String>,
     #[command(flatten)]
     pub(in crate::cli) limits: LimitArgs,
     #[command(flatten)]

@@ -13,6 +13,7 @@ use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
+use crate::cli::ui::command::shell_word;
 use crate::cli::ui::escape::line;
 
 /// `monolith run`.
@@ -27,14 +28,16 @@ pub(in crate::cli) fn run(app: &App, mut args: RunArgs) -> Result<Exit, CliError
 
 /// `monolith run --contracts`.
 fn run_many(app: &App, args: RunArgs, contracts: &Path) -> Result<Exit, CliError> {
+    let again = words_again(&args, contracts);
     let limits = Fleet::allowed(args.limits.into())?;
     let task = args.task.map(|task| task_of(app, task)).transpose()?;
-    let lines = Lines::of(app, contracts)?;
+    let lines = Lines::of(app, contracts, args.from.as_deref())?;
     let durability = args.recording.durability.into();
     let accounts = Accounts::in_groups(app.billing(durability)?);
     let terms = Terms {
         accounts,
         app: app.clone(),
+        json: args.json,
         leaving: args.leaving,
         key: app.redaction_key()?,
         sets: args.sets,
@@ -42,7 +45,26 @@ fn run_many(app: &App, args: RunArgs, contracts: &Path) -> Result<Exit, CliError
     };
     let fleet = Fleet::of(&terms, limits, durability)?;
     let terms = Arc::new(terms);
-    fleet.drive(NewRuns { lines, terms })
+    fleet.drive(NewRuns {
+        again,
+        lines,
+        terms,
+    })
+}
+
+/// The words with which the list is run again as it was asked for, but for its beginning.
+fn words_again(args: &RunArgs, contracts: &Path) -> String {
+    let mut words = vec!["run --contracts".to_owned()];
+    words.push(shell_word(&line(&contracts.display().to_string())));
+    let task = args.task.iter().map(|task| ("--task", task));
+    let sets = args.sets.iter().map(|set| ("--set", set));
+    for (option, value) in sets.chain(task) {
+        words.push(format!("{option} {}", shell_word(&line(value))));
+    }
+    for (option, limit) in args.limits.named() {
+        words.push(format!("{option} {limit}"));
+    }
+    words.join(" ")
 }
 
 fn run_to_its_end(app: &App, args: RunArgs) -> Result<Ended, Broken> {

@@ -21,6 +21,8 @@ pub(in crate::cli) enum InputFault {
     /// The caller: a path that leads to no contract file.
     #[error("run {}: {why}", path.display())]
     NotAContract {
+        /// The contract file there whose name is nearest.
+        nearest: Option<PathBuf>,
         path: PathBuf,
         /// What is there instead.
         why: &'static str,
@@ -51,6 +53,16 @@ pub(in crate::cli) enum InputFault {
     /// The caller: a limit of many runs, for one.
     #[error("limit the runs: --max-runs and --max-inferences go with {option}")]
     LimitOfOne { option: &'static str },
+    /// The caller: a list has no such beginning.
+    #[error("begin {} at {from}: it is no file of the folder, and no number of a line", path.display())]
+    NoSuchLine { from: String, path: PathBuf },
+    /// The caller: a message in the place of the run.
+    #[error("continue a run: {message:?} names none")]
+    NoRun {
+        /// The newest run.
+        last: Option<String>,
+        message: String,
+    },
     /// The caller: a continuation without anything new.
     #[error("continue the run: there is no message")]
     NoMessage,
@@ -82,7 +94,17 @@ impl Advice for InputFault {
     fn help(&self) -> Option<String> {
         let text = match self {
             Self::NotJudged { help, .. } => help,
-            Self::NotAContract { .. } => {
+            Self::NotAContract {
+                nearest: Some(nearest),
+                ..
+            } => {
+                let nearest = shell_word(&line(&nearest.to_string_lossy()));
+                let run = command(&format!("monolith run {nearest}"));
+                return Some(format!(
+                    "{run} may be meant; a task of that text: monolith run --task TEXT"
+                ));
+            }
+            Self::NotAContract { nearest: None, .. } => {
                 "name a contract file (monolith init writes one); a task of that text: monolith run --task TEXT"
             }
             Self::NoAgentFile { with_file, .. } => {
@@ -99,9 +121,21 @@ impl Advice for InputFault {
                 "a contract is a .yaml, .yml or .json file: monolith run FILE \"task\"; monolith init writes one"
             }
             Self::TwoTasks => "give it as an argument, or with --task",
+            Self::NoRun { last, message } => {
+                let last = match last {
+                    Some(last) => format!("; the newest run is {last}"),
+                    None => String::new(),
+                };
+                let message = shell_word(&line(message));
+                let again = command(&format!("monolith continue last {message}"));
+                return Some(format!("the run comes first: {again}{last}"));
+            }
             Self::NoMessage => "monolith continue RUN \"message\"",
             Self::AnotherRun { .. } => {
                 "somebody put another run in its place; /undo goes on from the run before it"
+            }
+            Self::NoSuchLine { .. } => {
+                "--from takes the name of a file of the folder, or the number of a line of the list"
             }
             Self::LimitOfOne { .. }
             | Self::TwoContracts { .. }

@@ -1,0 +1,129 @@
+//! What is printed of a run of a list: the result document for programs, a short line for a person. Does not know when it is written.
+
+use std::io;
+
+use super::terms::Terms;
+use crate::cli::context::app::App;
+use crate::cli::ui::escape::line;
+use crate::cli::ui::numbers::{dollars, seconds};
+use crate::cli::ui::screen::{Screen, Style};
+use crate::cli::ui::wrap::shortened;
+use crate::message::RunId;
+use crate::telemetry::{AgentResult, AwaitedApproval};
+
+/// The result of one run.
+#[derive(Debug)]
+pub(in crate::cli) struct RunResult {
+    pub(super) entries: u64,
+    /// Whether `text` is the document.
+    is_document: bool,
+    /// The class of its outcome, or a word where it has none.
+    pub(super) label: String,
+    /// A line for stderr, where the result alone would not be understood.
+    pub(super) note: Option<String>,
+    pub(super) success: bool,
+    pub(super) suspended: bool,
+    /// What goes to stdout.
+    text: String,
+}
+
+impl RunResult {
+    /// The result as those terms want it printed.
+    pub(super) fn of(terms: &Terms, result: &AgentResult) -> Self {
+        let app = &terms.app;
+        let is_document = terms.json || !app.screen.is_shown();
+        let (text, note) = if is_document {
+            // Strings, numbers and words only: serialising a result cannot fail.
+            let document = serde_json::to_string(result).unwrap_or_default();
+            (format!("{document}\n"), waiting_note(app, result))
+        } else {
+            (lines_for_people(app, result), None)
+        };
+        Self {
+            entries: result.entries,
+            is_document,
+            label: label(result).to_owned(),
+            note,
+            success: result.success,
+            suspended: result.is_suspended(),
+            text,
+        }
+    }
+
+    /// Writes it to stdout.
+    pub(super) fn write(&self, screen: Screen) -> io::Result<()> {
+        if self.is_document {
+            screen.out_json_text(&self.text)
+        } else {
+            screen.out(&self.text)
+        }
+    }
+}
+
+/// The class of the outcome, or a word where there is none.
+fn label(result: &AgentResult) -> &'static str {
+    match result.outcome {
+        Some(outcome) => outcome.class.as_str(),
+        None if result.waits_for.is_some() => "waiting for approval",
+        None if result.is_suspended() => "suspended",
+        None if result.run_id.is_none() => "not begun",
+        None => "broken off",
+    }
+}
+
+/// One line of a terminal; below it what to type, where the run waits for a person.
+fn lines_for_people(app: &App, result: &AgentResult) -> String {
+    let label = label(result);
+    let mut words = vec![label.to_owned()];
+    if let Some(run_id) = &result.run_id {
+        words.push(run_id.to_string());
+        words.push(seconds(result.counters.elapsed_ms));
+        if result.counters.cost_micro_usd > 0 {
+            words.push(dollars(result.counters.cost_micro_usd));
+        }
+    }
+    let report = result.report_text().trim();
+    let first = report.lines().next().unwrap_or_default();
+    let more = if first.len() < report.len() {
+        "…"
+    } else {
+        ""
+    };
+    words.push(match &result.waits_for {
+        Some(awaited) => called(awaited),
+        None => format!("{first}{more}"),
+    });
+    let text = shortened(&line(words.join("  ").trim_end()), app.screen.width_out());
+    let style = if result.success {
+        Style::Good
+    } else {
+        Style::Bad
+    };
+    let text = text.replacen(label, &app.screen.paint_out(style, label), 1);
+    match (&result.waits_for, &result.run_id) {
+        (Some(_), Some(run_id)) => format!("{text}\n        {}\n", how_to_answer(app, run_id)),
+        _ => format!("{text}\n"),
+    }
+}
+
+/// What stderr says of a run that waits for a person, where stdout has documents.
+fn waiting_note(app: &App, result: &AgentResult) -> Option<String> {
+    let (awaited, run_id) = (result.waits_for.as_ref()?, result.run_id.as_ref()?);
+    Some(format!(
+        "note: run {run_id} waits for an approval of {}; {}\n",
+        called(awaited),
+        how_to_answer(app, run_id)
+    ))
+}
+
+fn called(awaited: &AwaitedApproval) -> String {
+    format!("call {}, {}", awaited.call, line(&awaited.name))
+}
+
+fn how_to_answer(app: &App, run_id: &RunId) -> String {
+    format!(
+        "answer it with {}, then {} goes on",
+        app.hint(&format!("approve {run_id}")),
+        app.hint("resume --all")
+    )
+}

@@ -1,0 +1,29 @@
+//! The call that a suspended run waits with, as its result names it. Asks no one.
+
+use serde::Serialize;
+
+use crate::message::{CallSeq, Digest};
+use crate::view::RunView;
+
+/// A call that waits for a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AwaitedApproval {
+    /// The number of the call in its run.
+    pub call: CallSeq,
+    /// The tool.
+    pub name: String,
+    /// What an answer is bound to: BLAKE3 over the text of the arguments.
+    pub arguments_hash: Digest,
+}
+
+impl AwaitedApproval {
+    pub(super) fn of(view: &RunView) -> Option<Self> {
+        let (call, arguments_hash) = view.approvals().awaited()?;
+        let name = view.call(call).map(|call| call.name.clone());
+        Some(Self {
+            call,
+            name: name.unwrap_or_default(),
+            arguments_hash,
+        })
+    }
+}

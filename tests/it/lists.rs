@@ -1,0 +1,181 @@
+//! A list of runs as a person uses it: what it says of a run that waits, how it is repeated, begun at a later line, and read on a terminal.
+
+use monolith::{RunId, StoreReader};
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, calls, says};
+use crate::terminal::Terminal;
+
+/// A list of one run, `r0`, whose first call needs an approval.
+fn waiting() -> Desk {
+    let desk = Desk::new();
+    desk.script(
+        "tool_policy: optional\ntools: {builtin: [echo]}\nrequire_approval: [echo]\n",
+        &[&calls("echo", "{\"text\":\"hi\"}"), &says("done")],
+    );
+    desk.lines(&[json!({"contract": "c.yaml", "run_id": "r0"})]);
+    desk
+}
+
+/// Runs that answer at once.
+fn answering() -> Desk {
+    let desk = Desk::new();
+    desk.script("", &[&says("It is noon.\nReally.")]);
+    desk
+}
+
+impl Desk {
+    fn lines(&self, lines: &[Value]) {
+        let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+        self.write("list.jsonl", &lines.join("\n"));
+    }
+
+    fn entries_of_run(&self, run: &str) -> u64 {
+        let run_id = RunId::try_from(run.to_owned()).unwrap();
+        let mut reader = StoreReader::open(&self.path("home/runs.db")).unwrap();
+        reader.read_run(&run_id).unwrap().row().length
+    }
+
+    /// The documents of a list, by the names of their runs.
+    fn results(&self, args: &[&str], code: i32) -> Vec<Value> {
+        let out = self.ends(args, code).out;
+        let mut results: Vec<Value> = out
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        results.sort_by_key(|result| result["run_id"].to_string());
+        results
+    }
+}
+
+const LIST: [&str; 3] = ["run", "--contracts", "list.jsonl"];
+
+#[test]
+fn a_run_that_waits_for_an_approval_names_its_call_and_is_left_as_it_is_until_it_is_answered() {
+    let desk = waiting();
+    let check = |args: &[&str]| {
+        let left = desk.ends(args, 8);
+        let result = left.document();
+        assert_eq!(result["exit_tag"], "EXIT-APPROVAL-REQUIRED", "{result}");
+        assert_eq!(result["error"], "suspended");
+        assert_eq!(result["waits_for"]["call"], 1);
+        assert_eq!(result["waits_for"]["name"], "echo");
+        for words in ["call 1, echo", "monolith approve r0"] {
+            assert!(left.err.contains(words), "{words}: {}", left.err);
+        }
+        result["waits_for"]["arguments_hash"].clone()
+    };
+    let hash = check(&LIST);
+    let recorded = desk.entries_of_run("r0");
+    for again in [&["resume", "--all"][..], &LIST] {
+        assert_eq!(check(again), hash);
+        assert_eq!(desk.entries_of_run("r0"), recorded, "{again:?}");
+    }
+    desk.ends(&["resume", "r0", "--no-wait"], 8);
+    assert_eq!(desk.entries_of_run("r0"), recorded);
+    let hash = hash.as_str().unwrap();
+    desk.ok(&["approve", "r0", "--yes", "--arguments", hash]);
+    let done = desk.results(&LIST, 0);
+    assert_eq!(done[0]["outcome"]["class"], "COMPLETED_WITH_TOOLS");
+    assert_eq!(done[0]["waits_for"], Value::Null);
+    desk.ends(&["replay", "r0"], 0);
+}
+
+#[test]
+fn a_list_with_names_is_repeated_and_runs_that_have_ended_are_reported_as_they_are() {
+    let desk = answering();
+    let line = |run: &str, task: &str| json!({"contract": "c.yaml", "run_id": run, "task": task});
+    desk.lines(&[line("r0", "one")]);
+    let first = desk.results(&LIST, 0);
+    desk.lines(&[line("r0", "one"), line("r1", "two")]);
+    let both = desk.results(&LIST, 0);
+    assert_eq!(both.len(), 2);
+    for key in ["head", "outcome", "finalReport", "entries"] {
+        assert_eq!(both[0][key], first[0][key], "{key}");
+    }
+    assert_eq!(desk.results(&LIST, 0), both);
+    // Another run is not taken for it.
+    for other in [
+        line("r0", "another"),
+        json!({"contract": "c.yaml", "run_id": "r0", "task": "one", "set": ["max_turns=3"]}),
+    ] {
+        desk.lines(&[other]);
+        let refused = desk.results(&LIST, 1);
+        let error = refused[0]["error"].as_str().unwrap();
+        assert!(
+            error.contains("line 1: ") && error.contains("r0"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_list_begins_at_the_line_or_the_file_that_is_named() {
+    let desk = answering();
+    let line = |run: &str| json!({"contract": "c.yaml", "run_id": run});
+    desk.lines(&[line("r1"), line("r2"), line("r3")]);
+    let from = |args: &[&str], at: &str| {
+        let results = desk.results(&[args, &["--from", at]].concat(), 0);
+        let names = results.iter().map(|result| result["run_id"].to_string());
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(from(&LIST, "2"), ["\"r2\"", "\"r3\""]);
+    for name in ["all/a.yaml", "all/b.yaml"] {
+        desk.write(name, &desk.read("c.yaml"));
+    }
+    desk.write("all/s.jsonl", &desk.read("s.jsonl"));
+    let folder = ["run", "--contracts", "all"];
+    assert_eq!(from(&folder, "b.yaml").len(), 1);
+    for (args, at) in [(&folder, "c.yaml"), (&LIST, "b.yaml"), (&LIST, "0")] {
+        let left = desk.ends(&[args, &["--from", at][..]].concat(), 4);
+        assert!(left.err.contains("number of a line"), "{}", left.err);
+    }
+    desk.ends(&["run", "c.yaml", "--from", "2"], 4);
+}
+
+#[test]
+fn results_on_a_terminal_are_short_lines_and_documents_where_they_are_asked_for() {
+    let desk = answering();
+    desk.lines(&[
+        json!({"contract": "c.yaml", "run_id": "r0"}),
+        json!({"contract": "c.yaml", "tusk": 1}),
+    ]);
+    let (code, shown) = Terminal::sized(desk.command(&LIST), 80).end();
+    assert_eq!(code, 1, "{shown}");
+    let plain = strip(&shown);
+    assert!(!plain.contains("\"format\""), "{plain}");
+    let line = plain.lines().find(|line| line.contains("r0")).unwrap();
+    assert!(line.starts_with("COMPLETED_CHAT_ONLY  r0  "), "{line}");
+    assert!(line.ends_with("  It is noon.…"), "{line}");
+    let line = plain.lines().find(|line| line.contains("line 2")).unwrap();
+    assert!(line.starts_with("FAILED_PREFLIGHT  line 2: "), "{line}");
+    assert!(line.chars().count() <= 80, "{line}");
+    let json = [&LIST[..], &["--json"]].concat();
+    let (_, shown) = Terminal::sized(desk.command(&json), 80).end();
+    assert!(shown.contains("{\"format\":"), "{shown}");
+    let desk = waiting();
+    let (code, shown) = Terminal::sized(desk.command(&LIST), 80).end();
+    assert_eq!(code, 8, "{shown}");
+    assert!(shown.contains("call 1, echo"), "{shown}");
+    assert!(
+        strip(&shown).contains("\n        answer it with monolith approve r0, "),
+        "{shown}"
+    );
+}
+
+/// What a person reads: without escapes and what was wiped.
+fn strip(shown: &str) -> String {
+    let lines = shown.lines().map(|line| {
+        let line = line.trim_end_matches('\r');
+        let line = line.rsplit('\r').next().unwrap_or_default();
+        let mut plain = String::new();
+        let mut rest = line;
+        while let Some((text, behind)) = rest.split_once("\u{1b}[") {
+            plain.push_str(text);
+            let end = behind.find(|c: char| c.is_ascii_alphabetic());
+            rest = end.map_or("", |end| &behind[end + 1..]);
+        }
+        plain + rest
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
