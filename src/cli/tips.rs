@@ -19,9 +19,14 @@ pub(super) fn with_tip(
         _ => None,
     };
     let tip = match fault.kind() {
-        ErrorKind::UnknownArgument if takes_sets(given, program) => {
-            let option = typed(ContextKind::InvalidArg);
-            option.and_then(|option| set_instead(&option, given))
+        ErrorKind::UnknownArgument => {
+            let command = called(given, program);
+            typed(ContextKind::InvalidArg).and_then(|option| {
+                value_instead(&option, command).or_else(|| {
+                    let key = takes_sets(command).then(|| set_instead(&option, given));
+                    key.flatten()
+                })
+            })
         }
         ErrorKind::InvalidSubcommand if fault.get(ContextKind::SuggestedSubcommand).is_none() => {
             let word = typed(ContextKind::InvalidSubcommand);
@@ -29,6 +34,10 @@ pub(super) fn with_tip(
         }
         _ => None,
     };
+    if fault.kind() == ErrorKind::UnknownArgument {
+        // That it could stand behind `--` is no help: no option is meant as a text.
+        fault.remove(ContextKind::Suggested);
+    }
     if let Some(tip) = tip {
         let tips = vec![StyledStr::from(tip)];
         fault.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
@@ -38,14 +47,29 @@ pub(super) fn with_tip(
     fault
 }
 
-/// Whether the command that is called takes `--set`.
-fn takes_sets(given: &[OsString], program: &clap::Command) -> bool {
+/// The command that is called.
+fn called<'c>(given: &[OsString], program: &'c clap::Command) -> &'c clap::Command {
     let mut command = program;
     for word in given.iter().skip(1).filter_map(|word| word.to_str()) {
         command = command.find_subcommand(word).unwrap_or(command);
     }
+    command
+}
+
+fn takes_sets(command: &clap::Command) -> bool {
     let mut arguments = command.get_arguments();
     arguments.any(|argument| argument.get_long() == Some("set"))
+}
+
+/// The option of the command that takes the name of this one as its value.
+fn value_instead(option: &str, command: &clap::Command) -> Option<String> {
+    let name = option.trim_start_matches('-');
+    let takes = |argument: &&clap::Arg| {
+        let values = argument.get_possible_values();
+        values.iter().any(|value| value.matches(name, true))
+    };
+    let long = command.get_arguments().find(takes)?.get_long()?;
+    Some(format!("it is a value: '--{long} {name}'"))
 }
 
 /// `--set key=value` for an option that is spelt nearly like a key.

@@ -206,7 +206,7 @@ fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {
         "{}, {}, {}\nhash {}",
         line(contract.contract_id()),
         counted(contract.targets.len(), "target"),
-        counted(offered, "tool"),
+        tools_text(offered, &preview.not_started),
         contract.contract_hash()
     );
     out.push_str(&listed(&preview.reach));
@@ -242,4 +242,17 @@ fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {
         fault.show(app.screen);
     }
     Ok(Exit(report.exit_code))
+}
+
+/// How many tools are known, and whose are not.
+fn tools_text(offered: usize, not_started: &[String]) -> String {
+    if not_started.is_empty() {
+        return counted(offered, "tool");
+    }
+    let servers = line(&not_started.join(", "));
+    let rest = format!("those of tool servers that were not started ({servers})");
+    match offered {
+        0 => rest,
+        offered => format!("{} and {rest}", counted(offered, "tool")),
+    }
 }

@@ -21,12 +21,14 @@ mod embedded;
 mod finding;
 mod needed;
 mod program;
+mod progress;
 
 use embedded::{build_tools, engine, models, tokenizers};
 pub(super) use finding::{Finding, Status};
 use finding::{missing, ok, wrong};
 use needed::needed;
 use program::{ran, version_of};
+use progress::progress;
 
 /// Less free room than this ends runs before long.
 const LITTLE_ROOM: u64 = 256 << 20;
@@ -51,6 +53,7 @@ pub(in crate::cli) fn checkup(app: &App, args: &DoctorArgs) -> Result<Vec<Findin
     }
     found.push(tokenizers());
     found.extend(models(app, &folder)?);
+    progress(app, "looking for model servers");
     let servers = runtime()?.block_on(running(&args.places, &app.environment));
     for server in &servers {
         let count = counted(server.models.len(), "model");

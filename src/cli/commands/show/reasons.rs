@@ -51,11 +51,15 @@ pub(super) fn why(screen: Screen, run: &ShownRun) -> String {
     out.push_str(&listed(screen, "What failed", &failed));
     let warned: Vec<&EntryRow> = rows().filter(|row| row.warned()).collect();
     out.push_str(&listed(screen, "Warnings", &warned));
-    out.push_str(&listed(
-        screen,
-        "The last entries",
-        &rows().collect::<Vec<_>>(),
-    ));
+    // What stands above already is not listed again.
+    let named = |row: &EntryRow| row.failed() || row.warned();
+    let others: Vec<&EntryRow> = rows().filter(|row| !named(row)).collect();
+    let title = if failed.is_empty() && warned.is_empty() {
+        "The last entries"
+    } else {
+        "The last entries beside them"
+    };
+    out.push_str(&listed(screen, title, &others));
     out.push_str("\nUsed:\n");
     out.push_str(&budgets(view));
     out

@@ -5,6 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "The head is the hash of the last entry, which covers all before it. A witness is somebody \
+else who signed the log of runs. L1: a key that you trust signed the end; L2: a head \
+that was noted earlier covers it; L3: a witness vouches for it."
+)]
 pub(in crate::cli) struct VerifyArgs {
     /// A run's name or its beginning, `last`, or a file
     ///

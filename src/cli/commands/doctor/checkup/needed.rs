@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::cli::commands::contract::{failures, preview_of};
 use crate::cli::commands::doctor::checkup::answered::Asked;
 use crate::cli::commands::doctor::checkup::finding::{Finding, missing, ok, wrong};
+use crate::cli::commands::doctor::checkup::progress::progress;
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
@@ -39,9 +40,14 @@ pub(super) fn needed(app: &App, path: &Path, sets: &[String]) -> Result<Vec<Find
     for set in sets {
         let _ = write!(check, " --set {}", shell_word(&line(set)));
     }
-    let preview = file
-        .read(app)
-        .and_then(|spec| preview_of(app, &file, spec, true));
+    let preview = file.read(app).and_then(|spec| {
+        let servers: Vec<&str> = spec.tools.mcp.keys().map(String::as_str).collect();
+        if !servers.is_empty() {
+            let servers = line(&servers.join(", "));
+            progress(app, &format!("starting tool servers: {servers}"));
+        }
+        preview_of(app, &file, spec, true)
+    });
     let preview = match preview {
         Ok(preview) => preview,
         Err(fault) => {
@@ -51,6 +57,7 @@ pub(super) fn needed(app: &App, path: &Path, sets: &[String]) -> Result<Vec<Find
     };
     let mut found = tool_servers(&preview);
     found.extend(keys(&preview));
+    progress(app, "asking the servers of its models");
     found.extend(answering(&preview)?);
     let failed = failures(&preview).into_iter().map(|(_, why)| why);
     let unmet = preview.unmet.iter().map(ToString::to_string);
