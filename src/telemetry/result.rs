@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::accounting::AccountingLine;
 use super::awaited_approval::AwaitedApproval;
 use super::exit_tag::ExitTag;
-use super::reason::{headline, why};
+use super::reason::why;
 use crate::contract::ReportContent;
 use crate::kernel::{AgentOutcome, Outcome, OutcomeCode, Run};
 use crate::message::{AgentMessage, Digest, FailureCode, Role, RunId};
@@ -212,10 +212,9 @@ impl AgentResult {
                 .map(|m| ResultMessage::from(&**m))
                 .collect(),
             accounting: AccountingLine::of_run(view),
-            error: (!success).then(|| match (outcome, headline(view)) {
-                (Some(outcome), Some((headline, rest))) => format!("{headline}. {outcome}: {rest}"),
-                (Some(outcome), None) => format!("{outcome}: {why}"),
-                (None, _) => why,
+            error: (!success).then(|| match outcome {
+                Some(outcome) => format!("{outcome}: {why}"),
+                None => why,
             }),
         }
     }

@@ -158,6 +158,15 @@ fn results_on_a_terminal_are_short_lines_and_documents_where_they_are_asked_for(
     assert_eq!(code, 8, "{shown}");
     assert!(shown.contains("call 1, echo"), "{shown}");
     assert!(
+        shown.contains("monolith resume --all goes on with what is suspended"),
+        "{shown}"
+    );
+    let listed = desk.ok(&["list"]);
+    assert!(
+        listed.contains("suspended (monolith approve r0)"),
+        "{listed}"
+    );
+    assert!(
         strip(&shown).contains("\n        answer it with monolith approve r0, "),
         "{shown}"
     );

@@ -386,7 +386,9 @@ fn a_checkup() {
             command.env("NO_COLOR", "1");
         }
         let (_, shown) = Terminal::sized(command, WIDTHS[4]).end();
-        let rows = row.captures_iter(&shown).map(|found| {
+        // What was looked for stood where the first row is now.
+        let shown = shown.rsplit(WIPE).next().unwrap_or_default();
+        let rows = row.captures_iter(shown).map(|found| {
             let colour = match (has_colour, found[2].trim_end()) {
                 (false, _) => None,
                 (true, "ok") => Some("\u{1b}[32m"),

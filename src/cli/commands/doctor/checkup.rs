@@ -28,6 +28,7 @@ pub(super) use finding::{Finding, Status};
 use finding::{missing, ok, wrong};
 use needed::needed;
 use program::{ran, version_of};
+pub(super) use progress::at_rest;
 use progress::progress;
 
 /// Less free room than this ends runs before long.

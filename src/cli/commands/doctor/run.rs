@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::args::DoctorArgs;
-use super::checkup::{Finding, Status, checkup};
+use super::checkup::{Finding, Status, at_rest, checkup};
 use super::render::report_text;
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
@@ -19,7 +19,9 @@ struct Document<'d> {
 
 /// `monolith doctor`: ends with 0 where nothing is wrong, whatever is missing, else with 1.
 pub(in crate::cli) fn doctor(app: &App, args: &DoctorArgs) -> Result<Exit, CliError> {
-    let findings = checkup(app, args)?;
+    let findings = checkup(app, args);
+    at_rest(app);
+    let findings = findings?;
     let healthy = findings.iter().all(|found| found.status != Status::Wrong);
     let exit = if healthy { Exit::OK } else { Exit::FAILED };
     if args.json {

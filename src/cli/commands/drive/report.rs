@@ -103,6 +103,10 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended, typed_at: TypedAt<'_>
     let way_out = way_out(app, &ended.view, run_id);
     if !app.screen.is_watched() {
         if let Some(error) = &result.error {
+            let error = match headline(&ended.view) {
+                Some((first, rest)) => &format!("{first}. {outcome}: {rest}"),
+                None => error,
+            };
             let help = if places.is_empty() {
                 way_out.map_or(why_hint.clone(), |way_out| {
                     format!("{way_out}; more: {why_hint}")

@@ -135,7 +135,8 @@ impl Cells {
                 } else {
                     "process died"
                 };
-                format!("{how} ({})", app.hint(&format!("resume {name}")))
+                let next = if *waits { "approve" } else { "resume" };
+                format!("{how} ({})", app.hint(&format!("{next} {name}")))
             }
             (None, Some(RunStatus::Elsewhere)) if is_suspended => "suspended".to_owned(),
             (None, Some(RunStatus::Elsewhere) | None) => "unfinished".to_owned(),

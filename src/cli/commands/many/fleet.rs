@@ -123,6 +123,11 @@ impl Fleet {
         if let Some(fault) = unwritten {
             return Err(fault.into());
         }
+        if suspended && !left {
+            let resume = app.hint("resume --all");
+            let note = format!("{resume} goes on with what is suspended");
+            app.screen.note(&note);
+        }
         let mut suspended = suspended;
         match driven? {
             Driven::All => {}

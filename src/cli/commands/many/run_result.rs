@@ -94,10 +94,10 @@ fn lines_for_people(app: &App, result: &AgentResult) -> String {
         None => format!("{first}{more}"),
     });
     let text = shortened(&line(words.join("  ").trim_end()), app.screen.width_out());
-    let style = if result.success {
-        Style::Good
-    } else {
-        Style::Bad
+    let style = match (result.success, result.is_suspended()) {
+        (true, _) => Style::Good,
+        (false, true) => Style::Bold,
+        (false, false) => Style::Bad,
     };
     let text = text.replacen(label, &app.screen.paint_out(style, label), 1);
     match (&result.waits_for, &result.run_id) {

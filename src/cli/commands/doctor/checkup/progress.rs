@@ -2,8 +2,24 @@
 
 use crate::cli::context::app::App;
 use crate::cli::ui::screen::Style;
+use crate::cli::ui::wrap::cut;
 
-/// Shows what takes its time now; nothing outside a terminal.
+/// Wipes the line that the cursor stands in.
+const WIPE: &str = "\r\u{1b}[2K";
+
+/// Shows what takes its time now, in the place of what did before; nothing outside a terminal.
 pub(super) fn progress(app: &App, what: &str) {
-    app.screen.note(&app.screen.paint(Style::Dim, what));
+    if app.screen.is_watched() {
+        // A line that wraps could not be wiped.
+        let what = cut(what, app.screen.width() - 1);
+        let what = app.screen.paint(Style::Dim, &what);
+        app.screen.write_err(&format!("{WIPE}{what}"));
+    }
+}
+
+/// Nothing is looked at any longer.
+pub(in crate::cli::commands::doctor) fn at_rest(app: &App) {
+    if app.screen.is_watched() {
+        app.screen.write_err(WIPE);
+    }
 }
