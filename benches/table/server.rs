@@ -48,7 +48,7 @@ impl Drop for Server {
 }
 
 /// How many requests each run has made.
-type Asked = Arc<Mutex<HashMap<String, u64>>>;
+type RequestCounts = Arc<Mutex<HashMap<String, u64>>>;
 
 /// Serves until its input ends.
 pub fn serve() {
@@ -65,7 +65,7 @@ pub fn serve() {
             drop(std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
             std::process::exit(0);
         });
-        let asked = Asked::default();
+        let asked = RequestCounts::default();
         loop {
             if let Ok((stream, _)) = listener.accept().await {
                 tokio::spawn(answer(stream, Arc::clone(&asked)));
@@ -75,7 +75,7 @@ pub fn serve() {
 }
 
 /// Answers the requests of one connection until it is closed.
-async fn answer(stream: TcpStream, asked: Asked) -> Option<()> {
+async fn answer(stream: TcpStream, asked: RequestCounts) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     let mut stream = BufReader::with_capacity(1 << 16, stream);
     loop {
