@@ -40,21 +40,22 @@ struct Scope(Vec<Key>);
 impl Default for Known {
     fn default() -> Self {
         let mut known = Self(Vec::new());
-        known.add((Vec::new(), RedactionTerms::default()));
+        let terms = RedactionTerms::default();
+        let shapes = || Arc::new(KnownSecrets::of([], &terms));
+        known.add((Vec::new(), terms.clone()), shapes);
         known
     }
 }
 
 impl Known {
-    fn add(&mut self, key: Key) {
+    fn add(&mut self, key: Key, secrets: impl FnOnce() -> Arc<KnownSecrets>) {
         if let Some(learned) = self.0.iter_mut().find(|learned| learned.key == key) {
             learned.users = learned.users.saturating_add(1);
             return;
         }
-        let secrets = KnownSecrets::of(key.0.iter().map(String::as_str), &key.1);
         self.0.push(Learned {
             key,
-            redactor: Redactor::fixed(Arc::new(secrets)),
+            redactor: Redactor::fixed(secrets()),
             users: 1,
         });
     }
@@ -89,7 +90,7 @@ pub(in crate::cli) fn learn(spec: &ContractSpec, environment: &Environment) {
         spec.redact.clone(),
     );
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-    known.add(key.clone());
+    known.add(key.clone(), || secrets.known(environment, &spec.redact));
     drop(known);
     // Outside of a scope there is none.
     let _ = SCOPE.try_with(|scope| scope.borrow_mut().0.push(key));
