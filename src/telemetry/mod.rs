@@ -34,7 +34,7 @@ pub use accounting::{
 pub(crate) use accounting::{CallSource, Purpose};
 pub(crate) use atif::AtifTrajectory;
 pub use awaited_approval::AwaitedApproval;
-pub(crate) use billing::{BillingFault, BillingFile};
+pub(crate) use billing::{BillingFault, BillingFile, RecordedLines};
 pub use exit_tag::ExitTag;
 pub(crate) use provider_refusal::{keyless, misled, silent};
 pub(crate) use reason::{headline, sentence, why};

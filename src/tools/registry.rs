@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use super::mcp::Timeouts;
@@ -40,6 +41,8 @@ pub(crate) struct BringUp {
 pub(crate) struct ToolServers {
     expected: BTreeMap<String, ToolPin>,
     hosts: BTreeMap<String, Arc<RunningServer>>,
+    /// The right to those of them that only this run uses.
+    own: Option<OwnedSemaphorePermit>,
     routes: BTreeMap<String, Route>,
 }
 
@@ -75,6 +78,8 @@ impl ToolServers {
         let workspace = tokio::fs::canonicalize(workspace)
             .await
             .map_err(|error| error.to_string());
+        let own = specs.values().filter(|spec| !spec.is_shared()).count();
+        let own = host.pool.own(own).await;
         let kinds: Vec<ServerKind> = specs.values().map(ServerSpec::kind).collect();
         let started = join_all(specs.iter().map(|(name, spec)| {
             let workspace = workspace.clone();
@@ -103,7 +108,10 @@ impl ToolServers {
         let mut up = BringUp {
             capabilities: BTreeMap::new(),
             faults: Vec::new(),
-            servers: Self::default(),
+            servers: Self {
+                own,
+                ..Self::default()
+            },
             statements: Vec::new(),
         };
         for ((name, kind), started) in specs.into_keys().zip(kinds).zip(started) {
@@ -157,6 +165,7 @@ impl ToolServers {
     pub(crate) async fn close(self) {
         let last = self.hosts.into_values().filter_map(Arc::into_inner);
         join_all(last.map(RunningServer::close)).await;
+        drop(self.own);
     }
 
     fn differing(&self) -> Vec<String> {

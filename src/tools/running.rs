@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 
 use super::builtin::Builtins;
@@ -23,8 +24,15 @@ pub(super) enum RunningServer {
         pins: BTreeMap<String, ToolPin>,
         tools: Builtins,
     },
-    Mcp(Box<McpServer>),
+    Mcp {
+        /// Given back when it is closed.
+        _alive: Option<Alive>,
+        server: Box<McpServer>,
+    },
 }
+
+/// Kept by a server as long as its process may be there.
+pub(super) type Alive = OwnedMutexGuard<()>;
 
 impl RunningServer {
     /// Starts it, or connects to it, and lists its tools.
@@ -68,7 +76,21 @@ impl RunningServer {
                 McpServer::connect(name, url, headers, timeouts, cancel).await?
             }
         };
-        Ok(Self::Mcp(Box::new(server)))
+        Ok(Self::Mcp {
+            _alive: None,
+            server: Box::new(server),
+        })
+    }
+
+    /// The same; it keeps that until it is closed.
+    pub(super) fn keeping(self, alive: Alive) -> Self {
+        match self {
+            Self::Builtin { .. } => self,
+            Self::Mcp { server, .. } => Self::Mcp {
+                _alive: Some(alive),
+                server,
+            },
+        }
     }
 
     /// What it offers now.
@@ -81,7 +103,7 @@ impl RunningServer {
     ) -> Result<Arc<Offer>, ToolServerError> {
         match self {
             Self::Builtin { offer, .. } => Ok(Arc::clone(offer)),
-            Self::Mcp(server) => server.offer(cancel).await,
+            Self::Mcp { server, .. } => server.offer(cancel).await,
         }
     }
 
@@ -89,7 +111,7 @@ impl RunningServer {
     pub(super) fn statement(&self, name: &str) -> Option<ToolServerStatement> {
         match self {
             Self::Builtin { .. } => None,
-            Self::Mcp(server) => server.statement(name),
+            Self::Mcp { server, .. } => server.statement(name),
         }
     }
 
@@ -97,21 +119,29 @@ impl RunningServer {
     pub(super) fn is_closed(&self) -> bool {
         match self {
             Self::Builtin { .. } => false,
-            Self::Mcp(server) => server.is_closed(),
+            Self::Mcp { server, .. } => server.is_closed(),
+        }
+    }
+
+    /// Whether it answers: it is asked where a response was overdue.
+    pub(super) async fn answers(&self, cancel: &CancellationToken) -> bool {
+        match self {
+            Self::Builtin { .. } => true,
+            Self::Mcp { server, .. } => server.answers(cancel).await,
         }
     }
 
     pub(super) fn origin(&self, server: &str) -> String {
         match self {
             Self::Builtin { .. } => BUILTIN.to_owned(),
-            Self::Mcp(_) => format!("mcp:{server}"),
+            Self::Mcp { .. } => format!("mcp:{server}"),
         }
     }
 
     pub(super) fn exposed(&self, server: &str, tool: &str) -> String {
         match self {
             Self::Builtin { .. } => tool.to_owned(),
-            Self::Mcp(_) => format!("{server}__{tool}"),
+            Self::Mcp { .. } => format!("{server}__{tool}"),
         }
     }
 
@@ -119,7 +149,7 @@ impl RunningServer {
     pub(super) fn pin(&self, tool: &str) -> Option<ToolPin> {
         match self {
             Self::Builtin { pins, .. } => pins.get(tool).copied(),
-            Self::Mcp(server) => server.pin(tool),
+            Self::Mcp { server, .. } => server.pin(tool),
         }
     }
 
@@ -136,7 +166,7 @@ impl RunningServer {
                 ToolOutcome::ToolChanged
             }
             Self::Builtin { tools, .. } => call_builtin(tools, tool, order, terms).await,
-            Self::Mcp(server) => server.call(tool, expected, order, terms).await,
+            Self::Mcp { server, .. } => server.call(tool, expected, order, terms).await,
         }
     }
 
@@ -144,7 +174,7 @@ impl RunningServer {
     pub(super) async fn close(self) {
         match self {
             Self::Builtin { .. } => {}
-            Self::Mcp(server) => server.close().await,
+            Self::Mcp { server, _alive } => server.close().await,
         }
     }
 }

@@ -3,10 +3,11 @@
 use std::error::Error;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::{ClientRequest, RequestMetaObject};
+use rmcp::model::{ClientRequest, PingRequest, RequestMetaObject};
 use rmcp::service::{
     ClientInitializeError, PeerRequestOptions, RequestHandle, RunningService, ServiceError,
     ServiceExt,
@@ -26,6 +27,8 @@ use crate::tools::ToolServerError;
 pub(super) const INITIALISE_MS: u64 = 60_000;
 /// How long a cancellation may take to be sent.
 const CANCEL_GRACE: Duration = Duration::from_millis(500);
+/// How long a server that was overdue has to show that it answers.
+const PING_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long rmcp may take to close a connection.
 const CLOSE_GRACE: Duration = Duration::from_millis(500);
 /// Bytes of rmcp's words that an error quotes.
@@ -35,6 +38,8 @@ const REASON_BYTES: usize = 512;
 #[derive(Debug)]
 pub(super) struct Connection {
     changes: Changes,
+    /// Whether the last response that was waited for did not come in time.
+    is_overdue: AtomicBool,
     service: RunningService<RoleClient, Listener>,
     tail: Arc<StderrTail>,
 }
@@ -72,6 +77,7 @@ impl Connection {
         match served {
             Ok(Ok(service)) => Ok(Self {
                 changes,
+                is_overdue: AtomicBool::new(false),
                 service,
                 tail,
             }),
@@ -115,7 +121,10 @@ impl Connection {
         let mut handle = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(NoResponse::Cancelled),
-            () = tokio::time::sleep_until(deadline) => return Err(NoResponse::TimedOut),
+            () = tokio::time::sleep_until(deadline) => {
+                self.is_overdue.store(true, Ordering::Relaxed);
+                return Err(NoResponse::TimedOut);
+            }
             sent = self.service.send_cancellable_request(request, options) => {
                 sent.map_err(|error| self.lost(&error.to_string()))?
             }
@@ -128,10 +137,12 @@ impl Connection {
                 return Err(NoResponse::Cancelled);
             }
             () = tokio::time::sleep_until(deadline) => {
+                self.is_overdue.store(true, Ordering::Relaxed);
                 give_up(handle, "timeout").await;
                 return Err(NoResponse::TimedOut);
             }
         };
+        self.is_overdue.store(false, Ordering::Relaxed);
         if let Some(received) = pending.take() {
             return match received.lost() {
                 Some(reason) => Err(self.lost(reason)),
@@ -148,6 +159,19 @@ impl Connection {
             Ok(Err(error)) => Err(self.lost(&error.to_string())),
             Err(_) => Err(self.lost("the server closed the connection")),
         }
+    }
+
+    /// Whether the server answers. It is asked only where its last response did not come in time.
+    pub(super) async fn answers(&self, cancel: &CancellationToken) -> bool {
+        if !self.is_overdue.load(Ordering::Relaxed) {
+            return true;
+        }
+        let ping = ClientRequest::PingRequest(PingRequest::default());
+        let (pending, meta) = (PendingResponse::new(None), RequestMetaObject::new());
+        let deadline = Instant::now() + PING_TIMEOUT;
+        let response = self.ask(ping, &pending, meta, deadline, cancel).await;
+        // A refusal comes from a server that runs.
+        response.is_ok()
     }
 
     /// Whether no request can be sent any more.

@@ -41,7 +41,7 @@ const LIST: &str = "list its tools";
 const IDEMPOTENCY_KEY: &str = "monolith/idempotency_key";
 
 /// How long bring-up waits for a server.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tools) struct Timeouts {
     /// For its introduction; `npx` may have to install it first.
     pub(in crate::tools) initialise_ms: u64,
@@ -57,6 +57,19 @@ impl Timeouts {
             initialise_ms: total_ms.saturating_sub(list_ms).clamp(1, INITIALISE_MS),
             list_ms,
         }
+    }
+
+    /// For both.
+    pub(in crate::tools) const fn whole_ms(self) -> u64 {
+        self.initialise_ms.saturating_add(self.list_ms)
+    }
+
+    /// The longest for both, whatever the contract allows.
+    pub(in crate::tools) const LONGEST_MS: u64 = INITIALISE_MS + LIST_MS;
+
+    /// Whether a server that was too slow for the others may be in time for these.
+    pub(in crate::tools) const fn outlast(self, others: Self) -> bool {
+        self.initialise_ms > others.initialise_ms || self.list_ms > others.list_ms
     }
 }
 
@@ -168,6 +181,11 @@ impl McpServer {
     /// Whether no request can reach it any more.
     pub(in crate::tools) fn is_closed(&self) -> bool {
         self.connection.is_closed()
+    }
+
+    /// Whether it answers: it is asked where a response was overdue.
+    pub(in crate::tools) async fn answers(&self, cancel: &CancellationToken) -> bool {
+        self.connection.answers(cancel).await
     }
 
     /// Whether it has reported a change since its tools were listed.

@@ -10,6 +10,7 @@ mod new_run;
 mod one_run;
 mod recorded_run;
 mod repeated;
+mod results;
 mod run_result;
 mod terms;
 

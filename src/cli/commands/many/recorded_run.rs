@@ -9,22 +9,24 @@ use super::terms::Terms;
 use crate::cli::commands::drive::{Ended, Live, waits_unanswered};
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ContractFault};
+use crate::cli::context::secrets;
 use crate::cli::ui::numbers::counted;
-use crate::driver::{DriverError, Job, Prepared, Reopened, Slot};
+use crate::driver::{DriverError, Job, Prepared, Reopened, Worker};
 use crate::message::RunId;
-use crate::store::StoreError;
+use crate::store::{DamagedRow, StoreError};
 
 /// Runs that are gone on with, and what is the same for all of them.
 #[derive(Debug)]
 pub(in crate::cli) struct RecordedRuns {
-    pub(in crate::cli) runs: VecDeque<RunId>,
+    /// Or rows that cannot be read as one.
+    pub(in crate::cli) runs: VecDeque<Result<RunId, DamagedRow>>,
     pub(in crate::cli) terms: Arc<Terms>,
 }
 
 /// One of them.
 #[derive(Debug)]
 pub(in crate::cli) struct RecordedRun {
-    run_id: RunId,
+    run: Result<RunId, DamagedRow>,
     /// Changes of the file's values, after those that the run was begun with.
     sets: Vec<String>,
     terms: Arc<Terms>,
@@ -34,7 +36,7 @@ impl RecordedRun {
     /// A run that a line of a list begins again.
     pub(super) const fn repeated(run_id: RunId, sets: Vec<String>, terms: Arc<Terms>) -> Self {
         Self {
-            run_id,
+            run: Ok(run_id),
             sets,
             terms,
         }
@@ -45,10 +47,10 @@ impl Source for RecordedRuns {
     type Job = RecordedRun;
 
     async fn next(&mut self) -> Option<RecordedRun> {
-        let run_id = self.runs.pop_front()?;
+        let run = self.runs.pop_front()?;
         let terms = Arc::clone(&self.terms);
         Some(RecordedRun {
-            run_id,
+            run,
             sets: terms.sets.clone(),
             terms,
         })
@@ -75,14 +77,24 @@ impl Source for RecordedRuns {
 impl Job for RecordedRun {
     type End = RunEnd;
 
-    async fn run(self, slot: Slot) -> RunEnd {
-        let Self {
-            run_id,
-            sets,
-            terms,
-        } = self;
+    async fn run(self, worker: Worker) -> RunEnd {
+        secrets::scoped(self.resume(worker)).await
+    }
+}
+
+impl RecordedRun {
+    async fn resume(self, worker: Worker) -> RunEnd {
+        let Self { run, sets, terms } = self;
+        let run_id = match run {
+            Ok(run_id) => run_id,
+            Err(DamagedRow { run, fault }) => {
+                let broken = CliError::from(fault).into();
+                return end_of(&terms, &format!("run {run}"), Err(broken));
+            }
+        };
         let place = format!("run {run_id}");
-        let reopened = match slot.reopen(&run_id, terms.app.environment.clone()) {
+        let environment = terms.app.environment.clone();
+        let reopened = match worker.reopen(run_id.clone(), environment).await {
             Ok(reopened) => reopened,
             Err(DriverError::Store(fault @ StoreError::RunLocked { .. })) => {
                 return RunEnd::Skipped(format!("{place}: {fault}"));
@@ -95,7 +107,7 @@ impl Job for RecordedRun {
         };
         let following = Live::among_many(terms.app.screen, terms.accounts.clone());
         // Boxed: what is open for long should take no more than it needs.
-        let driven = Box::pin(resumed(run_id, reopened, sets, &terms, slot, &following));
+        let driven = Box::pin(resumed(run_id, reopened, sets, &terms, worker, &following));
         let driven = guarded(&following, driven).await;
         end_of(&terms, &place, driven)
     }
@@ -106,23 +118,23 @@ async fn resumed(
     reopened: Reopened,
     sets: Vec<String>,
     terms: &Terms,
-    slot: Slot,
+    worker: Worker,
     following: &Live,
 ) -> Result<Ended, CliError> {
-    let left = waits_unanswered(slot.store(), &run_id, &reopened);
+    let left = waits_unanswered(worker.store(), &run_id, &reopened);
     recall(&run_id, &reopened, terms, following)?;
     let prepared = if left {
         // Another process could only record that it came and went.
         None
     } else {
-        Box::pin(prepared(run_id, reopened, sets, terms, &slot)).await?
+        Box::pin(prepared(run_id, reopened, sets, terms, &worker)).await?
     };
     let Some(prepared) = prepared else {
         // It is recorded, so it stays as it is and can be resumed.
         let left = following.take_view().map(Ended::left);
         return left.ok_or_else(|| DriverError::Cancelled.into());
     };
-    drive(slot, prepared, following, terms.leaving).await
+    drive(worker, prepared, following, terms.leaving).await
 }
 
 /// Takes in what is recorded of the run.
@@ -144,14 +156,14 @@ async fn prepared(
     reopened: Reopened,
     sets: Vec<String>,
     terms: &Terms,
-    slot: &Slot,
+    worker: &Worker,
 ) -> Result<Option<Prepared>, CliError> {
     let app = &terms.app;
     let begun = reopened.invocation().cloned();
     let file = ContractFile::of_run(app, begun, None, sets);
     let file = file.ok_or(ContractFault::NoContractFile { run_id })?;
     let request = file.request(app, file.read(app)?, terms.key.clone());
-    match slot.prepare_resume(reopened, request).await {
+    match worker.prepare_resume(reopened, request).await {
         Ok(prepared) => Ok(Some(prepared)),
         Err(DriverError::Cancelled) => Ok(None),
         Err(fault) => Err(file.located(fault)),

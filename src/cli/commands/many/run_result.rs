@@ -53,7 +53,7 @@ impl RunResult {
     /// Writes it to stdout.
     pub(super) fn write(&self, screen: Screen) -> io::Result<()> {
         if self.is_document {
-            screen.out_json_text(&self.text)
+            screen.out_json_read(&self.text)
         } else {
             screen.out(&self.text)
         }
