@@ -3,12 +3,13 @@
 use super::*;
 
 #[test]
-fn a_list_that_is_repeated_has_one_answer_for_each_name_and_leaves_no_lock() {
+fn a_list_whose_names_are_those_of_other_runs_has_one_answer_for_each_and_leaves_no_lock() {
     let (desk, model) = (Desk::new(), Model::serving("clock", 0));
     desk.write("c.yaml", &model.contract(ECHO));
     desk.list(3);
     let args = ["run", "--contracts", "list.jsonl"];
     assert_eq!(ends(&desk.ends(&args, 0).out).len(), 3);
+    let args = [&args[..], &["--task", "another"]].concat();
     let taken = |text: &str| {
         let errors = documents(text).into_iter().map(|document| {
             let error = document["error"].as_str().unwrap_or_default().to_owned();
@@ -26,7 +27,9 @@ fn a_list_that_is_repeated_has_one_answer_for_each_name_and_leaves_no_lock() {
     assert_eq!(locks, ["_store"]);
     // A run that is being driven has its name as one that has ended has it.
     model.set(|counts| counts.held_from = Some(counts.asked + 1));
-    let line = |run: &str| json!({"contract": "c.yaml", "run_id": run}).to_string() + "\n";
+    let line = |run: &str| {
+        json!({"contract": "c.yaml", "run_id": run, "task": "another"}).to_string() + "\n"
+    };
     desk.write("twice.jsonl", &(line("r9") + &line("r0") + &line("r9")));
     let asked = model.see(|counts| counts.asked);
     let mut driving = desk.many(&["run", "--contracts", "twice.jsonl", "--max-runs", "2"]);

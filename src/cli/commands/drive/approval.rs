@@ -12,7 +12,7 @@ use crate::driver::Reopened;
 use crate::kernel::{Approval, CallOrder};
 use crate::message::{CallSeq, RunId};
 use crate::session::Control;
-use crate::store::{Answer, Store};
+use crate::store::{Answer, Store, StoreError};
 
 /// The column that the arguments of a call stand in.
 const ARGUMENTS_AT: usize = 13;
@@ -153,24 +153,36 @@ pub(in crate::cli) fn left_answer(
     run_id: &RunId,
 ) -> Option<Control> {
     let left = store.take_answer(run_id).unwrap_or_else(|fault| {
-        let text = format!("run {run_id}: no answer is taken: failed to {fault}");
-        live.ask(&format!("warning: {}\n", line(&text)));
+        warn_untaken(live, run_id, &fault);
         None
     });
     Some(answer(order, is_approved(&left?, order)?))
 }
 
 /// Whether a run waits for a person who has not answered: a process that goes on with it would only wait. Takes no answer.
-pub(in crate::cli) fn waits_unanswered(store: &Store, run_id: &RunId, reopened: &Reopened) -> bool {
+pub(in crate::cli) fn waits_unanswered(
+    live: &Live,
+    store: &Store,
+    run_id: &RunId,
+    reopened: &Reopened,
+) -> bool {
     let Some(order) = reopened.awaited() else {
         return false;
     };
     let first_entry = reopened.entries().first().map(|entry| entry.hash);
     let left = store.reader().and_then(|reader| reader.left_answer(run_id));
-    // What cannot be read is no answer to anybody who drives the run, either.
-    let left = left.ok().flatten();
+    let left = left.unwrap_or_else(|fault| {
+        warn_untaken(live, run_id, &fault);
+        None
+    });
     let left = left.filter(|left| Some(left.first_entry) == first_entry);
     left.and_then(|left| is_approved(&left, &order)).is_none()
+}
+
+/// Reports an answer that cannot be read: it stays there, and the run can be resumed.
+fn warn_untaken(live: &Live, run_id: &RunId, fault: &StoreError) {
+    let text = format!("run {run_id}: no answer is taken: failed to {fault}");
+    live.ask(&format!("warning: {}\n", line(&text)));
 }
 
 /// Anything but yes is no.

@@ -121,7 +121,7 @@ async fn resumed(
     worker: Worker,
     following: &Live,
 ) -> Result<Ended, CliError> {
-    let left = waits_unanswered(worker.store(), &run_id, &reopened);
+    let left = waits_unanswered(following, worker.store(), &run_id, &reopened);
     recall(&run_id, &reopened, terms, following)?;
     let prepared = if left {
         // Another process could only record that it came and went.
