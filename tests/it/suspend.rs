@@ -99,7 +99,7 @@ fn twenty_suspends_leave_an_approval_waiting_and_valid() {
     desk.ok(&["verify", "r1", "--open"]);
     // However often it was left, and whoever looks.
     let listed = desk.ok(&["list"]);
-    let expect = "suspended (monolith resume r1), waits for an approval";
+    let expect = "suspended (monolith approve r1), waits for an approval";
     assert!(listed.contains(expect), "{listed}");
     let (_, listed) = desk.json(&["list"]);
     assert_eq!(listed["runs"][0]["state"], "suspended");
