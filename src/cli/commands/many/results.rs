@@ -39,8 +39,6 @@ enum Message {
 #[derive(Default)]
 struct State {
     faults: Mutex<Faults>,
-    /// Set once nobody reads any more.
-    unread: CancellationToken,
     /// How many messages were dealt with.
     written: AtomicU64,
 }
@@ -55,18 +53,24 @@ pub(super) struct Faults {
 }
 
 impl Results {
-    /// Begins to write for the runs of those accounts.
+    /// Begins to write for the runs of those accounts. `useless` is cancelled once results cannot be written any more.
     ///
     /// # Errors
     /// [`SystemFault::Runtime`] where no thread can be had.
-    pub(super) fn new(app: &App, accounts: &Accounts) -> Result<Self, CliError> {
+    pub(super) fn new(
+        app: &App,
+        accounts: &Accounts,
+        useless: CancellationToken,
+    ) -> Result<Self, CliError> {
         let (messages, waiting) = mpsc::channel(WAITING);
         let state = Arc::<State>::default();
         let writer = Writer {
             accounts: accounts.clone(),
             app: app.clone(),
+            is_read: true,
             progress: RunsProgress::new(app.screen),
             state: Arc::clone(&state),
+            useless,
         };
         thread::Builder::new()
             .name("results".to_owned())
@@ -107,11 +111,6 @@ impl Results {
         drop(written.await);
     }
 
-    /// Ends once nobody reads any more, or nothing can be written.
-    pub(super) fn unread(&self) -> &CancellationToken {
-        &self.state.unread
-    }
-
     /// How much was written: it grows as long as somebody reads.
     pub(super) fn progress(&self) -> u64 {
         self.state.written.load(Ordering::Relaxed)
@@ -138,8 +137,11 @@ impl State {
 struct Writer {
     accounts: Accounts,
     app: App,
+    /// Whether results were written so far.
+    is_read: bool,
     progress: RunsProgress,
     state: Arc<State>,
+    useless: CancellationToken,
 }
 
 impl Writer {
@@ -184,14 +186,15 @@ impl Writer {
 
     fn result(&mut self, result: &RunResult) {
         self.progress.ended(&result.label, result.entries);
-        if self.state.unread.is_cancelled() {
+        if !self.is_read {
             return;
         }
         self.progress.clear();
         let text = format!("{}\n", result.document);
         if let Err(fault) = self.app.screen.out_json_read(&text) {
             self.state.faults().unwritten.get_or_insert(fault);
-            self.state.unread.cancel();
+            self.is_read = false;
+            self.useless.cancel();
         }
     }
 
