@@ -1,6 +1,25 @@
 //! What goes wrong around many runs: names that are taken, readers that do not read, files that run out.
 
+use std::process::Command;
+
 use super::*;
+
+/// The same command under limits of the shell.
+fn limited(bare: &Command, limits: &str) -> Command {
+    let mut limited = Command::new("sh");
+    limited
+        .args(["-c", &format!("{limits}; exec \"$@\""), "sh"])
+        .arg(bare.get_program())
+        .args(bare.get_args())
+        .current_dir(bare.get_current_dir().unwrap());
+    for (name, value) in bare.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    limited
+}
 
 #[test]
 fn a_list_whose_names_are_those_of_other_runs_has_one_answer_for_each_and_leaves_no_lock() {
@@ -49,18 +68,6 @@ fn a_list_whose_names_are_those_of_other_runs_has_one_answer_for_each_and_leaves
     assert_eq!(place(&driven.1), over.1);
 }
 
-/// A list whose first result is larger than a pipe, and whose second run waits for its model.
-fn unread(desk: &Desk, model: &Model) {
-    desk.write("c.yaml", &model.contract(ECHO));
-    let line = |run: &str, task: String| {
-        let line = json!({"contract": "c.yaml", "run_id": run, "task": task});
-        line.to_string() + "\n"
-    };
-    let list = line("r0", "x".repeat(200_000)) + &line("r1", "go on".to_owned());
-    desk.write("list.jsonl", &list);
-    model.set(|counts| counts.held_from = Some(2));
-}
-
 /// How the process ends; none where it is still there after a minute.
 fn ends_soon(mut child: Child) -> Option<i32> {
     let pid = Pid::from_child(&child);
@@ -77,16 +84,27 @@ fn ends_soon(mut child: Child) -> Option<i32> {
 #[test]
 fn a_reader_that_does_not_read_keeps_no_signal_from_being_heard() {
     let (desk, model) = (Desk::new(), Model::serving("clock", 0));
-    unread(&desk, &model);
-    let args = ["run", "--contracts", "list.jsonl", "--max-runs", "1"];
+    desk.write("c.yaml", &model.contract(ECHO));
+    desk.list(2);
+    // More than a pipe holds.
+    desk.write("task", &"x".repeat(200_000));
+    model.set(|counts| counts.held_from = Some(2));
+    let args = ["run", "--contracts", "list.jsonl", "--task", "@task"];
     let child = desk.many(&[&args[..], &["--grace", "0"]].concat());
-    // Its result is to be written before the next run begins, or waits to be.
     model.has(2);
+    let has_ended = || {
+        let reader = StoreReader::open(&desk.path("home/runs.db"));
+        let rows = reader.and_then(|reader| reader.list_runs(9, monolith::RunFilter::Sealed));
+        rows.is_ok_and(|rows| rows.len() == 1)
+    };
+    while !has_ended() {
+        thread::yield_now();
+    }
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     assert_eq!(ends_soon(child), Some(8));
     model.set(|counts| counts.held_from = None);
     let resumed = desk.ends(&["resume", "--all"], 0);
-    assert_eq!(ends(&resumed.out).keys().collect::<Vec<_>>(), ["r1"]);
+    assert_eq!(ends(&resumed.out).len(), 1, "{}", resumed.said());
     desk.all_verify(2);
 }
 
@@ -243,20 +261,8 @@ fn runs_with_tool_servers_of_their_own_wait_where_files_would_run_out() {
     desk.write("list.jsonl", &(hanging.repeat(20) + &lines(1)));
     let args = ["run", "--contracts", "list.jsonl", "--max-runs", "21"];
     let bare = desk.command(&[&args[..], &["--max-inferences", "1"]].concat());
-    let mut limited = std::process::Command::new("sh");
     // Enough for 21 runs and two servers.
-    let limit = "ulimit -n 292; exec \"$@\"";
-    limited
-        .args(["-c", limit, "sh"])
-        .arg(bare.get_program())
-        .args(bare.get_args())
-        .current_dir(bare.get_current_dir().unwrap());
-    for (name, value) in bare.get_envs() {
-        match value {
-            Some(value) => limited.env(name, value),
-            None => limited.env_remove(name),
-        };
-    }
+    let mut limited = limited(&bare, "ulimit -n 292");
     let mut child = limited.stdout(Stdio::piped()).spawn().unwrap();
     let mut printed = BufReader::new(child.stdout.take().unwrap()).lines();
     let first = ends(&printed.next().unwrap().unwrap());
@@ -265,4 +271,26 @@ fn runs_with_tool_servers_of_their_own_wait_where_files_would_run_out() {
     let rest = printed.map(Result::unwrap).count();
     child.wait().unwrap();
     assert_eq!((first["r0"].1, starts, rest), (0, 2, 20));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_list_whose_store_can_write_no_more_begins_no_further_run() {
+    let desk = Desk::new();
+    desk.script("tool_policy: optional\n", &[&crate::desk::says("Done.")]);
+    desk.write("list.jsonl", &lines(1_000));
+    let program = desk.command(&["run", "--contracts", "list.jsonl", "--max-runs", "4"]);
+    // Half a megabyte, or one: the unit differs between shells.
+    let limit = "trap '' XFSZ; ulimit -f 1024";
+    let left = Left::from(limited(&program, limit).output().unwrap());
+    assert_eq!(left.code, 1, "{}", left.err);
+    let err = left.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        err.contains("the store stopped after an earlier fault"),
+        "{err}"
+    );
+    assert!(err.contains("the rest of the list was not begun"), "{err}");
+    let results = documents(&left.out);
+    assert!(results.len() < 1_000, "{}", results.len());
+    assert!(results[0]["success"] == true, "{}", results[0]);
 }

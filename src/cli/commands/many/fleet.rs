@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::one_run::RunEnd;
 use super::results::{Faults, Results};
@@ -23,7 +24,7 @@ use crate::cli::ui::runs_progress::RunsNow;
 use crate::cli::ui::screen::Screen;
 use crate::driver::{Job, Runner, RunnerLimits};
 use crate::session::Control;
-use crate::store::{Durability, Store};
+use crate::store::{Durability, Store, StoreError};
 
 /// How often the progress is shown.
 const TICK: Duration = Duration::from_millis(250);
@@ -90,18 +91,20 @@ impl Fleet {
     pub(in crate::cli) fn drive(self, source: impl Source) -> Result<Exit, CliError> {
         let runtime = runtime_of_many()?;
         let store = Arc::new(self.store);
+        let useless = CancellationToken::new();
         let fleet = Driving {
             ends: RefCell::default(),
             limits: self.limits,
-            results: Results::new(&self.app, &self.accounts)?,
+            results: Results::new(&self.app, &self.accounts, useless.clone())?,
             store: &store,
+            useless,
         };
         let driven = runtime.block_on(fleet.drive(source));
         let is_left = matches!(driven, Ok(Driven::Abandoned { .. } | Driven::Unread));
         runtime.shutdown_timeout(if is_left { Duration::ZERO } else { LINGER });
         let synced = self.accounts.sync_all();
         let Ends {
-            failed,
+            mut failed,
             mut suspended,
         } = fleet.ends.take();
         let Faults {
@@ -128,9 +131,7 @@ impl Fleet {
             Driven::All | Driven::Unread => {}
             Driven::Stopped { rest } => {
                 screen.write_err(&format!("note: {rest}\n"));
-                if !suspended {
-                    return Ok(Exit::FAILED);
-                }
+                failed = true;
             }
             Driven::Abandoned { open } => {
                 let resume = app.hint("resume --all");
@@ -138,6 +139,10 @@ impl Fleet {
                 screen.write_err(&note);
                 suspended |= open > 0;
             }
+        }
+        if let Some(cause) = store.poison() {
+            let cause = cause.to_owned();
+            return Err(StoreError::Poisoned { cause }.into());
         }
         Ok(if suspended {
             Exit::SUSPENDED
@@ -186,6 +191,8 @@ struct Driving<'s> {
     limits: RunnerLimits,
     results: Results,
     store: &'s Arc<Store>,
+    /// Cancelled once no further run can come to a result: nobody reads it, or nothing can be recorded.
+    useless: CancellationToken,
 }
 
 /// What the runs have come to so far.
@@ -216,7 +223,7 @@ impl Driving<'_> {
         });
         let mut tick = tokio::time::interval(TICK);
         let (mut interrupts, mut terminated, mut leaves_at) = (0_u32, false, None);
-        let (mut is_ending, mut is_unread) = (false, false);
+        let (mut is_ending, mut is_useless) = (false, false);
         let mut reading = Reading::default();
         loop {
             let wanted = tokio::select! {
@@ -244,8 +251,8 @@ impl Driving<'_> {
                         Control::Suspend
                     }
                 },
-                () = results.unread().cancelled(), if !is_unread => {
-                    is_unread = true;
+                () = self.useless.cancelled(), if !is_useless => {
+                    is_useless = true;
                     Control::Suspend
                 }
                 _ = tick.tick() => {
@@ -281,6 +288,9 @@ impl Driving<'_> {
                     let mut ends = self.ends.borrow_mut();
                     ends.failed |= !result.success;
                     ends.suspended |= result.suspended;
+                }
+                if self.store.poison().is_some() {
+                    self.useless.cancel();
                 }
                 self.results.take(end).await;
             }

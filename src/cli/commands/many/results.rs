@@ -40,8 +40,6 @@ enum Message {
 #[derive(Default)]
 struct State {
     faults: Mutex<Faults>,
-    /// Set once nobody reads any more.
-    unread: CancellationToken,
     /// How many messages were dealt with.
     written: AtomicU64,
 }
@@ -56,18 +54,24 @@ pub(super) struct Faults {
 }
 
 impl Results {
-    /// Begins to write for the runs of those accounts.
+    /// Begins to write for the runs of those accounts. `useless` is cancelled once results cannot be written any more.
     ///
     /// # Errors
     /// [`SystemFault::Runtime`] where no thread can be had.
-    pub(super) fn new(app: &App, accounts: &Accounts) -> Result<Self, CliError> {
+    pub(super) fn new(
+        app: &App,
+        accounts: &Accounts,
+        useless: CancellationToken,
+    ) -> Result<Self, CliError> {
         let (messages, waiting) = mpsc::channel(WAITING);
         let state = Arc::<State>::default();
         let writer = Writer {
             accounts: accounts.clone(),
             app: app.clone(),
+            is_read: true,
             progress: RunsProgress::new(app.screen),
             state: Arc::clone(&state),
+            useless,
         };
         thread::Builder::new()
             .name("results".to_owned())
@@ -108,11 +112,6 @@ impl Results {
         drop(written.await);
     }
 
-    /// Ends once nobody reads any more, or nothing can be written.
-    pub(super) fn unread(&self) -> &CancellationToken {
-        &self.state.unread
-    }
-
     /// How much was written: it grows as long as somebody reads.
     pub(super) fn progress(&self) -> u64 {
         self.state.written.load(Ordering::Relaxed)
@@ -139,8 +138,11 @@ impl State {
 struct Writer {
     accounts: Accounts,
     app: App,
+    /// Whether results were written so far.
+    is_read: bool,
     progress: RunsProgress,
     state: Arc<State>,
+    useless: CancellationToken,
 }
 
 impl Writer {
@@ -185,13 +187,14 @@ impl Writer {
 
     fn result(&mut self, result: &RunResult) {
         self.progress.ended(&result.label, result.entries);
-        if self.state.unread.is_cancelled() {
+        if !self.is_read {
             return;
         }
         self.progress.clear();
         if let Err(fault) = result.write(self.app.screen) {
             self.state.faults().unwritten.get_or_insert(fault);
-            self.state.unread.cancel();
+            self.is_read = false;
+            self.useless.cancel();
         }
         if let Some(note) = result.note.as_ref().filter(|_| !self.app.accounting.quiet) {
             self.app.screen.write_err(note);
