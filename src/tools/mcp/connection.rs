@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::{ClientRequest, RequestMetaObject};
+use rmcp::model::{ClientRequest, ProtocolVersion, RequestMetaObject};
 use rmcp::service::{
-    ClientInitializeError, PeerRequestOptions, RequestHandle, RunningService, ServiceError,
-    ServiceExt,
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, PeerRequestOptions,
+    RequestHandle, RunningService, ServiceError,
 };
 use rmcp::transport::IntoTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
@@ -39,6 +39,35 @@ pub(super) struct Connection {
     tail: Arc<StderrTail>,
 }
 
+/// How a connection begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Handshake {
+    /// With `server/discover`, as protocol 2026-07-28 does.
+    Discover,
+    /// With `initialize`, as every protocol before it does.
+    Initialize,
+    /// With `server/discover`, and where the server refuses that, with `initialize` on the same connection.
+    Either,
+}
+
+/// Why a connection did not begin.
+#[derive(Debug)]
+pub(super) struct NotIntroduced {
+    pub(super) error: ToolServerError,
+    /// What may still succeed, on a connection of its own.
+    pub(super) next: Option<Handshake>,
+}
+
+/// How long the other side has to introduce itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Introduction {
+    pub(super) handshake: Handshake,
+    /// What an error names.
+    pub(super) timeout_ms: u64,
+    /// When this handshake is given up.
+    pub(super) until: Instant,
+}
+
 /// Why a request has no response.
 #[derive(Debug)]
 pub(super) enum NoResponse {
@@ -48,14 +77,14 @@ pub(super) enum NoResponse {
 }
 
 impl Connection {
-    /// Initialises the connection over a transport, within `timeout_ms`. `place` is what messages call the other side.
+    /// Begins the connection over a transport. `place` is what messages call the other side.
     pub(super) async fn introduce<T, E, A>(
         (transport, place): (T, &str),
         tail: Arc<StderrTail>,
         changes: Changes,
-        timeout_ms: u64,
+        introduction: Introduction,
         cancel: &CancellationToken,
-    ) -> Result<Self, ToolServerError>
+    ) -> Result<Self, NotIntroduced>
     where
         T: IntoTransport<RoleClient, E, A>,
         E: Error + Send + Sync + 'static,
@@ -63,11 +92,19 @@ impl Connection {
         let listener = Listener {
             changes: changes.clone(),
         };
-        let timeout = Duration::from_millis(timeout_ms);
+        let Introduction {
+            handshake,
+            timeout_ms,
+            until,
+        } = introduction;
+        let begun = listener.serve_with_lifecycle(transport, handshake.lifecycle());
         let served = tokio::select! {
             biased;
-            () = cancel.cancelled() => return Err(ToolServerError::Cancelled),
-            served = tokio::time::timeout(timeout, listener.serve(transport)) => served,
+            () = cancel.cancelled() => {
+                let (error, next) = (ToolServerError::Cancelled, None);
+                return Err(NotIntroduced { error, next });
+            }
+            served = tokio::time::timeout_at(until, begun) => served,
         };
         match served {
             Ok(Ok(service)) => Ok(Self {
@@ -75,26 +112,20 @@ impl Connection {
                 service,
                 tail,
             }),
-            Ok(Err(ClientInitializeError::ConnectionClosed(_))) => Err(ToolServerError::Exited {
-                status: "it closed the connection".to_owned(),
-                output: tail.clauses(),
-            }),
-            Ok(Err(error)) => Err(match unreached(&error) {
-                Some(reason) => ToolServerError::Unreached {
-                    address: place.to_owned(),
-                    reason,
-                },
-                None => ToolServerError::Protocol {
-                    reason: reason_of(&error, &tail),
+            Ok(Err(error)) => {
+                let next = handshake.after(&error);
+                let error = not_introduced(&error, place, &tail);
+                let next = next.filter(|_| !matches!(error, ToolServerError::Unreached { .. }));
+                Err(NotIntroduced { error, next })
+            }
+            Err(_) => Err(NotIntroduced {
+                error: ToolServerError::TimedOut {
                     output: tail.clauses(),
                     step: "initialise",
+                    longest_ms: INITIALISE_MS,
+                    timeout_ms,
                 },
-            }),
-            Err(_) => Err(ToolServerError::TimedOut {
-                output: tail.clauses(),
-                step: "initialise",
-                longest_ms: INITIALISE_MS,
-                timeout_ms,
+                next: (handshake == Handshake::Discover).then_some(Handshake::Initialize),
             }),
         }
     }
@@ -196,6 +227,63 @@ impl Connection {
     fn lost(&self, reason: &str) -> NoResponse {
         let reason = self.tail.scrubbed(reason);
         NoResponse::Lost(format!("{reason}{}", self.tail.clauses()))
+    }
+}
+
+impl Handshake {
+    fn lifecycle(self) -> ClientLifecycleMode {
+        let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+        match self {
+            Self::Discover => ClientLifecycleMode::Discover { preferred_versions },
+            Self::Initialize => ClientLifecycleMode::Initialize,
+            Self::Either => ClientLifecycleMode::Auto {
+                preferred_versions,
+                legacy_version: None,
+            },
+        }
+    }
+
+    /// What may still succeed after this error. A server of an older protocol may do anything on a request that it does not know, so
+    /// whatever it did, `initialize` is worth a try; one that refuses `initialize` may have been too slow for the question before it.
+    fn after(self, error: &ClientInitializeError) -> Option<Self> {
+        match (self, error) {
+            (Self::Initialize, _) => None,
+            (Self::Either, ClientInitializeError::LegacyFallbackFailed { fallback, .. }) => {
+                matches!(**fallback, ClientInitializeError::JsonRpcError(_))
+                    .then_some(Self::Discover)
+            }
+            (Self::Discover | Self::Either, _) => Some(Self::Initialize),
+        }
+    }
+}
+
+/// The error of a handshake that failed, in our words.
+fn not_introduced(
+    error: &ClientInitializeError,
+    place: &str,
+    tail: &StderrTail,
+) -> ToolServerError {
+    // After a refusal of the first question, what became of the second one says more.
+    let error = match error {
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => fallback,
+        error => error,
+    };
+    if let ClientInitializeError::ConnectionClosed(_) = error {
+        return ToolServerError::Exited {
+            status: "it closed the connection".to_owned(),
+            output: tail.clauses(),
+        };
+    }
+    match unreached(error) {
+        Some(reason) => ToolServerError::Unreached {
+            address: place.to_owned(),
+            reason,
+        },
+        None => ToolServerError::Protocol {
+            reason: reason_of(error, tail),
+            output: tail.clauses(),
+            step: "initialise",
+        },
     }
 }
 

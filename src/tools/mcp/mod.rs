@@ -10,7 +10,7 @@
 //! there a result of the wrong shape is malformed but has no raw hash. A body that is no answer at all counts as a lost connection.
 //!
 //! ```text
-//! ask ──request + slot──▶ rmcp ──▶ LineTransport ──▶ child
+//! ask ──request + slot──▶ rmcp ──▶ LineTransport ──▶ child      (FrameExchange sorts what it reads)
 //!  ▲                                 │  line
 //!  └── slot ◀── answer to our id ────┤
 //!                 everything else ──▶ rmcp (handshake, notifications, pings)
@@ -26,6 +26,7 @@ mod call_client;
 mod call_frame;
 mod call_result;
 mod connection;
+mod frame_exchange;
 mod frame_head;
 mod line_reader;
 mod line_transport;
@@ -34,6 +35,7 @@ mod line_transport;
     reason = "roots leave the protocol; until they are gone a server may still ask for them"
 )]
 mod listener;
+mod opening;
 mod process;
 mod response;
 mod server;

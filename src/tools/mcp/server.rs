@@ -13,12 +13,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{Connection, INITIALISE_MS, NoResponse};
-use super::line_transport::LineTransport;
-use super::listener::Changes;
 use super::process::{Process, Program};
-use super::response::{FRAME_BYTES, PendingResponse};
-use super::stderr_tail::StderrTail;
-use super::{address, call_result, tool_list};
+use super::response::PendingResponse;
+use super::{call_result, opening, tool_list};
 use crate::contract::ToolPin;
 use crate::kernel::CallOrder;
 use crate::message::Scrubber;
@@ -29,8 +26,6 @@ use crate::tools::{CallTerms, ToolServerError};
 
 /// Bytes of a detail that is recorded.
 const DETAIL_BYTES: usize = 2_048;
-/// How long the exit status of a child whose output ended is waited for.
-const STATUS_GRACE: Duration = Duration::from_millis(200);
 /// The longest wait for a response.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
 /// The longest that a server has for the list of its tools, whatever the contract allows.
@@ -90,28 +85,8 @@ impl McpServer {
         (timeouts, scrub): (Timeouts, &Arc<dyn Scrubber>),
         cancel: &CancellationToken,
     ) -> Result<Self, ToolServerError> {
-        let (mut process, streams) = Process::start(program)?;
-        let tail = Arc::new(StderrTail::new(Arc::clone(scrub)));
-        let changes = Changes::default();
-        let transport = LineTransport::new(
-            streams.stdout,
-            streams.stdin,
-            streams.stderr,
-            Arc::clone(&tail),
-            changes.clone(),
-            FRAME_BYTES,
-        );
-        let to = (transport, name);
-        let introduced =
-            Connection::introduce(to, tail, changes, timeouts.initialise_ms, cancel).await;
-        let connection = match introduced {
-            Err(ToolServerError::Exited { status, output }) => {
-                let ended = process.ended(STATUS_GRACE).await;
-                let status = ended.map_or(status, |ended| ended.to_string());
-                return Err(ToolServerError::Exited { status, output });
-            }
-            other => other?,
-        };
+        let host = (timeouts.initialise_ms, scrub);
+        let (connection, process) = opening::child(name, program, host, cancel).await?;
         let timeouts = (timeouts, scrub);
         Self::list_first(name, connection, Some(process), timeouts, cancel).await
     }
@@ -124,13 +99,8 @@ impl McpServer {
         (timeouts, scrub): (Timeouts, &Arc<dyn Scrubber>),
         cancel: &CancellationToken,
     ) -> Result<Self, ToolServerError> {
-        let transport = address::connect(url, headers)?;
-        let tail = Arc::new(StderrTail::new(Arc::clone(scrub)));
-        let changes = Changes::default();
-        let place = address::without_secrets(url);
-        let to = (transport, place.as_str());
-        let connection =
-            Connection::introduce(to, tail, changes, timeouts.initialise_ms, cancel).await?;
+        let host = (timeouts.initialise_ms, scrub);
+        let connection = opening::address(url, headers, host, cancel).await?;
         Self::list_first(name, connection, None, (timeouts, scrub), cancel).await
     }
 

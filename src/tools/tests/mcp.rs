@@ -433,3 +433,44 @@ async fn no_process_of_a_server_outlives_it() {
         wait_until_gone(&pid).await;
     }
 }
+
+/// Whatever a server makes of `server/discover`: refuse it, end on it, answer it with something else or too late, or speak nothing older.
+#[tokio::test]
+async fn the_protocol_is_negotiated_whatever_a_server_makes_of_the_question() {
+    if !python() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let older = ["", "brittle", "late", "odd"];
+    let specs = older.map(|mode| {
+        (
+            if mode.is_empty() { "plain" } else { mode },
+            scripted(&[mode]),
+        )
+    });
+    let specs = specs.into_iter().chain([("modern", scripted(&["modern"]))]);
+    let fixture = Fixture::bring_up(specs, root.path()).await;
+    assert_eq!(fixture.faults(), Vec::<String>::new());
+    for statement in &fixture.up.statements {
+        let newer = statement.server == "modern";
+        let protocol = if newer { "2026-07-28" } else { "2025-11-25" };
+        assert_eq!(statement.protocol, protocol, "{}", statement.server);
+    }
+    for server in ["brittle", "late", "modern", "odd", "plain"] {
+        assert_eq!(
+            fixture.said(&format!("{server}__hello"), "{}").await,
+            "hello"
+        );
+    }
+    // Every request of the newer protocol says who asks, and in which version.
+    let line = fixture.said("modern__args", "{}").await;
+    assert!(
+        line.contains(r#""io.modelcontextprotocol/protocolVersion":"2026-07-28""#),
+        "{line}"
+    );
+    assert!(
+        line.contains(r#""io.modelcontextprotocol/clientCapabilities":{}"#),
+        "{line}"
+    );
+    fixture.up.servers.close().await;
+}
