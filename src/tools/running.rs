@@ -49,6 +49,7 @@ impl RunningServer {
             ServerSpec::Stdio {
                 args,
                 command,
+                elicitation,
                 env,
                 folder,
                 supervisor,
@@ -62,10 +63,16 @@ impl RunningServer {
                     supervisor: supervisor.as_deref(),
                     workspace: &workspace,
                 };
-                McpServer::start(name, &program, timeouts, cancel).await?
+                McpServer::start((name, *elicitation), &program, timeouts, cancel).await?
             }
-            ServerSpec::Http { headers, url, .. } => {
-                McpServer::connect(name, url, headers, timeouts, cancel).await?
+            ServerSpec::Http {
+                elicitation,
+                headers,
+                url,
+                ..
+            } => {
+                let named = (name, *elicitation);
+                McpServer::connect(named, url, headers, timeouts, cancel).await?
             }
         };
         Ok(Self::Mcp(Box::new(server)))

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::Withheld;
-use crate::contract::ServerKind;
+use crate::contract::{Elicitation, ServerKind};
 
 /// How one tool server is reached, with every value resolved. Holds secrets, so its `Debug` shows names only.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -23,6 +23,8 @@ pub(crate) enum ServerSpec {
         args: Vec<String>,
         /// The program: a name, looked up in `PATH`, or a path; a relative one begins in `folder`.
         command: String,
+        /// What it gets that asks for input.
+        elicitation: Elicitation,
         /// Added to the few inherited variables; wins over them.
         env: BTreeMap<String, String>,
         /// The folder that a relative path of the program begins in, absolute.
@@ -34,6 +36,8 @@ pub(crate) enum ServerSpec {
     },
     /// MCP over streamable HTTP.
     Http {
+        /// What it gets that asks for input.
+        elicitation: Elicitation,
         /// Sent with every request.
         headers: BTreeMap<String, String>,
         /// Whether other runs of this process use it, too.

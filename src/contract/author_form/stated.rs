@@ -125,6 +125,9 @@ fn state_server(
         let headers = values(&terms.header_names, &terms.header_variables);
         state(SERVER.headers.name, headers);
     }
+    if terms.elicitation != SERVER.elicitation.default_value {
+        state(SERVER.elicitation.name, json!(terms.elicitation));
+    }
     if let Some(pin) = terms.expected_pin {
         state(SERVER.pin.name, json!(pin));
     }

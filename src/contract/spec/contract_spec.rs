@@ -6,9 +6,9 @@ use std::fmt;
 use super::origin::ValueOrigin;
 
 use crate::contract::{
-    CallLimits, Completion, ContractMetadata, ModelProfile, Page, PriceTable, ProviderType,
-    QueueTerms, ReasoningValue, RedactionTerms, ReportFormat, TextProfile, Tokenizer, ToolPolicy,
-    ToolProof, ToolTransport,
+    CallLimits, Completion, ContractMetadata, Elicitation, ModelProfile, Page, PriceTable,
+    ProviderType, QueueTerms, ReasoningValue, RedactionTerms, ReportFormat, TextProfile, Tokenizer,
+    ToolPolicy, ToolProof, ToolTransport,
 };
 use crate::message::Digest;
 
@@ -269,6 +269,8 @@ pub struct ToolsSpec {
 /// One entry of `tools.mcp`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct McpSpec {
+    /// What it gets that asks for input during a call.
+    pub elicitation: Elicitation,
     /// The server pin that the author demands.
     pub pin: Option<Digest>,
     /// The queue that its calls wait in, where the author names one.

@@ -189,6 +189,7 @@ impl Read for McpSpec {
             let Env(env) = section.get(&SERVER.env).unwrap_or_default();
             let url = section.get(&SERVER.url);
             let Headers(headers) = section.get(&SERVER.headers).unwrap_or_default();
+            let elicitation = section.get(&SERVER.elicitation).unwrap_or_default();
             let pin = section.get(&SERVER.pin);
             let queue = section.get(&SERVER.queue);
             let shared = section.get(&SERVER.shared).unwrap_or(true);
@@ -228,6 +229,7 @@ impl Read for McpSpec {
                 }
             };
             Some(Self {
+                elicitation,
                 pin,
                 queue,
                 shared,

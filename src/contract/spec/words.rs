@@ -3,11 +3,17 @@
 use super::form::Choice;
 use crate::contract::prices::PriceUnit;
 use crate::contract::{
-    Completion, Page, ProviderType, ReportFormat, TextProfile, ToolPolicy, ToolProof, ToolTransport,
+    Completion, Elicitation, Page, ProviderType, ReportFormat, TextProfile, ToolPolicy, ToolProof,
+    ToolTransport,
 };
 
 impl Choice for Page {
     const WORDS: &'static [(&'static str, Self)] = &[("chat", Self::Chat), ("code", Self::Code)];
+}
+
+impl Choice for Elicitation {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("denied", Self::Denied), ("defaults", Self::Defaults)];
 }
 
 impl Choice for ToolPolicy {

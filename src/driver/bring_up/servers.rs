@@ -48,12 +48,14 @@ pub(super) fn server_specs(
             McpTransport::Stdio { args, command, env } => ServerSpec::Stdio {
                 args: args.clone(),
                 command: command.clone(),
+                elicitation: mcp.elicitation,
                 folder: folder.clone(),
                 env: environment.expand_all(env, &format!("{place}.env"))?,
                 shared: mcp.shared,
                 supervisor: environment.program().map(Path::to_owned),
             },
             McpTransport::Http { headers, url } => ServerSpec::Http {
+                elicitation: mcp.elicitation,
                 headers: environment.expand_all(headers, &format!("{place}.headers"))?,
                 shared: mcp.shared,
                 url: url.clone(),

@@ -5,17 +5,35 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::elicitation::InputRequired;
 use crate::message::char_prefix;
 use crate::tools::envelope::ToolResponse;
 
 /// Most blocks of one result that are not text.
 const RESOURCES: usize = 1_000;
+/// The type of a result that does not end its call.
+const INPUT_REQUIRED: &str = "input_required";
 /// What a resource link is kept as.
 const LINK_MIME_TYPE: &str = "application/json";
 
-/// The result of `tools/call` (MCP schema, `CallToolResult`).
+/// What a server answers to `tools/call`.
+#[derive(Debug)]
+pub(super) enum CallResult {
+    /// The call is over.
+    Complete(ToolResponse),
+    /// It goes on once the server has what it asks for.
+    InputRequired(InputRequired),
+}
+
 #[derive(Deserialize)]
-struct CallResult<'a> {
+struct Type {
+    #[serde(default, rename = "resultType")]
+    kind: Option<String>,
+}
+
+/// A result that ends the call (MCP schema, `CallToolResult`).
+#[derive(Deserialize)]
+struct Complete<'a> {
     #[serde(borrow)]
     content: Vec<&'a RawValue>,
     #[serde(default, rename = "isError")]
@@ -67,8 +85,18 @@ struct Link {
 ///
 /// Texts and embedded text resources are text, in order. Images, audio and embedded binary resources are kept as bytes, a
 /// resource link as its own JSON. `structuredContent` is the text where the content has none.
-pub(super) fn decode(result: &RawValue) -> Result<ToolResponse, String> {
-    let result: CallResult<'_> =
+pub(super) fn decode(result: &RawValue) -> Result<CallResult, String> {
+    let kind = serde_json::from_str::<Type>(result.get());
+    // What is wrong with it otherwise is named below.
+    if kind.is_ok_and(|kind| kind.kind.as_deref() == Some(INPUT_REQUIRED)) {
+        let required = serde_json::from_str(result.get()).map_err(|error| error.to_string())?;
+        return Ok(CallResult::InputRequired(required));
+    }
+    complete(result).map(CallResult::Complete)
+}
+
+fn complete(result: &RawValue) -> Result<ToolResponse, String> {
+    let result: Complete<'_> =
         serde_json::from_str(result.get()).map_err(|error| error.to_string())?;
     let mut response = ToolResponse::default();
     let (mut texts, mut resources) = (0_usize, 0_usize);

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::listener::{Changes, Listener};
 use super::response::{PendingResponse, Response, RpcError};
 use super::stderr_tail::StderrTail;
+use crate::contract::Elicitation;
 use crate::message::{ToolServerStatement, char_prefix};
 use crate::tools::ToolServerError;
 
@@ -61,6 +62,8 @@ pub(super) struct NotIntroduced {
 /// How long the other side has to introduce itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Introduction {
+    /// What it gets that asks for input.
+    pub(super) elicitation: Elicitation,
     pub(super) handshake: Handshake,
     /// What an error names.
     pub(super) timeout_ms: u64,
@@ -89,14 +92,16 @@ impl Connection {
         T: IntoTransport<RoleClient, E, A>,
         E: Error + Send + Sync + 'static,
     {
-        let listener = Listener {
-            changes: changes.clone(),
-        };
         let Introduction {
+            elicitation,
             handshake,
             timeout_ms,
             until,
         } = introduction;
+        let listener = Listener {
+            changes: changes.clone(),
+            elicitation,
+        };
         let begun = listener.serve_with_lifecycle(transport, handshake.lifecycle());
         let served = tokio::select! {
             biased;

@@ -18,6 +18,7 @@ use super::listener::Changes;
 use super::process::{Process, Program};
 use super::response::FRAME_BYTES;
 use super::stderr_tail::StderrTail;
+use crate::contract::Elicitation;
 use crate::message::Scrubber;
 use crate::tools::ToolServerError;
 
@@ -30,12 +31,12 @@ const ADDRESS_PROBE: Duration = Duration::from_secs(5);
 
 /// Starts a child and begins a connection to it, within `initialise_ms`. A child that ended on the first question is started once more.
 pub(super) async fn child(
-    name: &str,
+    (name, elicitation): (&str, Elicitation),
     program: &Program<'_>,
     (initialise_ms, scrub): (u64, &Arc<dyn Scrubber>),
     cancel: &CancellationToken,
 ) -> Result<(Connection, Process), ToolServerError> {
-    let mut introduction = introduction(Handshake::Either, initialise_ms);
+    let mut introduction = introduction(Handshake::Either, elicitation, initialise_ms);
     let mut first = None;
     loop {
         let begun = begin_child(name, program, introduction, scrub, cancel).await?;
@@ -93,12 +94,12 @@ async fn begin_child(
 
 /// Begins a connection to an address, within `initialise_ms`.
 pub(super) async fn address(
-    url: &str,
+    (url, elicitation): (&str, Elicitation),
     headers: &BTreeMap<String, String>,
     (initialise_ms, scrub): (u64, &Arc<dyn Scrubber>),
     cancel: &CancellationToken,
 ) -> Result<Connection, ToolServerError> {
-    let whole = introduction(Handshake::Initialize, initialise_ms);
+    let whole = introduction(Handshake::Initialize, elicitation, initialise_ms);
     let probe = ADDRESS_PROBE.min(Duration::from_millis(initialise_ms / 3));
     let mut introduction = Introduction {
         handshake: Handshake::Discover,
@@ -119,8 +120,9 @@ pub(super) async fn address(
     }
 }
 
-fn introduction(handshake: Handshake, timeout_ms: u64) -> Introduction {
+fn introduction(handshake: Handshake, elicitation: Elicitation, timeout_ms: u64) -> Introduction {
     Introduction {
+        elicitation,
         handshake,
         timeout_ms,
         until: Instant::now() + Duration::from_millis(timeout_ms),

@@ -5,18 +5,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, ListToolsRequest,
+    CallToolRequest, CallToolRequestParams, ClientRequest, InputResponses, ListToolsRequest,
     PaginatedRequestParams, RequestMetaObject,
 };
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::call_result::CallResult;
 use super::connection::{Connection, INITIALISE_MS, NoResponse};
 use super::process::{Process, Program};
-use super::response::PendingResponse;
+use super::response::{PendingResponse, Response};
 use super::{call_result, opening, tool_list};
-use crate::contract::ToolPin;
+use crate::contract::{Elicitation, ToolPin};
 use crate::kernel::CallOrder;
 use crate::message::Scrubber;
 use crate::message::{ToolOutcome, ToolServerStatement, char_prefix};
@@ -32,6 +33,10 @@ const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
 const LIST_MS: u64 = 30_000;
 /// The step of a server that did not list its tools.
 const LIST: &str = "list its tools";
+/// How often a server may ask for input in one call.
+const ROUNDS: usize = 10;
+/// The code of a call that needs what the contract does not grant.
+const INPUT_NOT_GRANTED: &str = "INPUT_NOT_GRANTED";
 /// Key of the idempotency key in a call's `_meta`.
 const IDEMPOTENCY_KEY: &str = "monolith/idempotency_key";
 
@@ -60,6 +65,7 @@ impl Timeouts {
 pub(in crate::tools) struct McpServer {
     // Declared before the process: the connection goes first, then the process group is killed.
     connection: Connection,
+    elicitation: Elicitation,
     offered: Mutex<Offered>,
     origin: String,
     timeouts: Timeouts,
@@ -80,32 +86,32 @@ struct Offered {
 impl McpServer {
     /// Starts a child, introduces ourselves and lists its tools.
     pub(in crate::tools) async fn start(
-        name: &str,
+        named: (&str, Elicitation),
         program: &Program<'_>,
         (timeouts, scrub): (Timeouts, &Arc<dyn Scrubber>),
         cancel: &CancellationToken,
     ) -> Result<Self, ToolServerError> {
         let host = (timeouts.initialise_ms, scrub);
-        let (connection, process) = opening::child(name, program, host, cancel).await?;
+        let (connection, process) = opening::child(named, program, host, cancel).await?;
         let timeouts = (timeouts, scrub);
-        Self::list_first(name, connection, Some(process), timeouts, cancel).await
+        Self::list_first(named, connection, Some(process), timeouts, cancel).await
     }
 
     /// Connects to an address, introduces ourselves and lists the tools there.
     pub(in crate::tools) async fn connect(
-        name: &str,
+        named: (&str, Elicitation),
         url: &str,
         headers: &BTreeMap<String, String>,
         (timeouts, scrub): (Timeouts, &Arc<dyn Scrubber>),
         cancel: &CancellationToken,
     ) -> Result<Self, ToolServerError> {
         let host = (timeouts.initialise_ms, scrub);
-        let connection = opening::address(url, headers, host, cancel).await?;
-        Self::list_first(name, connection, None, (timeouts, scrub), cancel).await
+        let connection = opening::address((url, named.1), headers, host, cancel).await?;
+        Self::list_first(named, connection, None, (timeouts, scrub), cancel).await
     }
 
     async fn list_first(
-        name: &str,
+        (name, elicitation): (&str, Elicitation),
         connection: Connection,
         process: Option<Process>,
         (timeouts, scrub): (Timeouts, &Arc<dyn Scrubber>),
@@ -113,6 +119,7 @@ impl McpServer {
     ) -> Result<Self, ToolServerError> {
         let server = Self {
             connection,
+            elicitation,
             offered: Mutex::default(),
             origin: format!("mcp:{name}"),
             timeouts,
@@ -266,12 +273,71 @@ impl McpServer {
         if self.pin(tool) != Some(expected) {
             return ToolOutcome::ToolChanged;
         }
+        let mut input = None;
+        for _ in 0..ROUNDS {
+            let asked = self.ask_to_call(tool, order, terms, input.take(), deadline);
+            let response = match asked.await {
+                Ok(response) => response,
+                Err(fault) => return fault.outcome(),
+            };
+            let response = match response.decode(call_result::decode) {
+                Ok(Ok(CallResult::Complete(response))) => response,
+                Ok(Ok(CallResult::InputRequired(required))) => {
+                    match required.answers(self.elicitation) {
+                        Ok(answers) => {
+                            input = Some((answers, required.state));
+                            continue;
+                        }
+                        Err(method) => ToolResponse::failed(
+                            INPUT_NOT_GRANTED,
+                            format!(
+                                "the server asks for {method}, which the contract does not grant"
+                            ),
+                        ),
+                    }
+                }
+                Ok(Err(error)) => ToolResponse::failed(error.code.to_string(), error.message),
+                Err(malformed) => {
+                    return ToolOutcome::Malformed {
+                        detail: char_prefix(
+                            &terms.scrub.owned_text(malformed.detail),
+                            DETAIL_BYTES,
+                        )
+                        .to_owned(),
+                        raw_hash: malformed
+                            .raw
+                            .map(|raw| terms.blobs.put(terms.scrub.owned_bytes(raw))),
+                    };
+                }
+            };
+            return ToolOutcome::Returned(response.into_envelope(order, terms, started_at_ms));
+        }
+        let response = ToolResponse::failed(
+            INPUT_NOT_GRANTED,
+            format!("the server asked for input {ROUNDS} times in one call"),
+        );
+        ToolOutcome::Returned(response.into_envelope(order, terms, started_at_ms))
+    }
+
+    /// Sends a call, with the input that the server asked for in the round before, and the state that goes back with it.
+    async fn ask_to_call(
+        &self,
+        tool: &str,
+        order: &CallOrder,
+        terms: &CallTerms<'_>,
+        input: Option<(InputResponses, Option<String>)>,
+        deadline: Instant,
+    ) -> Result<Response, NoResponse> {
         let arguments = &order.invocation.arguments;
         // The transport sends the text itself; the values are rmcp's to look at.
         let pending = PendingResponse::new(Some(Arc::from(arguments.as_str())));
         let mut params = CallToolRequestParams::new(tool.to_owned());
         if let Value::Object(arguments) = arguments.to_value() {
             params = params.with_arguments(arguments);
+        }
+        if let Some((answers, state)) = input {
+            params = params.with_input_responses(answers);
+            params.request_state = state;
         }
         let mut request = CallToolRequest::new(params);
         request.extensions.insert(pending.clone());
@@ -281,29 +347,10 @@ impl McpServer {
             Value::String(terms.idempotency_key.to_owned()),
         );
         let request = ClientRequest::CallToolRequest(request);
-        let response = match self
-            .connection
-            .ask(request, &pending, meta, deadline, terms.cancel)
+        let cancel = terms.cancel;
+        self.connection
+            .ask(request, &pending, meta, deadline, cancel)
             .await
-        {
-            Ok(response) => response,
-            Err(fault) => return fault.outcome(),
-        };
-        match response.decode(call_result::decode) {
-            Ok(response) => {
-                let response = response.unwrap_or_else(|error| {
-                    ToolResponse::failed(error.code.to_string(), error.message)
-                });
-                ToolOutcome::Returned(response.into_envelope(order, terms, started_at_ms))
-            }
-            Err(malformed) => ToolOutcome::Malformed {
-                detail: char_prefix(&terms.scrub.owned_text(malformed.detail), DETAIL_BYTES)
-                    .to_owned(),
-                raw_hash: malformed
-                    .raw
-                    .map(|raw| terms.blobs.put(terms.scrub.owned_bytes(raw))),
-            },
-        }
     }
 
     fn offered(&self) -> MutexGuard<'_, Offered> {

@@ -8,6 +8,7 @@ use wiremock::matchers::{header, method};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use super::Fixture;
+use crate::contract::Elicitation;
 use crate::message::ToolOutcome;
 use crate::tools::ServerSpec;
 
@@ -93,6 +94,7 @@ fn respond(request: &Request) -> ResponseTemplate {
 
 fn at(url: String, key: &str) -> ServerSpec {
     ServerSpec::Http {
+        elicitation: Elicitation::Denied,
         headers: BTreeMap::from([("x-key".to_owned(), key.to_owned())]),
         shared: true,
         url,

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::{Fixture, texts};
+use crate::contract::Elicitation;
 use crate::message::{ContentBlock, Digest, EnvelopeStatus, ToolOutcome};
 use crate::tools::ServerSpec;
 
@@ -28,6 +29,7 @@ pub(super) fn scripted(modes: &[&str]) -> ServerSpec {
     ServerSpec::Stdio {
         args: args.map(|arg| (*arg).to_owned()).collect(),
         command: "python3".to_owned(),
+        elicitation: Elicitation::Denied,
         env: BTreeMap::from([("GIVEN".to_owned(), "by the author".to_owned())]),
         folder: std::path::PathBuf::new(),
         shared: true,
@@ -320,6 +322,7 @@ async fn bring_up_reports_a_faulty_server_and_starts_the_others() {
             ServerSpec::Stdio {
                 args: Vec::new(),
                 command: "no-such-command-anywhere".to_owned(),
+                elicitation: Elicitation::Denied,
                 env: BTreeMap::new(),
                 folder: std::path::PathBuf::new(),
                 shared: true,
@@ -471,6 +474,68 @@ async fn the_protocol_is_negotiated_whatever_a_server_makes_of_the_question() {
     assert!(
         line.contains(r#""io.modelcontextprotocol/clientCapabilities":{}"#),
         "{line}"
+    );
+    fixture.up.servers.close().await;
+}
+
+/// A server of that mode, granted the defaults of what it asks for.
+fn granted(modes: &[&str]) -> ServerSpec {
+    match scripted(modes) {
+        ServerSpec::Stdio {
+            args,
+            command,
+            env,
+            folder,
+            shared,
+            supervisor,
+            ..
+        } => ServerSpec::Stdio {
+            args,
+            command,
+            elicitation: Elicitation::Defaults,
+            env,
+            folder,
+            shared,
+            supervisor,
+        },
+        other => other,
+    }
+}
+
+/// S4: input is denied unless the contract grants it, in both protocols.
+#[tokio::test]
+async fn a_server_gets_the_input_that_the_contract_grants_and_no_other() {
+    if !python() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let specs = [
+        ("denied", scripted(&["modern"])),
+        ("given", granted(&["modern"])),
+        ("older", granted(&[])),
+    ];
+    let fixture = Fixture::bring_up(specs, root.path()).await;
+    assert_eq!(fixture.faults(), Vec::<String>::new());
+    assert_eq!(
+        fixture.said("denied__needs_input", "{}").await,
+        "INPUT_NOT_GRANTED: the server asks for elicitation/create, which the contract does not grant"
+    );
+    let arguments = r#"{"n": 1.50}"#;
+    let said = fixture.said("given__needs_input", arguments).await;
+    let (line, answered) = said.split_once('\n').unwrap();
+    assert!(line.contains(r#""arguments":{"n": 1.50}"#), "{line}");
+    assert!(line.contains(r#""elicitation":{"form":{}}"#), "{line}");
+    assert_eq!(
+        answered.trim(),
+        r#"[{"who": {"action": "accept", "content": {"name": "J"}}}, "as it came: \u00e9\n"]"#
+    );
+    assert_eq!(
+        fixture.said("given__insists", "{}").await,
+        "INPUT_NOT_GRANTED: the server asked for input 10 times in one call"
+    );
+    assert_eq!(
+        fixture.said("older__ask_back", "{}").await,
+        r#"[-32601, -32601, "granted", -32601]"#
     );
     fixture.up.servers.close().await;
 }

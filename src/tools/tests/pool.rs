@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Fixture;
 use super::mcp::{python, runs, scripted, wait_until_gone};
+use crate::contract::Elicitation;
 use crate::message::{NoSecrets, ToolOutcome};
 use crate::tools::{ServerHost, ServerSpec};
 
@@ -94,6 +95,7 @@ async fn those_who_wait_for_a_start_share_its_fault_and_the_next_tries_again() {
     let root = tempfile::tempdir().unwrap();
     let host = ServerHost::alone(Arc::new(NoSecrets));
     let spec = || ServerSpec::Stdio {
+        elicitation: Elicitation::Denied,
         args: Vec::new(),
         command: "./server".to_owned(),
         env: std::collections::BTreeMap::new(),

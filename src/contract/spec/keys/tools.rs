@@ -8,7 +8,7 @@ use crate::contract::spec::texts::{
     Env, EnvName, HeaderName, Headers, SecretPattern, Servers, Url,
 };
 use crate::contract::spec::words::Builtin;
-use crate::contract::{CycleException, ReportFormat};
+use crate::contract::{CycleException, Elicitation, ReportFormat};
 use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest};
 
 form! {
@@ -38,6 +38,9 @@ form! {
         "What is added to the command's small environment. Values may hold `${NAME}`." => not_with(&["url"]);
         headers: Headers, DefaultText = DefaultText("none"),
         "Headers of every request to the address. Values may hold `${NAME}`." => not_with(&["command"]);
+        elicitation: Elicitation, Elicitation = Elicitation::Denied,
+        "What the server gets that asks for input during a call. `denied`: an error. `defaults`: the default of every field that has one, \
+         and a refusal where a field that it needs has none." => nullable;
         pin: Digest, DefaultText = DefaultText("none"),
         "The hash that the server's tools must have together; `monolith contract show --start-servers` prints it. Other tools than at the \
          pin: `FAILED_PREFLIGHT(tool_changed)`." => nullable;
