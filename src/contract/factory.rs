@@ -413,8 +413,12 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
                 None,
                 &none,
             ),
-            McpTransport::Http { headers, url } => (
-                ServerKind::Http,
+            McpTransport::Remote {
+                headers,
+                remote,
+                url,
+            } => (
+                remote.kind(),
                 None,
                 Vec::new(),
                 &none,

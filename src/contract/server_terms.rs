@@ -18,6 +18,33 @@ pub enum ServerKind {
     Stdio,
     /// MCP over streamable HTTP.
     Http,
+    /// MCP over a stream of events and POSTs, as in protocol 2024-11-05.
+    Sse,
+    /// MCP over a websocket.
+    Websocket,
+}
+
+/// How a tool server at an address is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Remote {
+    /// Streamable HTTP.
+    Http,
+    /// A stream of events and POSTs, as in protocol 2024-11-05.
+    Sse,
+    /// A websocket.
+    Websocket,
+}
+
+impl Remote {
+    /// How the contract names it.
+    #[must_use]
+    pub const fn kind(self) -> ServerKind {
+        match self {
+            Self::Http => ServerKind::Http,
+            Self::Sse => ServerKind::Sse,
+            Self::Websocket => ServerKind::Websocket,
+        }
+    }
 }
 
 /// What a server gets that asks for input during a call (MCP elicitation).

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::builtin::Builtins;
-use super::mcp::{McpServer, Program, Timeouts};
+use super::mcp::{McpServer, Place, Program, Timeouts};
 use super::offer::{self, BUILTIN, Offer};
 use super::{CallTerms, ServerSpec, ToolServerError};
 use crate::contract::{ToolPin, check_server_name};
@@ -65,14 +65,20 @@ impl RunningServer {
                 };
                 McpServer::start((name, *elicitation), &program, timeouts, cancel).await?
             }
-            ServerSpec::Http {
+            ServerSpec::Remote {
                 elicitation,
                 headers,
+                remote,
                 url,
                 ..
             } => {
+                let place = Place {
+                    headers,
+                    remote: *remote,
+                    url,
+                };
                 let named = (name, *elicitation);
-                McpServer::connect(named, url, headers, timeouts, cancel).await?
+                McpServer::connect(named, place, timeouts, cancel).await?
             }
         };
         Ok(Self::Mcp(Box::new(server)))

@@ -114,6 +114,9 @@ fn state_server(
     if let Some(url) = &terms.url {
         state(SERVER.url.name, json!(url));
     }
+    if terms.kind == ServerKind::Sse {
+        state(SERVER.server_type.name, json!("sse"));
+    }
     if !terms.args.is_empty() {
         state(SERVER.args.name, json!(terms.args));
     }

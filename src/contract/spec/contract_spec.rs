@@ -7,8 +7,8 @@ use super::origin::ValueOrigin;
 
 use crate::contract::{
     CallLimits, Completion, ContractMetadata, Elicitation, ModelProfile, Page, PriceTable,
-    ProviderType, QueueTerms, ReasoningValue, RedactionTerms, ReportFormat, TextProfile, Tokenizer,
-    ToolPolicy, ToolProof, ToolTransport,
+    ProviderType, QueueTerms, ReasoningValue, RedactionTerms, Remote, ReportFormat, TextProfile,
+    Tokenizer, ToolPolicy, ToolProof, ToolTransport,
 };
 use crate::message::Digest;
 
@@ -293,10 +293,12 @@ pub enum McpTransport {
         /// Environment variables with their values, unexpanded.
         env: BTreeMap<String, String>,
     },
-    /// Streamable HTTP.
-    Http {
+    /// An address.
+    Remote {
         /// Headers with their values, unexpanded.
         headers: BTreeMap<String, String>,
+        /// What is spoken there.
+        remote: Remote,
         /// Its address.
         url: String,
     },
@@ -311,8 +313,13 @@ impl fmt::Debug for McpTransport {
                 .field("command", command)
                 .field("env", &Names(env))
                 .finish(),
-            Self::Http { headers, url } => f
-                .debug_struct("Http")
+            Self::Remote {
+                headers,
+                remote,
+                url,
+            } => f
+                .debug_struct("Remote")
+                .field("remote", remote)
                 .field("headers", &Names(headers))
                 .field("url", url)
                 .finish(),

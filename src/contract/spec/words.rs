@@ -3,8 +3,8 @@
 use super::form::Choice;
 use crate::contract::prices::PriceUnit;
 use crate::contract::{
-    Completion, Elicitation, Page, ProviderType, ReportFormat, TextProfile, ToolPolicy, ToolProof,
-    ToolTransport,
+    Completion, Elicitation, Page, ProviderType, Remote, ReportFormat, TextProfile, ToolPolicy,
+    ToolProof, ToolTransport,
 };
 
 impl Choice for Page {
@@ -14,6 +14,14 @@ impl Choice for Page {
 impl Choice for Elicitation {
     const WORDS: &'static [(&'static str, Self)] =
         &[("denied", Self::Denied), ("defaults", Self::Defaults)];
+}
+
+impl Choice for Remote {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("http", Self::Http),
+        ("sse", Self::Sse),
+        ("websocket", Self::Websocket),
+    ];
 }
 
 impl Choice for ToolPolicy {

@@ -54,7 +54,12 @@ pub(super) fn server_specs(
                 shared: mcp.shared,
                 supervisor: environment.program().map(Path::to_owned),
             },
-            McpTransport::Http { headers, url } => ServerSpec::Http {
+            McpTransport::Remote {
+                headers,
+                remote,
+                url,
+            } => ServerSpec::Remote {
+                remote: *remote,
                 elicitation: mcp.elicitation,
                 headers: environment.expand_all(headers, &format!("{place}.headers"))?,
                 shared: mcp.shared,

@@ -235,6 +235,40 @@ impl Connection {
     }
 }
 
+/// The transport that a connection begins over, within the time of its introduction. `place` is what messages call the other side.
+pub(super) async fn reach<T, E: Error + 'static>(
+    connecting: impl Future<Output = Result<T, E>>,
+    place: &str,
+    introduction: &Introduction,
+    cancel: &CancellationToken,
+) -> Result<T, ToolServerError> {
+    let connected = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Err(ToolServerError::Cancelled),
+        connected = tokio::time::timeout_at(introduction.until, connecting) => connected,
+    };
+    match connected {
+        Ok(Ok(transport)) => Ok(transport),
+        Ok(Err(fault)) => Err(match reason_unreached(&fault) {
+            Some(reason) => ToolServerError::Unreached {
+                address: place.to_owned(),
+                reason,
+            },
+            None => ToolServerError::Protocol {
+                reason: char_prefix(&fault.to_string(), REASON_BYTES).to_owned(),
+                output: String::new(),
+                step: "initialise",
+            },
+        }),
+        Err(_) => Err(ToolServerError::TimedOut {
+            output: String::new(),
+            step: "initialise",
+            longest_ms: INITIALISE_MS,
+            timeout_ms: introduction.timeout_ms,
+        }),
+    }
+}
+
 impl Handshake {
     fn lifecycle(self) -> ClientLifecycleMode {
         let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
@@ -297,7 +331,11 @@ fn unreached(error: &ClientInitializeError) -> Option<&'static str> {
     let ClientInitializeError::TransportError { error, .. } = error else {
         return None;
     };
-    let mut cause: Option<&(dyn Error + 'static)> = Some(error.error.as_ref());
+    reason_unreached(error.error.as_ref())
+}
+
+fn reason_unreached(error: &(dyn Error + 'static)) -> Option<&'static str> {
+    let mut cause = Some(error);
     while let Some(one) = cause {
         if let Some(io) = one.downcast_ref::<io::Error>() {
             match io.kind() {

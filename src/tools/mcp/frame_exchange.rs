@@ -144,6 +144,13 @@ impl FrameExchange {
         }
     }
 
+    /// Ends every request that awaits its answer: that is lost.
+    pub(super) fn lose(&mut self, reason: &'static str) {
+        for (_, pending) in self.awaited.drain() {
+            pending.fill(Received::Lost(reason));
+        }
+    }
+
     /// Waits until the question for the newer protocol has gone unanswered for too long, and gives the refusal that rmcp is to see in
     /// place of an answer. May be dropped and called again.
     pub(super) async fn unanswered(&mut self) -> ServerJsonRpcMessage {

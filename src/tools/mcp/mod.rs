@@ -10,10 +10,10 @@
 //! there a result of the wrong shape is malformed but has no raw hash. A body that is no answer at all counts as a lost connection.
 //!
 //! ```text
-//! ask ──request + slot──▶ rmcp ──▶ LineTransport ──▶ child      (FrameExchange sorts what it reads)
+//! ask ──request + slot──▶ rmcp ──▶ LineTransport ──▶ child      (SseTransport, WebSocketTransport: as this one)
 //!  ▲                                 │  line
 //!  └── slot ◀── answer to our id ────┤
-//!                 everything else ──▶ rmcp (handshake, notifications, pings)
+//!                 everything else ──▶ rmcp (handshake, notifications, pings); FrameExchange sorts
 //! ```
 //!
 //! A child gets an environment of its own: a few inherited variables (`PATH`, `HOME` and the like, see `process.rs`) and the author's
@@ -27,6 +27,7 @@ mod call_frame;
 mod call_result;
 mod connection;
 mod elicitation;
+mod event_stream;
 mod frame_exchange;
 mod frame_head;
 mod line_reader;
@@ -40,8 +41,11 @@ mod opening;
 mod process;
 mod response;
 mod server;
+mod sse_transport;
 mod stderr_tail;
 mod tool_list;
+mod websocket;
 
+pub(super) use opening::Place;
 pub(super) use process::Program;
 pub(super) use server::{McpServer, Timeouts};

@@ -11,14 +11,16 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::address;
-use super::connection::{Connection, Handshake, Introduction, NotIntroduced};
+use super::address::{self, Address};
+use super::connection::{self, Connection, Handshake, Introduction, NotIntroduced};
 use super::line_transport::LineTransport;
 use super::listener::Changes;
 use super::process::{Process, Program};
 use super::response::FRAME_BYTES;
+use super::sse_transport::SseTransport;
 use super::stderr_tail::StderrTail;
-use crate::contract::Elicitation;
+use super::websocket::WebSocketTransport;
+use crate::contract::{Elicitation, Remote};
 use crate::message::Scrubber;
 use crate::tools::ToolServerError;
 
@@ -92,32 +94,92 @@ async fn begin_child(
     )
 }
 
+/// A server's address: what is spoken there, where, and with which headers.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tools) struct Place<'a> {
+    pub(in crate::tools) headers: &'a BTreeMap<String, String>,
+    pub(in crate::tools) remote: Remote,
+    pub(in crate::tools) url: &'a str,
+}
+
 /// Begins a connection to an address, within `initialise_ms`.
 pub(super) async fn address(
-    (url, elicitation): (&str, Elicitation),
-    headers: &BTreeMap<String, String>,
+    (place, elicitation): (Place<'_>, Elicitation),
     (initialise_ms, scrub): (u64, &Arc<dyn Scrubber>),
     cancel: &CancellationToken,
 ) -> Result<Connection, ToolServerError> {
     let whole = introduction(Handshake::Initialize, elicitation, initialise_ms);
     let probe = ADDRESS_PROBE.min(Duration::from_millis(initialise_ms / 3));
-    let mut introduction = Introduction {
-        handshake: Handshake::Discover,
-        until: Instant::now() + probe,
-        ..whole
+    let mut introduction = match place.remote {
+        Remote::Http => Introduction {
+            handshake: Handshake::Discover,
+            until: Instant::now() + probe,
+            ..whole
+        },
+        // It belongs to protocol 2024-11-05.
+        Remote::Sse => whole,
+        Remote::Websocket => Introduction {
+            handshake: Handshake::Either,
+            ..whole
+        },
     };
+    let mut first = None;
     loop {
-        let transport = address::connect(url, headers)?;
-        let tail = Arc::new(StderrTail::new(Arc::clone(scrub)));
-        let changes = Changes::default();
-        let place = address::without_secrets(url);
-        let to = (transport, place.as_str());
-        match Connection::introduce(to, tail, changes, introduction, cancel).await {
-            Ok(connection) => return Ok(connection),
-            Err(NotIntroduced { next: Some(_), .. }) => introduction = whole,
-            Err(NotIntroduced { error, next: None }) => return Err(error),
+        let NotIntroduced { error, next } =
+            match begin_at(place, introduction, scrub, cancel).await? {
+                Ok(connection) => return Ok(connection),
+                Err(failed) => failed,
+            };
+        match (next, &first) {
+            (Some(next), None) => {
+                introduction = Introduction {
+                    handshake: next,
+                    ..whole
+                };
+                first = Some(error);
+            }
+            _ => return Err(error),
         }
     }
+}
+
+async fn begin_at(
+    place: Place<'_>,
+    introduction: Introduction,
+    scrub: &Arc<dyn Scrubber>,
+    cancel: &CancellationToken,
+) -> Result<Result<Connection, NotIntroduced>, ToolServerError> {
+    let Place {
+        headers,
+        remote,
+        url,
+    } = place;
+    let address = Address::new(url, headers)?;
+    let tail = Arc::new(StderrTail::new(Arc::clone(scrub)));
+    let changes = Changes::default();
+    let name = address::without_secrets(url);
+    let name = name.as_str();
+    let ours = (Arc::clone(&tail), changes.clone());
+    let begun = match remote {
+        Remote::Http => {
+            let to = (address.streamable(), name);
+            Connection::introduce(to, tail, changes, introduction, cancel).await
+        }
+        Remote::Sse => {
+            let connected = SseTransport::connect(address, ours);
+            let connected = connection::reach(connected, name, &introduction, cancel);
+            let to = (connected.await?, name);
+            Connection::introduce(to, tail, changes, introduction, cancel).await
+        }
+        Remote::Websocket => {
+            let probe = (introduction.handshake == Handshake::Either).then_some(ADDRESS_PROBE);
+            let connected = WebSocketTransport::connect(address, ours, probe);
+            let connected = connection::reach(connected, name, &introduction, cancel);
+            let to = (connected.await?, name);
+            Connection::introduce(to, tail, changes, introduction, cancel).await
+        }
+    };
+    Ok(begun)
 }
 
 fn introduction(handshake: Handshake, elicitation: Elicitation, timeout_ms: u64) -> Introduction {

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::call_result::CallResult;
 use super::connection::{Connection, INITIALISE_MS, NoResponse};
+use super::opening::Place;
 use super::process::{Process, Program};
 use super::response::{PendingResponse, Response};
 use super::{call_result, opening, tool_list};
@@ -100,13 +101,12 @@ impl McpServer {
     /// Connects to an address, introduces ourselves and lists the tools there.
     pub(in crate::tools) async fn connect(
         named: (&str, Elicitation),
-        url: &str,
-        headers: &BTreeMap<String, String>,
+        place: Place<'_>,
         (timeouts, scrub): (Timeouts, &Arc<dyn Scrubber>),
         cancel: &CancellationToken,
     ) -> Result<Self, ToolServerError> {
         let host = (timeouts.initialise_ms, scrub);
-        let connection = opening::address((url, named.1), headers, host, cancel).await?;
+        let connection = opening::address((place, named.1), host, cancel).await?;
         Self::list_first(named, connection, None, (timeouts, scrub), cancel).await
     }
 

@@ -6,5 +6,6 @@ mod http;
 mod mcp;
 #[cfg(target_os = "linux")]
 mod pool;
+mod remotes;
 
 use fixture::{Fixture, texts};
