@@ -89,7 +89,7 @@ pub(crate) use redaction::{
 };
 pub(crate) use server_name::check_server_name;
 pub use server_terms::ServerKind;
-pub(crate) use server_terms::{Elicitation, Remote, ServerTerms};
+pub(crate) use server_terms::{Beside, Elicitation, McpTerms, Remote, ServerTerms};
 #[cfg(test)]
 pub(crate) use session_tools::session_tools;
 pub(crate) use session_tools::{BATCH, PROGRESS_REPORT, SessionTool};

@@ -68,6 +68,25 @@ impl Elicitation {
     }
 }
 
+/// What a server may offer beside its tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Beside {
+    /// Its resources.
+    Resources,
+    /// Its prompts.
+    Prompts,
+}
+
+/// What an author grants a server and wants of it, beside how it is reached.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct McpTerms {
+    /// What it gets that asks for input during a call.
+    pub elicitation: Elicitation,
+    /// What of it is offered beside its tools.
+    pub offers: Vec<Beside>,
+}
+
 /// A tool server as the contract sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -86,6 +105,9 @@ pub struct ServerTerms {
     /// Which variables of monolith's own environment feed each of them; left out where none does.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env_variables: BTreeMap<String, Vec<String>>,
+    /// What of it is offered beside its tools; left out where that is nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offers: Vec<Beside>,
     /// The pin that the author demands, where one is given.
     #[schemars(with = "Option<HexDigest>")]
     pub expected_pin: Option<Digest>,

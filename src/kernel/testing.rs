@@ -116,6 +116,7 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
                 header_names: Vec::new(),
                 header_variables: BTreeMap::new(),
                 kind: ServerKind::Builtin,
+                offers: Vec::new(),
                 pin: None,
                 queue: None,
                 shared: true,

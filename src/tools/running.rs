@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::builtin::Builtins;
 use super::mcp::{McpServer, Place, Program, Timeouts};
 use super::offer::{self, BUILTIN, Offer};
+use super::restarts::Restarts;
 use super::{CallTerms, ServerSpec, ToolServerError};
 use crate::contract::{ToolPin, check_server_name};
 use crate::kernel::CallOrder;
@@ -23,7 +25,11 @@ pub(super) enum RunningServer {
         pins: BTreeMap<String, ToolPin>,
         tools: Builtins,
     },
-    Mcp(Box<McpServer>),
+    Mcp {
+        /// The starts that were tried in its place, once it is down.
+        restarts: Mutex<Restarts>,
+        server: Box<McpServer>,
+    },
 }
 
 impl RunningServer {
@@ -49,10 +55,10 @@ impl RunningServer {
             ServerSpec::Stdio {
                 args,
                 command,
-                elicitation,
                 env,
                 folder,
                 supervisor,
+                terms,
                 ..
             } => {
                 let program = Program {
@@ -63,12 +69,12 @@ impl RunningServer {
                     supervisor: supervisor.as_deref(),
                     workspace: &workspace,
                 };
-                McpServer::start((name, *elicitation), &program, timeouts, cancel).await?
+                McpServer::start((name, terms), &program, timeouts, cancel).await?
             }
             ServerSpec::Remote {
-                elicitation,
                 headers,
                 remote,
+                terms,
                 url,
                 ..
             } => {
@@ -77,11 +83,14 @@ impl RunningServer {
                     remote: *remote,
                     url,
                 };
-                let named = (name, *elicitation);
+                let named = (name, terms);
                 McpServer::connect(named, place, timeouts, cancel).await?
             }
         };
-        Ok(Self::Mcp(Box::new(server)))
+        Ok(Self::Mcp {
+            restarts: Mutex::default(),
+            server: Box::new(server),
+        })
     }
 
     /// What it offers now.
@@ -94,7 +103,7 @@ impl RunningServer {
     ) -> Result<Arc<Offer>, ToolServerError> {
         match self {
             Self::Builtin { offer, .. } => Ok(Arc::clone(offer)),
-            Self::Mcp(server) => server.offer(cancel).await,
+            Self::Mcp { server, .. } => server.offer(cancel).await,
         }
     }
 
@@ -102,7 +111,45 @@ impl RunningServer {
     pub(super) fn statement(&self, name: &str) -> Option<ToolServerStatement> {
         match self {
             Self::Builtin { .. } => None,
-            Self::Mcp(server) => server.statement(name),
+            Self::Mcp { server, .. } => server.statement(name),
+        }
+    }
+
+    /// Whether a call may be sent to it without another look: it is up, and no call of it timed out since it last showed life.
+    pub(super) fn is_sound(&self) -> bool {
+        match self {
+            Self::Builtin { .. } => true,
+            Self::Mcp { server, .. } => server.is_sound(),
+        }
+    }
+
+    /// A call of it timed out: it may be down.
+    pub(super) fn doubt(&self) {
+        if let Self::Mcp { server, .. } = self {
+            server.doubt();
+        }
+    }
+
+    /// Whether it answers at all; then it is sound again.
+    pub(super) async fn shows_life(&self, cancel: &CancellationToken) -> bool {
+        match self {
+            Self::Builtin { .. } => true,
+            Self::Mcp { server, .. } => server.shows_life(cancel).await,
+        }
+    }
+
+    /// It is down: nobody may take it for a running server any more.
+    pub(super) fn give_up(&self) {
+        if let Self::Mcp { server, .. } = self {
+            server.give_up();
+        }
+    }
+
+    /// The starts that were tried in its place; none where it cannot be down.
+    pub(super) const fn restarts(&self) -> Option<&Mutex<Restarts>> {
+        match self {
+            Self::Builtin { .. } => None,
+            Self::Mcp { restarts, .. } => Some(restarts),
         }
     }
 
@@ -110,21 +157,21 @@ impl RunningServer {
     pub(super) fn is_closed(&self) -> bool {
         match self {
             Self::Builtin { .. } => false,
-            Self::Mcp(server) => server.is_closed(),
+            Self::Mcp { server, .. } => server.is_closed(),
         }
     }
 
     pub(super) fn origin(&self, server: &str) -> String {
         match self {
             Self::Builtin { .. } => BUILTIN.to_owned(),
-            Self::Mcp(_) => format!("mcp:{server}"),
+            Self::Mcp { .. } => format!("mcp:{server}"),
         }
     }
 
     pub(super) fn exposed(&self, server: &str, tool: &str) -> String {
         match self {
             Self::Builtin { .. } => tool.to_owned(),
-            Self::Mcp(_) => format!("{server}__{tool}"),
+            Self::Mcp { .. } => format!("{server}__{tool}"),
         }
     }
 
@@ -132,7 +179,7 @@ impl RunningServer {
     pub(super) fn pin(&self, tool: &str) -> Option<ToolPin> {
         match self {
             Self::Builtin { pins, .. } => pins.get(tool).copied(),
-            Self::Mcp(server) => server.pin(tool),
+            Self::Mcp { server, .. } => server.pin(tool),
         }
     }
 
@@ -149,7 +196,7 @@ impl RunningServer {
                 ToolOutcome::ToolChanged
             }
             Self::Builtin { tools, .. } => call_builtin(tools, tool, order, terms).await,
-            Self::Mcp(server) => server.call(tool, expected, order, terms).await,
+            Self::Mcp { server, .. } => server.call(tool, expected, order, terms).await,
         }
     }
 
@@ -157,7 +204,7 @@ impl RunningServer {
     pub(super) async fn close(self) {
         match self {
             Self::Builtin { .. } => {}
-            Self::Mcp(server) => server.close().await,
+            Self::Mcp { server, .. } => server.close().await,
         }
     }
 }

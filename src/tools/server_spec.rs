@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::Withheld;
-use crate::contract::{Elicitation, Remote, ServerKind};
+use crate::contract::{McpTerms, Remote, ServerKind};
 
 /// How one tool server is reached, with every value resolved. Holds secrets, so its `Debug` shows names only.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -23,27 +23,27 @@ pub(crate) enum ServerSpec {
         args: Vec<String>,
         /// The program: a name, looked up in `PATH`, or a path; a relative one begins in `folder`.
         command: String,
-        /// What it gets that asks for input.
-        elicitation: Elicitation,
         /// Added to the few inherited variables; wins over them.
         env: BTreeMap<String, String>,
         /// The folder that a relative path of the program begins in, absolute.
         folder: PathBuf,
         /// Whether other runs of this process use it, too.
         shared: bool,
+        /// What it is granted, and what is wanted of it.
+        terms: McpTerms,
         /// This program, which starts the server and ends whatever it has started; none if the host is no monolith.
         supervisor: Option<PathBuf>,
     },
     /// MCP at an address.
     Remote {
-        /// What it gets that asks for input.
-        elicitation: Elicitation,
         /// Sent with every request.
         headers: BTreeMap<String, String>,
         /// What is spoken there.
         remote: Remote,
         /// Whether other runs of this process use it, too.
         shared: bool,
+        /// What it is granted, and what is wanted of it.
+        terms: McpTerms,
         /// Its address.
         url: String,
     },

@@ -131,6 +131,9 @@ fn state_server(
     if terms.elicitation != SERVER.elicitation.default_value {
         state(SERVER.elicitation.name, json!(terms.elicitation));
     }
+    if !terms.offers.is_empty() {
+        state(SERVER.offers.name, json!(terms.offers));
+    }
     if let Some(pin) = terms.expected_pin {
         state(SERVER.pin.name, json!(pin));
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use super::origin::ValueOrigin;
 
 use crate::contract::{
-    CallLimits, Completion, ContractMetadata, Elicitation, ModelProfile, Page, PriceTable,
+    CallLimits, Completion, ContractMetadata, McpTerms, ModelProfile, Page, PriceTable,
     ProviderType, QueueTerms, ReasoningValue, RedactionTerms, Remote, ReportFormat, TextProfile,
     Tokenizer, ToolPolicy, ToolProof, ToolTransport,
 };
@@ -269,14 +269,14 @@ pub struct ToolsSpec {
 /// One entry of `tools.mcp`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct McpSpec {
-    /// What it gets that asks for input during a call.
-    pub elicitation: Elicitation,
     /// The server pin that the author demands.
     pub pin: Option<Digest>,
     /// The queue that its calls wait in, where the author names one.
     pub queue: Option<String>,
     /// Whether the runs of one process share it.
     pub shared: bool,
+    /// What it is granted, and what is wanted of it.
+    pub terms: McpTerms,
     /// How it is reached.
     pub transport: McpTransport,
 }

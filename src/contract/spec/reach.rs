@@ -10,8 +10,8 @@ use super::section::Section;
 use super::texts::{Env, EnvName, HeaderName, Headers, KeyEnv, SecretPattern, Servers, Url};
 use super::tree::Node;
 use super::words::Builtin;
-use crate::contract::Remote;
 use crate::contract::redaction::{MAX_HEADER_BYTES, MAX_HEADERS, MAX_PATTERNS};
+use crate::contract::{McpTerms, Remote};
 use crate::contract::{ProviderType, ReasoningValue, RedactionTerms};
 use serde_json::Value;
 
@@ -190,7 +190,10 @@ impl Read for McpSpec {
             let Env(env) = section.get(&SERVER.env).unwrap_or_default();
             let url = section.get(&SERVER.url);
             let Headers(headers) = section.get(&SERVER.headers).unwrap_or_default();
-            let elicitation = section.get(&SERVER.elicitation).unwrap_or_default();
+            let terms = McpTerms {
+                elicitation: section.get(&SERVER.elicitation).unwrap_or_default(),
+                offers: section.get(&SERVER.offers).unwrap_or_default(),
+            };
             let pin = section.get(&SERVER.pin);
             let queue = section.get(&SERVER.queue);
             let shared = section.get(&SERVER.shared).unwrap_or(true);
@@ -244,10 +247,10 @@ impl Read for McpSpec {
                 }
             };
             Some(Self {
-                elicitation,
                 pin,
                 queue,
                 shared,
+                terms,
                 transport,
             })
         })?

@@ -2,7 +2,7 @@
 
 use super::tests::{parse, small};
 use super::{McpSpec, McpTransport};
-use crate::contract::{Elicitation, Remote};
+use crate::contract::{Beside, Elicitation, Remote};
 
 fn server(form: &str) -> Result<McpSpec, String> {
     let text = small(&format!("tools: {{mcp: {{s: {form}}}}}"));
@@ -55,6 +55,17 @@ fn elicitation_is_denied_unless_it_is_granted() {
             Elicitation::Defaults,
         ),
     ] {
-        assert_eq!(server(form).unwrap().elicitation, expect, "{form}");
+        assert_eq!(server(form).unwrap().terms.elicitation, expect, "{form}");
     }
+}
+
+#[test]
+fn what_is_offered_beside_the_tools_is_a_list_of_words() {
+    let offers = |form: &str| server(form).map(|server| server.terms.offers);
+    assert_eq!(offers("{command: x, args: []}"), Ok(Vec::new()));
+    assert_eq!(
+        offers("{command: x, args: [], offers: [prompts, resources]}"),
+        Ok(vec![Beside::Prompts, Beside::Resources])
+    );
+    assert!(offers("{command: x, args: [], offers: [tools]}").is_err());
 }

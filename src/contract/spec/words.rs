@@ -3,8 +3,8 @@
 use super::form::Choice;
 use crate::contract::prices::PriceUnit;
 use crate::contract::{
-    Completion, Elicitation, Page, ProviderType, Remote, ReportFormat, TextProfile, ToolPolicy,
-    ToolProof, ToolTransport,
+    Beside, Completion, Elicitation, Page, ProviderType, Remote, ReportFormat, TextProfile,
+    ToolPolicy, ToolProof, ToolTransport,
 };
 
 impl Choice for Page {
@@ -22,6 +22,11 @@ impl Choice for Remote {
         ("sse", Self::Sse),
         ("websocket", Self::Websocket),
     ];
+}
+
+impl Choice for Beside {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("resources", Self::Resources), ("prompts", Self::Prompts)];
 }
 
 impl Choice for ToolPolicy {

@@ -48,7 +48,7 @@ pub(super) fn server_specs(
             McpTransport::Stdio { args, command, env } => ServerSpec::Stdio {
                 args: args.clone(),
                 command: command.clone(),
-                elicitation: mcp.elicitation,
+                terms: mcp.terms.clone(),
                 folder: folder.clone(),
                 env: environment.expand_all(env, &format!("{place}.env"))?,
                 shared: mcp.shared,
@@ -60,7 +60,7 @@ pub(super) fn server_specs(
                 url,
             } => ServerSpec::Remote {
                 remote: *remote,
-                elicitation: mcp.elicitation,
+                terms: mcp.terms.clone(),
                 headers: environment.expand_all(headers, &format!("{place}.headers"))?,
                 shared: mcp.shared,
                 url: url.clone(),

@@ -10,8 +10,8 @@ use futures_util::StreamExt as _;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode};
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
-    ServerResult,
+    ClientJsonRpcMessage, ClientRequest, GetExtensions as _, JsonRpcMessage, RequestId,
+    ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::transport::common::http_header::{
     EVENT_STREAM_MIME_TYPE, HEADER_SESSION_ID, JSON_MIME_TYPE,
@@ -50,22 +50,26 @@ struct PendingCall {
 }
 
 impl PendingCall {
-    /// The call that a message is, and its frame; none for every other message.
+    /// The call that a message is, or another request whose answer is ours to read, and its frame; none for every other message.
     fn of(message: &ClientJsonRpcMessage) -> Option<io::Result<(Self, Vec<u8>)>> {
         let JsonRpcMessage::Request(request) = message else {
             return None;
         };
-        let ClientRequest::CallToolRequest(call) = &request.request else {
+        if let ClientRequest::ListToolsRequest(_) = &request.request {
+            // rmcp looks at the tools: what goes into headers of calls stands there.
             return None;
-        };
-        let (pending, RequestId::Number(id)) =
-            (call.extensions.get::<PendingResponse>()?, &request.id)
+        }
+        let extensions = request.request.extensions();
+        let (pending, RequestId::Number(id)) = (extensions.get::<PendingResponse>()?, &request.id)
         else {
             return None;
         };
         let (pending, id) = (pending.clone(), *id);
-        let arguments = pending.arguments.as_deref()?.to_owned();
-        Some(call_frame::encode(message, arguments).map(|frame| (Self { id, pending }, frame)))
+        let frame = match pending.arguments.as_deref() {
+            Some(arguments) => call_frame::encode(message, arguments.to_owned()),
+            None => serde_json::to_vec(message).map_err(Into::into),
+        };
+        Some(frame.map(|frame| (Self { id, pending }, frame)))
     }
 
     /// Keeps the bytes of a frame that answers the call; what rmcp is to see in their place.

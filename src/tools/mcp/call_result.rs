@@ -66,7 +66,7 @@ struct Embedded {
 }
 
 #[derive(Deserialize)]
-struct Resource {
+pub(super) struct Resource {
     blob: Option<String>,
     #[serde(rename = "mimeType")]
     mime_type: Option<String>,
@@ -86,6 +86,14 @@ struct Link {
 /// Texts and embedded text resources are text, in order. Images, audio and embedded binary resources are kept as bytes, a
 /// resource link as its own JSON. `structuredContent` is the text where the content has none.
 pub(super) fn decode(result: &RawValue) -> Result<CallResult, String> {
+    decode_with(result, complete)
+}
+
+/// Decodes a result that may ask for input, or end its request as `complete` reads it.
+pub(super) fn decode_with(
+    result: &RawValue,
+    complete: impl FnOnce(&RawValue) -> Result<ToolResponse, String>,
+) -> Result<CallResult, String> {
     let kind = serde_json::from_str::<Type>(result.get());
     // What is wrong with it otherwise is named below.
     if kind.is_ok_and(|kind| kind.kind.as_deref() == Some(INPUT_REQUIRED)) {
@@ -124,7 +132,7 @@ fn complete(result: &RawValue) -> Result<ToolResponse, String> {
 }
 
 /// Adds one block; true where it is text.
-fn take_block(response: &mut ToolResponse, block: &RawValue) -> Result<bool, String> {
+pub(super) fn take_block(response: &mut ToolResponse, block: &RawValue) -> Result<bool, String> {
     let kind: Kind = parse(block)?;
     match kind.kind.as_str() {
         "text" => {
@@ -138,17 +146,7 @@ fn take_block(response: &mut ToolResponse, block: &RawValue) -> Result<bool, Str
         }
         "resource" => {
             let Embedded { resource } = parse(block)?;
-            match (resource.text, resource.blob) {
-                (Some(text), None) => {
-                    response.push_text(text);
-                    return Ok(true);
-                }
-                (None, Some(blob)) => {
-                    let mime_type = resource.mime_type.unwrap_or_default();
-                    response.push_resource(unbase64(&blob)?, &mime_type);
-                }
-                _ => return Err("a resource has either text or blob".to_owned()),
-            }
+            return take_resource(response, resource);
         }
         "resource_link" => {
             let _: Link = parse(block)?;
@@ -160,6 +158,25 @@ fn take_block(response: &mut ToolResponse, block: &RawValue) -> Result<bool, Str
         }
     }
     Ok(false)
+}
+
+/// Adds a resource; true where it is text.
+pub(super) fn take_resource(
+    response: &mut ToolResponse,
+    resource: Resource,
+) -> Result<bool, String> {
+    match (resource.text, resource.blob) {
+        (Some(text), None) => {
+            response.push_text(text);
+            Ok(true)
+        }
+        (None, Some(blob)) => {
+            let mime_type = resource.mime_type.unwrap_or_default();
+            response.push_resource(unbase64(&blob)?, &mime_type);
+            Ok(false)
+        }
+        _ => Err("a resource has either text or blob".to_owned()),
+    }
 }
 
 fn parse<'a, T: Deserialize<'a>>(block: &'a RawValue) -> Result<T, String> {

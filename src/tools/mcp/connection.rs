@@ -6,7 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::{ClientRequest, ProtocolVersion, RequestMetaObject};
+use rmcp::model::{
+    ClientRequest, ProtocolVersion, RequestMetaObject, ServerCapabilities, SubscriptionFilter,
+    SubscriptionsListenRequest, SubscriptionsListenRequestParams,
+};
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt, PeerRequestOptions,
     RequestHandle, RunningService, ServiceError,
@@ -36,6 +39,8 @@ const REASON_BYTES: usize = 512;
 #[derive(Debug)]
 pub(super) struct Connection {
     changes: Changes,
+    /// Brings the changes of the server's tools, where the protocol has them on request only.
+    _subscription: Option<RequestHandle<RoleClient>>,
     service: RunningService<RoleClient, Listener>,
     tail: Arc<StderrTail>,
 }
@@ -114,6 +119,10 @@ impl Connection {
         match served {
             Ok(Ok(service)) => Ok(Self {
                 changes,
+                _subscription: tokio::time::timeout_at(until, subscribe(&service))
+                    .await
+                    .ok()
+                    .flatten(),
                 service,
                 tail,
             }),
@@ -211,6 +220,12 @@ impl Connection {
         ))
     }
 
+    /// What the server declared that it has.
+    pub(super) fn capabilities(&self) -> Option<ServerCapabilities> {
+        let info = self.service.peer_info()?;
+        Some(info.capabilities.clone())
+    }
+
     /// Whether the server declared that it has tools.
     pub(super) fn has_tools(&self) -> bool {
         self.service
@@ -233,6 +248,27 @@ impl Connection {
         let reason = self.tail.scrubbed(reason);
         NoResponse::Lost(format!("{reason}{}", self.tail.clauses()))
     }
+}
+
+/// Asks for reports of changes of the tools: since protocol 2026-07-28 a server reports them on request only. Its answer ends the
+/// subscription, so it is not waited for.
+async fn subscribe(
+    service: &RunningService<RoleClient, Listener>,
+) -> Option<RequestHandle<RoleClient>> {
+    let info = service.peer_info()?;
+    let reports = info.capabilities.tools.as_ref()?.list_changed == Some(true);
+    if info.protocol_version.has_initialize() || !reports {
+        return None;
+    }
+    let filter = SubscriptionFilter::builder().tools_list_changed().build();
+    let params = SubscriptionsListenRequestParams::new(filter);
+    let request = SubscriptionsListenRequest::new(params);
+    let request = ClientRequest::SubscriptionsListenRequest(request);
+    let options = PeerRequestOptions::no_options();
+    service
+        .send_cancellable_request(request, options)
+        .await
+        .ok()
 }
 
 /// The transport that a connection begins over, within the time of its introduction. `place` is what messages call the other side.

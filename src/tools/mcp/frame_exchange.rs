@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, DiscoverRequestMethod, ErrorData,
-    JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerNotification, ServerResult,
+    GetExtensions as _, JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerNotification,
+    ServerResult,
 };
 use tokio::time::Instant;
 
@@ -69,19 +70,14 @@ impl FrameExchange {
                 let RequestId::Number(id) = request.id else {
                     return None;
                 };
-                let extensions = match &request.request {
-                    ClientRequest::CallToolRequest(request) => &request.extensions,
-                    ClientRequest::ListToolsRequest(request) => &request.extensions,
-                    ClientRequest::DiscoverRequest(_) => {
-                        let until = self
-                            .probe
-                            .patience
-                            .map(|patience| Instant::now() + patience);
-                        self.probe.sent = Some((id, until));
-                        return None;
-                    }
-                    _ => return None,
-                };
+                if let ClientRequest::DiscoverRequest(_) = &request.request {
+                    let until = self
+                        .probe
+                        .patience
+                        .map(|patience| Instant::now() + patience);
+                    self.probe.sent = Some((id, until));
+                }
+                let extensions = request.request.extensions();
                 let pending = extensions.get::<PendingResponse>()?.clone();
                 self.awaited.insert(id, pending.clone());
                 Some(pending)

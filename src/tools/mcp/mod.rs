@@ -22,6 +22,7 @@
 //! stands in the contract: elicitation where it is granted; sampling and roots are neither declared nor answered.
 
 mod address;
+mod beside;
 mod call_client;
 mod call_frame;
 mod call_result;

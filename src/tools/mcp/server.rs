@@ -5,20 +5,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, InputResponses, ListToolsRequest,
-    PaginatedRequestParams, RequestMetaObject,
+    CallToolRequest, CallToolRequestParams, ClientRequest, GetExtensions as _, InputResponses,
+    ListToolsRequest, PaginatedRequestParams, PingRequest, RequestMetaObject,
 };
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::beside::BesideTool;
 use super::call_result::CallResult;
 use super::connection::{Connection, INITIALISE_MS, NoResponse};
 use super::opening::Place;
 use super::process::{Process, Program};
 use super::response::{PendingResponse, Response};
 use super::{call_result, opening, tool_list};
-use crate::contract::{Elicitation, ToolPin};
+use crate::contract::{McpTerms, ToolPin};
 use crate::kernel::CallOrder;
 use crate::message::Scrubber;
 use crate::message::{ToolOutcome, ToolServerStatement, char_prefix};
@@ -30,6 +31,8 @@ use crate::tools::{CallTerms, ToolServerError};
 const DETAIL_BYTES: usize = 2_048;
 /// The longest wait for a response.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
+/// How long a server has to answer a ping, and then the question for its tools, after a call of it timed out.
+const PROBE_MS: u64 = 2_000;
 /// The longest that a server has for the list of its tools, whatever the contract allows.
 const LIST_MS: u64 = 30_000;
 /// The step of a server that did not list its tools.
@@ -66,18 +69,31 @@ impl Timeouts {
 pub(in crate::tools) struct McpServer {
     // Declared before the process: the connection goes first, then the process group is killed.
     connection: Connection,
-    elicitation: Elicitation,
+    health: Mutex<Health>,
     offered: Mutex<Offered>,
     origin: String,
     timeouts: Timeouts,
     prefix: String,
     process: Option<Process>,
     scrub: Arc<dyn Scrubber>,
+    terms: McpTerms,
+}
+
+/// Whether a server may be called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Health {
+    Sound,
+    /// A call timed out.
+    Doubtful,
+    /// It is down.
+    GivenUp,
 }
 
 /// The server's last offer.
 #[derive(Debug, Default)]
 struct Offered {
+    /// Tools of ours, by name.
+    beside: BTreeMap<String, BesideTool>,
     /// How many changes it had announced before it was asked.
     changes: u64,
     offer: Arc<Offer>,
@@ -87,31 +103,32 @@ struct Offered {
 impl McpServer {
     /// Starts a child, introduces ourselves and lists its tools.
     pub(in crate::tools) async fn start(
-        named: (&str, Elicitation),
+        named: (&str, &McpTerms),
         program: &Program<'_>,
         (timeouts, scrub): (Timeouts, &Arc<dyn Scrubber>),
         cancel: &CancellationToken,
     ) -> Result<Self, ToolServerError> {
         let host = (timeouts.initialise_ms, scrub);
-        let (connection, process) = opening::child(named, program, host, cancel).await?;
+        let (connection, process) =
+            opening::child((named.0, named.1.elicitation), program, host, cancel).await?;
         let timeouts = (timeouts, scrub);
         Self::list_first(named, connection, Some(process), timeouts, cancel).await
     }
 
     /// Connects to an address, introduces ourselves and lists the tools there.
     pub(in crate::tools) async fn connect(
-        named: (&str, Elicitation),
+        named: (&str, &McpTerms),
         place: Place<'_>,
         (timeouts, scrub): (Timeouts, &Arc<dyn Scrubber>),
         cancel: &CancellationToken,
     ) -> Result<Self, ToolServerError> {
         let host = (timeouts.initialise_ms, scrub);
-        let connection = opening::address((place, named.1), host, cancel).await?;
+        let connection = opening::address((place, named.1.elicitation), host, cancel).await?;
         Self::list_first(named, connection, None, (timeouts, scrub), cancel).await
     }
 
     async fn list_first(
-        (name, elicitation): (&str, Elicitation),
+        (name, terms): (&str, &McpTerms),
         connection: Connection,
         process: Option<Process>,
         (timeouts, scrub): (Timeouts, &Arc<dyn Scrubber>),
@@ -119,13 +136,14 @@ impl McpServer {
     ) -> Result<Self, ToolServerError> {
         let server = Self {
             connection,
-            elicitation,
+            health: Mutex::new(Health::Sound),
             offered: Mutex::default(),
             origin: format!("mcp:{name}"),
             timeouts,
             prefix: format!("{name}__"),
             process,
             scrub: Arc::clone(scrub),
+            terms: terms.clone(),
         };
         server.list(cancel).await?;
         Ok(server)
@@ -144,7 +162,50 @@ impl McpServer {
 
     /// Whether no request can reach it any more.
     pub(in crate::tools) fn is_closed(&self) -> bool {
-        self.connection.is_closed()
+        self.health() == Health::GivenUp || self.connection.is_closed()
+    }
+
+    /// Whether it is up, and no call of it timed out since it last showed life.
+    pub(in crate::tools) fn is_sound(&self) -> bool {
+        self.health() == Health::Sound && !self.connection.is_closed()
+    }
+
+    /// A call of it timed out.
+    pub(in crate::tools) fn doubt(&self) {
+        let mut health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
+        if *health == Health::Sound {
+            *health = Health::Doubtful;
+        }
+    }
+
+    /// It is down, whatever its connection says.
+    pub(in crate::tools) fn give_up(&self) {
+        *self.health.lock().unwrap_or_else(PoisonError::into_inner) = Health::GivenUp;
+    }
+
+    fn health(&self) -> Health {
+        *self.health.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it answers: to a ping, else to the question for its tools. Any answer will do.
+    pub(in crate::tools) async fn shows_life(&self, cancel: &CancellationToken) -> bool {
+        let ping = ClientRequest::PingRequest(PingRequest::default());
+        let list = ClientRequest::ListToolsRequest(ListToolsRequest::default());
+        for request in [ping, list] {
+            let (pending, meta) = (PendingResponse::new(None), RequestMetaObject::new());
+            let deadline = deadline(PROBE_MS);
+            let asked = self
+                .connection
+                .ask(request, &pending, meta, deadline, cancel);
+            if asked.await.is_ok() {
+                let mut health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
+                if *health == Health::Doubtful {
+                    *health = Health::Sound;
+                }
+                return true;
+            }
+        }
+        false
     }
 
     /// Whether it has reported a change since its tools were listed.
@@ -241,8 +302,19 @@ impl McpServer {
                 None => break,
             }
         }
+        let mut beside = BTreeMap::new();
+        let capabilities = self.connection.capabilities();
+        for tool in BesideTool::of(&self.terms.offers, capabilities.as_ref()) {
+            if offer.tools.iter().any(|own| own.name == tool.name()) {
+                offer.leave_out(tool.name(), "a tool of the server has that name");
+                continue;
+            }
+            offer.add(&self.prefix, tool.described());
+            beside.insert(tool.name().to_owned(), tool);
+        }
         let offer = Arc::new(offer);
         *self.offered() = Offered {
+            beside,
             changes,
             offer: Arc::clone(&offer),
             pins: offer::pins(&self.origin, &offer.tools),
@@ -273,17 +345,22 @@ impl McpServer {
         if self.pin(tool) != Some(expected) {
             return ToolOutcome::ToolChanged;
         }
+        let beside = self.offered().beside.get(tool).copied();
         let mut input = None;
         for _ in 0..ROUNDS {
-            let asked = self.ask_to_call(tool, order, terms, input.take(), deadline);
+            let asked = self.ask_to_call((tool, beside), order, terms, input.take(), deadline);
             let response = match asked.await {
                 Ok(response) => response,
                 Err(fault) => return fault.outcome(),
             };
-            let response = match response.decode(call_result::decode) {
+            let decoded = response.decode(|result| match beside {
+                Some(beside) => beside.decode(result),
+                None => call_result::decode(result),
+            });
+            let response = match decoded {
                 Ok(Ok(CallResult::Complete(response))) => response,
                 Ok(Ok(CallResult::InputRequired(required))) => {
-                    match required.answers(self.elicitation) {
+                    match required.answers(self.terms.elicitation) {
                         Ok(answers) => {
                             input = Some((answers, required.state));
                             continue;
@@ -322,31 +399,36 @@ impl McpServer {
     /// Sends a call, with the input that the server asked for in the round before, and the state that goes back with it.
     async fn ask_to_call(
         &self,
-        tool: &str,
+        (tool, beside): (&str, Option<BesideTool>),
         order: &CallOrder,
         terms: &CallTerms<'_>,
         input: Option<(InputResponses, Option<String>)>,
         deadline: Instant,
     ) -> Result<Response, NoResponse> {
         let arguments = &order.invocation.arguments;
-        // The transport sends the text itself; the values are rmcp's to look at.
-        let pending = PendingResponse::new(Some(Arc::from(arguments.as_str())));
-        let mut params = CallToolRequestParams::new(tool.to_owned());
-        if let Value::Object(arguments) = arguments.to_value() {
-            params = params.with_arguments(arguments);
-        }
-        if let Some((answers, state)) = input {
-            params = params.with_input_responses(answers);
-            params.request_state = state;
-        }
-        let mut request = CallToolRequest::new(params);
-        request.extensions.insert(pending.clone());
+        // The transport sends the text of a call's arguments itself; the values are rmcp's to look at.
+        let (mut request, arguments) = match beside {
+            Some(beside) => (beside.request(&arguments.to_value(), input), None),
+            None => {
+                let mut params = CallToolRequestParams::new(tool.to_owned());
+                if let Value::Object(arguments) = arguments.to_value() {
+                    params = params.with_arguments(arguments);
+                }
+                if let Some((answers, state)) = input {
+                    params = params.with_input_responses(answers);
+                    params.request_state = state;
+                }
+                let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+                (request, Some(Arc::from(arguments.as_str())))
+            }
+        };
+        let pending = PendingResponse::new(arguments);
+        request.extensions_mut().insert(pending.clone());
         let mut meta = RequestMetaObject::new();
         meta.insert(
             IDEMPOTENCY_KEY.to_owned(),
             Value::String(terms.idempotency_key.to_owned()),
         );
-        let request = ClientRequest::CallToolRequest(request);
         let cancel = terms.cancel;
         self.connection
             .ask(request, &pending, meta, deadline, cancel)

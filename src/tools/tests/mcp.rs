@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::{Fixture, texts};
-use crate::contract::Elicitation;
+use crate::contract::McpTerms;
 use crate::message::{ContentBlock, Digest, EnvelopeStatus, ToolOutcome};
 use crate::tools::ServerSpec;
 
@@ -29,7 +29,7 @@ pub(super) fn scripted(modes: &[&str]) -> ServerSpec {
     ServerSpec::Stdio {
         args: args.map(|arg| (*arg).to_owned()).collect(),
         command: "python3".to_owned(),
-        elicitation: Elicitation::Denied,
+        terms: McpTerms::default(),
         env: BTreeMap::from([("GIVEN".to_owned(), "by the author".to_owned())]),
         folder: std::path::PathBuf::new(),
         shared: true,
@@ -43,7 +43,7 @@ async fn fixture(root: &Path) -> Fixture {
     fixture
 }
 
-fn malformed(outcome: &ToolOutcome) -> (&str, Option<Digest>) {
+pub(super) fn malformed(outcome: &ToolOutcome) -> (&str, Option<Digest>) {
     match outcome {
         ToolOutcome::Malformed { detail, raw_hash } => (detail, *raw_hash),
         other => panic!("{other:?}"),
@@ -261,11 +261,8 @@ async fn a_server_that_dies_is_a_lost_connection_with_its_last_words() {
         if tool == "s__die" {
             assert!(detail.contains("boom: out of cheese"), "{detail}");
         }
-        let later = fixture.call("s__hello", "{}").await;
-        assert!(
-            matches!(later, ToolOutcome::ConnectionLost { .. }),
-            "{later:?}"
-        );
+        // The next call starts it again.
+        assert_eq!(fixture.said("s__hello", "{}").await, "hello");
     }
 }
 
@@ -322,7 +319,7 @@ async fn bring_up_reports_a_faulty_server_and_starts_the_others() {
             ServerSpec::Stdio {
                 args: Vec::new(),
                 command: "no-such-command-anywhere".to_owned(),
-                elicitation: Elicitation::Denied,
+                terms: McpTerms::default(),
                 env: BTreeMap::new(),
                 folder: std::path::PathBuf::new(),
                 shared: true,
@@ -435,107 +432,4 @@ async fn no_process_of_a_server_outlives_it() {
         }
         wait_until_gone(&pid).await;
     }
-}
-
-/// Whatever a server makes of `server/discover`: refuse it, end on it, answer it with something else or too late, or speak nothing older.
-#[tokio::test]
-async fn the_protocol_is_negotiated_whatever_a_server_makes_of_the_question() {
-    if !python() {
-        return;
-    }
-    let root = tempfile::tempdir().unwrap();
-    let older = ["", "brittle", "late", "odd"];
-    let specs = older.map(|mode| {
-        (
-            if mode.is_empty() { "plain" } else { mode },
-            scripted(&[mode]),
-        )
-    });
-    let specs = specs.into_iter().chain([("modern", scripted(&["modern"]))]);
-    let fixture = Fixture::bring_up(specs, root.path()).await;
-    assert_eq!(fixture.faults(), Vec::<String>::new());
-    for statement in &fixture.up.statements {
-        let newer = statement.server == "modern";
-        let protocol = if newer { "2026-07-28" } else { "2025-11-25" };
-        assert_eq!(statement.protocol, protocol, "{}", statement.server);
-    }
-    for server in ["brittle", "late", "modern", "odd", "plain"] {
-        assert_eq!(
-            fixture.said(&format!("{server}__hello"), "{}").await,
-            "hello"
-        );
-    }
-    // Every request of the newer protocol says who asks, and in which version.
-    let line = fixture.said("modern__args", "{}").await;
-    assert!(
-        line.contains(r#""io.modelcontextprotocol/protocolVersion":"2026-07-28""#),
-        "{line}"
-    );
-    assert!(
-        line.contains(r#""io.modelcontextprotocol/clientCapabilities":{}"#),
-        "{line}"
-    );
-    fixture.up.servers.close().await;
-}
-
-/// A server of that mode, granted the defaults of what it asks for.
-fn granted(modes: &[&str]) -> ServerSpec {
-    match scripted(modes) {
-        ServerSpec::Stdio {
-            args,
-            command,
-            env,
-            folder,
-            shared,
-            supervisor,
-            ..
-        } => ServerSpec::Stdio {
-            args,
-            command,
-            elicitation: Elicitation::Defaults,
-            env,
-            folder,
-            shared,
-            supervisor,
-        },
-        other => other,
-    }
-}
-
-/// S4: input is denied unless the contract grants it, in both protocols.
-#[tokio::test]
-async fn a_server_gets_the_input_that_the_contract_grants_and_no_other() {
-    if !python() {
-        return;
-    }
-    let root = tempfile::tempdir().unwrap();
-    let specs = [
-        ("denied", scripted(&["modern"])),
-        ("given", granted(&["modern"])),
-        ("older", granted(&[])),
-    ];
-    let fixture = Fixture::bring_up(specs, root.path()).await;
-    assert_eq!(fixture.faults(), Vec::<String>::new());
-    assert_eq!(
-        fixture.said("denied__needs_input", "{}").await,
-        "INPUT_NOT_GRANTED: the server asks for elicitation/create, which the contract does not grant"
-    );
-    let arguments = r#"{"n": 1.50}"#;
-    let said = fixture.said("given__needs_input", arguments).await;
-    let (line, answered) = said.split_once('\n').unwrap();
-    assert!(line.contains(r#""arguments":{"n": 1.50}"#), "{line}");
-    assert!(line.contains(r#""elicitation":{"form":{}}"#), "{line}");
-    assert_eq!(
-        answered.trim(),
-        r#"[{"who": {"action": "accept", "content": {"name": "J"}}}, "as it came: \u00e9\n"]"#
-    );
-    assert_eq!(
-        fixture.said("given__insists", "{}").await,
-        "INPUT_NOT_GRANTED: the server asked for input 10 times in one call"
-    );
-    assert_eq!(
-        fixture.said("older__ask_back", "{}").await,
-        r#"[-32601, -32601, "granted", -32601]"#
-    );
-    fixture.up.servers.close().await;
 }

@@ -12,7 +12,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 
 use super::Fixture;
-use crate::contract::{Elicitation, Remote};
+use crate::contract::{McpTerms, Remote};
 use crate::message::ToolOutcome;
 use crate::tools::ServerSpec;
 
@@ -200,7 +200,7 @@ async fn listen(remote: Remote, beginning: Beginning) -> String {
 
 fn at(remote: Remote, url: String, key: &str) -> ServerSpec {
     ServerSpec::Remote {
-        elicitation: Elicitation::Denied,
+        terms: McpTerms::default(),
         headers: BTreeMap::from([("x-key".to_owned(), key.to_owned())]),
         remote,
         shared: true,

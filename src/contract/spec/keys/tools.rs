@@ -8,7 +8,7 @@ use crate::contract::spec::texts::{
     Env, EnvName, HeaderName, Headers, SecretPattern, ServerUrl, Servers,
 };
 use crate::contract::spec::words::Builtin;
-use crate::contract::{CycleException, Elicitation, Remote, ReportFormat};
+use crate::contract::{Beside, CycleException, Elicitation, Remote, ReportFormat};
 use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest};
 
 form! {
@@ -43,6 +43,8 @@ form! {
         elicitation: Elicitation, Elicitation = Elicitation::Denied,
         "What the server gets that asks for input during a call. `denied`: an error. `defaults`: the default of every field that has one, \
          and a refusal where a field that it needs has none." => nullable;
+        offers: Vec<Beside>, DefaultText = DefaultText("none"),
+        "What of the server is offered beside its tools: `resources`, `prompts`, as tools `list_resources`, `list_resource_templates`, `read_resource`, `list_prompts`, `get_prompt`.";
         pin: Digest, DefaultText = DefaultText("none"),
         "The hash that the server's tools must have together; `monolith contract show --start-servers` prints it. Other tools than at the \
          pin: `FAILED_PREFLIGHT(tool_changed)`." => nullable;
