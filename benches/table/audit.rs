@@ -1,13 +1,16 @@
 //! Judging a recorded run: verification beside reading and hashing alone, replay beside reading, typed decoding and hashing.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::path::Path;
 use std::time::Duration;
 
+use lz4_flex::block::decompress_with_dict;
 use monolith::door::{Chain, Event, Link};
 use monolith::{Digest, Flaw, Replayer, RunFilter, RunId, SealedEntry, StoreReader};
 use rusqlite::Connection;
+use rusqlite::types::ValueRef;
 use serde::de::DeserializeOwned;
 
 use crate::process::timed;
@@ -55,7 +58,27 @@ pub fn rows(turns: u64) -> Vec<Row> {
     vec![verify, replay]
 }
 
-/// A chain over all rows, nothing of which is decoded.
+/// What packed texts of entries are packed against.
+const DICTIONARY: &[u8] = include_bytes!("../../src/store/entry_dictionary.txt");
+/// The bytes before the LZ4 block: a check, the way of packing, and the length of the text.
+const HEAD_BYTES: usize = 9;
+
+/// A text as its column holds it, hashed and unpacked.
+fn unpacked(column: ValueRef<'_>) -> Cow<'_, str> {
+    match column {
+        ValueRef::Blob(packed) => {
+            black_box(Digest::of(packed));
+            let (head, block) = packed.split_at(HEAD_BYTES);
+            let length = head[5..].try_into().map(u32::from_le_bytes);
+            let length = length.expect("four bytes") as usize;
+            let text = decompress_with_dict(block, length, DICTIONARY).expect("an LZ4 block");
+            Cow::Owned(String::from_utf8(text).expect("a text"))
+        }
+        plain => Cow::Borrowed(plain.as_str().expect("a text")),
+    }
+}
+
+/// A chain over all rows, and a hash of each blob; nothing is decoded.
 fn hashed(path: &Path) {
     let conn = Connection::open(path).expect("a database");
     let mut chain = Chain::resumed(Digest::ZERO, Digest::ZERO, 0);
@@ -64,17 +87,25 @@ fn hashed(path: &Path) {
         .expect("a statement");
     let mut rows = select.query([]).expect("rows");
     while let Some(row) = rows.next().expect("a row") {
-        let text = |at| row.get_ref(at).expect("a column").as_str().expect("a text");
+        let text = |at| unpacked(row.get_ref(at).expect("a column"));
         chain.extend(&Link {
-            action: text(2),
+            action: &text(2),
             adapter_version: "openai-chat/1",
-            event: text(1),
+            event: &text(1),
             model_fingerprint: "",
             model_profile_id: "",
-            state: text(0),
+            state: &text(0),
         });
     }
     black_box(chain.head());
+    let mut select = conn
+        .prepare("SELECT b.bytes FROM run_blobs l JOIN blobs b ON b.hash = l.hash ORDER BY l.hash")
+        .expect("a statement");
+    let mut rows = select.query([]).expect("rows");
+    while let Some(row) = rows.next().expect("a row") {
+        let bytes = row.get_ref(0).expect("a column").as_blob().expect("bytes");
+        black_box(Digest::of(bytes));
+    }
 }
 
 /// A replay.

@@ -7,16 +7,15 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use monolith::{RunFilter, StoreReader};
+use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 
 use crate::process::{Cost, run_as_it_is};
-use crate::server::{FILE, OF_ITS_OWN, Server};
+use crate::server::{FILE, Server};
 use crate::whole::contract;
 
 /// Turns of each run.
 const TURNS: u64 = 20;
-/// How many entries each run has when the process is killed: about half of its own.
-const HALF: u64 = 60;
 
 /// The rows of so many runs at once, of a Markdown table.
 pub fn lines(sizes: &[u64]) -> Vec<String> {
@@ -35,27 +34,23 @@ fn whole(runs: u64) -> String {
     line(&format!("{runs}"), folder.path(), runs, cost)
 }
 
-/// Kills the process once every run is open and about half done, and lets another one go on with all of them.
+/// Kills the process once every run is open, and lets another one go on with all of them.
 fn killed(runs: u64) -> String {
     let server = Server::start();
     let folder = folder(&server, runs);
     let mut child = begin(folder.path(), runs).spawn().expect("it starts");
-    let began = Instant::now();
+    let start = Instant::now();
     loop {
         std::thread::sleep(Duration::from_millis(50));
-        let rows = StoreReader::open(&folder.path().join("runs.db"))
-            .and_then(|reader| reader.list_runs(usize::MAX, RunFilter::All));
-        let rows = rows.unwrap_or_default();
-        let half = rows.iter().filter(|row| row.length >= HALF).count();
-        let ended = rows.iter().filter(|row| row.outcome.is_some()).count();
         assert!(
             child.try_wait().expect("a child").is_none(),
             "it ended before it was killed"
         );
-        if rows.len() as u64 == runs && (half as u64 == runs || ended > 0) {
+        let [begun, ended] = begun_and_ended(&folder.path().join("runs.db")).unwrap_or_default();
+        if u64::try_from(begun).is_ok_and(|begun| begun == runs) {
             println!(
-                "killed after {:.1} s: {ended} of {runs} had ended, {half} were half done",
-                began.elapsed().as_secs_f64()
+                "killed after {:.1} s: {begun} of {runs} had begun, {ended} had ended",
+                start.elapsed().as_secs_f64()
             );
             break;
         }
@@ -71,6 +66,14 @@ fn killed(runs: u64) -> String {
         runs,
         cost,
     )
+}
+
+/// How many runs have an entry, and how many have ended; none as long as there is no store.
+fn begun_and_ended(store: &Path) -> rusqlite::Result<[i64; 2]> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(store, flags)?;
+    let counts = "SELECT count(*), count(class) FROM runs WHERE head_seq >= 0";
+    conn.query_row(counts, [], |row| Ok([row.get(0)?, row.get(1)?]))
 }
 
 fn line(name: &str, folder: &Path, runs: u64, cost: Cost) -> String {
@@ -117,7 +120,7 @@ fn folder(server: &Server, runs: u64) -> tempfile::TempDir {
     let more = "step_timeout_ms: 3600000\ntotal_timeout_ms: 7200000\nmax_resumes: 9\n";
     write(
         "agent.yaml",
-        contract(&server.base_url(TURNS, OF_ITS_OWN)) + more,
+        contract(&server.base_url(TURNS, &format!("-{runs}"))) + more,
     );
     let list = (0..runs)
         .map(|n| json!({"contract": "agent.yaml", "run_id": format!("r{n}")}).to_string() + "\n");

@@ -1,12 +1,14 @@
 //! A model server on loopback whose answers do not depend on what it is asked: so many calls of `read_file`, then an answer.
 //!
-//! A request goes to `/TURNS/NAME/v1/chat/completions`; the requests of one NAME are counted, so any number of runs may ask at once. It
-//! is a process of its own, so that its time is not the time of what asks.
+//! A request goes to `/TURNS/NAME/v1/chat/completions`; the requests of one NAME are counted, so any number of runs may ask at once. A
+//! NAME of `-` and a number N is that of N runs under one contract, which their conversations distinguish; until all N have asked once,
+//! each answer takes its time. The server is a process of its own, so that its time is not the time of what asks.
 
 use std::collections::HashMap;
 use std::io::Write as _;
 use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -16,8 +18,8 @@ use crate::process::{begun, this_program};
 /// What the model asks for, again and again.
 pub const FILE: &str = "a.txt";
 
-/// The name of runs that their conversations distinguish: any number of them may have the same address, and so the same contract.
-pub const OF_ITS_OWN: &str = "-";
+/// How long an answer takes as long as not all runs of a NAME have asked.
+const UNTIL_ALL_HAVE_ASKED: Duration = Duration::from_millis(200);
 
 /// A server in a process of its own; it ends when this is dropped.
 pub struct Server {
@@ -47,7 +49,7 @@ impl Drop for Server {
     }
 }
 
-/// How many requests each run has made.
+/// How many requests each run has made; under a NAME of many runs, how many of them have asked.
 type Asked = Arc<Mutex<HashMap<String, u64>>>;
 
 /// Serves until its input ends.
@@ -102,15 +104,17 @@ async fn answer(stream: TcpStream, asked: Asked) -> Option<()> {
         let turns: u64 = parts.next()?.parse().ok()?;
         let name = parts.next()?.to_owned();
         let body = if path.ends_with("/completions") {
-            if name == OF_ITS_OWN {
+            let runs: Option<u64> = name.strip_prefix('-').and_then(|n| n.parse().ok());
+            if let Some(runs) = runs {
                 let results = r#""role":"tool""#.as_bytes();
                 let before = body.windows(results.len()).filter(|w| *w == results);
-                response(before.count() as u64 + 1, turns)
+                let before = before.count() as u64;
+                if count(&asked, name, u64::from(before == 0))? < runs {
+                    tokio::time::sleep(UNTIL_ALL_HAVE_ASKED).await;
+                }
+                response(before + 1, turns)
             } else {
-                let mut asked = asked.lock().ok()?;
-                let asked = asked.entry(name).or_default();
-                *asked += 1;
-                response(*asked, turns)
+                response(count(&asked, name, 1)?, turns)
             }
         } else {
             r#"{"object":"list","data":[{"id":"m","object":"model"}]}"#.to_owned()
@@ -125,6 +129,14 @@ async fn answer(stream: TcpStream, asked: Asked) -> Option<()> {
             .await
             .ok()?;
     }
+}
+
+/// How many requests have been counted under that name, so many more than before.
+fn count(asked: &Asked, name: String, more: u64) -> Option<u64> {
+    let mut asked = asked.lock().ok()?;
+    let asked = asked.entry(name).or_default();
+    *asked += more;
+    Some(*asked)
 }
 
 /// The response to request `n` of a run of so many turns.

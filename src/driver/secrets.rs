@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::shared::Shared;
 use super::{DriverError, Environment};
 use crate::contract::{
     ContractSpec, McpTransport, ProviderSpec, RedactionTerms, Terms, placeholders, url_secrets,
 };
 use crate::inference::Secret;
 use crate::message::Scrubber;
-use crate::session::{KnownSecrets, Redactor, SCHEMES, can_be_matched};
+use crate::session::{KnownSecrets, KnownValues, Redactor, SCHEMES, can_be_matched};
 
 /// Variables that hold paths, and are no secret if a contract file names them: taking their values out would
 /// take out every path. `redact.env` makes a secret of any variable.
@@ -179,13 +180,26 @@ impl Secrets {
         })
     }
 
+    /// What finds them, and what the contract's `redact` names; there once for all who look for the same.
+    pub(crate) fn known(
+        &self,
+        environment: &Environment,
+        terms: &RedactionTerms,
+    ) -> Arc<KnownSecrets> {
+        environment.shared().secrets(self.matched(), terms)
+    }
+
     /// Holds the secrets against a contract, which is recorded as it is: what it shows and may be anything is no secret.
     ///
     /// # Errors
     /// [`DriverError::SecretInContract`] where it shows one that is secret for sure.
-    pub(crate) fn held_against(self, contract: &Terms) -> Result<Self, DriverError> {
+    pub(super) fn held_against(
+        self,
+        contract: &Terms,
+        shared: &Shared,
+    ) -> Result<Self, DriverError> {
         let document = serde_json::to_value(contract).unwrap_or_default();
-        let kept = if self.shows_none(&document) {
+        let kept = if self.shows_none(&document, shared) {
             self
         } else {
             self.not_shown_by(&document)?
@@ -205,7 +219,7 @@ impl Secrets {
                 kept.push(known);
                 continue;
             }
-            let finder = values_only(alone.matched());
+            let finder = values_only(Arc::new(KnownValues::new(alone.matched())));
             match shown_at(&finder, document, "") {
                 None => kept.push(known),
                 Some(pointer) if known.sure => {
@@ -222,14 +236,15 @@ impl Secrets {
 
     /// Whether a document holds no value at all, which one search for all of them shows in the usual case. False also where they are so
     /// long that such a search might not have looked for every line of them.
-    fn shows_none(&self, document: &Value) -> bool {
+    fn shows_none(&self, document: &Value, shared: &Shared) -> bool {
         let bytes: usize = self.0.iter().map(|known| known.value.reveal().len()).sum();
-        bytes < MOST_AT_ONCE && shown_at(&values_only(self.matched()), document, "").is_none()
+        let shown = || shown_at(&values_only(shared.values(self.matched())), document, "");
+        bytes < MOST_AT_ONCE && shown().is_none()
     }
 }
 
 /// What finds values and nothing else.
-fn values_only<'v>(values: impl IntoIterator<Item = &'v str>) -> Redactor {
+fn values_only(values: Arc<KnownValues>) -> Redactor {
     Redactor::fixed(Arc::new(KnownSecrets::values_only(values)))
 }
 

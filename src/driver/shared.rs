@@ -8,7 +8,7 @@ use super::queue::Queue;
 use crate::contract::{ExecutionContract, RedactionTerms};
 use crate::inference::{Backend, HttpTarget};
 use crate::message::{Digest, Scrubber};
-use crate::session::{KnownSecrets, Redactor};
+use crate::session::{KnownSecrets, KnownValues, Redactor};
 use crate::tools::{ServerHost, ServerPool};
 
 /// What the runs of one process share. Clones are the same one.
@@ -27,6 +27,7 @@ struct Resources {
     scrubbers: Interned<(Vec<String>, RedactionTerms), Redactor>,
     secrets: Interned<(Vec<String>, RedactionTerms), KnownSecrets>,
     servers: ServerPool,
+    values: Interned<Vec<String>, KnownValues>,
 }
 
 impl Default for Resources {
@@ -40,6 +41,7 @@ impl Default for Resources {
             scrubbers: Interned::default(),
             secrets: Interned::default(),
             servers: ServerPool::default(),
+            values: Interned::default(),
         }
     }
 }
@@ -62,6 +64,13 @@ impl Shared {
         &self.0.probes
     }
 
+    /// What finds these values.
+    pub(super) fn values<'v>(&self, values: impl IntoIterator<Item = &'v str>) -> Arc<KnownValues> {
+        self.0.values.value(once_each(values), |values| {
+            KnownValues::new(values.iter().map(String::as_str))
+        })
+    }
+
     /// What is known of these secrets.
     pub(super) fn secrets<'v>(
         &self,
@@ -70,7 +79,8 @@ impl Shared {
     ) -> Arc<KnownSecrets> {
         let key = key(values, terms);
         self.0.secrets.value(key, |(values, terms)| {
-            KnownSecrets::of(values.iter().map(String::as_str), terms)
+            let values = self.values(values.iter().map(String::as_str));
+            KnownSecrets::of_values(values, terms)
         })
     }
 
@@ -118,6 +128,16 @@ fn key<'v>(
     values: impl IntoIterator<Item = &'v str>,
     terms: &RedactionTerms,
 ) -> (Vec<String>, RedactionTerms) {
-    let values = values.into_iter().map(str::to_owned).collect();
-    (values, terms.clone())
+    (once_each(values), terms.clone())
+}
+
+/// The values without repetitions, in their order.
+fn once_each<'v>(values: impl IntoIterator<Item = &'v str>) -> Vec<String> {
+    let mut once = Vec::new();
+    for value in values {
+        if !once.iter().any(|known| known == value) {
+            once.push(value.to_owned());
+        }
+    }
+    once
 }

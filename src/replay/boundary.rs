@@ -1,7 +1,7 @@
 //! What crossed the boundary to models and tools, made again from the stored bytes.
 
 use super::pointer::first_difference;
-use super::replayer::{Replayer, text_of};
+use super::replayer::{Replayer, issued_by, text_of};
 use super::{Attribution, BlobSource};
 use crate::adapter::{Adapter, ResponseMeta};
 use crate::kernel::{Event, EventKind, InferenceFailed, InferenceReturned};
@@ -10,6 +10,12 @@ use crate::session::DecodedEvent;
 use crate::transcript::{SealedEntry, blob_references};
 
 const INFERENCE: &str = "/event/event/value/inference";
+
+/// Whether an entry says that it issued that request.
+fn issues(entry: &SealedEntry, inference: InferenceSeq) -> bool {
+    let action = entry.decode_action();
+    action.is_ok_and(|action| issued_by(&action).any(|issued| issued == inference))
+}
 
 impl Replayer {
     /// Encodes and decodes again what crossed the boundary to the model.
@@ -91,7 +97,7 @@ impl Replayer {
         } else if self.issued.contains(&inference) {
             // This build does not know its adapter, or lacks the result that was to be summarised: both are reported elsewhere.
             return;
-        } else if self.recorded_requests.contains(&inference) {
+        } else if self.recorded_requests.contains(&inference) || issues(entry, inference) {
             // The recorded machine issued it, this build's did not.
             let actual = "the machine issued no such request";
             (actual, Attribution::Kernel)

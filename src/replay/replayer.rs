@@ -52,8 +52,8 @@ pub struct Replayer {
     pub(super) counter: Result<Arc<dyn TokenCounter>, String>,
     differences: Vec<Difference>,
     entries: u64,
-    /// What was decided and not yet compared, with the kind of each entry.
-    expected: VecDeque<(EntryKind, SealedEntry)>,
+    /// What was decided and not yet compared.
+    expected: VecDeque<(Action, SealedEntry)>,
     pub(super) not_compared: Vec<String>,
     /// Each call that the machine started and that has not ended.
     pub(super) orders: BTreeMap<CallSeq, Call>,
@@ -199,50 +199,79 @@ impl Replayer {
             self.differ_at(entry, "", "nothing", "an entry", Attribution::Extended);
             return;
         }
+        let Ok(event) = entry.decode_event() else {
+            let cause = self.judge_as_stored(entry);
+            let cause = match cause {
+                Attribution::Tampered => cause,
+                _ => Attribution::UnknownVersion,
+            };
+            let actual = "an event that this build does not know";
+            self.differ_at(entry, "/event", &entry.event, actual, cause);
+            return;
+        };
+        let before = self.differences.len();
+        if let Some(event) = event {
+            self.hand_in(entry, event, blobs);
+        }
+        let decided = self.expected.pop_front();
+        if let Some((action, decided)) = &decided
+            && decided == entry
+        {
+            // The texts and the hash are those that were just made: nothing of them has to be read or hashed again.
+            self.chain = Chain::resumed(
+                self.contract.contract_hash(),
+                entry.hash,
+                self.chain.length().saturating_add(1),
+            );
+            self.note_recorded(action);
+            return;
+        }
+        // What is wrong with the stored bytes comes before what follows from them.
+        let following = self.differences.split_off(before);
+        let cause = self.judge_as_stored(entry);
+        self.differences.extend(following);
+        self.differences.truncate(MAX_DIFFERENCES);
+        match decided {
+            Some((action, decided)) => {
+                self.sealed |= action.kind == EntryKind::Seal;
+                self.compare(entry, &decided, cause);
+            }
+            None => self.differ_at(entry, "", "an entry", "nothing", cause),
+        }
+    }
+
+    /// Compares the event with what the machine waits for, and lets it decide.
+    fn hand_in(&mut self, entry: &SealedEntry, event: Event, blobs: &dyn BlobSource) {
+        if let Some((missing, _)) = self.expected.pop_front() {
+            let missing = missing.kind;
+            self.differ_at(
+                entry,
+                "",
+                "the next event",
+                &format!("first an entry {missing:?}"),
+                Attribution::Kernel,
+            );
+            self.expected.clear();
+        }
+        if event.at_ms < self.at_ms {
+            let (at, before) = (event.at_ms.to_string(), format!("{} or later", self.at_ms));
+            self.differ_at(entry, "/event/at_ms", &at, &before, Attribution::Tampered);
+        }
+        self.check_boundary(entry, &event, blobs);
+        self.step(event, blobs);
+    }
+
+    /// Judges the stored texts by themselves; what a difference from them then comes from.
+    fn judge_as_stored(&mut self, entry: &SealedEntry) -> Attribution {
         let action = entry.decode_action().ok();
         let whole = self.check_chain(entry, action.as_ref());
         if let Some(action) = &action {
             self.note_recorded(action);
         }
-        let Ok(event) = entry.decode_event() else {
-            let actual = "an event that this build does not know";
-            let cause = if whole {
-                Attribution::UnknownVersion
-            } else {
-                Attribution::Tampered
-            };
-            self.differ_at(entry, "/event", &entry.event, actual, cause);
-            return;
-        };
-        if let Some(event) = event {
-            if let Some((missing, _)) = self.expected.pop_front() {
-                self.differ_at(
-                    entry,
-                    "",
-                    "the next event",
-                    &format!("first an entry {missing:?}"),
-                    Attribution::Kernel,
-                );
-                self.expected.clear();
-            }
-            if event.at_ms < self.at_ms {
-                let (at, before) = (event.at_ms.to_string(), format!("{} or later", self.at_ms));
-                self.differ_at(entry, "/event/at_ms", &at, &before, Attribution::Tampered);
-            }
-            self.check_boundary(entry, &event, blobs);
-            self.step(event, blobs);
-        }
-        let cause = if whole {
+        if whole {
             Attribution::Kernel
         } else {
             Attribution::Tampered
-        };
-        match self.expected.pop_front() {
-            Some((kind, decided)) => {
-                self.sealed |= kind == EntryKind::Seal;
-                self.compare(entry, &decided, cause);
-            }
-            None => self.differ_at(entry, "", "an entry", "nothing", cause),
         }
     }
 
@@ -260,7 +289,7 @@ impl Replayer {
         if !is_whole {
             let next = self.expected.front().map_or_else(
                 || "the seal, after what is missing".to_owned(),
-                |(kind, _)| format!("an entry {kind:?}"),
+                |(action, _)| format!("an entry {:?}", action.kind),
             );
             self.differ(Difference {
                 seq: self.entries,
@@ -332,7 +361,7 @@ impl Replayer {
         false
     }
 
-    /// What the recorded action says was set going or sealed.
+    /// What an action that is recorded says was set going or sealed.
     fn note_recorded(&mut self, action: &Action) {
         self.sealed |= action.kind == EntryKind::Seal;
         if (action.from, action.to) == (State::Precheck, State::Infer) {
@@ -353,7 +382,7 @@ impl Replayer {
                 Output::Append(append) => {
                     for (draft, sealed) in append.drafts.into_iter().zip(append.entries) {
                         self.issued.extend(issued_by(&draft.action));
-                        self.expected.push_back((draft.action.kind, sealed));
+                        self.expected.push_back((draft.action, sealed));
                     }
                 }
                 Output::Send(request) => {
@@ -428,7 +457,7 @@ pub(super) fn session_of(
 }
 
 /// The inferences that an entry says were issued.
-fn issued_by(action: &Action) -> impl Iterator<Item = InferenceSeq> {
+pub(super) fn issued_by(action: &Action) -> impl Iterator<Item = InferenceSeq> {
     action.effects.iter().filter_map(|effect| match effect {
         EffectRecord::Infer { inference, .. } | EffectRecord::Summarise { inference, .. } => {
             Some(*inference)

@@ -31,7 +31,9 @@ pub use input::{Control, Input};
 pub(crate) use issued::Issued;
 pub use output::{Append, Call, Output, Request};
 pub use redaction::RedactionKey;
-pub(crate) use redaction::{KnownSecrets, Redactor, SCHEMES, can_be_matched, key_texts};
+pub(crate) use redaction::{
+    KnownSecrets, KnownValues, Redactor, SCHEMES, can_be_matched, key_texts,
+};
 pub(crate) use response::{DecodedEvent, PartialResponse, ReceivedResponse};
 pub(crate) use scrub::Scrub;
 pub use whole_run::Session;

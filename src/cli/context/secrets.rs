@@ -37,8 +37,8 @@ pub(in crate::cli) fn learn(spec: &ContractSpec, environment: &Environment) {
     let values: Vec<String> = secrets.matched().map(str::to_owned).collect();
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
     if known.learned.insert((values, spec.redact.clone())) {
-        let secrets = KnownSecrets::of(secrets.matched(), &spec.redact);
-        known.redactors.push(Redactor::fixed(Arc::new(secrets)));
+        let secrets = secrets.known(environment, &spec.redact);
+        known.redactors.push(Redactor::fixed(secrets));
     }
 }
 

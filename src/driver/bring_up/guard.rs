@@ -32,7 +32,7 @@ impl Guard {
     ) -> Result<Self, DriverError> {
         let mut secrets = Secrets::of(spec, environment);
         if let Some(draft) = draft {
-            secrets = secrets.held_against(draft)?;
+            secrets = secrets.held_against(draft, environment.shared())?;
         }
         Ok(Self {
             servers: environment
@@ -50,7 +50,8 @@ impl Guard {
 
     /// Refuses a contract that shows a secret.
     pub(super) fn check(&self, contract: &ExecutionContract) -> Result<(), DriverError> {
-        self.secrets.clone().held_against(contract).map(drop)
+        let secrets = self.secrets.clone();
+        secrets.held_against(contract, &self.shared).map(drop)
     }
 
     /// What goes over everything that is recorded of that run.

@@ -19,10 +19,11 @@ mod shapes;
 mod tests;
 #[cfg(test)]
 mod tests_parts;
+mod values;
 mod view;
 
 pub(crate) use forms::{can_be_matched, key_texts};
 pub(crate) use redactor::{KnownSecrets, Redactor};
 pub use salt::RedactionKey;
-
 pub(crate) use shapes::SCHEMES;
+pub(crate) use values::KnownValues;

@@ -4,11 +4,10 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind};
-
-use super::forms::{base64_forms, can_be_matched, forms, with_lines};
+use super::forms::can_be_matched;
 use super::salt::{RedactionKey, Salt};
 use super::shapes::{Shapes, is_spent, secret_of};
+use super::values::KnownValues;
 use super::view::{Escaping, UnescapedView, View};
 use crate::contract::{ExecutionContract, RedactionTerms, SECRET_MARKER};
 use crate::message::{Digest, RunId, Scrubber};
@@ -16,10 +15,6 @@ use crate::message::{Digest, RunId, Scrubber};
 /// How often a text is gone through: what a replacement brings together is looked at again. One that still holds a known value
 /// then goes as a whole.
 const MAX_ROUNDS: usize = 8;
-/// Bytes of a value that give it away where a text is cut.
-const MIN_PART: usize = 6;
-/// As many of them in base64.
-const MIN_BASE64_PART: usize = 8;
 /// How a marker begins; 32 hex digits and `]` follow.
 const MARKER_HEAD: &[u8] = b"[REDACTED:";
 /// Length of a marker.
@@ -32,25 +27,11 @@ pub(crate) struct Redactor {
     marking: MarkerKind,
 }
 
-/// What is secret, in every form in which a text may hold it; runs under the same secrets share it.
+/// What is secret: known values, and what credentials look like.
 #[derive(Clone, Debug)]
 pub(crate) struct KnownSecrets {
-    /// Finds every form of every value.
-    finder: Finder,
-    /// Finds their forms in base64, in a text without its line breaks.
-    unbroken: Finder,
-    /// The forms that a text may end with a part of: each form, how much of it is enough, and its value.
-    pub(super) beginnings: Vec<(Vec<u8>, usize, usize)>,
+    pub(super) values: Arc<KnownValues>,
     pub(super) shapes: Shapes,
-    values: Vec<String>,
-}
-
-/// Finds forms of values.
-#[derive(Clone, Debug)]
-struct Finder {
-    automaton: Option<AhoCorasick>,
-    /// Which value each form is one of.
-    owners: Vec<usize>,
 }
 
 /// The kind of marker that replaces a secret.
@@ -122,24 +103,21 @@ impl KnownSecrets {
         values: impl IntoIterator<Item = &'v str>,
         terms: &RedactionTerms,
     ) -> Self {
-        Self::with_shapes(values, Shapes::new(terms))
+        Self::of_values(Arc::new(KnownValues::new(values)), terms)
+    }
+
+    /// [`Self::of`] values that are known already.
+    #[must_use]
+    pub(crate) fn of_values(values: Arc<KnownValues>, terms: &RedactionTerms) -> Self {
+        let shapes = Shapes::new(terms);
+        Self { values, shapes }
     }
 
     /// Values alone, no headers and no shapes.
     #[must_use]
-    pub(crate) fn values_only<'v>(values: impl IntoIterator<Item = &'v str>) -> Self {
-        Self::with_shapes(values, Shapes::default())
-    }
-
-    fn with_shapes<'v>(values: impl IntoIterator<Item = &'v str>, shapes: Shapes) -> Self {
-        let values = with_lines(values);
-        Self {
-            finder: Finder::new(&values, forms),
-            unbroken: Finder::new(&values, base64_forms),
-            beginnings: beginnings(&values),
-            shapes,
-            values,
-        }
+    pub(crate) fn values_only(values: Arc<KnownValues>) -> Self {
+        let shapes = Shapes::default();
+        Self { values, shapes }
     }
 }
 
@@ -160,24 +138,17 @@ impl Redactor {
 
     /// The longest beginning of a value at the end of a text, and of which value.
     fn cut_off(&self, text: &[u8]) -> Option<(usize, &str)> {
-        let last = text.last();
-        let parts = self.secrets.beginnings.iter();
-        let parts = parts.filter_map(|(form, least, owner)| {
-            let longest = form.len().saturating_sub(1).min(text.len());
-            let found = (*least..=longest).rev().find(|length| {
-                let part = form.get(..*length);
-                // Few beginnings end with the text's last byte: most need no comparison.
-                part.is_some_and(|part| part.last() == last && text.ends_with(part))
-                    && form.get(*length).is_some_and(|next| next & 0xc0 != 0x80)
-            });
-            let value = self.secrets.values.get(*owner)?;
-            found.map(|length| (text.len() - length, value.as_str()))
+        let values = &self.secrets.values;
+        let plain = values.beginnings.parts_at_the_end_of(text);
+        let plain = plain.filter(|(at, form)| {
+            let next = form.bytes.get(text.len() - at);
+            next.is_some_and(|next| next & 0xc0 != 0x80)
         });
-        let escaped = self.cut_off_behind_escapes(text).and_then(|(at, owner)| {
-            let value = self.secrets.values.get(owner)?;
-            Some((at, value.as_str()))
-        });
-        parts.chain(escaped).min_by_key(|(keep, _)| *keep)
+        let plain = plain.min_by_key(|(at, form)| (*at, form.number));
+        let plain = plain.map(|(at, form)| (at, form.owner));
+        let escaped = self.cut_off_behind_escapes(text);
+        let first = plain.into_iter().chain(escaped).min_by_key(|(at, _)| *at);
+        first.and_then(|(at, owner)| Some((at, values.texts.get(owner)?.as_str())))
     }
 
     /// As many rounds as change something.
@@ -205,6 +176,9 @@ impl Redactor {
     fn once(&self, text: &[u8]) -> Option<Vec<u8>> {
         let known = self.replaced(text, self.known(text));
         let text = known.as_deref().unwrap_or(text);
+        if !self.secrets.shapes.may_be_in(text) {
+            return known;
+        }
         let headers = self.replaced(text, self.headers(text));
         let text = headers.as_deref().unwrap_or(text);
         let credentials = self.replaced(text, self.credentials(text));
@@ -213,16 +187,17 @@ impl Redactor {
 
     /// Every known value in every form, behind escapes too.
     pub(super) fn known(&self, text: &[u8]) -> Vec<Match> {
-        if self.secrets.finder.automaton.is_none() {
+        let values = &self.secrets.values;
+        if values.is_empty() {
             return Vec::new();
         }
         let mut found = Vec::new();
         UnescapedView::each(text, &mut |undone, inner| {
             let view = &undone.view;
             let is_plain = view.is_plain();
-            let mut hits: Vec<_> = self.secrets.finder.hits(view.bytes()).collect();
+            let mut hits: Vec<_> = values.finder.hits(view.bytes()).collect();
             if let Some(unbroken) = View::unescaped(view.bytes(), Escaping::Lines) {
-                let broken = self.secrets.unbroken.hits(unbroken.bytes());
+                let broken = values.unbroken.hits(unbroken.bytes());
                 hits.extend(broken.map(|(at, owner)| (unbroken.origin(&at), owner)));
             }
             for (bare, owner) in hits {
@@ -312,7 +287,9 @@ impl Redactor {
             }
             out.extend_from_slice(text.get(done..at.start).unwrap_or_default());
             let hidden = match widest.value {
-                SecretSource::Known(owner) => self.secrets.values.get(owner).map(String::as_bytes),
+                SecretSource::Known(owner) => {
+                    self.secrets.values.texts.get(owner).map(String::as_bytes)
+                }
                 SecretSource::Itself => text.get(widest.at),
             };
             out.extend_from_slice(self.marker(hidden.unwrap_or_default()).as_bytes());
@@ -324,7 +301,9 @@ impl Redactor {
 
     fn length(&self, found: &Match) -> usize {
         match found.value {
-            SecretSource::Known(owner) => self.secrets.values.get(owner).map_or(0, String::len),
+            SecretSource::Known(owner) => {
+                self.secrets.values.texts.get(owner).map_or(0, String::len)
+            }
             SecretSource::Itself => found.at.len(),
         }
     }
@@ -377,48 +356,6 @@ impl Redactor {
         }
         out.extend_from_slice(text.get(done..).unwrap_or_default());
         out
-    }
-}
-
-/// Values as they are and in base64, for [`Redactor::cut_off`].
-fn beginnings(values: &[String]) -> Vec<(Vec<u8>, usize, usize)> {
-    let each = values.iter().enumerate().flat_map(|(owner, value)| {
-        let encoded = base64_forms(value).into_iter();
-        let encoded = encoded.map(move |form| (form, MIN_BASE64_PART, owner));
-        [(value.as_bytes().to_vec(), MIN_PART, owner)]
-            .into_iter()
-            .chain(encoded)
-    });
-    each.collect()
-}
-
-impl Finder {
-    fn new(values: &[String], forms_of: fn(&str) -> Vec<Vec<u8>>) -> Self {
-        let forms = values.iter().enumerate();
-        let forms = forms.flat_map(|(owner, value)| {
-            let forms = forms_of(value).into_iter();
-            forms.map(move |form| (owner, form))
-        });
-        let (owners, forms): (Vec<usize>, Vec<Vec<u8>>) = forms.unzip();
-        if forms.is_empty() {
-            let automaton = None;
-            return Self { automaton, owners };
-        }
-        // The automaton grows with the values, which are few and short; one that cannot be built has nothing to find.
-        let automaton = (AhoCorasickBuilder::new().kind(Some(AhoCorasickKind::ContiguousNFA)))
-            .build(&forms)
-            .ok();
-        Self { automaton, owners }
-    }
-
-    /// The range of a form, and its value.
-    fn hits(&self, text: &[u8]) -> impl Iterator<Item = (Range<usize>, usize)> {
-        let hits = self.automaton.iter();
-        let hits = hits.flat_map(move |automaton| automaton.find_overlapping_iter(text));
-        hits.filter_map(|hit| {
-            let owner = self.owners.get(hit.pattern().as_usize())?;
-            Some((hit.start()..hit.end(), *owner))
-        })
     }
 }
 

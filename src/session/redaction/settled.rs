@@ -56,12 +56,7 @@ impl Redactor {
 
     /// Where in a text a form of a value begins at the earliest that the text ends within; none where no value is known.
     fn reach(&self, text: &[u8]) -> Option<usize> {
-        let longest = self
-            .secrets
-            .beginnings
-            .iter()
-            .map(|(form, ..)| form.len())
-            .max()?;
+        let longest = self.secrets.values.beginnings.longest()?;
         // White space between the lines of a form takes any number of bytes.
         let mut left = longest.saturating_mul(MOST_ESCAPED);
         let from = text.iter().rposition(|byte| {
@@ -91,17 +86,14 @@ impl Redactor {
         let mut found: Option<(usize, usize)> = None;
         for end in ends.chain([tail.len()]) {
             UnescapedView::each(tail.get(..end).unwrap_or_default(), &mut |undone, _| {
-                let bytes = undone.view.bytes();
-                for (form, least, owner) in &self.secrets.beginnings {
-                    let Some(at) = begins_at_the_end(bytes, form) else {
-                        continue;
-                    };
-                    if bytes.len() - at >= *least {
-                        let at = from + undone.origin(&(at..at)).start;
-                        found = found
-                            .filter(|(first, _)| *first <= at)
-                            .or(Some((at, *owner)));
-                    }
+                let beginnings = &self.secrets.values.beginnings;
+                let parts = beginnings.parts_at_the_end_of(undone.view.bytes());
+                let first = parts.min_by_key(|(at, form)| (*at, form.number));
+                if let Some((at, form)) = first {
+                    let at = from + undone.origin(&(at..at)).start;
+                    found = found
+                        .filter(|(first, _)| *first <= at)
+                        .or(Some((at, form.owner)));
                 }
             });
         }
@@ -111,11 +103,7 @@ impl Redactor {
     /// The offset at which a form begins that the view ends within; the form may be broken into lines.
     fn begins_at_the_end_of(&self, view: &View<'_>) -> Option<usize> {
         let unbroken = View::unescaped(view.bytes(), Escaping::Lines);
-        let forms = self
-            .secrets
-            .beginnings
-            .iter()
-            .map(|(form, ..)| form.as_slice());
+        let forms = self.secrets.values.beginnings.all();
         forms
             .flat_map(|form| {
                 let plain = begins_at_the_end(view.bytes(), form);

@@ -204,6 +204,16 @@ impl Shapes {
         }
     }
 
+    /// Whether a text may hold a header or a credential. Few do, and the rest are gone through once.
+    pub(super) fn may_be_in(&self, text: &[u8]) -> bool {
+        let Words { automaton, owners } = &self.words;
+        let words = || match automaton {
+            Some(words) => words.find_overlapping_iter(text).next().is_some(),
+            None => !owners.is_empty(),
+        };
+        !self.own.is_empty() || words()
+    }
+
     /// The expressions of the headers that a text may hold.
     pub(super) fn headers(&self, text: &[u8]) -> Vec<&Regex> {
         let found = self.words.owners_in(text);

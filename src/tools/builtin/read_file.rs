@@ -12,7 +12,8 @@ use super::workspace::{Workspace, refusal};
 
 /// Most bytes that one call returns.
 const RESULT_BYTES: usize = 16 * 1024 * 1024;
-const BUFFER_BYTES: usize = 256 * 1024;
+/// The buffer of a call: as long as the file, within these bounds. Each byte of it is written before anything is read into it.
+const BUFFER_BYTES: std::ops::RangeInclusive<usize> = 1024..=256 * 1024;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -44,12 +45,13 @@ pub(super) async fn perform(workspace: &Workspace, request: ReadFile) -> Result<
     let call = Arc::new(());
     let awaited = Arc::downgrade(&call);
     let path = request.path.clone();
-    let read = move |file| {
+    let read = move |file: File| {
+        let length = file.metadata().map_or(u64::MAX, |file| file.len());
+        // The byte more shows that nothing follows.
+        let length = usize::try_from(length).map_or(usize::MAX, |length| length.saturating_add(1));
+        let bytes = length.clamp(*BUFFER_BYTES.start(), *BUFFER_BYTES.end());
         let source = Awaited { awaited, file };
-        lines_of(
-            &mut BufReader::with_capacity(BUFFER_BYTES, source),
-            &request,
-        )
+        lines_of(&mut BufReader::with_capacity(bytes, source), &request)
     };
     workspace.file(&path, read).await
 }
@@ -158,11 +160,11 @@ mod tests {
     fn a_file_is_read_no_further_once_its_call_is_gone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("endless");
-        std::fs::write(&path, "line\n".repeat(BUFFER_BYTES)).unwrap();
+        std::fs::write(&path, "line\n".repeat(1 << 18)).unwrap();
         let call = Arc::new(());
         let awaited = Arc::downgrade(&call);
         let file = File::open(&path).unwrap();
-        let mut file = BufReader::with_capacity(BUFFER_BYTES, Awaited { awaited, file });
+        let mut file = BufReader::with_capacity(1 << 18, Awaited { awaited, file });
         assert_eq!(skip_lines(&mut file, "endless", 1).unwrap(), 1);
         drop(call);
         let given_up = skip_lines(&mut file, "endless", u64::MAX).unwrap_err();

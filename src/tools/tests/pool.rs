@@ -54,7 +54,9 @@ async fn what_is_reached_in_another_way_is_another_server() {
     };
     let other_secrets = ServerHost {
         scrub: Arc::new(crate::session::Redactor::fixed(Arc::new(
-            crate::session::KnownSecrets::values_only(["another secret"]),
+            crate::session::KnownSecrets::values_only(Arc::new(crate::session::KnownValues::new(
+                ["another secret"],
+            ))),
         ))),
         ..host.clone()
     };
