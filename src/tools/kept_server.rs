@@ -67,7 +67,7 @@ impl KeptServer {
         let server = tokio::select! {
             biased;
             () = terms.cancel.cancelled() => return ToolOutcome::Cancelled,
-            found = self.sound(server, terms.cancel) => match found {
+            found = Box::pin(self.sound(server, terms.cancel)) => match found {
                 Ok(server) => server,
                 Err(outcome) => return outcome,
             },

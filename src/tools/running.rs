@@ -69,7 +69,7 @@ impl RunningServer {
                     supervisor: supervisor.as_deref(),
                     workspace: &workspace,
                 };
-                McpServer::start((name, terms), &program, timeouts, cancel).await?
+                Box::pin(McpServer::start((name, terms), &program, timeouts, cancel)).await?
             }
             ServerSpec::Remote {
                 headers,
@@ -84,7 +84,7 @@ impl RunningServer {
                     url,
                 };
                 let named = (name, terms);
-                McpServer::connect(named, place, timeouts, cancel).await?
+                Box::pin(McpServer::connect(named, place, timeouts, cancel)).await?
             }
         };
         Ok(Self::Mcp {
@@ -196,7 +196,7 @@ impl RunningServer {
                 ToolOutcome::ToolChanged
             }
             Self::Builtin { tools, .. } => call_builtin(tools, tool, order, terms).await,
-            Self::Mcp { server, .. } => server.call(tool, expected, order, terms).await,
+            Self::Mcp { server, .. } => Box::pin(server.call(tool, expected, order, terms)).await,
         }
     }
 

@@ -41,7 +41,7 @@ pub(super) async fn child(
     let mut introduction = introduction(Handshake::Either, elicitation, initialise_ms);
     let mut first = None;
     loop {
-        let begun = begin_child(name, program, introduction, scrub, cancel).await?;
+        let begun = Box::pin(begin_child(name, program, introduction, scrub, cancel)).await?;
         let NotIntroduced { error, next } = match begun {
             Ok(begun) => return Ok(begun),
             Err(failed) => failed,
@@ -126,7 +126,7 @@ pub(super) async fn address(
     let mut first = None;
     loop {
         let NotIntroduced { error, next } =
-            match begin_at(place, introduction, scrub, cancel).await? {
+            match Box::pin(begin_at(place, introduction, scrub, cancel)).await? {
                 Ok(connection) => return Ok(connection),
                 Err(failed) => failed,
             };

@@ -407,20 +407,19 @@ impl McpServer {
     ) -> Result<Response, NoResponse> {
         let arguments = &order.invocation.arguments;
         // The transport sends the text of a call's arguments itself; the values are rmcp's to look at.
-        let (mut request, arguments) = match beside {
-            Some(beside) => (beside.request(&arguments.to_value(), input), None),
-            None => {
-                let mut params = CallToolRequestParams::new(tool.to_owned());
-                if let Value::Object(arguments) = arguments.to_value() {
-                    params = params.with_arguments(arguments);
-                }
-                if let Some((answers, state)) = input {
-                    params = params.with_input_responses(answers);
-                    params.request_state = state;
-                }
-                let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-                (request, Some(Arc::from(arguments.as_str())))
+        let (mut request, arguments) = if let Some(beside) = beside {
+            (beside.request(&arguments.to_value(), input), None)
+        } else {
+            let mut params = CallToolRequestParams::new(tool.to_owned());
+            if let Value::Object(arguments) = arguments.to_value() {
+                params = params.with_arguments(arguments);
             }
+            if let Some((answers, state)) = input {
+                params = params.with_input_responses(answers);
+                params.request_state = state;
+            }
+            let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+            (request, Some(Arc::from(arguments.as_str())))
         };
         let pending = PendingResponse::new(arguments);
         request.extensions_mut().insert(pending.clone());

@@ -124,13 +124,12 @@ impl Transport<RoleClient> for WebSocketTransport {
                 Ok(Message::Binary(bytes)) => bytes.to_vec(),
                 // The socket answers a ping by itself.
                 Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => continue,
-                Ok(Message::Close(_)) => return None,
                 Err(SocketError::Capacity(CapacityError::MessageTooLong { .. })) => {
                     self.frames
                         .lose("a message of the answer is larger than 64 MiB");
                     return None;
                 }
-                Err(_) => return None,
+                Ok(Message::Close(_)) | Err(_) => return None,
             };
             if let Some(message) = self.frames.incoming(frame.into()) {
                 return Some(message);
