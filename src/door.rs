@@ -17,6 +17,7 @@ pub use crate::inference::{Backend, ModelFile, Timeouts};
 pub use crate::inference::{EngineCost, LocalBackend, LocalOptions};
 pub use crate::kernel::{Effect, EffectRecord, Event, InferenceReturned, ToolReturned};
 pub use crate::message::{AdapterStatus, ProtocolAdapterResult, StopReason, Usage};
+pub use crate::store::packed_entry_text;
 pub use crate::transcript::{
     Chain, Checkpoint, Link, LogLeaf, Tombstone, TreeHead, tombstone_line,
 };

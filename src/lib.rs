@@ -86,7 +86,7 @@ pub use contract::{
 };
 pub use driver::{
     DriverError, Environment, Finished, Job, Observer, Prepared, RunRequest, Runner, RunnerLimits,
-    Slot, drive, prepare,
+    Worker, drive, prepare,
 };
 pub use kernel::{
     AgentOutcome, Approval, CallOrder, Counters, EntryDraft, EventKind, InferRequest, LostEffect,

@@ -7,10 +7,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use monolith::door::packed_entry_text;
 use monolith::{
     CapabilityManifest, ContractFactory, ContractSpec, Digest, Durability, ExecutionContract,
     RunId, SealedEntry, Store, TargetCapability,
 };
+use rusqlite::types::Value;
 use rusqlite::{Connection, params};
 
 use crate::ratio::{Limit, Row, time};
@@ -29,6 +31,32 @@ struct Load {
 
 /// The steps of a run: each is appended as one.
 type Steps = Vec<Vec<SealedEntry>>;
+
+/// A row of `entries` with the bytes that the store writes.
+#[derive(Clone)]
+struct EntryRow {
+    action: Value,
+    event: Value,
+    hash: Digest,
+    seq: i64,
+    state: &'static str,
+}
+
+impl From<&SealedEntry> for EntryRow {
+    fn from(entry: &SealedEntry) -> Self {
+        let column = |text: &String| match packed_entry_text(text) {
+            Some(packed) => Value::Blob(packed),
+            None => Value::Text(text.clone()),
+        };
+        Self {
+            action: column(&entry.action),
+            event: column(&entry.event),
+            hash: entry.hash,
+            seq: entry.seq as i64,
+            state: entry.state.as_str(),
+        }
+    }
+}
 
 /// Prints the tables of appends, in a short form where nothing is to be measured. Returns how many figures are beyond their limits.
 pub fn print(is_whole: bool) -> usize {
@@ -141,9 +169,12 @@ impl Load {
         }
     }
 
-    /// Seconds for each entry of the same rows, written by a loop that does nothing else.
+    /// Seconds for each entry of the same rows, packed before the clock starts, written by a loop that does nothing else.
     fn sqlite(&self, work: &[Steps]) -> f64 {
         let folder = tempfile::tempdir().expect("a folder");
+        let packed = |step: &Vec<SealedEntry>| step.iter().map(EntryRow::from).collect::<Vec<_>>();
+        let work = work.iter().map(|steps| steps.iter().map(packed).collect());
+        let work: &[Vec<Vec<EntryRow>>] = &work.collect::<Vec<_>>();
         let conn = database(&folder.path().join("bare.db"), self.durability, work.len());
         let began = Instant::now();
         let mut entries = 0_usize;
@@ -199,7 +230,7 @@ impl Took {
 }
 
 /// The first step of all runs, then the second of all, and so on, as many at a time as share a commit.
-fn batches(work: &[Steps]) -> impl Iterator<Item = Vec<(usize, &[SealedEntry])>> {
+fn batches<E>(work: &[Vec<Vec<E>>]) -> impl Iterator<Item = Vec<(usize, &[E])>> {
     let rounds = work.first().map_or(0, Vec::len);
     (0..rounds).flat_map(move |round| {
         let steps: Vec<_> = work
@@ -222,8 +253,8 @@ fn database(path: &Path, durability: Durability, runs: usize) -> Connection {
         "PRAGMA page_size = 1024; PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous};
          PRAGMA wal_autocheckpoint = 4096; PRAGMA foreign_keys = ON;
          CREATE TABLE runs(id INTEGER PRIMARY KEY, epoch INTEGER NOT NULL, head_seq INTEGER NOT NULL, head_hash BLOB NOT NULL) STRICT;
-         CREATE TABLE entries(run INTEGER NOT NULL REFERENCES runs(id), seq INTEGER NOT NULL, state TEXT NOT NULL, event TEXT NOT NULL,
-             action TEXT NOT NULL, hash BLOB NOT NULL, UNIQUE(run, seq)) STRICT;"
+         CREATE TABLE entries(run INTEGER NOT NULL REFERENCES runs(id), seq INTEGER NOT NULL, state TEXT NOT NULL, event ANY NOT NULL,
+             action ANY NOT NULL, hash BLOB NOT NULL, UNIQUE(run, seq)) STRICT;"
     ))
     .expect("tables");
     let mut insert = conn
@@ -236,32 +267,25 @@ fn database(path: &Path, durability: Durability, runs: usize) -> Connection {
     conn
 }
 
-fn keep(conn: &Connection, run: usize, step: &[SealedEntry]) -> rusqlite::Result<()> {
+fn keep(conn: &Connection, run: usize, step: &[EntryRow]) -> rusqlite::Result<()> {
     let run = run as i64;
     let (Some(first), Some(last)) = (step.first(), step.last()) else {
         return Ok(());
     };
-    let head = params![
-        run,
-        last.seq as i64,
-        last.hash.as_bytes(),
-        first.seq as i64 - 1
-    ];
+    let head = params![run, last.seq, last.hash.as_bytes(), first.seq - 1];
     let moved = conn
         .prepare_cached("UPDATE runs SET head_seq = ?2, head_hash = ?3 WHERE id = ?1 AND epoch = 1 AND head_seq = ?4")?
         .execute(head)?;
     assert_eq!(moved, 1);
     let mut insert = conn.prepare_cached("INSERT INTO entries VALUES(?1, ?2, ?3, ?4, ?5, ?6)")?;
     for entry in step {
-        let hash = entry.hash.as_bytes();
-        let state = entry.state.as_str();
         insert.execute(params![
             run,
-            entry.seq as i64,
-            state,
+            entry.seq,
+            entry.state,
             entry.event,
             entry.action,
-            hash
+            entry.hash.as_bytes()
         ])?;
     }
     Ok(())

@@ -50,7 +50,7 @@ impl Drop for Server {
 }
 
 /// How many requests each run has made; under a NAME of many runs, how many of them have asked.
-type Asked = Arc<Mutex<HashMap<String, u64>>>;
+type RequestCounts = Arc<Mutex<HashMap<String, u64>>>;
 
 /// Serves until its input ends.
 pub fn serve() {
@@ -67,7 +67,7 @@ pub fn serve() {
             drop(std::io::copy(&mut std::io::stdin(), &mut std::io::sink()));
             std::process::exit(0);
         });
-        let asked = Asked::default();
+        let asked = RequestCounts::default();
         loop {
             if let Ok((stream, _)) = listener.accept().await {
                 tokio::spawn(answer(stream, Arc::clone(&asked)));
@@ -77,7 +77,7 @@ pub fn serve() {
 }
 
 /// Answers the requests of one connection until it is closed.
-async fn answer(stream: TcpStream, asked: Asked) -> Option<()> {
+async fn answer(stream: TcpStream, asked: RequestCounts) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     let mut stream = BufReader::with_capacity(1 << 16, stream);
     loop {
@@ -132,7 +132,7 @@ async fn answer(stream: TcpStream, asked: Asked) -> Option<()> {
 }
 
 /// How many requests have been counted under that name, so many more than before.
-fn count(asked: &Asked, name: String, more: u64) -> Option<u64> {
+fn count(asked: &RequestCounts, name: String, more: u64) -> Option<u64> {
     let mut asked = asked.lock().ok()?;
     let asked = asked.entry(name).or_default();
     *asked += more;

@@ -157,13 +157,20 @@ pub async fn drive(
     );
     let driven = host.until_done(first, &mut control, observer).await;
     let elapsed_ms = clock.run_ms();
+    let has_begun = host.recorder.has_begun();
     let session = host.shut_down().await;
     // Every task has ended, so this is the last handle.
     if let Ok(servers) = Arc::try_unwrap(servers) {
         servers.close().await;
     }
     // A run that is cut off here keeps its lock until its tools are down.
-    driven?;
+    if let Err(fault) = driven {
+        if !has_begun {
+            // There is no run that another process could go on with.
+            lock.discard();
+        }
+        return Err(fault);
+    }
     if session.run().is_some_and(|run| run.outcome().is_some()) {
         lock.discard();
     } else {
@@ -203,7 +210,11 @@ impl<'s> StartedRun<'s> {
     ) -> Result<Self, DriverError> {
         let started_unix_ms = started.started_unix_ms;
         let run_id = started.run_id.clone();
-        let lock = store.lock_run(&run_id)?;
+        // Whether a process drives the run of that name now or not, the name is taken.
+        let lock = store.lock_run(&run_id).map_err(|fault| match fault {
+            StoreError::RunLocked { run_id, .. } => StoreError::RunExists { run_id },
+            other => other,
+        })?;
         let new = NewRun {
             contract: Arc::clone(session.contract()),
             created_unix_ms: started_unix_ms,

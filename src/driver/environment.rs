@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::KeyFolder;
 use super::error::DriverError;
 use super::shared::Shared;
+use super::turn::Turn;
 use crate::contract::{ContractSpec, ValueOrigin};
 use crate::tools::{ServerWatch, Withheld};
 
@@ -37,6 +38,8 @@ pub struct Environment {
     origins: Arc<BTreeMap<String, ValueOrigin>>,
     /// What the runs that are given this environment share.
     shared: Shared,
+    /// The turn of the run to be brought up.
+    turn: Turn,
     /// What was looked up.
     seen: Arc<Mutex<BTreeMap<String, Option<String>>>>,
     /// The host's own files, which no built-in tool reads.
@@ -61,6 +64,7 @@ impl Environment {
             server_watch: None,
             seen: Arc::default(),
             shared: Shared::default(),
+            turn: Turn::default(),
             withheld: Arc::default(),
         }
     }
@@ -78,6 +82,16 @@ impl Environment {
     /// The same for runs that share that.
     pub(super) fn sharing(self, shared: Shared) -> Self {
         Self { shared, ..self }
+    }
+
+    /// The same for a run that is brought up in that turn.
+    pub(super) fn in_turn(self, turn: Turn) -> Self {
+        Self { turn, ..self }
+    }
+
+    /// The turn in which a run is brought up.
+    pub(super) const fn turn(&self) -> &Turn {
+        &self.turn
     }
 
     /// What the runs that are given this environment, or a copy of it, share.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::key_file_error::KeyFileError;
 use super::key_lock::KeyLock;
+use super::old_secret::OldSecret;
 use crate::store::{Exposure, NewFile, private_file, private_folder};
 use crate::transcript::{KeyError, KeyRing, Note, PublicKey, SecretKey};
 
@@ -247,11 +248,15 @@ pub(super) fn write_beside(path: &Path, text: &str) -> Result<NewFile, KeyFileEr
 fn publish(files: &Files, mut secret: NewFile, record: &Note) -> Result<(), KeyFileError> {
     // The record first: a key that is not published must not sign.
     append(&files.public, &record.to_string())?;
-    secret.replace().map_err(|fault| KeyFileError::NotReplaced {
-        path: files.secret.clone(),
-        reason: fault.to_string(),
-        secret: secret.keep(),
-    })
+    let replaced = OldSecret::of(&files.secret).and_then(|old| secret.replace().map(|()| old));
+    match replaced {
+        Ok(old) => old.erase().map_err(|fault| refuse(&files.secret, &fault)),
+        Err(fault) => Err(KeyFileError::NotReplaced {
+            path: files.secret.clone(),
+            reason: fault.to_string(),
+            secret: secret.keep(),
+        }),
+    }
 }
 
 /// Adds a text to a file, or leaves it as it was.
@@ -290,6 +295,15 @@ fn read_public(path: &Path) -> Result<String, KeyFileError> {
 
 /// Reads a secret after checking that no other user may.
 pub(super) fn read_secret(path: &Path) -> Result<String, KeyFileError> {
+    let text = read_secret_once(path)?;
+    // The file that was opened may have been replaced, and written over, before it was read.
+    if text.trim().is_empty() {
+        return read_secret_once(path);
+    }
+    Ok(text)
+}
+
+fn read_secret_once(path: &Path) -> Result<String, KeyFileError> {
     let refuse = |fault: io::Error| refuse(path, &fault);
     let file = match File::open(path) {
         Ok(file) => file,

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::KeyFileError;
 use super::key_files::{Files, KeyFolder, read_secret, refuse};
 use super::key_lock::KeyLock;
+use super::old_secret::OldSecret;
 use crate::transcript::SecretKey;
 
 impl KeyFolder {
@@ -38,7 +39,10 @@ impl KeyFolder {
             });
             let settled = if is_next && !is_replaced {
                 is_replaced = true;
-                fs::rename(&path, &files.secret)
+                OldSecret::of(&files.secret).and_then(|old| {
+                    fs::rename(&path, &files.secret)?;
+                    old.erase()
+                })
             } else {
                 // A second name of the secret that is used, or the secret of a key that never signs.
                 fs::remove_file(&path)

@@ -32,6 +32,7 @@ mod key_files;
 mod key_leftovers;
 mod key_lock;
 mod observer;
+mod old_secret;
 mod own_keys;
 mod perform;
 mod queue;
@@ -63,6 +64,7 @@ mod tests_summary;
 mod tests_time;
 #[cfg(test)]
 mod tests_tokenizers;
+mod turn;
 
 pub(crate) use ancestry::{answered_before, played_from_the_first};
 pub(crate) use bring_up::{
@@ -79,5 +81,5 @@ pub(crate) use key_file_error::KeyFileError;
 pub(crate) use key_files::KeyFolder;
 pub use observer::Observer;
 pub(crate) use reissue::{Recording, reissue};
-pub use runner::{Job, Runner, RunnerLimits, Slot};
+pub use runner::{Job, Runner, RunnerLimits, Worker};
 pub(crate) use secrets::{Secrets, Unmatched};

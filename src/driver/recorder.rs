@@ -42,6 +42,11 @@ impl<'s> Recorder<'s> {
         }
     }
 
+    /// Whether the run is in the store.
+    pub(super) const fn has_begun(&self) -> bool {
+        matches!(self.destination, Destination::Stored(_))
+    }
+
     /// Keeps bytes that the next entry names; they become durable no later than it.
     pub(super) fn keep(&mut self, bytes: Vec<u8>) {
         self.blobs.push(NewBlob::Bytes(bytes));

@@ -47,6 +47,14 @@ impl Default for Resources {
 }
 
 impl Shared {
+    /// What runs share that start at most so many tool servers for themselves at once.
+    pub(super) fn of_many(max_own_servers: usize) -> Self {
+        Self(Arc::new(Resources {
+            servers: ServerPool::bounded(max_own_servers),
+            ..Resources::default()
+        }))
+    }
+
     /// The queue of calls of that name.
     pub(super) fn queue(&self, name: &str) -> Arc<Queue> {
         self.0

@@ -43,12 +43,13 @@ impl<'t> Kept<'t> {
     /// The shorter of both ways to keep a text.
     pub(super) fn of(text: impl Into<Cow<'t, str>>) -> Self {
         let text = text.into();
-        packed(&text).map_or(Self::Plain(text), Self::Packed)
+        packed_entry_text(&text).map_or(Self::Plain(text), Self::Packed)
     }
 }
 
-/// The text packed, where that gains.
-fn packed(text: &str) -> Option<Vec<u8>> {
+/// The text packed as a column holds it; none where it is kept as it is, because that gains nothing.
+#[must_use]
+pub fn packed_entry_text(text: &str) -> Option<Vec<u8>> {
     if !(LEAST_BYTES..=MOST_BYTES).contains(&text.len()) {
         return None;
     }

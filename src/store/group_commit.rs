@@ -1,8 +1,8 @@
 //! The writer thread: it takes requests from a queue and commits those that wait together. What a request does is its own.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -58,7 +58,8 @@ pub(super) struct Writer<C> {
     pub(super) commits: Arc<AtomicU64>,
     pub(super) conn: Connection,
     pub(super) path: PathBuf,
-    pub(super) poison: Option<String>,
+    /// The fault after which nothing is written any more.
+    pub(super) poison: Arc<OnceLock<String>>,
     pub(super) requests: mpsc::Receiver<Job>,
 }
 
@@ -68,7 +69,7 @@ impl<C: Fn(&Connection) -> rusqlite::Result<()>> Writer<C> {
         let mut next = self.requests.blocking_recv();
         while let Some(job) = next.take() {
             let mut left_over = None;
-            if let Some(cause) = self.poison.clone() {
+            if let Some(cause) = self.poison.get().cloned() {
                 job.work.answer(Some(StoreError::Poisoned { cause }));
             } else {
                 left_over = self.group(job);
@@ -81,7 +82,7 @@ impl<C: Fn(&Connection) -> rusqlite::Result<()>> Writer<C> {
     /// Takes the log of writes into the file, where nobody else is in the way. SQLite does so when the last connection is closed, but not where that is one
     /// that only reads; and what is left beside the file cannot be read from where nothing may be written.
     fn close(&self) {
-        if self.poison.is_some() {
+        if self.poison.get().is_some() {
             return;
         }
         // Whatever hinders it, the log stays and holds all of it.
@@ -142,7 +143,8 @@ impl<C: Fn(&Connection) -> rusqlite::Result<()>> Writer<C> {
                 drop(self.sql("ROLLBACK"));
             }
             if fault.poisons() {
-                self.poison = Some(fault.to_string());
+                // The first fault is the cause.
+                let _ = self.poison.set(fault.to_string());
             }
         }
         if fate.is_ok() {

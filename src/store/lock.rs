@@ -105,29 +105,58 @@ fn lock_run_within(
     let folder = folder_of(database);
     let path = folder.join(run_id.as_str());
     let refuse = |fault: io::Error| refused(&path, &fault);
-    let mut file = lock_file(&folder, &path)?;
-    match lock_alone(&file) {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            return Err(StoreError::RunLocked {
-                run_id: run_id.clone(),
-                holder: holder(&mut file),
-            });
+    for _ in 0..LOOKS {
+        let mut file = lock_file(&folder, &path)?;
+        match lock_alone(&file) {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(StoreError::RunLocked {
+                    run_id: run_id.clone(),
+                    holder: holder(&mut file),
+                });
+            }
+            Err(TryLockError::Error(fault)) => return Err(refuse(fault)),
         }
-        Err(TryLockError::Error(fault)) => return Err(refuse(fault)),
+        let file = LockedFile(file);
+        // Whoever had the lock before may have removed the file since it was opened. A lock on what is left of it keeps nobody away.
+        if !has_name(&file.0, &path).map_err(refuse)? {
+            continue;
+        }
+        let mut lock = RunLock {
+            file,
+            path,
+            _store: store,
+        };
+        return match lock.name_holder() {
+            Ok(()) => Ok(lock),
+            Err(fault) => {
+                let fault = refused(&lock.path, &fault);
+                lock.discard();
+                Err(fault)
+            }
+        };
     }
-    let mut file = LockedFile(file);
-    let begun = &mut file.0;
-    begun
-        .set_len(0)
-        .and_then(|()| begun.rewind())
-        .and_then(|()| write!(begun, "{}", std::process::id()))
-        .map_err(refuse)?;
-    Ok(RunLock {
-        file,
-        path,
-        _store: store,
+    Err(StoreError::RunLocked {
+        run_id: run_id.clone(),
+        holder: None,
     })
+}
+
+/// Whether the open file is the one of that name now.
+#[cfg(unix)]
+fn has_name(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+    let opened = file.metadata()?;
+    match fs::symlink_metadata(path) {
+        Ok(named) => Ok((named.dev(), named.ino()) == (opened.dev(), opened.ino())),
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(fault) => Err(fault),
+    }
+}
+
+#[cfg(not(unix))]
+fn has_name(_file: &File, path: &Path) -> io::Result<bool> {
+    path.try_exists()
 }
 
 /// The process that drives a run now.
@@ -170,8 +199,16 @@ impl RunLock {
         self.file.0.try_clone().expect("a descriptor")
     }
 
-    /// Gives the lock up and removes its file: for a run that is sealed. Whoever has opened the file meanwhile may still
-    /// lock what is left of it, and finds a run that has ended.
+    /// Writes down which process has the lock.
+    fn name_holder(&mut self) -> io::Result<()> {
+        let file = &mut self.file.0;
+        file.set_len(0)?;
+        file.rewind()?;
+        write!(file, "{}", std::process::id())
+    }
+
+    /// Gives the lock up and removes its file: for a run that is sealed, and for one that was never created. Whoever has opened the file
+    /// meanwhile finds that it has no name any more, and opens the next one.
     pub fn discard(self) {
         // A file that stays is a name without meaning, and the next lock takes it as it is.
         drop(fs::remove_file(&self.path));

@@ -69,6 +69,7 @@ pub(crate) use blob::{LARGE_BLOB_BYTES, NewBlob};
 pub(crate) use delete::{Removal, RemoveError, remove};
 pub(crate) use disk_space::free_bytes;
 pub(crate) use elsewhere::{Elsewhere, Place as ElsewherePlace};
+pub use entry_text::packed_entry_text;
 pub(crate) use erase::{EraseError, Erasure, erase, named_blob};
 pub use error::StoreError;
 pub(crate) use export::ExportError;
@@ -98,7 +99,7 @@ pub(crate) use run_log::RunLog;
 pub use run_reader::RunReader;
 pub(crate) use run_row::DamagedRow;
 pub use run_row::RunRow;
-pub(crate) use store_file::{files_of, judge_store};
+pub(crate) use store_file::{judge_store, places_of};
 pub(crate) use verify_log::LogReport;
 pub use writer::Store;
 

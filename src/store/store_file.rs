@@ -12,6 +12,10 @@ use super::regular_file::judge_regular_at;
 /// How SQLite calls the files beside a database.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
+/// How the folders of its locks and answers are called.
+const LOCKS: &str = ".locks";
+const ANSWERS: &str = ".answers";
+
 /// The file of a store, found once: what is judged is what is opened, and what lies beside it lies beside the file, not beside a link.
 #[derive(Clone, Debug)]
 pub(super) struct StoreFile {
@@ -63,11 +67,8 @@ impl StoreFile {
 
     /// The files that belong to the store beside its own, and the folders of its locks and answers.
     pub(super) fn beside(&self) -> impl Iterator<Item = PathBuf> {
-        let folders = [".locks", ".answers"];
-        BESIDE
-            .into_iter()
-            .chain(folders)
-            .map(|ending| self.named(ending))
+        let endings = BESIDE.into_iter().chain([LOCKS, ANSWERS]);
+        endings.map(|ending| self.named(ending))
     }
 
     /// Refuses a store that others can write, or whose folder they can: an entry, or a file beside it, may be theirs. Refuses one with
@@ -126,13 +127,29 @@ pub(crate) fn judge_store(path: &Path) -> Result<(), StoreError> {
     StoreFile::of(path)?.judge()
 }
 
-/// The files of the store at a path, and the folders of its locks and answers: where they are, or would be.
-pub(crate) fn files_of(path: &Path) -> Vec<PathBuf> {
+/// Where a store keeps what it has, or would keep it.
+#[derive(Debug)]
+pub(crate) struct StorePlaces {
+    /// Its files, and the folder of its answers.
+    pub(crate) files: Vec<PathBuf>,
+    /// The folder of its locks; none where the path leads nowhere. A file there says nothing but the number of a process.
+    pub(crate) locks: Option<PathBuf>,
+}
+
+/// The places of the store at a path.
+pub(crate) fn places_of(path: &Path) -> StorePlaces {
     let Ok(file) = StoreFile::of(path) else {
-        return vec![path.to_owned()];
+        return StorePlaces {
+            files: vec![path.to_owned()],
+            locks: None,
+        };
     };
-    let beside = file.beside();
-    [file.path.clone()].into_iter().chain(beside).collect()
+    let locks = file.named(LOCKS);
+    let files = [file.path.clone()].into_iter().chain(file.beside());
+    StorePlaces {
+        files: files.filter(|path| *path != locks).collect(),
+        locks: Some(locks),
+    }
 }
 
 fn folder_of(path: &Path) -> PathBuf {

@@ -1,8 +1,8 @@
 //! The store as those who write see it: every method becomes a request to the writer thread.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -44,6 +44,7 @@ pub struct Store {
     commits: Arc<AtomicU64>,
     pub(super) lock: SharedStoreLock,
     path: PathBuf,
+    poison: Arc<OnceLock<String>>,
     queue: Option<mpsc::Sender<Job>>,
     signer: Option<SecretKey>,
     thread: Option<JoinHandle<()>>,
@@ -67,12 +68,13 @@ impl Store {
         let path = file.path();
         let (queue, requests) = mpsc::channel(QUEUE);
         let commits = Arc::<AtomicU64>::default();
+        let poison = Arc::<OnceLock<String>>::default();
         let mut writer = Writer {
             commit,
             commits: Arc::clone(&commits),
             conn,
             path: path.to_path_buf(),
-            poison: None,
+            poison: Arc::clone(&poison),
             requests,
         };
         let thread = std::thread::Builder::new()
@@ -86,6 +88,7 @@ impl Store {
             commits,
             lock: SharedStoreLock::default(),
             path: path.to_path_buf(),
+            poison,
             queue: Some(queue),
             signer: None,
             thread: Some(thread),
@@ -102,6 +105,11 @@ impl Store {
     #[must_use]
     pub fn commits(&self) -> u64 {
         self.commits.load(Ordering::Relaxed)
+    }
+
+    /// The fault after which it writes nothing any more; none where it writes.
+    pub(crate) fn poison(&self) -> Option<&str> {
+        self.poison.get().map(String::as_str)
     }
 
     /// Whoever signs the checkpoints of runs that are written here; none where they are not signed.

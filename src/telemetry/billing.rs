@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Deserialize;
 
@@ -23,7 +24,7 @@ pub(crate) struct BillingFile {
     durable: bool,
     /// Where a line begins: the length of the file after what this process added last.
     end: Option<u64>,
-    file: File,
+    file: Arc<File>,
     path: PathBuf,
     /// Whether lines were added that may be lost with the power.
     unsynced: bool,
@@ -67,7 +68,7 @@ impl BillingFile {
         Ok(Self {
             durable,
             end: None,
-            file,
+            file: Arc::new(file),
             path: path.to_owned(),
             unsynced: false,
         })
@@ -107,7 +108,7 @@ impl BillingFile {
         }
         // Unknown until all of it is written.
         self.end = None;
-        if let Err(fault) = self.file.write_all(text) {
+        if let Err(fault) = (&*self.file).write_all(text) {
             // What was written of it is no line. If that fails too, the next writer closes it.
             drop(self.file.set_len(end));
             return Err(fault);
@@ -125,13 +126,24 @@ impl BillingFile {
     /// # Errors
     /// [`BillingFault`] where the system cannot say that all of it is on disk.
     pub(crate) fn sync(&mut self) -> Result<(), BillingFault> {
-        if !(self.durable && self.unsynced) {
+        let Some(unsynced) = self.unsynced() else {
             return Ok(());
-        }
-        let synced = self.file.sync_data();
-        synced.map_err(|fault| self.fault("written", &fault))?;
-        self.unsynced = false;
-        Ok(())
+        };
+        unsynced.sync().inspect_err(|_| self.keep_unsynced())
+    }
+
+    /// What was added and may be lost with the power, for a caller who lets others append meanwhile; none where there is nothing.
+    pub(crate) fn unsynced(&mut self) -> Option<Unsynced> {
+        let is_unsynced = std::mem::take(&mut self.unsynced) && self.durable;
+        is_unsynced.then(|| Unsynced {
+            file: Arc::clone(&self.file),
+            path: self.path.clone(),
+        })
+    }
+
+    /// What was added may still be lost with the power.
+    pub(crate) const fn keep_unsynced(&mut self) {
+        self.unsynced = true;
     }
 
     /// Whether a line begins at the end of the file. Only looked up where others have written since.
@@ -140,8 +152,9 @@ impl BillingFile {
             return Ok(true);
         };
         let mut byte = [0];
-        self.file.seek(SeekFrom::Start(last))?;
-        self.file.read_exact(&mut byte)?;
+        let mut file = &*self.file;
+        file.seek(SeekFrom::Start(last))?;
+        file.read_exact(&mut byte)?;
         Ok(byte == *b"\n")
     }
 
@@ -151,7 +164,7 @@ impl BillingFile {
     /// [`BillingFault`] where the file cannot be read.
     pub(crate) fn entries_of(&self, run_id: &RunId) -> Result<BTreeSet<u64>, BillingFault> {
         let mut found = BTreeSet::new();
-        let read = self.read_entries(|named| {
+        let read = self.read_entries(0, |named| {
             if named.txn_id == run_id.as_str() {
                 found.insert(named.index);
             }
@@ -160,40 +173,39 @@ impl BillingFile {
         Ok(found)
     }
 
-    /// The same of several runs at once: the file is read once.
+    /// Reads on where `lines` were read to: each line of the file is read once for all runs, also those that are added meanwhile.
     ///
     /// # Errors
     /// [`BillingFault`] where the file cannot be read.
-    pub(crate) fn entries_of_all(
-        &self,
-        runs: &[RunId],
-    ) -> Result<BTreeMap<RunId, BTreeSet<u64>>, BillingFault> {
-        let runs: BTreeMap<&str, &RunId> = runs.iter().map(|run| (run.as_str(), run)).collect();
-        let all = runs.values().map(|run| ((*run).clone(), BTreeSet::new()));
-        let mut found: BTreeMap<RunId, BTreeSet<u64>> = all.collect();
-        let read = self.read_entries(|named| {
-            if let Some(run) = runs.get(named.txn_id.as_str()) {
-                found.entry((*run).clone()).or_default().insert(named.index);
+    pub(crate) fn read_on(&self, lines: &mut RecordedLines) -> Result<(), BillingFault> {
+        let RecordedLines { found, read_to } = lines;
+        let read = self.read_entries(*read_to, |named| {
+            if let Some(found) = found.get_mut(named.txn_id.as_str()) {
+                found.insert(named.index);
             }
         });
-        read.map_err(|fault| self.fault("read", &fault))?;
-        Ok(found)
+        *read_to = read.map_err(|fault| self.fault("read", &fault))?;
+        Ok(())
     }
 
-    /// Hands on what identifies each entry that stands there.
-    fn read_entries(&self, mut take: impl FnMut(Named)) -> io::Result<()> {
+    /// Hands on what identifies each entry that stands behind `from`, where a line begins; where the first line begins that is not whole yet.
+    fn read_entries(&self, from: u64, mut take: impl FnMut(Named)) -> io::Result<u64> {
         // Of the file that was judged, whatever has its name now. It is only ever written at its end.
-        let mut file = &self.file;
-        file.seek(SeekFrom::Start(0))?;
+        let mut file = &*self.file;
+        file.seek(SeekFrom::Start(from))?;
         let mut reader = BufReader::new(file);
-        let mut line = Vec::new();
+        let (mut line, mut begins_at, mut at) = (Vec::new(), from, from);
         loop {
             line.clear();
             let read = (&mut reader)
                 .take(MAX_LINE_BYTES)
                 .read_until(b'\n', &mut line)?;
             if read == 0 {
-                return Ok(());
+                return Ok(begins_at);
+            }
+            at = at.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));
+            if line.ends_with(b"\n") {
+                begins_at = at;
             }
             if let Ok(named) = serde_json::from_slice::<Named>(&line) {
                 take(named);
@@ -202,11 +214,57 @@ impl BillingFile {
     }
 
     fn fault(&self, action: &'static str, fault: &io::Error) -> BillingFault {
-        BillingFault {
-            action,
-            path: self.path.clone(),
-            reason: fault.to_string(),
+        fault_of(&self.path, action, fault)
+    }
+}
+
+/// Lines that were added and may be lost with the power.
+#[derive(Debug)]
+pub(crate) struct Unsynced {
+    file: Arc<File>,
+    path: PathBuf,
+}
+
+impl Unsynced {
+    /// Lets them survive it.
+    ///
+    /// # Errors
+    /// [`BillingFault`] where the system cannot say that all of it is on disk.
+    pub(crate) fn sync(&self) -> Result<(), BillingFault> {
+        let synced = self.file.sync_data();
+        synced.map_err(|fault| fault_of(&self.path, "written", &fault))
+    }
+}
+
+/// What stands in a file of some runs, as far as it was read.
+#[derive(Debug)]
+pub(crate) struct RecordedLines {
+    found: BTreeMap<String, BTreeSet<u64>>,
+    /// Where the first line begins that was not read whole.
+    read_to: u64,
+}
+
+impl RecordedLines {
+    /// Nothing was read yet for those runs.
+    pub(crate) fn of(runs: impl IntoIterator<Item = RunId>) -> Self {
+        let found = runs.into_iter().map(|run| (run.into(), BTreeSet::new()));
+        Self {
+            found: found.collect(),
+            read_to: 0,
         }
+    }
+
+    /// The numbers of the entries of that run; from now on its lines are not looked for any more.
+    pub(crate) fn take(&mut self, run_id: &RunId) -> Option<BTreeSet<u64>> {
+        self.found.remove(run_id.as_str())
+    }
+}
+
+fn fault_of(path: &Path, action: &'static str, fault: &io::Error) -> BillingFault {
+    BillingFault {
+        action,
+        path: path.to_owned(),
+        reason: fault.to_string(),
     }
 }
 

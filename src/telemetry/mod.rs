@@ -32,7 +32,7 @@ pub use accounting::{
 };
 pub(crate) use accounting::{CallSource, Purpose};
 pub(crate) use atif::AtifTrajectory;
-pub(crate) use billing::{BillingFault, BillingFile};
+pub(crate) use billing::{BillingFault, BillingFile, RecordedLines};
 pub use exit_tag::ExitTag;
 pub(crate) use provider_refusal::{keyless, misled};
 pub(crate) use reason::{sentence, why};

@@ -60,7 +60,7 @@ impl KeptServer {
     ) -> ToolOutcome {
         let server = self.current();
         if server.is_sound() {
-            return call(&server, tool, expected, order, terms).await;
+            return server.call(tool, expected, order, terms).await;
         }
         let began = Instant::now();
         let timeout = Duration::from_millis(terms.timeout_ms);
@@ -78,7 +78,7 @@ impl KeptServer {
             timeout_ms: u64::try_from(rest).unwrap_or(u64::MAX),
             ..*terms
         };
-        call(&server, tool, expected, order, &terms).await
+        server.call(tool, expected, order, &terms).await
     }
 
     /// The server where it gives a sign of life, else another one in its place.
@@ -96,7 +96,7 @@ impl KeptServer {
             // Another call of this run was first.
             return Ok(current);
         }
-        if doubtful.is_sound() || (!doubtful.is_closed() && doubtful.shows_life(cancel).await) {
+        if doubtful.is_sound() || (!doubtful.is_closed() && doubtful.answers(cancel).await) {
             return Ok(current);
         }
         doubtful.give_up();
@@ -146,18 +146,4 @@ impl KeptServer {
             last.close().await;
         }
     }
-}
-
-async fn call(
-    server: &RunningServer,
-    tool: &str,
-    expected: ToolPin,
-    order: &CallOrder,
-    terms: &CallTerms<'_>,
-) -> ToolOutcome {
-    let outcome = server.call(tool, expected, order, terms).await;
-    if outcome == ToolOutcome::TimedOut {
-        server.doubt();
-    }
-    outcome
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use super::kept_server::KeptServer;
@@ -40,6 +41,8 @@ pub(crate) struct BringUp {
 pub(crate) struct ToolServers {
     expected: BTreeMap<String, ToolPin>,
     hosts: BTreeMap<String, KeptServer>,
+    /// The right to those of them that only this run uses.
+    own: Option<OwnedSemaphorePermit>,
     routes: BTreeMap<String, Route>,
 }
 
@@ -75,6 +78,8 @@ impl ToolServers {
         let workspace = tokio::fs::canonicalize(workspace)
             .await
             .map_err(|error| error.to_string());
+        let own = specs.values().filter(|spec| !spec.is_shared()).count();
+        let own = host.pool.own(own).await;
         let kinds: Vec<ServerKind> = specs.values().map(ServerSpec::kind).collect();
         let started = join_all(specs.iter().map(|(name, spec)| {
             let workspace = workspace.clone();
@@ -106,7 +111,10 @@ impl ToolServers {
         let mut up = BringUp {
             capabilities: BTreeMap::new(),
             faults: Vec::new(),
-            servers: Self::default(),
+            servers: Self {
+                own,
+                ..Self::default()
+            },
             statements: Vec::new(),
         };
         for ((name, kind), started) in specs.into_keys().zip(kinds).zip(started) {
@@ -159,6 +167,7 @@ impl ToolServers {
     /// at most about 3 s.
     pub(crate) async fn close(self) {
         join_all(self.hosts.into_values().map(KeptServer::close)).await;
+        drop(self.own);
     }
 
     fn differing(&self) -> Vec<String> {

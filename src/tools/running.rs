@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::builtin::Builtins;
@@ -26,11 +26,16 @@ pub(super) enum RunningServer {
         tools: Builtins,
     },
     Mcp {
+        /// Given back when it is closed.
+        _alive: Option<Alive>,
         /// The starts that were tried in its place, once it is down.
         restarts: Mutex<Restarts>,
         server: Box<McpServer>,
     },
 }
+
+/// Kept by a server as long as its process may be there.
+pub(super) type Alive = OwnedMutexGuard<()>;
 
 impl RunningServer {
     /// Starts it, or connects to it, and lists its tools.
@@ -88,9 +93,24 @@ impl RunningServer {
             }
         };
         Ok(Self::Mcp {
+            _alive: None,
             restarts: Mutex::default(),
             server: Box::new(server),
         })
+    }
+
+    /// The same; it keeps that until it is closed.
+    pub(super) fn keeping(self, alive: Alive) -> Self {
+        match self {
+            Self::Builtin { .. } => self,
+            Self::Mcp {
+                restarts, server, ..
+            } => Self::Mcp {
+                _alive: Some(alive),
+                restarts,
+                server,
+            },
+        }
     }
 
     /// What it offers now.
@@ -115,7 +135,7 @@ impl RunningServer {
         }
     }
 
-    /// Whether a call may be sent to it without another look: it is up, and no call of it timed out since it last showed life.
+    /// Whether a call may be sent to it without another look: it is up, and its last response came in time.
     pub(super) fn is_sound(&self) -> bool {
         match self {
             Self::Builtin { .. } => true,
@@ -123,22 +143,7 @@ impl RunningServer {
         }
     }
 
-    /// A call of it timed out: it may be down.
-    pub(super) fn doubt(&self) {
-        if let Self::Mcp { server, .. } = self {
-            server.doubt();
-        }
-    }
-
-    /// Whether it answers at all; then it is sound again.
-    pub(super) async fn shows_life(&self, cancel: &CancellationToken) -> bool {
-        match self {
-            Self::Builtin { .. } => true,
-            Self::Mcp { server, .. } => server.shows_life(cancel).await,
-        }
-    }
-
-    /// It is down: nobody may take it for a running server any more.
+    /// It is down: it is no running server to anyone any more.
     pub(super) fn give_up(&self) {
         if let Self::Mcp { server, .. } = self {
             server.give_up();
@@ -158,6 +163,14 @@ impl RunningServer {
         match self {
             Self::Builtin { .. } => false,
             Self::Mcp { server, .. } => server.is_closed(),
+        }
+    }
+
+    /// Whether it answers: it is asked where a response was overdue.
+    pub(super) async fn answers(&self, cancel: &CancellationToken) -> bool {
+        match self {
+            Self::Builtin { .. } => true,
+            Self::Mcp { server, .. } => server.answers(cancel).await,
         }
     }
 
@@ -204,7 +217,7 @@ impl RunningServer {
     pub(super) async fn close(self) {
         match self {
             Self::Builtin { .. } => {}
-            Self::Mcp { server, .. } => server.close().await,
+            Self::Mcp { server, _alive, .. } => server.close().await,
         }
     }
 }

@@ -13,6 +13,9 @@ use super::withheld_files::{FileId, FolderFiles, KnownFolders, id_of};
 pub(crate) struct Withheld {
     /// Folders, with all that lies below them, and files, under any of their names.
     pub(crate) paths: Vec<PathBuf>,
+    /// Folders with all that lies below them. A file of theirs that has another name elsewhere is read there: it holds no secret, and there may be
+    /// more of them than can be looked at.
+    pub(crate) folders: Vec<PathBuf>,
     /// Folders below one of them that may be a workspace all the same.
     pub(crate) open: Vec<PathBuf>,
     /// What was found in those folders; one for all that share this value, however many runs there are.
@@ -23,7 +26,7 @@ pub(crate) struct Withheld {
 impl PartialEq for Withheld {
     fn eq(&self, other: &Self) -> bool {
         // What was found there decides nothing.
-        (&self.paths, &self.open) == (&other.paths, &other.open)
+        (&self.paths, &self.folders, &self.open) == (&other.paths, &other.folders, &other.open)
     }
 }
 
@@ -31,7 +34,7 @@ impl Eq for Withheld {}
 
 impl Hash for Withheld {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.paths, &self.open).hash(state);
+        (&self.paths, &self.folders, &self.open).hash(state);
     }
 }
 
@@ -39,7 +42,7 @@ impl Hash for Withheld {
 #[cfg(unix)]
 #[derive(Debug)]
 pub(super) struct WithheldIds {
-    /// The withheld files and folders themselves, and the files that links in those folders lead to.
+    /// Withheld files and folders themselves, and the files that links in those folders lead to.
     closed: Vec<FileId>,
     folders: Vec<Arc<FolderFiles>>,
     open: Vec<FileId>,
@@ -52,10 +55,17 @@ impl Withheld {
     pub(crate) fn new(paths: Vec<PathBuf>, open: Vec<PathBuf>) -> Self {
         Self {
             paths,
+            folders: Vec::new(),
             open,
             #[cfg(unix)]
             known: Arc::default(),
         }
+    }
+
+    /// The same with folders whose files are withheld there alone.
+    #[must_use]
+    pub(crate) fn with_folders(self, folders: Vec<PathBuf>) -> Self {
+        Self { folders, ..self }
     }
 
     /// Looks them up; what is not there has no identity.
@@ -63,7 +73,7 @@ impl Withheld {
     pub(super) fn ids(&self) -> WithheldIds {
         let id = |path: &PathBuf| std::fs::metadata(path).ok().map(|found| id_of(&found));
         let mut ids = WithheldIds {
-            closed: Vec::with_capacity(self.paths.len()),
+            closed: self.folders.iter().filter_map(id).collect(),
             folders: Vec::new(),
             open: self.open.iter().filter_map(id).collect(),
             uncounted: None,

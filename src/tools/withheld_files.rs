@@ -5,7 +5,7 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The most files of one folder that are looked at for their identity: they are withheld under other names, too. Where there are more, no file
@@ -60,13 +60,15 @@ impl KnownFolders {
     /// The files of a folder that was looked at just now, not before `before`.
     pub(super) fn files(&self, path: &Path, found: &Metadata, before: Instant) -> Arc<FolderFiles> {
         let times = Times::of(found);
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known();
         let same = known.get(path).filter(|known| known.times == times);
         let first_seen = match same {
             Some(known) if known.is_settled => return Arc::clone(&known.files),
             Some(known) => known.first_seen,
             None => Instant::now(),
         };
+        // Other runs do not wait for the list of this one.
+        drop(known);
         let files = Arc::new(list(path));
         // What could not be looked at now may be looked at the next time.
         let is_settled = !files.lacks_files
@@ -77,8 +79,12 @@ impl KnownFolders {
             is_settled,
             times,
         };
-        known.insert(path.to_owned(), listed);
+        self.known().insert(path.to_owned(), listed);
         files
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Known>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

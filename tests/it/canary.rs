@@ -16,7 +16,7 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::http::Asked;
+use crate::http::HttpRequest;
 
 const KEY: &str = "cnry-key/7f3a+9Zq";
 const HEADER: &str = "cnry header 51bd";
@@ -282,7 +282,7 @@ fn serve(
     answers: &mut impl Iterator<Item = Option<(u16, String)>>,
 ) -> Option<TcpStream> {
     let mut reader = BufReader::new(connection);
-    let asked = Asked::read(&mut reader);
+    let asked = HttpRequest::read(&mut reader);
     let first = asked.head.lines().next().unwrap_or_default();
     let (status, body) = if first.starts_with("GET") {
         (404, format!("no such thing: {first}"))

@@ -5,12 +5,12 @@ use std::net::TcpListener;
 use std::thread;
 
 /// A request: its head as it came, and its body.
-pub struct Asked {
+pub struct HttpRequest {
     pub head: String,
     pub body: String,
 }
 
-impl Asked {
+impl HttpRequest {
     /// Reads a request; what a client that went away has left out is empty.
     pub fn read(reader: &mut impl BufRead) -> Self {
         let (mut head, mut length) = (String::new(), 0);
@@ -32,13 +32,13 @@ impl Asked {
 }
 
 /// Answers every request with what `respond` makes of it: the status with further lines of the head, and the body. Returns the port.
-pub fn serving(respond: impl Fn(&Asked) -> (String, String) + Send + 'static) -> u16 {
+pub fn serving(respond: impl Fn(&HttpRequest) -> (String, String) + Send + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
             let mut reader = BufReader::new(stream);
-            let (status, body) = respond(&Asked::read(&mut reader));
+            let (status, body) = respond(&HttpRequest::read(&mut reader));
             let length = body.len();
             let _ = write!(
                 reader.into_inner(),

@@ -12,9 +12,11 @@ use monolith::{EventKind, RunId, SealedEntry, StoreReader};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+mod faults;
+
 use crate::bench::Bench;
 use crate::desk::{Desk, Left};
-use crate::http::Asked;
+use crate::http::HttpRequest;
 
 const COUNTING: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -61,7 +63,7 @@ impl Model {
     fn serve(&self, stream: TcpStream, tool: &str, calls: usize) {
         let mut reader = BufReader::new(stream);
         loop {
-            let asked = Asked::read(&mut reader);
+            let asked = HttpRequest::read(&mut reader);
             let body = match asked.head.split(' ').next() {
                 Some("POST") => self.infer(&asked.body, tool, calls),
                 Some("GET") => json!({"data": [{"id": "m"}]}).to_string(),

@@ -145,6 +145,51 @@ fn no_file_tool_reads_the_state_folder_or_the_store_under_any_name() {
 }
 
 #[test]
+fn however_many_locks_there_are_files_of_the_workspace_are_read() {
+    let desk = Desk::new();
+    let reads = "tools: {builtin: [read_file, list_directory]}\n";
+    desk.write("notes", "my notes");
+    let tried = [
+        ("read_file", path("notes")),
+        ("read_file", path("home/runs.db.locks/7")),
+        ("read_file", path("locks/../locks/7")),
+        ("list_directory", path("locks")),
+    ];
+    contract(&desk, reads, &tried);
+    desk.ok(&["run", "c.yaml"]);
+    // More than files of a folder are looked at one by one.
+    for n in 0..=16_384 {
+        fs::write(desk.path(&format!("home/runs.db.locks/{n}")), "").unwrap();
+    }
+    symlink("home/runs.db.locks", desk.path("locks")).unwrap();
+    let (code, result) = desk.json(&["run", "c.yaml"]);
+    assert_eq!(code, 0, "{result}");
+    let observed = Desk::observed(&result);
+    assert_eq!(observed[0], "my notes");
+    for observed in &observed[1..] {
+        assert!(observed.contains("own state"), "{observed}");
+    }
+}
+
+#[test]
+fn a_key_that_was_replaced_is_not_left_under_another_name() {
+    let desk = Desk::new();
+    contract(
+        &desk,
+        "tools: {builtin: [read_file]}\n",
+        &[("read_file", path("hard"))],
+    );
+    desk.ok(&["run", "c.yaml"]);
+    let old = desk.read("home/keys/local.key");
+    fs::hard_link(desk.path("home/keys/local.key"), desk.path("hard")).unwrap();
+    desk.ok(&["key", "rotate"]);
+    let (code, result) = desk.json(&["run", "c.yaml"]);
+    assert_eq!(code, 0, "{result}");
+    assert!(!result.to_string().contains(old.trim_end()), "{result}");
+    assert!(!desk.read("hard").contains(old.trim_end()));
+}
+
+#[test]
 fn the_hosts_own_keys_are_taken_out_in_every_form() {
     use base64::Engine as _;
     use base64::engine::general_purpose::{STANDARD, URL_SAFE};

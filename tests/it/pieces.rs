@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::desk::Desk;
-use crate::http::Asked;
+use crate::http::HttpRequest;
 
 /// Answers every request; a POST with its head at once, and all of its body after a while.
 fn serve(listener: &TcpListener, body: &str) {
@@ -21,7 +21,7 @@ fn serve(listener: &TcpListener, body: &str) {
 
 fn answer(mut stream: TcpStream, body: &str) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
-    Asked::read(&mut reader);
+    HttpRequest::read(&mut reader);
     let head = format!(
         "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
         body.len()

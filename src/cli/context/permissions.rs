@@ -9,6 +9,7 @@ use crate::cli::context::error::CliError;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::grouped;
 use crate::store::Exposure;
+use crate::tools::Withheld;
 
 /// The most that are named.
 const MOST_NAMED: usize = 5;
@@ -23,7 +24,8 @@ pub(in crate::cli) struct Looser {
 impl Looser {
     /// Looks at each file and folder of the state and the store. However many there are, it holds only the first.
     pub(in crate::cli) fn of(app: &App) -> Result<Self, CliError> {
-        let withheld = app.withheld()?.paths;
+        let Withheld { paths, folders, .. } = app.withheld()?;
+        let withheld = [paths, folders].concat();
         let keys = app.keys()?;
         let is_store = |path: &Path| {
             let name = path.to_string_lossy();

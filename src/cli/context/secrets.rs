@@ -1,7 +1,7 @@
 //! The secrets that this process knows, for everything it says to people: errors, diagnostics, the line of a panic.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::cell::RefCell;
 use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use regex::{Captures, Regex};
@@ -15,38 +15,97 @@ use crate::session::{KnownSecrets, Redactor};
 static KNOWN: LazyLock<RwLock<Known>> = LazyLock::new(RwLock::default);
 
 /// What the files that were read so far keep secret; before the first, the shapes of well-known credentials.
-struct Known {
-    /// The values and the terms of each redactor.
-    learned: HashSet<(Vec<String>, RedactionTerms)>,
-    redactors: Vec<Redactor>,
+struct Known(Vec<Learned>);
+
+/// What files keep secret that name the same values under the same terms.
+struct Learned {
+    key: Key,
+    redactor: Redactor,
+    /// How many files there are.
+    users: usize,
 }
+
+/// The values and the terms of a redactor.
+type Key = (Vec<String>, RedactionTerms);
+
+tokio::task_local! {
+    /// What was learned within [`scoped`].
+    static SCOPE: RefCell<Scope>;
+}
+
+/// What is known until this is dropped.
+#[derive(Default)]
+struct Scope(Vec<Key>);
 
 impl Default for Known {
     fn default() -> Self {
-        let shapes = KnownSecrets::of([], &RedactionTerms::default());
-        Self {
-            learned: HashSet::from([(Vec::new(), RedactionTerms::default())]),
-            redactors: vec![Redactor::fixed(Arc::new(shapes))],
+        let mut known = Self(Vec::new());
+        let terms = RedactionTerms::default();
+        let shapes = || Arc::new(KnownSecrets::of([], &terms));
+        known.add((Vec::new(), terms.clone()), shapes);
+        known
+    }
+}
+
+impl Known {
+    fn add(&mut self, key: Key, secrets: impl FnOnce() -> Arc<KnownSecrets>) {
+        if let Some(learned) = self.0.iter_mut().find(|learned| learned.key == key) {
+            learned.users = learned.users.saturating_add(1);
+            return;
+        }
+        self.0.push(Learned {
+            key,
+            redactor: Redactor::fixed(secrets()),
+            users: 1,
+        });
+    }
+
+    fn remove(&mut self, key: &Key) {
+        let Some(at) = self.0.iter().position(|learned| learned.key == *key) else {
+            return;
+        };
+        if let Some(learned) = self.0.get_mut(at) {
+            learned.users = learned.users.saturating_sub(1);
+            if learned.users == 0 {
+                self.0.remove(at);
+            }
         }
     }
 }
 
-/// From now on nothing is said that holds a secret of this file.
+impl Drop for Scope {
+    fn drop(&mut self) {
+        let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+        for key in &self.0 {
+            known.remove(key);
+        }
+    }
+}
+
+/// From now on nothing is said that holds a secret of this file: within [`scoped`] until that ends, else for good.
 pub(in crate::cli) fn learn(spec: &ContractSpec, environment: &Environment) {
     let secrets = Secrets::of(spec, environment);
-    let values: Vec<String> = secrets.matched().map(str::to_owned).collect();
+    let key: Key = (
+        secrets.matched().map(str::to_owned).collect(),
+        spec.redact.clone(),
+    );
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-    if known.learned.insert((values, spec.redact.clone())) {
-        let secrets = secrets.known(environment, &spec.redact);
-        known.redactors.push(Redactor::fixed(secrets));
-    }
+    known.add(key.clone(), || secrets.known(environment, &spec.redact));
+    drop(known);
+    // Outside of a scope there is none.
+    let _ = SCOPE.try_with(|scope| scope.borrow_mut().0.push(key));
+}
+
+/// Does what a run among many does: what its files keep secret is forgotten with it, so that what is known does not grow with the list.
+pub(in crate::cli) async fn scoped<T>(body: impl Future<Output = T>) -> T {
+    SCOPE.scope(RefCell::default(), body).await
 }
 
 /// The text as it may be shown: without known secrets, and without the values of any address's query, known or not.
 pub(in crate::cli) fn without_secrets(text: &str) -> String {
     let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
-    let text = known.redactors.iter().fold(text.to_owned(), |text, one| {
-        <dyn Scrubber>::owned_text(one, text)
+    let text = known.0.iter().fold(text.to_owned(), |text, one| {
+        <dyn Scrubber>::owned_text(&one.redactor, text)
     });
     without_query_values(&text).into_owned()
 }
@@ -78,6 +137,35 @@ fn without_query_values(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn known() -> usize {
+        KNOWN.read().unwrap().0.len()
+    }
+
+    #[tokio::test]
+    async fn what_the_file_of_a_run_among_many_keeps_secret_is_forgotten_with_the_run() {
+        let environment = Environment::new(|name| Some(format!("value-of-{name}")));
+        let spec = |name: &str| {
+            let text = format!(
+                "task: t\ntargets: [{{provider: p, model: m}}]\n\
+                 providers: {{p: {{type: openai, api_key_env: {name}}}}}\n"
+            );
+            ContractSpec::parse("c.yaml", &text, &[]).unwrap()
+        };
+        without_secrets("");
+        let before = known();
+        for _ in 0..3 {
+            scoped(async {
+                learn(&spec("FIRST_KEY"), &environment);
+                learn(&spec("SECOND_KEY"), &environment);
+                scoped(async { learn(&spec("FIRST_KEY"), &environment) }).await;
+                assert_eq!(known(), before + 2);
+                assert_eq!(without_secrets("value-of-FIRST_KEY"), "[SECRET]");
+            })
+            .await;
+            assert_eq!(known(), before);
+        }
+    }
 
     #[test]
     fn the_values_of_a_query_are_hidden_in_every_address() {

@@ -6,7 +6,7 @@ use super::app::{App, DEMO_PREFIX};
 use super::error::{CliError, StateFault, TranscriptFault};
 use super::source::{Source, is_named_as_transcript};
 use crate::message::RunId;
-use crate::store::{Durability, Store, StoreError, StoreReader, files_of};
+use crate::store::{Durability, Store, StoreError, StoreReader, places_of};
 use crate::tools::Withheld;
 use crate::transcript::ParentFound;
 
@@ -29,9 +29,10 @@ impl App {
     /// What no built-in tool reads: the state folder and the files of the store, wherever they are.
     pub(in crate::cli) fn withheld(&self) -> Result<Withheld, CliError> {
         let mut paths = vec![self.state_folder()?, self.keys()?.path().to_owned()];
-        paths.extend(files_of(&self.store_path()?));
+        let store = places_of(&self.store_path()?);
+        paths.extend(store.files);
         let open = vec![self.demo_folder()?, self.live_folder()?];
-        Ok(Withheld::new(paths, open))
+        Ok(Withheld::new(paths, open).with_folders(store.locks.into_iter().collect()))
     }
 
     /// The file that keeps runs, ready to be made: the state folder is there, but not a folder that the caller names.

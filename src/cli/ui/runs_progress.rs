@@ -69,7 +69,7 @@ impl RunsProgress {
     }
 
     /// Leaves in the place of the line what all runs came to.
-    pub(in crate::cli) fn sum_up(self) {
+    pub(in crate::cli) fn sum_up(&self) {
         self.clear();
         if self.screen.is_watched() && !self.by_outcome.is_empty() {
             self.screen.write_err(&format!("{}\n", self.done()));

@@ -143,6 +143,15 @@ impl Screen {
         }
     }
 
+    /// [`Self::out_json_text`] for a reader who must have it: one that has gone away is an error.
+    pub(in crate::cli) fn out_json_read(self, text: &str) -> io::Result<()> {
+        if self.out.is_terminal {
+            self.out.write(&escape::json(text))
+        } else {
+            self.out.write(&escape::piped_json(text))
+        }
+    }
+
     /// Whether stdout is a terminal.
     pub(in crate::cli) const fn is_shown(self) -> bool {
         self.out.is_terminal

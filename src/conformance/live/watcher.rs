@@ -31,7 +31,7 @@ pub(super) struct Watcher {
     pub(super) required: Share,
     pub(super) responses: u64,
     pub(super) usage: Share,
-    asked: BTreeMap<InferenceSeq, Asked>,
+    asked: BTreeMap<InferenceSeq, SentRequest>,
 }
 
 /// A message as two runs are compared by it.
@@ -44,7 +44,7 @@ pub(super) struct FirstMessage {
 
 /// A request that was sent.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct SentRequest {
     at_ms: u64,
     /// Whether a call was asked for.
     forced: bool,
@@ -73,7 +73,7 @@ impl Observer for Watcher {
                 inference, tools, ..
             } = effect
             {
-                let asked = Asked {
+                let asked = SentRequest {
                     at_ms: self.elapsed_ms,
                     forced: *tools && run.holds_back(),
                     tools: *tools,

@@ -101,16 +101,21 @@ impl Started {
         environment: &Environment,
     ) -> Result<Self, DriverError> {
         let ready = |name: &str| environment.server_ready(name);
+        let starting =
+            ToolServers::bring_up(specs, workspace, host, total_timeout_ms, cancel, &ready);
+        let up = environment.turn().given_up_for(async {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => Err(DriverError::Cancelled),
+                up = starting => Ok(up),
+            }
+        });
         let BringUp {
             capabilities,
             faults,
             servers,
             statements,
-        } = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Err(DriverError::Cancelled),
-            up = ToolServers::bring_up(specs, workspace, host, total_timeout_ms, cancel, &ready) => up,
-        };
+        } = up.await?;
         let offer = Offer {
             capabilities,
             faults,

@@ -1,9 +1,9 @@
-//! What a runner does in a slot. Does not know how many there are.
+//! What a worker of a runner does. Does not know how many there are.
 
-use super::Slot;
+use super::Worker;
 use crate::driver::{DriverError, Finished, RunRequest};
 
-/// One run to be: what is done in a slot, and what it comes to.
+/// One run to be: what a worker does, and what that comes to.
 ///
 /// A [`RunRequest`] is a job that is prepared, driven without an observer, and comes to what [`drive`](crate::drive) comes to. A host that watches its
 /// runs, or names another beginning, has a type of its own.
@@ -11,16 +11,16 @@ pub trait Job: Send + 'static {
     /// What it comes to.
     type End: Send + 'static;
 
-    /// Does it. The slot is free for another job once the end was taken.
-    fn run(self, slot: Slot) -> impl Future<Output = Self::End> + Send;
+    /// Does it. Another job may begin once the end was taken.
+    fn run(self, worker: Worker) -> impl Future<Output = Self::End> + Send;
 }
 
 impl Job for RunRequest {
     type End = Result<Finished, DriverError>;
 
-    async fn run(self, slot: Slot) -> Self::End {
-        let prepared = slot.prepare(self).await?;
-        slot.drive(prepared, &mut Unobserved).await
+    async fn run(self, worker: Worker) -> Self::End {
+        let prepared = worker.prepare(self).await?;
+        worker.drive(prepared, &mut Unobserved).await
     }
 }
 

@@ -1,6 +1,6 @@
 //! How much of a process its runs may take at once.
 
-/// How many runs a [`Runner`](super::Runner) drives at once, and how many requests to models they make at once.
+/// How much the runs of a [`Runner`](super::Runner) take at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunnerLimits {
     /// Runs that are open at once; at least 1.
@@ -8,6 +8,9 @@ pub struct RunnerLimits {
     /// Requests to models, of all runs and all providers; at least 1. The others wait, the oldest first. As many runs may probe their models
     /// meanwhile.
     pub max_inferences: usize,
+    /// Tool servers that runs start for themselves alone (`shared: false`); at least 1. A run that wants more of them waits until others have
+    /// ended; one that wants more than all is begun once it would be alone.
+    pub max_own_servers: usize,
 }
 
 impl Default for RunnerLimits {
@@ -15,6 +18,7 @@ impl Default for RunnerLimits {
         Self {
             max_runs: 256,
             max_inferences: 64,
+            max_own_servers: usize::MAX,
         }
     }
 }

@@ -41,12 +41,12 @@ impl LiveRuns {
         self.open().runs.remove(&number);
     }
 
-    /// Asks every open run for that; no further one begins.
-    pub(super) fn ask(&self, wanted: Control) {
+    /// Sends that to every open run; no further one begins.
+    pub(super) fn broadcast(&self, control: Control) {
         self.leaving.cancel();
         for run in self.open().runs.values() {
             // One that is so far behind was asked to end often enough.
-            let _ = run.try_send(wanted);
+            let _ = run.try_send(control);
         }
     }
 

@@ -1,11 +1,11 @@
-//! Many runs in one process: each in a task of its own, so many at once, and no more taken from their source than there are slots.
+//! Many runs in one process: each in a task of its own, so many at once, and no more taken from their source than there are workers.
 //!
-//! Knows slots, what reaches all runs at once (stop, abort, suspend), and that a run is prepared and driven as a single one is. It
+//! Knows workers, what reaches all runs at once (stop, abort, suspend), and that a run is prepared and driven as a single one is. It
 //! deliberately does not know where runs come from, nor what becomes of their ends: the caller hands in a source, and takes the ends.
 //!
 //! ```text
-//! next() ─▶ Job ──▶ Slot: prepare ─▶ drive ──▶ end ─▶ each()
-//!   only when a slot is free          ▲           the slot is free once its end was taken
+//! next() ─▶ Job ──▶ Worker: prepare ─▶ drive ──▶ end ─▶ each()
+//!   only when a worker is free          ▲           the worker is free once the end was taken
 //!                                  Control
 //! ```
 
@@ -14,9 +14,9 @@ mod limits;
 mod live_runs;
 #[expect(clippy::module_inception, reason = "what the module is about")]
 mod runner;
-mod slot;
+mod worker;
 
 pub use job::Job;
 pub use limits::RunnerLimits;
 pub use runner::Runner;
-pub use slot::Slot;
+pub use worker::Worker;

@@ -8,19 +8,20 @@ use tokio::task::{JoinError, JoinSet};
 use super::job::Job;
 use super::limits::RunnerLimits;
 use super::live_runs::LiveRuns;
-use super::slot::Slot;
+use super::worker::Worker;
 use crate::driver::shared::Shared;
+use crate::driver::turn::Turn;
 use crate::session::Control;
 use crate::store::Store;
 
-/// How many runs are brought up at once. That is mostly work of the processor: a thousand at once would keep what runs already from taking its
-/// responses in time.
-const BEGINNINGS: usize = 16;
+/// How many runs are brought up at once, those aside that wait for a tool server. That is mostly work of the processor: a thousand at once would
+/// keep what runs already from taking its responses in time.
+const TURNS: usize = 16;
 
 /// Drives any number of runs in one process. Clones are the same one.
 ///
 /// Runs share the queues of their contracts by name, a tool server where they reach it in the same way (unless the contract has `shared: false` for
-/// it), and connections to models. Nothing is taken from the source before a slot is free, so a source without end costs nothing.
+/// it), and connections to models. Nothing is taken from the source before a worker is free, so a source without end costs nothing.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -41,7 +42,7 @@ const BEGINNINGS: usize = 16;
 /// # };
 /// let folder = tempfile::tempdir()?;
 /// let store = Arc::new(Store::open(&folder.path().join("runs.db"), Durability::Normal)?);
-/// let runner = Runner::new(RunnerLimits { max_runs: 4, max_inferences: 2 });
+/// let runner = Runner::new(RunnerLimits { max_runs: 4, ..RunnerLimits::default() });
 ///
 /// let mut requests = std::iter::repeat_n(request, 20);
 /// let (mut succeeded, mut most) = (0, 0);
@@ -62,29 +63,29 @@ const BEGINNINGS: usize = 16;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Runner {
-    beginnings: Arc<Semaphore>,
     limits: RunnerLimits,
     runs: Arc<LiveRuns>,
     shared: Shared,
-    slots: Arc<Semaphore>,
+    workers: Arc<Semaphore>,
+    turns: Arc<Semaphore>,
 }
 
 impl Runner {
     /// A runner of these limits.
     #[must_use]
     pub fn new(limits: RunnerLimits) -> Self {
-        let slots = limits.max_runs.clamp(1, Semaphore::MAX_PERMITS);
+        let workers = limits.max_runs.clamp(1, Semaphore::MAX_PERMITS);
         Self {
-            beginnings: Arc::new(Semaphore::new(BEGINNINGS)),
             limits,
             runs: Arc::default(),
-            shared: Shared::default(),
-            slots: Arc::new(Semaphore::new(slots)),
+            shared: Shared::of_many(limits.max_own_servers),
+            turns: Arc::new(Semaphore::new(TURNS)),
+            workers: Arc::new(Semaphore::new(workers)),
         }
     }
 
-    /// Does every job of the source, until that has none left and all have ended, or [`Self::ask`] was called and all have ended. `next` is
-    /// called only when a slot is free; `each` takes what a job came to, and its slot stays taken until then. An `Err` is a job that panicked.
+    /// Does every job of the source, until that has none left and all have ended, or [`Self::broadcast`] was called and all have ended. `next` is
+    /// called only when a worker is free; `each` takes what a job came to, and its worker is free only then. An `Err` is a job that panicked.
     ///
     /// Must be called inside a tokio runtime. Where the returned future is dropped, so are all jobs.
     pub async fn drive_all<J: Job>(
@@ -97,25 +98,26 @@ impl Runner {
         let leaving = self.runs.leaving();
         let feeding = async move {
             loop {
-                let slot = tokio::select! {
+                let free = tokio::select! {
                     biased;
                     () = leaving.cancelled() => return,
-                    slot = Arc::clone(&self.slots).acquire_owned() => slot,
+                    free = Arc::clone(&self.workers).acquire_owned() => free,
                 };
-                let beginning = tokio::select! {
+                let turn = tokio::select! {
                     biased;
                     () = leaving.cancelled() => return,
-                    beginning = Arc::clone(&self.beginnings).acquire_owned() => beginning,
+                    turn = Arc::clone(&self.turns).acquire_owned() => turn,
                 };
                 let job = tokio::select! {
                     biased;
                     () = leaving.cancelled() => return,
                     job = next() => job,
                 };
-                let (Some(job), Ok(slot)) = (job, slot) else {
+                let (Some(job), Ok(free), Ok(turn)) = (job, free, turn) else {
                     return;
                 };
-                if feed.send((job, slot, beginning.ok())).await.is_err() {
+                let turn = Turn::of(Arc::clone(&self.turns), turn);
+                if feed.send((job, free, turn)).await.is_err() {
                     return;
                 }
             }
@@ -126,21 +128,21 @@ impl Runner {
                 tokio::select! {
                     biased;
                     Some(end) = tasks.join_next() => match end {
-                        Ok((end, slot)) => {
+                        Ok((end, taken)) => {
                             each(Ok(end)).await;
-                            drop(slot);
+                            drop(taken);
                         }
                         Err(panicked) => each(Err(panicked)).await,
                     },
-                    Some((job, taken, beginning)) = jobs.recv() => {
-                        let slot = Slot::new(
-                            beginning,
+                    Some((job, taken, turn)) = jobs.recv() => {
+                        let worker = Worker::new(
                             self.limits,
                             Arc::clone(&self.runs),
                             self.shared.clone(),
                             Arc::clone(store),
+                            turn,
                         );
-                        tasks.spawn(async move { (J::run(job, slot).await, taken) });
+                        tasks.spawn(async move { (J::run(job, worker).await, taken) });
                     }
                     else => return,
                 }
@@ -149,9 +151,9 @@ impl Runner {
         tokio::join!(feeding, driving);
     }
 
-    /// Asks every open run for that; no further one is taken from the source.
-    pub fn ask(&self, wanted: Control) {
-        self.runs.ask(wanted);
+    /// Sends that to every open run; no further one is taken from the source.
+    pub fn broadcast(&self, control: Control) {
+        self.runs.broadcast(control);
     }
 
     /// How many runs are open.

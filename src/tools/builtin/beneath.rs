@@ -70,8 +70,9 @@ struct Walk<'b> {
     beneath: &'b Beneath,
     /// The folders between the one that is held and where the path has led to.
     folders: Vec<OwnedFd>,
-    ids: WithheldIds,
     links: usize,
+    /// Everything that was opened, in that order.
+    opened: Vec<FileId>,
     /// The steps that are left.
     steps: VecDeque<OsString>,
     tries: usize,
@@ -97,8 +98,9 @@ impl Beneath {
     /// Opens the regular file at that path.
     pub(super) fn file(&self, path: &Path) -> Result<File, OpenError> {
         let mut walk = self.walk(path)?;
-        match walk.last()? {
-            Step::File(file) => match walk.ids.uncounted() {
+        let (last, withheld) = walk.judged_last()?;
+        match last {
+            Step::File(file) => match withheld.uncounted() {
                 None => Ok(file),
                 Some(folder) => Err(OpenError::Uncounted(folder.to_owned())),
             },
@@ -114,23 +116,18 @@ impl Beneath {
         let mut walk = self.walk(path)?;
         // As a folder even where the path does not end in one.
         walk.steps.push_back(".".into());
-        match walk.last()? {
+        match walk.judged_last()?.0 {
             Step::File(_) => Err(Errno::NOTDIR.into()),
             Step::Folder => Ok(entries_of(walk.here())?),
         }
     }
 
     fn walk(&self, path: &Path) -> Result<Walk<'_>, OpenError> {
-        let ids = self.withheld.ids();
-        let here = id_of(&fstat(&self.folder)?);
-        if ids.has(here) || ids.holds_folder(&self.root) {
-            return Err(OpenError::Withheld);
-        }
         Ok(Walk {
             beneath: self,
             folders: Vec::new(),
-            ids,
             links: 0,
+            opened: vec![id_of(&fstat(&self.folder)?)],
             steps: steps_of(path)?,
             tries: 0,
         })
@@ -141,6 +138,19 @@ impl Walk<'_> {
     fn here(&self) -> BorrowedFd<'_> {
         let held = &self.beneath.folder;
         self.folders.last().unwrap_or(held).as_fd()
+    }
+
+    /// Takes every step, and refuses the path where it leads through what is withheld. That is looked up when all of it is open: what is withheld
+    /// may be replaced meanwhile, and nothing is read before.
+    fn judged_last(&mut self) -> Result<(Step, WithheldIds), OpenError> {
+        let last = self.last();
+        let withheld = self.beneath.withheld.ids();
+        if self.opened.iter().any(|id| withheld.has(*id))
+            || withheld.holds_folder(&self.beneath.root)
+        {
+            return Err(OpenError::Withheld);
+        }
+        Ok((last?, withheld))
     }
 
     /// Takes every step.
@@ -191,9 +201,7 @@ impl Walk<'_> {
         };
         // What counts is what was opened, not what was looked at.
         let opened_as = fstat(&opened)?;
-        if self.ids.has(id_of(&opened_as)) {
-            return Err(OpenError::Withheld);
-        }
+        self.opened.push(id_of(&opened_as));
         match FileType::from_raw_mode(opened_as.st_mode) {
             FileType::Directory => {
                 self.folders.push(opened);

@@ -65,7 +65,8 @@ impl Beneath {
         let is_in = |folder: &PathBuf| {
             fs::canonicalize(folder).is_ok_and(|folder| resolved.starts_with(folder))
         };
-        let withheld = self.withheld.paths.iter().any(is_in);
+        let mut withheld = self.withheld.paths.iter().chain(&self.withheld.folders);
+        let withheld = withheld.any(is_in);
         if !resolved.starts_with(&self.root) || withheld && !self.withheld.open.iter().any(is_in) {
             return Err(OpenError::Outside);
         }

@@ -3,12 +3,14 @@
 use std::error::Error;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientRequest, ProtocolVersion, RequestMetaObject, ServerCapabilities, SubscriptionFilter,
-    SubscriptionsListenRequest, SubscriptionsListenRequestParams,
+    ClientRequest, ListToolsRequest, PingRequest, ProtocolVersion, RequestMetaObject,
+    ServerCapabilities, SubscriptionFilter, SubscriptionsListenRequest,
+    SubscriptionsListenRequestParams,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt, PeerRequestOptions,
@@ -30,6 +32,8 @@ use crate::tools::ToolServerError;
 pub(super) const INITIALISE_MS: u64 = 60_000;
 /// How long a cancellation may take to be sent.
 const CANCEL_GRACE: Duration = Duration::from_millis(500);
+/// How long a server that was overdue has to show that it answers.
+const PING_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long rmcp may take to close a connection.
 const CLOSE_GRACE: Duration = Duration::from_millis(500);
 /// Bytes of rmcp's words that an error quotes.
@@ -41,6 +45,8 @@ pub(super) struct Connection {
     changes: Changes,
     /// Brings the changes of the server's tools, where the protocol has them on request only.
     _subscription: Option<RequestHandle<RoleClient>>,
+    /// Whether the last response that was waited for did not come in time.
+    is_overdue: AtomicBool,
     service: RunningService<RoleClient, Listener>,
     tail: Arc<StderrTail>,
 }
@@ -123,6 +129,7 @@ impl Connection {
                     .await
                     .ok()
                     .flatten(),
+                is_overdue: AtomicBool::new(false),
                 service,
                 tail,
             }),
@@ -160,7 +167,10 @@ impl Connection {
         let mut handle = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(NoResponse::Cancelled),
-            () = tokio::time::sleep_until(deadline) => return Err(NoResponse::TimedOut),
+            () = tokio::time::sleep_until(deadline) => {
+                self.is_overdue.store(true, Ordering::Relaxed);
+                return Err(NoResponse::TimedOut);
+            }
             sent = self.service.send_cancellable_request(request, options) => {
                 sent.map_err(|error| self.lost(&error.to_string()))?
             }
@@ -173,10 +183,12 @@ impl Connection {
                 return Err(NoResponse::Cancelled);
             }
             () = tokio::time::sleep_until(deadline) => {
+                self.is_overdue.store(true, Ordering::Relaxed);
                 give_up(handle, "timeout").await;
                 return Err(NoResponse::TimedOut);
             }
         };
+        self.is_overdue.store(false, Ordering::Relaxed);
         if let Some(received) = pending.take() {
             return match received.lost() {
                 Some(reason) => Err(self.lost(reason)),
@@ -193,6 +205,31 @@ impl Connection {
             Ok(Err(error)) => Err(self.lost(&error.to_string())),
             Err(_) => Err(self.lost("the server closed the connection")),
         }
+    }
+
+    /// Whether the last response that was waited for did not come in time.
+    pub(super) fn is_overdue(&self) -> bool {
+        self.is_overdue.load(Ordering::Relaxed)
+    }
+
+    /// Whether the server answers a ping, else the question for its tools (001 §6). It is asked only where its last response did not
+    /// come in time.
+    pub(super) async fn answers(&self, cancel: &CancellationToken) -> bool {
+        if !self.is_overdue() {
+            return true;
+        }
+        let ping = ClientRequest::PingRequest(PingRequest::default());
+        let list = ClientRequest::ListToolsRequest(ListToolsRequest::default());
+        for request in [ping, list] {
+            let (pending, meta) = (PendingResponse::new(None), RequestMetaObject::new());
+            let deadline = Instant::now() + PING_TIMEOUT;
+            let asked = self.ask(request, &pending, meta, deadline, cancel);
+            // A refusal comes from a server that runs.
+            if asked.await.is_ok() {
+                return true;
+            }
+        }
+        false
     }
 
     /// Whether no request can be sent any more.

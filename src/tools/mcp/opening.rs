@@ -123,23 +123,24 @@ pub(super) async fn address(
             ..whole
         },
     };
-    let mut first = None;
+    let (mut tried, mut was_late) = (0, false);
     loop {
         let NotIntroduced { error, next } =
             match Box::pin(begin_at(place, introduction, scrub, cancel)).await? {
                 Ok(connection) => return Ok(connection),
                 Err(failed) => failed,
             };
-        match (next, &first) {
-            (Some(next), None) => {
-                introduction = Introduction {
-                    handshake: next,
-                    ..whole
-                };
-                first = Some(error);
+        let handshake = match (next, tried) {
+            (Some(next), 0) => next,
+            // It refused `initialize`, and may only have been slow before that.
+            (None, 1) if was_late && matches!(error, ToolServerError::Protocol { .. }) => {
+                Handshake::Discover
             }
             _ => return Err(error),
-        }
+        };
+        was_late = matches!(error, ToolServerError::TimedOut { .. });
+        tried += 1;
+        introduction = Introduction { handshake, ..whole };
     }
 }
 

@@ -1,12 +1,13 @@
 //! One connected MCP server: lists and calls its tools. Does not know the contract.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, GetExtensions as _, InputResponses,
-    ListToolsRequest, PaginatedRequestParams, PingRequest, RequestMetaObject,
+    ListToolsRequest, PaginatedRequestParams, RequestMetaObject,
 };
 use serde_json::Value;
 use tokio::time::Instant;
@@ -31,8 +32,6 @@ use crate::tools::{CallTerms, ToolServerError};
 const DETAIL_BYTES: usize = 2_048;
 /// The longest wait for a response.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
-/// How long a server has to answer a ping, and then the question for its tools, after a call of it timed out.
-const PROBE_MS: u64 = 2_000;
 /// The longest that a server has for the list of its tools, whatever the contract allows.
 const LIST_MS: u64 = 30_000;
 /// The step of a server that did not list its tools.
@@ -45,7 +44,7 @@ const INPUT_NOT_GRANTED: &str = "INPUT_NOT_GRANTED";
 const IDEMPOTENCY_KEY: &str = "monolith/idempotency_key";
 
 /// How long bring-up waits for a server.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tools) struct Timeouts {
     /// For its introduction; `npx` may have to install it first.
     pub(in crate::tools) initialise_ms: u64,
@@ -62,6 +61,19 @@ impl Timeouts {
             list_ms,
         }
     }
+
+    /// For both.
+    pub(in crate::tools) const fn whole_ms(self) -> u64 {
+        self.initialise_ms.saturating_add(self.list_ms)
+    }
+
+    /// The longest for both, whatever the contract allows.
+    pub(in crate::tools) const LONGEST_MS: u64 = INITIALISE_MS + LIST_MS;
+
+    /// Whether a server that was too slow for the others may be in time for these.
+    pub(in crate::tools) const fn outlast(self, others: Self) -> bool {
+        self.initialise_ms > others.initialise_ms || self.list_ms > others.list_ms
+    }
 }
 
 /// A connected MCP server.
@@ -69,7 +81,7 @@ impl Timeouts {
 pub(in crate::tools) struct McpServer {
     // Declared before the process: the connection goes first, then the process group is killed.
     connection: Connection,
-    health: Mutex<Health>,
+    given_up: AtomicBool,
     offered: Mutex<Offered>,
     origin: String,
     timeouts: Timeouts,
@@ -77,16 +89,6 @@ pub(in crate::tools) struct McpServer {
     process: Option<Process>,
     scrub: Arc<dyn Scrubber>,
     terms: McpTerms,
-}
-
-/// Whether a server may be called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Health {
-    Sound,
-    /// A call timed out.
-    Doubtful,
-    /// It is down.
-    GivenUp,
 }
 
 /// The server's last offer.
@@ -136,7 +138,7 @@ impl McpServer {
     ) -> Result<Self, ToolServerError> {
         let server = Self {
             connection,
-            health: Mutex::new(Health::Sound),
+            given_up: AtomicBool::new(false),
             offered: Mutex::default(),
             origin: format!("mcp:{name}"),
             timeouts,
@@ -162,50 +164,22 @@ impl McpServer {
 
     /// Whether no request can reach it any more.
     pub(in crate::tools) fn is_closed(&self) -> bool {
-        self.health() == Health::GivenUp || self.connection.is_closed()
+        self.given_up.load(Ordering::Relaxed) || self.connection.is_closed()
     }
 
-    /// Whether it is up, and no call of it timed out since it last showed life.
+    /// Whether it is up, and its last response came in time.
     pub(in crate::tools) fn is_sound(&self) -> bool {
-        self.health() == Health::Sound && !self.connection.is_closed()
-    }
-
-    /// A call of it timed out.
-    pub(in crate::tools) fn doubt(&self) {
-        let mut health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
-        if *health == Health::Sound {
-            *health = Health::Doubtful;
-        }
+        !self.is_closed() && !self.connection.is_overdue()
     }
 
     /// It is down, whatever its connection says.
     pub(in crate::tools) fn give_up(&self) {
-        *self.health.lock().unwrap_or_else(PoisonError::into_inner) = Health::GivenUp;
+        self.given_up.store(true, Ordering::Relaxed);
     }
 
-    fn health(&self) -> Health {
-        *self.health.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether it answers: to a ping, else to the question for its tools. Any answer will do.
-    pub(in crate::tools) async fn shows_life(&self, cancel: &CancellationToken) -> bool {
-        let ping = ClientRequest::PingRequest(PingRequest::default());
-        let list = ClientRequest::ListToolsRequest(ListToolsRequest::default());
-        for request in [ping, list] {
-            let (pending, meta) = (PendingResponse::new(None), RequestMetaObject::new());
-            let deadline = deadline(PROBE_MS);
-            let asked = self
-                .connection
-                .ask(request, &pending, meta, deadline, cancel);
-            if asked.await.is_ok() {
-                let mut health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
-                if *health == Health::Doubtful {
-                    *health = Health::Sound;
-                }
-                return true;
-            }
-        }
-        false
+    /// Whether it answers: it is asked where a response was overdue.
+    pub(in crate::tools) async fn answers(&self, cancel: &CancellationToken) -> bool {
+        self.connection.answers(cancel).await
     }
 
     /// Whether it has reported a change since its tools were listed.

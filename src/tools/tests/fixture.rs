@@ -70,14 +70,24 @@ impl Fixture {
         specs: impl IntoIterator<Item = (&str, ServerSpec)>,
         root: &Path,
     ) -> Self {
-        let specs = specs
-            .into_iter()
-            .map(|(name, spec)| (name.to_owned(), spec))
-            .collect();
         let timeouts = Timeouts {
             initialise_ms: 20_000,
             list_ms: 20_000,
         };
+        Self::bring_up_within(host, specs, root, timeouts).await
+    }
+
+    /// The same within those timeouts.
+    pub(super) async fn bring_up_within(
+        host: &ServerHost,
+        specs: impl IntoIterator<Item = (&str, ServerSpec)>,
+        root: &Path,
+        timeouts: Timeouts,
+    ) -> Self {
+        let specs = specs
+            .into_iter()
+            .map(|(name, spec)| (name.to_owned(), spec))
+            .collect();
         let cancel = CancellationToken::new();
         let timeouts = (timeouts, host);
         let up = ToolServers::bring_up_within(specs, root, timeouts, &cancel, &|_| ()).await;

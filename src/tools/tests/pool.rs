@@ -6,6 +6,7 @@ use super::Fixture;
 use super::mcp::{python, runs, scripted, wait_until_gone};
 use crate::contract::McpTerms;
 use crate::message::{NoSecrets, ToolOutcome};
+use crate::tools::mcp::Timeouts;
 use crate::tools::{ServerHost, ServerSpec};
 
 async fn run(host: &ServerHost, spec: ServerSpec, root: &std::path::Path) -> (Fixture, String) {
@@ -93,27 +94,106 @@ async fn a_server_that_dies_ends_the_calls_of_all_its_runs_and_the_next_call_sta
     assert_eq!(up().await.said("s__hello", "{}").await, "hello");
 }
 
+/// A server that writes a line into `starts`, and then does as the script says.
+fn shell(root: &std::path::Path, script: &str) -> ServerSpec {
+    ServerSpec::Stdio {
+        terms: McpTerms::default(),
+        args: vec!["-c".to_owned(), format!("echo $$ >> starts; {script}")],
+        command: "sh".to_owned(),
+        env: std::collections::BTreeMap::new(),
+        folder: root.to_owned(),
+        shared: true,
+        supervisor: None,
+    }
+}
+
+fn starts(root: &std::path::Path) -> usize {
+    let starts = std::fs::read_to_string(root.join("starts")).unwrap();
+    starts.lines().count()
+}
+
 #[tokio::test]
 async fn those_who_wait_for_a_start_share_its_fault_and_the_next_tries_again() {
     let root = tempfile::tempdir().unwrap();
     let host = ServerHost::alone(Arc::new(NoSecrets));
-    let spec = || ServerSpec::Stdio {
-        terms: McpTerms::default(),
-        args: Vec::new(),
-        command: "./server".to_owned(),
-        env: std::collections::BTreeMap::new(),
-        folder: root.path().to_owned(),
-        shared: true,
-        supervisor: None,
-    };
+    let spec = || shell(root.path(), "echo no cheese >&2; exit 3");
     let up = || Fixture::bring_up_at(&host, [("s", spec())], root.path());
     let (one, other) = tokio::join!(up(), up());
     assert_eq!(one.faults(), other.faults());
-    assert!(
-        one.faults()[0].contains("find the command"),
-        "{:?}",
-        one.faults()
-    );
-    std::fs::write(root.path().join("server"), "no program").unwrap();
-    assert!(up().await.faults()[0].contains("start the command"));
+    assert!(one.faults()[0].contains("no cheese"), "{:?}", one.faults());
+    // One that ends on the first question is started once more, to be asked the older one.
+    assert_eq!(starts(root.path()), 2);
+    assert!(up().await.faults()[0].contains("no cheese"));
+    assert_eq!(starts(root.path()), 4);
+}
+
+#[tokio::test]
+async fn each_run_waits_for_the_start_of_another_as_long_as_its_own_contract_allows() {
+    let host = ServerHost::alone(Arc::new(NoSecrets));
+    for [first, second] in [[60_000, 1], [300, 700]] {
+        let root = tempfile::tempdir().unwrap();
+        let up = |initialise_ms| {
+            let timeouts = Timeouts {
+                initialise_ms,
+                list_ms: 1,
+            };
+            let spec = shell(root.path(), "exec sleep 600");
+            Fixture::bring_up_within(&host, [("s", spec)], root.path(), timeouts)
+        };
+        let joins = async {
+            while !root.path().join("starts").exists() {
+                tokio::task::yield_now().await;
+            }
+            up(second).await
+        };
+        let mut starts = std::pin::pin!(up(first));
+        let mut joins = std::pin::pin!(joins);
+        if second < first {
+            let hasty = tokio::select! {
+                _ = starts => panic!("it has a minute"),
+                hasty = joins => hasty,
+            };
+            assert!(hasty.faults()[0].contains("start: no answer within 2 ms"));
+        } else {
+            let (hasty, patient) = tokio::join!(starts.as_mut(), joins.as_mut());
+            assert!(hasty.faults()[0].contains("initialise: no answer within 300 ms"));
+            assert!(patient.faults()[0].contains("initialise: no answer within 700 ms"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_is_left_to_its_users_and_one_that_answers_is_not() {
+    if !python() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let host = ServerHost::alone(Arc::new(NoSecrets));
+    let (mut one, first) = run(&host, scripted(&["child"]), root.path()).await;
+    one.timeout_ms = 100;
+    assert_eq!(one.call("s__never", "{}").await, ToolOutcome::TimedOut);
+    let (_same, second) = run(&host, scripted(&["child"]), root.path()).await;
+    assert_eq!(second, first, "it answers, only not to that call");
+    assert_eq!(one.call("s__hang", "{}").await, ToolOutcome::TimedOut);
+    let (_other, third) = run(&host, scripted(&["child"]), root.path()).await;
+    assert_ne!(third, first);
+    assert!(runs(&first), "its users keep it");
+}
+
+#[tokio::test]
+async fn a_server_does_not_start_before_the_last_one_has_ended() {
+    if !python() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let host = ServerHost::alone(Arc::new(NoSecrets));
+    let stubborn = || scripted(&["child", "stubborn"]);
+    let (one, first) = run(&host, stubborn(), root.path()).await;
+    let next = async {
+        let next = run(&host, stubborn(), root.path()).await;
+        (runs(&first), next)
+    };
+    let ((), (still_runs, (_next, second))) = tokio::join!(one.up.servers.close(), next);
+    assert_ne!(second, first);
+    assert!(!still_runs, "both were there at once");
 }

@@ -1,10 +1,10 @@
 //! The accounting of the runs that a command drives: one file, however many they are. Does not compute a line.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::message::RunId;
-use crate::telemetry::{AccountingLine, BillingFault, BillingFile};
+use crate::telemetry::{AccountingLine, BillingFault, BillingFile, RecordedLines};
 
 /// The accounting file of a command. Clones are the same one.
 #[derive(Clone, Debug)]
@@ -15,8 +15,8 @@ struct Open {
     file: BillingFile,
     /// Whether the runs leave it to the command when lines survive the loss of power: then that is so for many of them at once.
     in_groups: bool,
-    /// What stood there of each run that is resumed, where that was read beforehand.
-    recorded: Option<BTreeMap<RunId, BTreeSet<u64>>>,
+    /// What stands there of the runs that are to be resumed, as far as it was read.
+    recorded: Option<RecordedLines>,
 }
 
 impl Accounts {
@@ -31,22 +31,14 @@ impl Accounts {
     }
 
     /// Of runs that are gone on with.
-    ///
-    /// # Errors
-    /// [`BillingFault`] where the file cannot be read.
     pub(in crate::cli) fn resuming(
         file: BillingFile,
-        runs: &[RunId],
-    ) -> Result<Self, BillingFault> {
-        let recorded = file.entries_of_all(runs)?;
-        Ok(Self::opened(file, true, Some(recorded)))
+        runs: impl IntoIterator<Item = RunId>,
+    ) -> Self {
+        Self::opened(file, true, Some(RecordedLines::of(runs)))
     }
 
-    fn opened(
-        file: BillingFile,
-        in_groups: bool,
-        recorded: Option<BTreeMap<RunId, BTreeSet<u64>>>,
-    ) -> Self {
+    fn opened(file: BillingFile, in_groups: bool, recorded: Option<RecordedLines>) -> Self {
         Self(Arc::new(Mutex::new(Open {
             file,
             in_groups,
@@ -61,13 +53,16 @@ impl Accounts {
     /// What stands there of that run already.
     pub(super) fn entries_of(&self, run_id: &RunId) -> Result<BTreeSet<u64>, BillingFault> {
         let mut open = self.open();
-        match &mut open.recorded {
-            // What was read beforehand holds once: the run has appended since.
-            Some(recorded) if recorded.contains_key(run_id) => {
-                Ok(recorded.remove(run_id).unwrap_or_default())
+        let Open { file, recorded, .. } = &mut *open;
+        if let Some(recorded) = recorded {
+            // Another process may have driven the run since the last look, until this one had its lock.
+            file.read_on(recorded)?;
+            // That holds once: the run appends from now on.
+            if let Some(found) = recorded.take(run_id) {
+                return Ok(found);
             }
-            Some(_) | None => open.file.entries_of(run_id),
         }
+        file.entries_of(run_id)
     }
 
     /// A run has ended: its lines survive the loss of power, unless the command sees to it.
@@ -81,7 +76,13 @@ impl Accounts {
 
     /// The lines of all runs survive the loss of power.
     pub(in crate::cli) fn sync_all(&self) -> Result<(), BillingFault> {
-        self.open().file.sync()
+        let unsynced = self.open().file.unsynced();
+        let Some(unsynced) = unsynced else {
+            return Ok(());
+        };
+        // Other runs append while this one waits for the disk.
+        let synced = unsynced.sync();
+        synced.inspect_err(|_| self.open().file.keep_unsynced())
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
@@ -104,11 +105,17 @@ mod tests {
         let line = |index: u64| format!("{{\"index\":{index},\"txnId\":\"r-1\"}}\n");
         fs::write(&path, line(0) + &line(1)).unwrap();
         let runs = ["r-1", "r-2"].map(|run| RunId::try_from(run.to_owned()).unwrap());
-        let accounts = Accounts::resuming(file, &runs).unwrap();
+        let accounts = Accounts::resuming(file, runs.clone());
         let found = |run: &RunId| accounts.entries_of(run).unwrap();
         assert_eq!(found(&runs[0]), BTreeSet::from([0, 1]));
-        assert_eq!(found(&runs[1]), BTreeSet::new());
-        fs::write(&path, line(0) + &line(1) + &line(2)).unwrap();
+        // Another process goes on with the other run meanwhile; the last line is not whole yet.
+        let other = |index: u64| format!("{{\"index\":{index},\"txnId\":\"r-2\"}}\n");
+        let (three, four) = (other(3), other(4));
+        let text = line(0) + &line(1) + &line(2) + &three + &four[..8];
+        fs::write(&path, &text).unwrap();
+        assert_eq!(found(&runs[1]), BTreeSet::from([3]));
         assert_eq!(found(&runs[0]), BTreeSet::from([0, 1, 2]));
+        fs::write(&path, text + &four[8..]).unwrap();
+        assert_eq!(found(&runs[1]), BTreeSet::from([3, 4]));
     }
 }

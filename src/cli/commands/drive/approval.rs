@@ -143,15 +143,20 @@ fn is_approved(left: &Answer, order: &CallOrder) -> Option<bool> {
     same.then_some(left.approved)
 }
 
-/// What was left as an answer to that call, for a run that waits for none.
+/// What was left as an answer to that call, for a run that waits for none. What cannot be read stays there and is reported: the run can be
+/// resumed.
 pub(in crate::cli) fn left_answer(
+    live: &Live,
     store: &Store,
     order: &CallOrder,
     run_id: &RunId,
 ) -> Option<Control> {
-    // What cannot be read stays there, and the run can be resumed.
-    let left = store.take_answer(run_id).ok()??;
-    Some(answer(order, is_approved(&left, order)?))
+    let left = store.take_answer(run_id).unwrap_or_else(|fault| {
+        let text = format!("run {run_id}: no answer is taken: failed to {fault}");
+        live.ask(&format!("warning: {}\n", line(&text)));
+        None
+    });
+    Some(answer(order, is_approved(&left?, order)?))
 }
 
 /// Anything but yes is no.

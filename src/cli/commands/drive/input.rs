@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::look_for_agent_file;
 use crate::cli::context::error::{CliError, InputFault};
-use crate::store::open_given;
+use crate::store::{is_handed_in, open_given};
 
 /// What the name of a contract file ends in.
 const CONTRACT_ENDINGS: [&str; 4] = ["yaml", "yml", "json", "ai"];
@@ -91,6 +91,12 @@ pub(in crate::cli) fn task_of(app: &App, given: String) -> Result<String, CliErr
     let from = || path.to_owned();
     let file = open_given(&app.cwd.join(path)).map_err(|fault| unreadable(from(), &fault))?;
     text_of(file, from())
+}
+
+/// Whether [`task_of`] reads standard input for that.
+pub(in crate::cli) fn is_piped_task(given: &str) -> bool {
+    let path = given.strip_prefix('@').map(Path::new);
+    given == "-" || path.is_some_and(is_handed_in)
 }
 
 /// What stands in a piped standard input; none where a person sits there, or where there is nothing.

@@ -66,7 +66,7 @@ enum Driven {
     /// Ended, or suspended in good order.
     Finished(Box<driver::Finished>),
     /// Left at once.
-    Left,
+    Abandoned,
 }
 
 /// Prepares and drives; whoever watches sees it happen.
@@ -88,7 +88,7 @@ pub(in crate::cli) fn drive_to_the_end(
             let prepared = match prepared {
                 // A run that is recorded already stays as it is, and can be resumed.
                 Err(DriverError::Cancelled) if terminated && live.has_begun() => {
-                    return Ok(Driven::Left);
+                    return Ok(Driven::Abandoned);
                 }
                 prepared => prepared?,
             };
@@ -97,12 +97,12 @@ pub(in crate::cli) fn drive_to_the_end(
         })
     });
     // A file operation that never returns must not keep a finished run's process alive.
-    let left = matches!(driven, Ok(Driven::Left));
+    let left = matches!(driven, Ok(Driven::Abandoned));
     runtime.shutdown_timeout(if left { Duration::ZERO } else { LINGER });
     live.rest();
     match driven {
         Ok(Driven::Finished(finished)) => Ok(finished_run(live, &finished)),
-        Ok(Driven::Left) => match live.take_view() {
+        Ok(Driven::Abandoned) => match live.take_view() {
             Some(view) => Ok(Ended::suspended(None, view)),
             None => Err(CliError::from(DriverError::Cancelled).into()),
         },
@@ -179,7 +179,7 @@ async fn drive(
         let ask = tokio::select! {
             biased;
             finished = &mut driving => return Ok(Driven::Finished(Box::new(finished?))),
-            () = until(leaves_at) => return Ok(Driven::Left),
+            () = until(leaves_at) => return Ok(Driven::Abandoned),
             signal = signals.next() => match signal {
                 Signal::Interrupt if interrupts == 0 => {
                     live.note("stopping: the run is brought to its end; Ctrl-C again ends it at once");

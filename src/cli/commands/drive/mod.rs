@@ -18,7 +18,9 @@ mod way_out;
 pub(in crate::cli) use self::accounts::Accounts;
 pub(in crate::cli) use self::approval::{agreed, left_answer, shown};
 pub(in crate::cli) use self::ended::{Broken, Ended};
-pub(in crate::cli) use self::input::{RunInput, argument, leaves_piped_input, piped_task, task_of};
+pub(in crate::cli) use self::input::{
+    RunInput, argument, is_piped_task, leaves_piped_input, piped_task, task_of,
+};
 pub(in crate::cli) use self::job::{Job, broken_run, drive_job, drive_to_the_end, finished_run};
 pub(in crate::cli) use self::leaving::LeavingArgs;
 pub(in crate::cli) use self::live::Live;

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::one_run::RunEnd;
+use super::results::{Faults, Results};
 use super::terms::Terms;
 use crate::cli::commands::drive::Accounts;
 use crate::cli::context::app::App;
@@ -19,16 +21,18 @@ use crate::cli::context::runtime::runtime_of_many;
 use crate::cli::context::signals::{Signal, Signals};
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::counted;
-use crate::cli::ui::runs_progress::{RunsNow, RunsProgress};
+use crate::cli::ui::runs_progress::RunsNow;
+use crate::cli::ui::screen::Screen;
 use crate::driver::{Job, Runner, RunnerLimits};
 use crate::session::Control;
-use crate::store::{Durability, Store};
-use crate::telemetry::BillingFault;
+use crate::store::{Durability, Store, StoreError};
 
-/// How often the progress is shown, and accounting is made to survive the loss of power.
+/// How often the progress is shown.
 const TICK: Duration = Duration::from_millis(250);
 /// How long a second SIGTERM waits for what is being closed.
 const AT_ONCE: Duration = Duration::from_millis(500);
+/// How long results wait for their reader where no run is open any more and the process was asked to end.
+const UNREAD: Duration = Duration::from_secs(2);
 /// How long the process waits for file operations that were given up.
 const LINGER: Duration = Duration::from_secs(1);
 
@@ -36,7 +40,7 @@ const LINGER: Duration = Duration::from_secs(1);
 pub(in crate::cli) trait Source {
     type Job: Job<End = RunEnd>;
 
-    /// The next run; called only when there is a slot for it.
+    /// The next run; called only when there is a worker for it.
     async fn next(&mut self) -> Option<Self::Job>;
 
     /// Whether there are more; one that is found so is not had again.
@@ -52,18 +56,6 @@ pub(in crate::cli) struct Fleet {
     app: App,
     limits: RunnerLimits,
     store: Store,
-}
-
-/// What the runs have come to so far.
-struct Results<'a> {
-    app: &'a App,
-    failed: bool,
-    progress: RunsProgress,
-    suspended: bool,
-    /// The first time that accounting could not be made to survive the loss of power: the system reports it once.
-    unsynced: Option<BillingFault>,
-    /// The first line that could not be written.
-    unwritten: Option<std::io::Error>,
 }
 
 impl Fleet {
@@ -86,58 +78,67 @@ impl Fleet {
     /// # Errors
     /// [`SystemFault::FileLimit`].
     pub(in crate::cli) fn allowed(limits: RunnerLimits) -> Result<RunnerLimits, CliError> {
-        allow_files(limits.max_runs, limits.max_inferences)?;
-        Ok(limits)
+        let max_own_servers = allow_files(limits.max_runs, limits.max_inferences)?;
+        Ok(RunnerLimits {
+            max_own_servers,
+            ..limits
+        })
     }
 
     /// Drives all runs of the source. The exit code is 0 where all succeeded, 8 where one is suspended, else 1.
     pub(in crate::cli) fn drive(self, source: impl Source) -> Result<Exit, CliError> {
         let runtime = runtime_of_many()?;
         let store = Arc::new(self.store);
-        let results = RefCell::new(Results {
-            app: &self.app,
-            failed: false,
-            progress: RunsProgress::new(self.app.screen),
-            suspended: false,
-            unsynced: None,
-            unwritten: None,
-        });
-        let driven = runtime.block_on(drive(source, &store, self.limits, &self.accounts, &results));
-        let left = matches!(driven, Ok(Driven::Left { .. }));
-        runtime.shutdown_timeout(if left { Duration::ZERO } else { LINGER });
+        let useless = CancellationToken::new();
+        let fleet = Driving {
+            ends: RefCell::default(),
+            limits: self.limits,
+            results: Results::new(&self.app, &self.accounts, useless.clone())?,
+            store: &store,
+            useless,
+        };
+        let driven = runtime.block_on(fleet.drive(source));
+        let is_left = matches!(driven, Ok(Driven::Abandoned { .. } | Driven::Unread));
+        runtime.shutdown_timeout(if is_left { Duration::ZERO } else { LINGER });
         let synced = self.accounts.sync_all();
-        let Results {
-            app,
-            failed,
-            progress,
-            suspended,
+        let Ends {
+            mut failed,
+            mut suspended,
+        } = fleet.ends.take();
+        let Faults {
             unsynced,
             unwritten,
-        } = results.into_inner();
-        progress.sum_up();
+        } = fleet.results.faults();
+        let driven = driven?;
+        if let Driven::Unread = driven {
+            return Ok(not_read(self.app.screen, suspended));
+        }
         if let Some(fault) = unsynced.or(synced.err()) {
             return Err(fault.into());
         }
         if let Some(fault) = unwritten {
-            return Err(fault.into());
+            let reason = fault.to_string();
+            return Err(SystemFault::ResultsUnwritten { reason, suspended }.into());
         }
-        let mut suspended = suspended;
-        match driven? {
-            Driven::All => {}
+        let (app, screen) = (&self.app, self.app.screen);
+        match driven {
+            Driven::All | Driven::Unread => {}
             Driven::Stopped { left } => {
                 let left = left.map_or("the rest".to_owned(), |left| counted(left, "run"));
                 let note = format!("note: {left} of the list was not begun\n");
-                app.screen.write_err(&note);
-                if !suspended {
-                    return Ok(Exit::FAILED);
-                }
+                screen.write_err(&note);
+                failed = true;
             }
-            Driven::Left { open } => {
+            Driven::Abandoned { open } => {
                 let resume = app.hint("resume --all");
                 let note = format!("note: {open} runs are left as they are; {resume} goes on\n");
-                app.screen.write_err(&note);
+                screen.write_err(&note);
                 suspended |= open > 0;
             }
+        }
+        if let Some(cause) = store.poison() {
+            let cause = cause.to_owned();
+            return Err(StoreError::Poisoned { cause }.into());
         }
         Ok(if suspended {
             Exit::SUSPENDED
@@ -149,6 +150,25 @@ impl Fleet {
     }
 }
 
+/// Says that results were not written, where that can be said, and ends all the same where nobody reads that either.
+fn not_read(screen: Screen, suspended: bool) -> Exit {
+    let (done, said) = std::sync::mpsc::sync_channel(1);
+    let note = "note: the results that are left were not read, and are not written; monolith list has their runs\n";
+    let thread = std::thread::Builder::new().spawn(move || {
+        screen.write_err(note);
+        // The process does not wait for it any longer.
+        let _ = done.send(());
+    });
+    if thread.is_ok() {
+        let _ = said.recv_timeout(AT_ONCE);
+    }
+    if suspended {
+        Exit::SUSPENDED
+    } else {
+        Exit::FAILED
+    }
+}
+
 /// How the work on a list ended.
 enum Driven {
     /// Every run has a result.
@@ -156,122 +176,150 @@ enum Driven {
     /// The process was asked to end before all of them were begun: how many were not, where that is known.
     Stopped { left: Option<usize> },
     /// At once, with so many runs open.
-    Left { open: usize },
+    Abandoned { open: usize },
+    /// The process was asked to end, no run is open any more, and nobody reads the results that are left.
+    Unread,
 }
 
-async fn drive<S: Source>(
-    source: S,
-    store: &Arc<Store>,
+/// The runs of a list while they are driven.
+struct Driving<'s> {
+    ends: RefCell<Ends>,
     limits: RunnerLimits,
-    accounts: &Accounts,
-    results: &RefCell<Results<'_>>,
-) -> Result<Driven, CliError> {
-    let mut signals = Signals::listen().map_err(|fault| SystemFault::Runtime {
-        reason: fault.to_string(),
-    })?;
-    interrupts::listened_twice();
-    let runner = Runner::new(limits);
-    let source = tokio::sync::Mutex::new((source, false));
-    let next = async || {
-        let mut source = source.lock().await;
-        let job = source.0.next().await;
-        source.1 |= job.is_none();
-        job
-    };
-    let each = async |end: Result<RunEnd, tokio::task::JoinError>| match end {
-        Ok(end) => results.borrow_mut().take(end),
-        // A job catches the panics of its run: this one is of its result.
-        Err(fault) => results.borrow_mut().lost(&fault.to_string()),
-    };
-    let mut driving = pin!(runner.drive_all(store, next, each));
-    let mut tick = tokio::time::interval(TICK);
-    let (mut interrupts, mut terminated, mut leaves_at) = (0_u32, false, None);
-    loop {
-        let wanted = tokio::select! {
-            biased;
-            () = &mut driving => break,
-            () = until(leaves_at) => {
-                return Ok(Driven::Left { open: runner.running() });
-            }
-            signal = signals.next() => match signal {
-                Signal::Interrupt if interrupts == 0 => {
-                    results.borrow().note("stopping: the runs are brought to their ends, which is final (SIGTERM suspends instead); Ctrl-C again ends them at once");
-                    interrupts = 1;
-                    Control::Stop
+    results: Results,
+    store: &'s Arc<Store>,
+    /// Cancelled once no further run can come to a result: nobody reads it, or nothing can be recorded.
+    useless: CancellationToken,
+}
+
+/// What the runs have come to so far.
+#[derive(Default)]
+struct Ends {
+    failed: bool,
+    suspended: bool,
+}
+
+impl Driving<'_> {
+    async fn drive<S: Source>(&self, source: S) -> Result<Driven, CliError> {
+        let mut signals = Signals::listen().map_err(|fault| SystemFault::Runtime {
+            reason: fault.to_string(),
+        })?;
+        interrupts::listened_twice();
+        let (results, runner) = (&self.results, Runner::new(self.limits));
+        let source = tokio::sync::Mutex::new((source, false));
+        let next = async || {
+            let mut source = source.lock().await;
+            let job = source.0.next().await;
+            source.1 |= job.is_none();
+            job
+        };
+        let mut driving = pin!(async {
+            let each = async |end| self.take(end).await;
+            runner.drive_all(self.store, next, each).await;
+            results.written().await;
+        });
+        let mut tick = tokio::time::interval(TICK);
+        let (mut interrupts, mut terminated, mut leaves_at) = (0_u32, false, None);
+        let (mut is_ending, mut is_useless) = (false, false);
+        let mut reading = Reading::default();
+        loop {
+            let wanted = tokio::select! {
+                biased;
+                () = &mut driving => break,
+                () = until(leaves_at) => {
+                    return Ok(Driven::Abandoned { open: runner.running() });
                 }
-                Signal::Interrupt => {
-                    results.borrow().note("ending the runs");
-                    Control::Abort
-                }
-                Signal::Terminate => {
-                    if std::mem::replace(&mut terminated, true) {
-                        leaves_at = Instant::now().checked_add(AT_ONCE);
-                    } else {
-                        results.borrow().note("suspending: what is in flight may still end; a second signal leaves at once");
+                signal = signals.next() => match signal {
+                    Signal::Interrupt if interrupts == 0 => {
+                        results.note("stopping: the runs are brought to their ends, which is final (SIGTERM suspends instead); Ctrl-C again ends them at once");
+                        interrupts = 1;
+                        Control::Stop
                     }
+                    Signal::Interrupt => {
+                        results.note("ending the runs");
+                        Control::Abort
+                    }
+                    Signal::Terminate => {
+                        if std::mem::replace(&mut terminated, true) {
+                            leaves_at = Instant::now().checked_add(AT_ONCE);
+                        } else {
+                            results.note("suspending: what is in flight may still end; a second signal leaves at once");
+                        }
+                        Control::Suspend
+                    }
+                },
+                () = self.useless.cancelled(), if !is_useless => {
+                    is_useless = true;
                     Control::Suspend
                 }
-            },
-            _ = tick.tick() => {
-                if let Err(fault) = accounts.sync_all() {
-                    results.borrow_mut().unsynced.get_or_insert(fault);
+                _ = tick.tick() => {
+                    let left = source.try_lock().ok().and_then(|source| source.0.left());
+                    results.show(RunsNow {
+                        left,
+                        running: runner.running(),
+                        waiting_requests: runner.waiting_requests(),
+                    });
+                    if is_ending && runner.running() == 0 && reading.has_stopped(results.progress()) {
+                        return Ok(Driven::Unread);
+                    }
+                    continue;
                 }
-                let left = source.try_lock().ok().and_then(|source| source.0.left());
-                results.borrow_mut().progress.show(RunsNow {
-                    left,
-                    running: runner.running(),
-                    waiting_requests: runner.waiting_requests(),
-                });
-                continue;
-            }
-        };
-        runner.ask(wanted);
+            };
+            is_ending = true;
+            runner.broadcast(wanted);
+        }
+        let mut source = source.lock().await;
+        let left = source.0.left();
+        let is_exhausted = source.1 || !source.0.has_more();
+        Ok(if is_exhausted {
+            Driven::All
+        } else {
+            Driven::Stopped { left }
+        })
     }
-    let mut source = source.lock().await;
-    let left = source.0.left();
-    let is_exhausted = source.1 || !source.0.has_more();
-    Ok(if is_exhausted {
-        Driven::All
-    } else {
-        Driven::Stopped { left }
-    })
-}
 
-impl Results<'_> {
-    fn take(&mut self, end: RunEnd) {
-        self.progress.clear();
+    async fn take(&self, end: Result<RunEnd, tokio::task::JoinError>) {
         match end {
-            RunEnd::Result(result) => {
-                self.failed |= !result.success;
-                self.suspended |= result.suspended;
-                self.progress.ended(&result.label, result.entries);
-                let written = self
-                    .app
-                    .screen
-                    .out_json_text(&format!("{}\n", result.document));
-                if let Err(fault) = written {
-                    self.unwritten.get_or_insert(fault);
+            Ok(end) => {
+                if let RunEnd::Result(result) = &end {
+                    let mut ends = self.ends.borrow_mut();
+                    ends.failed |= !result.success;
+                    ends.suspended |= result.suspended;
                 }
+                if self.store.poison().is_some() {
+                    self.useless.cancel();
+                }
+                self.results.take(end).await;
             }
-            RunEnd::Skipped(why) => {
-                if !self.app.accounting.quiet {
-                    let note = format!("note: skipped {}\n", line(&why));
-                    self.app.screen.write_err(&note);
-                }
+            // A job catches the panics of its run: this one is of its result.
+            Err(fault) => {
+                self.ends.borrow_mut().failed = true;
+                let why = line(&fault.to_string());
+                let text = format!("warning: a result is lost: {why}\n");
+                self.results.warn(text).await;
             }
         }
     }
+}
 
-    fn lost(&mut self, why: &str) {
-        self.failed = true;
-        self.progress.clear();
-        let text = format!("warning: a result is lost: {}\n", line(why));
-        self.app.screen.write_err(&text);
-    }
+/// Whether somebody reads the results.
+#[derive(Default)]
+struct Reading {
+    progress: u64,
+    since: Option<Instant>,
+}
 
-    fn note(&self, text: &str) {
-        self.progress.clear();
-        self.app.screen.note(text);
+impl Reading {
+    /// Whether nothing was read for a while.
+    fn has_stopped(&mut self, progress: u64) -> bool {
+        let now = Instant::now();
+        if self.since.is_none() || self.progress != progress {
+            *self = Self {
+                progress,
+                since: Some(now),
+            };
+        }
+        self.since
+            .is_some_and(|since| now.duration_since(since) >= UNREAD)
     }
 }
 

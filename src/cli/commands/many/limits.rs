@@ -36,6 +36,7 @@ impl From<LimitArgs> for RunnerLimits {
             max_inferences: given
                 .max_inferences
                 .map_or(usual.max_inferences, NonZeroUsize::get),
+            ..usual
         }
     }
 }

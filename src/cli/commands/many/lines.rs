@@ -11,16 +11,16 @@ use tokio::sync::mpsc::{self, error::TryRecvError};
 use super::line::RunLine;
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, SystemFault};
-use crate::store::open_given;
+use crate::store::{is_handed_in, open_given};
 
 /// The most bytes of a line.
 const MAX_LINE_BYTES: u64 = 2 << 20;
 /// The endings of contract files.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
-/// A run that is asked for: where, and what.
+/// A run of a list: where it stands there, and what it is.
 #[derive(Debug)]
-pub(in crate::cli) struct Asked {
+pub(in crate::cli) struct ListedRun {
     /// As results name it: the line, or the file.
     pub(super) place: String,
     /// The rule that it breaks, where it breaks one.
@@ -33,7 +33,7 @@ pub(in crate::cli) enum Lines {
     /// The contract files of a folder, in the order of their names' bytes.
     Folder(VecDeque<PathBuf>),
     /// Lines that a thread reads: a reader that waits must not keep anything else from going on.
-    Read(mpsc::Receiver<Asked>),
+    Read(mpsc::Receiver<ListedRun>),
 }
 
 impl Lines {
@@ -83,12 +83,9 @@ impl Lines {
                         Err(format!("it could not be read, nor what follows: {fault}"))
                     }
                 };
-                let line = line.map(|line| RunLine {
-                    contract: folder.join(&line.contract),
-                    ..line
-                });
+                let line = line.and_then(|line| located(line, &folder));
                 let place = format!("line {number}");
-                if sender.blocking_send(Asked { place, line }).is_err() || is_last {
+                if sender.blocking_send(ListedRun { place, line }).is_err() || is_last {
                     return;
                 }
             }
@@ -97,12 +94,12 @@ impl Lines {
     }
 
     /// The next run.
-    pub(super) async fn next(&mut self) -> Option<Asked> {
+    pub(super) async fn next(&mut self) -> Option<ListedRun> {
         match self {
             Self::Folder(files) => {
                 let path = files.pop_front()?;
                 let name = path.file_name().unwrap_or(path.as_os_str());
-                Some(Asked {
+                Some(ListedRun {
                     place: name.to_string_lossy().into_owned(),
                     line: Ok(RunLine::under(path)),
                 })
@@ -126,6 +123,19 @@ impl Lines {
             Self::Read(_) => None,
         }
     }
+}
+
+/// The line with its contract file found from `folder`.
+fn located(line: RunLine, folder: &Path) -> Result<RunLine, String> {
+    let contract = folder.join(&line.contract);
+    if is_handed_in(&contract) {
+        // It can be read once, and standard input may be the list itself.
+        let name = line.contract.display();
+        return Err(format!(
+            "the contract of a run is a file, and {name} is none"
+        ));
+    }
+    Ok(RunLine { contract, ..line })
 }
 
 /// What comes next in a list.

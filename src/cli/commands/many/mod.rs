@@ -9,6 +9,7 @@ mod lines;
 mod new_run;
 mod one_run;
 mod recorded_run;
+mod results;
 mod terms;
 
 pub(in crate::cli) use self::fleet::Fleet;

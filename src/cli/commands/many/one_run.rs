@@ -13,7 +13,7 @@ use crate::cli::commands::drive::{
 use crate::cli::context::clock::unix_ms;
 use crate::cli::context::error::{CliError, SystemFault};
 use crate::cli::context::exit::Exit;
-use crate::driver::{Observer, Prepared, Slot};
+use crate::driver::{Observer, Prepared, Worker};
 use crate::kernel::{EntryDraft, Run};
 use crate::message::InferenceSeq;
 use crate::session::Control;
@@ -101,19 +101,19 @@ pub(super) async fn guarded(
 
 /// Drives a run to its end, or until it is suspended. One that needs an approval is suspended, unless the answer is left already.
 pub(super) async fn drive(
-    slot: Slot,
+    worker: Worker,
     prepared: Prepared,
     live: &Live,
     leaving: LeavingArgs,
 ) -> Result<Ended, CliError> {
     let prepared = prepared.with_grace(Duration::from_secs(leaving.grace));
-    let (store, control) = (Arc::clone(slot.store()), slot.control());
+    let (store, control) = (Arc::clone(worker.store()), worker.control());
     let asks = Arc::new(Notify::new());
     let mut watched = Watched {
         asks: Arc::clone(&asks),
         live: live.clone(),
     };
-    let mut driving = pin!(slot.drive(prepared, &mut watched));
+    let mut driving = pin!(worker.drive(prepared, &mut watched));
     let finished = loop {
         tokio::select! {
             biased;
@@ -122,7 +122,7 @@ pub(super) async fn drive(
                 let Some((order, run_id)) = live.awaited() else {
                     continue;
                 };
-                let answer = left_answer(&store, &order, &run_id);
+                let answer = left_answer(live, &store, &order, &run_id);
                 // A full queue holds eight requests already.
                 let _ = control.try_send(answer.unwrap_or(Control::Suspend));
             }

@@ -9,21 +9,23 @@ use super::terms::Terms;
 use crate::cli::commands::drive::{Ended, Live};
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ContractFault};
-use crate::driver::{DriverError, Job, Prepared, Reopened, Slot};
+use crate::cli::context::secrets;
+use crate::driver::{DriverError, Job, Prepared, Reopened, Worker};
 use crate::message::RunId;
-use crate::store::StoreError;
+use crate::store::{DamagedRow, StoreError};
 
 /// Runs that are gone on with, and what is the same for all of them.
 #[derive(Debug)]
 pub(in crate::cli) struct RecordedRuns {
-    pub(in crate::cli) runs: VecDeque<RunId>,
+    /// Or rows that cannot be read as one.
+    pub(in crate::cli) runs: VecDeque<Result<RunId, DamagedRow>>,
     pub(in crate::cli) terms: Arc<Terms>,
 }
 
 /// One of them.
 #[derive(Debug)]
 pub(in crate::cli) struct RecordedRun {
-    run_id: RunId,
+    run: Result<RunId, DamagedRow>,
     terms: Arc<Terms>,
 }
 
@@ -31,9 +33,9 @@ impl Source for RecordedRuns {
     type Job = RecordedRun;
 
     async fn next(&mut self) -> Option<RecordedRun> {
-        let run_id = self.runs.pop_front()?;
+        let run = self.runs.pop_front()?;
         let terms = Arc::clone(&self.terms);
-        Some(RecordedRun { run_id, terms })
+        Some(RecordedRun { run, terms })
     }
 
     fn has_more(&mut self) -> bool {
@@ -48,10 +50,23 @@ impl Source for RecordedRuns {
 impl Job for RecordedRun {
     type End = RunEnd;
 
-    async fn run(self, slot: Slot) -> RunEnd {
-        let Self { run_id, terms } = self;
+    async fn run(self, worker: Worker) -> RunEnd {
+        secrets::scoped(self.resume(worker)).await
+    }
+}
+
+impl RecordedRun {
+    async fn resume(self, worker: Worker) -> RunEnd {
+        let Self { run, terms } = self;
+        let run_id = match run {
+            Ok(run_id) => run_id,
+            Err(DamagedRow { run, fault }) => {
+                return end_of(&format!("run {run}"), Err(CliError::from(fault).into()));
+            }
+        };
         let place = format!("run {run_id}");
-        let reopened = match slot.reopen(&run_id, terms.app.environment.clone()) {
+        let environment = terms.app.environment.clone();
+        let reopened = match worker.reopen(run_id.clone(), environment).await {
             Ok(reopened) => reopened,
             Err(DriverError::Store(fault @ StoreError::RunLocked { .. })) => {
                 return RunEnd::Skipped(format!("{place}: {fault}"));
@@ -64,7 +79,7 @@ impl Job for RecordedRun {
         };
         let following = Live::among_many(terms.app.screen, terms.accounts.clone());
         // Boxed: what is open for long should take no more than it needs.
-        let driven = Box::pin(resumed(run_id, reopened, &terms, slot, &following));
+        let driven = Box::pin(resumed(run_id, reopened, &terms, worker, &following));
         let driven = guarded(&following, driven).await;
         end_of(&place, driven)
     }
@@ -74,16 +89,16 @@ async fn resumed(
     run_id: RunId,
     reopened: Reopened,
     terms: &Terms,
-    slot: Slot,
+    worker: Worker,
     following: &Live,
 ) -> Result<Ended, CliError> {
-    let prepared = Box::pin(prepared(run_id, reopened, terms, &slot, following)).await?;
+    let prepared = Box::pin(prepared(run_id, reopened, terms, &worker, following)).await?;
     let Some(prepared) = prepared else {
         // It is recorded, so it stays as it is and can be resumed.
         let left = following.take_view().map(Ended::left);
         return left.ok_or_else(|| DriverError::Cancelled.into());
     };
-    drive(slot, prepared, following, terms.leaving).await
+    drive(worker, prepared, following, terms.leaving).await
 }
 
 /// None if the process was asked to end meanwhile.
@@ -91,7 +106,7 @@ async fn prepared(
     run_id: RunId,
     reopened: Reopened,
     terms: &Terms,
-    slot: &Slot,
+    worker: &Worker,
     following: &Live,
 ) -> Result<Option<Prepared>, CliError> {
     let app = &terms.app;
@@ -104,7 +119,7 @@ async fn prepared(
         following.originating_from(first);
     }
     following.recall(reopened.contract(), reopened.entries())?;
-    match slot.prepare_resume(reopened, request).await {
+    match worker.prepare_resume(reopened, request).await {
         Ok(prepared) => Ok(Some(prepared)),
         Err(DriverError::Cancelled) => Ok(None),
         Err(fault) => Err(file.located(fault)),

@@ -37,10 +37,10 @@ fn resume_all(app: &App, args: ResumeArgs) -> Result<Exit, CliError> {
     if let Some(reader) = app.reader()? {
         // The oldest goes on first.
         reader.each_row(RunFilter::Open, |row| {
-            if let Ok(row) = row
-                && !row.is_imported()
-            {
-                runs.push_front(row.run_id);
+            match row {
+                Ok(row) if row.is_imported() => {}
+                Ok(row) => runs.push_front(Ok(row.run_id)),
+                Err(damaged) => runs.push_front(Err(damaged)),
             }
             true
         })?;
@@ -51,7 +51,8 @@ fn resume_all(app: &App, args: ResumeArgs) -> Result<Exit, CliError> {
         return Ok(Exit::OK);
     }
     let durability = args.recording.durability.into();
-    let accounts = Accounts::resuming(app.billing(durability)?, runs.make_contiguous())?;
+    let readable = runs.iter().filter_map(|run| run.as_ref().ok());
+    let accounts = Accounts::resuming(app.billing(durability)?, readable.cloned());
     let terms = Terms {
         accounts,
         app: app.clone(),

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use super::args::RunArgs;
 use crate::cli::commands::drive::{
-    Accounts, Broken, Ended, Job, Live, RunInput, drive_job, leaves_piped_input, offer_models,
-    piped_task, report, task_of,
+    Accounts, Broken, Ended, Job, Live, RunInput, drive_job, is_piped_task, leaves_piped_input,
+    offer_models, piped_task, report, task_of,
 };
 use crate::cli::commands::many::{Fleet, Lines, NewRuns, Terms};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::CliError;
+use crate::cli::context::error::{CliError, InputFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::ui::escape::line;
 
@@ -28,6 +28,11 @@ pub(in crate::cli) fn run(app: &App, mut args: RunArgs) -> Result<Exit, CliError
 /// `monolith run --contracts`.
 fn run_many(app: &App, args: RunArgs, contracts: &Path) -> Result<Exit, CliError> {
     let limits = Fleet::allowed(args.limits.into())?;
+    if contracts == Path::new("-") && args.task.as_deref().is_some_and(is_piped_task) {
+        let from = "standard input".to_owned();
+        let reason = "the list of runs is read from there".to_owned();
+        return Err(InputFault::Task { from, reason }.into());
+    }
     let task = args.task.map(|task| task_of(app, task)).transpose()?;
     let lines = Lines::of(app, contracts)?;
     let durability = args.recording.durability.into();

@@ -55,6 +55,13 @@ pub(in crate::cli) enum SystemFault {
     /// The caller: what the runs are to be read from cannot be read.
     #[error("read the runs of {}: {reason}", path.display())]
     UnreadableList { path: PathBuf, reason: String },
+    /// The caller, or the operator: the results of runs are not read, or cannot be written.
+    #[error("write the results: {reason}")]
+    ResultsUnwritten {
+        reason: String,
+        /// Whether a run was suspended.
+        suspended: bool,
+    },
     /// The operator: the system gave no randomness.
     #[error("find a name for the run: {reason}")]
     Randomness { reason: String },
@@ -78,9 +85,13 @@ impl Advice for SystemFault {
             | Self::NoContracts { .. }
             | Self::UnreadableList { .. }
             | Self::LogFilter { .. } => Exit::USAGE,
+            Self::ResultsUnwritten {
+                suspended: true, ..
+            } => Exit::SUSPENDED,
             Self::CannotWrite { .. }
             | Self::CurrentFolder { .. }
             | Self::Runtime { .. }
+            | Self::ResultsUnwritten { .. }
             | Self::Randomness { .. }
             | Self::OwnProgram { .. }
             | Self::Panic { .. } => Exit::FAILED,
@@ -104,6 +115,9 @@ impl Advice for SystemFault {
             Self::Panic { .. } => OUR_BUG,
             Self::FileLimit { .. } => {
                 "a lower --max-runs or --max-inferences; or raise the system's limit (ulimit -Hn)"
+            }
+            Self::ResultsUnwritten { .. } => {
+                "the runs that were open are suspended: monolith resume --all goes on; monolith list has all of them"
             }
             Self::NoContracts { .. }
             | Self::UnreadableList { .. }

@@ -14,7 +14,7 @@ const MOST_CHARS: usize = 120;
 
 /// What a contract wants of a provider.
 #[derive(Clone, Debug)]
-pub(super) struct Asked<'c> {
+pub(super) struct ProviderNeeds<'c> {
     /// Where it is reached, without what may be secret.
     pub(super) address: String,
     /// Its wire protocol.
@@ -26,7 +26,7 @@ pub(super) struct Asked<'c> {
     pub(super) sends_key: bool,
 }
 
-impl Asked<'_> {
+impl ProviderNeeds<'_> {
     /// What the answer to the list of models comes to; none where none came in time.
     pub(super) fn judge(&self, answer: Option<&ServerAnswer>) -> Finding {
         let provider = self.provider;
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn what_a_server_answers_is_judged_by_status_form_and_models() {
         let check = |sends_key: bool, status: u16, body: &str, expect: (Status, &str)| {
-            let asked = Asked {
+            let asked = ProviderNeeds {
                 address: "http://h:1/v1".to_owned(),
                 kind: ProviderType::Openai,
                 models: vec!["m"],

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::cli::commands::contract::{failures, preview_of};
-use crate::cli::commands::doctor::checkup::answered::Asked;
+use crate::cli::commands::doctor::checkup::answered::ProviderNeeds;
 use crate::cli::commands::doctor::checkup::finding::{Finding, missing, ok, wrong};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
@@ -160,7 +160,7 @@ fn answering(preview: &Preview) -> Result<Vec<Finding>, CliError> {
             continue;
         }
         let targets = contract.targets.iter();
-        let asked = Asked {
+        let asked = ProviderNeeds {
             address: recorded_url(address),
             kind: terms.provider_type,
             models: targets

@@ -1,23 +1,22 @@
-//! One of the slots of a runner: a run is prepared and driven in it as anywhere else. Does not know the other slots.
+//! One of the workers of a runner: it prepares and drives one run, as is done anywhere else. Does not know the others.
 
 use std::sync::Arc;
 
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 
 use super::limits::RunnerLimits;
 use super::live_runs::LiveRuns;
 use crate::driver::bring_up::{Reopened, prepare, prepare_resume, reopen};
 use crate::driver::shared::Shared;
+use crate::driver::turn::Turn;
 use crate::driver::{DriverError, Environment, Finished, Observer, Prepared, RunRequest, drive};
 use crate::message::RunId;
 use crate::session::Control;
 use crate::store::Store;
 
-/// A place for one run: what it shares with the others, and what it is asked for.
+/// Prepares and drives one run of a runner: with what the runs share, and under what is sent to all of them.
 #[derive(Debug)]
-pub struct Slot {
-    /// The right to bring a run up; given back when it is driven.
-    beginning: Option<OwnedSemaphorePermit>,
+pub struct Worker {
     control: mpsc::Sender<Control>,
     controls: mpsc::Receiver<Control>,
     limits: RunnerLimits,
@@ -25,19 +24,20 @@ pub struct Slot {
     runs: Arc<LiveRuns>,
     shared: Shared,
     store: Arc<Store>,
+    /// To bring the run up; given back when it is driven.
+    turn: Turn,
 }
 
-impl Slot {
+impl Worker {
     pub(super) fn new(
-        beginning: Option<OwnedSemaphorePermit>,
         limits: RunnerLimits,
         runs: Arc<LiveRuns>,
         shared: Shared,
         store: Arc<Store>,
+        turn: Turn,
     ) -> Self {
         let (number, control, controls) = runs.begin();
         Self {
-            beginning,
             control,
             controls,
             limits,
@@ -45,6 +45,7 @@ impl Slot {
             runs,
             shared,
             store,
+            turn,
         }
     }
 
@@ -68,14 +69,22 @@ impl Slot {
         prepare(self.sharing(request), self.runs.leaving()).await
     }
 
-    /// [`reopen`], for a run that shares with the others of the runner.
-    pub(crate) fn reopen(
+    /// [`reopen`], for a run that shares with the others of the runner. It takes its time on a thread of its own: a run may have thousands of
+    /// entries.
+    pub(crate) async fn reopen(
         &self,
-        run_id: &RunId,
+        run_id: RunId,
         environment: Environment,
     ) -> Result<Reopened, DriverError> {
         let environment = environment.sharing(self.shared.clone());
-        reopen(&self.store, run_id, &environment)
+        let store = Arc::clone(&self.store);
+        let reopened = tokio::task::spawn_blocking(move || reopen(&store, &run_id, &environment));
+        match reopened.await {
+            Ok(reopened) => reopened,
+            Err(fault) if fault.is_panic() => std::panic::resume_unwind(fault.into_panic()),
+            // The process ends.
+            Err(_) => Err(DriverError::Cancelled),
+        }
     }
 
     /// [`prepare_resume`], for a run that shares with the others of the runner.
@@ -97,7 +106,7 @@ impl Slot {
         observer: &mut dyn Observer,
     ) -> Result<Finished, DriverError> {
         let prepared = prepared.with_max_inferences(self.limits.max_inferences);
-        self.beginning = None;
+        std::mem::take(&mut self.turn).end();
         let (_, none) = mpsc::channel(1);
         let controls = std::mem::replace(&mut self.controls, none);
         drive(prepared, &self.store, controls, observer).await
@@ -105,6 +114,7 @@ impl Slot {
 
     fn sharing(&self, request: RunRequest) -> RunRequest {
         let environment = request.environment.sharing(self.shared.clone());
+        let environment = environment.in_turn(self.turn.clone());
         RunRequest {
             environment,
             ..request
@@ -112,7 +122,7 @@ impl Slot {
     }
 }
 
-impl Drop for Slot {
+impl Drop for Worker {
     fn drop(&mut self) {
         self.runs.end(self.number);
     }

@@ -1,0 +1,205 @@
+//! The results of many runs, written by a thread of its own: a reader that does not read keeps nothing else from going on. Decides nothing about a
+//! run.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{io, thread};
+
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::one_run::{RunEnd, RunResult};
+use crate::cli::commands::drive::Accounts;
+use crate::cli::context::app::App;
+use crate::cli::context::error::{CliError, SystemFault};
+use crate::cli::ui::escape::line;
+use crate::cli::ui::runs_progress::{RunsNow, RunsProgress};
+use crate::telemetry::BillingFault;
+
+/// How many results may wait for their reader; the runs of more wait with them.
+const WAITING: usize = 16;
+
+/// Takes what runs have come to, and has it written in that order.
+pub(super) struct Results {
+    messages: mpsc::Sender<Message>,
+    state: Arc<State>,
+}
+
+/// What the thread is asked for.
+enum Message {
+    Ended(RunEnd),
+    /// Everything is written once this is answered.
+    Last(oneshot::Sender<()>),
+    Progress(RunsNow),
+    Warning(String),
+    /// For people who watch.
+    Watched(&'static str),
+}
+
+#[derive(Default)]
+struct State {
+    faults: Mutex<Faults>,
+    /// How many messages were dealt with.
+    written: AtomicU64,
+}
+
+/// The first fault of each kind; the system reports some of them once only.
+#[derive(Default)]
+pub(super) struct Faults {
+    /// Accounting that could not be made to survive the loss of power.
+    pub(super) unsynced: Option<BillingFault>,
+    /// A line that could not be written.
+    pub(super) unwritten: Option<io::Error>,
+}
+
+impl Results {
+    /// Begins to write for the runs of those accounts. `useless` is cancelled once results cannot be written any more.
+    ///
+    /// # Errors
+    /// [`SystemFault::Runtime`] where no thread can be had.
+    pub(super) fn new(
+        app: &App,
+        accounts: &Accounts,
+        useless: CancellationToken,
+    ) -> Result<Self, CliError> {
+        let (messages, waiting) = mpsc::channel(WAITING);
+        let state = Arc::<State>::default();
+        let writer = Writer {
+            accounts: accounts.clone(),
+            app: app.clone(),
+            is_read: true,
+            progress: RunsProgress::new(app.screen),
+            state: Arc::clone(&state),
+            useless,
+        };
+        thread::Builder::new()
+            .name("results".to_owned())
+            .spawn(move || writer.write(waiting))
+            .map_err(|fault| SystemFault::Runtime {
+                reason: fault.to_string(),
+            })?;
+        Ok(Self { messages, state })
+    }
+
+    /// Hands an end over; waits as long as too many others wait.
+    pub(super) async fn take(&self, end: RunEnd) {
+        self.send(Message::Ended(end)).await;
+    }
+
+    /// Writes a warning.
+    pub(super) async fn warn(&self, text: String) {
+        self.send(Message::Warning(text)).await;
+    }
+
+    /// Writes a line for people who watch. Nothing waits for it: it is left out where nobody reads.
+    pub(super) fn note(&self, line: &'static str) {
+        drop(self.messages.try_send(Message::Watched(line)));
+    }
+
+    /// Shows what goes on now, where there is nothing else to be written.
+    pub(super) fn show(&self, now: RunsNow) {
+        if self.messages.capacity() == WAITING {
+            drop(self.messages.try_send(Message::Progress(now)));
+        }
+    }
+
+    /// Waits until everything is written.
+    pub(super) async fn written(&self) {
+        let (done, written) = oneshot::channel();
+        self.send(Message::Last(done)).await;
+        // Gone with its thread, which has panicked then.
+        drop(written.await);
+    }
+
+    /// How much was written: it grows as long as somebody reads.
+    pub(super) fn progress(&self) -> u64 {
+        self.state.written.load(Ordering::Relaxed)
+    }
+
+    /// What went wrong so far.
+    pub(super) fn faults(&self) -> Faults {
+        std::mem::take(&mut *self.state.faults())
+    }
+
+    async fn send(&self, message: Message) {
+        // The thread lives as long as this does, unless it has panicked.
+        drop(self.messages.send(message).await);
+    }
+}
+
+impl State {
+    fn faults(&self) -> MutexGuard<'_, Faults> {
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The thread that writes.
+struct Writer {
+    accounts: Accounts,
+    app: App,
+    /// Whether results were written so far.
+    is_read: bool,
+    progress: RunsProgress,
+    state: Arc<State>,
+    useless: CancellationToken,
+}
+
+impl Writer {
+    fn write(mut self, mut waiting: mpsc::Receiver<Message>) {
+        let mut group = Vec::with_capacity(WAITING);
+        while waiting.blocking_recv_many(&mut group, WAITING) > 0 {
+            let is_end = |message: &Message| matches!(message, Message::Ended(_));
+            // What a result says is accounted for, whatever becomes of the power. Once for all of them: it waits for the disk.
+            if group.iter().any(is_end)
+                && let Err(fault) = self.accounts.sync_all()
+            {
+                self.state.faults().unsynced.get_or_insert(fault);
+            }
+            for message in group.drain(..) {
+                self.take(message);
+                self.state.written.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Ended(RunEnd::Result(result)) => self.result(&result),
+            Message::Ended(RunEnd::Skipped(why)) => {
+                if !self.app.accounting.quiet {
+                    self.write_err(&format!("note: skipped {}\n", line(&why)));
+                }
+            }
+            Message::Last(done) => {
+                self.progress.sum_up();
+                // Whoever waited for it has left.
+                let _ = done.send(());
+            }
+            Message::Progress(now) => self.progress.show(now),
+            Message::Warning(text) => self.write_err(&text),
+            Message::Watched(line) => {
+                self.progress.clear();
+                self.app.screen.note(line);
+            }
+        }
+    }
+
+    fn result(&mut self, result: &RunResult) {
+        self.progress.ended(&result.label, result.entries);
+        if !self.is_read {
+            return;
+        }
+        self.progress.clear();
+        let text = format!("{}\n", result.document);
+        if let Err(fault) = self.app.screen.out_json_read(&text) {
+            self.state.faults().unwritten.get_or_insert(fault);
+            self.is_read = false;
+            self.useless.cancel();
+        }
+    }
+
+    fn write_err(&self, text: &str) {
+        self.progress.clear();
+        self.app.screen.write_err(text);
+    }
+}

@@ -1,0 +1,293 @@
+//! What goes wrong around many runs: names that are taken, readers that do not read, files that run out.
+
+use std::process::Command;
+
+use super::*;
+
+/// The same command under limits of the shell.
+fn limited(bare: &Command, limits: &str) -> Command {
+    let mut limited = Command::new("sh");
+    limited
+        .args(["-c", &format!("{limits}; exec \"$@\""), "sh"])
+        .arg(bare.get_program())
+        .args(bare.get_args())
+        .current_dir(bare.get_current_dir().unwrap());
+    for (name, value) in bare.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    limited
+}
+
+#[test]
+fn a_list_that_is_repeated_has_one_answer_for_each_name_and_leaves_no_lock() {
+    let (desk, model) = (Desk::new(), Model::serving("clock", 0));
+    desk.write("c.yaml", &model.contract(ECHO));
+    desk.list(3);
+    let args = ["run", "--contracts", "list.jsonl"];
+    assert_eq!(ends(&desk.ends(&args, 0).out).len(), 3);
+    let taken = |text: &str| {
+        let errors = documents(text).into_iter().map(|document| {
+            let error = document["error"].as_str().unwrap_or_default().to_owned();
+            (document["exit_code"].as_u64().unwrap(), error)
+        });
+        let mut errors: Vec<(u64, String)> =
+            errors.filter(|(_, error)| !error.is_empty()).collect();
+        errors.sort();
+        errors
+    };
+    let ended = taken(&desk.ends(&args, 1).out);
+    assert_eq!(ended.len(), 3, "{ended:?}");
+    let locks = std::fs::read_dir(desk.path("home/runs.db.locks")).unwrap();
+    let locks: Vec<_> = locks.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(locks, ["_store"]);
+    // A run that is being driven has its name as one that has ended has it.
+    model.set(|counts| counts.held_from = Some(counts.asked + 1));
+    let line = |run: &str| json!({"contract": "c.yaml", "run_id": run}).to_string() + "\n";
+    desk.write("twice.jsonl", &(line("r9") + &line("r0") + &line("r9")));
+    let asked = model.see(|counts| counts.asked);
+    let mut driving = desk.many(&["run", "--contracts", "twice.jsonl", "--max-runs", "2"]);
+    model.has(asked + 1);
+    let mut printed = BufReader::new(driving.stdout.take().unwrap()).lines();
+    let first = [
+        printed.next().unwrap().unwrap(),
+        printed.next().unwrap().unwrap(),
+    ];
+    model.set(|counts| counts.held_from = None);
+    let rest: Vec<String> = printed.map(Result::unwrap).collect();
+    assert_eq!((rest.len(), left(driving).code), (1, 1));
+    let same = taken(&first.join("\n"));
+    let (driven, over) = (&same[1], &same[0]);
+    assert_eq!(driven.0, over.0, "{same:?}");
+    let place = |error: &str| error.replace("line 3", "line 2").replace("r9", "r0");
+    assert_eq!(place(&driven.1), over.1);
+}
+
+/// How the process ends; none where it is still there after a minute.
+fn ends_soon(mut child: Child) -> Option<i32> {
+    let pid = Pid::from_child(&child);
+    let (ended, end) = std::sync::mpsc::channel();
+    let waiting = thread::spawn(move || ended.send(child.wait().unwrap()));
+    let end = end.recv_timeout(std::time::Duration::from_secs(60));
+    if end.is_err() {
+        kill_process(pid, Signal::KILL).unwrap();
+    }
+    waiting.join().unwrap().unwrap();
+    end.ok().and_then(|status| status.code())
+}
+
+#[test]
+fn a_reader_that_does_not_read_keeps_no_signal_from_being_heard() {
+    let (desk, model) = (Desk::new(), Model::serving("clock", 0));
+    desk.write("c.yaml", &model.contract(ECHO));
+    desk.list(2);
+    // More than a pipe holds.
+    desk.write("task", &"x".repeat(200_000));
+    model.set(|counts| counts.held_from = Some(2));
+    let args = ["run", "--contracts", "list.jsonl", "--task", "@task"];
+    let child = desk.many(&[&args[..], &["--grace", "0"]].concat());
+    model.has(2);
+    let has_ended = || {
+        let reader = StoreReader::open(&desk.path("home/runs.db"));
+        let rows = reader.and_then(|reader| reader.list_runs(9, monolith::RunFilter::Sealed));
+        rows.is_ok_and(|rows| rows.len() == 1)
+    };
+    while !has_ended() {
+        thread::yield_now();
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(ends_soon(child), Some(8));
+    model.set(|counts| counts.held_from = None);
+    let resumed = desk.ends(&["resume", "--all"], 0);
+    assert_eq!(ends(&resumed.out).len(), 1, "{}", resumed.said());
+    desk.all_verify(2);
+}
+
+#[test]
+fn a_list_whose_results_nobody_reads_any_more_is_suspended() {
+    let (desk, model) = (Desk::new(), Model::serving("clock", 0));
+    desk.write("c.yaml", &model.contract(ECHO));
+    desk.list(300);
+    let args = ["run", "--contracts", "list.jsonl", "--max-runs", "2"];
+    let args = [&args[..], &["--durability", "normal"]].concat();
+    let open = || {
+        let reader = StoreReader::open(&desk.path("home/runs.db")).unwrap();
+        reader
+            .list_runs(999, monolith::RunFilter::All)
+            .unwrap()
+            .len()
+    };
+    let mut child = desk.many(&args);
+    drop(child.stdout.take());
+    let left = left(child);
+    assert!([1, 8].contains(&left.code), "{}", left.code);
+    assert!(
+        left.err.contains("write the results: Broken pipe"),
+        "{}",
+        left.err
+    );
+    assert!(left.err.contains("monolith resume --all"), "{}", left.err);
+    let first = open();
+    assert!(first < 300, "all were begun");
+    if cfg!(target_os = "linux") {
+        desk.write(
+            "list.jsonl",
+            &lines(600)
+                .split_inclusive('\n')
+                .skip(300)
+                .collect::<String>(),
+        );
+        let full = std::fs::File::options()
+            .write(true)
+            .open("/dev/full")
+            .unwrap();
+        let output = desk.command(&args).stdout(full).output().unwrap();
+        assert!([1, 8].contains(&output.status.code().unwrap()));
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert!(err.contains("write the results: No space left"), "{err}");
+        assert!(open() < first + 300, "all were begun");
+    }
+}
+
+#[test]
+fn tool_servers_that_hang_keep_no_other_run_from_beginning() {
+    let (desk, model) = (Desk::new(), Model::serving("clock", 0));
+    let hang = "tools: {mcp: {s: {command: sh, args: ['-c', 'exec sleep 600']}}}\n";
+    desk.write("hang.yaml", &model.contract(hang));
+    desk.write("c.yaml", &model.contract(ECHO));
+    let hanging = json!({"contract": "hang.yaml"}).to_string() + "\n";
+    desk.write("list.jsonl", &(hanging.repeat(20) + &lines(1)));
+    let mut child = desk.many(&["run", "--contracts", "list.jsonl", "--max-runs", "21"]);
+    let mut printed = BufReader::new(child.stdout.take().unwrap()).lines();
+    let first = ends(&printed.next().unwrap().unwrap());
+    let pid = Pid::from_child(&child);
+    kill_process(pid, Signal::TERM).unwrap();
+    let rest = printed.map(Result::unwrap).count();
+    child.wait().unwrap();
+    assert_eq!(first["r0"].1, 0);
+    assert_eq!(rest, 20);
+}
+
+#[test]
+fn a_run_that_cannot_be_read_is_a_result_of_its_own() {
+    let (desk, model) = (Desk::new(), Model::serving("clock", 1));
+    let asks = format!("{ECHO}require_approval: [clock]\n");
+    desk.write("c.yaml", &model.contract(&asks));
+    desk.list(1);
+    desk.ends(&["run", "--contracts", "list.jsonl"], 8);
+    let store = rusqlite::Connection::open(desk.path("home/runs.db")).unwrap();
+    let damage = "UPDATE runs SET head_hash = x'00'";
+    assert_eq!(store.execute(damage, []).unwrap(), 1);
+    drop(store);
+    let left = desk.ends(&["resume", "--all"], 1);
+    let documents = documents(&left.out);
+    assert_eq!(documents.len(), 1, "{}", left.said());
+    let error = documents[0]["error"].as_str().unwrap();
+    assert!(
+        error.starts_with("run r0: ") && error.contains("head_hash"),
+        "{error}"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn an_answer_that_cannot_be_taken_is_named_and_the_run_waits_on() {
+    let (desk, model) = (Desk::new(), Model::serving("clock", 1));
+    let asks = format!("{ECHO}require_approval: [clock]\n");
+    desk.write("c.yaml", &model.contract(&asks));
+    desk.list(1);
+    desk.ends(&["run", "--contracts", "list.jsonl"], 8);
+    std::fs::create_dir_all(desk.path("home/runs.db.answers/r0")).unwrap();
+    let owner_only = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(desk.path("home/runs.db.answers"), owner_only).unwrap();
+    let left = desk.ends(&["resume", "--all"], 8);
+    let warned = left.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        warned.contains("warning: run r0: no answer is taken: failed to"),
+        "{warned}"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_line_takes_nothing_from_the_list_that_it_stands_in() {
+    let (desk, model) = (Desk::new(), Model::serving("clock", 0));
+    desk.write("c.yaml", &model.contract(ECHO));
+    for name in ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"] {
+        let line = json!({"contract": name}).to_string() + "\n";
+        let mut command = desk.command(&["run", "--contracts", "-", "--max-runs", "1"]);
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let list = line + &json!({"contract": "c.yaml"}).to_string();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(list.as_bytes())
+            .unwrap();
+        let left = left(child);
+        let documents = documents(&left.out);
+        assert_eq!((documents.len(), left.code), (2, 1), "{}", left.out);
+        let expect = format!("line 1: the contract of a run is a file, and {name} is none");
+        assert_eq!(documents[0]["error"], expect);
+        assert_eq!(documents[1]["exit_code"], 0);
+    }
+    let left = desk.ends(&["run", "--contracts", "-", "--task", "-"], 4);
+    assert!(
+        left.err.contains("the list of runs is read from there"),
+        "{}",
+        left.err
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn runs_with_tool_servers_of_their_own_wait_where_files_would_run_out() {
+    let (desk, model) = (Desk::new(), Model::serving("clock", 0));
+    let script = "echo $$ >> starts; exec sleep 600";
+    let server = json!({"command": "sh", "args": ["-c", script], "shared": false});
+    let hang = format!("tools: {{workspace: ., mcp: {{s: {server}}}}}\n");
+    desk.write("hang.yaml", &model.contract(&hang));
+    desk.write("c.yaml", &model.contract(ECHO));
+    let hanging = json!({"contract": "hang.yaml"}).to_string() + "\n";
+    desk.write("list.jsonl", &(hanging.repeat(20) + &lines(1)));
+    let args = ["run", "--contracts", "list.jsonl", "--max-runs", "21"];
+    let bare = desk.command(&[&args[..], &["--max-inferences", "1"]].concat());
+    // Enough for 21 runs and two servers.
+    let mut limited = limited(&bare, "ulimit -n 292");
+    let mut child = limited.stdout(Stdio::piped()).spawn().unwrap();
+    let mut printed = BufReader::new(child.stdout.take().unwrap()).lines();
+    let first = ends(&printed.next().unwrap().unwrap());
+    let starts = desk.read("starts").lines().count();
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let rest = printed.map(Result::unwrap).count();
+    child.wait().unwrap();
+    assert_eq!((first["r0"].1, starts, rest), (0, 2, 20));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_list_whose_store_can_write_no_more_begins_no_further_run() {
+    let desk = Desk::new();
+    desk.script("tool_policy: optional\n", &[&crate::desk::says("Done.")]);
+    desk.write("list.jsonl", &lines(1_000));
+    let program = desk.command(&["run", "--contracts", "list.jsonl", "--max-runs", "4"]);
+    // Half a megabyte, or one: the unit differs between shells.
+    let limit = "trap '' XFSZ; ulimit -f 1024";
+    let left = Left::from(limited(&program, limit).output().unwrap());
+    assert_eq!(left.code, 1, "{}", left.err);
+    let err = left.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        err.contains("the store stopped after an earlier fault"),
+        "{err}"
+    );
+    assert!(err.contains("the rest of the list was not begun"), "{err}");
+    let results = documents(&left.out);
+    assert!(results.len() < 1_000, "{}", results.len());
+    assert!(results[0]["success"] == true, "{}", results[0]);
+}
