@@ -111,7 +111,13 @@ impl Fleet {
         } = fleet.results.faults();
         let driven = driven?;
         if let Driven::Unread = driven {
-            return Ok(not_read(self.app.screen, suspended));
+            let note = "note: the results that are left were not read, and are not written; monolith list has their runs\n";
+            note_at_once(self.app.screen, note.to_owned());
+            return Ok(if suspended {
+                Exit::SUSPENDED
+            } else {
+                Exit::FAILED
+            });
         }
         if let Some(fault) = unsynced.or(synced.err()) {
             return Err(fault.into());
@@ -132,7 +138,7 @@ impl Fleet {
             Driven::Abandoned { open } => {
                 let resume = app.hint("resume --all");
                 let note = format!("note: {open} runs are left as they are; {resume} goes on\n");
-                screen.write_err(&note);
+                note_at_once(screen, note);
                 suspended |= open > 0;
             }
         }
@@ -150,22 +156,16 @@ impl Fleet {
     }
 }
 
-/// Says that results were not written, where that can be said, and ends all the same where nobody reads that either.
-fn not_read(screen: Screen, suspended: bool) -> Exit {
-    let (done, said) = std::sync::mpsc::sync_channel(1);
-    let note = "note: the results that are left were not read, and are not written; monolith list has their runs\n";
+/// Writes a note, and goes on all the same where nobody reads that either.
+fn note_at_once(screen: Screen, note: String) {
+    let (done, written) = std::sync::mpsc::sync_channel(1);
     let thread = std::thread::Builder::new().spawn(move || {
-        screen.write_err(note);
+        screen.write_err(&note);
         // The process does not wait for it any longer.
         let _ = done.send(());
     });
     if thread.is_ok() {
-        let _ = said.recv_timeout(AT_ONCE);
-    }
-    if suspended {
-        Exit::SUSPENDED
-    } else {
-        Exit::FAILED
+        let _ = written.recv_timeout(AT_ONCE);
     }
 }
 
