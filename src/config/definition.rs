@@ -118,12 +118,12 @@ impl Builder<'_> {
         let over_http = match kind {
             None => by_url,
             Some((_, "stdio" | "local")) => false,
-            Some((_, "http" | "remote")) => true,
+            Some((_, "http" | "remote" | "sse" | "websocket")) => true,
             Some((layer, other)) => {
                 return Err(DefinitionFault {
                     key: "type".to_owned(),
                     layer,
-                    rule: format!("{other:?} is not built; stdio and http are"),
+                    rule: format!("{other:?} is none; there are stdio, http, sse and websocket"),
                 });
             }
         };
@@ -163,6 +163,9 @@ impl Builder<'_> {
                 "env" if !over_http => self.later("env", value),
                 "url" if over_http => self.put(key, key, value)?,
                 "headers" if over_http => self.later("headers", value),
+                "type" if matches!(kind, Some((_, "sse" | "websocket"))) => {
+                    self.put(key, key, value)?;
+                }
                 // Of the other kind of server, judged above, or of no meaning here.
                 "command" | "args" | "env" | "url" | "headers" | "type" | "toolSchemas"
                 | "shared" | "healthProbe" => {}

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{Layers, Locations};
-use crate::contract::{ContractSpec, DefinitionKind, Definitions, McpTransport, Setting};
+use crate::contract::{ContractSpec, DefinitionKind, Definitions, McpTransport, Remote, Setting};
 use crate::driver::Environment;
 
 /// Folders for every place.
@@ -166,6 +166,7 @@ fn servers_and_their_queues_come_from_layers_and_the_file_counts_where_both_spea
         &json!({
             "mcpServers": {
                 "fs": {"type": "stdio", "command": ["npx", "-y"], "args": ["${WHAT}"], "env": {"T": "${T}"}, "queue": "slow", "shared": true},
+                "old": {"type": "sse", "url": "http://o/"},
                 "web": {"type": "http", "url": "http://w/", "headers": {"Authorization": "Bearer ${T}"}, "queue": "fast"},
             },
             "queues": {"slow": {"concurrent": 2}},
@@ -175,7 +176,7 @@ fn servers_and_their_queues_come_from_layers_and_the_file_counts_where_both_spea
     let text = "task: t\ntargets: [{provider: d, model: m}]\nproviders: {d: {type: ollama}}\n";
     let spec = fixture
         .spec(&format!(
-            "{text}tools: {{mcp: {{fs: , web: {{queue: slow}}}}}}\n"
+            "{text}tools: {{mcp: {{fs: , old: , web: {{queue: slow}}}}}}\n"
         ))
         .unwrap();
     let McpTransport::Stdio { args, command, env } = &spec.tools.mcp["fs"].transport else {
@@ -185,6 +186,14 @@ fn servers_and_their_queues_come_from_layers_and_the_file_counts_where_both_spea
         (command.as_str(), args.as_slice()),
         ("npx", &["-y".to_owned(), "server-fs".to_owned()][..])
     );
+    let old = spec.tools.mcp["old"].transport.clone();
+    assert!(matches!(
+        old,
+        McpTransport::Remote {
+            remote: Remote::Sse,
+            ..
+        }
+    ));
     assert_eq!(env["T"], "${T}", "expanded when the server is started");
     assert_eq!(spec.tools.mcp["web"].queue.as_deref(), Some("slow"));
     assert_eq!(spec.queues["slow"].concurrent, 2);

@@ -107,7 +107,7 @@ fn manifest(spec: &ContractSpec, servers: &BTreeMap<String, ServerText>) -> Capa
         let kind = match spec.tools.mcp.get(name).map(|mcp| &mcp.transport) {
             None => ServerKind::Builtin,
             Some(McpTransport::Stdio { .. }) => ServerKind::Stdio,
-            Some(McpTransport::Http { .. }) => ServerKind::Http,
+            Some(McpTransport::Remote { remote, .. }) => remote.kind(),
         };
         let tools = server.tools.iter().map(|(name, tool)| ToolCapability {
             annotations: Value::Null,

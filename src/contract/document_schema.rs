@@ -4,7 +4,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
 use super::Terms;
-use super::terms::HexDigest;
+use super::hex_digest::HexDigest;
 
 /// The JSON Schema of a stored contract: the terms, their id and their hash. `contracts/contract.schema.json` holds it.
 #[must_use]

@@ -10,11 +10,11 @@ use super::sampling::{Layers, model_of};
 use super::session_tools::{report_terms, session_tools};
 use super::spec::{CONTEXT_BUDGET, FILE, PROFILE, TOOL_OUTPUT_BUDGET};
 use super::{
-    BigCount, CONTRACT_FORMAT, CapabilityManifest, ContextBudget, ContractSpec, ExecutionContract,
-    FactoryError, GrammarLanguage, IntentPolicyResolver, McpTransport, ModelProfile, ProviderSpec,
-    ProviderTerms, ProviderType, SEMANTICS_VERSION, ServerKind, ServerTerms, Setting,
-    TargetCapability, TargetSpec, TargetTerms, Terms, ToolOutputBudget, ToolTransport,
-    wire_version,
+    BigCount, CONTRACT_FORMAT, CapabilityManifest, ContextBudget, ContractSpec, Elicitation,
+    ExecutionContract, FactoryError, GrammarLanguage, IntentPolicyResolver, McpTransport,
+    ModelProfile, ProviderSpec, ProviderTerms, ProviderType, SEMANTICS_VERSION, ServerKind,
+    ServerTerms, Setting, TargetCapability, TargetSpec, TargetTerms, Terms, ToolOutputBudget,
+    ToolTransport, wire_version,
 };
 use crate::message::{Digest, MAX_EXACT, NoTokenizers, QuarterBytes};
 
@@ -388,12 +388,14 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
             args: Vec::new(),
             available: false,
             command: None,
+            elicitation: Elicitation::Denied,
             env_names: Vec::new(),
             env_variables: BTreeMap::new(),
             expected_pin: None,
             header_names: Vec::new(),
             header_variables: BTreeMap::new(),
             kind: ServerKind::Builtin,
+            offers: Vec::new(),
             pin: None,
             queue: None,
             shared: true,
@@ -412,8 +414,12 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
                 None,
                 &none,
             ),
-            McpTransport::Http { headers, url } => (
-                ServerKind::Http,
+            McpTransport::Remote {
+                headers,
+                remote,
+                url,
+            } => (
+                remote.kind(),
                 None,
                 Vec::new(),
                 &none,
@@ -425,12 +431,14 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
             args,
             available: false,
             command,
+            elicitation: given.terms.elicitation,
             env_names: env.keys().cloned().collect(),
             env_variables: variables_of(env),
             expected_pin: given.pin,
             header_names: headers.keys().cloned().collect(),
             header_variables: variables_of(headers),
             kind,
+            offers: given.terms.offers.clone(),
             pin: None,
             queue: queue_of(spec, given),
             shared: given.shared,

@@ -61,7 +61,7 @@ impl CapabilityManifest {
         let servers = contract.servers.iter().map(|(name, terms)| {
             let (origin, prefix) = match terms.kind {
                 ServerKind::Builtin => (name.clone(), String::new()),
-                ServerKind::Stdio | ServerKind::Http => {
+                ServerKind::Stdio | ServerKind::Http | ServerKind::Sse | ServerKind::Websocket => {
                     (format!("mcp:{name}"), format!("{name}__"))
                 }
             };
@@ -115,7 +115,10 @@ impl ExecutionContract {
                 .get(server)
                 .map_or("", |terms| match terms.kind {
                     ServerKind::Builtin => "",
-                    ServerKind::Stdio | ServerKind::Http => "mcp:",
+                    ServerKind::Stdio
+                    | ServerKind::Http
+                    | ServerKind::Sse
+                    | ServerKind::Websocket => "mcp:",
                 });
             let origin = format!("{origin}{server}");
             let own = self.tools.iter().filter(|tool| tool.origin == origin);

@@ -29,6 +29,7 @@ mod factory;
 mod factory_error;
 mod final_report;
 mod grammar;
+mod hex_digest;
 mod intent;
 mod manifest;
 mod meant_tool;
@@ -43,6 +44,7 @@ mod report_reader;
 mod sampling;
 mod schema_bounds;
 mod server_name;
+mod server_terms;
 mod session_tools;
 mod settled;
 mod spec;
@@ -86,6 +88,8 @@ pub(crate) use redaction::{
     RedactionTerms, SECRET_MARKER, placeholders, recorded_url, secret_pattern, url_secrets,
 };
 pub(crate) use server_name::check_server_name;
+pub use server_terms::ServerKind;
+pub(crate) use server_terms::{Beside, Elicitation, McpTerms, Remote, ServerTerms};
 #[cfg(test)]
 pub(crate) use session_tools::session_tools;
 pub(crate) use session_tools::{BATCH, PROGRESS_REPORT, SessionTool};
@@ -98,11 +102,10 @@ pub(crate) use spec::{
 pub use targets::ProviderType;
 pub(crate) use targets::{PromptLayout, ProviderTerms, ReasoningValue, Sampling, TargetTerms};
 pub(crate) use term_fault::TermFault;
-pub use terms::ServerKind;
 pub(crate) use terms::{
     CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata, CycleException,
-    Grounds, Page, PolicyDecision, QueueTerms, SEMANTICS_VERSION, ServerTerms, Terms,
-    ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
+    Grounds, Page, PolicyDecision, QueueTerms, SEMANTICS_VERSION, Terms, ToolOutputBudget,
+    ToolPolicy, ToolProof, ToolTerms, ToolTransport,
 };
 pub(crate) use text_profile::TextProfile;
 pub(crate) use tokenizer::{Counting, Tokenizer};

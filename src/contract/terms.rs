@@ -1,14 +1,14 @@
 //! The terms of a contract. Plain data; the factory decides them.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::hex_digest::HexDigest;
 use super::{
     BigCount, FinalReportTerms, ModelProfile, PriceTable, ProviderTerms, RedactionTerms,
-    TargetTerms,
+    ServerTerms, TargetTerms,
 };
 use crate::message::Digest;
 
@@ -16,23 +16,6 @@ use crate::message::Digest;
 pub(crate) const CONTRACT_FORMAT: &str = "monolith-contract/1";
 /// The version of the machine's decisions that this build implements.
 pub(crate) const SEMANTICS_VERSION: u32 = 1;
-
-/// How a [`Digest`] is written, for the JSON Schema.
-pub(super) struct HexDigest;
-
-impl JsonSchema for HexDigest {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "HexDigest".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": "^[0-9a-f]{64}$"})
-    }
-}
 
 /// Whether the run must, may or must not call tools (002 §4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -205,68 +188,6 @@ pub struct QueueTerms {
 impl QueueTerms {
     /// The queue of every server that names none; it is there by itself.
     pub(crate) const DEFAULT: &str = "default";
-}
-
-/// How a tool server is reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ServerKind {
-    /// Inside monolith.
-    Builtin,
-    /// A child process that speaks MCP over its standard streams.
-    Stdio,
-    /// MCP over streamable HTTP.
-    Http,
-}
-
-/// A tool server as the contract sees it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ServerTerms {
-    /// Arguments as the author wrote them.
-    pub args: Vec<String>,
-    /// Whether bring-up reached it.
-    pub available: bool,
-    /// The command as the author wrote it.
-    pub command: Option<String>,
-    /// Names of environment variables handed to it.
-    pub env_names: Vec<String>,
-    /// Which variables of monolith's own environment feed each of them; left out where none does.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub env_variables: BTreeMap<String, Vec<String>>,
-    /// The pin that the author demands, where one is given.
-    #[schemars(with = "Option<HexDigest>")]
-    pub expected_pin: Option<Digest>,
-    /// Names of headers sent to it.
-    pub header_names: Vec<String>,
-    /// Which variables feed each of them; left out where none does.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub header_variables: BTreeMap<String, Vec<String>>,
-    /// How it is reached.
-    pub kind: ServerKind,
-    /// BLAKE3 over the sorted pins of what it offers; null where it was not reached.
-    #[schemars(with = "Option<HexDigest>")]
-    pub pin: Option<Digest>,
-    /// The queue that its calls wait in; left out where the contract has no queues.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub queue: Option<String>,
-    /// Whether the runs of one process that reach it in the same way share it; left out where they do.
-    #[serde(default = "shared_by_default", skip_serializing_if = "is_shared")]
-    pub shared: bool,
-    /// Its address; of a query the names alone.
-    pub url: Option<String>,
-}
-
-const fn shared_by_default() -> bool {
-    true
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde hands in a reference"
-)]
-const fn is_shared(shared: &bool) -> bool {
-    *shared
 }
 
 /// A tool as the contract pins it.

@@ -74,7 +74,7 @@ impl Secrets {
                 McpTransport::Stdio { env, .. } => {
                     found.take_values(env, &format!("{place}.env"), environment);
                 }
-                McpTransport::Http { headers, url } => {
+                McpTransport::Remote { headers, url, .. } => {
                     found.take_values(headers, &format!("{place}.headers"), environment);
                     found.take_url(url, &format!("{place}.url"));
                 }

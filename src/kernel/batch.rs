@@ -42,6 +42,8 @@ pub(super) enum FailedEnd {
     ConnectionLost,
     Cancelled,
     ToolChanged,
+    RestartInProgress,
+    RestartFailed,
 }
 
 /// Where one call of the message stands while EXECUTE goes on.

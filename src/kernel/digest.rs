@@ -207,6 +207,8 @@ fn settled_key(settled: &Settled) -> (u8, CallSeq, u64) {
                 FailedEnd::ConnectionLost => 10,
                 FailedEnd::Cancelled => 11,
                 FailedEnd::ToolChanged => 12,
+                FailedEnd::RestartInProgress => 19,
+                FailedEnd::RestartFailed => 20,
             };
             (stands, *call, 0)
         }

@@ -111,6 +111,8 @@ impl Machine {
             }
             ToolOutcome::Cancelled => failed(FailedEnd::Cancelled).into(),
             ToolOutcome::ToolChanged => failed(FailedEnd::ToolChanged).into(),
+            ToolOutcome::RestartInProgress => failed(FailedEnd::RestartInProgress).into(),
+            ToolOutcome::RestartFailed { .. } => failed(FailedEnd::RestartFailed).into(),
         };
         let malformed = matches!(outcome.as_ref(), ToolOutcome::Malformed { .. });
         if holds(Guard::MalformedEnvelope, malformed) {
@@ -318,7 +320,9 @@ pub(crate) fn judged_outcome<'o>(
         | ToolOutcome::ConnectionLost { .. }
         | ToolOutcome::TimedOut
         | ToolOutcome::Cancelled
-        | ToolOutcome::ToolChanged => None,
+        | ToolOutcome::ToolChanged
+        | ToolOutcome::RestartInProgress
+        | ToolOutcome::RestartFailed { .. } => None,
     };
     fault.map_or(Cow::Borrowed(outcome), |detail| {
         Cow::Owned(ToolOutcome::Malformed {

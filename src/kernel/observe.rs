@@ -300,5 +300,7 @@ const fn failed(end: FailedEnd) -> FailedReason {
         FailedEnd::TimedOut => FailedReason::Timeout,
         FailedEnd::ConnectionLost => FailedReason::ConnectionLost,
         FailedEnd::ToolChanged => FailedReason::ToolChanged,
+        FailedEnd::RestartInProgress => FailedReason::RestartInProgress,
+        FailedEnd::RestartFailed => FailedReason::RestartFailed,
     }
 }

@@ -11,10 +11,10 @@ use super::{
 };
 use crate::contract::{
     BigCount, CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata,
-    ExecutionContract, FinalReportTerms, Grounds, PolicyDecision, ProviderTerms, ProviderType,
-    RedactionTerms, ReportFormat, SEMANTICS_VERSION, Sampling, ServerKind, ServerTerms,
-    TargetTerms, Terms, ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
-    Validators, session_tools,
+    Elicitation, ExecutionContract, FinalReportTerms, Grounds, PolicyDecision, ProviderTerms,
+    ProviderType, RedactionTerms, ReportFormat, SEMANTICS_VERSION, Sampling, ServerKind,
+    ServerTerms, TargetTerms, Terms, ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms,
+    ToolTransport, Validators, session_tools,
 };
 use crate::message::{
     AdapterStatus, AgentMessage, CallSeq, ContentBlock, DEFAULT_TRUNCATION_MARKER, Digest,
@@ -109,12 +109,14 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
                 args: Vec::new(),
                 available: true,
                 command: None,
+                elicitation: Elicitation::Denied,
                 env_names: Vec::new(),
                 env_variables: BTreeMap::new(),
                 expected_pin: None,
                 header_names: Vec::new(),
                 header_variables: BTreeMap::new(),
                 kind: ServerKind::Builtin,
+                offers: Vec::new(),
                 pin: None,
                 queue: None,
                 shared: true,

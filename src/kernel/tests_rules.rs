@@ -105,6 +105,16 @@ fn every_way_a_call_ends_has_its_words() {
             "(tool failed: tool changed since the contract was made)",
         ),
         (
+            ToolOutcome::RestartInProgress,
+            "(tool failed: mcp_restart_in_progress)",
+        ),
+        (
+            ToolOutcome::RestartFailed {
+                detail: "exit status: 1".to_owned(),
+            },
+            "(tool failed: mcp_restart_failed)",
+        ),
+        (
             ToolOutcome::Returned(error_envelope("c1", "read")),
             "(tool failed: no such file)",
         ),

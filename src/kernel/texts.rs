@@ -110,6 +110,10 @@ pub(super) enum FailedReason {
     NotStartedInvalid,
     /// Its server offers something else under that name than was pinned.
     ToolChanged,
+    /// Its server is down, and its next start is waited for (001 §6).
+    RestartInProgress,
+    /// Its server was down, and did not come up again (001 §6).
+    RestartFailed,
     ConnectionLost,
     EffectUnknown,
     DeniedApproval,
@@ -170,6 +174,8 @@ impl FailedReason {
                 "not started: another call of this message is invalid".to_owned()
             }
             Self::ToolChanged => "tool changed since the contract was made".to_owned(),
+            Self::RestartInProgress => "mcp_restart_in_progress".to_owned(),
+            Self::RestartFailed => "mcp_restart_failed".to_owned(),
             Self::ConnectionLost => "connection lost".to_owned(),
             Self::EffectUnknown => "interrupted, effect unknown".to_owned(),
             Self::DeniedApproval => "denied: approval".to_owned(),

@@ -126,6 +126,13 @@ pub enum ToolOutcome {
     Cancelled,
     /// Not started: the server no longer offers the tool that the contract pins.
     ToolChanged,
+    /// Not started: the server is down, and its next start is waited for.
+    RestartInProgress,
+    /// Not started: the server was down, and did not come up again.
+    RestartFailed {
+        /// Why; at most 2,048 bytes.
+        detail: String,
+    },
 }
 
 #[cfg(test)]
@@ -154,6 +161,7 @@ mod tests {
             r#"{{"kind":"resource","value":{{"blob":"{blob}","bytes":1,"mime_type":"a/b"}}}}"#
         ));
         check::<ToolOutcome>(r#"{"kind":"timed_out"}"#);
+        check::<ToolOutcome>(r#"{"kind":"restart_failed","value":{"detail":"a"}}"#);
         check::<ToolOutcome>(r#"{"kind":"malformed","value":{"detail":"a","raw_hash":null}}"#);
         check::<ToolOutcome>(r#"{"kind":"connection_lost","value":{"detail":"a"}}"#);
     }

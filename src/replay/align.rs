@@ -138,6 +138,8 @@ const fn name_of(event: &EventKind) -> &'static str {
             ToolOutcome::TimedOut => "tool_timed_out",
             ToolOutcome::Cancelled => "tool_cancelled",
             ToolOutcome::ToolChanged => "tool_changed",
+            ToolOutcome::RestartInProgress => "tool_restart_in_progress",
+            ToolOutcome::RestartFailed { .. } => "tool_restart_failed",
         },
         EventKind::TimerFired => "timer_fired",
         EventKind::StopRequested => "stop_requested",

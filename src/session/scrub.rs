@@ -224,13 +224,16 @@ impl Scrub<'_> {
     /// Scrubs a call's end for the record. The envelope's content was scrubbed before it was cut.
     pub(crate) fn outcome(&self, outcome: &mut ToolOutcome) {
         match outcome {
-            ToolOutcome::Malformed { detail, .. } | ToolOutcome::ConnectionLost { detail } => {
+            ToolOutcome::Malformed { detail, .. }
+            | ToolOutcome::ConnectionLost { detail }
+            | ToolOutcome::RestartFailed { detail } => {
                 *detail = self.0.cut_text(detail);
             }
             ToolOutcome::Returned(_)
             | ToolOutcome::TimedOut
             | ToolOutcome::Cancelled
-            | ToolOutcome::ToolChanged => {}
+            | ToolOutcome::ToolChanged
+            | ToolOutcome::RestartInProgress => {}
         }
     }
 

@@ -268,6 +268,8 @@ impl AtifTrajectory {
             ToolOutcome::TimedOut => "timed out".to_owned(),
             ToolOutcome::Cancelled => "cancelled".to_owned(),
             ToolOutcome::ToolChanged => "the tool is not the pinned one".to_owned(),
+            ToolOutcome::RestartInProgress => "the server is being restarted".to_owned(),
+            ToolOutcome::RestartFailed { detail } => format!("the server is down: {detail}"),
         };
         self.add_result(call, &content, &result);
     }

@@ -52,6 +52,8 @@ pub(super) fn of_execution(execution: &Execution) -> Option<String> {
         Some(CallEnd::TimedOut) => "timeout".to_owned(),
         Some(CallEnd::ConnectionLost { detail }) => format!("connection lost: {detail}"),
         Some(CallEnd::Cancelled | CallEnd::GivenUp) => "cancelled".to_owned(),
+        Some(CallEnd::RestartInProgress) => "mcp_restart_in_progress".to_owned(),
+        Some(CallEnd::RestartFailed { detail }) => format!("mcp_restart_failed: {detail}"),
         Some(CallEnd::ToolChanged) => "the server no longer offers this tool".to_owned(),
         Some(CallEnd::Lost) => "interrupted, effect unknown".to_owned(),
     })

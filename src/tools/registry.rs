@@ -8,10 +8,10 @@ use futures_util::future::join_all;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
+use super::kept_server::KeptServer;
 use super::mcp::Timeouts;
 use super::offer::Offer;
 use super::pool::{Key, ServerHost};
-use super::running::RunningServer;
 use super::{CallTerms, ServerSpec, ToolServerError};
 use crate::contract::{ServerCapability, ServerKind, ToolCapability, ToolPin};
 use crate::kernel::{BringUpFault, CallOrder};
@@ -40,7 +40,7 @@ pub(crate) struct BringUp {
 #[derive(Debug, Default)]
 pub(crate) struct ToolServers {
     expected: BTreeMap<String, ToolPin>,
-    hosts: BTreeMap<String, Arc<RunningServer>>,
+    hosts: BTreeMap<String, KeptServer>,
     /// The right to those of them that only this run uses.
     own: Option<OwnedSemaphorePermit>,
     routes: BTreeMap<String, Route>,
@@ -101,7 +101,10 @@ impl ToolServers {
                 ready(name);
                 let server = server?;
                 let offer = server.offer(cancel).await?;
-                Ok::<_, Arc<ToolServerError>>((server, offer))
+                Ok::<_, Arc<ToolServerError>>((
+                    KeptServer::new(server, key, host.clone(), timeouts),
+                    offer,
+                ))
             }
         }))
         .await;
@@ -163,15 +166,14 @@ impl ToolServers {
     /// Leaves every server; stops those that no other run uses: closes their input, waits shortly, then ends their process group. Takes
     /// at most about 3 s.
     pub(crate) async fn close(self) {
-        let last = self.hosts.into_values().filter_map(Arc::into_inner);
-        join_all(last.map(RunningServer::close)).await;
+        join_all(self.hosts.into_values().map(KeptServer::close)).await;
         drop(self.own);
     }
 
     fn differing(&self) -> Vec<String> {
         let offered = |exposed: &String| {
             let route = self.routes.get(exposed)?;
-            self.hosts.get(&route.server)?.pin(&route.tool)
+            self.hosts.get(&route.server)?.current().pin(&route.tool)
         };
         self.expected
             .iter()
@@ -183,7 +185,8 @@ impl ToolServers {
 
 impl BringUp {
     /// Enters a server that came up, and routes to those of its tools whose exposed name is still free.
-    fn take(&mut self, name: String, kind: ServerKind, host: Arc<RunningServer>, offer: &Offer) {
+    fn take(&mut self, name: String, kind: ServerKind, kept: KeptServer, offer: &Offer) {
+        let host = kept.current();
         for reason in &offer.unusable {
             self.fault(&name, reason);
         }
@@ -219,7 +222,7 @@ impl BringUp {
                 tools,
             },
         );
-        self.servers.hosts.insert(name, host);
+        self.servers.hosts.insert(name, kept);
     }
 
     fn fault(&mut self, server: &str, detail: &str) {

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::builtin::Builtins;
-use super::mcp::{McpServer, Program, Timeouts};
+use super::mcp::{McpServer, Place, Program, Timeouts};
 use super::offer::{self, BUILTIN, Offer};
+use super::restarts::Restarts;
 use super::{CallTerms, ServerSpec, ToolServerError};
 use crate::contract::{ToolPin, check_server_name};
 use crate::kernel::CallOrder;
@@ -27,6 +28,8 @@ pub(super) enum RunningServer {
     Mcp {
         /// Given back when it is closed.
         _alive: Option<Alive>,
+        /// The starts that were tried in its place, once it is down.
+        restarts: Mutex<Restarts>,
         server: Box<McpServer>,
     },
 }
@@ -60,6 +63,7 @@ impl RunningServer {
                 env,
                 folder,
                 supervisor,
+                terms,
                 ..
             } => {
                 let program = Program {
@@ -70,14 +74,27 @@ impl RunningServer {
                     supervisor: supervisor.as_deref(),
                     workspace: &workspace,
                 };
-                McpServer::start(name, &program, timeouts, cancel).await?
+                Box::pin(McpServer::start((name, terms), &program, timeouts, cancel)).await?
             }
-            ServerSpec::Http { headers, url, .. } => {
-                McpServer::connect(name, url, headers, timeouts, cancel).await?
+            ServerSpec::Remote {
+                headers,
+                remote,
+                terms,
+                url,
+                ..
+            } => {
+                let place = Place {
+                    headers,
+                    remote: *remote,
+                    url,
+                };
+                let named = (name, terms);
+                Box::pin(McpServer::connect(named, place, timeouts, cancel)).await?
             }
         };
         Ok(Self::Mcp {
             _alive: None,
+            restarts: Mutex::default(),
             server: Box::new(server),
         })
     }
@@ -86,8 +103,11 @@ impl RunningServer {
     pub(super) fn keeping(self, alive: Alive) -> Self {
         match self {
             Self::Builtin { .. } => self,
-            Self::Mcp { server, .. } => Self::Mcp {
+            Self::Mcp {
+                restarts, server, ..
+            } => Self::Mcp {
                 _alive: Some(alive),
+                restarts,
                 server,
             },
         }
@@ -112,6 +132,29 @@ impl RunningServer {
         match self {
             Self::Builtin { .. } => None,
             Self::Mcp { server, .. } => server.statement(name),
+        }
+    }
+
+    /// Whether a call may be sent to it without another look: it is up, and its last response came in time.
+    pub(super) fn is_sound(&self) -> bool {
+        match self {
+            Self::Builtin { .. } => true,
+            Self::Mcp { server, .. } => server.is_sound(),
+        }
+    }
+
+    /// It is down: it is no running server to anyone any more.
+    pub(super) fn give_up(&self) {
+        if let Self::Mcp { server, .. } = self {
+            server.give_up();
+        }
+    }
+
+    /// The starts that were tried in its place; none where it cannot be down.
+    pub(super) const fn restarts(&self) -> Option<&Mutex<Restarts>> {
+        match self {
+            Self::Builtin { .. } => None,
+            Self::Mcp { restarts, .. } => Some(restarts),
         }
     }
 
@@ -166,7 +209,7 @@ impl RunningServer {
                 ToolOutcome::ToolChanged
             }
             Self::Builtin { tools, .. } => call_builtin(tools, tool, order, terms).await,
-            Self::Mcp { server, .. } => server.call(tool, expected, order, terms).await,
+            Self::Mcp { server, .. } => Box::pin(server.call(tool, expected, order, terms)).await,
         }
     }
 
@@ -174,7 +217,7 @@ impl RunningServer {
     pub(super) async fn close(self) {
         match self {
             Self::Builtin { .. } => {}
-            Self::Mcp { server, _alive } => server.close().await,
+            Self::Mcp { server, _alive, .. } => server.close().await,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::Withheld;
-use crate::contract::ServerKind;
+use crate::contract::{McpTerms, Remote, ServerKind};
 
 /// How one tool server is reached, with every value resolved. Holds secrets, so its `Debug` shows names only.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -29,15 +29,21 @@ pub(crate) enum ServerSpec {
         folder: PathBuf,
         /// Whether other runs of this process use it, too.
         shared: bool,
+        /// What it is granted, and what is wanted of it.
+        terms: McpTerms,
         /// This program, which starts the server and ends whatever it has started; none if the host is no monolith.
         supervisor: Option<PathBuf>,
     },
-    /// MCP over streamable HTTP.
-    Http {
+    /// MCP at an address.
+    Remote {
         /// Sent with every request.
         headers: BTreeMap<String, String>,
+        /// What is spoken there.
+        remote: Remote,
         /// Whether other runs of this process use it, too.
         shared: bool,
+        /// What it is granted, and what is wanted of it.
+        terms: McpTerms,
         /// Its address.
         url: String,
     },
@@ -50,7 +56,7 @@ impl ServerSpec {
         match self {
             Self::Builtin { .. } => ServerKind::Builtin,
             Self::Stdio { .. } => ServerKind::Stdio,
-            Self::Http { .. } => ServerKind::Http,
+            Self::Remote { remote, .. } => remote.kind(),
         }
     }
 
@@ -58,7 +64,7 @@ impl ServerSpec {
     pub(super) const fn is_shared(&self) -> bool {
         match self {
             Self::Builtin { .. } => true,
-            Self::Stdio { shared, .. } | Self::Http { shared, .. } => *shared,
+            Self::Stdio { shared, .. } | Self::Remote { shared, .. } => *shared,
         }
     }
 }
@@ -75,8 +81,14 @@ impl fmt::Debug for ServerSpec {
                 .field("command", command)
                 .field("env", &env.keys())
                 .finish(),
-            Self::Http { headers, url, .. } => f
-                .debug_struct("Http")
+            Self::Remote {
+                headers,
+                remote,
+                url,
+                ..
+            } => f
+                .debug_struct("Remote")
+                .field("remote", remote)
                 .field("headers", &headers.keys())
                 .field("url", url)
                 .finish(),

@@ -92,7 +92,9 @@ pub(crate) fn blob_references(event: &Event) -> Vec<BlobReference> {
             ToolOutcome::TimedOut
             | ToolOutcome::ConnectionLost { .. }
             | ToolOutcome::Cancelled
-            | ToolOutcome::ToolChanged => Vec::new(),
+            | ToolOutcome::ToolChanged
+            | ToolOutcome::RestartInProgress
+            | ToolOutcome::RestartFailed { .. } => Vec::new(),
         },
         EventKind::RunStarted(_)
         | EventKind::Probed(_)

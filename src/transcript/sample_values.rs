@@ -187,7 +187,11 @@ pub(crate) fn every_event() -> Vec<Event> {
             raw_hash: None,
         }),
         tool(ToolOutcome::TimedOut),
-        tool(ToolOutcome::ConnectionLost { detail }),
+        tool(ToolOutcome::ConnectionLost {
+            detail: detail.clone(),
+        }),
+        tool(ToolOutcome::RestartInProgress),
+        tool(ToolOutcome::RestartFailed { detail }),
         tool(ToolOutcome::Cancelled),
         tool(ToolOutcome::ToolChanged),
         EventKind::TimerFired,

@@ -65,6 +65,13 @@ pub(crate) enum CallEnd {
     Cancelled,
     /// Not started: the server no longer offers the tool that the contract pins.
     ToolChanged,
+    /// Not started: the server is down, and its next start is waited for.
+    RestartInProgress,
+    /// Not started: the server was down, and did not come up again.
+    RestartFailed {
+        /// Why.
+        detail: String,
+    },
     /// Its process ended first: whether the tool acted is not known.
     Lost,
     /// The machine gave up what was in flight.
@@ -160,6 +167,10 @@ impl CallEnd {
             },
             ToolOutcome::Cancelled => Self::Cancelled,
             ToolOutcome::ToolChanged => Self::ToolChanged,
+            ToolOutcome::RestartInProgress => Self::RestartInProgress,
+            ToolOutcome::RestartFailed { detail } => Self::RestartFailed {
+                detail: detail.clone(),
+            },
         }
     }
 }

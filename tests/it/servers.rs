@@ -225,3 +225,48 @@ mod descendants {
         ends(&pid);
     }
 }
+
+/// 001 §6: the next call of the run starts the server again.
+#[test]
+fn a_server_that_died_is_there_again_for_the_next_call() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        println!("skipped 1 case: python3 is not here");
+        return;
+    }
+    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
+    for (mode, outcome, observed) in [
+        ("plain", "COMPLETED_WITH_TOOLS", "hello"),
+        (
+            "once",
+            "FAILED_PROTOCOL_NO_TOOLS",
+            "(tool failed: mcp_restart_failed)",
+        ),
+    ] {
+        let desk = Desk::new();
+        let terms = format!(
+            "tool_policy: required\n\
+             tools: {{workspace: ., mcp: {{odd: {{command: python3, args: [{}, {mode}]}}}}}}\n",
+            server.display()
+        );
+        let (die, hello) = (calls("odd__die", "{}"), calls("odd__hello", "{}"));
+        desk.script(&terms, &[&die, &hello, &says("Done.")]);
+        let ended = desk.run(&["run", "--json", "--run-id", "r", "--contract", "c.yaml"]);
+        let result = ended.document();
+        assert_eq!(result["outcome"]["class"], outcome, "{mode}: {}", ended.err);
+        let conversation = result["conversation"].as_array().unwrap();
+        let tools = conversation
+            .iter()
+            .filter(|message| message["role"] == "tool");
+        let texts: Vec<&str> = tools
+            .map(|tool| tool["content"].as_str().unwrap())
+            .collect();
+        assert_eq!(
+            texts,
+            ["(tool failed: connection lost)", observed],
+            "{mode}"
+        );
+        for proof in ["verify", "replay"] {
+            desk.ok(&[proof, "r"]);
+        }
+    }
+}

@@ -146,7 +146,9 @@ fn failed(event: &EventKind) -> bool {
             | ToolOutcome::TimedOut
             | ToolOutcome::ConnectionLost { .. }
             | ToolOutcome::Cancelled
-            | ToolOutcome::ToolChanged => true,
+            | ToolOutcome::ToolChanged
+            | ToolOutcome::RestartInProgress
+            | ToolOutcome::RestartFailed { .. } => true,
         },
         EventKind::RunStarted(_)
         | EventKind::Probed(_)

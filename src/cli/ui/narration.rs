@@ -301,6 +301,10 @@ pub(in crate::cli) fn call_end(end: &CallEnd) -> String {
             format!("connection lost: {}", brief(detail, 120))
         }
         CallEnd::Cancelled | CallEnd::GivenUp => "cancelled".to_owned(),
+        CallEnd::RestartInProgress => "not started: the server is being restarted".to_owned(),
+        CallEnd::RestartFailed { detail } => {
+            format!("not started: the server is down: {}", brief(detail, 120))
+        }
         CallEnd::ToolChanged => "not started: the tool is not the pinned one".to_owned(),
         CallEnd::Lost => "lost with its process".to_owned(),
     }

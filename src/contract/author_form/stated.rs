@@ -114,6 +114,9 @@ fn state_server(
     if let Some(url) = &terms.url {
         state(SERVER.url.name, json!(url));
     }
+    if terms.kind == ServerKind::Sse {
+        state(SERVER.server_type.name, json!("sse"));
+    }
     if !terms.args.is_empty() {
         state(SERVER.args.name, json!(terms.args));
     }
@@ -124,6 +127,12 @@ fn state_server(
     if !terms.header_names.is_empty() {
         let headers = values(&terms.header_names, &terms.header_variables);
         state(SERVER.headers.name, headers);
+    }
+    if terms.elicitation != SERVER.elicitation.default_value {
+        state(SERVER.elicitation.name, json!(terms.elicitation));
+    }
+    if !terms.offers.is_empty() {
+        state(SERVER.offers.name, json!(terms.offers));
     }
     if let Some(pin) = terms.expected_pin {
         state(SERVER.pin.name, json!(pin));

@@ -6,9 +6,9 @@ use std::fmt;
 use super::origin::ValueOrigin;
 
 use crate::contract::{
-    CallLimits, Completion, ContractMetadata, ModelProfile, Page, PriceTable, ProviderType,
-    QueueTerms, ReasoningValue, RedactionTerms, ReportFormat, TextProfile, Tokenizer, ToolPolicy,
-    ToolProof, ToolTransport,
+    CallLimits, Completion, ContractMetadata, McpTerms, ModelProfile, Page, PriceTable,
+    ProviderType, QueueTerms, ReasoningValue, RedactionTerms, Remote, ReportFormat, TextProfile,
+    Tokenizer, ToolPolicy, ToolProof, ToolTransport,
 };
 use crate::message::Digest;
 
@@ -275,6 +275,8 @@ pub struct McpSpec {
     pub queue: Option<String>,
     /// Whether the runs of one process share it.
     pub shared: bool,
+    /// What it is granted, and what is wanted of it.
+    pub terms: McpTerms,
     /// How it is reached.
     pub transport: McpTransport,
 }
@@ -291,10 +293,12 @@ pub enum McpTransport {
         /// Environment variables with their values, unexpanded.
         env: BTreeMap<String, String>,
     },
-    /// Streamable HTTP.
-    Http {
+    /// An address.
+    Remote {
         /// Headers with their values, unexpanded.
         headers: BTreeMap<String, String>,
+        /// What is spoken there.
+        remote: Remote,
         /// Its address.
         url: String,
     },
@@ -309,8 +313,13 @@ impl fmt::Debug for McpTransport {
                 .field("command", command)
                 .field("env", &Names(env))
                 .finish(),
-            Self::Http { headers, url } => f
-                .debug_struct("Http")
+            Self::Remote {
+                headers,
+                remote,
+                url,
+            } => f
+                .debug_struct("Remote")
+                .field("remote", remote)
                 .field("headers", &Names(headers))
                 .field("url", url)
                 .finish(),

@@ -36,6 +36,8 @@ pub(in crate::contract) mod tests;
 #[cfg(test)]
 mod tests_schema;
 #[cfg(test)]
+mod tests_servers;
+#[cfg(test)]
 mod tests_yaml;
 mod texts;
 mod tree;

@@ -11,6 +11,7 @@ use super::texts::{Env, EnvName, HeaderName, Headers, KeyEnv, SecretPattern, Ser
 use super::tree::Node;
 use super::words::Builtin;
 use crate::contract::redaction::{MAX_HEADER_BYTES, MAX_HEADERS, MAX_PATTERNS};
+use crate::contract::{McpTerms, Remote};
 use crate::contract::{ProviderType, ReasoningValue, RedactionTerms};
 use serde_json::Value;
 
@@ -189,9 +190,14 @@ impl Read for McpSpec {
             let Env(env) = section.get(&SERVER.env).unwrap_or_default();
             let url = section.get(&SERVER.url);
             let Headers(headers) = section.get(&SERVER.headers).unwrap_or_default();
+            let terms = McpTerms {
+                elicitation: section.get(&SERVER.elicitation).unwrap_or_default(),
+                offers: section.get(&SERVER.offers).unwrap_or_default(),
+            };
             let pin = section.get(&SERVER.pin);
             let queue = section.get(&SERVER.queue);
             let shared = section.get(&SERVER.shared).unwrap_or(true);
+            let remote = section.get(&SERVER.server_type);
             let (stdio, http) = (
                 section.has(SERVER.command.name),
                 section.has(SERVER.url.name),
@@ -216,9 +222,22 @@ impl Read for McpSpec {
                 refuse_command_line(section, command);
             }
             let transport = if http {
-                McpTransport::Http {
+                let url = url?.0;
+                let socket = url.starts_with("ws");
+                let remote = remote.unwrap_or(if socket {
+                    Remote::Websocket
+                } else {
+                    Remote::Http
+                });
+                if socket != (remote == Remote::Websocket) {
+                    let rule =
+                        "a websocket has an address with `ws` or `wss`, and no other server has";
+                    section.refuse_key(SERVER.server_type.name, rule.to_owned(), None);
+                }
+                McpTransport::Remote {
                     headers,
-                    url: url?.0,
+                    remote,
+                    url,
                 }
             } else {
                 McpTransport::Stdio {
@@ -231,6 +250,7 @@ impl Read for McpSpec {
                 pin,
                 queue,
                 shared,
+                terms,
                 transport,
             })
         })?

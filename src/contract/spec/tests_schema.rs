@@ -127,6 +127,7 @@ fn what_the_reader_takes_the_schema_takes() {
         "tools: {mcp: {fs: {command: npx, args: [-y, 8080, true], env: {PORT: 80}}}}",
         "tools: {mcp: {web: {url: 'https://example.org/mcp?a=b', headers: {X-Key: '${KEY}'}, pin: null, queue: null, shared: null}}}",
         "tools: {mcp: {fs: {command: npx, args: [], shared: false}}}",
+        "tools: {mcp: {web: {url: 'wss://example.org/mcp', elicitation: defaults, type: null}, old: {url: 'http://h/sse', type: sse}}}",
         "tools: {mcp: {fs: {command: npx, queue: slow}}}\nqueues: {slow: {concurrent: 1}}",
         "final_report: {format: json, schema: {type: object}}\ncompletion: final_report",
         "redact: {env: [TOKEN], headers: [X-Key], patterns: ['sk-[a-z]{20}']}",

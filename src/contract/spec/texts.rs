@@ -210,6 +210,27 @@ impl Read for Url {
     }
 }
 
+/// The address of a tool server; of a websocket, too.
+pub(in crate::contract) struct ServerUrl(pub(super) String);
+
+impl Read for ServerUrl {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        let text = String::read(node, reporter)?;
+        let as_http = text.strip_prefix("ws").map(|rest| format!("http{rest}"));
+        match check_address(as_http.as_deref().unwrap_or(&text)) {
+            Ok(()) => Some(Self(text)),
+            Err(rule) => {
+                reporter.refuse(node, rule, None);
+                None
+            }
+        }
+    }
+
+    fn schema(_: &mut Schemas) -> Value {
+        json!({"type": "string", "pattern": r"^(https?|wss?)://[^/?#@\s]+([/?#]\S*)?$"})
+    }
+}
+
 /// Texts that end an answer.
 pub(in crate::contract) struct StopTexts(pub(super) Vec<String>);
 

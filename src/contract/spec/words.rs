@@ -3,11 +3,30 @@
 use super::form::Choice;
 use crate::contract::prices::PriceUnit;
 use crate::contract::{
-    Completion, Page, ProviderType, ReportFormat, TextProfile, ToolPolicy, ToolProof, ToolTransport,
+    Beside, Completion, Elicitation, Page, ProviderType, Remote, ReportFormat, TextProfile,
+    ToolPolicy, ToolProof, ToolTransport,
 };
 
 impl Choice for Page {
     const WORDS: &'static [(&'static str, Self)] = &[("chat", Self::Chat), ("code", Self::Code)];
+}
+
+impl Choice for Elicitation {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("denied", Self::Denied), ("defaults", Self::Defaults)];
+}
+
+impl Choice for Remote {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("http", Self::Http),
+        ("sse", Self::Sse),
+        ("websocket", Self::Websocket),
+    ];
+}
+
+impl Choice for Beside {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("resources", Self::Resources), ("prompts", Self::Prompts)];
 }
 
 impl Choice for ToolPolicy {

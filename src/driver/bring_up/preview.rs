@@ -166,7 +166,7 @@ fn not_there(spec: &ContractSpec, name: &str) -> ServerCapability {
     ServerCapability {
         available: false,
         kind: match transport {
-            Some(McpTransport::Http { .. }) => ServerKind::Http,
+            Some(McpTransport::Remote { remote, .. }) => remote.kind(),
             Some(McpTransport::Stdio { .. }) | None => ServerKind::Stdio,
         },
         tools: Vec::new(),

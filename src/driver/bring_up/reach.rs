@@ -125,7 +125,7 @@ impl Reach {
                     let command = [command].into_iter().chain(args).cloned().collect();
                     reach.commands.push(ReachedCommand { place, command });
                 }
-                McpTransport::Http { headers, url } => {
+                McpTransport::Remote { headers, url, .. } => {
                     let host = host_of(url);
                     reach.placeholders(environment, headers, &format!("{place}.headers"), &host);
                     let address = Some(recorded_url(url));

@@ -48,12 +48,19 @@ pub(super) fn server_specs(
             McpTransport::Stdio { args, command, env } => ServerSpec::Stdio {
                 args: args.clone(),
                 command: command.clone(),
+                terms: mcp.terms.clone(),
                 folder: folder.clone(),
                 env: environment.expand_all(env, &format!("{place}.env"))?,
                 shared: mcp.shared,
                 supervisor: environment.program().map(Path::to_owned),
             },
-            McpTransport::Http { headers, url } => ServerSpec::Http {
+            McpTransport::Remote {
+                headers,
+                remote,
+                url,
+            } => ServerSpec::Remote {
+                remote: *remote,
+                terms: mcp.terms.clone(),
                 headers: environment.expand_all(headers, &format!("{place}.headers"))?,
                 shared: mcp.shared,
                 url: url.clone(),

@@ -58,7 +58,7 @@ pub(super) fn unset_variables(spec: &ContractSpec, environment: &Environment) ->
     let values = servers.flat_map(|(name, server)| {
         let (key, values) = match &server.transport {
             McpTransport::Stdio { env, .. } => ("env", env),
-            McpTransport::Http { headers, .. } => ("headers", headers),
+            McpTransport::Remote { headers, .. } => ("headers", headers),
         };
         let place = move |of: &String| format!("tools.mcp.{name}.{key}.{of}");
         values.iter().map(move |(of, text)| (place(of), text))

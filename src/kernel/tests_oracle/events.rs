@@ -228,6 +228,8 @@ impl Oracle {
             ToolOutcome::ToolChanged => {
                 Slot::Said(failed("tool changed since the contract was made"))
             }
+            ToolOutcome::RestartInProgress => Slot::Said(failed("mcp_restart_in_progress")),
+            ToolOutcome::RestartFailed { .. } => Slot::Said(failed("mcp_restart_failed")),
         };
         let fits = matches!(slot, Slot::Result(_)) && !self.facts.tripped;
         self.facts.batch[at].slot = slot;

@@ -209,6 +209,7 @@ fn input() -> impl Strategy<Value = Input> {
         Just(ToolOutcome::TimedOut),
         Just(ToolOutcome::Cancelled),
         Just(ToolOutcome::ToolChanged),
+        Just(ToolOutcome::RestartInProgress),
     ];
     let control = prop_oneof![
         4 => Just(Control::Stop),

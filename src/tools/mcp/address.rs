@@ -1,61 +1,80 @@
-//! Connects to an MCP server over HTTP. Does not know its tools.
+//! The address of an MCP server, and the client for it. Does not know its tools.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::Url;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
 use super::call_client::CallClient;
+use super::response::EVENT_BYTES;
 use crate::tools::ToolServerError;
 
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// The most bytes of one event of an answer.
-const MAX_EVENT_BYTES: usize = 16 << 20;
 /// What monolith calls itself.
 const USER_AGENT: &str = concat!("monolith/", env!("CARGO_PKG_VERSION"));
 
-/// A transport to a server's address.
+/// An address with its headers, checked, and a client for it.
 ///
-/// It follows no redirect and takes no proxy from the environment, so headers go nowhere but there, and it never repeats
-/// a request, on a session that expired neither: a repeated call would be executed twice.
-pub(super) fn connect(
-    url: &str,
-    headers: &BTreeMap<String, String>,
-) -> Result<StreamableHttpClientTransport<CallClient>, ToolServerError> {
-    let refuse = |reason: String| ToolServerError::Address {
-        reason,
-        url: without_secrets(url),
-    };
-    let mut parsed = reqwest::Url::parse(url).map_err(|error| refuse(error.to_string()))?;
-    if !matches!(parsed.scheme(), "http" | "https") {
-        return Err(refuse("the scheme is not http or https".to_owned()));
+/// The client follows no redirect and takes no proxy from the environment, so headers go nowhere but there, and it never repeats
+/// a request: a repeated call would be executed twice.
+pub(super) struct Address {
+    pub(super) client: reqwest::Client,
+    pub(super) headers: HeaderMap,
+    /// With http in place of ws: a websocket begins as a request.
+    pub(super) url: Url,
+}
+
+impl Address {
+    pub(super) fn new(
+        url: &str,
+        headers: &BTreeMap<String, String>,
+    ) -> Result<Self, ToolServerError> {
+        let refuse = |reason: String| ToolServerError::Address {
+            reason,
+            url: without_secrets(url),
+        };
+        let as_http = url.strip_prefix("ws").map(|rest| format!("http{rest}"));
+        let as_http = as_http.as_deref().unwrap_or(url);
+        let mut parsed = Url::parse(as_http).map_err(|error| refuse(error.to_string()))?;
+        if !matches!(parsed.scheme(), "http" | "https") {
+            return Err(refuse("the scheme is not http or https".to_owned()));
+        }
+        // It is never sent, and faults would quote it.
+        parsed.set_fragment(None);
+        let mut custom = HeaderMap::with_capacity(headers.len());
+        for (name, value) in headers {
+            let header = HeaderName::try_from(name.as_str())
+                .map_err(|_| refuse(format!("{name:?} cannot name a header")))?;
+            let mut value = HeaderValue::try_from(value.as_str())
+                .map_err(|_| refuse(format!("the value of header {name:?} cannot be sent")))?;
+            value.set_sensitive(true);
+            custom.insert(header, value);
+        }
+        let client = client()
+            .build()
+            .map_err(|error| refuse(error.without_url().to_string()))?;
+        Ok(Self {
+            client,
+            headers: custom,
+            url: parsed,
+        })
     }
-    // It is never sent, and faults would quote it.
-    parsed.set_fragment(None);
-    let mut custom = HashMap::with_capacity(headers.len());
-    for (name, value) in headers {
-        let header = HeaderName::try_from(name.as_str())
-            .map_err(|_| refuse(format!("{name:?} cannot name a header")))?;
-        let mut value = HeaderValue::try_from(value.as_str())
-            .map_err(|_| refuse(format!("the value of header {name:?} cannot be sent")))?;
-        value.set_sensitive(true);
-        custom.insert(header, value);
+
+    /// The transport over streamable HTTP. It does not begin again where a session expired: that would repeat a request.
+    pub(super) fn streamable(self) -> StreamableHttpClientTransport<CallClient> {
+        // A body that is no stream is bounded by rmcp itself: at 16 MiB, and at 64 KiB where the status is an error's.
+        let headers = self.headers.into_iter();
+        let headers = headers.filter_map(|(name, value)| Some((name?, value)));
+        let config = StreamableHttpClientTransportConfig::with_uri(self.url.as_str())
+            .custom_headers(headers.collect())
+            .max_sse_event_size(EVENT_BYTES)
+            .reinit_on_expired_session(false);
+        StreamableHttpClientTransport::with_client(CallClient::new(self.client), config)
     }
-    let client = client()
-        .build()
-        .map_err(|error| refuse(error.without_url().to_string()))?;
-    // A body that is no stream is bounded by rmcp itself: at 16 MiB, and at 64 KiB where the status is an error's.
-    let config = StreamableHttpClientTransportConfig::with_uri(parsed.as_str())
-        .custom_headers(custom)
-        .max_sse_event_size(MAX_EVENT_BYTES)
-        .reinit_on_expired_session(false);
-    Ok(StreamableHttpClientTransport::with_client(
-        CallClient::new(client),
-        config,
-    ))
 }
 
 /// As for inferences: where bytes go is decided by the contract alone, and a request is sent once.
@@ -87,7 +106,7 @@ pub(super) fn without_secrets(url: &str) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{client, connect};
+    use super::{Address, client};
 
     /// The `Debug` text of reqwest's client: no proxy if none is shown, the rest if it differs from its default.
     #[test]
@@ -102,11 +121,14 @@ mod tests {
         assert!(with_proxy.contains("proxies"), "{with_proxy}");
     }
 
-    #[tokio::test]
-    async fn an_address_is_refused_without_showing_its_secrets() {
+    #[test]
+    fn an_address_is_refused_without_showing_its_secrets() {
         let refused = |url: &str, header: &str, value: &str| {
             let headers = BTreeMap::from([(header.to_owned(), value.to_owned())]);
-            connect(url, &headers).map(drop).unwrap_err().to_string()
+            Address::new(url, &headers)
+                .map(drop)
+                .unwrap_err()
+                .to_string()
         };
         let text = refused("ftp://me:secret@host/path?key=secret", "a", "b");
         assert_eq!(

@@ -7,12 +7,11 @@ use std::io;
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use futures_util::stream::{self, BoxStream};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode};
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
-    ServerResult,
+    ClientJsonRpcMessage, ClientRequest, GetExtensions as _, JsonRpcMessage, RequestId,
+    ServerJsonRpcMessage, ServerResult,
 };
 use rmcp::transport::common::http_header::{
     EVENT_STREAM_MIME_TYPE, HEADER_SESSION_ID, JSON_MIME_TYPE,
@@ -20,9 +19,10 @@ use rmcp::transport::common::http_header::{
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
-use sse_stream::{Sse, SseStream};
+use sse_stream::Sse;
 
 use super::call_frame;
+use super::event_stream::{Broken, Events, events};
 use super::frame_head::FrameHead;
 use super::response::{PendingResponse, Received};
 
@@ -32,7 +32,6 @@ const BODY_BYTES: usize = 16 << 20;
 const ERROR_BYTES: usize = 64 << 10;
 
 type Fault = StreamableHttpError<reqwest::Error>;
-type Events = BoxStream<'static, Result<Sse, SseError>>;
 
 /// Carries calls byte for byte, and leaves everything else to rmcp.
 #[derive(Clone, Debug)]
@@ -51,22 +50,26 @@ struct PendingCall {
 }
 
 impl PendingCall {
-    /// The call that a message is, and its frame; none for every other message.
+    /// The call that a message is, or another request whose answer is ours to read, and its frame; none for every other message.
     fn of(message: &ClientJsonRpcMessage) -> Option<io::Result<(Self, Vec<u8>)>> {
         let JsonRpcMessage::Request(request) = message else {
             return None;
         };
-        let ClientRequest::CallToolRequest(call) = &request.request else {
+        if let ClientRequest::ListToolsRequest(_) = &request.request {
+            // rmcp looks at the tools: what goes into headers of calls stands there.
             return None;
-        };
-        let (pending, RequestId::Number(id)) =
-            (call.extensions.get::<PendingResponse>()?, &request.id)
+        }
+        let extensions = request.request.extensions();
+        let (pending, RequestId::Number(id)) = (extensions.get::<PendingResponse>()?, &request.id)
         else {
             return None;
         };
         let (pending, id) = (pending.clone(), *id);
-        let arguments = pending.arguments.as_deref()?.to_owned();
-        Some(call_frame::encode(message, arguments).map(|frame| (Self { id, pending }, frame)))
+        let frame = match pending.arguments.as_deref() {
+            Some(arguments) => call_frame::encode(message, arguments.to_owned()),
+            None => serde_json::to_vec(message).map_err(Into::into),
+        };
+        Some(frame.map(|frame| (Self { id, pending }, frame)))
     }
 
     /// Keeps the bytes of a frame that answers the call; what rmcp is to see in their place.
@@ -91,9 +94,7 @@ impl PendingCall {
                 .data
                 .as_ref()
                 .and_then(|data| self.take(data.as_bytes())),
-            Err(SseError::Body(fault))
-                if matches!(fault.downcast_ref(), Some(Broken::TooLarge)) =>
-            {
+            Err(fault) if Broken::is_too_large(fault) => {
                 self.pending.fill(Received::Lost(
                     "an event of the answer is larger than 16 MiB",
                 ));
@@ -362,77 +363,4 @@ async fn collect(response: &mut Response, most: usize) -> Result<Vec<u8>, Fault>
         body.extend_from_slice(&chunk);
     }
     Ok(body)
-}
-
-/// The events of a stream; one over `most` bytes ends it with [`Broken::TooLarge`].
-fn events(response: Response, most: usize) -> Events {
-    let start = Some((response, EventSize::default()));
-    let chunks = stream::unfold(start, move |state| async move {
-        let (mut response, mut size) = state?;
-        match response.chunk().await {
-            Ok(Some(chunk)) if size.grown(&chunk) > most => Some((Err(Broken::TooLarge), None)),
-            Ok(Some(chunk)) => Some((Ok(chunk), Some((response, size)))),
-            Ok(None) => None,
-            Err(fault) => Some((Err(Broken::Connection(fault.without_url())), None)),
-        }
-    });
-    SseStream::from_bytes_stream(chunks).boxed()
-}
-
-/// Why a stream ends before its end.
-#[derive(Debug, thiserror::Error)]
-enum Broken {
-    #[error(transparent)]
-    Connection(reqwest::Error),
-    #[error("an event is too large")]
-    TooLarge,
-}
-
-/// How many bytes of the event under way have come, its line ends included.
-#[derive(Debug, Default)]
-struct EventSize {
-    after_cr: bool,
-    bytes: usize,
-    line: usize,
-}
-
-impl EventSize {
-    /// Takes further bytes; the size of the largest event that they belong to, as far as it is known.
-    fn grown(&mut self, bytes: &[u8]) -> usize {
-        let mut largest = 0;
-        for byte in bytes {
-            let second_half = std::mem::replace(&mut self.after_cr, *byte == b'\r');
-            match byte {
-                b'\n' if second_half => {}
-                b'\n' | b'\r' if self.line == 0 => self.bytes = 0,
-                b'\n' | b'\r' => self.line = 0,
-                _ => self.line = self.line.saturating_add(1),
-            }
-            self.bytes = self.bytes.saturating_add(1);
-            largest = largest.max(self.bytes);
-        }
-        largest
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::EventSize;
-
-    #[test]
-    fn an_event_is_measured_from_blank_line_to_blank_line() {
-        let check = |text: &str, expect: usize| {
-            let mut whole = EventSize::default();
-            assert_eq!(whole.grown(text.as_bytes()), expect, "{text:?}");
-            let mut bytewise = EventSize::default();
-            let sizes = text.as_bytes().chunks(1).map(|byte| bytewise.grown(byte));
-            assert_eq!(sizes.max().unwrap_or(0), expect, "byte by byte: {text:?}");
-        };
-        check("", 0);
-        check("data: x\n", 8);
-        check("data: x\n\ndata: yy\n\n", 10);
-        check("data: x\r\n\r\ndata: yy\r\n\r\n", 12);
-        check("data: x\r\rdata: yy\r\r", 10);
-        check(":\n\n:\n\n:\n\n", 3);
-    }
 }

@@ -5,17 +5,35 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::elicitation::InputRequired;
 use crate::message::char_prefix;
 use crate::tools::envelope::ToolResponse;
 
 /// Most blocks of one result that are not text.
 const RESOURCES: usize = 1_000;
+/// The type of a result that does not end its call.
+const INPUT_REQUIRED: &str = "input_required";
 /// What a resource link is kept as.
 const LINK_MIME_TYPE: &str = "application/json";
 
-/// The result of `tools/call` (MCP schema, `CallToolResult`).
+/// What a server answers to `tools/call`.
+#[derive(Debug)]
+pub(super) enum CallResult {
+    /// The call is over.
+    Complete(ToolResponse),
+    /// It goes on once the server has what it asks for.
+    InputRequired(InputRequired),
+}
+
 #[derive(Deserialize)]
-struct CallResult<'a> {
+struct Type {
+    #[serde(default, rename = "resultType")]
+    kind: Option<String>,
+}
+
+/// A result that ends the call (MCP schema, `CallToolResult`).
+#[derive(Deserialize)]
+struct Complete<'a> {
     #[serde(borrow)]
     content: Vec<&'a RawValue>,
     #[serde(default, rename = "isError")]
@@ -48,7 +66,7 @@ struct Embedded {
 }
 
 #[derive(Deserialize)]
-struct Resource {
+pub(super) struct Resource {
     blob: Option<String>,
     #[serde(rename = "mimeType")]
     mime_type: Option<String>,
@@ -67,8 +85,26 @@ struct Link {
 ///
 /// Texts and embedded text resources are text, in order. Images, audio and embedded binary resources are kept as bytes, a
 /// resource link as its own JSON. `structuredContent` is the text where the content has none.
-pub(super) fn decode(result: &RawValue) -> Result<ToolResponse, String> {
-    let result: CallResult<'_> =
+pub(super) fn decode(result: &RawValue) -> Result<CallResult, String> {
+    decode_with(result, complete)
+}
+
+/// Decodes a result that may ask for input, or end its request as `complete` reads it.
+pub(super) fn decode_with(
+    result: &RawValue,
+    complete: impl FnOnce(&RawValue) -> Result<ToolResponse, String>,
+) -> Result<CallResult, String> {
+    let kind = serde_json::from_str::<Type>(result.get());
+    // What is wrong with it otherwise is named below.
+    if kind.is_ok_and(|kind| kind.kind.as_deref() == Some(INPUT_REQUIRED)) {
+        let required = serde_json::from_str(result.get()).map_err(|error| error.to_string())?;
+        return Ok(CallResult::InputRequired(required));
+    }
+    complete(result).map(CallResult::Complete)
+}
+
+fn complete(result: &RawValue) -> Result<ToolResponse, String> {
+    let result: Complete<'_> =
         serde_json::from_str(result.get()).map_err(|error| error.to_string())?;
     let mut response = ToolResponse::default();
     let (mut texts, mut resources) = (0_usize, 0_usize);
@@ -96,7 +132,7 @@ pub(super) fn decode(result: &RawValue) -> Result<ToolResponse, String> {
 }
 
 /// Adds one block; true where it is text.
-fn take_block(response: &mut ToolResponse, block: &RawValue) -> Result<bool, String> {
+pub(super) fn take_block(response: &mut ToolResponse, block: &RawValue) -> Result<bool, String> {
     let kind: Kind = parse(block)?;
     match kind.kind.as_str() {
         "text" => {
@@ -110,17 +146,7 @@ fn take_block(response: &mut ToolResponse, block: &RawValue) -> Result<bool, Str
         }
         "resource" => {
             let Embedded { resource } = parse(block)?;
-            match (resource.text, resource.blob) {
-                (Some(text), None) => {
-                    response.push_text(text);
-                    return Ok(true);
-                }
-                (None, Some(blob)) => {
-                    let mime_type = resource.mime_type.unwrap_or_default();
-                    response.push_resource(unbase64(&blob)?, &mime_type);
-                }
-                _ => return Err("a resource has either text or blob".to_owned()),
-            }
+            return take_resource(response, resource);
         }
         "resource_link" => {
             let _: Link = parse(block)?;
@@ -132,6 +158,25 @@ fn take_block(response: &mut ToolResponse, block: &RawValue) -> Result<bool, Str
         }
     }
     Ok(false)
+}
+
+/// Adds a resource; true where it is text.
+pub(super) fn take_resource(
+    response: &mut ToolResponse,
+    resource: Resource,
+) -> Result<bool, String> {
+    match (resource.text, resource.blob) {
+        (Some(text), None) => {
+            response.push_text(text);
+            Ok(true)
+        }
+        (None, Some(blob)) => {
+            let mime_type = resource.mime_type.unwrap_or_default();
+            response.push_resource(unbase64(&blob)?, &mime_type);
+            Ok(false)
+        }
+        _ => Err("a resource has either text or blob".to_owned()),
+    }
 }
 
 fn parse<'a, T: Deserialize<'a>>(block: &'a RawValue) -> Result<T, String> {

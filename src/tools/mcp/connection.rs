@@ -7,10 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::{ClientRequest, PingRequest, RequestMetaObject};
+use rmcp::model::{
+    ClientRequest, ListToolsRequest, PingRequest, ProtocolVersion, RequestMetaObject,
+    ServerCapabilities, SubscriptionFilter, SubscriptionsListenRequest,
+    SubscriptionsListenRequestParams,
+};
 use rmcp::service::{
-    ClientInitializeError, PeerRequestOptions, RequestHandle, RunningService, ServiceError,
-    ServiceExt,
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, PeerRequestOptions,
+    RequestHandle, RunningService, ServiceError,
 };
 use rmcp::transport::IntoTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
@@ -20,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 use super::listener::{Changes, Listener};
 use super::response::{PendingResponse, Response, RpcError};
 use super::stderr_tail::StderrTail;
+use crate::contract::Elicitation;
 use crate::message::{ToolServerStatement, char_prefix};
 use crate::tools::ToolServerError;
 
@@ -38,10 +43,43 @@ const REASON_BYTES: usize = 512;
 #[derive(Debug)]
 pub(super) struct Connection {
     changes: Changes,
+    /// Brings the changes of the server's tools, where the protocol has them on request only.
+    _subscription: Option<RequestHandle<RoleClient>>,
     /// Whether the last response that was waited for did not come in time.
     is_overdue: AtomicBool,
     service: RunningService<RoleClient, Listener>,
     tail: Arc<StderrTail>,
+}
+
+/// How a connection begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Handshake {
+    /// With `server/discover`, as protocol 2026-07-28 does.
+    Discover,
+    /// With `initialize`, as every protocol before it does.
+    Initialize,
+    /// With `server/discover`, and where the server refuses that, with `initialize` on the same connection.
+    Either,
+}
+
+/// Why a connection did not begin.
+#[derive(Debug)]
+pub(super) struct NotIntroduced {
+    pub(super) error: ToolServerError,
+    /// What may still succeed, on a connection of its own.
+    pub(super) next: Option<Handshake>,
+}
+
+/// How long the other side has to introduce itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Introduction {
+    /// What it gets that asks for input.
+    pub(super) elicitation: Elicitation,
+    pub(super) handshake: Handshake,
+    /// What an error names.
+    pub(super) timeout_ms: u64,
+    /// When this handshake is given up.
+    pub(super) until: Instant,
 }
 
 /// Why a request has no response.
@@ -53,54 +91,62 @@ pub(super) enum NoResponse {
 }
 
 impl Connection {
-    /// Initialises the connection over a transport, within `timeout_ms`. `place` is what messages call the other side.
+    /// Begins the connection over a transport. `place` is what messages call the other side.
     pub(super) async fn introduce<T, E, A>(
         (transport, place): (T, &str),
         tail: Arc<StderrTail>,
         changes: Changes,
-        timeout_ms: u64,
+        introduction: Introduction,
         cancel: &CancellationToken,
-    ) -> Result<Self, ToolServerError>
+    ) -> Result<Self, NotIntroduced>
     where
         T: IntoTransport<RoleClient, E, A>,
         E: Error + Send + Sync + 'static,
     {
+        let Introduction {
+            elicitation,
+            handshake,
+            timeout_ms,
+            until,
+        } = introduction;
         let listener = Listener {
             changes: changes.clone(),
+            elicitation,
         };
-        let timeout = Duration::from_millis(timeout_ms);
+        let begun = listener.serve_with_lifecycle(transport, handshake.lifecycle());
         let served = tokio::select! {
             biased;
-            () = cancel.cancelled() => return Err(ToolServerError::Cancelled),
-            served = tokio::time::timeout(timeout, listener.serve(transport)) => served,
+            () = cancel.cancelled() => {
+                let (error, next) = (ToolServerError::Cancelled, None);
+                return Err(NotIntroduced { error, next });
+            }
+            served = tokio::time::timeout_at(until, begun) => served,
         };
         match served {
             Ok(Ok(service)) => Ok(Self {
                 changes,
+                _subscription: tokio::time::timeout_at(until, subscribe(&service))
+                    .await
+                    .ok()
+                    .flatten(),
                 is_overdue: AtomicBool::new(false),
                 service,
                 tail,
             }),
-            Ok(Err(ClientInitializeError::ConnectionClosed(_))) => Err(ToolServerError::Exited {
-                status: "it closed the connection".to_owned(),
-                output: tail.clauses(),
-            }),
-            Ok(Err(error)) => Err(match unreached(&error) {
-                Some(reason) => ToolServerError::Unreached {
-                    address: place.to_owned(),
-                    reason,
-                },
-                None => ToolServerError::Protocol {
-                    reason: reason_of(&error, &tail),
+            Ok(Err(error)) => {
+                let next = handshake.after(&error);
+                let error = not_introduced(&error, place, &tail);
+                let next = next.filter(|_| !matches!(error, ToolServerError::Unreached { .. }));
+                Err(NotIntroduced { error, next })
+            }
+            Err(_) => Err(NotIntroduced {
+                error: ToolServerError::TimedOut {
                     output: tail.clauses(),
                     step: "initialise",
+                    longest_ms: INITIALISE_MS,
+                    timeout_ms,
                 },
-            }),
-            Err(_) => Err(ToolServerError::TimedOut {
-                output: tail.clauses(),
-                step: "initialise",
-                longest_ms: INITIALISE_MS,
-                timeout_ms,
+                next: (handshake == Handshake::Discover).then_some(Handshake::Initialize),
             }),
         }
     }
@@ -161,17 +207,29 @@ impl Connection {
         }
     }
 
-    /// Whether the server answers. It is asked only where its last response did not come in time.
+    /// Whether the last response that was waited for did not come in time.
+    pub(super) fn is_overdue(&self) -> bool {
+        self.is_overdue.load(Ordering::Relaxed)
+    }
+
+    /// Whether the server answers a ping, else the question for its tools (001 §6). It is asked only where its last response did not
+    /// come in time.
     pub(super) async fn answers(&self, cancel: &CancellationToken) -> bool {
-        if !self.is_overdue.load(Ordering::Relaxed) {
+        if !self.is_overdue() {
             return true;
         }
         let ping = ClientRequest::PingRequest(PingRequest::default());
-        let (pending, meta) = (PendingResponse::new(None), RequestMetaObject::new());
-        let deadline = Instant::now() + PING_TIMEOUT;
-        let response = self.ask(ping, &pending, meta, deadline, cancel).await;
-        // A refusal comes from a server that runs.
-        response.is_ok()
+        let list = ClientRequest::ListToolsRequest(ListToolsRequest::default());
+        for request in [ping, list] {
+            let (pending, meta) = (PendingResponse::new(None), RequestMetaObject::new());
+            let deadline = Instant::now() + PING_TIMEOUT;
+            let asked = self.ask(request, &pending, meta, deadline, cancel);
+            // A refusal comes from a server that runs.
+            if asked.await.is_ok() {
+                return true;
+            }
+        }
+        false
     }
 
     /// Whether no request can be sent any more.
@@ -199,6 +257,12 @@ impl Connection {
         ))
     }
 
+    /// What the server declared that it has.
+    pub(super) fn capabilities(&self) -> Option<ServerCapabilities> {
+        let info = self.service.peer_info()?;
+        Some(info.capabilities.clone())
+    }
+
     /// Whether the server declared that it has tools.
     pub(super) fn has_tools(&self) -> bool {
         self.service
@@ -223,12 +287,128 @@ impl Connection {
     }
 }
 
+/// Asks for reports of changes of the tools: since protocol 2026-07-28 a server reports them on request only. Its answer ends the
+/// subscription, so it is not waited for.
+async fn subscribe(
+    service: &RunningService<RoleClient, Listener>,
+) -> Option<RequestHandle<RoleClient>> {
+    let info = service.peer_info()?;
+    let reports = info.capabilities.tools.as_ref()?.list_changed == Some(true);
+    if info.protocol_version.has_initialize() || !reports {
+        return None;
+    }
+    let filter = SubscriptionFilter::builder().tools_list_changed().build();
+    let params = SubscriptionsListenRequestParams::new(filter);
+    let request = SubscriptionsListenRequest::new(params);
+    let request = ClientRequest::SubscriptionsListenRequest(request);
+    let options = PeerRequestOptions::no_options();
+    service
+        .send_cancellable_request(request, options)
+        .await
+        .ok()
+}
+
+/// The transport that a connection begins over, within the time of its introduction. `place` is what messages call the other side.
+pub(super) async fn reach<T, E: Error + 'static>(
+    connecting: impl Future<Output = Result<T, E>>,
+    place: &str,
+    introduction: &Introduction,
+    cancel: &CancellationToken,
+) -> Result<T, ToolServerError> {
+    let connected = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Err(ToolServerError::Cancelled),
+        connected = tokio::time::timeout_at(introduction.until, connecting) => connected,
+    };
+    match connected {
+        Ok(Ok(transport)) => Ok(transport),
+        Ok(Err(fault)) => Err(match reason_unreached(&fault) {
+            Some(reason) => ToolServerError::Unreached {
+                address: place.to_owned(),
+                reason,
+            },
+            None => ToolServerError::Protocol {
+                reason: char_prefix(&fault.to_string(), REASON_BYTES).to_owned(),
+                output: String::new(),
+                step: "initialise",
+            },
+        }),
+        Err(_) => Err(ToolServerError::TimedOut {
+            output: String::new(),
+            step: "initialise",
+            longest_ms: INITIALISE_MS,
+            timeout_ms: introduction.timeout_ms,
+        }),
+    }
+}
+
+impl Handshake {
+    fn lifecycle(self) -> ClientLifecycleMode {
+        let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+        match self {
+            Self::Discover => ClientLifecycleMode::Discover { preferred_versions },
+            Self::Initialize => ClientLifecycleMode::Initialize,
+            Self::Either => ClientLifecycleMode::Auto {
+                preferred_versions,
+                legacy_version: None,
+            },
+        }
+    }
+
+    /// What may still succeed after this error. A server of an older protocol may do anything on a request that it does not know, so
+    /// whatever it did, `initialize` is worth a try; one that refuses `initialize` may have been too slow for the question before it.
+    fn after(self, error: &ClientInitializeError) -> Option<Self> {
+        match (self, error) {
+            (Self::Initialize, _) => None,
+            (Self::Either, ClientInitializeError::LegacyFallbackFailed { fallback, .. }) => {
+                matches!(**fallback, ClientInitializeError::JsonRpcError(_))
+                    .then_some(Self::Discover)
+            }
+            (Self::Discover | Self::Either, _) => Some(Self::Initialize),
+        }
+    }
+}
+
+/// The error of a handshake that failed, in our words.
+fn not_introduced(
+    error: &ClientInitializeError,
+    place: &str,
+    tail: &StderrTail,
+) -> ToolServerError {
+    // After a refusal of the first question, what became of the second one says more.
+    let error = match error {
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => fallback,
+        error => error,
+    };
+    if let ClientInitializeError::ConnectionClosed(_) = error {
+        return ToolServerError::Exited {
+            status: "it closed the connection".to_owned(),
+            output: tail.clauses(),
+        };
+    }
+    match unreached(error) {
+        Some(reason) => ToolServerError::Unreached {
+            address: place.to_owned(),
+            reason,
+        },
+        None => ToolServerError::Protocol {
+            reason: reason_of(error, tail),
+            output: tail.clauses(),
+            step: "initialise",
+        },
+    }
+}
+
 /// Why there is no connection, where there is none: the causes are looked through, since their texts do not say it.
 fn unreached(error: &ClientInitializeError) -> Option<&'static str> {
     let ClientInitializeError::TransportError { error, .. } = error else {
         return None;
     };
-    let mut cause: Option<&(dyn Error + 'static)> = Some(error.error.as_ref());
+    reason_unreached(error.error.as_ref())
+}
+
+fn reason_unreached(error: &(dyn Error + 'static)) -> Option<&'static str> {
+    let mut cause = Some(error);
     while let Some(one) = cause {
         if let Some(io) = one.downcast_ref::<io::Error>() {
             match io.kind() {

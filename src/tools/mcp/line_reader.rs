@@ -29,6 +29,18 @@ pub(super) struct Line {
     pub(super) length: u64,
 }
 
+impl From<Vec<u8>> for Line {
+    fn from(bytes: Vec<u8>) -> Self {
+        let mut head = FrameHead::default();
+        head.feed(&bytes);
+        Self {
+            head,
+            length: u64::try_from(bytes.len()).unwrap_or(u64::MAX),
+            bytes: Some(bytes),
+        }
+    }
+}
+
 impl<R: AsyncRead + Unpin> LineReader<R> {
     pub(super) fn new(source: R, limit: usize) -> Self {
         Self {

@@ -1,15 +1,19 @@
-//! The client's side of a connection: who it is, and how often the server's tools changed. Offers servers nothing.
+//! The client's side of a connection: who it is, how often the server's tools changed, and what the contract grants it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult,
-    ElicitationCreateRequestMethod, ErrorData, Implementation, ListRootsRequestMethod,
-    ListRootsResult, ProtocolVersion,
+    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
+    ElicitationCapability, ElicitationCreateRequestMethod, ErrorData, FormElicitationCapability,
+    Implementation, ListRootsRequestMethod, ListRootsResult, ProtocolVersion,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
+use serde_json::Value;
+
+use super::elicitation::with_defaults;
+use crate::contract::Elicitation;
 
 /// How often a server has reported that its tools changed.
 #[derive(Clone, Debug, Default)]
@@ -25,16 +29,25 @@ impl Changes {
     }
 }
 
-/// Our side towards a server: hears that its tools changed, and grants it nothing.
+/// Our side towards a server: hears that its tools changed, and grants it what the contract does.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Listener {
     pub(super) changes: Changes,
+    pub(super) elicitation: Elicitation,
 }
 
 impl ClientHandler for Listener {
     fn get_info(&self) -> ClientConfig {
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.elicitation = match self.elicitation {
+            Elicitation::Denied => None,
+            Elicitation::Defaults => {
+                let form = FormElicitationCapability::default();
+                Some(ElicitationCapability::new().with_form(form))
+            }
+        };
         ClientConfig::new(
-            ClientCapabilities::default(),
+            capabilities,
             Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION")),
         )
         // The newest version that still has the `initialize` handshake we begin with.
@@ -54,9 +67,25 @@ impl ClientHandler for Listener {
 
     async fn create_elicitation(
         &self,
-        _: ElicitRequestParams,
+        params: ElicitRequestParams,
         _: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ElicitationCreateRequestMethod>())
+        match (self.elicitation, params) {
+            (
+                Elicitation::Defaults,
+                ElicitRequestParams::FormElicitationParams {
+                    requested_schema, ..
+                },
+            ) => {
+                let schema = serde_json::to_value(requested_schema).unwrap_or_default();
+                Ok(match with_defaults(&schema) {
+                    Some(content) => ElicitResult::new(ElicitationAction::Accept)
+                        .with_content(Value::Object(content)),
+                    None => ElicitResult::new(ElicitationAction::Decline),
+                })
+            }
+            // What is asked for at an address needs a person.
+            _ => Err(ErrorData::method_not_found::<ElicitationCreateRequestMethod>()),
+        }
     }
 }

@@ -10,22 +10,26 @@
 //! there a result of the wrong shape is malformed but has no raw hash. A body that is no answer at all counts as a lost connection.
 //!
 //! ```text
-//! ask ──request + slot──▶ rmcp ──▶ LineTransport ──▶ child
+//! ask ──request + slot──▶ rmcp ──▶ LineTransport ──▶ child      (SseTransport, WebSocketTransport: as this one)
 //!  ▲                                 │  line
 //!  └── slot ◀── answer to our id ────┤
-//!                 everything else ──▶ rmcp (handshake, notifications, pings)
+//!                 everything else ──▶ rmcp (handshake, notifications, pings); FrameExchange sorts
 //! ```
 //!
 //! A child gets an environment of its own: a few inherited variables (`PATH`, `HOME` and the like, see `process.rs`) and the author's
 //! map on top. It leads its own process group, which is killed when the server is dropped; where this program supervises it
-//! (`supervisor.rs`), so is everything else that it has started. A server may ask nothing of
-//! us: sampling, elicitation and roots are neither declared nor answered.
+//! (`supervisor.rs`), so is everything else that it has started. What a server may ask of us
+//! stands in the contract: elicitation where it is granted; sampling and roots are neither declared nor answered.
 
 mod address;
+mod beside;
 mod call_client;
 mod call_frame;
 mod call_result;
 mod connection;
+mod elicitation;
+mod event_stream;
+mod frame_exchange;
 mod frame_head;
 mod line_reader;
 mod line_transport;
@@ -34,11 +38,15 @@ mod line_transport;
     reason = "roots leave the protocol; until they are gone a server may still ask for them"
 )]
 mod listener;
+mod opening;
 mod process;
 mod response;
 mod server;
+mod sse_transport;
 mod stderr_tail;
 mod tool_list;
+mod websocket;
 
+pub(super) use opening::Place;
 pub(super) use process::Program;
 pub(super) use server::{McpServer, Timeouts};

@@ -9,6 +9,9 @@ use serde_json::value::{RawValue, to_raw_value};
 /// Largest frame of a child that is kept.
 pub(super) const FRAME_BYTES: usize = 64 * 1024 * 1024;
 
+/// Largest event of a stream.
+pub(super) const EVENT_BYTES: usize = 16 * 1024 * 1024;
+
 /// The bytes of a response, as far as they were kept.
 #[derive(Debug)]
 pub(super) enum Received {

@@ -1,25 +1,26 @@
 //! One connected MCP server: lists and calls its tools. Does not know the contract.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, ListToolsRequest,
-    PaginatedRequestParams, RequestMetaObject,
+    CallToolRequest, CallToolRequestParams, ClientRequest, GetExtensions as _, InputResponses,
+    ListToolsRequest, PaginatedRequestParams, RequestMetaObject,
 };
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::beside::BesideTool;
+use super::call_result::CallResult;
 use super::connection::{Connection, INITIALISE_MS, NoResponse};
-use super::line_transport::LineTransport;
-use super::listener::Changes;
+use super::opening::Place;
 use super::process::{Process, Program};
-use super::response::{FRAME_BYTES, PendingResponse};
-use super::stderr_tail::StderrTail;
-use super::{address, call_result, tool_list};
-use crate::contract::ToolPin;
+use super::response::{PendingResponse, Response};
+use super::{call_result, opening, tool_list};
+use crate::contract::{McpTerms, ToolPin};
 use crate::kernel::CallOrder;
 use crate::message::Scrubber;
 use crate::message::{ToolOutcome, ToolServerStatement, char_prefix};
@@ -29,14 +30,16 @@ use crate::tools::{CallTerms, ToolServerError};
 
 /// Bytes of a detail that is recorded.
 const DETAIL_BYTES: usize = 2_048;
-/// How long the exit status of a child whose output ended is waited for.
-const STATUS_GRACE: Duration = Duration::from_millis(200);
 /// The longest wait for a response.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
 /// The longest that a server has for the list of its tools, whatever the contract allows.
 const LIST_MS: u64 = 30_000;
 /// The step of a server that did not list its tools.
 const LIST: &str = "list its tools";
+/// How often a server may ask for input in one call.
+const ROUNDS: usize = 10;
+/// The code of a call that needs what the contract does not grant.
+const INPUT_NOT_GRANTED: &str = "INPUT_NOT_GRANTED";
 /// Key of the idempotency key in a call's `_meta`.
 const IDEMPOTENCY_KEY: &str = "monolith/idempotency_key";
 
@@ -78,17 +81,21 @@ impl Timeouts {
 pub(in crate::tools) struct McpServer {
     // Declared before the process: the connection goes first, then the process group is killed.
     connection: Connection,
+    given_up: AtomicBool,
     offered: Mutex<Offered>,
     origin: String,
     timeouts: Timeouts,
     prefix: String,
     process: Option<Process>,
     scrub: Arc<dyn Scrubber>,
+    terms: McpTerms,
 }
 
 /// The server's last offer.
 #[derive(Debug, Default)]
 struct Offered {
+    /// Tools of ours, by name.
+    beside: BTreeMap<String, BesideTool>,
     /// How many changes it had announced before it was asked.
     changes: u64,
     offer: Arc<Offer>,
@@ -98,57 +105,32 @@ struct Offered {
 impl McpServer {
     /// Starts a child, introduces ourselves and lists its tools.
     pub(in crate::tools) async fn start(
-        name: &str,
+        named: (&str, &McpTerms),
         program: &Program<'_>,
         (timeouts, scrub): (Timeouts, &Arc<dyn Scrubber>),
         cancel: &CancellationToken,
     ) -> Result<Self, ToolServerError> {
-        let (mut process, streams) = Process::start(program)?;
-        let tail = Arc::new(StderrTail::new(Arc::clone(scrub)));
-        let changes = Changes::default();
-        let transport = LineTransport::new(
-            streams.stdout,
-            streams.stdin,
-            streams.stderr,
-            Arc::clone(&tail),
-            changes.clone(),
-            FRAME_BYTES,
-        );
-        let to = (transport, name);
-        let introduced =
-            Connection::introduce(to, tail, changes, timeouts.initialise_ms, cancel).await;
-        let connection = match introduced {
-            Err(ToolServerError::Exited { status, output }) => {
-                let ended = process.ended(STATUS_GRACE).await;
-                let status = ended.map_or(status, |ended| ended.to_string());
-                return Err(ToolServerError::Exited { status, output });
-            }
-            other => other?,
-        };
+        let host = (timeouts.initialise_ms, scrub);
+        let (connection, process) =
+            opening::child((named.0, named.1.elicitation), program, host, cancel).await?;
         let timeouts = (timeouts, scrub);
-        Self::list_first(name, connection, Some(process), timeouts, cancel).await
+        Self::list_first(named, connection, Some(process), timeouts, cancel).await
     }
 
     /// Connects to an address, introduces ourselves and lists the tools there.
     pub(in crate::tools) async fn connect(
-        name: &str,
-        url: &str,
-        headers: &BTreeMap<String, String>,
+        named: (&str, &McpTerms),
+        place: Place<'_>,
         (timeouts, scrub): (Timeouts, &Arc<dyn Scrubber>),
         cancel: &CancellationToken,
     ) -> Result<Self, ToolServerError> {
-        let transport = address::connect(url, headers)?;
-        let tail = Arc::new(StderrTail::new(Arc::clone(scrub)));
-        let changes = Changes::default();
-        let place = address::without_secrets(url);
-        let to = (transport, place.as_str());
-        let connection =
-            Connection::introduce(to, tail, changes, timeouts.initialise_ms, cancel).await?;
-        Self::list_first(name, connection, None, (timeouts, scrub), cancel).await
+        let host = (timeouts.initialise_ms, scrub);
+        let connection = opening::address((place, named.1.elicitation), host, cancel).await?;
+        Self::list_first(named, connection, None, (timeouts, scrub), cancel).await
     }
 
     async fn list_first(
-        name: &str,
+        (name, terms): (&str, &McpTerms),
         connection: Connection,
         process: Option<Process>,
         (timeouts, scrub): (Timeouts, &Arc<dyn Scrubber>),
@@ -156,12 +138,14 @@ impl McpServer {
     ) -> Result<Self, ToolServerError> {
         let server = Self {
             connection,
+            given_up: AtomicBool::new(false),
             offered: Mutex::default(),
             origin: format!("mcp:{name}"),
             timeouts,
             prefix: format!("{name}__"),
             process,
             scrub: Arc::clone(scrub),
+            terms: terms.clone(),
         };
         server.list(cancel).await?;
         Ok(server)
@@ -180,7 +164,17 @@ impl McpServer {
 
     /// Whether no request can reach it any more.
     pub(in crate::tools) fn is_closed(&self) -> bool {
-        self.connection.is_closed()
+        self.given_up.load(Ordering::Relaxed) || self.connection.is_closed()
+    }
+
+    /// Whether it is up, and its last response came in time.
+    pub(in crate::tools) fn is_sound(&self) -> bool {
+        !self.is_closed() && !self.connection.is_overdue()
+    }
+
+    /// It is down, whatever its connection says.
+    pub(in crate::tools) fn give_up(&self) {
+        self.given_up.store(true, Ordering::Relaxed);
     }
 
     /// Whether it answers: it is asked where a response was overdue.
@@ -282,8 +276,19 @@ impl McpServer {
                 None => break,
             }
         }
+        let mut beside = BTreeMap::new();
+        let capabilities = self.connection.capabilities();
+        for tool in BesideTool::of(&self.terms.offers, capabilities.as_ref()) {
+            if offer.tools.iter().any(|own| own.name == tool.name()) {
+                offer.leave_out(tool.name(), "a tool of the server has that name");
+                continue;
+            }
+            offer.add(&self.prefix, tool.described());
+            beside.insert(tool.name().to_owned(), tool);
+        }
         let offer = Arc::new(offer);
         *self.offered() = Offered {
+            beside,
             changes,
             offer: Arc::clone(&offer),
             pins: offer::pins(&self.origin, &offer.tools),
@@ -314,44 +319,93 @@ impl McpServer {
         if self.pin(tool) != Some(expected) {
             return ToolOutcome::ToolChanged;
         }
-        let arguments = &order.invocation.arguments;
-        // The transport sends the text itself; the values are rmcp's to look at.
-        let pending = PendingResponse::new(Some(Arc::from(arguments.as_str())));
-        let mut params = CallToolRequestParams::new(tool.to_owned());
-        if let Value::Object(arguments) = arguments.to_value() {
-            params = params.with_arguments(arguments);
+        let beside = self.offered().beside.get(tool).copied();
+        let mut input = None;
+        for _ in 0..ROUNDS {
+            let asked = self.ask_to_call((tool, beside), order, terms, input.take(), deadline);
+            let response = match asked.await {
+                Ok(response) => response,
+                Err(fault) => return fault.outcome(),
+            };
+            let decoded = response.decode(|result| match beside {
+                Some(beside) => beside.decode(result),
+                None => call_result::decode(result),
+            });
+            let response = match decoded {
+                Ok(Ok(CallResult::Complete(response))) => response,
+                Ok(Ok(CallResult::InputRequired(required))) => {
+                    match required.answers(self.terms.elicitation) {
+                        Ok(answers) => {
+                            input = Some((answers, required.state));
+                            continue;
+                        }
+                        Err(method) => ToolResponse::failed(
+                            INPUT_NOT_GRANTED,
+                            format!(
+                                "the server asks for {method}, which the contract does not grant"
+                            ),
+                        ),
+                    }
+                }
+                Ok(Err(error)) => ToolResponse::failed(error.code.to_string(), error.message),
+                Err(malformed) => {
+                    return ToolOutcome::Malformed {
+                        detail: char_prefix(
+                            &terms.scrub.owned_text(malformed.detail),
+                            DETAIL_BYTES,
+                        )
+                        .to_owned(),
+                        raw_hash: malformed
+                            .raw
+                            .map(|raw| terms.blobs.put(terms.scrub.owned_bytes(raw))),
+                    };
+                }
+            };
+            return ToolOutcome::Returned(response.into_envelope(order, terms, started_at_ms));
         }
-        let mut request = CallToolRequest::new(params);
-        request.extensions.insert(pending.clone());
+        let response = ToolResponse::failed(
+            INPUT_NOT_GRANTED,
+            format!("the server asked for input {ROUNDS} times in one call"),
+        );
+        ToolOutcome::Returned(response.into_envelope(order, terms, started_at_ms))
+    }
+
+    /// Sends a call, with the input that the server asked for in the round before, and the state that goes back with it.
+    async fn ask_to_call(
+        &self,
+        (tool, beside): (&str, Option<BesideTool>),
+        order: &CallOrder,
+        terms: &CallTerms<'_>,
+        input: Option<(InputResponses, Option<String>)>,
+        deadline: Instant,
+    ) -> Result<Response, NoResponse> {
+        let arguments = &order.invocation.arguments;
+        // The transport sends the text of a call's arguments itself; the values are rmcp's to look at.
+        let (mut request, arguments) = if let Some(beside) = beside {
+            (beside.request(&arguments.to_value(), input), None)
+        } else {
+            let mut params = CallToolRequestParams::new(tool.to_owned());
+            if let Value::Object(arguments) = arguments.to_value() {
+                params = params.with_arguments(arguments);
+            }
+            if let Some((answers, state)) = input {
+                params = params.with_input_responses(answers);
+                params.request_state = state;
+            }
+            let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+            (request, Some(Arc::from(arguments.as_str())))
+        };
+        let pending = PendingResponse::new(arguments);
+        request.extensions_mut().insert(pending.clone());
         let mut meta = RequestMetaObject::new();
         meta.insert(
             IDEMPOTENCY_KEY.to_owned(),
             Value::String(terms.idempotency_key.to_owned()),
         );
-        let request = ClientRequest::CallToolRequest(request);
-        let response = match self
-            .connection
-            .ask(request, &pending, meta, deadline, terms.cancel)
+        let cancel = terms.cancel;
+        self.connection
+            .ask(request, &pending, meta, deadline, cancel)
             .await
-        {
-            Ok(response) => response,
-            Err(fault) => return fault.outcome(),
-        };
-        match response.decode(call_result::decode) {
-            Ok(response) => {
-                let response = response.unwrap_or_else(|error| {
-                    ToolResponse::failed(error.code.to_string(), error.message)
-                });
-                ToolOutcome::Returned(response.into_envelope(order, terms, started_at_ms))
-            }
-            Err(malformed) => ToolOutcome::Malformed {
-                detail: char_prefix(&terms.scrub.owned_text(malformed.detail), DETAIL_BYTES)
-                    .to_owned(),
-                raw_hash: malformed
-                    .raw
-                    .map(|raw| terms.blobs.put(terms.scrub.owned_bytes(raw))),
-            },
-        }
     }
 
     fn offered(&self) -> MutexGuard<'_, Offered> {

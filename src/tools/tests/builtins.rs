@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{Fixture, texts};
+use crate::contract::McpTerms;
 use crate::message::{Digest, EnvelopeStatus, ToolOutcome};
 use crate::tools::{ServerSpec, Withheld};
 
@@ -329,6 +330,7 @@ async fn what_cannot_be_brought_up_is_a_fault_with_its_rule() {
         withheld: Withheld::default(),
     };
     let stdio = || ServerSpec::Stdio {
+        terms: McpTerms::default(),
         args: Vec::new(),
         command: "true".to_owned(),
         env: std::collections::BTreeMap::default(),

@@ -8,6 +8,7 @@ use wiremock::matchers::{header, method};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use super::Fixture;
+use crate::contract::{McpTerms, Remote};
 use crate::message::ToolOutcome;
 use crate::tools::ServerSpec;
 
@@ -92,7 +93,9 @@ fn respond(request: &Request) -> ResponseTemplate {
 }
 
 fn at(url: String, key: &str) -> ServerSpec {
-    ServerSpec::Http {
+    ServerSpec::Remote {
+        terms: McpTerms::default(),
+        remote: Remote::Http,
         headers: BTreeMap::from([("x-key".to_owned(), key.to_owned())]),
         shared: true,
         url,

@@ -4,7 +4,10 @@ mod builtins;
 mod fixture;
 mod http;
 mod mcp;
+mod mcp_protocol;
 #[cfg(target_os = "linux")]
 mod pool;
+mod remotes;
+mod restarts;
 
 use fixture::{Fixture, texts};

@@ -117,7 +117,9 @@ fn shown(screen: Screen, contract: &ExecutionContract, schemas: bool) -> String 
         let _ = writeln!(out, "{heading}  {}  {pin}", line(&reached_by(server)));
         let origin = match server.kind {
             ServerKind::Builtin => "builtin".to_owned(),
-            ServerKind::Stdio | ServerKind::Http => format!("mcp:{name}"),
+            ServerKind::Stdio | ServerKind::Http | ServerKind::Sse | ServerKind::Websocket => {
+                format!("mcp:{name}")
+            }
         };
         let own = contract.tools.iter().filter(|tool| tool.origin == origin);
         for tool in own {

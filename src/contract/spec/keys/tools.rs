@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use crate::contract::spec::form::{DefaultText, NEEDED, form};
 use crate::contract::spec::reader::ScalarText;
 use crate::contract::spec::texts::{
-    Env, EnvName, HeaderName, Headers, SecretPattern, Servers, Url,
+    Env, EnvName, HeaderName, Headers, SecretPattern, ServerUrl, Servers,
 };
 use crate::contract::spec::words::Builtin;
-use crate::contract::{CycleException, ReportFormat};
+use crate::contract::{Beside, CycleException, Elicitation, Remote, ReportFormat};
 use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest};
 
 form! {
@@ -30,14 +30,21 @@ form! {
     "server": {
         command: String, DefaultText = DefaultText("one of the two"),
         "The program that is started as a child process. A name is looked up in `PATH`; a path with a slash, such as `./server`, begins in the folder of the contract file." => not_with(&["url"]);
-        url: Url, DefaultText = DefaultText("one of the two"),
-        "The address of a server over streamable HTTP.";
+        url: ServerUrl, DefaultText = DefaultText("one of the two"),
+        "The address of a server: `http` or `https`, and for a websocket `ws` or `wss`.";
+        server_type as "type": Remote, DefaultText = DefaultText("`websocket` with `ws` and `wss`, else `http`"),
+        "What is spoken at the address. `http`: streamable HTTP. `sse`: a stream of events and POSTs, as older servers do. `websocket`: one message a frame." => nullable, not_with(&["command"]);
         args: Vec<ScalarText>, DefaultText = DefaultText("none"),
         "Arguments of the command." => not_with(&["url"]);
         env: Env, DefaultText = DefaultText("none"),
         "What is added to the command's small environment. Values may hold `${NAME}`." => not_with(&["url"]);
         headers: Headers, DefaultText = DefaultText("none"),
         "Headers of every request to the address. Values may hold `${NAME}`." => not_with(&["command"]);
+        elicitation: Elicitation, Elicitation = Elicitation::Denied,
+        "What the server gets that asks for input during a call. `denied`: an error. `defaults`: the default of every field that has one, \
+         and a refusal where a field that it needs has none." => nullable;
+        offers: Vec<Beside>, DefaultText = DefaultText("none"),
+        "What of the server is offered beside its tools: `resources`, `prompts`, as tools `list_resources`, `list_resource_templates`, `read_resource`, `list_prompts`, `get_prompt`.";
         pin: Digest, DefaultText = DefaultText("none"),
         "The hash that the server's tools must have together; `monolith contract show --start-servers` prints it. Other tools than at the \
          pin: `FAILED_PREFLIGHT(tool_changed)`." => nullable;

@@ -1,0 +1,144 @@
+//! The terms of a tool server. Plain data; the factory decides them.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::hex_digest::HexDigest;
+use crate::message::Digest;
+
+/// How a tool server is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerKind {
+    /// Inside monolith.
+    Builtin,
+    /// A child process that speaks MCP over its standard streams.
+    Stdio,
+    /// MCP over streamable HTTP.
+    Http,
+    /// MCP over a stream of events and POSTs, as in protocol 2024-11-05.
+    Sse,
+    /// MCP over a websocket.
+    Websocket,
+}
+
+/// How a tool server at an address is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Remote {
+    /// Streamable HTTP.
+    Http,
+    /// A stream of events and POSTs, as in protocol 2024-11-05.
+    Sse,
+    /// A websocket.
+    Websocket,
+}
+
+impl Remote {
+    /// How the contract names it.
+    #[must_use]
+    pub const fn kind(self) -> ServerKind {
+        match self {
+            Self::Http => ServerKind::Http,
+            Self::Sse => ServerKind::Sse,
+            Self::Websocket => ServerKind::Websocket,
+        }
+    }
+}
+
+/// What a server gets that asks for input during a call (MCP elicitation).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Elicitation {
+    /// A refusal.
+    #[default]
+    Denied,
+    /// The default of every field that has one; a refusal where a field that it needs has none.
+    Defaults,
+}
+
+impl Elicitation {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde hands in a reference"
+    )]
+    fn is_denied(&self) -> bool {
+        *self == Self::Denied
+    }
+}
+
+/// What a server may offer beside its tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Beside {
+    /// Its resources.
+    Resources,
+    /// Its prompts.
+    Prompts,
+}
+
+/// What an author grants a server and wants of it, beside how it is reached.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct McpTerms {
+    /// What it gets that asks for input during a call.
+    pub elicitation: Elicitation,
+    /// What of it is offered beside its tools.
+    pub offers: Vec<Beside>,
+}
+
+/// A tool server as the contract sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ServerTerms {
+    /// Arguments as the author wrote them.
+    pub args: Vec<String>,
+    /// Whether bring-up reached it.
+    pub available: bool,
+    /// The command as the author wrote it.
+    pub command: Option<String>,
+    /// What it gets that asks for input during a call; left out where that is a refusal.
+    #[serde(default, skip_serializing_if = "Elicitation::is_denied")]
+    pub elicitation: Elicitation,
+    /// Names of environment variables handed to it.
+    pub env_names: Vec<String>,
+    /// Which variables of monolith's own environment feed each of them; left out where none does.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env_variables: BTreeMap<String, Vec<String>>,
+    /// What of it is offered beside its tools; left out where that is nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offers: Vec<Beside>,
+    /// The pin that the author demands, where one is given.
+    #[schemars(with = "Option<HexDigest>")]
+    pub expected_pin: Option<Digest>,
+    /// Names of headers sent to it.
+    pub header_names: Vec<String>,
+    /// Which variables feed each of them; left out where none does.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub header_variables: BTreeMap<String, Vec<String>>,
+    /// How it is reached.
+    pub kind: ServerKind,
+    /// BLAKE3 over the sorted pins of what it offers; null where it was not reached.
+    #[schemars(with = "Option<HexDigest>")]
+    pub pin: Option<Digest>,
+    /// The queue that its calls wait in; left out where the contract has no queues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+    /// Whether the runs of one process that reach it in the same way share it; left out where they do.
+    #[serde(default = "shared_by_default", skip_serializing_if = "is_shared")]
+    pub shared: bool,
+    /// Its address; of a query the names alone.
+    pub url: Option<String>,
+}
+
+const fn shared_by_default() -> bool {
+    true
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands in a reference"
+)]
+const fn is_shared(shared: &bool) -> bool {
+    *shared
+}

@@ -1,0 +1,71 @@
+//! Tests of what is spoken at a server's address.
+
+use super::tests::{parse, small};
+use super::{McpSpec, McpTransport};
+use crate::contract::{Beside, Elicitation, Remote};
+
+fn server(form: &str) -> Result<McpSpec, String> {
+    let text = small(&format!("tools: {{mcp: {{s: {form}}}}}"));
+    let mut spec = parse(&text).map_err(|errors| errors.errors[0].rule.clone())?;
+    Ok(spec.tools.mcp.remove("s").unwrap())
+}
+
+#[test]
+fn what_is_spoken_at_an_address_follows_from_its_scheme_and_the_type() {
+    let check = |form: &str, expect: Remote| {
+        let McpTransport::Remote { remote, .. } = server(form).unwrap().transport else {
+            panic!("{form}");
+        };
+        assert_eq!(remote, expect, "{form}");
+    };
+    check("{url: 'https://h/mcp'}", Remote::Http);
+    check("{url: 'http://h/mcp', type: null}", Remote::Http);
+    check("{url: 'http://h/sse', type: sse}", Remote::Sse);
+    check("{url: 'ws://h/mcp'}", Remote::Websocket);
+    check("{url: 'wss://h/mcp', type: websocket}", Remote::Websocket);
+}
+
+#[test]
+fn a_type_that_the_address_does_not_fit_is_refused() {
+    let rule = "a websocket has an address with `ws` or `wss`, and no other server has";
+    for (form, expect) in [
+        ("{url: 'http://h/mcp', type: websocket}", rule),
+        ("{url: 'wss://h/mcp', type: sse}", rule),
+        (
+            "{command: x, args: [], type: sse}",
+            "a server with a `command` has no `type`",
+        ),
+        ("{url: 'wsx://h/mcp'}", "http"),
+    ] {
+        let fault = server(form).unwrap_err();
+        assert!(fault.contains(expect), "{form}: {fault}");
+    }
+}
+
+#[test]
+fn elicitation_is_denied_unless_it_is_granted() {
+    for (form, expect) in [
+        ("{command: x, args: []}", Elicitation::Denied),
+        (
+            "{command: x, args: [], elicitation: denied}",
+            Elicitation::Denied,
+        ),
+        (
+            "{url: 'http://h/', elicitation: defaults}",
+            Elicitation::Defaults,
+        ),
+    ] {
+        assert_eq!(server(form).unwrap().terms.elicitation, expect, "{form}");
+    }
+}
+
+#[test]
+fn what_is_offered_beside_the_tools_is_a_list_of_words() {
+    let offers = |form: &str| server(form).map(|server| server.terms.offers);
+    assert_eq!(offers("{command: x, args: []}"), Ok(Vec::new()));
+    assert_eq!(
+        offers("{command: x, args: [], offers: [prompts, resources]}"),
+        Ok(vec![Beside::Prompts, Beside::Resources])
+    );
+    assert!(offers("{command: x, args: [], offers: [tools]}").is_err());
+}

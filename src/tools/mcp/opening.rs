@@ -1,0 +1,193 @@
+//! Begins connections: negotiates the protocol, on a second connection where the first one does not survive that. Does not list tools.
+//!
+//! Protocol 2026-07-28 begins with `server/discover`, every protocol before it with `initialize`; a server answers the wrong one with an
+//! error, not at all, or by ending. A child is asked for both on one connection, so that most are started once. An address is asked for
+//! the newer protocol on a connection of its own: over HTTP an older server may refuse what has no session in any way it likes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::address::{self, Address};
+use super::connection::{self, Connection, Handshake, Introduction, NotIntroduced};
+use super::line_transport::LineTransport;
+use super::listener::Changes;
+use super::process::{Process, Program};
+use super::response::FRAME_BYTES;
+use super::sse_transport::SseTransport;
+use super::stderr_tail::StderrTail;
+use super::websocket::WebSocketTransport;
+use crate::contract::{Elicitation, Remote};
+use crate::message::Scrubber;
+use crate::tools::ToolServerError;
+
+/// How long the exit status of a child whose output ended is waited for.
+const STATUS_GRACE: Duration = Duration::from_millis(200);
+/// How long a child has to answer `server/discover` before `initialize` follows: some servers ignore what they do not know.
+const CHILD_PROBE: Duration = Duration::from_secs(2);
+/// The same for an address.
+const ADDRESS_PROBE: Duration = Duration::from_secs(5);
+
+/// Starts a child and begins a connection to it, within `initialise_ms`. A child that ended on the first question is started once more.
+pub(super) async fn child(
+    (name, elicitation): (&str, Elicitation),
+    program: &Program<'_>,
+    (initialise_ms, scrub): (u64, &Arc<dyn Scrubber>),
+    cancel: &CancellationToken,
+) -> Result<(Connection, Process), ToolServerError> {
+    let mut introduction = introduction(Handshake::Either, elicitation, initialise_ms);
+    let mut first = None;
+    loop {
+        let begun = Box::pin(begin_child(name, program, introduction, scrub, cancel)).await?;
+        let NotIntroduced { error, next } = match begun {
+            Ok(begun) => return Ok(begun),
+            Err(failed) => failed,
+        };
+        match (next, first) {
+            (Some(next), None) => {
+                introduction.handshake = next;
+                first = Some(error);
+            }
+            // It refused `initialize`, and nothing came of the other question.
+            (_, Some(first)) if introduction.handshake == Handshake::Discover => return Err(first),
+            _ => return Err(error),
+        }
+    }
+}
+
+async fn begin_child(
+    name: &str,
+    program: &Program<'_>,
+    introduction: Introduction,
+    scrub: &Arc<dyn Scrubber>,
+    cancel: &CancellationToken,
+) -> Result<Result<(Connection, Process), NotIntroduced>, ToolServerError> {
+    let (mut process, streams) = Process::start(program)?;
+    let tail = Arc::new(StderrTail::new(Arc::clone(scrub)));
+    let changes = Changes::default();
+    let probe = (introduction.handshake == Handshake::Either).then_some(CHILD_PROBE);
+    let transport = LineTransport::new(
+        (streams.stdout, streams.stdin, streams.stderr),
+        Arc::clone(&tail),
+        changes.clone(),
+        FRAME_BYTES,
+        probe,
+    );
+    let to = (transport, name);
+    Ok(
+        match Connection::introduce(to, tail, changes, introduction, cancel).await {
+            Ok(connection) => Ok((connection, process)),
+            Err(NotIntroduced {
+                error: ToolServerError::Exited { status, output },
+                next,
+            }) => {
+                let ended = process.ended(STATUS_GRACE).await;
+                let status = ended.map_or(status, |ended| ended.to_string());
+                let error = ToolServerError::Exited { status, output };
+                Err(NotIntroduced { error, next })
+            }
+            Err(failed) => Err(failed),
+        },
+    )
+}
+
+/// A server's address: what is spoken there, where, and with which headers.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tools) struct Place<'a> {
+    pub(in crate::tools) headers: &'a BTreeMap<String, String>,
+    pub(in crate::tools) remote: Remote,
+    pub(in crate::tools) url: &'a str,
+}
+
+/// Begins a connection to an address, within `initialise_ms`.
+pub(super) async fn address(
+    (place, elicitation): (Place<'_>, Elicitation),
+    (initialise_ms, scrub): (u64, &Arc<dyn Scrubber>),
+    cancel: &CancellationToken,
+) -> Result<Connection, ToolServerError> {
+    let whole = introduction(Handshake::Initialize, elicitation, initialise_ms);
+    let probe = ADDRESS_PROBE.min(Duration::from_millis(initialise_ms / 3));
+    let mut introduction = match place.remote {
+        Remote::Http => Introduction {
+            handshake: Handshake::Discover,
+            until: Instant::now() + probe,
+            ..whole
+        },
+        // It belongs to protocol 2024-11-05.
+        Remote::Sse => whole,
+        Remote::Websocket => Introduction {
+            handshake: Handshake::Either,
+            ..whole
+        },
+    };
+    let (mut tried, mut was_late) = (0, false);
+    loop {
+        let NotIntroduced { error, next } =
+            match Box::pin(begin_at(place, introduction, scrub, cancel)).await? {
+                Ok(connection) => return Ok(connection),
+                Err(failed) => failed,
+            };
+        let handshake = match (next, tried) {
+            (Some(next), 0) => next,
+            // It refused `initialize`, and may only have been slow before that.
+            (None, 1) if was_late && matches!(error, ToolServerError::Protocol { .. }) => {
+                Handshake::Discover
+            }
+            _ => return Err(error),
+        };
+        was_late = matches!(error, ToolServerError::TimedOut { .. });
+        tried += 1;
+        introduction = Introduction { handshake, ..whole };
+    }
+}
+
+async fn begin_at(
+    place: Place<'_>,
+    introduction: Introduction,
+    scrub: &Arc<dyn Scrubber>,
+    cancel: &CancellationToken,
+) -> Result<Result<Connection, NotIntroduced>, ToolServerError> {
+    let Place {
+        headers,
+        remote,
+        url,
+    } = place;
+    let address = Address::new(url, headers)?;
+    let tail = Arc::new(StderrTail::new(Arc::clone(scrub)));
+    let changes = Changes::default();
+    let name = address::without_secrets(url);
+    let name = name.as_str();
+    let ours = (Arc::clone(&tail), changes.clone());
+    let begun = match remote {
+        Remote::Http => {
+            let to = (address.streamable(), name);
+            Connection::introduce(to, tail, changes, introduction, cancel).await
+        }
+        Remote::Sse => {
+            let connected = SseTransport::connect(address, ours);
+            let connected = connection::reach(connected, name, &introduction, cancel);
+            let to = (connected.await?, name);
+            Connection::introduce(to, tail, changes, introduction, cancel).await
+        }
+        Remote::Websocket => {
+            let probe = (introduction.handshake == Handshake::Either).then_some(ADDRESS_PROBE);
+            let connected = WebSocketTransport::connect(address, ours, probe);
+            let connected = connection::reach(connected, name, &introduction, cancel);
+            let to = (connected.await?, name);
+            Connection::introduce(to, tail, changes, introduction, cancel).await
+        }
+    };
+    Ok(begun)
+}
+
+fn introduction(handshake: Handshake, elicitation: Elicitation, timeout_ms: u64) -> Introduction {
+    Introduction {
+        elicitation,
+        handshake,
+        timeout_ms,
+        until: Instant::now() + Duration::from_millis(timeout_ms),
+    }
+}

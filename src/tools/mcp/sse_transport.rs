@@ -1,0 +1,150 @@
+//! The transport to a server of protocol 2024-11-05 over HTTP: one stream of events brings its messages, and each of ours is a POST to
+//! the address that the first event names. Does not know calls.
+
+use std::io;
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
+use reqwest::{Client, StatusCode, Url};
+use rmcp::RoleClient;
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::Transport;
+use rmcp::transport::common::http_header::{EVENT_STREAM_MIME_TYPE, JSON_MIME_TYPE};
+
+use super::address::Address;
+use super::event_stream::{Broken, Events, events};
+use super::frame_exchange::FrameExchange;
+use super::listener::Changes;
+use super::response::EVENT_BYTES;
+use super::stderr_tail::StderrTail;
+
+/// JSON-RPC over a stream of events and a POST for each message.
+pub(super) struct SseTransport {
+    client: Client,
+    /// Where messages go: of the same origin as the stream, since the headers go there too.
+    endpoint: Url,
+    events: Events,
+    frames: FrameExchange,
+    headers: HeaderMap,
+}
+
+/// Why a message does not arrive, or no stream comes about. The address is the contract's, and may hold a secret.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SseFault {
+    #[error("{0}")]
+    Connection(#[source] reqwest::Error),
+    #[error("HTTP {}", .0.as_u16())]
+    Status(StatusCode),
+    #[error("its answer is no stream of events")]
+    NoEvents,
+    #[error("the stream of events ended before it named an address for messages")]
+    Ended,
+    #[error("the address that it names for messages is of another origin")]
+    OtherOrigin,
+    #[error("{0}")]
+    Message(#[from] io::Error),
+}
+
+impl SseTransport {
+    /// Opens the stream, and waits for the address that messages go to.
+    pub(super) async fn connect(
+        address: Address,
+        (tail, changes): (Arc<StderrTail>, Changes),
+    ) -> Result<Self, SseFault> {
+        let Address {
+            client,
+            headers,
+            url,
+        } = address;
+        let request = client
+            .get(url.clone())
+            .headers(headers.clone())
+            .header(ACCEPT, EVENT_STREAM_MIME_TYPE);
+        let response = request.send().await.map_err(failed)?;
+        if !response.status().is_success() {
+            return Err(SseFault::Status(response.status()));
+        }
+        let kind = response.headers().get(CONTENT_TYPE);
+        let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if !kind.starts_with(EVENT_STREAM_MIME_TYPE) {
+            return Err(SseFault::NoEvents);
+        }
+        let mut events = events(response, EVENT_BYTES);
+        let endpoint = loop {
+            let event = events.next().await.and_then(Result::ok);
+            let event = event.ok_or(SseFault::Ended)?;
+            if event.event.as_deref() == Some("endpoint") {
+                let named = event.data.unwrap_or_default();
+                let endpoint = url.join(named.trim()).map_err(|_| SseFault::OtherOrigin)?;
+                break endpoint;
+            }
+        };
+        if endpoint.origin() != url.origin() {
+            return Err(SseFault::OtherOrigin);
+        }
+        Ok(Self {
+            client,
+            endpoint,
+            events,
+            frames: FrameExchange::new(tail, changes, None),
+            headers,
+        })
+    }
+}
+
+impl Transport<RoleClient> for SseTransport {
+    type Error = SseFault;
+
+    fn send(
+        &mut self,
+        item: ClientJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let body = self.frames.outgoing(&item);
+        let request = self
+            .client
+            .post(self.endpoint.clone())
+            .headers(self.headers.clone())
+            .header(CONTENT_TYPE, JSON_MIME_TYPE);
+        async move {
+            // The answer comes on the stream; of this one only the status counts.
+            let response = request.body(body?).send().await.map_err(failed)?;
+            if response.status().is_success() {
+                Ok(())
+            } else {
+                Err(SseFault::Status(response.status()))
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        loop {
+            let event = match self.events.next().await? {
+                Ok(event) => event,
+                Err(fault) => {
+                    if Broken::is_too_large(&fault) {
+                        self.frames
+                            .lose("an event of the answer is larger than 16 MiB");
+                    }
+                    return None;
+                }
+            };
+            if !matches!(event.event.as_deref(), None | Some("" | "message")) {
+                continue;
+            }
+            let frame = event.data.unwrap_or_default().into_bytes();
+            if let Some(message) = self.frames.incoming(frame.into()) {
+                return Some(message);
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.events = futures_util::stream::empty().boxed();
+        Ok(())
+    }
+}
+
+fn failed(fault: reqwest::Error) -> SseFault {
+    SseFault::Connection(fault.without_url())
+}
