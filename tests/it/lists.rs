@@ -3,7 +3,7 @@
 use monolith::{RunId, StoreReader};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, calls, says};
+use crate::desk::{Desk, Left, calls, says};
 use crate::terminal::Terminal;
 
 /// A list of one run, `r0`, whose first call needs an approval.
@@ -131,6 +131,60 @@ fn a_list_begins_at_the_line_or_the_file_that_is_named() {
         assert!(left.err.contains("number of a line"), "{}", left.err);
     }
     desk.ends(&["run", "c.yaml", "--from", "2"], 4);
+}
+
+#[test]
+fn a_beginning_behind_the_last_line_is_refused_with_the_number_of_lines() {
+    let desk = answering();
+    let line = json!({"contract": "c.yaml", "run_id": "r1"}).to_string();
+    desk.write("list.jsonl", &format!("{line}\n\n{line}\n\n\n"));
+    desk.write("empty.jsonl", "\n");
+    let check = |list: &str, from: &str, lines: &str| {
+        let mut command = desk.command(&["run", "--contracts", list, "--from", from]);
+        command.stdin(std::fs::File::open(desk.path("list.jsonl")).unwrap());
+        let left = Left::from(command.output().unwrap());
+        let said = left.err.split_whitespace().collect::<Vec<_>>().join(" ");
+        let expect = format!("begin {list} at line {from}: it has {lines}");
+        assert_eq!((left.code, left.out.as_str()), (4, ""), "{said}");
+        assert!(said.contains(&expect), "{said}");
+    };
+    check("list.jsonl", "4", "3 lines");
+    check("list.jsonl", "99", "3 lines");
+    check("-", "4", "3 lines");
+    check("empty.jsonl", "1", "0 lines");
+    assert!(!desk.path("home/runs.db").exists(), "nothing was begun");
+    // A line that is blank is none, and the next one is begun.
+    let from_blank = [&LIST[..], &["--from", "2"]].concat();
+    assert_eq!(desk.results(&from_blank, 0).len(), 1);
+}
+
+#[test]
+fn a_contract_in_the_place_of_a_list_is_one_error_that_names_the_command() {
+    let desk = answering();
+    let contract = json!({"task": "hi", "targets": [{"provider": "demo", "model": "script"}]});
+    desk.write("one.json", &contract.to_string());
+    desk.write("pretty.json", &format!("{contract:#}"));
+    desk.write(
+        "my c.yml",
+        &format!("# the \"contract\"\n{}", desk.read("c.yaml")),
+    );
+    for (name, typed) in [
+        ("c.yaml", "c.yaml"),
+        ("one.json", "one.json"),
+        ("pretty.json", "pretty.json"),
+        ("my c.yml", "'my c.yml'"),
+    ] {
+        let left = desk.ends(&["run", "--contracts", name], 4);
+        assert_eq!(left.out, "", "{name}");
+        let said = left.err.split_whitespace().collect::<Vec<_>>().join(" ");
+        let expect = format!("run the list {name}: it is a contract, not a list");
+        assert!(said.contains(&expect), "{said}");
+        assert!(said.contains(&format!("monolith run {typed}")), "{said}");
+    }
+    // A list may have any name.
+    desk.write("list.json", "\n{\"contract\": \"c.yaml\"}\n{\n");
+    let results = desk.results(&["run", "--contracts", "list.json"], 1);
+    assert_eq!(results.len(), 2);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, BufRead, BufReader, Read as _};
+use std::io::{self, BufRead, BufReader, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 
 use tokio::sync::mpsc::{self, error::TryRecvError};
@@ -17,6 +17,8 @@ use crate::store::{is_handed_in, open_given};
 
 /// The most bytes of a line.
 const MAX_LINE_BYTES: u64 = 2 << 20;
+/// The most bytes in which the first line of a list is looked for, where its name is that of a contract.
+const MAX_HEAD_BYTES: u64 = 64 << 10;
 /// The endings of contract files.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
@@ -48,7 +50,8 @@ impl Lines {
     /// The runs of a folder, of a list, or of standard input (`-`); `from` is the first of them, a file of the folder or the number of a line.
     ///
     /// # Errors
-    /// [`SystemFault::NoContracts`], [`SystemFault::UnreadableList`] and [`InputFault::NoSuchLine`].
+    /// [`SystemFault::NoContracts`], [`SystemFault::UnreadableList`], [`InputFault::NoSuchLine`], [`InputFault::PastTheEnd`] and
+    /// [`InputFault::ContractForList`].
     pub(in crate::cli) fn of(
         app: &App,
         given: &Path,
@@ -59,14 +62,21 @@ impl Lines {
             path: given.to_owned(),
         };
         let first = || match from {
-            None => Ok(1),
+            None => Ok(None),
             Some(from) => {
                 let number = from.parse().ok().filter(|number| *number > 0);
-                number.ok_or_else(no_line)
+                number.map(Some).ok_or_else(no_line)
             }
         };
+        let past_the_end = |first, lines| InputFault::PastTheEnd {
+            first,
+            lines,
+            path: given.to_owned(),
+        };
         if given == Path::new("-") {
-            return Ok(Self::read(io::stdin(), app.cwd.clone(), first()?));
+            let first = first()?;
+            let lines = Self::read(io::stdin(), app.cwd.clone(), first);
+            return lines.map_err(|lines| past_the_end(first.unwrap_or(1), lines).into());
         }
         let path = app.cwd.join(given);
         let refuse = |fault: io::Error| SystemFault::UnreadableList {
@@ -87,26 +97,46 @@ impl Lines {
             return Ok(Self::Folder(files));
         }
         let first = first()?;
-        let file = open_given(&path).map_err(refuse)?;
+        let mut file = open_given(&path).map_err(refuse)?;
+        if is_named_as_contract(&path) && !begins_as_list(&mut file).map_err(refuse)? {
+            let path = given.to_owned();
+            return Err(InputFault::ContractForList { path }.into());
+        }
         let folder = path.parent().unwrap_or(&app.cwd);
-        Ok(Self::read(file, folder.to_owned(), first))
+        let lines = Self::read(file, folder.to_owned(), first);
+        lines.map_err(|lines| past_the_end(first.unwrap_or(1), lines).into())
     }
 
-    /// Lines from that one on, whose contract files are found from `folder`.
-    fn read(input: impl io::Read + Send + 'static, folder: PathBuf, first: u64) -> Self {
+    /// Lines from that one on, whose contract files are found from `folder`. The lines before are read here already.
+    ///
+    /// # Errors
+    /// How many lines there are, where none of them is at `first` or behind it.
+    fn read(
+        input: impl io::Read + Send + 'static,
+        folder: PathBuf,
+        first: Option<u64>,
+    ) -> Result<Self, u64> {
+        let mut numbered = numbered(BufReader::new(input));
+        let head = match first {
+            Some(first) => {
+                let mut lines = 0;
+                // Behind a fault no later line would be reached: it is reported.
+                let mut pass = |(number, read): &(u64, NextLine)| {
+                    lines = *number;
+                    *number >= first || matches!(read, NextLine::Unread(_))
+                };
+                let found = numbered.find(&mut pass);
+                Some(found.ok_or(lines)?)
+            }
+            None => None,
+        };
         let (sender, lines) = mpsc::channel(1);
         // Where no thread can be had, the sender goes, and there are no lines.
         let thread = std::thread::Builder::new().name("lines".to_owned());
         drop(thread.spawn(move || {
-            let mut input = BufReader::new(input);
-            for number in 1_u64.. {
-                let Some(read) = next_line(&mut input) else {
-                    return;
-                };
+            for (number, read) in head.into_iter().chain(numbered) {
                 let is_last = matches!(read, NextLine::Unread(_));
                 let parsed = match read {
-                    NextLine::Read(bytes) if bytes.trim_ascii().is_empty() => continue,
-                    NextLine::Read(_) | NextLine::TooLong if number < first => continue,
                     NextLine::Read(bytes) => RunLine::parse(&bytes),
                     NextLine::TooLong => Err(format!("it is longer than {MAX_LINE_BYTES} bytes")),
                     NextLine::Unread(fault) => {
@@ -123,7 +153,8 @@ impl Lines {
                 }
             }
         }));
-        Self::Read { lines, next: first }
+        let next = first.unwrap_or(1);
+        Ok(Self::Read { lines, next })
     }
 
     /// The next run.
@@ -190,6 +221,32 @@ fn located(line: RunLine, folder: &Path) -> Result<RunLine, String> {
     Ok(RunLine { contract, ..line })
 }
 
+/// Whether the name is that of a contract file.
+fn is_named_as_contract(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    ending.is_some_and(|ending| ENDINGS.contains(&ending))
+}
+
+/// Whether the first line names a contract, as each line of a list does and no contract; an empty file is an empty list.
+fn begins_as_list(file: &mut fs::File) -> io::Result<bool> {
+    let mut head = Vec::new();
+    file.take(MAX_HEAD_BYTES).read_to_end(&mut head)?;
+    file.rewind()?;
+    let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let first = lines.find(|line| !line.is_empty());
+    let key = b"\"contract\"";
+    Ok(first.is_none_or(|line| {
+        line.starts_with(b"{") && line.windows(key.len()).any(|bytes| bytes == key)
+    }))
+}
+
+/// The lines that are not blank, each with its number from 1 on.
+fn numbered(mut input: impl BufRead) -> impl Iterator<Item = (u64, NextLine)> {
+    let lines = (1_u64..).map_while(move |number| Some((number, next_line(&mut input)?)));
+    lines
+        .filter(|(_, read)| !matches!(read, NextLine::Read(bytes) if bytes.trim_ascii().is_empty()))
+}
+
 /// What comes next in a list.
 #[derive(Debug)]
 enum NextLine {
@@ -221,8 +278,7 @@ fn contracts_in(folder: &Path) -> io::Result<VecDeque<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        let ending = path.extension().and_then(|ending| ending.to_str());
-        if ending.is_some_and(|ending| ENDINGS.contains(&ending)) && path.is_file() {
+        if is_named_as_contract(&path) && path.is_file() {
             files.push(path);
         }
     }
@@ -258,7 +314,7 @@ mod tests {
             }
         }
         let input = b"{\"contract\": \"c.yaml\"}\n".chain(Failing);
-        let mut lines = Lines::read(input, PathBuf::from("/lists"), 1);
+        let mut lines = Lines::read(input, PathBuf::from("/lists"), None).unwrap();
         let first = lines.next().await.unwrap();
         assert_eq!(first.line.unwrap().contract, Path::new("/lists/c.yaml"));
         let broken = lines.next().await.unwrap();

@@ -6,6 +6,7 @@ use crate::cli::context::error::advice::Advice;
 use crate::cli::context::exit::Exit;
 use crate::cli::ui::command::{command, shell_word};
 use crate::cli::ui::escape::line;
+use crate::cli::ui::numbers::counted;
 
 /// What a run is to do, or under which contract, cannot be found out.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +57,16 @@ pub(in crate::cli) enum InputFault {
     /// The caller: a list has no such beginning.
     #[error("begin {} at {from}: it is no file of the folder, and no number of a line", path.display())]
     NoSuchLine { from: String, path: PathBuf },
+    /// The caller: a list has fewer lines.
+    #[error("begin {} at line {first}: it has {}", path.display(), counted(*lines, "line"))]
+    PastTheEnd {
+        first: u64,
+        lines: u64,
+        path: PathBuf,
+    },
+    /// The caller: one contract file in the place of a list.
+    #[error("run the list {}: it is a contract, not a list", path.display())]
+    ContractForList { path: PathBuf },
     /// The caller: a message in the place of the run.
     #[error("continue a run: {message:?} names none")]
     NoRun {
@@ -137,7 +148,12 @@ impl Advice for InputFault {
             Self::NoSuchLine { .. } => {
                 "--from takes the name of a file of the folder, or the number of a line of the list"
             }
+            Self::ContractForList { path } => {
+                let name = shell_word(&line(&path.to_string_lossy()));
+                return Some(command(&format!("monolith run {name}")));
+            }
             Self::LimitOfOne { .. }
+            | Self::PastTheEnd { .. }
             | Self::TwoContracts { .. }
             | Self::Task { .. }
             | Self::Line { .. } => return None,
