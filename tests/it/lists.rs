@@ -188,6 +188,56 @@ fn a_contract_in_the_place_of_a_list_is_one_error_that_names_the_command() {
 }
 
 #[test]
+fn the_reason_of_a_run_that_did_not_succeed_is_whole_and_its_command_is_named_once() {
+    let desk = Desk::new();
+    let proof = "tool_policy: required\ntools: {builtin: [echo]}\n";
+    desk.script(proof, &[&says("No tool is needed.")]);
+    let missing = format!("{}/agnt.yaml", "a-folder-of-a-long-name/".repeat(4));
+    desk.lines(&[
+        json!({"contract": missing}),
+        json!({"contract": "c.yaml", "run_id": "r1"}),
+        json!({"contract": "c.yaml", "run_id": "r2"}),
+    ]);
+    let args = [&LIST[..], &["--max-runs", "1"]].concat();
+    let (code, shown) = Terminal::sized(desk.command(&args), 80).end();
+    assert_eq!(code, 1, "{shown}");
+    let plain = strip(&shown);
+    assert!(plain.contains("No such file or directory"), "{plain}");
+    let mut lines = plain.lines().skip_while(|line| !line.contains("line 1: "));
+    assert!(lines.next().is_some(), "{plain}");
+    assert!(lines.next().unwrap().starts_with("    "), "{plain}");
+    assert!(
+        plain.lines().all(|line| line.chars().count() <= 80),
+        "{plain}"
+    );
+    let joined = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+    let error = desk.json(&["show", "r1"]).1["error"].clone();
+    let (_, why) = error.as_str().unwrap().split_once(": ").unwrap();
+    assert!(joined.contains(why), "{why}: {plain}");
+    assert_eq!(plain.matches("--why").count(), 1, "{plain}");
+    assert!(plain.contains("monolith show r1 --why"), "{plain}");
+}
+
+#[test]
+fn where_only_an_approval_is_open_the_summary_names_it_and_not_the_command_just_typed() {
+    let desk = waiting();
+    let check = |args: &[&str]| {
+        let (code, shown) = Terminal::sized(desk.command(args), 80).end();
+        let plain = strip(&shown);
+        assert_eq!(code, 8, "{plain}");
+        // What follows the results.
+        let at = plain.find("\n1 waiting for approval").expect(&plain);
+        let summary = plain[at..].split_whitespace().collect::<Vec<_>>().join(" ");
+        let expect = "a run waits for an approval of call 1, echo: monolith approve r0 answers it";
+        assert!(summary.contains(expect), "{summary}");
+        assert!(!plain.contains("done"), "{plain}");
+        assert!(!summary.contains("resume --all"), "{summary}");
+    };
+    check(&LIST);
+    check(&["resume", "--all"]);
+}
+
+#[test]
 fn results_on_a_terminal_are_short_lines_and_documents_where_they_are_asked_for() {
     let desk = answering();
     desk.lines(&[
@@ -211,10 +261,6 @@ fn results_on_a_terminal_are_short_lines_and_documents_where_they_are_asked_for(
     let (code, shown) = Terminal::sized(desk.command(&LIST), 80).end();
     assert_eq!(code, 8, "{shown}");
     assert!(shown.contains("call 1, echo"), "{shown}");
-    assert!(
-        shown.contains("monolith resume --all goes on with what is suspended"),
-        "{shown}"
-    );
     let listed = desk.ok(&["list"]);
     assert!(
         listed.contains("suspended (monolith approve r0)"),

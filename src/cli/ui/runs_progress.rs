@@ -15,6 +15,8 @@ pub(in crate::cli) struct RunsProgress {
     began: Instant,
     /// How many runs came to each outcome.
     by_outcome: BTreeMap<String, usize>,
+    /// How many were left without an end, by how they are.
+    without_end: BTreeMap<String, usize>,
     drawn: Cell<bool>,
     /// Entries of the runs that have ended.
     entries: u64,
@@ -35,15 +37,21 @@ impl RunsProgress {
         Self {
             began: Instant::now(),
             by_outcome: BTreeMap::new(),
+            without_end: BTreeMap::new(),
             drawn: Cell::new(false),
             entries: 0,
             screen,
         }
     }
 
-    /// A run has ended.
-    pub(in crate::cli) fn ended(&mut self, outcome: &str, entries: u64) {
-        let count = self.by_outcome.entry(outcome.to_owned()).or_default();
+    /// A run has ended with that outcome, or is left so.
+    pub(in crate::cli) fn ended(&mut self, label: &str, has_ended: bool, entries: u64) {
+        let runs = if has_ended {
+            &mut self.by_outcome
+        } else {
+            &mut self.without_end
+        };
+        let count = runs.entry(label.to_owned()).or_default();
         *count = count.saturating_add(1);
         self.entries = self.entries.saturating_add(entries);
     }
@@ -71,21 +79,26 @@ impl RunsProgress {
     /// Leaves in the place of the line what all runs came to.
     pub(in crate::cli) fn sum_up(&self) {
         self.clear();
-        if self.screen.is_watched() && !self.by_outcome.is_empty() {
+        let has_runs = !self.by_outcome.is_empty() || !self.without_end.is_empty();
+        if self.screen.is_watched() && has_runs {
             self.screen.write_err(&format!("{}\n", self.done()));
         }
     }
 
-    /// How many runs have ended, and what they came to.
+    /// How many runs have ended, and what they came to; then those that have no end.
     fn done(&self) -> String {
+        let counts = |runs: &BTreeMap<String, usize>| -> Vec<String> {
+            runs.iter().map(|(name, n)| format!("{n} {name}")).collect()
+        };
         let done: usize = self.by_outcome.values().sum();
-        let outcomes = self.by_outcome.iter();
-        let outcomes: Vec<String> = outcomes.map(|(name, n)| format!("{n} {name}")).collect();
-        if outcomes.is_empty() {
-            format!("{done} done")
-        } else {
-            format!("{done} done: {}", outcomes.join(", "))
+        let mut parts = counts(&self.without_end);
+        if done > 0 {
+            let outcomes = counts(&self.by_outcome).join(", ");
+            parts.insert(0, format!("{done} done: {outcomes}"));
+        } else if parts.is_empty() {
+            parts.push("0 done".to_owned());
         }
+        parts.join(" · ")
     }
 
     fn line(&self, now: RunsNow, since_ms: u64) -> String {
@@ -127,12 +140,18 @@ mod tests {
             progress.line(now(None), 0),
             "7 running · 3 waiting · 0 done · 0 entries/s"
         );
-        progress.ended("COMPLETED_WITH_TOOLS", 30);
-        progress.ended("suspended", 10);
-        progress.ended("COMPLETED_WITH_TOOLS", 10);
+        progress.ended("waiting for approval", false, 0);
+        assert_eq!(
+            progress.line(now(None), 0),
+            "7 running · 3 waiting · 1 waiting for approval · 0 entries/s"
+        );
+        progress.without_end.clear();
+        progress.ended("COMPLETED_WITH_TOOLS", true, 30);
+        progress.ended("suspended", false, 10);
+        progress.ended("COMPLETED_WITH_TOOLS", true, 10);
         assert_eq!(
             progress.line(now(Some(4)), 2_000),
-            "7 running · 3 waiting · 4 not begun · 3 done: 2 COMPLETED_WITH_TOOLS, 1 suspended · 25 entries/s"
+            "7 running · 3 waiting · 4 not begun · 2 done: 2 COMPLETED_WITH_TOOLS · 1 suspended · 25 entries/s"
         );
     }
 }

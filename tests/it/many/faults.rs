@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use super::*;
+use crate::terminal::Terminal;
 
 /// The same command under limits of the shell.
 fn limited(bare: &Command, limits: &str) -> Command {
@@ -296,4 +297,72 @@ fn a_list_whose_store_can_write_no_more_begins_no_further_run() {
     let results = documents(&left.out);
     assert!(results.len() < 1_000, "{}", results.len());
     assert!(results[0]["success"] == true, "{}", results[0]);
+}
+
+#[cfg(unix)]
+#[test]
+fn after_ctrl_c_the_first_line_that_has_not_begun_is_named() {
+    // Its tool server never answers, so its run is brought up until it is interrupted.
+    let hang = "tools: {workspace: ., mcp: {s: {command: sh, args: ['-c', 'echo >> starts; exec sleep 600']}}}\n";
+    let hanging = || json!({"contract": "hang.yaml"}).to_string() + "\n";
+    let unnamed = || json!({"contract": "c.yaml"}).to_string() + "\n";
+    let check = |list: String, asked: usize, next: &str| {
+        let (desk, model) = (Desk::new(), Model::serving("clock", 0));
+        model.set(|counts| counts.held_from = Some(1));
+        desk.write("hang.yaml", &model.contract(hang));
+        desk.write("c.yaml", &model.contract(ECHO));
+        desk.write("list.jsonl", &list);
+        let child = desk.many(&["run", "--contracts", "list.jsonl", "--max-runs", "2"]);
+        model.has(asked);
+        while !desk.path("starts").exists() {
+            thread::yield_now();
+        }
+        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+        model.set(|counts| counts.held_from = None);
+        let left = left(child);
+        assert_eq!(left.code, 1, "{}", left.said());
+        let from = "monolith run --contracts list.jsonl --max-runs 2 --from";
+        let expect = format!("not begun: the rest of the list, from line {next}");
+        let expect = expect.replace("; ", &format!("; {from} "));
+        assert!(left.err.contains(&expect), "{expect}: {}", left.err);
+    };
+    let named = lines(1);
+    check(
+        named.clone() + &hanging() + &named,
+        1,
+        "2 on; 2 begins it\n",
+    );
+    // Every line is open, and none has begun.
+    check(hanging() + &hanging(), 0, "1 on; 1 begins it\n");
+    // One behind it has begun: a list from there on begins it again, unless it has a name.
+    check(hanging() + &named, 1, "1 on; 1 begins it\n");
+    let again = "1 on; 1 begins it, and again what has begun behind it without a run_id\n";
+    check(hanging() + &unnamed(), 1, again);
+}
+
+#[cfg(unix)]
+#[test]
+fn on_a_terminal_ctrl_c_says_first_that_the_runs_end_for_good_and_the_summary_how_to_continue() {
+    for (is_twice, class, expect) in [(true, "INTERRUPTED", 1), (false, "COMPLETED_CHAT_ONLY", 0)] {
+        let (desk, model) = (Desk::new(), Model::serving("clock", 0));
+        model.set(|counts| counts.held_from = Some(1));
+        desk.write("c.yaml", &model.contract(ECHO));
+        desk.list(2);
+        let mut terminal = Terminal::start(desk.command(&["run", "--contracts", "list.jsonl"]));
+        model.has(2);
+        terminal.signal("INT").until("ending the runs for good");
+        if is_twice {
+            terminal.signal("INT").until("ending the runs");
+        } else {
+            model.set(|counts| counts.held_from = None);
+        }
+        let (code, shown) = terminal.end();
+        model.set(|counts| counts.held_from = None);
+        assert_eq!(code, expect, "{shown}");
+        assert!(shown.contains(&format!("2 done: 2 {class}")), "{shown}");
+        let examples = shown.matches("monolith continue r").count();
+        assert_eq!(examples, 1, "{shown}");
+        assert!(!shown.contains("--why"), "{shown}");
+        desk.ok(&["continue", "r0", "go on"]);
+    }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::ends::Ends;
 use super::one_run::RunEnd;
 use super::results::{Faults, Results};
 use super::terms::Terms;
@@ -48,8 +49,8 @@ pub(in crate::cli) trait Source {
     /// How many are left, where that is known.
     fn left(&self) -> Option<usize>;
 
-    /// Which are left, and the command that goes on with them.
-    fn rest(&self) -> String;
+    /// Which have not begun, and the command that begins them; `has_more` is whether some were not had.
+    fn rest(&self, has_more: bool) -> Option<String>;
 }
 
 /// Many runs of one command.
@@ -103,10 +104,8 @@ impl Fleet {
         let is_left = matches!(driven, Ok(Driven::Abandoned { .. } | Driven::Unread));
         runtime.shutdown_timeout(if is_left { Duration::ZERO } else { LINGER });
         let synced = self.accounts.sync_all();
-        let Ends {
-            mut failed,
-            mut suspended,
-        } = fleet.ends.take();
+        let ends = fleet.ends.take();
+        let (mut failed, mut suspended) = (ends.failed, ends.has_suspended());
         let Faults {
             unsynced,
             unwritten,
@@ -129,9 +128,10 @@ impl Fleet {
             return Err(SystemFault::ResultsUnwritten { reason, suspended }.into());
         }
         let (app, screen) = (&self.app, self.app.screen);
-        if suspended && !is_left {
-            let resume = app.hint("resume --all");
-            screen.note(&format!("{resume} goes on with what is suspended"));
+        if !is_left {
+            for next in ends.next(app) {
+                screen.note(&next);
+            }
         }
         match driven {
             Driven::All | Driven::Unread => {}
@@ -195,13 +195,6 @@ struct Driving<'s> {
     useless: CancellationToken,
 }
 
-/// What the runs have come to so far.
-#[derive(Default)]
-struct Ends {
-    failed: bool,
-    suspended: bool,
-}
-
 impl Driving<'_> {
     async fn drive<S: Source>(&self, source: S) -> Result<Driven, CliError> {
         let mut signals = Signals::listen().map_err(|fault| SystemFault::Runtime {
@@ -234,8 +227,9 @@ impl Driving<'_> {
                 }
                 signal = signals.next() => match signal {
                     Signal::Interrupt if interrupts == 0 => {
-                        results.note("stopping: the runs are brought to their ends, which is final (SIGTERM suspends instead); Ctrl-C again ends them at once");
+                        results.note("ending the runs for good: each is brought to its end (SIGTERM suspends instead); Ctrl-C again ends them at once");
                         interrupts = 1;
+                        self.ends.borrow_mut().stopping = true;
                         Control::Stop
                     }
                     Signal::Interrupt => {
@@ -272,12 +266,10 @@ impl Driving<'_> {
             runner.broadcast(wanted);
         }
         let mut source = source.lock().await;
-        let is_exhausted = source.1 || !source.0.has_more();
-        Ok(if is_exhausted {
-            Driven::All
-        } else {
-            let rest = source.0.rest();
-            Driven::Stopped { rest }
+        let has_more = !source.1 && source.0.has_more();
+        Ok(match source.0.rest(has_more) {
+            None => Driven::All,
+            Some(rest) => Driven::Stopped { rest },
         })
     }
 
@@ -285,9 +277,7 @@ impl Driving<'_> {
         match end {
             Ok(end) => {
                 if let RunEnd::Result(result) = &end {
-                    let mut ends = self.ends.borrow_mut();
-                    ends.failed |= !result.success;
-                    ends.suspended |= result.suspended;
+                    self.ends.borrow_mut().take(result);
                 }
                 if self.store.poison().is_some() {
                     self.useless.cancel();

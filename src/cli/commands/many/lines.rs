@@ -33,6 +33,17 @@ pub(in crate::cli) struct ListedRun {
     number: u64,
 }
 
+impl ListedRun {
+    /// Where it stands: in words, and as `--from` names it.
+    pub(super) fn at(&self) -> (String, String) {
+        let place = line(&self.place);
+        match self.number {
+            0 => (place.clone(), place),
+            number => (place, number.to_string()),
+        }
+    }
+}
+
 /// The runs that are asked for, one after the other.
 #[derive(Debug)]
 pub(in crate::cli) enum Lines {

@@ -2,11 +2,13 @@
 //!
 //! Knows how a run of a list is begun or gone on with, watched, interrupted and reported. It drives none itself: that is the driver's `Runner`.
 
+mod ends;
 mod fleet;
 mod limits;
 mod line;
 mod lines;
 mod new_run;
+mod not_begun;
 mod one_run;
 mod recorded_run;
 mod repeated;

@@ -5,30 +5,50 @@ use std::sync::Arc;
 use super::fleet::Source;
 use super::line::RunLine;
 use super::lines::{Lines, ListedRun};
+use super::not_begun::NotBegun;
 use super::one_run::{RunEnd, drive, end_of, guarded, refused};
 use super::recorded_run::RecordedRun;
 use super::repeated::{Repeated, repeated};
 use super::terms::Terms;
-use crate::cli::commands::drive::{Ended, Live};
+use crate::cli::commands::drive::{Broken, Ended, Live};
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
 use crate::cli::context::secrets;
 use crate::cli::ui::command::shell_word;
-use crate::driver::{Job, Prepared, Worker};
+use crate::driver::{DriverError, Job, Prepared, Worker};
 
 /// Runs that begin, and what is the same for all of them.
 #[derive(Debug)]
 pub(in crate::cli) struct NewRuns {
     /// The words with which the same list is begun again.
-    pub(in crate::cli) again: String,
-    pub(in crate::cli) lines: Lines,
-    pub(in crate::cli) terms: Arc<Terms>,
+    again: String,
+    lines: Lines,
+    not_begun: Arc<NotBegun>,
+    /// How many lines were taken.
+    taken: u64,
+    terms: Arc<Terms>,
+}
+
+impl NewRuns {
+    /// The runs of those lines; `again` has the words with which the same list is begun again.
+    pub(in crate::cli) fn of(lines: Lines, again: String, terms: Terms) -> Self {
+        Self {
+            again,
+            lines,
+            not_begun: Arc::default(),
+            taken: 0,
+            terms: Arc::new(terms),
+        }
+    }
 }
 
 /// One run of a list.
 #[derive(Debug)]
 pub(in crate::cli) struct NewRun {
     listed: ListedRun,
+    not_begun: Arc<NotBegun>,
+    /// Which one of the lines that were taken it is.
+    taken: u64,
     terms: Arc<Terms>,
 }
 
@@ -37,8 +57,13 @@ impl Source for NewRuns {
 
     async fn next(&mut self) -> Option<NewRun> {
         let listed = self.lines.next().await?;
-        let terms = Arc::clone(&self.terms);
-        Some(NewRun { listed, terms })
+        self.taken = self.taken.saturating_add(1);
+        Some(NewRun {
+            listed,
+            not_begun: Arc::clone(&self.not_begun),
+            taken: self.taken,
+            terms: Arc::clone(&self.terms),
+        })
     }
 
     fn has_more(&mut self) -> bool {
@@ -49,11 +74,22 @@ impl Source for NewRuns {
         self.lines.left()
     }
 
-    fn rest(&self) -> String {
-        let (next, from) = self.lines.rest();
+    fn rest(&self, has_more: bool) -> Option<String> {
+        let ((first, from), is_again) = match self.not_begun.first() {
+            Some(first) => first,
+            None if has_more => (self.lines.rest(), false),
+            None => return None,
+        };
         let begins = format!("{} --from {}", self.again, shell_word(&from));
         let begins = self.terms.app.hint(&begins);
-        format!("not begun: the rest of the list, from {next} on; {begins} begins it")
+        let again = if is_again {
+            ", and again what has begun behind it without a run_id"
+        } else {
+            ""
+        };
+        Some(format!(
+            "not begun: the rest of the list, from {first} on; {begins} begins it{again}"
+        ))
     }
 }
 
@@ -68,7 +104,13 @@ impl Job for NewRun {
 
 impl NewRun {
     async fn begin(self, worker: Worker) -> RunEnd {
-        let Self { listed, terms } = self;
+        let Self {
+            listed,
+            not_begun,
+            taken,
+            terms,
+        } = self;
+        let at = listed.at();
         let line = match listed.line {
             Ok(line) => line,
             Err(rule) => return refused(&terms, &listed.place, &rule),
@@ -83,10 +125,22 @@ impl NewRun {
                 return RecordedRun::repeated(run_id, sets, terms).run(worker).await;
             }
         }
+        let is_unnamed = line.run_id.is_none();
         let following = Live::among_many(terms.app.screen, terms.accounts.clone());
         // Boxed: what is open for long should take no more than it needs.
         let driven = Box::pin(begun(line, &terms, worker, &following));
         let driven = guarded(&following, driven).await;
+        match &driven {
+            Err(Broken {
+                error: CliError::Driver(DriverError::Cancelled),
+                result: None,
+            }) => not_begun.add(taken, at),
+            Ok(_)
+            | Err(Broken {
+                result: Some(_), ..
+            }) if is_unnamed => not_begun.began_unnamed(taken),
+            _ => {}
+        }
         end_of(&terms, &listed.place, driven)
     }
 }

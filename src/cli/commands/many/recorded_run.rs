@@ -64,13 +64,12 @@ impl Source for RecordedRuns {
         Some(self.runs.len())
     }
 
-    fn rest(&self) -> String {
+    fn rest(&self, has_more: bool) -> Option<String> {
         let app = &self.terms.app;
-        format!(
-            "not gone on with: {}; {} does",
-            counted(self.runs.len(), "run"),
-            app.hint("resume --all")
-        )
+        has_more.then(|| {
+            let (left, resume) = (counted(self.runs.len(), "run"), app.hint("resume --all"));
+            format!("not gone on with: {left}; {resume} does")
+        })
     }
 }
 

@@ -186,7 +186,8 @@ impl Writer {
     }
 
     fn result(&mut self, result: &RunResult) {
-        self.progress.ended(&result.label, result.entries);
+        self.progress
+            .ended(&result.label, result.class.is_some(), result.entries);
         if !self.is_read {
             return;
         }

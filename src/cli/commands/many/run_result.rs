@@ -8,12 +8,15 @@ use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::{dollars, seconds};
 use crate::cli::ui::screen::{Screen, Style};
 use crate::cli::ui::wrap::shortened;
+use crate::kernel::AgentOutcome;
 use crate::message::RunId;
 use crate::telemetry::{AgentResult, AwaitedApproval};
 
 /// The result of one run.
 #[derive(Debug)]
 pub(in crate::cli) struct RunResult {
+    /// How it ended; none where it has no end.
+    pub(super) class: Option<AgentOutcome>,
     pub(super) entries: u64,
     /// Whether `text` is the document.
     is_document: bool,
@@ -21,10 +24,13 @@ pub(in crate::cli) struct RunResult {
     pub(super) label: String,
     /// A line for stderr, where the result alone would not be understood.
     pub(super) note: Option<String>,
+    pub(super) run_id: Option<RunId>,
     pub(super) success: bool,
     pub(super) suspended: bool,
     /// What goes to stdout.
     text: String,
+    /// The call that waits for a person.
+    pub(super) waits_for: Option<String>,
 }
 
 impl RunResult {
@@ -40,13 +46,16 @@ impl RunResult {
             (lines_for_people(app, result), None)
         };
         Self {
+            class: result.outcome.map(|outcome| outcome.class),
             entries: result.entries,
             is_document,
             label: label(result).to_owned(),
             note,
+            run_id: result.run_id.clone(),
             success: result.success,
             suspended: result.is_suspended(),
             text,
+            waits_for: result.waits_for.as_ref().map(called),
         }
     }
 
@@ -71,7 +80,7 @@ fn label(result: &AgentResult) -> &'static str {
     }
 }
 
-/// One line of a terminal; below it what to type, where the run waits for a person.
+/// One line of a terminal, or more where the run did not succeed: its reason is whole. Below it what to type, where the run waits for a person.
 fn lines_for_people(app: &App, result: &AgentResult) -> String {
     let label = label(result);
     let mut words = vec![label.to_owned()];
@@ -83,17 +92,18 @@ fn lines_for_people(app: &App, result: &AgentResult) -> String {
         }
     }
     let report = result.report_text().trim();
-    let first = report.lines().next().unwrap_or_default();
-    let more = if first.len() < report.len() {
-        "…"
-    } else {
-        ""
-    };
+    let is_whole = !result.success && !result.is_suspended();
     words.push(match &result.waits_for {
         Some(awaited) => called(awaited),
-        None => format!("{first}{more}"),
+        None if is_whole => report.split_whitespace().collect::<Vec<_>>().join(" "),
+        None => first_line(report),
     });
-    let text = shortened(&line(words.join("  ").trim_end()), app.screen.width_out());
+    let text = line(words.join("  ").trim_end());
+    let text = if is_whole {
+        text
+    } else {
+        shortened(&text, app.screen.width_out())
+    };
     let style = match (result.success, result.is_suspended()) {
         (true, _) => Style::Good,
         (false, true) => Style::Bold,
@@ -104,6 +114,16 @@ fn lines_for_people(app: &App, result: &AgentResult) -> String {
         (Some(_), Some(run_id)) => format!("{text}\n        {}\n", how_to_answer(app, run_id)),
         _ => format!("{text}\n"),
     }
+}
+
+fn first_line(report: &str) -> String {
+    let first = report.lines().next().unwrap_or_default();
+    let more = if first.len() < report.len() {
+        "…"
+    } else {
+        ""
+    };
+    format!("{first}{more}")
 }
 
 /// What stderr says of a run that waits for a person, where stdout has documents.

@@ -1,7 +1,6 @@
 //! `monolith run`: begins a run under a contract file, and drives it to its end.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use super::args::RunArgs;
 use crate::cli::commands::drive::{
@@ -49,12 +48,7 @@ fn run_many(app: &App, args: RunArgs, contracts: &Path) -> Result<Exit, CliError
         task,
     };
     let fleet = Fleet::of(&terms, limits, durability)?;
-    let terms = Arc::new(terms);
-    fleet.drive(NewRuns {
-        again,
-        lines,
-        terms,
-    })
+    fleet.drive(NewRuns::of(lines, again, terms))
 }
 
 /// The words with which the list is run again as it was asked for, but for its beginning.

@@ -1,0 +1,81 @@
+//! What the runs of a list have come to so far, and what to type next about them: one example of each kind. Decides nothing about a run.
+
+use super::run_result::RunResult;
+use crate::cli::context::app::App;
+use crate::kernel::AgentOutcome;
+use crate::message::RunId;
+
+/// What the runs have come to so far.
+#[derive(Debug, Default)]
+pub(super) struct Ends {
+    /// Whether one has ended without success, or came to no end.
+    pub(super) failed: bool,
+    /// Whether the runs are brought to their ends.
+    pub(super) stopping: bool,
+    /// The first that failed.
+    to_explain: Option<RunId>,
+    /// The first that was brought to its end.
+    interrupted: Option<RunId>,
+    /// How many are suspended; those that wait for a person are among them.
+    suspended: usize,
+    /// How many wait for a person; the first of them, and its call.
+    waiting: usize,
+    first_waiting: Option<(RunId, String)>,
+}
+
+impl Ends {
+    /// Whether one is suspended.
+    pub(super) const fn has_suspended(&self) -> bool {
+        self.suspended > 0
+    }
+
+    /// A run has come to that.
+    pub(super) fn take(&mut self, result: &RunResult) {
+        self.failed |= !result.success;
+        self.suspended = self.suspended.saturating_add(result.suspended.into());
+        let Some(run_id) = &result.run_id else {
+            return;
+        };
+        if let Some(call) = &result.waits_for {
+            self.waiting = self.waiting.saturating_add(1);
+            let first = || (run_id.clone(), call.clone());
+            self.first_waiting.get_or_insert_with(first);
+        } else if result.class == Some(AgentOutcome::Interrupted) || self.stopping && result.success
+        {
+            self.interrupted.get_or_insert_with(|| run_id.clone());
+        } else if !result.success && !result.suspended {
+            self.to_explain.get_or_insert_with(|| run_id.clone());
+        }
+    }
+
+    /// What to type next, a line for each kind of end.
+    pub(super) fn next(&self, app: &App) -> Vec<String> {
+        let hint = |verb: &str, run_id: &RunId, rest: &str| {
+            let name = app.brief_name(run_id.as_str());
+            app.hint(&format!("{verb} {name}{rest}"))
+        };
+        let waiting = self.first_waiting.iter().map(|(run_id, call)| {
+            let answers = hint("approve", run_id, "");
+            match self.waiting {
+                0 | 1 => format!("a run waits for an approval of {call}: {answers} answers it"),
+                waiting => format!(
+                    "{waiting} runs wait for an approval, the first of {call}: {answers} answers it"
+                ),
+            }
+        });
+        let resumable = (self.suspended > self.waiting).then(|| {
+            let resume = app.hint("resume --all");
+            format!("{resume} goes on with what is suspended")
+        });
+        let interrupted = self.interrupted.iter().map(|run_id| {
+            let goes_on = hint("continue", run_id, " \"…\"");
+            format!("what was stopped has ended; {goes_on} goes on from one of them in a new run")
+        });
+        let failed = self.to_explain.iter().map(|run_id| {
+            let why = hint("show", run_id, " --why");
+            format!("why a run failed: {why}")
+        });
+        let all = waiting.chain(resumable).chain(interrupted).chain(failed);
+        all.collect()
+    }
+}
