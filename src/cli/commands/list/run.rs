@@ -8,6 +8,7 @@ use super::found::{Found, found};
 use super::render::listed;
 use crate::cli::commands::values::is_outcome;
 use crate::cli::context::app::App;
+use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 use crate::cli::context::run_status::RunStatus;
@@ -53,6 +54,9 @@ struct Listed {
     pid: Option<u32>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     waits_for_approval: bool,
+    /// The answer that a person left, and that the run has not taken yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval_answer: Option<&'static str>,
     owner: String,
     imported: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -156,7 +160,7 @@ impl From<Found> for Listed {
             lineage,
             outline,
             status,
-            waits,
+            approval,
         } = found;
         let (state, pid) = match (&row.outcome, status) {
             (Some(_), _) => ("ended", None),
@@ -195,7 +199,8 @@ impl From<Found> for Listed {
             imported,
             state,
             pid,
-            waits_for_approval: waits,
+            waits_for_approval: approval == Some(ApprovalStatus::Waits),
+            approval_answer: approval.and_then(ApprovalStatus::answer),
             owner: row.owner,
             outcome: row
                 .outcome
