@@ -1,10 +1,11 @@
 //! A person at a terminal: an answer that streams, and a conversation.
 
-use std::process::Command;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use crate::desk::{Desk, calls, says};
+use crate::desk::{Desk, Left, calls, says};
 use crate::terminal::Terminal;
 
 const DIM: &str = "\u{1b}[2m";
@@ -193,6 +194,12 @@ fn each_message_of_a_chat_continues_the_run_before() {
         .until("2 runs, ")
         .until(", cost unknown, ");
     chat.types("/frob\r").until("/frob is no command");
+    // None of these is a message.
+    chat.types("/frob it\r").until("/frob is no command");
+    chat.types("/undo 2\r").until("/undo takes no argument");
+    chat.types("/exit now\r").until("/exit takes no argument");
+    chat.types("exit\r")
+        .until("exit was not sent; /exit ends the conversation");
     chat.types("/show\r").until("COMPLETED_CHAT_ONLY");
     chat.types("/undo\r")
         .until("is taken back; the next message continues run ");
@@ -425,4 +432,40 @@ fn what_is_waited_for_while_a_run_is_stopped_says_so() {
         .until("stopping: waiting for demo/script")
         .signal("INT");
     assert_eq!(terminal.end().0, 1);
+}
+
+/// A person sees how each message ended; a script reads it from the exit code.
+#[test]
+fn a_chat_in_a_pipe_ends_with_the_code_of_its_last_run() {
+    let check = |lines: &[&str], expect: i32| {
+        let desk = Desk::new();
+        let answers = [
+            says("No tool for me."),
+            calls("echo", "{\"text\":\"x\"}"),
+            says("Done."),
+        ];
+        let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
+        desk.script(
+            "tool_policy: required\ntools: {builtin: [echo]}\nmax_turns: 3\n",
+            &answers,
+        );
+        let mut child = desk
+            .command(&["chat", "c.yaml"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        for line in lines {
+            writeln!(stdin, "{line}").unwrap();
+        }
+        drop(stdin);
+        let left = Left::from(child.wait_with_output().unwrap());
+        assert_eq!(left.code, expect, "{}", left.said());
+    };
+    check(&["hello"], 1);
+    check(&["hello", "/quit"], 1);
+    check(&["/help"], 0);
+    check(&[], 0);
 }
