@@ -469,3 +469,28 @@ fn a_chat_in_a_pipe_ends_with_the_code_of_its_last_run() {
     check(&["/help"], 0);
     check(&[], 0);
 }
+
+#[test]
+fn a_file_that_changes_during_a_chat_is_refused_with_the_way_on() {
+    let desk = Desk::new();
+    let mut chat = chat(&desk, "max_turns: 6\n", &[&says("One."), &says("Two.")]);
+    chat.types("first\r")
+        .until("COMPLETED_CHAT_ONLY")
+        .until("> ");
+    let first = runs(&desk).remove(0);
+    let changed = desk.read("c.yaml").replace("max_turns: 6", "max_turns: 9");
+    desk.write("c.yaml", &changed);
+    chat.types("second\r").until("the file has changed");
+    chat.until("/exit")
+        .until(&format!("monolith chat c.yaml --run {first}"))
+        .until("> ");
+    chat.types("/exit\r");
+    let (code, shown) = chat.end();
+    assert_eq!(code, 0, "{shown}");
+    assert!(!shown.contains("give again each --set"), "{shown}");
+    // It works as it is named.
+    let mut again = Terminal::start(desk.command(&["chat", "c.yaml", "--run", &first]));
+    again.until("> ").types("second\r").until("Two.");
+    again.until("> ").types("/exit\r");
+    assert_eq!(again.end().0, 0);
+}

@@ -224,6 +224,7 @@ impl Chat<'_> {
                 run_id: None,
                 same_contract: !self.other_contract,
                 states_proof: false,
+                way_on: self.way_on(),
             };
             return drive_next(self.app, next);
         }
@@ -262,10 +263,7 @@ impl Chat<'_> {
 
     /// The words with which the conversation is gone on with in another chat.
     fn words_again(&self) -> String {
-        let file = self.file();
-        let name = file.name();
-        let name = name.strip_prefix(&self.app.cwd).unwrap_or(name);
-        let mut words = format!("chat {}", shell_word(&line(&name.display().to_string())));
+        let mut words = format!("chat {}", self.file().word(self.app));
         if let Some(last) = self.turns.last() {
             // Writing to a String cannot fail.
             let _ = write!(words, " --run {}", last.run_id);
@@ -274,6 +272,12 @@ impl Chat<'_> {
             let _ = write!(words, " --set {}", shell_word(&line(set)));
         }
         words
+    }
+
+    /// What to type where the file has changed since the conversation began.
+    fn way_on(&self) -> String {
+        let again = self.app.hint(&self.words_again());
+        format!("/exit ends the conversation; then {again} goes on under the file as it is now")
     }
 
     fn show(&self) -> Result<(), CliError> {
