@@ -57,7 +57,8 @@
 //! [`RunView`] folds a run's entries once, for every display; [`AgentResult`] is the document that a caller gets.
 
 #![warn(unreachable_pub)]
-#![cfg_attr(test, recursion_limit = "256")]
+// Whether a future is `Send` is asked through all that it awaits, down to the driver of the runtime.
+#![recursion_limit = "256"]
 
 mod adapter;
 mod cli;

@@ -29,6 +29,15 @@ pub(crate) enum KeyFileError {
         /// The file of the new one.
         secret: PathBuf,
     },
+    /// The operator: the secret is kept elsewhere, where this program writes nothing over.
+    #[error(
+        "replace the key file {}: it is a link, and the old secret would stay where it leads to; put the file itself there, or replace the key where it is kept",
+        path.display()
+    )]
+    Link {
+        /// The link.
+        path: PathBuf,
+    },
     /// The operator: others may read or write the secret.
     #[error("use the key file {}: its mode is {mode:04o}, and only its owner may read and write it (0600)", path.display())]
     Permissions {

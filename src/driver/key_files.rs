@@ -99,6 +99,10 @@ impl KeyFolder {
         let files = self.files(name)?;
         // Without a key there may be no folder to lock.
         self.show(name)?;
+        if files.secret.is_symlink() {
+            let path = files.secret;
+            return Err(KeyFileError::Link { path });
+        }
         let _lock = KeyLock::of(&self.0)?;
         self.settle(&files)?;
         let old = self.read(&files)?.ok_or_else(|| none(name))?;
@@ -248,14 +252,30 @@ pub(super) fn write_beside(path: &Path, text: &str) -> Result<NewFile, KeyFileEr
 fn publish(files: &Files, mut secret: NewFile, record: &Note) -> Result<(), KeyFileError> {
     // The record first: a key that is not published must not sign.
     append(&files.public, &record.to_string())?;
-    let replaced = OldSecret::of(&files.secret).and_then(|old| secret.replace().map(|()| old));
-    match replaced {
-        Ok(old) => old.erase().map_err(|fault| refuse(&files.secret, &fault)),
+    match replace(files, || secret.replace()) {
+        Ok(None) => Ok(()),
+        Ok(Some(old)) => old.erase().map_err(|fault| refuse(&files.secret, &fault)),
         Err(fault) => Err(KeyFileError::NotReplaced {
             path: files.secret.clone(),
             reason: fault.to_string(),
             secret: secret.keep(),
         }),
+    }
+}
+
+/// Puts a file in the place of a secret; returns the one that was there, to be written over.
+pub(super) fn replace(
+    files: &Files,
+    replace: impl FnOnce() -> io::Result<()>,
+) -> io::Result<Option<OldSecret>> {
+    let old = OldSecret::of(&files.secret)?;
+    match (replace(), old) {
+        (Ok(()), old) => Ok(old),
+        (Err(fault), None) => Err(fault),
+        (Err(fault), Some(old)) => {
+            old.keep()?;
+            Err(fault)
+        }
     }
 }
 

@@ -6,9 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::KeyFileError;
-use super::key_files::{Files, KeyFolder, read_secret, refuse};
+use super::key_files::{Files, KeyFolder, read_secret, refuse, replace};
 use super::key_lock::KeyLock;
-use super::old_secret::OldSecret;
+use super::old_secret::{OLD, OldSecret};
 use crate::transcript::SecretKey;
 
 impl KeyFolder {
@@ -34,15 +34,20 @@ impl KeyFolder {
             let text = read_secret(&path).unwrap_or_default();
             let key = text.trim_end().parse().ok();
             let key = key.map(|key: SecretKey| key.public());
-            let is_next = key.is_some_and(|key| {
-                current.as_ref() != Some(&key) && current.is_some() && published.contains(&key)
-            });
-            let settled = if is_next && !is_replaced {
+            let is_current = key.is_some() && key == current;
+            let is_next =
+                key.is_some_and(|key| !is_current && current.is_some() && published.contains(&key));
+            let is_old = path
+                .as_os_str()
+                .as_encoded_bytes()
+                .ends_with(OLD.as_bytes());
+            let settled = if is_old && !is_current {
+                // Replaced, and not yet written over.
+                OldSecret::left_at(path.clone()).and_then(OldSecret::erase)
+            } else if is_next && !is_old && !is_replaced {
                 is_replaced = true;
-                OldSecret::of(&files.secret).and_then(|old| {
-                    fs::rename(&path, &files.secret)?;
-                    old.erase()
-                })
+                let old = replace(files, || fs::rename(&path, &files.secret));
+                old.and_then(|old| old.map_or(Ok(()), OldSecret::erase))
             } else {
                 // A second name of the secret that is used, or the secret of a key that never signs.
                 fs::remove_file(&path)
@@ -71,7 +76,7 @@ impl KeyFolder {
     }
 }
 
-/// Whether that is the name of an unfinished file beside that one: `local.key.17-0.new~` beside `local.key`.
+/// Whether that is the name of an unfinished file beside that one: `local.key.17-0.new~` or `local.key.17-0.old~` beside `local.key`.
 fn is_beside(path: &Path, secret: &Path) -> bool {
     let names = path.file_name().zip(secret.file_name());
     let Some((name, of)) = names.and_then(|(name, of)| name.to_str().zip(of.to_str())) else {
@@ -80,7 +85,10 @@ fn is_beside(path: &Path, secret: &Path) -> bool {
     let rest = name
         .strip_prefix(of)
         .and_then(|rest| rest.strip_prefix('.'));
-    let numbers = rest.and_then(|rest| rest.strip_suffix(".new~"));
+    let numbers = rest.and_then(|rest| {
+        rest.strip_suffix(".new~")
+            .or_else(|| rest.strip_suffix(OLD))
+    });
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     numbers
         .and_then(|numbers| numbers.split_once('-'))
@@ -133,5 +141,38 @@ mod tests {
         let trusted = keys.ring().unwrap().trusted();
         assert_eq!(trusted.len(), 4, "{trusted:?}");
         assert!(!trusted.contains(&unused.public()));
+    }
+    /// Under a second name of its file an old secret could be read for ever.
+    #[cfg(unix)]
+    #[test]
+    fn a_secret_whose_replacement_was_cut_off_is_written_over_by_the_next_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let keys = KeyFolder::new(folder.path().join("keys"));
+        let old = keys.generate("local").unwrap();
+        let files = keys.files("local").unwrap();
+        let (second, left) = (
+            folder.path().join("second"),
+            keys.path().join("local.key.7-0.old~"),
+        );
+        fs::hard_link(&files.secret, &second).unwrap();
+        // Killed before the new secret took the name: the old one is still that of the key.
+        fs::hard_link(&files.secret, &left).unwrap();
+        assert_eq!(keys.show("local").unwrap().public(), old.public());
+        assert_eq!(secrets(&keys), ["local.key"]);
+        // Killed behind that.
+        let new = random_key("local").unwrap();
+        append(&files.public, &old.rotated_to(&new).to_string()).unwrap();
+        fs::rename(&files.secret, &left).unwrap();
+        write_beside(&files.secret, &format!("{}\n", new.secret_text()))
+            .unwrap()
+            .replace()
+            .unwrap();
+        assert_eq!(
+            fs::read_to_string(&second).unwrap().trim(),
+            old.secret_text().as_str()
+        );
+        assert_eq!(keys.show("local").unwrap().public(), new.public());
+        assert_eq!(fs::read_to_string(&second).unwrap().trim(), "");
+        assert_eq!(secrets(&keys), ["local.key"]);
     }
 }

@@ -284,7 +284,12 @@ async fn whatever_fails_after_servers_are_up_closes_them() {
         let (request, _) = fixture.request(more);
         let fault = purpose.up(&fixture, request).await.expect_err("a fault");
         assert!(expect(&fault), "{purpose:?}: {fault}");
-        let ended = if gone { &BOTH[..3] } else { &BOTH };
-        assert_eq!(fixture.diary(), ended, "{purpose:?}");
+        // One that is gone is started again: it may have ended because it does not know the first question.
+        let ended = if gone {
+            &["a begun", "a closed", "b begun", "b begun"]
+        } else {
+            &BOTH
+        };
+        assert_eq!(&fixture.diary(), ended, "{purpose:?}");
     }
 }

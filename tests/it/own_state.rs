@@ -189,6 +189,20 @@ fn a_key_that_was_replaced_is_not_left_under_another_name() {
     assert!(!desk.read("hard").contains(old.trim_end()));
 }
 
+/// What a link leads to is not written over, so it would be readable once the link is gone.
+#[test]
+fn a_key_that_is_a_link_is_not_replaced() {
+    let desk = Desk::new();
+    contract(&desk, "tools: {builtin: [echo]}\n", &[]);
+    desk.ok(&["key", "generate"]);
+    fs::rename(desk.path("home/keys/local.key"), desk.path("real")).unwrap();
+    symlink(desk.path("real"), desk.path("home/keys/local.key")).unwrap();
+    let left = desk.run(&["key", "rotate"]);
+    assert_ne!(left.code, 0, "{}", left.said());
+    assert!(left.err.contains("it is a link"), "{}", left.err);
+    assert!(desk.path("home/keys/local.key").is_symlink());
+}
+
 #[test]
 fn the_hosts_own_keys_are_taken_out_in_every_form() {
     use base64::Engine as _;

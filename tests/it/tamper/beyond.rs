@@ -319,13 +319,15 @@ fn t16_two_writers_fail() {
     let store = Store::open(&path, Durability::Full).unwrap();
     let lock = store.lock_run(&run_id("r-2")).unwrap();
     let said = format!("process {} drives it", std::process::id());
-    for args in [
-        &["resume", "r-2"][..],
-        &["run", "--contract", "c.yaml", "--run-id", "r-2"][..],
+    let taken = "there is one of that name".to_owned();
+    let new_run = ["run", "--contract", "c.yaml", "--run-id", "r-2"];
+    for (args, expect, words) in [
+        (&["resume", "r-2"][..], 1, &said),
+        (&new_run[..], 4, &taken),
     ] {
         let (code, out, err) = scene.command(args);
-        assert_eq!(code, 1, "{out}{err}");
-        assert!(err.contains(&said), "{err}");
+        assert_eq!(code, expect, "{out}{err}");
+        assert!(err.contains(words), "{err}");
     }
     let hash = "SELECT lower(hex(hash)) FROM run_blobs WHERE run = 1";
     let hash: String = scene.store().query_row(hash, [], |row| row.get(0)).unwrap();
