@@ -2,7 +2,6 @@
 //! folder.
 
 use std::ffi::OsString;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
@@ -40,6 +39,8 @@ use super::commands::show::ShowArgs;
 use super::commands::tools::ToolsArgs;
 use super::commands::verify::VerifyArgs;
 use super::context::accounting::AccountingArgs;
+use super::ui::screen::help_width;
+use super::ui::wrap::wrapped;
 use super::version::{AFTER_HELP, LONG_VERSION, NEW_HERE};
 use crate::tools::SUPERVISE_COMMAND;
 
@@ -56,7 +57,7 @@ use crate::tools::SUPERVISE_COMMAND;
     before_long_help = ALL_COMMANDS.as_str(),
     after_help = NEW_HERE,
     after_long_help = AFTER_HELP,
-    max_term_width = 80,
+    max_term_width = HELP_WIDTH,
     arg_required_else_help = true
 )]
 pub(in crate::cli) struct Cli {
@@ -69,6 +70,9 @@ pub(in crate::cli) struct Cli {
     #[arg(long, hide_short_help = true, global = true, value_name = "FILE")]
     pub(in crate::cli) config: Option<PathBuf>,
 }
+
+/// The most cells of a line of help.
+const HELP_WIDTH: usize = 80;
 
 /// The first page of help. Its commands are listed by what they are for, so clap's own list of them is left out.
 const FIRST_PAGE: &str = "\
@@ -122,14 +126,14 @@ static ALL_COMMANDS: LazyLock<String> = LazyLock::new(|| {
 /// Commands below a title, one a line.
 fn listed(title: &str, names: &[&str]) -> String {
     let commands = Command::augment_subcommands(clap::Command::new("monolith"));
-    let mut out = format!("{title}:\n");
+    let (width, mut out) = (help_width(HELP_WIDTH), format!("{title}:\n"));
     for name in names {
         let about = commands
             .find_subcommand(name)
             .and_then(clap::Command::get_about);
         let about = about.map(ToString::to_string).unwrap_or_default();
-        // Writing to a String cannot fail.
-        let _ = writeln!(out, "  {name:<11}  {about}");
+        let row = format!("  {name:<11}  {about}\n");
+        out.push_str(&wrapped(&row, width));
     }
     out
 }

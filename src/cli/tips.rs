@@ -14,10 +14,19 @@ pub(super) fn with_tip(
     given: &[OsString],
     program: &clap::Command,
 ) -> clap::Error {
-    let typed = |kind| match fault.get(kind) {
-        Some(ContextValue::String(typed)) => Some(typed.clone()),
-        _ => None,
-    };
+    if let Some(ContextValue::Strings(near)) = fault.remove(ContextKind::SuggestedSubcommand)
+        && let Some(word) = typed(&fault, ContextKind::InvalidSubcommand)
+    {
+        let near = near.into_iter().filter(|name| is_slip(&word, name));
+        let near: Vec<String> = near.collect();
+        if !near.is_empty() {
+            fault.insert(
+                ContextKind::SuggestedSubcommand,
+                ContextValue::Strings(near),
+            );
+        }
+    }
+    let typed = |kind| typed(&fault, kind);
     let tip = match fault.kind() {
         ErrorKind::UnknownArgument => {
             let command = called(given, program);
@@ -45,6 +54,14 @@ pub(super) fn with_tip(
         fault.remove(ContextKind::SuggestedArg);
     }
     fault
+}
+
+/// What was typed of that kind.
+fn typed(fault: &clap::Error, kind: ContextKind) -> Option<String> {
+    match fault.get(kind) {
+        Some(ContextValue::String(typed)) => Some(typed.clone()),
+        _ => None,
+    }
 }
 
 /// The command that is called.
@@ -149,6 +166,11 @@ fn distance(left: &str, right: &str) -> usize {
     strsim::osa_distance(&short(left), &short(right))
 }
 
+/// Whether a word may be that name with a slip in it. The parser's own measure takes `undo` for `run`.
+fn is_slip(typed: &str, known: &str) -> bool {
+    distance(typed, known) <= (typed.chars().count() / 3).max(1)
+}
+
 fn is_near(typed: &str, known: &str) -> bool {
     distance(typed, known) <= typed.chars().count() / 4
 }
@@ -198,6 +220,9 @@ mod tests {
             "monolith verfy",
             Some("a similar subcommand exists: 'verify'"),
         );
-        check("monolith frobnicate", None);
+        check("monolith lst", Some("a similar subcommand exists: 'list'"));
+        for none in ["frobnicate", "undo", "status"] {
+            check(&format!("monolith {none}"), None);
+        }
     }
 }

@@ -1,20 +1,18 @@
 //! The files of signing keys: made once, rotated, readable by their owner. Does not know what is signed.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::key_file_error::KeyFileError;
 use super::key_lock::KeyLock;
+use super::key_text::{read_public, read_secret, refuse};
 use super::old_secret::OldSecret;
 use crate::store::{Exposure, NewFile, private_file, private_folder};
 use crate::transcript::{KeyError, KeyRing, Note, PublicKey, SecretKey};
 
 /// The name of the file of the redaction key without its ending; no signing key may have it.
 pub(super) const REDACTION: &str = "redaction";
-
-/// The longest key file; a file of public keys grows with each rotation.
-const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// The folder that keeps this machine's keys, outside the store: for each name `NAME.key`, the secret, readable by its owner
 /// alone, and `NAME.pub`, the first public key and a signed record of every rotation since.
@@ -224,13 +222,6 @@ fn none(name: &str) -> KeyFileError {
     }
 }
 
-pub(super) fn refuse(path: &Path, fault: &io::Error) -> KeyFileError {
-    KeyFileError::Io {
-        path: path.to_owned(),
-        reason: fault.to_string(),
-    }
-}
-
 pub(super) fn random_key(name: &str) -> Result<SecretKey, KeyFileError> {
     let mut seed = [0_u8; 32];
     getrandom::fill(&mut seed).map_err(|fault| KeyFileError::Randomness(fault.to_string()))?;
@@ -293,69 +284,6 @@ pub(super) fn append(path: &Path, text: &str) -> Result<(), KeyFileError> {
             added.inspect_err(|_| drop(file.set_len(before)))
         })
         .map_err(|fault| refuse(path, &fault))
-}
-
-/// Reads public keys after checking that no other user may write them.
-fn read_public(path: &Path) -> Result<String, KeyFileError> {
-    let refuse = |fault: io::Error| refuse(path, &fault);
-    let file = File::open(path).map_err(refuse)?;
-    let to_path = || path.to_owned();
-    match Exposure::of_file_to_write(&file).map_err(refuse)? {
-        None => read(file).map_err(refuse),
-        Some(Exposure::Mode(mode)) => Err(KeyFileError::Public {
-            path: to_path(),
-            mode,
-        }),
-        Some(Exposure::Owner(uid)) => Err(KeyFileError::Owner {
-            path: to_path(),
-            uid,
-        }),
-    }
-}
-
-/// Reads a secret after checking that no other user may.
-pub(super) fn read_secret(path: &Path) -> Result<String, KeyFileError> {
-    let text = read_secret_once(path)?;
-    // The file that was opened may have been replaced, and written over, before it was read.
-    if text.trim().is_empty() {
-        return read_secret_once(path);
-    }
-    Ok(text)
-}
-
-fn read_secret_once(path: &Path) -> Result<String, KeyFileError> {
-    let refuse = |fault: io::Error| refuse(path, &fault);
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
-            let name = path.display().to_string();
-            return Err(KeyFileError::None { name });
-        }
-        Err(fault) => return Err(refuse(fault)),
-    };
-    let to_path = || path.to_owned();
-    match Exposure::of_file(&file).map_err(refuse)? {
-        None => read(file).map_err(refuse),
-        Some(Exposure::Mode(mode)) => Err(KeyFileError::Permissions {
-            path: to_path(),
-            mode,
-        }),
-        Some(Exposure::Owner(uid)) => Err(KeyFileError::Owner {
-            path: to_path(),
-            uid,
-        }),
-    }
-}
-
-/// The whole of a key file. A part would not do: a revocation may come last.
-fn read(file: File) -> io::Result<String> {
-    let mut text = String::new();
-    let read = file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
-    if u64::try_from(read).is_ok_and(|read| read <= MAX_FILE_BYTES) {
-        return Ok(text);
-    }
-    let rule = format!("it is longer than {MAX_FILE_BYTES} bytes");
-    Err(io::Error::new(io::ErrorKind::InvalidData, rule))
 }
 
 #[cfg(test)]

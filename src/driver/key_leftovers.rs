@@ -6,8 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::KeyFileError;
-use super::key_files::{Files, KeyFolder, read_secret, refuse, replace};
+use super::key_files::{Files, KeyFolder, replace};
 use super::key_lock::KeyLock;
+use super::key_text::{read_secret, refuse};
 use super::old_secret::{OLD, OldSecret};
 use crate::transcript::SecretKey;
 

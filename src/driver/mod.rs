@@ -31,6 +31,7 @@ mod key_file_error;
 mod key_files;
 mod key_leftovers;
 mod key_lock;
+mod key_text;
 mod observer;
 mod old_secret;
 mod own_keys;

@@ -3,7 +3,8 @@
 use std::io;
 
 use super::KeyFileError;
-use super::key_files::{KeyFolder, REDACTION, read_secret, refuse, write_beside};
+use super::key_files::{KeyFolder, REDACTION, write_beside};
+use super::key_text::{read_secret, refuse};
 use crate::message::Digest;
 use crate::session::RedactionKey;
 use crate::transcript::KeyError;

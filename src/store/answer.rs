@@ -34,7 +34,31 @@ pub(crate) struct Answer {
     pub(crate) first_entry: Digest,
 }
 
+impl Answer {
+    /// Whether it allows that call; none where it is to another call, or to other arguments.
+    pub(crate) fn to(&self, call: CallSeq, arguments_hash: Digest) -> Option<bool> {
+        let same = self.call == call && self.arguments_hash == arguments_hash;
+        same.then_some(self.approved)
+    }
+}
+
 impl StoreReader {
+    /// Whether the answer that was left for a run, and not taken yet, allows that call; none where there is no answer to it.
+    ///
+    /// # Errors
+    /// [`StoreError::Lock`] where others can write what is there, and [`StoreError`] where the run cannot be read.
+    pub(crate) fn answer_to(
+        &self,
+        run_id: &RunId,
+        (call, arguments_hash): (CallSeq, Digest),
+    ) -> Result<Option<bool>, StoreError> {
+        let Some(left) = self.left_answer(run_id)? else {
+            return Ok(None);
+        };
+        let same_run = self.first_entry(run_id)? == Some(left.first_entry);
+        Ok(left.to(call, arguments_hash).filter(|_| same_run))
+    }
+
     /// The answer that was left for a run and not taken yet; none where there is nothing that can be read as one.
     ///
     /// # Errors

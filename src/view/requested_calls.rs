@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::contract::BATCH;
+use crate::contract::{BATCH, ExecutionContract, SessionTool};
 use crate::message::{AgentMessage, CallSeq, Digest, InferenceSeq, ObjectText, ToolInvocation};
 
 /// A call that a message of the model asked for: of the message itself, or in a batch.
@@ -57,6 +57,25 @@ impl RequestedCalls {
     /// How many calls all messages asked for; a batch counts as one.
     pub(super) const fn total(&self) -> u64 {
         self.total
+    }
+
+    /// Whether what VALIDATE_CALLS notes of them is a refusal. Beside the session's own reports it may note what those say, and
+    /// only a name that is no tool is a refusal for certain.
+    pub(super) fn are_refused(&self, contract: &ExecutionContract) -> bool {
+        let is_report = |call: &RequestedCall| {
+            let own = contract.session_tool(&call.name);
+            matches!(
+                own,
+                Some(SessionTool::FinalReport | SessionTool::ProgressReport)
+            )
+        };
+        let is_unknown = |call: &RequestedCall| {
+            let mut exposed = contract.exposed_tools();
+            contract.session_tool(&call.name).is_none()
+                && !exposed.any(|tool| tool.name == call.name)
+        };
+        let calls = || self.last.iter();
+        !self.last.is_empty() && (!calls().any(is_report) || calls().any(is_unknown))
     }
 
     /// The call of that id.

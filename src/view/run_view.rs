@@ -165,6 +165,14 @@ impl RunView {
         self.refused.as_deref()
     }
 
+    /// Whether that entry, the last that was taken, refuses calls of the model.
+    pub(crate) fn refuses_calls(&self, action: &Action) -> bool {
+        action.from == State::ValidateCalls
+            && action.kind == EntryKind::Transition
+            && action.note.is_some()
+            && self.requested.are_refused(&self.contract)
+    }
+
     /// Takes the next entry.
     pub fn take(&mut self, entry: Entry<'_>) -> Step {
         let Entry {

@@ -3,6 +3,8 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
 
+use serde_json::Value;
+
 use monolith::{EventKind, RunId, StoreReader};
 
 use crate::desk::{Desk, Left, calls, says};
@@ -184,16 +186,38 @@ fn a_run_whose_process_died_while_it_waited_can_still_be_answered() {
     let printed = desk
         .ends(&["approve", "r1", "--yes", "--arguments", &hash], 0)
         .said();
-    assert!(printed.contains("monolith resume r1"), "{printed}");
+    let now = "call 1 of run r1\nNow: monolith resume r1\n";
+    assert_eq!(printed, format!("allowed: {now}"));
+    // It is not asked for any more.
+    let listed = desk.ok(&["list"]);
+    let expect = "process died (monolith resume r1), call allowed";
+    assert!(listed.contains(expect), "{listed}");
+    let (_, listed) = desk.json(&["list"]);
+    assert_eq!(listed["runs"][0]["waits_for_approval"], Value::Null);
+    assert_eq!(listed["runs"][0]["approval_answer"], "allowed");
+    let shown = desk.ok(&["show", "r1"]);
+    for expect in [
+        "allowed by a person, not taken by the run yet",
+        "Its call is allowed.\nGo on with it: monolith resume r1\n",
+    ] {
+        assert!(shown.contains(expect), "{expect}: {shown}");
+    }
+    assert!(!shown.contains("Answer it"), "{shown}");
     // Nobody has taken it yet: the same answer again says so, and another one is not put in its place unasked.
     let again = desk
         .ends(&["approve", "r1", "--yes", "--arguments", &hash], 0)
         .said();
-    assert!(again.starts_with("already allowed: call 1"), "{again}");
+    assert_eq!(again, format!("already allowed: {now}"));
     let deny = ["approve", "r1", "--deny", "--yes", "--arguments", &hash];
     let other = desk.ends(&deny, 4).said();
     assert!(
-        other.contains("its call was allowed before") && other.contains("--replace"),
+        [
+            "its call was allowed before",
+            "monolith resume r1",
+            "--replace"
+        ]
+        .iter()
+        .all(|expect| other.contains(expect)),
         "{other}"
     );
     let other = desk.ends(&[&deny[..], &["--replace"]].concat(), 0).said();
@@ -201,6 +225,7 @@ fn a_run_whose_process_died_while_it_waited_can_still_be_answered() {
         other.contains("in the place of the answer before"),
         "{other}"
     );
+    assert!(desk.ok(&["show", "r1"]).contains("Its call is denied."));
     let back = ["approve", "r1", "--yes", "--replace", "--arguments", &hash];
     desk.ends(&back, 0);
     let output = desk.run(&["resume", "r1"]);

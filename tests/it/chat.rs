@@ -1,10 +1,11 @@
 //! A person at a terminal: an answer that streams, and a conversation.
 
-use std::process::Command;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use crate::desk::{Desk, calls, says};
+use crate::desk::{Desk, Left, calls, says};
 use crate::terminal::Terminal;
 
 const DIM: &str = "\u{1b}[2m";
@@ -193,6 +194,12 @@ fn each_message_of_a_chat_continues_the_run_before() {
         .until("2 runs, ")
         .until(", cost unknown, ");
     chat.types("/frob\r").until("/frob is no command");
+    // None of these is a message.
+    chat.types("/frob it\r").until("/frob is no command");
+    chat.types("/undo 2\r").until("/undo takes no argument");
+    chat.types("/exit now\r").until("/exit takes no argument");
+    chat.types("exit\r")
+        .until("exit was not sent; /exit ends the conversation");
     chat.types("/show\r").until("COMPLETED_CHAT_ONLY");
     chat.types("/undo\r")
         .until("is taken back; the next message continues run ");
@@ -425,4 +432,65 @@ fn what_is_waited_for_while_a_run_is_stopped_says_so() {
         .until("stopping: waiting for demo/script")
         .signal("INT");
     assert_eq!(terminal.end().0, 1);
+}
+
+/// A person sees how each message ended; a script reads it from the exit code.
+#[test]
+fn a_chat_in_a_pipe_ends_with_the_code_of_its_last_run() {
+    let check = |lines: &[&str], expect: i32| {
+        let desk = Desk::new();
+        let answers = [
+            says("No tool for me."),
+            calls("echo", "{\"text\":\"x\"}"),
+            says("Done."),
+        ];
+        let answers: Vec<&str> = answers.iter().map(String::as_str).collect();
+        desk.script(
+            "tool_policy: required\ntools: {builtin: [echo]}\nmax_turns: 3\n",
+            &answers,
+        );
+        let mut child = desk
+            .command(&["chat", "c.yaml"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        for line in lines {
+            writeln!(stdin, "{line}").unwrap();
+        }
+        drop(stdin);
+        let left = Left::from(child.wait_with_output().unwrap());
+        assert_eq!(left.code, expect, "{}", left.said());
+    };
+    check(&["hello"], 1);
+    check(&["hello", "/quit"], 1);
+    check(&["/help"], 0);
+    check(&[], 0);
+}
+
+#[test]
+fn a_file_that_changes_during_a_chat_is_refused_with_the_way_on() {
+    let desk = Desk::new();
+    let mut chat = chat(&desk, "max_turns: 6\n", &[&says("One."), &says("Two.")]);
+    chat.types("first\r")
+        .until("COMPLETED_CHAT_ONLY")
+        .until("> ");
+    let first = runs(&desk).remove(0);
+    let changed = desk.read("c.yaml").replace("max_turns: 6", "max_turns: 9");
+    desk.write("c.yaml", &changed);
+    chat.types("second\r").until("the file has changed");
+    chat.until("/exit")
+        .until(&format!("monolith chat c.yaml --run {first}"))
+        .until("> ");
+    chat.types("/exit\r");
+    let (code, shown) = chat.end();
+    assert_eq!(code, 0, "{shown}");
+    assert!(!shown.contains("give again each --set"), "{shown}");
+    // It works as it is named.
+    let mut again = Terminal::start(desk.command(&["chat", "c.yaml", "--run", &first]));
+    again.until("> ").types("second\r").until("Two.");
+    again.until("> ").types("/exit\r");
+    assert_eq!(again.end().0, 0);
 }

@@ -5,6 +5,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use crate::desk::{Desk, calls, says};
+use crate::terminal::Terminal;
 
 const ECHO: &str = "tools: {builtin: [echo]}\n";
 
@@ -138,9 +139,13 @@ fn a_file_that_has_changed_is_refused_with_the_difference_and_taken_where_it_is_
     let changed = desk.read("c.yaml").replace("max_turns: 6", "max_turns: 9");
     desk.write("c.yaml", &changed);
     let left = desk.ends(&["continue", "r1", "More."], 4);
-    for part in ["the file has changed", "/max_", "--contract FILE"] {
+    let way_on = "monolith continue r1 \"…\" --contract c.yaml";
+    for part in ["the file has changed", "/max_", way_on] {
         assert!(left.err.contains(part), "{part}: {}", left.err);
     }
+    // What helps comes first.
+    let (before, _) = left.err.split_once(way_on).unwrap();
+    assert!(!before.contains("--set"), "{}", left.err);
     let (_, list) = desk.json(&["list"]);
     assert_eq!(
         list["runs"].as_array().map(Vec::len),
@@ -222,4 +227,25 @@ fn only_an_ended_run_is_continued_and_only_with_a_message() {
     let left = desk.ends(&["continue", "r1"], 4);
     assert!(left.err.contains("there is no message"), "{}", left.err);
     desk.ends(&["continue", "none", "More."], 4);
+}
+
+/// Nothing is said of a run that does not begin.
+#[test]
+fn a_file_that_has_changed_is_refused_before_the_rule_of_its_policy_is_stated() {
+    let desk = Desk::new();
+    let call = calls("echo", "{\"text\":\"x\"}");
+    let more = "tool_policy: required\ntools: {builtin: [echo]}\n";
+    desk.script(more, &[&call, &says("One."), &says("Two.")]);
+    desk.ends(&["run", "c.yaml", "--run-id", "r1"], 0);
+    desk.write("c.yaml", &(desk.read("c.yaml") + "system: Be brief.\n"));
+    let left = desk.ends(&["continue", "r1", "More."], 4);
+    // A value that the run was begun without has the same remedy.
+    let way_on = "= help: monolith continue r1 \"…\" --contract c.yaml continues";
+    assert!(left.err.contains(way_on), "{}", left.err);
+    let mut command = desk.command(&["continue", "r1", "More."]);
+    command.env("NO_COLOR", "1");
+    let (code, shown) = Terminal::sized(command, 200).end();
+    assert_eq!(code, 4, "{shown}");
+    assert!(shown.contains("--contract c.yaml"), "{shown}");
+    assert!(!shown.contains("note: tool_policy"), "{shown}");
 }

@@ -95,6 +95,33 @@ fn what_servers_say_is_shown_in_a_bounded_number_of_lines() {
     assert!(shown.contains("\nserver    … "), "{shown}");
 }
 
+#[test]
+fn what_a_model_server_says_twice_is_shown_once() {
+    let port = serving(|asked, _| {
+        let answer: Value = serde_json::from_str(&says("Hi.")).unwrap();
+        if asked.starts_with("POST ") {
+            answer["response"].clone()
+        } else {
+            json!({"data": []})
+        }
+    });
+    let desk = Desk::new();
+    desk.write(
+        "c.yaml",
+        &format!(
+            "task: hi\ntool_policy: optional\ntargets: [{{provider: web, model: m, context_window: 9000}}]\n\
+             providers: {{web: {{type: openai, base_url: 'http://127.0.0.1:{port}/v1'}}}}\n"
+        ),
+    );
+    desk.ends(&["run", "c.yaml", "--run-id", "r"], 0);
+    let shown = desk.ok(&["show", "r"]);
+    assert_eq!(
+        shown.matches("says: server llama.cpp").count(),
+        1,
+        "{shown}"
+    );
+}
+
 /// The values of the events of that kind.
 fn events(desk: &Desk, run: &str, kind: &str) -> Vec<Value> {
     let raw = desk.ok(&["show", run, "--raw"]);

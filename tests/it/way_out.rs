@@ -286,3 +286,52 @@ fn the_commands_of_completions_help_are_whole_lines_on_a_terminal_of_80_columns(
     let whole = "monolith completions bash > ~/.local/share/bash-completion/completions/monolith";
     assert!(shown.lines().any(|line| line.trim() == whole), "{shown}");
 }
+
+#[test]
+fn a_run_that_did_not_begin_for_its_servers_names_the_file_to_continue_under() {
+    let check = |more: &str, way: &str| {
+        let desk = Desk::new();
+        desk.web("base_url: 'http://127.0.0.1:9/v1'", more);
+        let command = desk.command(&["run", "c.yaml", "--run-id", "r"]);
+        let (code, shown) = Terminal::sized(command, 200).end();
+        assert_eq!(code, 3, "{shown}");
+        let next = "monolith show r --why   ·   monolith continue r \"…\" --contract c.yaml";
+        for expect in [way, DOCTOR, next] {
+            assert!(shown.contains(expect), "{expect}: {shown}");
+        }
+        let why = desk.ok(&["show", "r", "--why"]);
+        let helps = format!("\nWhat may help: {way}");
+        assert!(why.contains(&helps), "{why}");
+        assert!(why.contains(DOCTOR), "{why}");
+        // What is named works once the file is mended.
+        desk.script("", &[&says("Here.")]);
+        desk.ends(&["continue", "r", "Again.", "--contract", "c.yaml"], 0);
+    };
+    check("", "start the server of providers.web");
+    check(
+        "tools: {mcp: {near: {command: ./nope}}}\n",
+        "install what `command` of tools.mcp.near names, or mend its address",
+    );
+}
+
+#[test]
+fn a_call_that_was_refused_is_among_what_failed() {
+    let desk = Desk::new();
+    let tools = "tool_policy: optional\ntools: {builtin: [echo]}\n";
+    desk.script(tools, &[&calls("ekko", "{}"), &says("Never mind.")]);
+    desk.ends(&["run", "c.yaml", "--run-id", "r"], 0);
+    let why = desk.ok(&["show", "r", "--why"]);
+    let (_, failed) = why.split_once("\nWhat failed:\n").expect(&why);
+    let (failed, _) = failed.split_once("\n\n").unwrap();
+    assert!(failed.contains("TOOL_NOT_FOUND: ekko"), "{why}");
+    // What is noted of a call that was made is no failure.
+    let progress = calls("agent__progress_report", "{\"progress\":\"half\"}");
+    desk.script(
+        &format!("{tools}progress_report: true\n"),
+        &[&progress, &says("Done.")],
+    );
+    desk.ends(&["run", "c.yaml", "--run-id", "r2"], 0);
+    let why = desk.ok(&["show", "r2", "--why"]);
+    assert!(why.contains("progress: "), "{why}");
+    assert!(!why.contains("What failed"), "{why}");
+}

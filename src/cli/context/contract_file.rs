@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use crate::cli::context::app::App;
 use crate::cli::context::error::{Advice as _, CliError, ContractFault, InputFault};
 use crate::cli::context::secrets;
+use crate::cli::ui::command::{shell_word, unkept};
+use crate::cli::ui::escape::line;
 use crate::contract::{
     ContractSpec, ExecutionContract, SpecErrors, TermFault, Validators, context_feasible,
     profile_faults, structure_faults, tool_faults_with,
@@ -171,16 +173,35 @@ impl ContractFile {
 
     /// A fault with the line of this file, if it is about a value of it.
     pub(in crate::cli) fn located(&self, fault: DriverError) -> CliError {
-        let Some(path) = path_of(&fault) else {
-            return fault.into();
-        };
-        let rule = fault.to_string();
-        let rule = rule.strip_prefix(&format!("{path}: ")).unwrap_or(&rule);
-        let found = (rule.to_owned(), fault.help());
-        match self.fault_at(&path, &found) {
+        match self.place_of(&fault, fault.help()) {
             Some(place) => CliError::Located(Box::new(fault), place),
             None => fault.into(),
         }
+    }
+
+    /// The same of a run that continues another one: where this file has changed since, `way_on` is what the caller may do.
+    pub(in crate::cli) fn located_as_changed(&self, fault: DriverError, way_on: &str) -> CliError {
+        let fault = match fault {
+            DriverError::ChangedContract { .. } | DriverError::ChangedScript { .. } => fault,
+            other => return self.located(other),
+        };
+        match self.place_of(&fault, Some(unkept(way_on))) {
+            Some(place) => CliError::Located(Box::new(fault), place),
+            None => CliError::ChangedFile(Box::new(fault), way_on.to_owned()),
+        }
+    }
+
+    fn place_of(&self, fault: &DriverError, help: Option<String>) -> Option<SpecErrors> {
+        let path = path_of(fault)?;
+        let rule = fault.to_string();
+        let rule = rule.strip_prefix(&format!("{path}: ")).unwrap_or(&rule);
+        self.fault_at(&path, &(rule.to_owned(), help))
+    }
+
+    /// As the caller types it.
+    pub(in crate::cli) fn word(&self, app: &App) -> String {
+        let name = self.name.strip_prefix(&app.cwd).unwrap_or(&self.name);
+        shell_word(&line(&name.display().to_string()))
     }
 
     /// Where the file has what failed checks of its contract are about: `agent.yaml:6:19`.

@@ -49,6 +49,9 @@ pub(in crate::cli) enum CliError {
     /// The same of a value that cannot be run under, or no longer: what is wrong, and where the file has it.
     #[error("{1}")]
     Located(Box<DriverError>, SpecErrors),
+    /// The file of a contract gives another one than the run was begun with, which no line of it shows; what the caller may do.
+    #[error("{0}")]
+    ChangedFile(Box<DriverError>, String),
     /// The file of the contract.
     #[error(transparent)]
     Contract(#[from] ContractFault),
@@ -138,7 +141,7 @@ impl CliError {
             Self::Spec(_) | Self::Config(_) | Self::Contract(ContractFault::Unreadable { .. }) => {
                 "contract_invalid"
             }
-            Self::Located(fault, _) => reason_of(fault),
+            Self::Located(fault, _) | Self::ChangedFile(fault, _) => reason_of(fault),
             Self::Driver(fault) => reason_of(fault),
             Self::Store(_)
             | Self::State(
@@ -159,7 +162,7 @@ impl CliError {
     fn subject(&self) -> &dyn Advice {
         match self {
             Self::Spec(fault) => fault,
-            Self::Located(fault, _) => fault.as_ref(),
+            Self::Located(fault, _) | Self::ChangedFile(fault, _) => fault.as_ref(),
             Self::Contract(fault) => fault,
             Self::Config(fault) => fault,
             Self::Driver(fault) => fault,
@@ -260,7 +263,10 @@ impl Advice for CliError {
     }
 
     fn help(&self) -> Option<String> {
-        self.subject().help()
+        match self {
+            Self::ChangedFile(_, way_on) => Some(way_on.clone()),
+            _ => self.subject().help(),
+        }
     }
 }
 

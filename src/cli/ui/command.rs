@@ -9,6 +9,11 @@ pub(in crate::cli) fn command(words: &str) -> String {
     words.replace(' ', "\u{1f}")
 }
 
+/// The text with plain spaces, for a reader that breaks lines itself.
+pub(in crate::cli) fn unkept(text: &str) -> String {
+    text.replace(KEPT, " ")
+}
+
 /// A word as a POSIX shell reads it back: in quotes where it needs them.
 pub(in crate::cli) fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);

@@ -36,7 +36,8 @@ impl EntryRow {
         Self {
             at_ms: view.at_ms(),
             detail: transition.map_or_else(|| beside(action), |transition| transition.detail),
-            failed: entry.event.is_some_and(|event| failed(&event.event)),
+            failed: entry.event.is_some_and(|event| failed(&event.event))
+                || view.refuses_calls(action),
             from: action.from,
             hash: entry.hash,
             kind: action.kind,

@@ -158,6 +158,26 @@ impl Screen {
     }
 }
 
+/// The cells of a line of help, at most so many: those of a terminal that a stream of the process is, else what `COLUMNS` says. The
+/// parser of the command line breaks its own lines at the same cell.
+pub(in crate::cli) fn help_width(most: usize) -> usize {
+    #[cfg(unix)]
+    let columns = {
+        use rustix::termios::tcgetwinsize;
+        let sizes = [
+            tcgetwinsize(io::stdout()),
+            tcgetwinsize(io::stderr()),
+            tcgetwinsize(io::stdin()),
+        ];
+        let columns = sizes.into_iter().flatten().map(|size| size.ws_col);
+        columns.map(usize::from).find(|columns| *columns > 0)
+    };
+    #[cfg(not(unix))]
+    let columns: Option<usize> = None;
+    let said = || std::env::var("COLUMNS").ok()?.parse().ok();
+    columns.or_else(said).unwrap_or(most).min(most)
+}
+
 impl Stream {
     fn write(self, text: &str) -> io::Result<()> {
         if self.is_err {

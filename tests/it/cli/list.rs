@@ -75,7 +75,8 @@ fn a_list_shows_model_task_duration_and_outcome_and_picks_what_is_asked_for() {
     assert_eq!(picked(&["--outcome", "Completed"]), "r3 r1");
     let left = desk.ends(&["list", "failed"], 0);
     let meant = "monolith list --outcome failed lists the runs that ended so";
-    assert!(left.err.contains(meant), "{}", left.err);
+    let none = format!("no run has \"failed\" in its task or name; {meant}\n");
+    assert_eq!(left.err, none);
     let (_, narrow) = Terminal::sized(desk.command(&["list"]), 60).end();
     assert_eq!(narrow.lines().count(), 2 * 3, "{narrow}");
     assert_eq!(picked(&["--model", "demo/oth"]), "r3");

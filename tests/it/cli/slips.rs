@@ -449,8 +449,17 @@ fn short_help_has_the_options_of_a_run_and_the_terms_of_evidence() {
     };
     check(
         "run",
-        &["--run-id", "--max-runs", "--max-inferences", "--grace"],
+        &[
+            "--run-id",
+            "--max-runs",
+            "--max-inferences",
+            "--grace",
+            "--contract <FILE>",
+            "--from <LINE|FILE>",
+        ],
     );
+    let page = desk.ok(&["run", "-h"]);
+    assert!(page.lines().count() <= 24, "it fits a screen: {page}");
     check("export", &["atif", "trajectory", "cast", "held back"]);
     check("verify", &["The head is", "A witness is", "L2:"]);
 }
@@ -490,4 +499,25 @@ fn an_entry_stands_once_in_the_reasons() {
     let why = desk.ok(&["show", "r1", "--why"]);
     let failed = why.lines().filter(|line| line.contains("INFER → COMMIT"));
     assert_eq!(failed.count(), 1, "{why}");
+}
+
+#[test]
+fn on_a_narrow_terminal_what_commands_are_for_stays_in_its_column() {
+    let desk = Desk::new();
+    let (code, shown) = Terminal::sized(desk.command(&["-h"]), 60).end();
+    assert_eq!(code, 0, "{shown}");
+    let (_, commands) = shown.split_once("monolith --help):").unwrap();
+    let (commands, _) = commands.split_once("Options:").unwrap();
+    let rows = commands.lines().filter(|line| !line.trim().is_empty());
+    let (begun, gone_on): (Vec<&str>, Vec<&str>) = rows.partition(|row| !row.starts_with("   "));
+    assert_eq!(begun.len(), 12, "{shown}");
+    assert!(gone_on.len() > 3, "{shown}");
+    let column = " ".repeat(15);
+    for row in gone_on {
+        assert_eq!(row.find(|c| c != ' '), Some(column.len()), "{row:?}");
+    }
+    assert!(
+        commands.lines().all(|line| line.trim_end().len() <= 60),
+        "{shown}"
+    );
 }

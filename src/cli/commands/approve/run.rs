@@ -3,6 +3,7 @@
 use super::args::ApproveArgs;
 use crate::cli::commands::drive::{agreed, shown};
 use crate::cli::context::app::App;
+use crate::cli::context::approval::verdict;
 use crate::cli::context::ask;
 use crate::cli::context::error::{CliError, SystemFault};
 use crate::cli::context::exit::Exit;
@@ -57,8 +58,9 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
         Some(given) if given.approved == approved => {
             let what = verdict(approved);
             app.screen.out(&format!(
-                "already {what}: call {} of run {run_id}; the answer has not been taken yet\n",
-                order.call.0
+                "already {what}: call {} of run {run_id}\n{}",
+                order.call.0,
+                next_step(app, &reader, &run_id)?
             ))?;
             return Ok(Exit::OK);
         }
@@ -67,7 +69,10 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
                 "failed to answer for run {run_id}: its call was {} before, and that answer has not been taken yet",
                 verdict(given.approved)
             );
-            let help = "give --replace to put this answer in its place".to_owned();
+            let resume = app.hint(&format!("resume {run_id}"));
+            let help = format!(
+                "`{resume}` goes on with that answer; --replace puts this one in its place"
+            );
             app.screen.fault(&message, Some(help));
             return Ok(Exit::USAGE);
         }
@@ -109,23 +114,22 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
     } else {
         ""
     };
-    let driven = reader.driver_of(&run_id)?.is_some();
-    let when = if driven {
-        String::new()
-    } else {
-        let resume = app.hint(&format!("resume {run_id}"));
-        format!("; no process drives the run, so it counts from `{resume}` on")
-    };
     app.screen.out(&format!(
-        "{}: call {} of run {run_id}{replaced}{when}\n",
+        "{}: call {} of run {run_id}{replaced}\n{}",
         verdict(approved),
-        order.call.0
+        order.call.0,
+        next_step(app, &reader, &run_id)?
     ))?;
     Ok(Exit::OK)
 }
 
-const fn verdict(approved: bool) -> &'static str {
-    if approved { "allowed" } else { "refused" }
+/// What is to be typed for the answer to be taken: nothing where a process drives the run.
+fn next_step(app: &App, reader: &StoreReader, run_id: &RunId) -> Result<String, CliError> {
+    if reader.driver_of(run_id)?.is_some() {
+        return Ok(String::new());
+    }
+    let resume = app.hint(&format!("resume {run_id}"));
+    Ok(format!("Now: {resume}\n"))
 }
 
 /// What a run waits with, as a fresh machine finds it from what is stored, and the hash of its first entry.

@@ -1,6 +1,7 @@
 //! `monolith chat`: a line of runs, each of which continues the one before. The store keeps them; this keeps their names.
 
 use std::fmt::Write as _;
+use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 
 use super::args::ChatArgs;
@@ -40,6 +41,8 @@ struct Chat<'h> {
     begun: Option<Invocation>,
     contract: Option<PathBuf>,
     durability: Durability,
+    /// What the last message came to, where it failed.
+    failed: Option<Exit>,
     /// The run that was driven last, whether it is part of the conversation or not.
     last: Option<RunId>,
     /// What the process ends with, once it is asked to end.
@@ -59,6 +62,7 @@ pub(in crate::cli) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> 
         begun: None,
         contract: None,
         durability: args.recording.durability.into(),
+        failed: None,
         last: None,
         left: None,
         other_contract: args.contract.is_some(),
@@ -86,16 +90,19 @@ pub(in crate::cli) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> 
     }
     loop {
         match prompt.read()? {
-            Typed::End => return Ok(Exit::OK),
+            Typed::End => return Ok(chat.exit()),
             Typed::Interrupted => return Ok(Exit(interrupts::EXIT_CODE)),
             Typed::Nothing => {}
             Typed::Line(typed) => {
                 let wish = Wish::of(&typed);
                 if wish == Wish::Quit {
-                    return Ok(Exit::OK);
+                    return Ok(chat.exit());
                 }
                 // A command that fails ends itself, not the conversation.
                 if let Err(fault) = chat.grant(&wish) {
+                    if matches!(wish, Wish::Send(_)) {
+                        chat.failed = Some(Exit::from(&fault));
+                    }
                     fault.show(app.screen);
                 }
                 if let Some(exit) = chat.left {
@@ -107,6 +114,12 @@ pub(in crate::cli) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> 
 }
 
 impl Chat<'_> {
+    /// What the process ends with. A person saw how each message ended; a script reads the code.
+    fn exit(&self) -> Exit {
+        let failed = self.failed.filter(|_| !io::stdin().is_terminal());
+        failed.unwrap_or(Exit::OK)
+    }
+
     fn grant(&mut self, wish: &Wish<'_>) -> Result<(), CliError> {
         match wish {
             Wish::Nothing | Wish::Quit => Ok(()),
@@ -116,6 +129,14 @@ impl Chat<'_> {
             Wish::Show => self.show(),
             Wish::Tools => self.tools(),
             Wish::Undo => self.undo(),
+            Wish::EndWord(word) => {
+                let note = format!("{word} was not sent; /{word} ends the conversation\n");
+                Ok(self.app.screen.out(&note)?)
+            }
+            Wish::NoArgument(word) => Ok(self
+                .app
+                .screen
+                .out(&format!("{word} takes no argument\n"))?),
             Wish::Unknown(word) => {
                 let word = brief(word, 40);
                 let unknown = format!("{word} is no command; /help lists them\n");
@@ -168,6 +189,7 @@ impl Chat<'_> {
         };
         let result = &ended.result;
         self.used.add(result);
+        self.failed = (!result.success).then_some(Exit(result.exit_code));
         self.last = result.run_id.clone().or(self.last.take());
         self.after(&ended)?;
         if result.is_suspended() {
@@ -202,6 +224,7 @@ impl Chat<'_> {
                 run_id: None,
                 same_contract: !self.other_contract,
                 states_proof: false,
+                way_on: self.way_on(),
             };
             return drive_next(self.app, next);
         }
@@ -240,10 +263,7 @@ impl Chat<'_> {
 
     /// The words with which the conversation is gone on with in another chat.
     fn words_again(&self) -> String {
-        let file = self.file();
-        let name = file.name();
-        let name = name.strip_prefix(&self.app.cwd).unwrap_or(name);
-        let mut words = format!("chat {}", shell_word(&line(&name.display().to_string())));
+        let mut words = format!("chat {}", self.file().word(self.app));
         if let Some(last) = self.turns.last() {
             // Writing to a String cannot fail.
             let _ = write!(words, " --run {}", last.run_id);
@@ -252,6 +272,12 @@ impl Chat<'_> {
             let _ = write!(words, " --set {}", shell_word(&line(set)));
         }
         words
+    }
+
+    /// What to type where the file has changed since the conversation began.
+    fn way_on(&self) -> String {
+        let again = self.app.hint(&self.words_again());
+        format!("/exit ends the conversation; then {again} goes on under the file as it is now")
     }
 
     fn show(&self) -> Result<(), CliError> {

@@ -4,7 +4,11 @@
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Wish<'l> {
     Cost,
+    /// A word that ends other programs, without the slash.
+    EndWord(&'l str),
     Help,
+    /// A command with something behind it: none takes that.
+    NoArgument(&'l str),
     Nothing,
     Quit,
     Send(&'l str),
@@ -17,7 +21,8 @@ pub(super) enum Wish<'l> {
 impl<'l> Wish<'l> {
     pub(super) fn of(typed: &'l str) -> Self {
         let typed = typed.trim();
-        match typed {
+        let word = typed.split_whitespace().next().unwrap_or_default();
+        let command = match word {
             "" => Self::Nothing,
             "/cost" => Self::Cost,
             "/help" => Self::Help,
@@ -25,18 +30,17 @@ impl<'l> Wish<'l> {
             "/show" => Self::Show,
             "/tools" => Self::Tools,
             "/undo" => Self::Undo,
-            // A path is no command.
-            _ if typed.starts_with('/') && !typed.contains(char::is_whitespace) => {
-                if typed
-                    .strip_prefix('/')
-                    .is_some_and(|rest| rest.contains('/'))
-                {
-                    Self::Send(typed)
-                } else {
-                    Self::Unknown(typed)
-                }
-            }
-            _ => Self::Send(typed),
+            "exit" | "quit" if word == typed => Self::EndWord(word),
+            _ => match word.strip_prefix('/') {
+                Some(rest) if !rest.contains('/') => Self::Unknown(word),
+                // A path is no command.
+                Some(_) | None => Self::Send(typed),
+            },
+        };
+        match command {
+            Self::Send(_) | Self::Unknown(_) => command,
+            _ if word != typed => Self::NoArgument(word),
+            _ => command,
         }
     }
 }
@@ -54,7 +58,14 @@ mod tests {
         check("/undo", Wish::Undo);
         check("/frob", Wish::Unknown("/frob"));
         check("/etc/hosts", Wish::Send("/etc/hosts"));
-        check("/show me the files", Wish::Send("/show me the files"));
+        check("/etc/hosts is what?", Wish::Send("/etc/hosts is what?"));
+        check("/show me the files", Wish::NoArgument("/show"));
+        check("/exit now", Wish::NoArgument("/exit"));
+        check("/undo 2", Wish::NoArgument("/undo"));
+        check("/foo bar", Wish::Unknown("/foo"));
+        check(" exit", Wish::EndWord("exit"));
+        check("quit", Wish::EndWord("quit"));
+        check("quit smoking", Wish::Send("quit smoking"));
         check("hello", Wish::Send("hello"));
     }
 }

@@ -34,6 +34,8 @@ pub(in crate::cli) struct Next {
     pub(in crate::cli) same_contract: bool,
     /// Whether it is stated first what the contract of the other run demands of each run.
     pub(in crate::cli) states_proof: bool,
+    /// What the caller may do where the file has changed.
+    pub(in crate::cli) way_on: String,
 }
 
 /// `monolith continue`.
@@ -67,6 +69,12 @@ fn continued(app: &App, args: ContinueArgs) -> Result<Ended, Broken> {
         (None, None) => piped_task()?,
     };
     let message = message.filter(|message| !message.trim().is_empty());
+    let name = app.brief_name(&run);
+    let changed = format!("continue {name} \"…\" --contract {}", file.word(app));
+    let way_on = format!(
+        "{} continues under the file as it is now; or give again each --set that is not recorded (below providers or tools, where it may hold a secret)",
+        app.hint(&changed)
+    );
     let next = Next {
         durability: args.recording.durability.into(),
         file,
@@ -77,6 +85,7 @@ fn continued(app: &App, args: ContinueArgs) -> Result<Ended, Broken> {
         run_id: args.run_id,
         same_contract,
         states_proof: same_contract,
+        way_on,
     };
     drive_next(app, next)
 }
@@ -87,11 +96,7 @@ pub(in crate::cli) fn drive_next(app: &App, next: Next) -> Result<Ended, Broken>
     if next.head.is_some_and(|head| head != point.head) {
         return Err(CliError::from(InputFault::AnotherRun { run: next.run }).into());
     }
-    if next.states_proof
-        && let Some(rule) = proof_rule(&contract)
-    {
-        app.screen.note(&format!("note: {rule}"));
-    }
+    let rule = proof_rule(&contract).filter(|_| next.states_proof);
     let spec = next.file.read(app)?;
     offer_models(app, &spec)?;
     let mut request = next.file.request(app, spec, app.redaction_key()?);
@@ -110,8 +115,12 @@ pub(in crate::cli) fn drive_next(app: &App, next: Next) -> Result<Ended, Broken>
     }
     let request = live.preparing(request);
     let prepare = async |cancel: &CancellationToken| {
-        driver::prepare_continuation(continuation, request, cancel).await
+        let prepared = driver::prepare_continuation(continuation, request, cancel).await?;
+        if let Some(rule) = rule {
+            live.note(&format!("note: {rule}"));
+        }
+        Ok(prepared)
     };
     let driven = drive_to_the_end(&store, &live, next.leaving, prepare);
-    driven.map_err(|broken| broken.located(&next.file))
+    driven.map_err(|broken| broken.located_as_changed(&next.file, &next.way_on))
 }

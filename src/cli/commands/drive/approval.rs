@@ -140,8 +140,7 @@ impl<'a> Approver<'a> {
 
 /// What an answer that was left says to that call; none where it is to another call, or to other arguments.
 fn is_approved(left: &Answer, order: &CallOrder) -> Option<bool> {
-    let same = left.call == order.call && left.arguments_hash == order.arguments_hash;
-    same.then_some(left.approved)
+    left.to(order.call, order.arguments_hash)
 }
 
 /// What was left as an answer to that call, for a run that waits for none. What cannot be read stays there and is reported: the run can be
@@ -169,14 +168,15 @@ pub(in crate::cli) fn waits_unanswered(
     let Some(order) = reopened.awaited() else {
         return false;
     };
-    let first_entry = reopened.entries().first().map(|entry| entry.hash);
-    let left = store.reader().and_then(|reader| reader.left_answer(run_id));
+    let call = (order.call, order.arguments_hash);
+    let left = store
+        .reader()
+        .and_then(|reader| reader.answer_to(run_id, call));
     let left = left.unwrap_or_else(|fault| {
         warn_untaken(live, run_id, &fault);
         None
     });
-    let left = left.filter(|left| Some(left.first_entry) == first_entry);
-    left.and_then(|left| is_approved(&left, &order)).is_none()
+    left.is_none()
 }
 
 /// Reports an answer that cannot be read: it stays there, and the run can be resumed.

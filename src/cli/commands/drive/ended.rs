@@ -4,6 +4,7 @@ use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::departed::agreeing;
 use crate::cli::context::error::CliError;
 use crate::cli::ui::numbers::counted;
+use crate::driver::DriverError;
 use crate::kernel::{AgentOutcome, ClosingReason, Counters, Run};
 use crate::telemetry::AgentResult;
 use crate::view::RunView;
@@ -92,8 +93,17 @@ pub(in crate::cli) struct Broken {
 impl Broken {
     /// The same with the line of the contract file, if it is about a value of that.
     pub(in crate::cli) fn located(self, file: &ContractFile) -> Self {
+        self.placed(|fault| file.located(fault))
+    }
+
+    /// The same of a run that continues another one; `way_on` is what the caller may do where the file has changed since.
+    pub(in crate::cli) fn located_as_changed(self, file: &ContractFile, way_on: &str) -> Self {
+        self.placed(|fault| file.located_as_changed(fault, way_on))
+    }
+
+    fn placed(self, place: impl FnOnce(DriverError) -> CliError) -> Self {
         let error = match self.error {
-            CliError::Driver(fault) => file.located(fault),
+            CliError::Driver(fault) => place(fault),
             error => error,
         };
         Self { error, ..self }

@@ -161,8 +161,10 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended, typed_at: TypedAt<'_>
             format!("{} goes on under the mended file", app.hint(again))
         }
         TypedAt::Chat(_) => "/show has what happened".to_owned(),
-        // Nothing was answered in it, so there is nothing to go on from.
-        TypedAt::Shell if outcome.class == AgentOutcome::FailedPreflight => why_hint,
+        // Without a remedy the next run would not begin either.
+        TypedAt::Shell if outcome.class == AgentOutcome::FailedPreflight && way_out.is_none() => {
+            why_hint
+        }
         TypedAt::Shell => {
             // A file that was mended gives another contract, which is taken only where it is named.
             let file = way_out.and_then(|_| contract_file(app, run_id));

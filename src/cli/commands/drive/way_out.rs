@@ -41,6 +41,15 @@ pub(in crate::cli) fn way_out(app: &App, view: &RunView, run_id: &RunId) -> Opti
             let silent = targets.find(|(_, probed)| !probed.responsive);
             silent.map(|(target, _)| asks(start_or_mend(&target.provider)))
         }
+        OutcomeCode::ToolUnavailable => {
+            let faults = &view.preflight().bring_up;
+            let servers = faults.iter().map(|fault| {
+                let server = line(&fault.server);
+                format!("install what `command` of tools.mcp.{server} names, or mend its address")
+            });
+            let servers = servers.collect::<Vec<_>>().join("; ");
+            (!servers.is_empty()).then(|| asks(servers))
+        }
         OutcomeCode::ProofNotSucceeded => Some(accept_failed_calls(app, &file(), run_id)),
         OutcomeCode::SynthesisWithoutTools if view.counters().executed > 0 => {
             Some(accept_failed_calls(app, &file(), run_id))

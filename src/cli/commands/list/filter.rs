@@ -36,6 +36,20 @@ impl<'a> Wanted<'a> {
         since.is_some() || texts.iter().any(|text| text.is_some())
     }
 
+    /// Whether runs are left out by the text in their task or name, and by nothing else.
+    pub(in crate::cli) fn is_by_text_alone(&self) -> bool {
+        let ListArgs {
+            outcome,
+            since,
+            model,
+            contract,
+            text,
+            ..
+        } = self.args;
+        let others = [outcome, model, contract];
+        text.is_some() && since.is_none() && others.iter().all(|other| other.is_none())
+    }
+
     /// What the store can tell.
     pub(in crate::cli) const fn filter(&self) -> RunFilter {
         match (self.args.open, &self.args.outcome) {

@@ -1,8 +1,10 @@
 //! What is known of a run: its row, and what its first and last entries show.
 
 use super::held::HeldEntries;
+use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::Recorded;
+use crate::message::{CallSeq, Digest};
 use crate::store::{DamagedRow, Lineage, RunRow, StoreReader};
 use crate::view::{Approvals, RunOutline};
 
@@ -18,8 +20,8 @@ pub(super) struct Found {
     /// None where nothing is recorded, or its entries cannot be read.
     pub(super) outline: Option<RunOutline>,
     pub(super) status: Option<RunStatus>,
-    /// Whether a call of it waits for a person.
-    pub(super) waits: bool,
+    /// How a call of it stands that needs an approval.
+    pub(super) approval: Option<ApprovalStatus>,
 }
 
 impl Found {
@@ -43,16 +45,17 @@ pub(super) fn found(reader: &mut StoreReader, row: &RunRow) -> Result<Found, Dam
         let lineage = reader.lineage(&row.run_id)?;
         let Outlined {
             outline,
-            waits,
+            awaited,
             flaw,
             ..
         } = outline(reader, &row);
+        let awaited = awaited.filter(|_| status.is_some());
         Ok(Found {
+            approval: awaited.map(|call| ApprovalStatus::of(reader, &row.run_id, call)),
             flaw,
             row,
             lineage,
             outline,
-            waits: waits && status.is_some(),
             status,
         })
     };
@@ -62,8 +65,8 @@ pub(super) fn found(reader: &mut StoreReader, row: &RunRow) -> Result<Found, Dam
 /// What the first and the last entries show.
 struct Outlined {
     outline: Option<RunOutline>,
-    /// Whether they leave a call waiting for a person.
-    waits: bool,
+    /// The call that they leave waiting for a person.
+    awaited: Option<(CallSeq, Digest)>,
     /// Whether more of the last entries would change nothing.
     settled: bool,
     /// What does not hold of them.
@@ -91,7 +94,7 @@ fn outline_of(reader: &mut StoreReader, row: &RunRow, length: u64) -> Outlined {
         Err(fault) => {
             return Outlined {
                 outline: None,
-                waits: false,
+                awaited: None,
                 settled: true,
                 flaw: Some(fault.to_string()),
             };
@@ -148,7 +151,7 @@ fn outline_of(reader: &mut StoreReader, row: &RunRow, length: u64) -> Outlined {
     let settled = begins == Some(true) && (suspended.is_some() || length > most);
     Outlined {
         outline,
-        waits: approvals.awaited().is_some(),
+        awaited: approvals.awaited(),
         settled,
         flaw: held.flaw(&row),
     }

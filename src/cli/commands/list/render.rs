@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::found::Found;
 use crate::cli::context::app::App;
+use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::{dollars, seconds};
@@ -119,7 +120,7 @@ impl Cells {
             lineage,
             outline,
             status,
-            waits,
+            approval,
         } = found;
         let is_suspended = found.is_suspended();
         let outcome = match (&row.outcome, status) {
@@ -135,16 +136,19 @@ impl Cells {
                 } else {
                     "process died"
                 };
-                let next = if *waits { "approve" } else { "resume" };
+                let next = match approval {
+                    Some(ApprovalStatus::Waits) => "approve",
+                    Some(ApprovalStatus::Answered { .. }) | None => "resume",
+                };
                 format!("{how} ({})", app.hint(&format!("{next} {name}")))
             }
             (None, Some(RunStatus::Elsewhere)) if is_suspended => "suspended".to_owned(),
             (None, Some(RunStatus::Elsewhere) | None) => "unfinished".to_owned(),
         };
-        let outcome = if *waits {
-            format!("{outcome}, waits for an approval")
-        } else {
-            outcome
+        let outcome = match approval.map(ApprovalStatus::answer) {
+            Some(Some(answer)) => format!("{outcome}, call {answer}"),
+            Some(None) => format!("{outcome}, waits for an approval"),
+            None => outcome,
         };
         let forked = lineage
             .as_ref()

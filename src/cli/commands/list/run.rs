@@ -8,10 +8,11 @@ use super::found::{Found, found};
 use super::render::listed;
 use crate::cli::commands::values::is_outcome;
 use crate::cli::context::app::App;
+use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 use crate::cli::context::run_status::RunStatus;
-use crate::cli::ui::escape::line;
+use crate::cli::ui::escape::{brief, line};
 use crate::message::{Digest, RunId};
 use crate::store::DamagedRow;
 use crate::transcript::ParentFound;
@@ -53,6 +54,9 @@ struct Listed {
     pid: Option<u32>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     waits_for_approval: bool,
+    /// The answer that a person left, and that the run has not taken yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval_answer: Option<&'static str>,
     owner: String,
     imported: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,12 +115,7 @@ pub(in crate::cli) fn list(app: &App, args: &ListArgs) -> Result<Exit, CliError>
         app.screen.write_err(&if args.open {
             format!("no run without an end in {place}\n")
         } else if wanted.is_narrow() {
-            let text = args.text.as_deref().filter(|text| is_outcome(text));
-            let meant = text.map(|text| {
-                let so = app.hint(&format!("list --outcome {text}"));
-                format!("; {so} lists the runs that ended so")
-            });
-            format!("no such run in {place}{}\n", meant.unwrap_or_default())
+            none_found(app, args, wanted.is_by_text_alone(), &place)
         } else {
             let demo = app.hint("demo");
             let run = app.hint("run CONTRACT");
@@ -131,6 +130,20 @@ pub(in crate::cli) fn list(app: &App, args: &ListArgs) -> Result<Exit, CliError>
         }
     }
     Ok(exit)
+}
+
+/// That no run is as it was asked for, and what may have been meant.
+fn none_found(app: &App, args: &ListArgs, by_text_alone: bool, place: &str) -> String {
+    let text = args.text.as_deref();
+    let none = match text.filter(|_| by_text_alone) {
+        Some(text) => format!("no run has \"{}\" in its task or name", brief(text, 60)),
+        None => format!("no such run in {place}"),
+    };
+    let meant = text.filter(|text| is_outcome(text)).map(|text| {
+        let so = app.hint(&format!("list --outcome {text}"));
+        format!("; {so} lists the runs that ended so")
+    });
+    format!("{none}{}\n", meant.unwrap_or_default())
 }
 
 /// Says which rows cannot be read, and what the command then ends with.
@@ -156,7 +169,7 @@ impl From<Found> for Listed {
             lineage,
             outline,
             status,
-            waits,
+            approval,
         } = found;
         let (state, pid) = match (&row.outcome, status) {
             (Some(_), _) => ("ended", None),
@@ -195,7 +208,8 @@ impl From<Found> for Listed {
             imported,
             state,
             pid,
-            waits_for_approval: waits,
+            waits_for_approval: approval == Some(ApprovalStatus::Waits),
+            approval_answer: approval.and_then(ApprovalStatus::answer),
             owner: row.owner,
             outcome: row
                 .outcome

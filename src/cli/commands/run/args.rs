@@ -21,7 +21,7 @@ pub(in crate::cli) struct RunArgs {
     /// The contract file
     ///
     /// It is taken as the file whatever its name is.
-    #[arg(long, hide_short_help = true, value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub(in crate::cli) contract: Option<PathBuf>,
     /// Change a value, such as max_turns=3
     ///
@@ -48,8 +48,10 @@ pub(in crate::cli) struct RunArgs {
     /// Ctrl-C ends the open runs for good, SIGTERM suspends them.
     #[arg(long, value_name = "DIR|LIST|-", conflicts_with_all = ["given", "contract", "run_id", "verbose"])]
     pub(in crate::cli) contracts: Option<PathBuf>,
-    /// Where the list begins: the number of a line, or a file of the folder
-    #[arg(long, hide_short_help = true, value_name = "LINE|FILE", requires = "contracts", conflicts_with_all = ["given", "contract"])]
+    /// Of many runs: begin at this line, or file
+    ///
+    /// The number of a line of the list, or a file of the folder.
+    #[arg(long, value_name = "LINE|FILE", requires = "contracts", conflicts_with_all = ["given", "contract"])]
     pub(in crate::cli) from: Option<String>,
     #[command(flatten)]
     pub(in crate::cli) limits: LimitArgs,

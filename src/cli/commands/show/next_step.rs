@@ -2,6 +2,7 @@
 
 use super::shown_run::ShownRun;
 use crate::cli::context::app::App;
+use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::run_status::RunStatus;
 use crate::message::RunId;
 
@@ -31,11 +32,10 @@ fn of_unfinished(app: &App, run: &ShownRun, run_id: &RunId) -> String {
             app.brief_name(run_id.as_str())
         ))
     };
-    let awaits = run.view.approvals().awaited().is_some();
-    let answer = if awaits && run.status != Some(RunStatus::Elsewhere) {
-        format!("Answer it: {}\n", hint("approve", ""))
-    } else {
-        String::new()
+    let answer = match run.approval.map(ApprovalStatus::answer) {
+        None => String::new(),
+        Some(None) => format!("Answer it: {}\n", hint("approve", "")),
+        Some(Some(answer)) => format!("Its call is {answer}.\n"),
     };
     match run.status {
         Some(RunStatus::Died) => format!("{answer}Go on with it: {}\n", hint("resume", "")),

@@ -7,6 +7,7 @@ use super::conversation::conversation;
 use super::servers::servers;
 use super::shown_run::ShownRun;
 use crate::cli::commands::list::forked_from;
+use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::ui::escape::{brief, line};
 use crate::cli::ui::narration::{call_end, target_name};
@@ -52,9 +53,14 @@ pub(in crate::cli) fn overview(
     let awaited = view.approvals().awaited().filter(|_| is_open);
     for (number, call) in view.calls() {
         let waits = awaited.filter(|(waiting, _)| waiting == number);
+        let answer = run.approval.and_then(ApprovalStatus::answer);
         let waits = waits.map(|(_, hash)| {
             let length = counted(call.arguments.len(), "byte");
-            format!("waits for an approval of its arguments, {length}, blake3 {hash}")
+            let bound = format!("its arguments, {length}, blake3 {hash}");
+            match answer {
+                Some(answer) => format!("{answer} by a person, not taken by the run yet: {bound}"),
+                None => format!("waits for an approval of {bound}"),
+            }
         });
         let ended = ended(call).or(waits).unwrap_or_else(|| none.to_owned());
         let arguments = brief(&call.arguments, 200);

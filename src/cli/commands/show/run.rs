@@ -15,10 +15,12 @@ use super::{diff, follow, reasons, render, tree, withheld};
 use crate::cli::commands::drive::{held_back, way_out};
 use crate::cli::commands::verify;
 use crate::cli::context::app::App;
+use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::departed::{agreeing, marked, warned};
 use crate::cli::context::error::{CliError, TranscriptFault};
 use crate::cli::context::exit::Exit;
+use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::{Recorded, Source};
 use crate::cli::ui::escape::line;
 use crate::cli::ui::screen::Style;
@@ -112,6 +114,7 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
     };
     let mut run = ShownRun::read(source)?;
     run.workspace = workspace(app, begun, &run);
+    run.approval = approval(app, &args.run, &run)?;
     let departed = marked(app.screen, &run.view)?;
     let held = if args.withheld {
         withheld::held_back(app.screen, app.source(&args.run)?)?
@@ -204,6 +207,21 @@ fn workspace(app: &App, begun: Option<Invocation>, run: &ShownRun) -> Option<Pat
     let committed = run.view.start()?.workspace?;
     let file = ContractFile::of_run(app, begun, None, Vec::new())?;
     committed_workspace(&file.read(app).ok()?, file.folder(), committed)
+}
+
+/// How the call stands that needs an approval; none of a run that did not begin in this store.
+fn approval(app: &App, asked: &str, run: &ShownRun) -> Result<Option<ApprovalStatus>, CliError> {
+    let is_here = matches!(
+        run.status,
+        Some(RunStatus::Running { .. } | RunStatus::Died)
+    );
+    let Some(awaited) = run.view.approvals().awaited().filter(|_| is_here) else {
+        return Ok(None);
+    };
+    Ok(match app.source(asked)? {
+        Source::Run(run_id, reader) => Some(ApprovalStatus::of(&reader, &run_id, awaited)),
+        Source::File(_) => None,
+    })
 }
 
 impl<'e> Step<'e> {

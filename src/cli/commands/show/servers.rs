@@ -1,5 +1,6 @@
 //! What the servers of a run said of themselves. Everything in it is escaped.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::cli::ui::escape::brief;
@@ -44,15 +45,19 @@ fn lines(view: &RunView) -> String {
         }
         let _ = writeln!(out, "{}", since(server.seq));
     }
+    // What a server said of itself when it was asked, and said again with its first answer, is one text.
+    let mut last: BTreeMap<u32, String> = BTreeMap::new();
     for (index, target) in view.preflight().probed.iter().enumerate() {
         let index = u32::try_from(index).unwrap_or(u32::MAX);
         let said = target.server_headers.iter().chain(&target.properties);
+        let said = named(said);
         out.push_str(&model(
             view,
             index,
-            &named(said),
+            &said,
             ", when it was asked before the run",
         ));
+        last.insert(index, said);
     }
     for answer in view.answers() {
         let mut said = Vec::new();
@@ -71,7 +76,10 @@ fn lines(view: &RunView) -> String {
         } else {
             said
         };
-        out.push_str(&model(view, answer.target, &said, &since(answer.seq)));
+        if last.get(&answer.target) != Some(&said) {
+            out.push_str(&model(view, answer.target, &said, &since(answer.seq)));
+            last.insert(answer.target, said);
+        }
     }
     out
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::error::CliError;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::Source;
@@ -27,6 +28,8 @@ pub(in crate::cli) struct ShownRun {
     pub(in crate::cli) opening: usize,
     /// The answer of a run that succeeded.
     pub(in crate::cli) answer: Option<String>,
+    /// How its call stands that needs an approval, where it is in the store and has no end.
+    pub(in crate::cli) approval: Option<ApprovalStatus>,
     /// The folder that its tools saw, where that is known.
     pub(in crate::cli) workspace: Option<PathBuf>,
 }
@@ -57,6 +60,7 @@ impl ShownRun {
             opening,
             status,
             view,
+            approval: None,
             workspace: None,
         })
     }

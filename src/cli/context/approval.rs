@@ -1,0 +1,40 @@
+//! Whether a call of a run waits for a person, or has an answer that no process has taken yet. Leaves and takes none.
+
+use crate::message::{CallSeq, Digest, RunId};
+use crate::store::StoreReader;
+
+/// How a call stands that needs an approval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum ApprovalStatus {
+    /// No person has answered.
+    Waits,
+    /// A person allowed or denied it. The process that drives the run takes the answer, or the next one that does.
+    Answered { approved: bool },
+}
+
+impl ApprovalStatus {
+    /// How that call of a run of the store stands. An answer that others could have written is none.
+    pub(in crate::cli) fn of(
+        reader: &StoreReader,
+        run_id: &RunId,
+        awaited: (CallSeq, Digest),
+    ) -> Self {
+        match reader.answer_to(run_id, awaited) {
+            Ok(Some(approved)) => Self::Answered { approved },
+            Ok(None) | Err(_) => Self::Waits,
+        }
+    }
+
+    /// The answer in a word, where there is one.
+    pub(in crate::cli) const fn answer(self) -> Option<&'static str> {
+        match self {
+            Self::Waits => None,
+            Self::Answered { approved } => Some(verdict(approved)),
+        }
+    }
+}
+
+/// An answer in a word.
+pub(in crate::cli) const fn verdict(approved: bool) -> &'static str {
+    if approved { "allowed" } else { "denied" }
+}
