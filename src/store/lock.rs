@@ -118,7 +118,7 @@ fn lock_run_within(
             Err(TryLockError::Error(fault)) => return Err(refuse(fault)),
         }
         let file = LockedFile(file);
-        // Whoever had the lock before may have removed the file since it was opened. A lock on what is left of it keeps nobody away.
+        // The process that had the lock before may have removed the file since it was opened. A lock on what is left of it keeps no process away.
         if !has_name(&file.0, &path).map_err(refuse)? {
             continue;
         }
@@ -207,7 +207,7 @@ impl RunLock {
         write!(file, "{}", std::process::id())
     }
 
-    /// Gives the lock up and removes its file: for a run that is sealed, and for one that was never created. Whoever has opened the file
+    /// Gives the lock up and removes its file: for a run that is sealed, and for one that was never created. A process that has opened the file
     /// meanwhile finds that it has no name any more, and opens the next one.
     pub fn discard(self) {
         // A file that stays is a name without meaning, and the next lock takes it as it is.

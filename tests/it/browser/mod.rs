@@ -344,19 +344,22 @@ fn the_page_of_another_run_is_refused_where_it_does_not_verify() {
     }
 }
 
+fn by_force(format: &str) -> [&str; 5] {
+    [
+        "export",
+        "--format",
+        format,
+        "t.jsonl",
+        "--force-unverified",
+    ]
+}
+
 #[test]
 fn what_is_made_by_force_says_of_itself_that_it_does_not_verify() {
     let desk = Desk::new();
     let text = std::fs::read_to_string(golden("core.valid_call")).unwrap();
     let forced = |format: &str| {
-        let args = [
-            "export",
-            "--format",
-            format,
-            "t.jsonl",
-            "--force-unverified",
-        ];
-        let left = desk.ends(&args, 7);
+        let left = desk.ends(&by_force(format), 7);
         assert!(
             left.err.contains("NOT VERIFIED: tampered at entry 0"),
             "{}",
@@ -384,14 +387,7 @@ fn what_is_made_by_force_says_of_itself_that_it_does_not_verify() {
     let cut = text.lines().take(3).collect::<Vec<_>>().join("\n");
     desk.write("t.jsonl", &format!("{cut}\n{{\"action\":\n"));
     for format in ["atif", "cast"] {
-        let args = [
-            "export",
-            "--format",
-            format,
-            "t.jsonl",
-            "--force-unverified",
-        ];
-        assert_eq!(desk.ends(&args, 7).out, "", "{format}");
+        assert_eq!(desk.ends(&by_force(format), 7).out, "", "{format}");
     }
     desk.write("whole.jsonl", &text);
     let out = desk.ok(&["export", "--format", "atif", "whole.jsonl"]);

@@ -24,30 +24,24 @@ impl<'a> Wanted<'a> {
 
     /// Whether some runs may be left out.
     pub(in crate::cli) fn is_narrow(&self) -> bool {
-        let ListArgs {
-            outcome,
-            since,
-            model,
-            contract,
-            text,
-            ..
-        } = self.args;
-        let texts = [outcome, model, contract, text];
-        since.is_some() || texts.iter().any(|text| text.is_some())
+        self.args.text.is_some() || self.is_narrow_without_text()
     }
 
     /// Whether runs are left out by the text in their task or name, and by nothing else.
     pub(in crate::cli) fn is_by_text_alone(&self) -> bool {
+        self.args.text.is_some() && !self.is_narrow_without_text()
+    }
+
+    fn is_narrow_without_text(&self) -> bool {
         let ListArgs {
             outcome,
             since,
             model,
             contract,
-            text,
             ..
         } = self.args;
-        let others = [outcome, model, contract];
-        text.is_some() && since.is_none() && others.iter().all(|other| other.is_none())
+        let texts = [outcome, model, contract];
+        since.is_some() || texts.iter().any(|text| text.is_some())
     }
 
     /// What the store can tell.

@@ -160,7 +160,7 @@ impl Fleet {
     }
 }
 
-/// Writes a note, and goes on all the same where nobody reads that either.
+/// Writes a note, and goes on all the same where that is not read either.
 fn note_at_once(screen: Screen, note: String) {
     let (done, written) = std::sync::mpsc::sync_channel(1);
     let thread = std::thread::Builder::new().spawn(move || {
@@ -181,7 +181,7 @@ enum Driven {
     Stopped { rest: String },
     /// At once, with so many runs open.
     Abandoned { open: usize },
-    /// The process was asked to end, no run is open any more, and nobody reads the results that are left.
+    /// The process was asked to end, no run is open any more, and the results that are left are not read.
     Unread,
 }
 
@@ -191,7 +191,7 @@ struct Driving<'s> {
     limits: RunnerLimits,
     results: Results,
     store: &'s Arc<Store>,
-    /// Cancelled once no further run can come to a result: nobody reads it, or nothing can be recorded.
+    /// Cancelled once no further run can come to a result: it is not read, or nothing can be recorded.
     useless: CancellationToken,
 }
 

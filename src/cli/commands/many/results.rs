@@ -92,7 +92,7 @@ impl Results {
         self.send(Message::Warning(text)).await;
     }
 
-    /// Writes a line for people who watch. Nothing waits for it: it is left out where nobody reads.
+    /// Writes a line for people who watch. Nothing waits for it: it is left out where there is no reader.
     pub(super) fn note(&self, line: &'static str) {
         drop(self.messages.try_send(Message::Watched(line)));
     }
@@ -173,7 +173,7 @@ impl Writer {
             }
             Message::Last(done) => {
                 self.progress.sum_up();
-                // Whoever waited for it has left.
+                // What waited for it has gone.
                 let _ = done.send(());
             }
             Message::Progress(now) => self.progress.show(now),
