@@ -33,6 +33,18 @@ pub(super) struct Described {
     pub(super) name: String,
 }
 
+impl Described {
+    /// The schema of arguments that are those properties and no others.
+    pub(super) fn only(properties: &Value, required: &Value) -> Value {
+        json!({
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": false,
+        })
+    }
+}
+
 impl Offer {
     /// Judges a tool of the server whose exposed names begin with `prefix`, and takes it or notes why not.
     pub(super) fn add(&mut self, prefix: &str, tool: Described) {

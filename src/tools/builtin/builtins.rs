@@ -141,12 +141,7 @@ impl Tool {
         Described {
             annotations: annotations(),
             description,
-            input_schema: json!({
-                "type": "object",
-                "properties": properties,
-                "required": required,
-                "additionalProperties": false,
-            }),
+            input_schema: Described::only(&properties, &required),
             name: self.name().to_owned(),
         }
     }

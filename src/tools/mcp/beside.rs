@@ -102,12 +102,7 @@ impl BesideTool {
         Described {
             annotations: json!({"readOnlyHint": true}),
             description: description.to_owned(),
-            input_schema: json!({
-                "type": "object",
-                "properties": properties,
-                "required": required,
-                "additionalProperties": false,
-            }),
+            input_schema: Described::only(&properties, &required),
             name: self.name().to_owned(),
         }
     }
