@@ -29,6 +29,7 @@ use super::commands::list::ListArgs;
 use super::commands::log::LogCommand;
 use super::commands::machine::MachineArgs;
 use super::commands::man::ManArgs;
+use super::commands::mcp::McpCommand;
 use super::commands::migrate::MigrateArgs;
 use super::commands::model::ModelCommand;
 use super::commands::profile::ProfileCommand;
@@ -98,7 +99,9 @@ const TOPICS: [(&str, &[&str]); 5] = [
     ),
     (
         "Contracts",
-        &["init", "doctor", "contract", "tools", "profile", "machine"],
+        &[
+            "init", "doctor", "contract", "tools", "mcp", "profile", "machine",
+        ],
     ),
     (
         "Evidence",
@@ -177,6 +180,9 @@ pub(in crate::cli) enum Command {
     Contract(ContractCommand),
     /// List the tools of a contract: names, servers, pins
     Tools(ToolsArgs),
+    /// Log in at tool servers
+    #[command(subcommand)]
+    Mcp(McpCommand),
     /// Print the state machine
     Machine(MachineArgs),
     /// Make, show or replace the key that signs the records

@@ -418,6 +418,7 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
                 headers,
                 remote,
                 url,
+                ..
             } => (
                 remote.kind(),
                 None,

@@ -89,7 +89,7 @@ pub(crate) use redaction::{
 };
 pub(crate) use server_name::check_server_name;
 pub use server_terms::ServerKind;
-pub(crate) use server_terms::{Beside, Elicitation, McpTerms, Remote, ServerTerms};
+pub(crate) use server_terms::{Beside, Elicitation, McpTerms, OAuthGrant, Remote, ServerTerms};
 #[cfg(test)]
 pub(crate) use session_tools::session_tools;
 pub(crate) use session_tools::{BATCH, PROGRESS_REPORT, SessionTool};
@@ -97,7 +97,7 @@ pub(crate) use spec::check_address;
 pub use spec::{ContractSpec, SpecErrors};
 pub(crate) use spec::{
     Definition, DefinitionKind, Definitions, FinalReportSpec, McpSpec, McpTransport, ModelSpec,
-    ProviderSpec, SamplingSpec, Setting, TargetSpec, ValueOrigin, contract_file_schema,
+    OAuthSpec, ProviderSpec, SamplingSpec, Setting, TargetSpec, ValueOrigin, contract_file_schema,
 };
 pub use targets::ProviderType;
 pub(crate) use targets::{PromptLayout, ProviderTerms, ReasoningValue, Sampling, TargetTerms};

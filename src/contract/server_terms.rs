@@ -68,6 +68,18 @@ impl Elicitation {
     }
 }
 
+/// How tokens for a server at an address are got (OAuth 2.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OAuthGrant {
+    /// By a person's login in a browser.
+    #[default]
+    AuthorizationCode,
+    /// By the client's own proof, without a person.
+    ClientCredentials,
+    /// By an identity that its provider exchanges for this server, without a person.
+    CrossAppAccess,
+}
+
 /// What a server may offer beside its tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -10,7 +10,7 @@ use super::error::DriverError;
 use super::shared::Shared;
 use super::turn::Turn;
 use crate::contract::{ContractSpec, ValueOrigin};
-use crate::tools::{ServerWatch, Withheld};
+use crate::tools::{ServerWatch, TokenKeeper, Withheld};
 
 /// Where variables come from, where models are stored, and which program this is. The command line hands in the process environment; tests hand in
 /// a map. Each variable is looked up once: what is taken out of a transcript is what was sent.
@@ -103,6 +103,11 @@ impl Environment {
     pub(super) fn own_secrets(&self) -> Vec<(String, String)> {
         let keys = self.keys.as_ref();
         keys.map(KeyFolder::secret_texts).unwrap_or_default()
+    }
+
+    /// What keeps the tokens of logins at tool servers, where there is such a place.
+    pub(super) fn token_keeper(&self) -> Option<TokenKeeper> {
+        self.keys.clone().map(TokenKeeper::new)
     }
 
     /// The host's own files, which no built-in tool reads.

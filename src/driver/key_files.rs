@@ -243,7 +243,7 @@ pub(super) fn write_beside(path: &Path, text: &str) -> Result<NewFile, KeyFileEr
 fn publish(files: &Files, mut secret: NewFile, record: &Note) -> Result<(), KeyFileError> {
     // The record first: a key that is not published must not sign.
     append(&files.public, &record.to_string())?;
-    match replace(files, || secret.replace()) {
+    match replace(&files.secret, || secret.replace()) {
         Ok(None) => Ok(()),
         Ok(Some(old)) => old.erase().map_err(|fault| refuse(&files.secret, &fault)),
         Err(fault) => Err(KeyFileError::NotReplaced {
@@ -256,10 +256,10 @@ fn publish(files: &Files, mut secret: NewFile, record: &Note) -> Result<(), KeyF
 
 /// Puts a file in the place of a secret; returns the one that was there, to be written over.
 pub(super) fn replace(
-    files: &Files,
+    secret: &Path,
     replace: impl FnOnce() -> io::Result<()>,
 ) -> io::Result<Option<OldSecret>> {
-    let old = OldSecret::of(&files.secret)?;
+    let old = OldSecret::of(secret)?;
     match (replace(), old) {
         (Ok(()), old) => Ok(old),
         (Err(fault), None) => Err(fault),

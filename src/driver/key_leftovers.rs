@@ -47,7 +47,7 @@ impl KeyFolder {
                 OldSecret::left_at(path.clone()).and_then(OldSecret::erase)
             } else if is_next && !is_old && !is_replaced {
                 is_replaced = true;
-                let old = replace(files, || fs::rename(&path, &files.secret));
+                let old = replace(&files.secret, || fs::rename(&path, &files.secret));
                 old.and_then(|old| old.map_or(Ok(()), OldSecret::erase))
             } else {
                 // A second name of the secret that is used, or the secret of a key that never signs.
@@ -78,7 +78,7 @@ impl KeyFolder {
 }
 
 /// Whether that is the name of an unfinished file beside that one: `local.key.17-0.new~` or `local.key.17-0.old~` beside `local.key`.
-fn is_beside(path: &Path, secret: &Path) -> bool {
+pub(super) fn is_beside(path: &Path, secret: &Path) -> bool {
     let names = path.file_name().zip(secret.file_name());
     let Some((name, of)) = names.and_then(|(name, of)| name.to_str().zip(of.to_str())) else {
         return false;

@@ -14,6 +14,8 @@ const NAME: &str = "_lock";
 /// How often a lock is asked for that another process has, a millisecond apart: for about ten seconds. To make or to replace a key takes
 /// milliseconds, so a process that has it longer is stopped, or was never at it.
 const LOOKS: u32 = 10_000;
+/// The same for the lock of a token.
+const TOKEN_LOOKS: u32 = 60_000;
 
 /// The right of this process to make and replace keys. The system drops it with the process, however that ends.
 #[derive(Debug)]
@@ -27,19 +29,26 @@ impl KeyLock {
     /// # Errors
     /// [`KeyFileError::Io`], also where another process has it all that time.
     pub(super) fn of(folder: &Path) -> Result<Self, KeyFileError> {
-        Self::within(folder, LOOKS)
+        Self::within(&folder.join(NAME), LOOKS)
     }
 
-    fn within(folder: &Path, looks: u32) -> Result<Self, KeyFileError> {
-        let path = folder.join(NAME);
+    /// Locks a file of its own, which is made where there is none, and waits for about a minute: to refresh a token takes a server.
+    ///
+    /// # Errors
+    /// As [`Self::of`].
+    pub(super) fn of_token(path: &Path) -> Result<Self, KeyFileError> {
+        Self::within(path, TOKEN_LOOKS)
+    }
+
+    fn within(path: &Path, looks: u32) -> Result<Self, KeyFileError> {
         let mut options = private_file();
         let options = options.create(true).read(true).truncate(false).write(true);
-        let locked = open_own(options, &path).and_then(|file| lock(&file, looks).map(|()| file));
+        let locked = open_own(options, path).and_then(|file| lock(&file, looks).map(|()| file));
         locked
             .map(|file| Self { _file: file })
             .map_err(|fault| KeyFileError::Io {
                 reason: fault.to_string(),
-                path,
+                path: path.to_owned(),
             })
     }
 }
@@ -66,9 +75,11 @@ mod tests {
     fn a_lock_that_another_keeps_is_not_waited_for_without_end() {
         let folder = tempfile::tempdir().unwrap();
         let first = KeyLock::of(folder.path()).unwrap();
-        let second = KeyLock::within(folder.path(), 3).unwrap_err().to_string();
+        let second = KeyLock::within(&folder.path().join(NAME), 3)
+            .unwrap_err()
+            .to_string();
         assert!(second.contains("another process has its lock"), "{second}");
         drop(first);
-        KeyLock::within(folder.path(), 3).unwrap();
+        KeyLock::within(&folder.path().join(NAME), 3).unwrap();
     }
 }

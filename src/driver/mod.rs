@@ -65,6 +65,8 @@ mod tests_summary;
 mod tests_time;
 #[cfg(test)]
 mod tests_tokenizers;
+mod token_files;
+mod tool_login;
 mod turn;
 
 pub(crate) use ancestry::{answered_before, played_from_the_first};
@@ -84,3 +86,4 @@ pub use observer::Observer;
 pub(crate) use reissue::{Recording, reissue};
 pub use runner::{Job, Runner, RunnerLimits, Worker};
 pub(crate) use secrets::{Secrets, Unmatched};
+pub(crate) use tool_login::{LoginRequest, Reached, ToolLogin};

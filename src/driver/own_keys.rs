@@ -1,10 +1,11 @@
-//! The texts that give this machine's secret keys away, for redaction. Does not sign, and does not search for them.
+//! The texts that give this machine's secret keys and tokens away, for redaction. Does not sign, and does not search for them.
 
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
 
 use super::KeyFolder;
+use super::token_files::parsed;
 use crate::message::Digest;
 use crate::session::key_texts;
 use crate::transcript::SecretKey;
@@ -43,6 +44,9 @@ fn read(path: &Path) -> Option<String> {
 }
 
 fn texts_of(text: &str) -> Vec<String> {
+    if let Some(authorization) = parsed(text) {
+        return authorization.secrets().map(str::to_owned).collect();
+    }
     let mut texts = vec![text.to_owned()];
     if let Ok(key) = text.parse::<SecretKey>() {
         // `PRIVATE+KEY+NAME+ID+BASE64`, of which the last may hold a `+` too.

@@ -74,8 +74,16 @@ impl Secrets {
                 McpTransport::Stdio { env, .. } => {
                     found.take_values(env, &format!("{place}.env"), environment);
                 }
-                McpTransport::Remote { headers, url, .. } => {
+                McpTransport::Remote {
+                    headers,
+                    oauth,
+                    url,
+                    ..
+                } => {
                     found.take_values(headers, &format!("{place}.headers"), environment);
+                    for (key, variable) in oauth.iter().flat_map(|oauth| oauth.variables()) {
+                        found.take_variable(variable, &format!("{place}.oauth.{key}"), environment);
+                    }
                     found.take_url(url, &format!("{place}.url"));
                 }
             }

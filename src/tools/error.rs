@@ -47,6 +47,12 @@ pub(crate) enum ToolServerError {
         /// What came back in place of a connection.
         reason: &'static str,
     },
+    /// The operator: it wants authorization, and there is none that it takes.
+    #[error("use the server: {reason}")]
+    Unauthorized {
+        /// What is missing, and what to do.
+        reason: String,
+    },
     /// The tool: what it answered is not the protocol.
     #[error("{step}: {reason}{output}")]
     Protocol {

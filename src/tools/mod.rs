@@ -21,8 +21,11 @@ mod call_terms;
 mod clock;
 mod envelope;
 mod error;
+mod http_client;
 mod kept_server;
 mod mcp;
+mod mcp_login;
+mod oauth;
 mod offer;
 mod pool;
 mod registry;
@@ -41,6 +44,11 @@ pub(crate) use blob_sink::BlobSink;
 pub(crate) use call_terms::CallTerms;
 pub(crate) use clock::Clock;
 pub(crate) use error::ToolServerError;
+pub(crate) use mcp_login::{LoginFault, begin_login};
+pub(crate) use oauth::{
+    ClientTerms, Exchange, Login, LoginTerms, OAuthFault, ReturnedCode, StoredAuthorization,
+    TokenKeeper, TokenStore, server_address,
+};
 pub(crate) use pool::{ServerHost, ServerPool};
 pub(crate) use registry::{BringUp, ServerWatch, ToolServers};
 pub(crate) use server_spec::ServerSpec;

@@ -83,7 +83,12 @@ impl RunningServer {
                 url,
                 ..
             } => {
+                let authorization = spec.authorization().map_err(|fault| {
+                    let reason = format!("failed to {fault}");
+                    ToolServerError::Unauthorized { reason }
+                })?;
                 let place = Place {
+                    authorization: authorization.as_ref(),
                     headers,
                     remote: *remote,
                     url,

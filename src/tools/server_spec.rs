@@ -3,8 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use super::Withheld;
+use url::Url;
+
+use super::oauth::{Authorization, OAuthFault};
+use super::{ClientTerms, TokenKeeper, Withheld};
 use crate::contract::{McpTerms, Remote, ServerKind};
 
 /// How one tool server is reached, with every value resolved. Holds secrets, so its `Debug` shows names only.
@@ -36,8 +40,12 @@ pub(crate) enum ServerSpec {
     },
     /// MCP at an address.
     Remote {
+        /// As what this program comes to its authorization server.
+        client: ClientTerms,
         /// Sent with every request.
         headers: BTreeMap<String, String>,
+        /// Where tokens for it are kept, where there is such a place.
+        keeper: Option<TokenKeeper>,
         /// What is spoken there.
         remote: Remote,
         /// Whether other runs of this process use it, too.
@@ -58,6 +66,36 @@ impl ServerSpec {
             Self::Stdio { .. } => ServerKind::Stdio,
             Self::Remote { remote, .. } => remote.kind(),
         }
+    }
+
+    /// Where tokens for it come from. None for what is no address of the web, and where its author sends credentials of his own.
+    ///
+    /// # Errors
+    /// Where there is no client to get tokens with.
+    pub(super) fn authorization(&self) -> Result<Option<Arc<Authorization>>, OAuthFault> {
+        let Self::Remote {
+            client,
+            headers,
+            keeper,
+            remote,
+            url,
+            ..
+        } = self
+        else {
+            return Ok(None);
+        };
+        let has_own = headers
+            .keys()
+            .any(|name| name.eq_ignore_ascii_case("authorization"));
+        // What is no address is reported where it is used.
+        let Ok(url) = Url::parse(url) else {
+            return Ok(None);
+        };
+        if has_own || *remote == Remote::Websocket {
+            return Ok(None);
+        }
+        let authorization = Authorization::new(url, client.clone(), keeper.clone())?;
+        Ok(Some(Arc::new(authorization)))
     }
 
     /// Whether runs that reach it in the same way share it.

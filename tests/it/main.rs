@@ -81,6 +81,10 @@ mod mutants;
 #[cfg(test)]
 mod next_step;
 #[cfg(test)]
+mod oauth;
+#[cfg(test)]
+mod oauth_server;
+#[cfg(test)]
 mod own_state;
 #[cfg(test)]
 mod ownership;

@@ -24,6 +24,7 @@ pub(in crate::cli) mod log;
 pub(in crate::cli) mod machine;
 pub(in crate::cli) mod man;
 pub(in crate::cli) mod many;
+pub(in crate::cli) mod mcp;
 pub(in crate::cli) mod migrate;
 pub(in crate::cli) mod model;
 pub(in crate::cli) mod profile;

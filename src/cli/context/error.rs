@@ -14,12 +14,14 @@ use crate::inference::{ModelStoreError, PullError};
 use crate::replay::ForkFault;
 use crate::store::{EraseError, ExportError, ImportError, MigrateError, RemoveError, StoreError};
 use crate::telemetry::BillingFault;
+use crate::tools::LoginFault;
 
 mod advice;
 mod contract;
 mod corpus;
 mod driver;
 mod input;
+mod login;
 mod model;
 mod state;
 mod store;
@@ -31,6 +33,7 @@ pub(in crate::cli) use advice::Advice;
 pub(in crate::cli) use contract::ContractFault;
 pub(in crate::cli) use corpus::CorpusFault;
 pub(in crate::cli) use input::InputFault;
+pub(in crate::cli) use login::LoginRefused;
 pub(in crate::cli) use model::ModelFault;
 pub(in crate::cli) use state::StateFault;
 pub(in crate::cli) use system::SystemFault;
@@ -67,6 +70,9 @@ pub(in crate::cli) enum CliError {
     /// What a run is to do, and under which contract.
     #[error(transparent)]
     Input(#[from] InputFault),
+    /// There was no login at a tool server.
+    #[error(transparent)]
+    Login(#[from] LoginRefused),
     /// The state folder.
     #[error(transparent)]
     State(#[from] StateFault),
@@ -120,6 +126,12 @@ pub(in crate::cli) enum CliError {
     Output(#[from] io::Error),
 }
 
+impl From<LoginFault> for CliError {
+    fn from(fault: LoginFault) -> Self {
+        Self::Login(fault.into())
+    }
+}
+
 impl From<ChangedError> for CliError {
     fn from(fault: ChangedError) -> Self {
         match fault {
@@ -169,6 +181,7 @@ impl CliError {
             Self::Fork(fault) => fault,
             Self::State(fault) => fault,
             Self::Input(fault) => fault,
+            Self::Login(fault) => fault,
             Self::Store(fault) => fault,
             Self::Erase(fault) => fault,
             Self::Remove(fault) => fault,

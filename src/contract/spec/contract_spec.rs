@@ -6,7 +6,7 @@ use std::fmt;
 use super::origin::ValueOrigin;
 
 use crate::contract::{
-    CallLimits, Completion, ContractMetadata, McpTerms, ModelProfile, Page, PriceTable,
+    CallLimits, Completion, ContractMetadata, McpTerms, ModelProfile, OAuthGrant, Page, PriceTable,
     ProviderType, QueueTerms, ReasoningValue, RedactionTerms, Remote, ReportFormat, TextProfile,
     Tokenizer, ToolPolicy, ToolProof, ToolTransport,
 };
@@ -281,6 +281,42 @@ pub struct McpSpec {
     pub transport: McpTransport,
 }
 
+/// The mapping `oauth` of a server. Secrets are named by their variables.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OAuthSpec {
+    /// What monolith is called there.
+    pub client_id: Option<String>,
+    /// The variable with its secret there.
+    pub client_secret_env: Option<String>,
+    /// How tokens are got.
+    pub grant: OAuthGrant,
+    /// The variable with the identity that is exchanged.
+    pub id_token_env: Option<String>,
+    /// What monolith is called at the identity provider.
+    pub idp_client_id: Option<String>,
+    /// Where the identity provider exchanges.
+    pub idp_token_endpoint: Option<String>,
+    /// The only authorization server that secrets go to.
+    pub issuer: Option<String>,
+    /// The variable with what it signs with in place of a secret.
+    pub private_key_env: Option<String>,
+    /// Scopes that are asked for in any case.
+    pub scopes: Vec<String>,
+}
+
+impl OAuthSpec {
+    /// Every variable that it reads, and under which key.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let all = [
+            ("client_secret_env", &self.client_secret_env),
+            ("id_token_env", &self.id_token_env),
+            ("private_key_env", &self.private_key_env),
+        ];
+        let named = all.into_iter();
+        named.filter_map(|(key, name)| Some((key, name.as_deref()?)))
+    }
+}
+
 /// How an MCP server is reached.
 #[derive(Clone, PartialEq, Eq)]
 pub enum McpTransport {
@@ -297,6 +333,8 @@ pub enum McpTransport {
     Remote {
         /// Headers with their values, unexpanded.
         headers: BTreeMap<String, String>,
+        /// As what monolith comes to its authorization server, where the author says.
+        oauth: Option<Box<OAuthSpec>>,
         /// What is spoken there.
         remote: Remote,
         /// Its address.
@@ -315,12 +353,14 @@ impl fmt::Debug for McpTransport {
                 .finish(),
             Self::Remote {
                 headers,
+                oauth,
                 remote,
                 url,
             } => f
                 .debug_struct("Remote")
                 .field("remote", remote)
                 .field("headers", &Names(headers))
+                .field("oauth", oauth)
                 .field("url", url)
                 .finish(),
         }

@@ -45,8 +45,8 @@ mod words;
 
 pub use contract_spec::ContractSpec;
 pub(crate) use contract_spec::{
-    FinalReportSpec, McpSpec, McpTransport, ModelSpec, ProviderSpec, SamplingSpec, Setting,
-    TargetSpec,
+    FinalReportSpec, McpSpec, McpTransport, ModelSpec, OAuthSpec, ProviderSpec, SamplingSpec,
+    Setting, TargetSpec,
 };
 pub use error::SpecErrors;
 pub(crate) use fill::{Definition, DefinitionKind, Definitions};

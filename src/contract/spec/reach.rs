@@ -1,9 +1,11 @@
 //! Reads providers and tool servers. Reaches nothing.
 
-use super::contract_spec::{McpSpec, McpTransport, ProviderSpec, ReasoningMap, ToolsSpec};
+use super::contract_spec::{
+    McpSpec, McpTransport, OAuthSpec, ProviderSpec, ReasoningMap, ToolsSpec,
+};
 use super::foreign::ProviderOptions;
 use super::form::{Form as _, Read, Schemas};
-use super::keys::{PROVIDER, REDACT, SERVER, TOOLS};
+use super::keys::{OAUTH, PROVIDER, REDACT, SERVER, TOOLS};
 use super::reader::ScalarText;
 use super::reporter::Reporter;
 use super::section::Section;
@@ -11,7 +13,7 @@ use super::texts::{Env, EnvName, HeaderName, Headers, KeyEnv, SecretPattern, Ser
 use super::tree::Node;
 use super::words::Builtin;
 use crate::contract::redaction::{MAX_HEADER_BYTES, MAX_HEADERS, MAX_PATTERNS};
-use crate::contract::{McpTerms, Remote};
+use crate::contract::{McpTerms, OAuthGrant, Remote};
 use crate::contract::{ProviderType, ReasoningValue, RedactionTerms};
 use serde_json::Value;
 
@@ -182,6 +184,70 @@ fn refuse_command_line(section: &Section<'_, '_>, command: &str) {
     section.refuse_key(SERVER.command.name, rule, Some(help));
 }
 
+impl Read for OAuthSpec {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        Section::read(node, reporter, &OAUTH, |section| {
+            let variable = |EnvName(name)| name;
+            let address = |Url(address)| address;
+            let read = Self {
+                client_id: section.get(&OAUTH.client_id),
+                client_secret_env: section.get(&OAUTH.client_secret_env).map(variable),
+                grant: section.get(&OAUTH.grant).unwrap_or_default(),
+                id_token_env: section.get(&OAUTH.id_token_env).map(variable),
+                idp_client_id: section.get(&OAUTH.idp_client_id),
+                idp_token_endpoint: section.get(&OAUTH.idp_token_endpoint).map(address),
+                issuer: section.get(&OAUTH.issuer).map(address),
+                private_key_env: section.get(&OAUTH.private_key_env).map(variable),
+                scopes: section.get(&OAUTH.scopes).unwrap_or_default(),
+            };
+            read.refuse_what_does_not_fit(section);
+            read
+        })
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        definitions.form(&OAUTH)
+    }
+}
+
+impl OAuthSpec {
+    /// What a grant needs, and what belongs to another one.
+    fn refuse_what_does_not_fit(&self, section: &Section<'_, '_>) {
+        let has_proof = self.client_secret_env.is_some() || self.private_key_env.is_some();
+        if self.client_secret_env.is_some() && self.private_key_env.is_some() {
+            let rule = "a client has either a `client_secret_env` or a `private_key_env`";
+            section.refuse_key(OAUTH.private_key_env.name, rule, None);
+        }
+        if has_proof && self.client_id.is_none() {
+            section.refuse("a client with a secret or a key needs a `client_id`", None);
+        }
+        if self.grant == OAuthGrant::ClientCredentials && !has_proof {
+            let rule = "`client_credentials` needs a `client_secret_env` or a `private_key_env`";
+            section.refuse(rule, None);
+        }
+        let identity = [
+            (OAUTH.id_token_env.name, self.id_token_env.is_some()),
+            (OAUTH.idp_client_id.name, self.idp_client_id.is_some()),
+            (
+                OAUTH.idp_token_endpoint.name,
+                self.idp_token_endpoint.is_some(),
+            ),
+        ];
+        let crosses = self.grant == OAuthGrant::CrossAppAccess;
+        for (key, is_there) in identity {
+            if crosses && !is_there {
+                section.refuse(format!("`cross_app_access` needs the key `{key}`"), None);
+            } else if is_there && !crosses {
+                let rule = format!("`{key}` belongs to `grant: cross_app_access`");
+                section.refuse_key(key, rule, None);
+            }
+        }
+        if crosses && self.client_id.is_none() {
+            section.refuse("`cross_app_access` needs a `client_id`", None);
+        }
+    }
+}
+
 impl Read for McpSpec {
     fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         Section::read(node, reporter, &SERVER, |section| {
@@ -190,6 +256,7 @@ impl Read for McpSpec {
             let Env(env) = section.get(&SERVER.env).unwrap_or_default();
             let url = section.get(&SERVER.url);
             let Headers(headers) = section.get(&SERVER.headers).unwrap_or_default();
+            let oauth = section.get(&SERVER.oauth).map(Box::new);
             let terms = McpTerms {
                 elicitation: section.get(&SERVER.elicitation).unwrap_or_default(),
                 offers: section.get(&SERVER.offers).unwrap_or_default(),
@@ -234,8 +301,13 @@ impl Read for McpSpec {
                         "a websocket has an address with `ws` or `wss`, and no other server has";
                     section.refuse_key(SERVER.server_type.name, rule.to_owned(), None);
                 }
+                if oauth.is_some() && socket {
+                    let rule = "a server behind a websocket has no `oauth`";
+                    section.refuse_key(SERVER.oauth.name, rule, None);
+                }
                 McpTransport::Remote {
                     headers,
+                    oauth,
                     remote,
                     url,
                 }

@@ -307,6 +307,7 @@ fn dotted(form: &dyn Form) -> Option<&'static str> {
         "price" => "prices.models.p.m.",
         "tools" => "tools.",
         "server" => "tools.mcp.fs.",
+        "oauth" => "tools.mcp.fs.oauth.",
         "queue" => "queues.slow.",
         "max-calls" => "max_calls.",
         "metadata" => "metadata.",

@@ -69,3 +69,64 @@ fn what_is_offered_beside_the_tools_is_a_list_of_words() {
     );
     assert!(offers("{command: x, args: [], offers: [tools]}").is_err());
 }
+
+#[test]
+fn a_client_of_an_authorization_server_has_what_its_grant_needs() {
+    let secret = "client_id: c, client_secret_env: S";
+    let identity =
+        "id_token_env: T, idp_client_id: i, idp_token_endpoint: 'https://idp.example.com/token'";
+    for form in [
+        "client_id: c".to_owned(),
+        "scopes: [a, b]".to_owned(),
+        format!("grant: client_credentials, {secret}, issuer: 'https://a.example.com'"),
+        "grant: client_credentials, client_id: c, private_key_env: K".to_owned(),
+        format!("grant: cross_app_access, {secret}, {identity}"),
+    ] {
+        let read = server(&format!("{{url: 'https://h/mcp', oauth: {{{form}}}}}")).unwrap();
+        let McpTransport::Remote { oauth, .. } = read.transport else {
+            panic!("{form}");
+        };
+        assert!(oauth.is_some(), "{form}");
+    }
+    for (form, expect) in [
+        (
+            "grant: client_credentials, client_id: c".to_owned(),
+            "`client_credentials` needs",
+        ),
+        (
+            "client_secret_env: S".to_owned(),
+            "a secret or a key needs a `client_id`",
+        ),
+        (
+            format!("{secret}, private_key_env: K"),
+            "either a `client_secret_env` or a `private_key_env`",
+        ),
+        (
+            format!("grant: cross_app_access, {secret}"),
+            "`cross_app_access` needs the key `id_token_env`",
+        ),
+        (
+            format!("{secret}, {identity}"),
+            "belongs to `grant: cross_app_access`",
+        ),
+        (
+            "client_id: c, client_secret_env: 'p4ss word'".to_owned(),
+            "expected the name of an environment variable",
+        ),
+    ] {
+        let fault = server(&format!("{{url: 'https://h/mcp', oauth: {{{form}}}}}")).unwrap_err();
+        assert!(fault.contains(expect), "{form}: {fault}");
+    }
+    for (form, expect) in [
+        (
+            "{command: x, args: [], oauth: {}}",
+            "a server with a `command` has no `oauth`",
+        ),
+        (
+            "{url: 'wss://h/', oauth: {}}",
+            "a server behind a websocket has no `oauth`",
+        ),
+    ] {
+        assert_eq!(server(form).unwrap_err(), expect, "{form}");
+    }
+}

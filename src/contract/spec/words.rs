@@ -3,8 +3,8 @@
 use super::form::Choice;
 use crate::contract::prices::PriceUnit;
 use crate::contract::{
-    Beside, Completion, Elicitation, Page, ProviderType, Remote, ReportFormat, TextProfile,
-    ToolPolicy, ToolProof, ToolTransport,
+    Beside, Completion, Elicitation, OAuthGrant, Page, ProviderType, Remote, ReportFormat,
+    TextProfile, ToolPolicy, ToolProof, ToolTransport,
 };
 
 impl Choice for Page {
@@ -14,6 +14,14 @@ impl Choice for Page {
 impl Choice for Elicitation {
     const WORDS: &'static [(&'static str, Self)] =
         &[("denied", Self::Denied), ("defaults", Self::Defaults)];
+}
+
+impl Choice for OAuthGrant {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("authorization_code", Self::AuthorizationCode),
+        ("client_credentials", Self::ClientCredentials),
+        ("cross_app_access", Self::CrossAppAccess),
+    ];
 }
 
 impl Choice for Remote {

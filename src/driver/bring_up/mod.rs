@@ -50,5 +50,6 @@ pub use request::RunRequest;
 pub(crate) use resume::prepare_resume;
 pub(crate) use run_id::random_run_id;
 pub(crate) use servers::ServersToStart;
+pub(in crate::driver) use servers::client_terms;
 pub(in crate::driver) use tokenizers::Tokenizers;
 pub(crate) use workspace::committed_workspace;

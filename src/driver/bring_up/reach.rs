@@ -9,7 +9,9 @@ use url::Url;
 
 use super::addresses::address_of;
 use super::sources::used_providers;
-use crate::contract::{ContractSpec, ExecutionContract, McpTransport, placeholders, recorded_url};
+use crate::contract::{
+    ContractSpec, ExecutionContract, McpTransport, OAuthSpec, placeholders, recorded_url,
+};
 use crate::driver::Environment;
 
 /// What a run reaches.
@@ -125,9 +127,17 @@ impl Reach {
                     let command = [command].into_iter().chain(args).cloned().collect();
                     reach.commands.push(ReachedCommand { place, command });
                 }
-                McpTransport::Remote { headers, url, .. } => {
+                McpTransport::Remote {
+                    headers,
+                    oauth,
+                    url,
+                    ..
+                } => {
                     let host = host_of(url);
                     reach.placeholders(environment, headers, &format!("{place}.headers"), &host);
+                    if let Some(oauth) = oauth {
+                        reach.oauth(environment, oauth, &format!("{place}.oauth"));
+                    }
                     let address = Some(recorded_url(url));
                     reach.hosts.push(ReachedHost { place, address });
                 }
@@ -148,6 +158,36 @@ impl Reach {
             files.map(|(provider, path)| folder(format!("providers.{provider}.file"), path));
         reach.folders.extend(files);
         reach
+    }
+
+    /// Where a client of an authorization server is sent, and which variables go with it.
+    fn oauth(&mut self, environment: &Environment, oauth: &OAuthSpec, place: &str) {
+        let addresses = [
+            ("issuer", &oauth.issuer),
+            ("idp_token_endpoint", &oauth.idp_token_endpoint),
+        ];
+        for (key, address) in addresses {
+            if let Some(address) = address {
+                self.hosts.push(ReachedHost {
+                    place: format!("{place}.{key}"),
+                    address: Some(recorded_url(address)),
+                });
+            }
+        }
+        for (key, variable) in oauth.variables() {
+            let issuer = match key {
+                "id_token_env" => &oauth.idp_token_endpoint,
+                _ => &oauth.issuer,
+            };
+            let unknown = || "the authorization server that the server names".to_owned();
+            let goes_to = issuer.as_deref().map_or_else(unknown, host_of);
+            self.variable(
+                environment,
+                variable,
+                format!("{place}.{key}"),
+                Some(goes_to),
+            );
+        }
     }
 
     fn placeholders(

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::contract::{ContractSpec, McpTransport, ServerCapability};
+use crate::contract::{ContractSpec, McpTransport, OAuthSpec, ServerCapability};
 use crate::driver::{DriverError, Environment};
 use crate::kernel::BringUpFault;
 use crate::message::ToolServerStatement;
-use crate::tools::{BringUp, ServerHost, ServerSpec, ToolServers};
+use crate::tools::{BringUp, ClientTerms, Exchange, ServerHost, ServerSpec, ToolServers};
 
 /// Which tool servers are started to see what they offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,9 +56,12 @@ pub(super) fn server_specs(
             },
             McpTransport::Remote {
                 headers,
+                oauth,
                 remote,
                 url,
             } => ServerSpec::Remote {
+                client: client_terms(oauth.as_deref(), environment, &format!("{place}.oauth"))?,
+                keeper: environment.token_keeper(),
                 remote: *remote,
                 terms: mcp.terms.clone(),
                 headers: environment.expand_all(headers, &format!("{place}.headers"))?,
@@ -69,6 +72,48 @@ pub(super) fn server_specs(
         servers.insert(name.clone(), server);
     }
     Ok(servers)
+}
+
+/// As what this program comes to a server's authorization server, every variable resolved.
+///
+/// # Errors
+/// [`DriverError::MissingVariable`].
+pub(in crate::driver) fn client_terms(
+    oauth: Option<&OAuthSpec>,
+    environment: &Environment,
+    place: &str,
+) -> Result<ClientTerms, DriverError> {
+    let Some(oauth) = oauth else {
+        return Ok(ClientTerms::default());
+    };
+    let value = |key: &str, name: &Option<String>| {
+        let place = format!("{place}.{key}");
+        let name = name.as_deref();
+        let value = name.map(|name| {
+            let value = environment.get_at(name, &place);
+            value.ok_or_else(|| DriverError::MissingVariable {
+                name: name.to_owned(),
+                place: environment.named(&place),
+            })
+        });
+        value.transpose()
+    };
+    let id_token = value("id_token_env", &oauth.id_token_env)?;
+    let identity = id_token.zip(oauth.idp_client_id.clone());
+    let identity = identity.zip(oauth.idp_token_endpoint.clone());
+    Ok(ClientTerms {
+        client_id: oauth.client_id.clone(),
+        client_secret: value("client_secret_env", &oauth.client_secret_env)?,
+        exchange: identity.map(|((id_token, client_id), token_endpoint)| Exchange {
+            client_id,
+            id_token,
+            token_endpoint,
+        }),
+        grant: oauth.grant,
+        issuer: oauth.issuer.clone(),
+        private_key: value("private_key_env", &oauth.private_key_env)?,
+        scopes: oauth.scopes.clone(),
+    })
 }
 
 /// What servers offer, and what did not come up.

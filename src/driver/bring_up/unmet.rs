@@ -1,6 +1,7 @@
 //! What a file names or needs and nothing gives, as far as that is known before a tool server starts: servers, variables, context
 //! windows. Starts nothing.
 
+use super::servers::client_terms;
 use crate::contract::{ContractSpec, McpTransport, ModelProfile, Terms, unknown_windows};
 use crate::driver::{DriverError, Environment};
 
@@ -64,5 +65,12 @@ pub(super) fn unset_variables(spec: &ContractSpec, environment: &Environment) ->
         values.iter().map(move |(of, text)| (place(of), text))
     });
     let faults = values.filter_map(|(place, text)| environment.expand(text, &place).err());
-    faults.collect()
+    let clients = spec.tools.mcp.iter().filter_map(|(name, server)| {
+        let McpTransport::Remote { oauth, .. } = &server.transport else {
+            return None;
+        };
+        let place = format!("tools.mcp.{name}.oauth");
+        client_terms(oauth.as_deref(), environment, &place).err()
+    });
+    faults.chain(clients).collect()
 }

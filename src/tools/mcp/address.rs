@@ -1,7 +1,7 @@
 //! The address of an MCP server, and the client for it. Does not know its tools.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::sync::Arc;
 
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -10,18 +10,16 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 
 use super::call_client::CallClient;
 use super::response::EVENT_BYTES;
-use crate::tools::ToolServerError;
-
-/// How long a connection may take to come about.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// What monolith calls itself.
-const USER_AGENT: &str = concat!("monolith/", env!("CARGO_PKG_VERSION"));
+use crate::tools::oauth::Authorization;
+use crate::tools::{ToolServerError, http_client};
 
 /// An address with its headers, checked, and a client for it.
 ///
 /// The client follows no redirect and takes no proxy from the environment, so headers go nowhere but there, and it never repeats
 /// a request: a repeated call would be executed twice.
 pub(super) struct Address {
+    /// Where tokens for it come from, where it may have any.
+    pub(super) authorization: Option<Arc<Authorization>>,
     pub(super) client: reqwest::Client,
     pub(super) headers: HeaderMap,
     /// With http in place of ws: a websocket begins as a request.
@@ -32,6 +30,7 @@ impl Address {
     pub(super) fn new(
         url: &str,
         headers: &BTreeMap<String, String>,
+        authorization: Option<Arc<Authorization>>,
     ) -> Result<Self, ToolServerError> {
         let refuse = |reason: String| ToolServerError::Address {
             reason,
@@ -54,10 +53,11 @@ impl Address {
             value.set_sensitive(true);
             custom.insert(header, value);
         }
-        let client = client()
+        let client = http_client::builder()
             .build()
             .map_err(|error| refuse(error.without_url().to_string()))?;
         Ok(Self {
+            authorization,
             client,
             headers: custom,
             url: parsed,
@@ -73,19 +73,9 @@ impl Address {
             .custom_headers(headers.collect())
             .max_sse_event_size(EVENT_BYTES)
             .reinit_on_expired_session(false);
-        StreamableHttpClientTransport::with_client(CallClient::new(self.client), config)
+        let client = CallClient::new(self.client, self.authorization);
+        StreamableHttpClientTransport::with_client(client, config)
     }
-}
-
-/// As for inferences: where bytes go is decided by the contract alone, and a request is sent once.
-fn client() -> reqwest::ClientBuilder {
-    reqwest::Client::builder()
-        .connect_timeout(CONNECT_TIMEOUT)
-        .no_proxy()
-        .redirect(reqwest::redirect::Policy::none())
-        .referer(false)
-        .retry(reqwest::retry::never())
-        .user_agent(USER_AGENT)
 }
 
 /// The address without user, password and query.
@@ -106,26 +96,13 @@ pub(super) fn without_secrets(url: &str) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{Address, client};
-
-    /// The `Debug` text of reqwest's client: no proxy if none is shown, the rest if it differs from its default.
-    #[test]
-    fn bytes_go_to_the_address_and_nowhere_else() {
-        let set = format!("{:?}", client());
-        assert!(set.contains("connect_timeout: 30s"), "{set}");
-        let built = format!("{:?}", client().build().unwrap());
-        assert!(!built.contains("proxies"), "{built}");
-        assert!(built.contains("redirect_policy"), "{built}");
-        assert!(!built.contains("referer"), "{built}");
-        let with_proxy = format!("{:?}", reqwest::Client::new());
-        assert!(with_proxy.contains("proxies"), "{with_proxy}");
-    }
+    use super::Address;
 
     #[test]
     fn an_address_is_refused_without_showing_its_secrets() {
         let refused = |url: &str, header: &str, value: &str| {
             let headers = BTreeMap::from([(header.to_owned(), value.to_owned())]);
-            Address::new(url, &headers)
+            Address::new(url, &headers, None)
                 .map(drop)
                 .unwrap_err()
                 .to_string()

@@ -6,8 +6,9 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures_util::StreamExt as _;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, GetExtensions as _, JsonRpcMessage, RequestId,
@@ -21,10 +22,12 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::Sse;
 
+use super::authorized::{Refused, asked_by};
 use super::call_frame;
 use super::event_stream::{Broken, Events, events};
 use super::frame_head::FrameHead;
-use super::response::{PendingResponse, Received};
+use super::response::{EVENT_BYTES, PendingResponse, Received};
+use crate::tools::oauth::{Authorization, Challenge};
 
 /// The most bytes of an answer that is no stream.
 const BODY_BYTES: usize = 16 << 20;
@@ -35,11 +38,76 @@ type Fault = StreamableHttpError<reqwest::Error>;
 
 /// Carries calls byte for byte, and leaves everything else to rmcp.
 #[derive(Clone, Debug)]
-pub(super) struct CallClient(Client);
+pub(super) struct CallClient {
+    /// Where tokens come from, where there may be any.
+    authorization: Option<Arc<Authorization>>,
+    client: Client,
+}
 
 impl CallClient {
-    pub(super) const fn new(client: Client) -> Self {
-        Self(client)
+    pub(super) const fn new(client: Client, authorization: Option<Arc<Authorization>>) -> Self {
+        Self {
+            authorization,
+            client,
+        }
+    }
+
+    /// The token to send now.
+    async fn token(&self) -> Option<String> {
+        self.authorization.as_ref()?.token().await
+    }
+
+    /// Whether a request may be sent again, with another token: it was refused for want of authorization, and so not carried out.
+    async fn is_renewed(&self, refused: &Refused<'_>) -> bool {
+        match &self.authorization {
+            Some(authorization) => refused.is_renewed(authorization).await,
+            None => false,
+        }
+    }
+
+    /// Sends what rmcp makes of a request; once more where it was refused for want of authorization, and another token is there.
+    async fn sent<T, F: Future<Output = Result<T, Fault>>>(
+        &self,
+        given: Option<String>,
+        send: impl Fn(Option<String>) -> F,
+    ) -> Result<T, Fault> {
+        let mut round = 0;
+        loop {
+            let token = self.token().await;
+            let fault = match send(token.clone().or_else(|| given.clone())).await {
+                Ok(response) => return Ok(response),
+                Err(fault) => fault,
+            };
+            let Some(challenge) = challenge_of(&fault) else {
+                return Err(without_address(fault));
+            };
+            let refused = Refused::new(token.as_deref(), challenge, round);
+            if !self.is_renewed(&refused).await {
+                return Err(without_address(fault));
+            }
+            round += 1;
+        }
+    }
+}
+
+/// What a fault of rmcp's says that the server asks for, if that is authorization.
+fn challenge_of(fault: &Fault) -> Option<Challenge> {
+    match fault {
+        StreamableHttpError::AuthRequired(refused) => {
+            Some(Challenge::of(&refused.www_authenticate_header))
+        }
+        StreamableHttpError::InsufficientScope(refused) => {
+            let challenge = Challenge::of(&refused.www_authenticate_header);
+            challenge.insufficient_scope.then_some(challenge)
+        }
+        // Without the header it is one of protocol 2025-03-26.
+        StreamableHttpError::UnexpectedServerResponse(words) if words.starts_with("HTTP 401") => {
+            Some(Challenge::default())
+        }
+        StreamableHttpError::Client(fault) if fault.status() == Some(StatusCode::UNAUTHORIZED) => {
+            Some(Challenge::default())
+        }
+        _ => None,
     }
 }
 
@@ -147,36 +215,52 @@ impl StreamableHttpClient for CallClient {
         max_sse_event_size: usize,
     ) -> Result<StreamableHttpPostResponse, Fault> {
         let Some(call) = PendingCall::of(&message) else {
-            let response = self
-                .0
-                .post_message_with_max_sse_event_size(
+            let send = |token| {
+                let (uri, message) = (Arc::clone(&uri), message.clone());
+                let (session, headers) = (session_id.clone(), custom_headers.clone());
+                let client = &self.client;
+                client.post_message_with_max_sse_event_size(
                     uri,
                     message,
-                    session_id,
-                    auth_header,
-                    custom_headers,
+                    session,
+                    token,
+                    headers,
                     max_sse_event_size,
                 )
-                .await
-                .map_err(without_address)?;
-            return without_unknown_responses(response);
+            };
+            return without_unknown_responses(self.sent(auth_header, send).await?);
         };
         let (call, frame) = call?;
+        let frame = Bytes::from(frame);
         let accept = [EVENT_STREAM_MIME_TYPE, JSON_MIME_TYPE].join(", ");
-        let mut request = self
-            .0
-            .post(uri.as_ref())
-            .headers(custom_headers.into_iter().collect())
-            .header(ACCEPT, accept)
-            .header(CONTENT_TYPE, JSON_MIME_TYPE);
-        if let Some(token) = auth_header {
-            request = request.bearer_auth(token);
+        let headers: HeaderMap = custom_headers.into_iter().collect();
+        let mut round = 0;
+        loop {
+            let token = self.token().await;
+            let mut request = self
+                .client
+                .post(uri.as_ref())
+                .headers(headers.clone())
+                .header(ACCEPT, &accept)
+                .header(CONTENT_TYPE, JSON_MIME_TYPE);
+            if let Some(token) = token.as_ref().or(auth_header.as_ref()) {
+                request = request.bearer_auth(token);
+            }
+            if let Some(session) = &session_id {
+                request = request.header(HEADER_SESSION_ID, session.as_ref());
+            }
+            let response = request.body(frame.clone()).send().await.map_err(failed)?;
+            let asked = self.authorization.as_ref().and(asked_by(&response));
+            let Some(challenge) = asked else {
+                return read(call, response, session_id.is_some(), max_sse_event_size).await;
+            };
+            let refused = Refused::new(token.as_deref(), challenge, round);
+            if !self.is_renewed(&refused).await {
+                call.pending.fill(Received::Unauthorized);
+                return Ok(StreamableHttpPostResponse::Json(call.answered(), None));
+            }
+            round += 1;
         }
-        if let Some(session) = &session_id {
-            request = request.header(HEADER_SESSION_ID, session.as_ref());
-        }
-        let response = request.body(frame).send().await.map_err(failed)?;
-        read(call, response, session_id.is_some(), max_sse_event_size).await
     }
 
     async fn delete_session(
@@ -186,9 +270,9 @@ impl StreamableHttpClient for CallClient {
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), Fault> {
-        let client = &self.0;
-        client
-            .delete_session(uri, session_id, auth_header, custom_headers)
+        let token = self.token().await.or(auth_header);
+        self.client
+            .delete_session(uri, session_id, token, custom_headers)
             .await
             .map_err(without_address)
     }
@@ -201,12 +285,16 @@ impl StreamableHttpClient for CallClient {
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<Events, Fault> {
-        let client = &self.0;
-        let events = client
-            .get_stream(uri, session_id, last_event_id, auth_header, custom_headers)
-            .await
-            .map_err(without_address)?;
-        Ok(without_unknown_events(events))
+        let largest = EVENT_BYTES;
+        self.get_stream_with_max_sse_event_size(
+            uri,
+            session_id,
+            last_event_id,
+            auth_header,
+            custom_headers,
+            largest,
+        )
+        .await
     }
 
     async fn get_stream_with_max_sse_event_size(
@@ -218,18 +306,20 @@ impl StreamableHttpClient for CallClient {
         custom_headers: HashMap<HeaderName, HeaderValue>,
         max_sse_event_size: usize,
     ) -> Result<Events, Fault> {
-        let client = &self.0;
-        let events = client
-            .get_stream_with_max_sse_event_size(
+        let send = |token| {
+            let (uri, session) = (Arc::clone(&uri), session_id.clone());
+            let (last, headers) = (last_event_id.clone(), custom_headers.clone());
+            let client = &self.client;
+            client.get_stream_with_max_sse_event_size(
                 uri,
-                session_id,
-                last_event_id,
-                auth_header,
-                custom_headers,
+                session,
+                last,
+                token,
+                headers,
                 max_sse_event_size,
             )
-            .await
-            .map_err(without_address)?;
+        };
+        let events = self.sent(auth_header, send).await?;
         Ok(without_unknown_events(events))
     }
 }

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::listener::{Changes, Listener};
-use super::response::{PendingResponse, Response, RpcError};
+use super::response::{PendingResponse, Received, Response, RpcError};
 use super::stderr_tail::StderrTail;
 use crate::contract::Elicitation;
 use crate::message::{ToolServerStatement, char_prefix};
@@ -88,6 +88,8 @@ pub(super) enum NoResponse {
     Cancelled,
     Lost(String),
     TimedOut,
+    /// The server wants authorization that is not there.
+    Unauthorized,
 }
 
 impl Connection {
@@ -189,11 +191,15 @@ impl Connection {
             }
         };
         self.is_overdue.store(false, Ordering::Relaxed);
-        if let Some(received) = pending.take() {
-            return match received.lost() {
-                Some(reason) => Err(self.lost(reason)),
-                None => Ok(Response::Bytes(received)),
-            };
+        match pending.take() {
+            Some(Received::Unauthorized) => return Err(NoResponse::Unauthorized),
+            Some(received) => {
+                return match received.lost() {
+                    Some(reason) => Err(self.lost(reason)),
+                    None => Ok(Response::Bytes(received)),
+                };
+            }
+            None => {}
         }
         match response {
             Ok(Ok(result)) => Ok(Response::Decoded(Box::new(result))),
@@ -242,18 +248,24 @@ impl Connection {
         self.changes.count()
     }
 
-    /// What the server of that name said when it was introduced to.
-    pub(super) fn statement(&self, server: &str) -> Option<ToolServerStatement> {
+    /// What the server of that name said when it was introduced to; `scrub` goes over each text before it is cut.
+    pub(super) fn statement(
+        &self,
+        server: &str,
+        scrub: impl Fn(&str) -> String,
+    ) -> Option<ToolServerStatement> {
         let info = self.service.peer_info()?;
         let own = info.server_info.as_ref();
-        let own = own.map(|own| (own.name.as_str(), own.version.as_str()));
+        let own = own.map(|own| (scrub(&own.name), scrub(&own.version)));
+        let own = own.as_ref();
+        let own = own.map(|(name, version)| (name.as_str(), version.as_str()));
         let protocol = info.protocol_version.as_str();
-        let instructions = info.instructions.as_deref();
+        let instructions = info.instructions.as_deref().map(scrub);
         Some(ToolServerStatement::new(
             server,
             own,
             protocol,
-            instructions,
+            instructions.as_deref(),
         ))
     }
 

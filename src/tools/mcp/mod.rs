@@ -22,6 +22,7 @@
 //! stands in the contract: elicitation where it is granted; sampling and roots are neither declared nor answered.
 
 mod address;
+mod authorized;
 mod beside;
 mod call_client;
 mod call_frame;
@@ -44,9 +45,11 @@ mod response;
 mod server;
 mod sse_transport;
 mod stderr_tail;
+mod timeouts;
 mod tool_list;
 mod websocket;
 
 pub(super) use opening::Place;
 pub(super) use process::Program;
-pub(super) use server::{McpServer, Timeouts};
+pub(super) use server::McpServer;
+pub(super) use timeouts::Timeouts;

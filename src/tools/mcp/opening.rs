@@ -23,6 +23,7 @@ use super::websocket::WebSocketTransport;
 use crate::contract::{Elicitation, Remote};
 use crate::message::Scrubber;
 use crate::tools::ToolServerError;
+use crate::tools::oauth::Authorization;
 
 /// How long the exit status of a child whose output ended is waited for.
 const STATUS_GRACE: Duration = Duration::from_millis(200);
@@ -97,9 +98,19 @@ async fn begin_child(
 /// A server's address: what is spoken there, where, and with which headers.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tools) struct Place<'a> {
+    /// Where tokens for it come from, where it may have any.
+    pub(in crate::tools) authorization: Option<&'a Arc<Authorization>>,
     pub(in crate::tools) headers: &'a BTreeMap<String, String>,
     pub(in crate::tools) remote: Remote,
     pub(in crate::tools) url: &'a str,
+}
+
+impl Place<'_> {
+    /// Whether the server refused a request for want of authorization.
+    fn lacks_authorization(&self) -> bool {
+        self.authorization
+            .is_some_and(|known| known.need().is_some())
+    }
 }
 
 /// Begins a connection to an address, within `initialise_ms`.
@@ -130,6 +141,10 @@ pub(super) async fn address(
                 Ok(connection) => return Ok(connection),
                 Err(failed) => failed,
             };
+        if place.lacks_authorization() {
+            // It refused the first question for that alone, and would refuse the next one.
+            return Err(error);
+        }
         let handshake = match (next, tried) {
             (Some(next), 0) => next,
             // It refused `initialize`, and may only have been slow before that.
@@ -151,11 +166,12 @@ async fn begin_at(
     cancel: &CancellationToken,
 ) -> Result<Result<Connection, NotIntroduced>, ToolServerError> {
     let Place {
+        authorization,
         headers,
         remote,
         url,
     } = place;
-    let address = Address::new(url, headers)?;
+    let address = Address::new(url, headers, authorization.cloned())?;
     let tail = Arc::new(StderrTail::new(Arc::clone(scrub)));
     let changes = Changes::default();
     let name = address::without_secrets(url);

@@ -24,6 +24,8 @@ pub(super) enum Received {
         /// Its size in bytes.
         length: u64,
     },
+    /// The request was refused for want of authorization, and so not carried out.
+    Unauthorized,
 }
 
 impl Received {
@@ -31,7 +33,7 @@ impl Received {
     pub(super) const fn lost(&self) -> Option<&'static str> {
         match self {
             Self::Lost(reason) => Some(reason),
-            Self::Frame(_) | Self::TooLarge { .. } => None,
+            Self::Frame(_) | Self::TooLarge { .. } | Self::Unauthorized => None,
         }
     }
 }
@@ -92,6 +94,9 @@ impl Response {
                 None,
             )),
             Self::Bytes(Received::Lost(reason)) => Err(malformed(reason.to_owned(), None)),
+            Self::Bytes(Received::Unauthorized) => {
+                Err(malformed("the server wants authorization".to_owned(), None))
+            }
             Self::Bytes(Received::Frame(frame)) => {
                 let verdict = read(&frame).and_then(|verdict| match verdict {
                     Verdict::Result(result) => decode(result).map(Ok),

@@ -13,18 +13,21 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::authorized::unauthorized;
 use super::beside::BesideTool;
 use super::call_result::CallResult;
-use super::connection::{Connection, INITIALISE_MS, NoResponse};
+use super::connection::{Connection, NoResponse};
 use super::opening::Place;
 use super::process::{Process, Program};
 use super::response::{PendingResponse, Response};
+use super::timeouts::{LIST_MS, Timeouts};
 use super::{call_result, opening, tool_list};
 use crate::contract::{McpTerms, ToolPin};
 use crate::kernel::CallOrder;
 use crate::message::Scrubber;
 use crate::message::{ToolOutcome, ToolServerStatement, char_prefix};
 use crate::tools::envelope::ToolResponse;
+use crate::tools::oauth::Authorization;
 use crate::tools::offer::{self, Offer};
 use crate::tools::{CallTerms, ToolServerError};
 
@@ -32,53 +35,22 @@ use crate::tools::{CallTerms, ToolServerError};
 const DETAIL_BYTES: usize = 2_048;
 /// The longest wait for a response.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
-/// The longest that a server has for the list of its tools, whatever the contract allows.
-const LIST_MS: u64 = 30_000;
 /// The step of a server that did not list its tools.
 const LIST: &str = "list its tools";
 /// How often a server may ask for input in one call.
 const ROUNDS: usize = 10;
 /// The code of a call that needs what the contract does not grant.
 const INPUT_NOT_GRANTED: &str = "INPUT_NOT_GRANTED";
+/// The code of a call that the server refused for want of authorization.
+const AUTHORIZATION_REQUIRED: &str = "AUTHORIZATION_REQUIRED";
 /// Key of the idempotency key in a call's `_meta`.
 const IDEMPOTENCY_KEY: &str = "monolith/idempotency_key";
-
-/// How long bring-up waits for a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::tools) struct Timeouts {
-    /// For its introduction; `npx` may have to install it first.
-    pub(in crate::tools) initialise_ms: u64,
-    /// For the whole list of its tools.
-    pub(in crate::tools) list_ms: u64,
-}
-
-impl Timeouts {
-    /// The longest timeouts, together never longer than the whole run may take.
-    pub(in crate::tools) fn within(total_ms: u64) -> Self {
-        let list_ms = (total_ms / 3).clamp(1, LIST_MS);
-        Self {
-            initialise_ms: total_ms.saturating_sub(list_ms).clamp(1, INITIALISE_MS),
-            list_ms,
-        }
-    }
-
-    /// For both.
-    pub(in crate::tools) const fn whole_ms(self) -> u64 {
-        self.initialise_ms.saturating_add(self.list_ms)
-    }
-
-    /// The longest for both, whatever the contract allows.
-    pub(in crate::tools) const LONGEST_MS: u64 = INITIALISE_MS + LIST_MS;
-
-    /// Whether a server that was too slow for the others may be in time for these.
-    pub(in crate::tools) const fn outlast(self, others: Self) -> bool {
-        self.initialise_ms > others.initialise_ms || self.list_ms > others.list_ms
-    }
-}
 
 /// A connected MCP server.
 #[derive(Debug)]
 pub(in crate::tools) struct McpServer {
+    /// Where its tokens come from, where it may have any.
+    authorization: Option<Arc<Authorization>>,
     // Declared before the process: the connection goes first, then the process group is killed.
     connection: Connection,
     given_up: AtomicBool,
@@ -124,9 +96,24 @@ impl McpServer {
         (timeouts, scrub): (Timeouts, &Arc<dyn Scrubber>),
         cancel: &CancellationToken,
     ) -> Result<Self, ToolServerError> {
-        let host = (timeouts.initialise_ms, scrub);
-        let connection = opening::address((place, named.1.elicitation), host, cancel).await?;
-        Self::list_first(named, connection, None, (timeouts, scrub), cancel).await
+        let authorization = place.authorization.cloned();
+        let own: Option<Arc<dyn Scrubber>> = authorization.as_ref().map(|authorization| {
+            let own = authorization.behind(Arc::clone(scrub));
+            Arc::new(own) as Arc<dyn Scrubber>
+        });
+        let scrub = own.as_ref().unwrap_or(scrub);
+        let connected = async {
+            let host = (timeouts.initialise_ms, scrub);
+            let connection = opening::address((place, named.1.elicitation), host, cancel).await?;
+            Self::list_first(named, connection, None, (timeouts, scrub), cancel).await
+        };
+        match connected.await {
+            Ok(server) => Ok(Self {
+                authorization,
+                ..server
+            }),
+            Err(fault) => Err(unauthorized(authorization.as_ref(), named.0).unwrap_or(fault)),
+        }
     }
 
     async fn list_first(
@@ -137,6 +124,7 @@ impl McpServer {
         cancel: &CancellationToken,
     ) -> Result<Self, ToolServerError> {
         let server = Self {
+            authorization: None,
             connection,
             given_up: AtomicBool::new(false),
             offered: Mutex::default(),
@@ -194,7 +182,12 @@ impl McpServer {
 
     /// What the server, of that name in the contract, said when it was introduced to.
     pub(in crate::tools) fn statement(&self, name: &str) -> Option<ToolServerStatement> {
-        self.connection.statement(name)
+        // The run's own redaction knows no token that was got for this connection.
+        let scrub = |text: &str| match &self.authorization {
+            Some(authorization) => authorization.without_tokens(text),
+            None => text.to_owned(),
+        };
+        self.connection.statement(name, scrub)
     }
 
     /// Asks the server for its tools, page by page, and remembers their pins.
@@ -212,6 +205,9 @@ impl McpServer {
                         step: LIST,
                     }
                 }
+                ListFault::NoResponse(NoResponse::Unauthorized) => ToolServerError::Unauthorized {
+                    reason: self.remedy(),
+                },
                 ListFault::NoResponse(NoResponse::TimedOut) => ToolServerError::TimedOut {
                     longest_ms: LIST_MS,
                     output: self.connection.output(),
@@ -305,6 +301,20 @@ impl McpServer {
         order: &CallOrder,
         terms: &CallTerms<'_>,
     ) -> ToolOutcome {
+        let own = self.authorization.as_ref();
+        let own = own.map(|authorization| authorization.behind(terms.scrub));
+        let scrub = own.as_ref().map_or(terms.scrub, |own| own as &dyn Scrubber);
+        self.call_scrubbed(tool, expected, order, &CallTerms { scrub, ..*terms })
+            .await
+    }
+
+    async fn call_scrubbed(
+        &self,
+        tool: &str,
+        expected: ToolPin,
+        order: &CallOrder,
+        terms: &CallTerms<'_>,
+    ) -> ToolOutcome {
         let deadline = deadline(terms.timeout_ms);
         let started_at_ms = terms.clock.run_ms();
         if self.is_stale()
@@ -325,6 +335,11 @@ impl McpServer {
             let asked = self.ask_to_call((tool, beside), order, terms, input.take(), deadline);
             let response = match asked.await {
                 Ok(response) => response,
+                Err(NoResponse::Unauthorized) => {
+                    let response = ToolResponse::failed(AUTHORIZATION_REQUIRED, self.remedy());
+                    let envelope = response.into_envelope(order, terms, started_at_ms);
+                    return ToolOutcome::Returned(envelope);
+                }
                 Err(fault) => return fault.outcome(),
             };
             let decoded = response.decode(|result| match beside {
@@ -408,6 +423,16 @@ impl McpServer {
             .await
     }
 
+    /// What is missing where it wants authorization, and what to do.
+    fn remedy(&self) -> String {
+        let name = self.prefix.trim_end_matches('_');
+        let need = self.authorization.as_ref().and_then(|known| known.need());
+        need.map_or_else(
+            || "the server wants authorization".to_owned(),
+            |need| need.remedy(name),
+        )
+    }
+
     fn offered(&self) -> MutexGuard<'_, Offered> {
         self.offered.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -435,6 +460,7 @@ impl NoResponse {
             Self::Cancelled => ToolOutcome::Cancelled,
             Self::Lost(detail) => lost(&detail),
             Self::TimedOut => ToolOutcome::TimedOut,
+            Self::Unauthorized => lost("the server wants authorization"),
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::io;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures_util::StreamExt as _;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use reqwest::{Client, StatusCode, Url};
@@ -13,14 +14,18 @@ use rmcp::transport::Transport;
 use rmcp::transport::common::http_header::{EVENT_STREAM_MIME_TYPE, JSON_MIME_TYPE};
 
 use super::address::Address;
+use super::authorized;
 use super::event_stream::{Broken, Events, events};
 use super::frame_exchange::FrameExchange;
 use super::listener::Changes;
 use super::response::EVENT_BYTES;
 use super::stderr_tail::StderrTail;
+use crate::tools::oauth::Authorization;
 
 /// JSON-RPC over a stream of events and a POST for each message.
 pub(super) struct SseTransport {
+    /// Where tokens come from, where there may be any.
+    authorization: Option<Arc<Authorization>>,
     client: Client,
     /// Where messages go: of the same origin as the stream, since the headers go there too.
     endpoint: Url,
@@ -53,15 +58,19 @@ impl SseTransport {
         (tail, changes): (Arc<StderrTail>, Changes),
     ) -> Result<Self, SseFault> {
         let Address {
+            authorization,
             client,
             headers,
             url,
         } = address;
-        let request = client
-            .get(url.clone())
-            .headers(headers.clone())
-            .header(ACCEPT, EVENT_STREAM_MIME_TYPE);
-        let response = request.send().await.map_err(failed)?;
+        let request = || {
+            client
+                .get(url.clone())
+                .headers(headers.clone())
+                .header(ACCEPT, EVENT_STREAM_MIME_TYPE)
+        };
+        let response = authorized::sent(authorization.as_deref(), request);
+        let response = response.await.map_err(failed)?;
         if !response.status().is_success() {
             return Err(SseFault::Status(response.status()));
         }
@@ -84,6 +93,7 @@ impl SseTransport {
             return Err(SseFault::OtherOrigin);
         }
         Ok(Self {
+            authorization,
             client,
             endpoint,
             events,
@@ -101,14 +111,20 @@ impl Transport<RoleClient> for SseTransport {
         item: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
         let body = self.frames.outgoing(&item);
-        let request = self
-            .client
-            .post(self.endpoint.clone())
-            .headers(self.headers.clone())
-            .header(CONTENT_TYPE, JSON_MIME_TYPE);
+        let (client, endpoint) = (self.client.clone(), self.endpoint.clone());
+        let (headers, authorization) = (self.headers.clone(), self.authorization.clone());
         async move {
             // The answer comes on the stream; of this one only the status counts.
-            let response = request.body(body?).send().await.map_err(failed)?;
+            let body = Bytes::from(body?);
+            let request = || {
+                client
+                    .post(endpoint.clone())
+                    .headers(headers.clone())
+                    .header(CONTENT_TYPE, JSON_MIME_TYPE)
+                    .body(body.clone())
+            };
+            let response = authorized::sent(authorization.as_deref(), request);
+            let response = response.await.map_err(failed)?;
             if response.status().is_success() {
                 Ok(())
             } else {

@@ -63,6 +63,7 @@ impl WebSocketTransport {
             client,
             headers,
             url,
+            ..
         } = address;
         let key = generate_key();
         let request = client

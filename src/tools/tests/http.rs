@@ -10,7 +10,7 @@ use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 use super::Fixture;
 use crate::contract::{McpTerms, Remote};
 use crate::message::ToolOutcome;
-use crate::tools::ServerSpec;
+use crate::tools::{ClientTerms, ServerSpec};
 
 /// A server that answers each POST with one JSON document, or one event where the tool is called `event`.
 fn respond(request: &Request) -> ResponseTemplate {
@@ -94,6 +94,8 @@ fn respond(request: &Request) -> ResponseTemplate {
 
 fn at(url: String, key: &str) -> ServerSpec {
     ServerSpec::Remote {
+        client: ClientTerms::default(),
+        keeper: None,
         terms: McpTerms::default(),
         remote: Remote::Http,
         headers: BTreeMap::from([("x-key".to_owned(), key.to_owned())]),

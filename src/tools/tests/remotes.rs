@@ -14,7 +14,7 @@ use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 use super::Fixture;
 use crate::contract::{McpTerms, Remote};
 use crate::message::ToolOutcome;
-use crate::tools::ServerSpec;
+use crate::tools::{ClientTerms, ServerSpec};
 
 /// What goes back for a frame; none: the connection ends.
 fn respond(frame: &str) -> Option<Vec<String>> {
@@ -200,6 +200,8 @@ async fn listen(remote: Remote, beginning: Beginning) -> String {
 
 fn at(remote: Remote, url: String, key: &str) -> ServerSpec {
     ServerSpec::Remote {
+        client: ClientTerms::default(),
+        keeper: None,
         terms: McpTerms::default(),
         headers: BTreeMap::from([("x-key".to_owned(), key.to_owned())]),
         remote,
@@ -257,44 +259,46 @@ async fn an_answer_that_is_too_large_ends_the_connection_and_is_named() {
 async fn a_connection_that_does_not_begin_says_why_and_shows_no_secret() {
     let root = tempfile::tempdir().unwrap();
     for (remote, beginning, key, reason) in [
-        (Remote::Sse, Beginning::Sound, "wrong", "HTTP 401"),
+        (
+            Remote::Sse,
+            Beginning::Sound,
+            "wrong",
+            "use the server: it wants authorization (HTTP 401), and there is no token; `monolith mcp login s` gets one",
+        ),
         (
             Remote::Sse,
             Beginning::Page,
             "secret",
-            "its answer is no stream of events",
+            "initialise: its answer is no stream of events",
         ),
         (
             Remote::Sse,
             Beginning::Elsewhere,
             "secret",
-            "the address that it names for messages is of another origin",
+            "initialise: the address that it names for messages is of another origin",
         ),
         (
             Remote::Websocket,
             Beginning::Sound,
             "wrong",
-            "HTTP 401 in place of a websocket",
+            "initialise: HTTP 401 in place of a websocket",
         ),
         (
             Remote::Websocket,
             Beginning::Page,
             "secret",
-            "HTTP 200 in place of a websocket",
+            "initialise: HTTP 200 in place of a websocket",
         ),
         (
             Remote::Websocket,
             Beginning::WrongKey,
             "secret",
-            "it did not accept the websocket's key",
+            "initialise: it did not accept the websocket's key",
         ),
     ] {
         let url = format!("{}?token=hidden", listen(remote, beginning).await);
         let fixture = Fixture::bring_up([("s", at(remote, url, key))], root.path()).await;
-        assert_eq!(
-            fixture.faults(),
-            [format!("s: failed to initialise: {reason}")]
-        );
+        assert_eq!(fixture.faults(), [format!("s: failed to {reason}")]);
     }
     for remote in [Remote::Sse, Remote::Websocket] {
         let url = "http://127.0.0.1:1/?token=hidden".to_owned();

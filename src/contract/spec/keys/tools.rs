@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use crate::contract::spec::contract_spec::OAuthSpec;
 use crate::contract::spec::form::{DefaultText, NEEDED, form};
 use crate::contract::spec::reader::ScalarText;
 use crate::contract::spec::texts::{
-    Env, EnvName, HeaderName, Headers, SecretPattern, ServerUrl, Servers,
+    Env, EnvName, HeaderName, Headers, SecretPattern, ServerUrl, Servers, Url,
 };
 use crate::contract::spec::words::Builtin;
-use crate::contract::{Beside, CycleException, Elicitation, Remote, ReportFormat};
+use crate::contract::{Beside, CycleException, Elicitation, OAuthGrant, Remote, ReportFormat};
 use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest};
 
 form! {
@@ -40,6 +41,8 @@ form! {
         "What is added to the command's small environment. Values may hold `${NAME}`." => not_with(&["url"]);
         headers: Headers, DefaultText = DefaultText("none"),
         "Headers of every request to the address. Values may hold `${NAME}`." => not_with(&["command"]);
+        oauth: OAuthSpec, DefaultText = DefaultText("a login, where the server wants one"),
+        "As what monolith comes to the server's authorization server." => nullable, not_with(&["command"]);
         elicitation: Elicitation, Elicitation = Elicitation::Denied,
         "What the server gets that asks for input during a call. `denied`: an error. `defaults`: the default of every field that has one, \
          and a refusal where a field that it needs has none." => nullable;
@@ -52,6 +55,32 @@ form! {
         "The queue that its calls wait in." => nullable;
         shared: bool, bool = true,
         "Whether the runs of one process that reach it in the same way share it; with `false` each run has one of its own." => nullable;
+    }
+}
+
+form! {
+    /// The mapping `oauth` of a server.
+    OAUTH: OAuthKeys, "oauth", "as what monolith comes to a server's authorization server";
+    "oauth": {
+        grant: OAuthGrant, OAuthGrant = OAuthGrant::AuthorizationCode,
+        "How tokens are got. `authorization_code`: by a person's `monolith mcp login`. `client_credentials`: with the secret or the private key. \
+         `cross_app_access`: with an identity that its provider exchanges." => nullable;
+        client_id: String, DefaultText = DefaultText("monolith registers itself"),
+        "What monolith is called there. The address of a client's metadata document is one, where the authorization server takes such." => nullable;
+        client_secret_env: EnvName, DefaultText = DefaultText("none"),
+        "The variable with the client's secret." => nullable;
+        private_key_env: EnvName, DefaultText = DefaultText("none"),
+        "The variable with a private key in PEM (P-256, Ed25519 or RSA): it signs in place of a secret." => nullable, not_with(&["client_secret_env"]);
+        issuer: Url, DefaultText = DefaultText("the one that the server names"),
+        "The only authorization server that is taken. Name it where there is a secret: else the server decides where that goes." => nullable;
+        scopes: Vec<String>, DefaultText = DefaultText("those that the server wants"),
+        "Scopes that are asked for beside those that the server wants.";
+        id_token_env: EnvName, DefaultText = DefaultText("none"),
+        "The variable with the identity token, for `cross_app_access`." => nullable;
+        idp_client_id: String, DefaultText = DefaultText("none"),
+        "What monolith is called at the identity provider, for `cross_app_access`." => nullable;
+        idp_token_endpoint: Url, DefaultText = DefaultText("none"),
+        "Where the identity provider exchanges tokens, for `cross_app_access`." => nullable;
     }
 }
 
