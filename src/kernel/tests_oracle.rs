@@ -242,6 +242,7 @@ struct Clock {
 /// The document as a program.
 #[derive(Clone)]
 pub(super) struct Oracle {
+    contract_hash: Digest,
     terms: Arc<ExecutionContract>,
     validators: Arc<Validators>,
     pub(super) facts: Facts,
@@ -267,6 +268,7 @@ impl Oracle {
         pending: u64,
     ) -> Self {
         Self {
+            contract_hash: terms.rehash(),
             terms,
             validators,
             facts: Facts {
