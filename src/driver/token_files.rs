@@ -6,7 +6,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::KeyFolder;
-use super::clock::unix_ms;
 use super::key_file_error::KeyFileError;
 use super::key_files::{replace, write_beside};
 use super::key_leftovers::is_beside;
@@ -132,26 +131,23 @@ impl TokenStore for KeyFolder {
         self.path()
     }
 
-    fn now_unix_s(&self) -> u64 {
-        unix_ms() / 1_000
-    }
-
     fn load(&self, server: &str) -> Result<Option<StoredAuthorization>, OAuthFault> {
-        self.read_token(server).map_err(kept)
+        self.read_token(server).map_err(|fault| kept(&fault))
     }
 
     fn save(&self, authorization: &StoredAuthorization) -> Result<(), OAuthFault> {
-        self.write_token(authorization).map_err(kept)
+        self.write_token(authorization)
+            .map_err(|fault| kept(&fault))
     }
 
     fn lock(&self, server: &str) -> Result<Box<dyn Send>, OAuthFault> {
-        self.make().map_err(kept)?;
+        self.make().map_err(|fault| kept(&fault))?;
         let lock = KeyLock::of_token(&self.token_path(server, LOCK));
-        Ok(Box::new(lock.map_err(kept)?))
+        Ok(Box::new(lock.map_err(|fault| kept(&fault))?))
     }
 }
 
-fn kept(fault: KeyFileError) -> OAuthFault {
+fn kept(fault: &KeyFileError) -> OAuthFault {
     OAuthFault::Store(fault.to_string())
 }
 

@@ -361,7 +361,7 @@ fn a_pasted_address_is_an_answer_too() {
 #[test]
 fn metadata_of_another_resource_begins_no_login() {
     let manner = Manner {
-        other_resource: true,
+        other_resource: Some("https://evil.example.com/mcp"),
         ..Manner::default()
     };
     let (desk, server) = (Desk::new(), OAuthServer::new(manner));

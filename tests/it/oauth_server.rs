@@ -17,7 +17,7 @@ pub struct Manner {
     /// The seconds that tokens last; none are stated where it is none.
     pub expires_in: Option<u64>,
     /// What its metadata calls the resource.
-    pub other_resource: bool,
+    pub other_resource: Option<&'static str>,
     /// Whether it registers no clients.
     pub registers_none: bool,
     /// Whether a token is good for one call.
@@ -116,10 +116,8 @@ impl State {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         match (head.split(' ').next().unwrap_or_default(), path) {
             ("GET", "/.well-known/oauth-protected-resource/mcp") => {
-                let resource = match self.manner.other_resource {
-                    true => "https://evil.example.com/mcp".to_owned(),
-                    false => format!("{own}/mcp"),
-                };
+                let usual = format!("{own}/mcp");
+                let resource = self.manner.other_resource.unwrap_or(&usual);
                 ok(&json!({"resource": resource, "authorization_servers": [own]}))
             }
             ("GET", "/.well-known/oauth-authorization-server") => self.metadata(&own),

@@ -48,13 +48,13 @@ pub(super) fn sign(
     });
     let header = json!({"alg": algorithm, "typ": "JWT"});
     let part = |value: &serde_json::Value| URL_SAFE_NO_PAD.encode(value.to_string());
-    let signed = format!("{}.{}", part(&header), part(&claims));
+    let message = format!("{}.{}", part(&header), part(&claims));
     let failed = |_| OAuthFault::Key("it does not sign");
-    let mut signature = signer.sign(signed.as_bytes()).map_err(failed)?;
+    let mut signature = signer.sign(message.as_bytes()).map_err(failed)?;
     if scheme == SignatureScheme::ECDSA_NISTP256_SHA256 {
         signature = plain(&signature).ok_or_else(unfit)?;
     }
-    Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
+    Ok(format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature)))
 }
 
 /// The two numbers of a signature side by side, of fixed length, as RFC 7518 §3.4 wants them; they come as a sequence in DER.

@@ -9,6 +9,7 @@ use url::Url;
 
 use super::challenge::{Challenge, union};
 use super::client::{self, Asking};
+use super::clock::now_unix_s;
 use super::discovery::{Discovered, discover};
 use super::fault::OAuthFault;
 use super::grant::{self, Grant, Granted};
@@ -239,7 +240,7 @@ impl Authorization {
         );
         let granted = refreshed.await?;
         let next = StoredAuthorization {
-            expires_unix_s: expiry(&granted, keeper),
+            expires_unix_s: expiry(&granted),
             // It stays good where no other comes.
             refresh_token: granted.refresh_token.clone().or(kept.refresh_token.clone()),
             scopes: granted.scopes(&kept.scopes),
@@ -292,7 +293,6 @@ impl Authorization {
         Asking {
             client,
             issuer,
-            now_unix_s: self.keeper.as_ref().map_or(0, TokenKeeper::now_unix_s),
             private_key: self.terms.private_key.as_deref(),
         }
     }
@@ -307,7 +307,7 @@ impl Authorization {
 
     fn current(&self, kept: &StoredAuthorization) -> Current {
         self.minted.add(kept.secrets());
-        let now = self.keeper.as_ref().map_or(0, TokenKeeper::now_unix_s);
+        let now = now_unix_s();
         let lasts = kept.expires_unix_s.map(|at| at.saturating_sub(now));
         let lasts = lasts.map(Duration::from_secs);
         Current {
@@ -323,9 +323,9 @@ fn fresh_until(lasts: Duration) -> Instant {
 }
 
 /// When a token expires that was granted now.
-fn expiry(granted: &Granted, keeper: &TokenKeeper) -> Option<u64> {
+fn expiry(granted: &Granted) -> Option<u64> {
     let lasts = granted.expires_in?;
-    Some(keeper.now_unix_s().saturating_add(lasts))
+    Some(now_unix_s().saturating_add(lasts))
 }
 
 /// What is kept of a login.
@@ -333,7 +333,6 @@ pub(super) fn stored(
     (server, found): (&Url, &Discovered),
     client: StoredClient,
     (granted, requested): (Granted, &[String]),
-    keeper: &TokenKeeper,
 ) -> StoredAuthorization {
     StoredAuthorization {
         version: VERSION,
@@ -342,7 +341,7 @@ pub(super) fn stored(
         issuer: found.authorization.issuer.clone(),
         token_endpoint: found.authorization.token_endpoint.clone().into(),
         client,
-        expires_unix_s: expiry(&granted, keeper),
+        expires_unix_s: expiry(&granted),
         scopes: granted.scopes(requested),
         refresh_token: granted.refresh_token,
         access_token: granted.access_token,

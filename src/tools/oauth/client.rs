@@ -3,29 +3,20 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use reqwest::header::HeaderValue;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::json;
 use url::form_urlencoded::byte_serialize;
 
 use super::assertion;
+use super::clock::now_unix_s;
 use super::fault::OAuthFault;
 use super::metadata::AuthorizationServer;
-use super::stored::StoredClient;
+use super::stored::{AuthMethod, StoredClient};
 use super::terms::ClientTerms;
 use super::web::Web;
 
 /// The type of an assertion in place of a secret (RFC 7523 §2.2).
 const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
-
-/// How a client proves who it is at the token endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum AuthMethod {
-    None,
-    ClientSecretBasic,
-    ClientSecretPost,
-    PrivateKeyJwt,
-}
 
 /// What a registration gives.
 #[derive(Deserialize)]
@@ -147,7 +138,6 @@ fn method_of(
 pub(super) struct Asking<'a> {
     pub(super) client: &'a StoredClient,
     pub(super) issuer: &'a str,
-    pub(super) now_unix_s: u64,
     pub(super) private_key: Option<&'a str>,
 }
 
@@ -167,7 +157,7 @@ impl Asking<'_> {
             }
             AuthMethod::PrivateKeyJwt => {
                 let key = self.private_key.unwrap_or_default();
-                let signed = assertion::sign(key, &self.client.id, self.issuer, self.now_unix_s)?;
+                let signed = assertion::sign(key, &self.client.id, self.issuer, now_unix_s())?;
                 form.push(("client_id", self.client.id.clone()));
                 form.push(("client_assertion_type", ASSERTION_TYPE.to_owned()));
                 form.push(("client_assertion", signed));

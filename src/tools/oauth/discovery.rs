@@ -194,3 +194,155 @@ async fn document(web: &Web, place: &Url) -> Result<Option<Reply>, OAuthFault> {
         _ => Ok(None),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use wiremock::matchers::path;
+    use wiremock::{Mock, MockServer, ResponseTemplate};
+
+    use super::*;
+
+    const RESOURCE: &str = "/.well-known/oauth-protected-resource/mcp";
+    const SERVER: &str = "/.well-known/oauth-authorization-server";
+
+    async fn serve(server: &MockServer, at: &str, response: ResponseTemplate) {
+        let mock = Mock::given(path(at)).respond_with(response);
+        mock.mount(server).await;
+    }
+
+    async fn discovered(server: &MockServer, issuer: Option<&str>) -> Result<Discovered, String> {
+        let url = Url::parse(&format!("{}/mcp", server.uri())).unwrap();
+        let web = Web::new().unwrap();
+        let found = discover(&web, &url, &Challenge::default(), issuer).await;
+        found.map_err(|fault| fault.to_string())
+    }
+
+    /// What a resource and its authorization server say that are at one address, with changes.
+    async fn check(change: impl Fn(&str, &mut Value, &mut Value), expect: Result<(), &str>) {
+        let server = MockServer::start().await;
+        let own = server.uri();
+        let mut resource =
+            json!({"resource": format!("{own}/mcp"), "authorization_servers": [own]});
+        let mut metadata = json!({"issuer": own, "token_endpoint": format!("{own}/token")});
+        change(&own, &mut resource, &mut metadata);
+        for (at, document) in [(RESOURCE, &resource), (SERVER, &metadata)] {
+            serve(
+                &server,
+                at,
+                ResponseTemplate::new(200).set_body_json(document),
+            )
+            .await;
+        }
+        let found = discovered(&server, None).await;
+        match expect {
+            Ok(()) => assert!(found.is_ok(), "{found:?}"),
+            Err(part) => {
+                let fault = found.map(drop).unwrap_err();
+                assert!(fault.contains(part), "{part}: {fault}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn metadata_that_could_be_anothers_is_refused() {
+        check(|_, _, _| {}, Ok(())).await;
+        check(
+            |own, _, metadata| metadata["issuer"] = json!(format!("{own}/")),
+            Err("the metadata of another issuer"),
+        )
+        .await;
+        check(
+            |_, resource, _| resource["resource"] = json!("https://evil.example.com/mcp"),
+            Err("the metadata of another resource"),
+        )
+        .await;
+        check(
+            |_, resource, _| resource["authorization_servers"] = json!([]),
+            Err("names none"),
+        )
+        .await;
+        check(
+            |_, resource, _| resource["authorization_servers"] = json!(["http://evil.example.com"]),
+            Err("does not begin with https://"),
+        )
+        .await;
+        check(
+            |_, _, metadata| metadata["token_endpoint"] = json!("http://evil.example.com/token"),
+            Err("does not begin with https://"),
+        )
+        .await;
+        check(
+            |_, _, metadata| metadata["token_endpoint"] = Value::Null,
+            Err("names no token endpoint"),
+        )
+        .await;
+    }
+
+    #[tokio::test]
+    async fn the_issuer_that_the_author_names_is_the_only_one() {
+        let server = MockServer::start().await;
+        let own = server.uri();
+        let resource =
+            json!({"resource": own, "authorization_servers": ["https://a.example.com", own]});
+        let metadata = json!({"issuer": own, "token_endpoint": format!("{own}/token")});
+        serve(
+            &server,
+            RESOURCE,
+            ResponseTemplate::new(200).set_body_json(resource),
+        )
+        .await;
+        serve(
+            &server,
+            SERVER,
+            ResponseTemplate::new(200).set_body_json(metadata),
+        )
+        .await;
+        let found = discovered(&server, Some(&own)).await.unwrap();
+        assert_eq!(found.authorization.issuer, own);
+        let fault = discovered(&server, Some("https://b.example.com")).await;
+        assert!(
+            fault
+                .map(drop)
+                .unwrap_err()
+                .contains("the contract demands")
+        );
+    }
+
+    #[tokio::test]
+    async fn a_document_is_bounded_and_no_redirect_leads_to_one() {
+        let large = MockServer::start().await;
+        let body = vec![b' '; 300 << 10];
+        serve(
+            &large,
+            RESOURCE,
+            ResponseTemplate::new(200).set_body_bytes(body),
+        )
+        .await;
+        let fault = discovered(&large, None).await.map(drop).unwrap_err();
+        assert!(fault.contains("is longer than 262144 bytes"), "{fault}");
+
+        let moved = MockServer::start().await;
+        let elsewhere = format!("{}/elsewhere", moved.uri());
+        let redirect = ResponseTemplate::new(302).insert_header("location", elsewhere.as_str());
+        serve(&moved, SERVER, redirect.clone()).await;
+        serve(&moved, RESOURCE, redirect).await;
+        // As if there were none: the server has its authorization server at its own origin then.
+        let found = discovered(&moved, None).await.unwrap();
+        assert_eq!(found.authorization.token_endpoint.path(), "/token");
+        let asked = moved.received_requests().await.unwrap();
+        assert!(asked.iter().all(|one| one.url.path() != "/elsewhere"));
+    }
+
+    #[tokio::test]
+    async fn the_metadata_of_a_server_is_at_its_own_origin() {
+        let (server, other) = (MockServer::start().await, MockServer::start().await);
+        let url = Url::parse(&format!("{}/mcp", server.uri())).unwrap();
+        let header = format!("Bearer resource_metadata=\"{}/m\"", other.uri());
+        let web = Web::new().unwrap();
+        let found = discover(&web, &url, &Challenge::of(&header), None).await;
+        let fault = found.map(drop).unwrap_err().to_string();
+        assert!(fault.contains("at its own origin"), "{fault}");
+        assert_eq!(other.received_requests().await.unwrap().len(), 0);
+    }
+}

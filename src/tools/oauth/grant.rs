@@ -1,6 +1,7 @@
 //! Tokens for grants: a code, a refresh token, a client's own proof, an identity. Keeps none of them.
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use url::Url;
 
 use super::challenge::scopes_of;
@@ -38,10 +39,18 @@ pub(super) enum Grant<'a> {
 pub(super) struct Granted {
     pub(super) access_token: String,
     /// In seconds from now; none where it is not said.
+    #[serde(default, deserialize_with = "seconds")]
     pub(super) expires_in: Option<u64>,
     pub(super) refresh_token: Option<String>,
     scope: Option<String>,
     token_type: String,
+}
+
+/// A number, which some servers write as text; anything else is none.
+fn seconds<'de, D: Deserializer<'de>>(input: D) -> Result<Option<u64>, D::Error> {
+    let value = Value::deserialize(input)?;
+    let text = value.as_str().and_then(|text| text.parse().ok());
+    Ok(value.as_u64().or(text))
 }
 
 impl Granted {
@@ -169,5 +178,27 @@ fn unfit(endpoint: &Url, rule: &str) -> OAuthFault {
     OAuthFault::Document {
         address: super::well_known::named(endpoint),
         rule: rule.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Granted;
+
+    #[test]
+    fn how_long_a_token_lasts_may_be_a_text_or_left_out() {
+        let check = |more: &str, expect: Option<u64>| {
+            let text = format!(r#"{{"access_token": "a", "token_type": "Bearer"{more}}}"#);
+            let granted: Granted = serde_json::from_str(&text).unwrap();
+            assert_eq!(granted.expires_in, expect, "{more}");
+        };
+        check("", None);
+        check(r#", "expires_in": 60"#, Some(60));
+        check(r#", "expires_in": "60""#, Some(60));
+        check(
+            r#", "expires_in": null, "scope": null, "refresh_token": null"#,
+            None,
+        );
+        check(r#", "expires_in": -1"#, None);
     }
 }

@@ -160,7 +160,6 @@ impl Login {
         let asking = Asking {
             client: &self.client,
             issuer: &self.found.authorization.issuer,
-            now_unix_s: keeper.now_unix_s(),
             private_key: self.terms.client.private_key.as_deref(),
         };
         let grant = Grant::Code {
@@ -173,7 +172,7 @@ impl Login {
         let granted = grant::grant(&self.web, at, grant, target).await?;
         let granted = (granted, self.scopes.as_slice());
         let server = (&self.terms.server, &self.found);
-        let authorization = stored(server, self.client.clone(), granted, keeper);
+        let authorization = stored(server, self.client.clone(), granted);
         let _lock = keeper.lock(&self.terms.server).await?;
         keeper.save(authorization.clone()).await?;
         Ok(authorization)

@@ -1,7 +1,7 @@
 //! Authorization at remote MCP servers: OAuth 2.1 as the protocol's versions 2025-03-26 to 2026-07-28 have it.
 //!
 //! Knows where a server's authorization server is found, how a client is registered, how tokens are got, kept fresh and given up.
-//! It does not know MCP itself, contracts' files, nor where tokens are kept: a [`TokenStore`] is handed in, and it has the clock. A
+//! It does not know MCP itself, contracts' files, nor where tokens are kept: a [`TokenStore`] is handed in. A
 //! token goes to the origin that it was got for, and to its authorization server; addresses are https, or on this machine.
 //!
 //! ```text
@@ -17,6 +17,7 @@ mod assertion;
 mod authorization;
 mod challenge;
 mod client;
+mod clock;
 mod discovery;
 mod fault;
 mod grant;

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::client::AuthMethod;
 use super::fault::OAuthFault;
 use super::well_known::resource_of;
 
@@ -47,6 +46,16 @@ pub(crate) struct StoredClient {
     pub(crate) secret: Option<String>,
 }
 
+/// How a client proves who it is at the token endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum AuthMethod {
+    None,
+    ClientSecretBasic,
+    ClientSecretPost,
+    PrivateKeyJwt,
+}
+
 impl StoredAuthorization {
     /// Every value of it that is secret.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
@@ -75,13 +84,10 @@ impl fmt::Debug for StoredClient {
     }
 }
 
-/// Keeps what logins leave, for this program's processes, and has the clock. May block: it is called off the runtime's threads.
+/// Keeps what logins leave, for this program's processes. May block: it is called off the runtime's threads.
 pub(crate) trait TokenStore: Send + Sync {
     /// Where it keeps them: two with the same place are the same.
     fn place(&self) -> &Path;
-
-    /// Seconds of Unix time.
-    fn now_unix_s(&self) -> u64;
 
     /// What is kept for a server of that address.
     ///
@@ -109,10 +115,6 @@ pub(crate) struct TokenKeeper(Arc<dyn TokenStore>);
 impl TokenKeeper {
     pub(crate) fn new(store: impl TokenStore + 'static) -> Self {
         Self(Arc::new(store))
-    }
-
-    pub(super) fn now_unix_s(&self) -> u64 {
-        self.0.now_unix_s()
     }
 
     /// What is kept for a server; nothing of another one, or of another form.
