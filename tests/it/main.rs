@@ -85,6 +85,8 @@ mod own_state;
 #[cfg(test)]
 mod ownership;
 #[cfg(test)]
+mod parallel;
+#[cfg(test)]
 mod pieces;
 #[cfg(test)]
 mod planted;
@@ -131,6 +133,9 @@ mod terminal;
 mod tidy;
 #[cfg(test)]
 mod tokenizers;
+#[cfg(test)]
+#[cfg(unix)]
+mod tool_faults;
 #[cfg(test)]
 mod verifier;
 #[cfg(test)]

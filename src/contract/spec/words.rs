@@ -3,8 +3,8 @@
 use super::form::Choice;
 use crate::contract::prices::PriceUnit;
 use crate::contract::{
-    Beside, Completion, Elicitation, Page, ProviderType, Remote, ReportFormat, TextProfile,
-    ToolPolicy, ToolProof, ToolTransport,
+    Beside, Completion, Elicitation, HealthProbe, Page, ProviderType, Remote, ReportFormat,
+    TextProfile, ToolPolicy, ToolProof, ToolTransport,
 };
 
 impl Choice for Page {
@@ -14,6 +14,11 @@ impl Choice for Page {
 impl Choice for Elicitation {
     const WORDS: &'static [(&'static str, Self)] =
         &[("denied", Self::Denied), ("defaults", Self::Defaults)];
+}
+
+impl Choice for HealthProbe {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("ping", Self::Ping), ("list_tools", Self::ListTools)];
 }
 
 impl Choice for Remote {
