@@ -7,7 +7,7 @@ from blake3 import blake3
 ROWS = """action: adapter_version attempt blocked? checks? closing? context? conversation_digest counters dropped_targets? effects? from kind length? model_fingerprint model_profile_id
 note? outcome? policy? predicate? report? seq state_digest step_id target to; reasoning_trace: adapter_version model parts; counters: calls cost_micro_usd executed
 executed_ok format_retries inferences resumes tokens_cache_read tokens_in tokens_out turns; wait: until_ms; probe cancel finish inference call text interrupted
-effect_lost timer_fired stop_requested suspended timed_out cancelled tool_changed restart_in_progress:; tombstone: tombstone; result: adapter_version canonical_message? excerpt? failure_code?
+effect_lost timer_fired stop_requested suspended timed_out cancelled restart_in_progress:; tombstone: tombstone; result: adapter_version canonical_message? excerpt? failure_code?
 pointer? raw_hash repair? served_by? status stop tag_warnings? usage? withheld?; tag_warnings: flaw slot?; served_by: model? system_fingerprint?; server_headers properties: name value; tool_servers: instructions? name? protocol server version?; repair: original repaired steps; returned: bytes_in bytes_out content duration_ms error? full?
 started_at_ms status tokens tool tool_call_id; execute: arguments_hash call id name; run_started: addresses? bring_up contract_hash intent_words messages parent? run_id
 started_unix_ms tokenizer_fault? tool_servers? workspace?; infer: attempt inference notices target tools; summarise: call inference target; messages canonical_message: content observed? reasoning? reasoning_trace? role tokens
@@ -16,7 +16,7 @@ result server_headers? usage; await_approval approval_given approval_denied: arg
 inference_failed: fault gated? inference redacted? request_hash? usage?; tool_calls: arguments fault? id name raw_payload? source_model; fault: class message raw_hash?
 retry_after_ms? status? unknown_model?; header: contract format run_id; decision: grounds policy rules_hash rules_version; resumed: addresses? contract_hash tool_servers? tools_changed; addresses: address provider; resource: blob
 bytes mime_type; policy: decision matched; entry: action event hash seq; tool_returned: call outcome; targets: detail properties? responsive server_headers?; withheld: blank bytes hash report_bytes?;
-malformed: detail raw_hash; bring_up: detail server; connection_lost restart_failed: detail; checkpoint: checkpoint; checks: detail name ok; blob_line: blob bytes; predicate:
+malformed: detail raw_hash; bring_up: detail server; connection_lost restart_failed tool_changed: detail; checkpoint: checkpoint; checks: detail name ok; blob_line: blob bytes; predicate:
 item name; block:; outcome: class code; parent: head run_id; error: code message; event: at_ms event; probed: targets; trace_call: signature?; trace_text: bytes
 signature?; blocked: dropped? limit projected reason remaining target; dropped: original replacement; dropped_targets: limit? projected? reason target; report: bytes format hash source warnings?; observed: duration_ms status"""
 # What stands under a key: that of `row.key` comes before that of `key`, and what is not named is text. `wait` has a value as an effect alone.
@@ -28,7 +28,7 @@ rules_hash state_digest workspace; object: action blocked canonical_message cont
 reasoning_trace repair report result returned.error served_by usage value withheld; objects: addresses bring_up checks returned.content dropped_targets effects messages parts properties
 server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words matched notices steps tools_changed warnings; text: blob_line.bytes context.blocked tool_calls.fault repair.original decision.policy blocked.target
 dropped_targets.target block.value properties.value server_headers.value text.value interrupted.value; object?: entry.event; hash?: malformed.raw_hash;
-nothing: cancel.value cancelled.value finish.value probe.value stop_requested.value suspended.value timed_out.value timer_fired.value tool_changed.value restart_in_progress.value wait.value"""
+nothing: cancel.value cancelled.value finish.value probe.value stop_requested.value suspended.value timed_out.value timer_fired.value restart_in_progress.value wait.value"""
 ROWS = {name: keys.split() for names, keys in (row.split(":") for row in ROWS.split(";")) for name in names.split()}
 
 TYPES = {key: kind.strip() for kind, keys in (row.split(":") for row in TYPES.split(";")) for key in keys.split()}

@@ -138,19 +138,9 @@ impl Builder<'_> {
                         });
                     }
                 }
-                "toolsAllowed" | "toolsDenied" => {
-                    let everything = key == "toolsAllowed" && value.value() == json!(["*"]);
-                    let nothing = value.value() == json!([]) && key == "toolsDenied";
-                    if !(everything || nothing) {
-                        return Err(DefinitionFault {
-                            key: key.clone(),
-                            layer: value.layer(),
-                            rule:
-                                "which tools may be called is said by allowed_tools of the contract"
-                                    .to_owned(),
-                        });
-                    }
-                }
+                "toolsAllowed" | "tools_allowed" => self.put("tools_allowed", key, value)?,
+                "toolsDenied" | "tools_denied" => self.put("tools_denied", key, value)?,
+                "healthProbe" | "health_probe" => self.probe(key, value)?,
                 "command" if !over_http => self.command(given, value)?,
                 "args" if !over_http => {
                     if !matches!(
@@ -167,12 +157,21 @@ impl Builder<'_> {
                     self.put(key, key, value)?;
                 }
                 // Of the other kind of server, judged above, or of no meaning here.
-                "command" | "args" | "env" | "url" | "headers" | "type" | "toolSchemas"
-                | "shared" | "healthProbe" => {}
-                "queue" | "pin" => self.put(key, key, value)?,
+                "command" | "args" | "env" | "url" | "headers" | "type" | "toolSchemas" => {}
+                "queue" | "pin" | "shared" => self.put(key, key, value)?,
                 _ => return Err(refused(key, value)),
             }
         }
+        Ok(())
+    }
+
+    /// The probe, whose words are written otherwise in a contract file.
+    fn probe(&mut self, key: &str, value: &Merged) -> Result<(), DefinitionFault> {
+        let (mut expanded, origin) = self.expanded(key, value)?;
+        if expanded == json!("listTools") {
+            expanded = json!("list_tools");
+        }
+        self.insert("health_probe", expanded, origin);
         Ok(())
     }
 

@@ -17,7 +17,13 @@ const PARAMETERS: [(&str, &str); 5] = [
 ];
 
 /// Other keys of a definition that may be written in two ways.
-const KEYS: [(&str, &str); 2] = [("apiKey", "api_key_env"), ("baseUrl", "base_url")];
+const KEYS: [(&str, &str); 5] = [
+    ("apiKey", "api_key_env"),
+    ("baseUrl", "base_url"),
+    ("healthProbe", "health_probe"),
+    ("toolsAllowed", "tools_allowed"),
+    ("toolsDenied", "tools_denied"),
+];
 
 /// The keys of `defaults`, and their paths in a contract file.
 pub(super) const DEFAULTS: [(&str, &str); 17] = [

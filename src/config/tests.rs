@@ -6,8 +6,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{Layers, Locations};
-use crate::contract::{ContractSpec, DefinitionKind, Definitions, McpTransport, Remote, Setting};
+use crate::contract::{ContractSpec, DefinitionKind, Definitions, Setting};
 use crate::driver::Environment;
+
+mod servers;
 
 /// Folders for every place.
 struct Fixture(TempDir);
@@ -155,55 +157,6 @@ fn a_contract_that_defines_what_it_names_reads_no_layer() {
     let fault = fixture.shown(&named.unwrap_err());
     let expect = "configuration /cwd/.ai-agent.json: it is no JSON at line 1, column 1";
     assert!(fault.contains(expect), "{fault}");
-}
-
-/// 000/7.layers.5, 000/7.placeholders.5, 000/7.queues.1
-#[test]
-fn servers_and_their_queues_come_from_layers_and_the_file_counts_where_both_speak() {
-    let fixture = Fixture::new();
-    fixture.write(
-        "prompt/.ai-agent.json",
-        &json!({
-            "mcpServers": {
-                "fs": {"type": "stdio", "command": ["npx", "-y"], "args": ["${WHAT}"], "env": {"T": "${T}"}, "queue": "slow", "shared": true},
-                "old": {"type": "sse", "url": "http://o/"},
-                "web": {"type": "http", "url": "http://w/", "headers": {"Authorization": "Bearer ${T}"}, "queue": "fast"},
-            },
-            "queues": {"slow": {"concurrent": 2}},
-        }),
-    );
-    fixture.write("prompt/.ai-agent.env", "WHAT=server-fs\n");
-    let text = "task: t\ntargets: [{provider: d, model: m}]\nproviders: {d: {type: ollama}}\n";
-    let spec = fixture
-        .spec(&format!(
-            "{text}tools: {{mcp: {{fs: , old: , web: {{queue: slow}}}}}}\n"
-        ))
-        .unwrap();
-    let McpTransport::Stdio { args, command, env } = &spec.tools.mcp["fs"].transport else {
-        panic!("{spec:?}");
-    };
-    assert_eq!(
-        (command.as_str(), args.as_slice()),
-        ("npx", &["-y".to_owned(), "server-fs".to_owned()][..])
-    );
-    let old = spec.tools.mcp["old"].transport.clone();
-    assert!(matches!(
-        old,
-        McpTransport::Remote {
-            remote: Remote::Sse,
-            ..
-        }
-    ));
-    assert_eq!(env["T"], "${T}", "expanded when the server is started");
-    assert_eq!(spec.tools.mcp["web"].queue.as_deref(), Some("slow"));
-    assert_eq!(spec.queues["slow"].concurrent, 2);
-    let fault = fixture
-        .spec(&format!("{text}tools: {{mcp: {{web: }}}}\n"))
-        .unwrap_err();
-    assert!(
-        fault.contains("no queue `fast` is defined under `queues`"),
-        "{fault}"
-    );
 }
 
 /// 000/7.placeholders.3

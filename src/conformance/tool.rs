@@ -53,7 +53,10 @@ impl Drive {
                 };
             }
             ToolResult::Word(Word::Cancelled) => return ToolOutcome::Cancelled,
-            ToolResult::Word(Word::Changed) => return ToolOutcome::ToolChanged,
+            ToolResult::Word(Word::Changed) => {
+                let detail = String::new();
+                return ToolOutcome::ToolChanged { detail };
+            }
             ToolResult::Word(_) => ok(""),
         };
         let wrong_id = matches!(result, ToolResult::Word(Word::WrongId));

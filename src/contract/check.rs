@@ -5,10 +5,14 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::exact_numbers::inexact_integer_at;
+use super::hidden_characters::hidden_characters;
 use super::meant_tool::meant_tool;
 use super::schema_bounds::SchemaFault;
 use super::term_fault::TermFault;
-use super::{Completion, ReportFormat, Terms, ToolPolicy, ToolTransport, Validators};
+use super::tool_filter::is_wildcard;
+use super::{
+    Completion, ReportFormat, ServerTerms, Terms, ToolPolicy, ToolTerms, ToolTransport, Validators,
+};
 
 /// Why the pinned tools cannot be used (semantics §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -201,7 +205,38 @@ pub(crate) fn contract_warnings(terms: &Terms) -> Vec<String> {
         "max_turns {turns} is not above max_invalid_turns {invalid}: under tool_policy required invalid calls then end the run by its \
          turns, never as FAILED_VALIDATION(arguments)"
     );
-    never.then_some(warning).into_iter().collect()
+    let mut warnings: Vec<String> = never.then_some(warning).into_iter().collect();
+    warnings.extend(tool_warnings(terms));
+    warnings
+}
+
+/// What may be hardly meant of the tools of a contract.
+#[must_use]
+pub(crate) fn tool_warnings(terms: &Terms) -> Vec<String> {
+    let mut warnings = hidden_characters(&terms.tools);
+    warnings.extend(terms.servers.iter().flat_map(|(name, server)| {
+        let missing = missing_tools(terms, name, server).into_iter();
+        missing.map(move |tool| {
+            format!(
+                "tools.mcp.{name}.tools_allowed names `{tool}`, which the server does not offer"
+            )
+        })
+    }));
+    warnings
+}
+
+/// What a server that is there does not offer of the tools that are to be taken of it.
+fn missing_tools<'t>(terms: &Terms, name: &str, server: &'t ServerTerms) -> Vec<&'t str> {
+    let allowed = server.tools_allowed.iter().flatten();
+    let allowed = allowed.filter(|tool| server.available && !is_wildcard(tool));
+    let prefix = format!("{name}__");
+    let own_name = |tool: &ToolTerms| tool.name.strip_prefix(&prefix).map(str::to_ascii_lowercase);
+    let offered: BTreeSet<String> = terms.tools.iter().filter_map(own_name).collect();
+    let missing = allowed.filter(|tool| {
+        // What is denied is not there, whether it is offered or not.
+        server.takes_tool(tool) && !offered.contains(&tool.to_ascii_lowercase())
+    });
+    missing.map(String::as_str).collect()
 }
 
 /// Fields that mean nothing when they are 0.

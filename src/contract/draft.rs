@@ -1,12 +1,13 @@
 //! A contract in the making: what the author's file and the models behind its targets decide, before a tool server is started.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 
 use super::document_size::check_document_size;
 use super::execution_contract::canonical;
-use super::manifest::ServerCapability;
-use super::offered_tools::{BUILTIN, mcp_origin, tools};
+use super::manifest::{ServerCapability, mcp_origin};
+use super::offered_tools::{BUILTIN, tools};
 use super::session_tools::weight_of_session_tool;
 use super::{
     Completion, ContractSpec, ExecutionContract, FactoryError, GateGrammar, GrammarLanguage,
@@ -135,6 +136,8 @@ impl ContractDraft {
         let counter = terms.tokenizer.as_deref();
         let counter = counter.and_then(|name| tokenizers.counter(name).ok());
         let counter = counter.as_deref();
+        let offered = taken(&terms.servers, offered);
+        let offered = offered.as_ref();
         for (name, server) in &mut terms.servers {
             let found = offered.get(name).filter(|found| found.available);
             reach(name, server, found, &stated.builtin);
@@ -159,6 +162,20 @@ impl ContractDraft {
         check_document_size(&contract.canonical_text()).map_err(FactoryError::TooLarge)?;
         Ok(contract)
     }
+}
+
+/// What servers offer, without the tools that the contract does not take.
+fn taken<'o>(
+    servers: &BTreeMap<String, ServerTerms>,
+    offered: &'o BTreeMap<String, ServerCapability>,
+) -> Cow<'o, BTreeMap<String, ServerCapability>> {
+    let mut taken = Cow::Borrowed(offered);
+    for (name, terms) in servers.iter().filter(|(_, terms)| !terms.takes_all_tools()) {
+        if let Some(server) = taken.to_mut().get_mut(name) {
+            server.tools.retain(|tool| terms.takes_tool(&tool.name));
+        }
+    }
+    taken
 }
 
 /// Whether a server is there, and its pin, by what it offers. The built-in one is there with every tool that the file names.

@@ -11,10 +11,10 @@ use super::session_tools::{report_terms, session_tools};
 use super::spec::{CONTEXT_BUDGET, FILE, PROFILE, TOOL_OUTPUT_BUDGET};
 use super::{
     BigCount, CONTRACT_FORMAT, CapabilityManifest, ContextBudget, ContractSpec, Elicitation,
-    ExecutionContract, FactoryError, GrammarLanguage, IntentPolicyResolver, McpTransport,
-    ModelProfile, ProviderSpec, ProviderTerms, ProviderType, SEMANTICS_VERSION, ServerKind,
-    ServerTerms, Setting, TargetCapability, TargetSpec, TargetTerms, Terms, ToolOutputBudget,
-    ToolTransport, wire_version,
+    ExecutionContract, FactoryError, GrammarLanguage, HealthProbe, IntentPolicyResolver,
+    McpTransport, ModelProfile, ProviderSpec, ProviderTerms, ProviderType, SEMANTICS_VERSION,
+    ServerKind, ServerTerms, Setting, TargetCapability, TargetSpec, TargetTerms, Terms,
+    ToolOutputBudget, ToolTransport, wire_version,
 };
 use crate::message::{Digest, MAX_EXACT, NoTokenizers, QuarterBytes};
 
@@ -394,11 +394,14 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
             expected_pin: None,
             header_names: Vec::new(),
             header_variables: BTreeMap::new(),
+            health_probe: HealthProbe::Ping,
             kind: ServerKind::Builtin,
             offers: Vec::new(),
             pin: None,
             queue: None,
             shared: true,
+            tools_allowed: None,
+            tools_denied: Vec::new(),
             url: None,
         };
         servers.insert(BUILTIN.to_owned(), terms);
@@ -438,11 +441,14 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
             expected_pin: given.pin,
             header_names: headers.keys().cloned().collect(),
             header_variables: variables_of(headers),
+            health_probe: given.terms.health_probe,
             kind,
             offers: given.terms.offers.clone(),
             pin: None,
             queue: queue_of(spec, given),
             shared: given.shared,
+            tools_allowed: given.tools.allowed.clone(),
+            tools_denied: given.tools.denied.clone(),
             url,
         };
         servers.insert(name.clone(), terms);

@@ -5,8 +5,13 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::execution_contract::canonical;
-use super::{ExecutionContract, PromptLayout, ServerKind, ServerTerms};
+use super::{ExecutionContract, HealthProbe, PromptLayout, ServerKind, ServerTerms};
 use crate::message::{Digest, estimate_tokens};
+
+/// The origin of the tools of an MCP server.
+pub(super) fn mcp_origin(server: &str) -> String {
+    format!("mcp:{server}")
+}
 
 /// What bring-up found: which servers answered with which tools, and what is known of each target's model.
 ///
@@ -62,7 +67,7 @@ impl CapabilityManifest {
             let (origin, prefix) = match terms.kind {
                 ServerKind::Builtin => (name.clone(), String::new()),
                 ServerKind::Stdio | ServerKind::Http | ServerKind::Sse | ServerKind::Websocket => {
-                    (format!("mcp:{name}"), format!("{name}__"))
+                    (mcp_origin(name), format!("{name}__"))
                 }
             };
             let tools = contract.tools.iter().filter(|tool| tool.origin == origin);
@@ -147,18 +152,25 @@ impl ExecutionContract {
 }
 
 impl ServerTerms {
-    /// Whether another contract reaches a server in the same way: what it offered when one was made, it offers under the other.
+    /// Whether a recorded contract reached a server in the same way and holds all that this one takes of it: what it offered when that
+    /// one was made, it offers under this one.
     #[must_use]
-    pub(crate) fn is_reached_like(&self, other: &Self) -> bool {
+    pub(crate) fn is_reached_like(&self, recorded: &Self) -> bool {
         let way = |terms: &Self| Self {
             available: true,
             expected_pin: None,
+            health_probe: HealthProbe::Ping,
             pin: None,
             queue: None,
             shared: true,
+            tools_allowed: None,
+            tools_denied: Vec::new(),
             ..terms.clone()
         };
-        way(self) == way(other)
+        let taken = |terms: &Self| (terms.tools_allowed.clone(), terms.tools_denied.clone());
+        // What the other one did not take is not recorded.
+        let is_whole = recorded.takes_all_tools() || taken(self) == taken(recorded);
+        is_whole && way(self) == way(recorded)
     }
 }
 

@@ -30,11 +30,14 @@ mod factory_error;
 mod final_report;
 mod grammar;
 mod hex_digest;
+mod hidden_characters;
 mod intent;
 mod manifest;
 mod meant_tool;
+mod offer_difference;
 mod offered_tools;
 mod pattern_states;
+mod pinned_offers;
 mod prices;
 mod profile;
 mod profile_check;
@@ -55,6 +58,7 @@ mod terms;
 mod tests;
 mod text_profile;
 mod tokenizer;
+mod tool_filter;
 mod validators;
 mod value_bounds;
 pub(crate) mod wire_version;
@@ -63,7 +67,7 @@ pub(crate) use author_form::{AuthorForm, ChangedError};
 pub(crate) use big_count::BigCount;
 pub(crate) use check::{
     ToolFault, context_feasible, contract_warnings, structure_faults, tool_faults_with,
-    unknown_windows,
+    tool_warnings, unknown_windows,
 };
 pub(crate) use document_size::check_document_size;
 pub(crate) use draft::ContractDraft;
@@ -80,6 +84,8 @@ pub(crate) use grammar::{CALL_CLOSE, CALL_OPEN, GateGrammar, GrammarLanguage, ga
 pub(crate) use intent::{IntentPolicyResolver, Resolution};
 pub(crate) use manifest::ToolPin;
 pub use manifest::{CapabilityManifest, ServerCapability, TargetCapability, ToolCapability};
+pub(crate) use offer_difference::change_of_tool;
+pub(crate) use pinned_offers::PinnedOffers;
 pub(crate) use prices::{ModelPrice, PriceTable};
 pub use profile::ModelProfile;
 pub(crate) use profile::{ProfileMatch, SamplingDefaults};
@@ -89,7 +95,9 @@ pub(crate) use redaction::{
 };
 pub(crate) use server_name::check_server_name;
 pub use server_terms::ServerKind;
-pub(crate) use server_terms::{Beside, Elicitation, McpTerms, OAuthGrant, Remote, ServerTerms};
+pub(crate) use server_terms::{
+    Beside, Elicitation, HealthProbe, McpTerms, OAuthGrant, Remote, ServerTerms,
+};
 #[cfg(test)]
 pub(crate) use session_tools::session_tools;
 pub(crate) use session_tools::{BATCH, PROGRESS_REPORT, SessionTool};
@@ -98,6 +106,7 @@ pub use spec::{ContractSpec, SpecErrors};
 pub(crate) use spec::{
     Definition, DefinitionKind, Definitions, FinalReportSpec, McpSpec, McpTransport, ModelSpec,
     OAuthSpec, ProviderSpec, SamplingSpec, Setting, TargetSpec, ValueOrigin, contract_file_schema,
+    with_pins,
 };
 pub use targets::ProviderType;
 pub(crate) use targets::{PromptLayout, ProviderTerms, ReasoningValue, Sampling, TargetTerms};
@@ -109,6 +118,7 @@ pub(crate) use terms::{
 };
 pub(crate) use text_profile::TextProfile;
 pub(crate) use tokenizer::{Counting, Tokenizer};
+pub(crate) use tool_filter::ToolFilter;
 pub(crate) use validators::ArgumentFault;
 pub use validators::Validators;
 pub(crate) use value_bounds::StepsLeft;

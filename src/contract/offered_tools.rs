@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::execution_contract::canonical;
-use super::manifest::definition;
+use super::manifest::{definition, mcp_origin};
 use super::session_tools::weight_of_session_tool;
 use super::settled::settled;
 use super::{
@@ -18,11 +18,6 @@ const MAX_DEFINITION_BYTES: usize = 4 << 20;
 
 /// The origin of tools inside monolith, and the name of their server.
 pub(super) const BUILTIN: &str = "builtin";
-
-/// The origin of the tools of an MCP server.
-pub(super) fn mcp_origin(server: &str) -> String {
-    format!("mcp:{server}")
-}
 
 /// The tools of what bring-up found, under the names that they are exposed by; definitions counted by `counter`, where there is one.
 /// `builtin` names those of the built-in ones that the author wants, `outside` every other server.

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::hex_digest::HexDigest;
+use super::tool_filter;
 use crate::message::Digest;
 
 /// How a tool server is reached.
@@ -90,11 +91,34 @@ pub enum Beside {
     Prompts,
 }
 
+/// What a server is asked for a sign of life with, after a call to it timed out (001 §6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HealthProbe {
+    /// A ping, and where none comes back the question for its tools.
+    #[default]
+    Ping,
+    /// The question for its tools: the server does not implement ping.
+    ListTools,
+}
+
+impl HealthProbe {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde hands in a reference"
+    )]
+    fn is_ping(&self) -> bool {
+        *self == Self::Ping
+    }
+}
+
 /// What an author grants a server and wants of it, beside how it is reached.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct McpTerms {
     /// What it gets that asks for input during a call.
     pub elicitation: Elicitation,
+    /// What it is asked for a sign of life with.
+    pub health_probe: HealthProbe,
     /// What of it is offered beside its tools.
     pub offers: Vec<Beside>,
 }
@@ -128,6 +152,9 @@ pub struct ServerTerms {
     /// Which variables feed each of them; left out where none does.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub header_variables: BTreeMap<String, Vec<String>>,
+    /// What it is asked for a sign of life with; left out where that is a ping.
+    #[serde(default, skip_serializing_if = "HealthProbe::is_ping")]
+    pub health_probe: HealthProbe,
     /// How it is reached.
     pub kind: ServerKind,
     /// BLAKE3 over the sorted pins of what it offers; null where it was not reached.
@@ -139,8 +166,26 @@ pub struct ServerTerms {
     /// Whether the runs of one process that reach it in the same way share it; left out where they do.
     #[serde(default = "shared_by_default", skip_serializing_if = "is_shared")]
     pub shared: bool,
+    /// Which of its tools are taken, by its own names; left out where all are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools_allowed: Option<Vec<String>>,
+    /// Which are not, whatever is allowed; left out where none is denied.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools_denied: Vec<String>,
     /// Its address; of a query the names alone.
     pub url: Option<String>,
+}
+
+impl ServerTerms {
+    /// Whether the contract takes every tool of it.
+    pub(super) const fn takes_all_tools(&self) -> bool {
+        self.tools_allowed.is_none() && self.tools_denied.is_empty()
+    }
+
+    /// Whether the contract takes the tool that the server calls so.
+    pub(super) fn takes_tool(&self, tool: &str) -> bool {
+        tool_filter::takes(self.tools_allowed.as_deref(), &self.tools_denied, tool)
+    }
 }
 
 const fn shared_by_default() -> bool {

@@ -147,6 +147,7 @@ pub async fn drive(
         grace,
         Tools {
             clock,
+            contract: Arc::clone(session.contract()),
             queues: Arc::new(Queues::of(session.contract(), &shared)),
             scrubber,
             servers: Arc::clone(&servers),

@@ -10,7 +10,7 @@ use super::error::DriverError;
 use super::shared::Shared;
 use super::turn::Turn;
 use crate::contract::{ContractSpec, ValueOrigin};
-use crate::tools::{ServerWatch, TokenKeeper, Withheld};
+use crate::tools::{CallWatch, ServerWatch, TokenKeeper, Withheld};
 
 /// Where variables come from, where models are stored, and which program this is. The command line hands in the process environment; tests hand in
 /// a map. Each variable is looked up once: what is taken out of a transcript is what was sent.
@@ -25,6 +25,8 @@ use crate::tools::{ServerWatch, TokenKeeper, Withheld};
 /// ```
 #[derive(Clone)]
 pub struct Environment {
+    /// Receives what calls report while they run.
+    call_watch: Option<Arc<CallWatch>>,
     /// Receives the progress of reading a large file.
     file_watch: Option<Arc<FileWatch>>,
     /// The host's own keys: what they look like is secret in every run.
@@ -55,6 +57,7 @@ impl Environment {
     /// An environment that asks `lookup`.
     pub fn new(lookup: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
         Self {
+            call_watch: None,
             file_watch: None,
             keys: None,
             lookup: Arc::new(lookup),
@@ -130,6 +133,23 @@ impl Environment {
     /// The receiver of the progress of reading large files.
     pub(super) fn file_watch(&self) -> Option<Arc<FileWatch>> {
         self.file_watch.clone()
+    }
+
+    /// The same; `watch` receives the exposed name of a tool that runs, and what it reports of that.
+    #[must_use]
+    pub(crate) fn with_call_watch(
+        self,
+        watch: impl Fn(&str, &str) + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            call_watch: Some(Arc::new(watch)),
+            ..self
+        }
+    }
+
+    /// What receives the reports of calls.
+    pub(super) fn call_watch(&self) -> Option<Arc<CallWatch>> {
+        self.call_watch.clone()
     }
 
     /// The same, with a report of each tool server that has come up or failed.

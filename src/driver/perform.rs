@@ -12,6 +12,7 @@ use super::queue::Queue;
 use super::queues::{CallPermit, Queues};
 use super::shared::Shared;
 use crate::adapter::{ResponseMeta, server_properties};
+use crate::contract::{ExecutionContract, change_of_tool};
 use crate::inference::{Backend, Reply, Timeouts, TransportFault};
 use crate::kernel::{LostEffect, Probed, ProbedTarget};
 use crate::message::{Digest, InferenceSeq, NamedText, Scrubber, ToolOutcome};
@@ -20,6 +21,9 @@ use crate::tools::{BlobSink, CallTerms, ToolServers};
 
 /// A response that arrives faster than it is taken is handed over in pieces of about so many bytes.
 const PIECE_BYTES: usize = 256 * 1024;
+
+/// Bytes of what differs of a tool that has changed.
+const CHANGE_BYTES: usize = 2_000;
 
 /// What a task ends with.
 #[derive(Debug)]
@@ -257,6 +261,7 @@ impl ResponseBuffer {
 #[derive(Clone, Debug)]
 pub(super) struct Tools {
     pub(super) clock: RunClock,
+    pub(super) contract: Arc<ExecutionContract>,
     pub(super) queues: Arc<Queues>,
     pub(super) scrubber: Arc<dyn Scrubber>,
     pub(super) servers: Arc<ToolServers>,
@@ -287,11 +292,18 @@ pub(super) async fn call(tools: Tools, call: Call, cancel: CancellationToken) ->
         clock: &tools.clock,
         idempotency_key: &idempotency_key,
         output_limit_bytes,
+        reports: None,
         scrub: tools.scrubber.as_ref(),
         timeout_ms,
     };
-    let outcome = tools.servers.call(&order, &terms).await;
+    let mut outcome = tools.servers.call(&order, &terms).await;
     drop(permit);
+    if let ToolOutcome::ToolChanged { detail } = &mut outcome
+        && let Some(was) = tools.contract.tool(&order.invocation.name)
+    {
+        let now = tools.servers.offered(&was.name);
+        *detail = change_of_tool(was, now.as_ref(), CHANGE_BYTES);
+    }
     Done {
         blobs: blobs.take(),
         input: Input::ToolResult {

@@ -159,6 +159,7 @@ impl LiveTargets {
             tokenizers,
             tools: Tools {
                 clock: RunClock::starting_at(0),
+                contract: Arc::new(contract.clone()),
                 // One call at a time waits for no other.
                 queues: Arc::default(),
                 scrubber: redactor,

@@ -110,7 +110,7 @@ impl Machine {
                 Settled::Answered(FailedReason::NotStartedStop).into()
             }
             ToolOutcome::Cancelled => failed(FailedEnd::Cancelled).into(),
-            ToolOutcome::ToolChanged => failed(FailedEnd::ToolChanged).into(),
+            ToolOutcome::ToolChanged { .. } => failed(FailedEnd::ToolChanged).into(),
             ToolOutcome::RestartInProgress => failed(FailedEnd::RestartInProgress).into(),
             ToolOutcome::RestartFailed { .. } => failed(FailedEnd::RestartFailed).into(),
         };
@@ -320,7 +320,7 @@ pub(crate) fn judged_outcome<'o>(
         | ToolOutcome::ConnectionLost { .. }
         | ToolOutcome::TimedOut
         | ToolOutcome::Cancelled
-        | ToolOutcome::ToolChanged
+        | ToolOutcome::ToolChanged { .. }
         | ToolOutcome::RestartInProgress
         | ToolOutcome::RestartFailed { .. } => None,
     };

@@ -11,10 +11,10 @@ use super::{
 };
 use crate::contract::{
     BigCount, CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata,
-    Elicitation, ExecutionContract, FinalReportTerms, Grounds, PolicyDecision, ProviderTerms,
-    ProviderType, RedactionTerms, ReportFormat, SEMANTICS_VERSION, Sampling, ServerKind,
-    ServerTerms, TargetTerms, Terms, ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms,
-    ToolTransport, Validators, session_tools,
+    Elicitation, ExecutionContract, FinalReportTerms, Grounds, HealthProbe, PolicyDecision,
+    ProviderTerms, ProviderType, RedactionTerms, ReportFormat, SEMANTICS_VERSION, Sampling,
+    ServerKind, ServerTerms, TargetTerms, Terms, ToolOutputBudget, ToolPolicy, ToolProof,
+    ToolTerms, ToolTransport, Validators, session_tools,
 };
 use crate::message::{
     AdapterStatus, AgentMessage, CallSeq, ContentBlock, DEFAULT_TRUNCATION_MARKER, Digest,
@@ -115,11 +115,14 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
                 expected_pin: None,
                 header_names: Vec::new(),
                 header_variables: BTreeMap::new(),
+                health_probe: HealthProbe::Ping,
                 kind: ServerKind::Builtin,
                 offers: Vec::new(),
                 pin: None,
                 queue: None,
                 shared: true,
+                tools_allowed: None,
+                tools_denied: Vec::new(),
                 url: None,
             },
         )]),

@@ -266,7 +266,9 @@ fn does(does: Does, c: &OpenCall) -> ToolOutcome {
             detail: "eof".to_owned(),
         },
         Does::Cancelled => ToolOutcome::Cancelled,
-        Does::Changed => ToolOutcome::ToolChanged,
+        Does::Changed => ToolOutcome::ToolChanged {
+            detail: String::new(),
+        },
     }
 }
 

@@ -101,7 +101,9 @@ fn every_way_a_call_ends_has_its_words() {
             "(tool failed: interrupted, effect unknown)",
         ),
         (
-            ToolOutcome::ToolChanged,
+            ToolOutcome::ToolChanged {
+                detail: "its description".to_owned(),
+            },
             "(tool failed: tool changed since the contract was made)",
         ),
         (

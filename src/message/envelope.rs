@@ -125,7 +125,10 @@ pub enum ToolOutcome {
     /// Cancelled by monolith; whether the tool acted is unknown.
     Cancelled,
     /// Not started: the server no longer offers the tool that the contract pins.
-    ToolChanged,
+    ToolChanged {
+        /// What differs, where it is known; at most 2,048 bytes.
+        detail: String,
+    },
     /// Not started: the server is down, and its next start is waited for.
     RestartInProgress,
     /// Not started: the server was down, and did not come up again.
@@ -162,6 +165,7 @@ mod tests {
         ));
         check::<ToolOutcome>(r#"{"kind":"timed_out"}"#);
         check::<ToolOutcome>(r#"{"kind":"restart_failed","value":{"detail":"a"}}"#);
+        check::<ToolOutcome>(r#"{"kind":"tool_changed","value":{"detail":"a"}}"#);
         check::<ToolOutcome>(r#"{"kind":"malformed","value":{"detail":"a","raw_hash":null}}"#);
         check::<ToolOutcome>(r#"{"kind":"connection_lost","value":{"detail":"a"}}"#);
     }

@@ -1,5 +1,6 @@
 //! Which characters no terminal shows as they stand, and a text with them written out. The one list of them.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
@@ -52,6 +53,33 @@ pub(crate) fn escaped(text: &str, keep: impl Fn(char) -> bool) -> String {
     out
 }
 
+/// The most code points that a sentence names.
+const MOST_POINTS: usize = 8;
+
+/// The characters of a text that no terminal shows, but for what is kept, as `U+200B, U+202E (2 times)`; none if it has none.
+pub(crate) fn invisible_code_points(text: &str, keep: impl Fn(char) -> bool) -> Option<String> {
+    let mut counts: BTreeMap<char, usize> = BTreeMap::new();
+    for c in text.chars().filter(|c| is_invisible(*c) && !keep(*c)) {
+        *counts.entry(c).or_default() += 1;
+    }
+    if counts.is_empty() {
+        return None;
+    }
+    let more = counts.len().saturating_sub(MOST_POINTS);
+    let named = counts.iter().take(MOST_POINTS).map(|(c, count)| {
+        let point = format!("U+{:04X}", u32::from(*c));
+        match count {
+            1 => point,
+            count => format!("{point} ({count} times)"),
+        }
+    });
+    let mut named: Vec<String> = named.collect();
+    if more > 0 {
+        named.push(format!("{more} others"));
+    }
+    Some(named.join(", "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,5 +92,16 @@ mod tests {
         for c in "a é漢🦀हिน\"\\".chars() {
             assert!(!is_invisible(c), "{c:?}");
         }
+    }
+
+    #[test]
+    fn what_nobody_sees_is_named_by_its_code_points() {
+        let points = |text: &str| invisible_code_points(text, |c| c == '\n');
+        assert_eq!(points("plain\n"), None);
+        let some = points("a\u{202e}b\u{200b}\n\u{202e}\t");
+        assert_eq!(some.as_deref(), Some("U+0009, U+200B, U+202E (2 times)"));
+        let many: String = ('\u{e0041}'..='\u{e004b}').collect();
+        let many = points(&many).unwrap();
+        assert!(many.ends_with("U+E0048, 3 others"), "{many}");
     }
 }

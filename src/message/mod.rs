@@ -56,7 +56,7 @@ pub(crate) use genesis::GENESIS_CONTEXT;
 pub(crate) use genesis::genesis;
 pub use ids::{CallSeq, InferenceSeq, RunId};
 pub(crate) use instant::{rfc3339, utc};
-pub(crate) use invisible::{escaped, escaped_line, is_invisible};
+pub(crate) use invisible::{escaped, escaped_line, invisible_code_points, is_invisible};
 pub(crate) use json_size::JsonSize;
 pub(crate) use members::Members;
 pub use object_fault::ObjectFault;

@@ -137,7 +137,7 @@ const fn name_of(event: &EventKind) -> &'static str {
             ToolOutcome::ConnectionLost { .. } => "tool_connection_lost",
             ToolOutcome::TimedOut => "tool_timed_out",
             ToolOutcome::Cancelled => "tool_cancelled",
-            ToolOutcome::ToolChanged => "tool_changed",
+            ToolOutcome::ToolChanged { .. } => "tool_changed",
             ToolOutcome::RestartInProgress => "tool_restart_in_progress",
             ToolOutcome::RestartFailed { .. } => "tool_restart_failed",
         },

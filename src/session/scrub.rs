@@ -226,13 +226,13 @@ impl Scrub<'_> {
         match outcome {
             ToolOutcome::Malformed { detail, .. }
             | ToolOutcome::ConnectionLost { detail }
-            | ToolOutcome::RestartFailed { detail } => {
+            | ToolOutcome::RestartFailed { detail }
+            | ToolOutcome::ToolChanged { detail } => {
                 *detail = self.0.cut_text(detail);
             }
             ToolOutcome::Returned(_)
             | ToolOutcome::TimedOut
             | ToolOutcome::Cancelled
-            | ToolOutcome::ToolChanged
             | ToolOutcome::RestartInProgress => {}
         }
     }

@@ -267,7 +267,12 @@ impl AtifTrajectory {
             ToolOutcome::ConnectionLost { detail } => format!("connection lost: {detail}"),
             ToolOutcome::TimedOut => "timed out".to_owned(),
             ToolOutcome::Cancelled => "cancelled".to_owned(),
-            ToolOutcome::ToolChanged => "the tool is not the pinned one".to_owned(),
+            ToolOutcome::ToolChanged { detail } if detail.is_empty() => {
+                "the tool is not the pinned one".to_owned()
+            }
+            ToolOutcome::ToolChanged { detail } => {
+                format!("the tool is not the pinned one: {detail}")
+            }
             ToolOutcome::RestartInProgress => "the server is being restarted".to_owned(),
             ToolOutcome::RestartFailed { detail } => format!("the server is down: {detail}"),
         };

@@ -54,7 +54,12 @@ pub(super) fn of_execution(execution: &Execution) -> Option<String> {
         Some(CallEnd::Cancelled | CallEnd::GivenUp) => "cancelled".to_owned(),
         Some(CallEnd::RestartInProgress) => "mcp_restart_in_progress".to_owned(),
         Some(CallEnd::RestartFailed { detail }) => format!("mcp_restart_failed: {detail}"),
-        Some(CallEnd::ToolChanged) => "the server no longer offers this tool".to_owned(),
+        Some(CallEnd::ToolChanged { detail }) if detail.is_empty() => {
+            "the server no longer offers this tool".to_owned()
+        }
+        Some(CallEnd::ToolChanged { detail }) => {
+            format!("the server no longer offers this tool: {detail}")
+        }
         Some(CallEnd::Lost) => "interrupted, effect unknown".to_owned(),
     })
 }

@@ -18,8 +18,22 @@ pub(crate) struct CallTerms<'a> {
     pub idempotency_key: &'a str,
     /// Bytes of text that the envelope may hold; the rest goes to `blobs`.
     pub output_limit_bytes: u64,
+    /// Receives what the tool reports while it runs, where someone wants to know.
+    pub reports: Option<&'a CallWatch>,
     /// Scrubs the tool's output before any of it is cut.
     pub scrub: &'a dyn Scrubber,
     /// After so long the call ends as `TimedOut`.
     pub timeout_ms: u64,
+}
+
+/// Receives the exposed name of a tool that runs, and what it reports of that, such as `3 of 10`.
+pub(crate) type CallWatch = dyn Fn(&str, &str) + Send + Sync;
+
+impl CallTerms<'_> {
+    /// Hands over what a tool reports, without secrets.
+    pub(super) fn report(&self, tool: &str, report: &str) {
+        if let Some(watch) = self.reports {
+            watch(tool, &self.scrub.cut_text(report));
+        }
+    }
 }

@@ -41,7 +41,7 @@ mod withheld;
 mod withheld_files;
 
 pub(crate) use blob_sink::BlobSink;
-pub(crate) use call_terms::CallTerms;
+pub(crate) use call_terms::{CallTerms, CallWatch};
 pub(crate) use clock::Clock;
 pub(crate) use error::ToolServerError;
 pub(crate) use mcp_login::{LoginFault, begin_login};

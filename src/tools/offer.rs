@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::contract::{ToolCapability, ToolPin, inexact_integer_at};
-use crate::message::{char_prefix, estimate_tokens};
+use crate::message::{
+    ToolOutcome, char_prefix, escaped_line, estimate_tokens, invisible_code_points,
+};
 
 /// Longest exposed name; what the strictest provider accepts.
 const NAME_BYTES: usize = 64;
@@ -64,16 +66,19 @@ impl Offer {
 
     /// Notes that a tool cannot be used.
     pub(super) fn leave_out(&mut self, name: &str, reason: &str) {
-        let name = char_prefix(name, 200);
+        let name = format!("{:?}", char_prefix(name, 200));
+        let name = escaped_line(&name);
         self.unusable
-            .push(format!("tool {name:?} left out: {reason}"));
+            .push(format!("tool {name} left out: {reason}"));
     }
 
     fn check(&self, prefix: &str, tool: &Described) -> Result<(), String> {
         let exposed = format!("{prefix}{}", tool.name);
         if !is_exposable(&exposed) {
+            let hidden = invisible_code_points(&tool.name, |_| false);
+            let hidden = hidden.map_or_else(String::new, |points| format!("; it holds {points}"));
             return Err(format!(
-                "its exposed name is not 1 to {NAME_BYTES} characters of A-Z a-z 0-9 _ -"
+                "its exposed name is not 1 to {NAME_BYTES} characters of A-Z a-z 0-9 _ -{hidden}"
             ));
         }
         if tool.name.is_empty() {
@@ -122,6 +127,13 @@ pub(super) fn pins(
         .iter()
         .map(|tool| (tool.name.clone(), ToolPin::of(origin, tool)))
         .collect()
+}
+
+/// The end of a call of a tool that is not the expected one; who knows the expected one says what differs.
+pub(super) const fn changed() -> ToolOutcome {
+    ToolOutcome::ToolChanged {
+        detail: String::new(),
+    }
 }
 
 fn definition(tool: &Described) -> String {

@@ -1,6 +1,7 @@
 //! The tool servers of a run: has them started, calls them and leaves them. Does not decide which calls are made.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,9 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::kept_server::KeptServer;
 use super::mcp::Timeouts;
-use super::offer::Offer;
+use super::offer::{Offer, changed};
 use super::pool::{Key, ServerHost};
-use super::{CallTerms, ServerSpec, ToolServerError};
+use super::{CallTerms, CallWatch, ServerSpec, ToolServerError};
 use crate::contract::{ServerCapability, ServerKind, ToolCapability, ToolPin};
 use crate::kernel::{BringUpFault, CallOrder};
 use crate::message::{ToolOutcome, ToolServerStatement, char_prefix};
@@ -37,19 +38,30 @@ pub(crate) struct BringUp {
 }
 
 /// Running tool servers, and which exposed name leads to which of them.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct ToolServers {
     expected: BTreeMap<String, ToolPin>,
     hosts: BTreeMap<String, KeptServer>,
     /// The right to those of them that only this run uses.
     own: Option<OwnedSemaphorePermit>,
-    routes: BTreeMap<String, Route>,
+    /// Where each exposed name may lead: two servers may have one for the same tool, and a contract takes at most one of them.
+    routes: BTreeMap<String, Vec<Route>>,
+    watch: Option<Arc<CallWatch>>,
 }
 
 #[derive(Debug)]
 struct Route {
     server: String,
     tool: String,
+}
+
+impl fmt::Debug for ToolServers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolServers")
+            .field("hosts", &self.hosts)
+            .field("routes", &self.routes)
+            .finish_non_exhaustive()
+    }
 }
 
 impl ToolServers {
@@ -142,8 +154,8 @@ impl ToolServers {
         &self.expected
     }
 
-    /// Replaces the pins that calls are held to by the contract's, as a resumed run needs; returns the exposed names
-    /// whose tool differs or is gone, sorted. Their calls end as `ToolChanged`.
+    /// Replaces the pins that calls are held to by the contract's; returns the exposed names whose tool differs or is gone, sorted.
+    /// Their calls end as `ToolChanged`.
     pub(crate) fn expect_pins(&mut self, pins: BTreeMap<String, ToolPin>) -> Vec<String> {
         self.expected = pins;
         self.differing()
@@ -152,15 +164,40 @@ impl ToolServers {
     /// Performs one call to its end; never longer than its timeout and a short grace.
     pub(crate) async fn call(&self, order: &CallOrder, terms: &CallTerms<'_>) -> ToolOutcome {
         let exposed = &order.invocation.name;
-        let found = self
-            .routes
-            .get(exposed)
-            .and_then(|route| Some((self.hosts.get(&route.server)?, route)))
-            .zip(self.expected.get(exposed));
-        let Some(((server, route), expected)) = found else {
-            return ToolOutcome::ToolChanged;
+        let Some((route, expected)) = self.route(exposed).zip(self.expected.get(exposed)) else {
+            return changed();
         };
-        server.call(&route.tool, *expected, order, terms).await
+        let Some(server) = self.hosts.get(&route.server) else {
+            return changed();
+        };
+        let terms = CallTerms {
+            reports: self.watch.as_deref(),
+            ..*terms
+        };
+        server.call(&route.tool, *expected, order, &terms).await
+    }
+
+    /// The same; what calls report goes there.
+    pub(crate) fn watched_by(self, watch: Option<Arc<CallWatch>>) -> Self {
+        Self { watch, ..self }
+    }
+
+    /// The tool that an exposed name leads to as its server describes it now, with the server's own name for it; none if it is gone.
+    pub(crate) fn offered(&self, exposed: &str) -> Option<ToolCapability> {
+        let route = self.route(exposed)?;
+        self.hosts.get(&route.server)?.current().tool(&route.tool)
+    }
+
+    /// Where an exposed name leads: to the tool that is the expected one, whose pin covers its server, else to the first of that name.
+    fn route(&self, exposed: &str) -> Option<&Route> {
+        let routes = self.routes.get(exposed)?;
+        let expected = self.expected.get(exposed).copied();
+        let is_expected = |route: &&Route| {
+            let server = self.hosts.get(&route.server);
+            let pin = server.and_then(|server| server.current().pin(&route.tool));
+            expected.is_some() && pin == expected
+        };
+        routes.iter().find(is_expected).or(routes.first())
     }
 
     /// Leaves every server; stops those that no other run uses: closes their input, waits shortly, then ends their process group. Takes
@@ -172,7 +209,7 @@ impl ToolServers {
 
     fn differing(&self) -> Vec<String> {
         let offered = |exposed: &String| {
-            let route = self.routes.get(exposed)?;
+            let route = self.route(exposed)?;
             self.hosts.get(&route.server)?.current().pin(&route.tool)
         };
         self.expected
@@ -184,7 +221,7 @@ impl ToolServers {
 }
 
 impl BringUp {
-    /// Enters a server that came up, and routes to those of its tools whose exposed name is still free.
+    /// Enters a server that came up, and the ways to its tools. Where two tools have one exposed name, no contract holds both.
     fn take(&mut self, name: String, kind: ServerKind, kept: KeptServer, offer: &Offer) {
         let host = kept.current();
         for reason in &offer.unusable {
@@ -192,34 +229,22 @@ impl BringUp {
         }
         self.statements.extend(host.statement(&name));
         let origin = host.origin(&name);
-        let mut tools: Vec<ToolCapability> = Vec::with_capacity(offer.tools.len());
         for tool in &offer.tools {
             let exposed = host.exposed(&name, &tool.name);
-            if let Some(taken) = self.servers.routes.get(&exposed) {
-                let reason = format!(
-                    "tool {:?} left out: server {:?} already has a tool exposed as {exposed:?}",
-                    tool.name, taken.server
-                );
-                self.fault(&name, &reason);
-                continue;
-            }
             let pin = ToolPin::of(&origin, tool);
-            self.servers.expected.insert(exposed.clone(), pin);
-            self.servers.routes.insert(
-                exposed,
-                Route {
-                    server: name.clone(),
-                    tool: tool.name.clone(),
-                },
-            );
-            tools.push(tool.clone());
+            self.servers.expected.entry(exposed.clone()).or_insert(pin);
+            let routes = self.servers.routes.entry(exposed).or_default();
+            routes.push(Route {
+                server: name.clone(),
+                tool: tool.name.clone(),
+            });
         }
         self.capabilities.insert(
             name.clone(),
             ServerCapability {
                 available: true,
                 kind,
-                tools,
+                tools: offer.tools.clone(),
             },
         );
         self.servers.hosts.insert(name, kept);

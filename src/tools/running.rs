@@ -10,10 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::builtin::Builtins;
 use super::mcp::{McpServer, Place, Program, Timeouts};
-use super::offer::{self, BUILTIN, Offer};
+use super::offer::{self, BUILTIN, Offer, changed};
 use super::restarts::Restarts;
 use super::{CallTerms, ServerSpec, ToolServerError};
-use crate::contract::{ToolPin, check_server_name};
+use crate::contract::{ToolCapability, ToolPin, check_server_name};
 use crate::kernel::CallOrder;
 use crate::message::{Scrubber, ToolOutcome, ToolServerStatement};
 
@@ -193,6 +193,16 @@ impl RunningServer {
         }
     }
 
+    /// A tool as it was last described.
+    pub(super) fn tool(&self, tool: &str) -> Option<ToolCapability> {
+        let offer = match self {
+            Self::Builtin { offer, .. } => Arc::clone(offer),
+            Self::Mcp { server, .. } => server.last_offer(),
+        };
+        let mut tools = offer.tools.iter();
+        tools.find(|other| other.name == tool).cloned()
+    }
+
     /// The pin of a tool as it was last described.
     pub(super) fn pin(&self, tool: &str) -> Option<ToolPin> {
         match self {
@@ -210,9 +220,7 @@ impl RunningServer {
         terms: &CallTerms<'_>,
     ) -> ToolOutcome {
         match self {
-            Self::Builtin { pins, .. } if pins.get(tool) != Some(&expected) => {
-                ToolOutcome::ToolChanged
-            }
+            Self::Builtin { pins, .. } if pins.get(tool) != Some(&expected) => changed(),
             Self::Builtin { tools, .. } => call_builtin(tools, tool, order, terms).await,
             Self::Mcp { server, .. } => Box::pin(server.call(tool, expected, order, terms)).await,
         }
@@ -251,7 +259,7 @@ async fn call_builtin(
             return ToolOutcome::TimedOut;
         }
     };
-    response.map_or(ToolOutcome::ToolChanged, |response| {
+    response.map_or_else(changed, |response| {
         ToolOutcome::Returned(response.into_envelope(order, terms, started_at_ms))
     })
 }

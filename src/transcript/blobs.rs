@@ -92,7 +92,7 @@ pub(crate) fn blob_references(event: &Event) -> Vec<BlobReference> {
             ToolOutcome::TimedOut
             | ToolOutcome::ConnectionLost { .. }
             | ToolOutcome::Cancelled
-            | ToolOutcome::ToolChanged
+            | ToolOutcome::ToolChanged { .. }
             | ToolOutcome::RestartInProgress
             | ToolOutcome::RestartFailed { .. } => Vec::new(),
         },

@@ -191,9 +191,11 @@ pub(crate) fn every_event() -> Vec<Event> {
             detail: detail.clone(),
         }),
         tool(ToolOutcome::RestartInProgress),
-        tool(ToolOutcome::RestartFailed { detail }),
+        tool(ToolOutcome::RestartFailed {
+            detail: detail.clone(),
+        }),
         tool(ToolOutcome::Cancelled),
-        tool(ToolOutcome::ToolChanged),
+        tool(ToolOutcome::ToolChanged { detail }),
         EventKind::TimerFired,
         EventKind::Suspended,
         EventKind::StopRequested,

@@ -64,7 +64,10 @@ pub(crate) enum CallEnd {
     /// The process that ran the tool cancelled it.
     Cancelled,
     /// Not started: the server no longer offers the tool that the contract pins.
-    ToolChanged,
+    ToolChanged {
+        /// What differs, where that is known.
+        detail: String,
+    },
     /// Not started: the server is down, and its next start is waited for.
     RestartInProgress,
     /// Not started: the server was down, and did not come up again.
@@ -166,7 +169,9 @@ impl CallEnd {
                 detail: detail.clone(),
             },
             ToolOutcome::Cancelled => Self::Cancelled,
-            ToolOutcome::ToolChanged => Self::ToolChanged,
+            ToolOutcome::ToolChanged { detail } => Self::ToolChanged {
+                detail: detail.clone(),
+            },
             ToolOutcome::RestartInProgress => Self::RestartInProgress,
             ToolOutcome::RestartFailed { detail } => Self::RestartFailed {
                 detail: detail.clone(),

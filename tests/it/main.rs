@@ -89,6 +89,8 @@ mod own_state;
 #[cfg(test)]
 mod ownership;
 #[cfg(test)]
+mod parallel;
+#[cfg(test)]
 mod pieces;
 #[cfg(test)]
 mod planted;
@@ -135,6 +137,9 @@ mod terminal;
 mod tidy;
 #[cfg(test)]
 mod tokenizers;
+#[cfg(test)]
+#[cfg(unix)]
+mod tool_faults;
 #[cfg(test)]
 mod verifier;
 #[cfg(test)]

@@ -11,8 +11,8 @@ use crate::cli::context::secrets;
 use crate::cli::ui::command::{shell_word, unkept};
 use crate::cli::ui::escape::line;
 use crate::contract::{
-    ContractSpec, ExecutionContract, SpecErrors, TermFault, Validators, context_feasible,
-    profile_faults, structure_faults, tool_faults_with,
+    ContractSpec, ExecutionContract, PinnedOffers, SpecErrors, TermFault, Validators,
+    context_feasible, profile_faults, structure_faults, tool_faults_with,
 };
 use crate::driver::{DriverError, RunRequest};
 use crate::kernel::CheckName;
@@ -23,6 +23,10 @@ use crate::store::{Foreign, Invocation, open_given, open_regular};
 const AGENT_FILES: [&str; 2] = ["agent.yaml", "agent.yml"];
 /// How much of a contract file is read; more is refused by its reader.
 const MAX_FILE_BYTES: u64 = 2 << 20;
+/// What the file of pins is called that lies beside `NAME.yaml`: `NAME.pins.json`.
+const PINS_EXTENSION: &str = "pins.json";
+/// How much of it is read: more than definitions of tools take in a contract.
+const MAX_PINS_BYTES: u64 = 16 << 20;
 
 /// The contract file of a command.
 #[derive(Debug)]
@@ -127,13 +131,50 @@ impl ContractFile {
     /// Reads the file. What it names and does not define is taken from the layers of configuration. From now on nothing is said
     /// that holds one of its secrets.
     pub(in crate::cli) fn read(&self, app: &App) -> Result<ContractSpec, CliError> {
-        let text = self.text()?;
+        self.parse(app, &self.text()?)
+    }
+
+    /// The same of a text that the file may hold.
+    pub(in crate::cli) fn parse(&self, app: &App, text: &str) -> Result<ContractSpec, CliError> {
         let place = (self.base_dir.as_path(), self.config.clone());
         let layers = app.layers(place, self.folder())?;
         let name = self.name.display().to_string();
-        let spec = ContractSpec::parse_with(&name, &text, &self.sets, &layers)?;
+        let mut spec = ContractSpec::parse_with(&name, text, &self.sets, &layers)?;
         secrets::learn(&spec, &app.environment);
+        if spec.tools.mcp.values().any(|server| server.pin.is_some()) {
+            spec.pinned = self.pinned();
+        }
         Ok(spec)
+    }
+
+    /// The file beside this one that holds what its servers offered when their pins were taken.
+    pub(in crate::cli) fn pins_path(&self) -> PathBuf {
+        self.path.with_extension(PINS_EXTENSION)
+    }
+
+    /// What that file says. It explains and decides nothing, so a file that cannot be read is no fault.
+    fn pinned(&self) -> PinnedOffers {
+        let read = || -> io::Result<Option<String>> {
+            let path = self.pins_path();
+            if !path.try_exists()? {
+                return Ok(None);
+            }
+            let mut text = String::new();
+            open_regular(&path)?
+                .take(MAX_PINS_BYTES)
+                .read_to_string(&mut text)?;
+            Ok(Some(text))
+        };
+        match read() {
+            Ok(None) => PinnedOffers::default(),
+            Ok(Some(text)) => PinnedOffers::parse(&text),
+            Err(fault) => PinnedOffers::unreadable(fault.to_string()),
+        }
+    }
+
+    /// Where it is.
+    pub(in crate::cli) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// What a driver is to make of it; `key` is what the salt of a run comes from.
@@ -239,7 +280,8 @@ impl ContractFile {
         })
     }
 
-    fn text(&self) -> Result<String, ContractFault> {
+    /// What the file holds.
+    pub(in crate::cli) fn text(&self) -> Result<String, ContractFault> {
         let refuse = |reason: String| ContractFault::Unreadable {
             path: self.name.clone(),
             reason,

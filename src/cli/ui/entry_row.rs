@@ -147,7 +147,7 @@ fn failed(event: &EventKind) -> bool {
             | ToolOutcome::TimedOut
             | ToolOutcome::ConnectionLost { .. }
             | ToolOutcome::Cancelled
-            | ToolOutcome::ToolChanged
+            | ToolOutcome::ToolChanged { .. }
             | ToolOutcome::RestartInProgress
             | ToolOutcome::RestartFailed { .. } => true,
         },

@@ -305,7 +305,11 @@ pub(in crate::cli) fn call_end(end: &CallEnd) -> String {
         CallEnd::RestartFailed { detail } => {
             format!("not started: the server is down: {}", brief(detail, 120))
         }
-        CallEnd::ToolChanged => "not started: the tool is not the pinned one".to_owned(),
+        CallEnd::ToolChanged { detail } => {
+            let joint = if detail.is_empty() { "" } else { ": " };
+            let detail = brief(detail, 400);
+            format!("not started: the tool is not the pinned one{joint}{detail}")
+        }
         CallEnd::Lost => "lost with its process".to_owned(),
     }
 }

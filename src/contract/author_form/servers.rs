@@ -24,7 +24,7 @@ impl RecordedOffers {
         for (name, server) in servers {
             let was = recorded.servers.get(name);
             let alike = server.kind == ServerKind::Builtin
-                || was.is_some_and(|was| was.is_reached_like(server));
+                || was.is_some_and(|was| server.is_reached_like(was));
             match known.remove(name).filter(|_| alike) {
                 Some(offer) => {
                     offers.offered.insert(name.clone(), offer);

@@ -131,6 +131,9 @@ fn state_server(
     if terms.elicitation != SERVER.elicitation.default_value {
         state(SERVER.elicitation.name, json!(terms.elicitation));
     }
+    if terms.health_probe != SERVER.health_probe.default_value {
+        state(SERVER.health_probe.name, json!(terms.health_probe));
+    }
     if !terms.offers.is_empty() {
         state(SERVER.offers.name, json!(terms.offers));
     }
@@ -143,6 +146,12 @@ fn state_server(
     }
     if !terms.shared {
         state(SERVER.shared.name, json!(false));
+    }
+    if let Some(tools) = &terms.tools_allowed {
+        state(SERVER.tools_allowed.name, json!(tools));
+    }
+    if !terms.tools_denied.is_empty() {
+        state(SERVER.tools_denied.name, json!(terms.tools_denied));
     }
 }
 

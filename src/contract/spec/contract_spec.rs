@@ -6,9 +6,9 @@ use std::fmt;
 use super::origin::ValueOrigin;
 
 use crate::contract::{
-    CallLimits, Completion, ContractMetadata, McpTerms, ModelProfile, OAuthGrant, Page, PriceTable,
-    ProviderType, QueueTerms, ReasoningValue, RedactionTerms, Remote, ReportFormat, TextProfile,
-    Tokenizer, ToolPolicy, ToolProof, ToolTransport,
+    CallLimits, Completion, ContractMetadata, McpTerms, ModelProfile, OAuthGrant, Page,
+    PinnedOffers, PriceTable, ProviderType, QueueTerms, ReasoningValue, RedactionTerms, Remote,
+    ReportFormat, TextProfile, Tokenizer, ToolFilter, ToolPolicy, ToolProof, ToolTransport,
 };
 use crate::message::Digest;
 
@@ -99,6 +99,8 @@ pub struct ContractSpec {
     pub(crate) origins: BTreeMap<String, ValueOrigin>,
     /// Numbers that are taken at their limit instead of as they are written, in words.
     pub(crate) clamped: Vec<String>,
+    /// What servers offered when their pins were taken, where the caller knows that.
+    pub(crate) pinned: PinnedOffers,
 }
 
 impl ContractSpec {
@@ -269,6 +271,8 @@ pub struct ToolsSpec {
 /// One entry of `tools.mcp`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct McpSpec {
+    /// Whether it counts: a file's servers are those for which it is true.
+    pub(super) enabled: bool,
     /// The server pin that the author demands.
     pub pin: Option<Digest>,
     /// The queue that its calls wait in, where the author names one.
@@ -277,6 +281,8 @@ pub struct McpSpec {
     pub shared: bool,
     /// What it is granted, and what is wanted of it.
     pub terms: McpTerms,
+    /// Which of its tools the contract takes.
+    pub tools: ToolFilter,
     /// How it is reached.
     pub transport: McpTransport,
 }

@@ -18,7 +18,7 @@ use super::section::Section;
 use super::suggest::suggest;
 use super::tree::{Kind, Node};
 use super::words::TextForm;
-use crate::contract::{CallLimits, ContractMetadata, CycleException, QueueTerms};
+use crate::contract::{CallLimits, ContractMetadata, CycleException, PinnedOffers, QueueTerms};
 
 /// Reads the whole file; None if it is no mapping. Every fault is in the findings.
 pub(super) fn read_file(root: &Node, reporter: &Reporter<'_>) -> Option<ContractSpec> {
@@ -90,6 +90,7 @@ pub(super) fn read_file(root: &Node, reporter: &Reporter<'_>) -> Option<Contract
             total_timeout_ms: file.get(&FILE.total_timeout_ms),
             clamped: Vec::new(),
             origins: BTreeMap::new(),
+            pinned: PinnedOffers::default(),
         }
     })
 }

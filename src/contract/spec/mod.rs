@@ -21,6 +21,7 @@ mod overrides;
 #[cfg(test)]
 mod page;
 mod parse;
+mod pin_edit;
 mod prices;
 mod profiles;
 mod reach;
@@ -55,5 +56,6 @@ pub(in crate::contract) use keys::{
     SAMPLING, SERVER, SamplingKeys, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
 };
 pub(crate) use origin::ValueOrigin;
+pub(crate) use pin_edit::with_pins;
 pub(crate) use schema::contract_file_schema;
 pub(crate) use texts::check_address;

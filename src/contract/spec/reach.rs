@@ -13,7 +13,7 @@ use super::texts::{Env, EnvName, HeaderName, Headers, KeyEnv, SecretPattern, Ser
 use super::tree::Node;
 use super::words::Builtin;
 use crate::contract::redaction::{MAX_HEADER_BYTES, MAX_HEADERS, MAX_PATTERNS};
-use crate::contract::{McpTerms, OAuthGrant, Remote};
+use crate::contract::{McpTerms, OAuthGrant, Remote, ToolFilter};
 use crate::contract::{ProviderType, ReasoningValue, RedactionTerms};
 use serde_json::Value;
 
@@ -259,12 +259,18 @@ impl Read for McpSpec {
             let oauth = section.get(&SERVER.oauth).map(Box::new);
             let terms = McpTerms {
                 elicitation: section.get(&SERVER.elicitation).unwrap_or_default(),
+                health_probe: section.get(&SERVER.health_probe).unwrap_or_default(),
                 offers: section.get(&SERVER.offers).unwrap_or_default(),
             };
+            let enabled = section.get(&SERVER.enabled).unwrap_or(true);
             let pin = section.get(&SERVER.pin);
             let queue = section.get(&SERVER.queue);
             let shared = section.get(&SERVER.shared).unwrap_or(true);
             let remote = section.get(&SERVER.server_type);
+            let tools = ToolFilter {
+                allowed: section.get(&SERVER.tools_allowed),
+                denied: section.get(&SERVER.tools_denied).unwrap_or_default(),
+            };
             let (stdio, http) = (
                 section.has(SERVER.command.name),
                 section.has(SERVER.url.name),
@@ -319,10 +325,12 @@ impl Read for McpSpec {
                 }
             };
             Some(Self {
+                enabled,
                 pin,
                 queue,
                 shared,
                 terms,
+                tools,
                 transport,
             })
         })?

@@ -2,7 +2,7 @@
 
 use super::tests::{parse, small};
 use super::{McpSpec, McpTransport};
-use crate::contract::{Beside, Elicitation, Remote};
+use crate::contract::{Beside, Elicitation, HealthProbe, Remote, ToolFilter};
 
 fn server(form: &str) -> Result<McpSpec, String> {
     let text = small(&format!("tools: {{mcp: {{s: {form}}}}}"));
@@ -129,4 +129,36 @@ fn a_client_of_an_authorization_server_has_what_its_grant_needs() {
     ] {
         assert_eq!(server(form).unwrap_err(), expect, "{form}");
     }
+}
+
+/// 001 §6, in the form of a contract file.
+#[test]
+fn a_server_states_which_of_its_tools_are_taken_and_how_it_is_probed() {
+    let plain = server("{command: x, args: []}").unwrap();
+    assert_eq!(plain.tools, ToolFilter::default());
+    assert_eq!(plain.terms.health_probe, HealthProbe::Ping);
+    let filtered = "{url: 'http://h/', tools_allowed: ['*'], tools_denied: [Write_File], health_probe: list_tools}";
+    let filtered = server(filtered).unwrap();
+    assert_eq!(filtered.tools.allowed, Some(vec!["*".to_owned()]));
+    assert_eq!(filtered.tools.denied, ["Write_File"]);
+    assert_eq!(filtered.terms.health_probe, HealthProbe::ListTools);
+    let none = server("{command: x, args: [], tools_allowed: [], tools_denied: null}").unwrap();
+    assert_eq!(none.tools.allowed, Some(Vec::new()));
+    assert_eq!(none.tools.denied, Vec::<String>::new());
+    let fault = server("{command: x, args: [], health_probe: listTools}").unwrap_err();
+    assert!(
+        fault.contains("expected one of ping, list_tools"),
+        "{fault}"
+    );
+}
+
+#[test]
+fn a_server_that_is_not_enabled_is_as_if_it_were_not_there() {
+    let text = small(
+        "tools: {mcp: {off: {command: x, args: [], enabled: false}, on: {command: y, args: [], enabled: true}}}",
+    );
+    let spec = parse(&text).unwrap();
+    assert_eq!(spec.tools.mcp.keys().collect::<Vec<_>>(), ["on"]);
+    // What is wrong with it is found all the same.
+    assert!(server("{enabled: false}").is_err());
 }

@@ -132,7 +132,9 @@ impl Read for Servers {
                 }
             }
         }
-        Read::read(node, reporter).map(Self)
+        let mut servers: BTreeMap<String, McpSpec> = Read::read(node, reporter)?;
+        servers.retain(|_, server| server.enabled);
+        Some(Self(servers))
     }
 
     fn schema(definitions: &mut Schemas) -> Value {

@@ -3,8 +3,8 @@
 use super::form::Choice;
 use crate::contract::prices::PriceUnit;
 use crate::contract::{
-    Beside, Completion, Elicitation, OAuthGrant, Page, ProviderType, Remote, ReportFormat,
-    TextProfile, ToolPolicy, ToolProof, ToolTransport,
+    Beside, Completion, Elicitation, HealthProbe, OAuthGrant, Page, ProviderType, Remote,
+    ReportFormat, TextProfile, ToolPolicy, ToolProof, ToolTransport,
 };
 
 impl Choice for Page {
@@ -22,6 +22,11 @@ impl Choice for OAuthGrant {
         ("client_credentials", Self::ClientCredentials),
         ("cross_app_access", Self::CrossAppAccess),
     ];
+}
+
+impl Choice for HealthProbe {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("ping", Self::Ping), ("list_tools", Self::ListTools)];
 }
 
 impl Choice for Remote {

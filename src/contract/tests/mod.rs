@@ -8,6 +8,7 @@ mod queues;
 mod report_reader;
 mod sampling;
 mod schema_bounds;
+mod servers;
 mod tokenizer;
 
 pub(super) use fixture::{

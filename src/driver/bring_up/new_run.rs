@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 use super::guard::recorded;
 use super::prepared::{GRACE, Prepared, Start};
 use super::read_request::ReadRequest;
-use super::recorded::{Mismatch, check_contract};
+use super::recorded::{Mismatch, check_contract, pins_of};
 use super::request::RunRequest;
 use super::resume::fault_of;
 use super::run_id::random_run_id;
@@ -273,10 +273,15 @@ async fn begin(
         let contract = draft.complete(&offer.capabilities, parent_contract, &tokenizers)?;
         guard.check(&contract)?;
         let backends = found.backends(&contract, &reached, tools_are_up, &answered)?;
-        let reported = (offer.faults, offer.statements);
+        let reported = (
+            offer.faults_under(&request.spec, &contract),
+            offer.statements,
+        );
         Ok::<_, DriverError>((contract, backends, tokenizers, reported))
     });
-    let ((contract, backends, tokenizers, reported), servers) = made.await?;
+    let ((contract, backends, tokenizers, reported), mut servers) = made.await?;
+    // A tool that has changed since is known when it is called.
+    drop(servers.expect_pins(pins_of(&contract)));
     let (faults, tool_servers) = reported;
     let (counter, tokenizer_fault) = match tokenizers.counter_of(contract.tokenizer.as_deref()) {
         Ok(counter) => (counter, None),

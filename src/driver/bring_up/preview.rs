@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use super::reach::Reach;
 use super::read_request::ReadRequest;
 use super::request::RunRequest;
-use super::servers::{Offer, ServersToStart, Started};
+use super::servers::{ServersToStart, Started};
 use super::tokenizers::Tokenizers;
 use super::workspace::Workspace;
 use crate::contract::{
@@ -107,11 +107,8 @@ async fn made(
         &request.environment,
     )
     .await?;
-    let Offer {
-        mut capabilities,
-        faults,
-        statements: _,
-    } = started.close().await;
+    let mut offer = started.close().await;
+    let mut capabilities = std::mem::take(&mut offer.capabilities);
     let mut not_started = match which {
         ServersToStart::All => Vec::new(),
         ServersToStart::Builtin => spec.tools.mcp.keys().cloned().collect(),
@@ -134,6 +131,7 @@ async fn made(
     if recorded.is_none() {
         guard.check(&contract)?;
     }
+    let faults = offer.faults_under(spec, &contract);
     Ok(Preview {
         tokenizer_fault: tokenizers.counter_of(contract.tokenizer.as_deref()).err(),
         model_faults: found.model_faults(&contract),

@@ -248,7 +248,7 @@ fn missing_server(contract: &ExecutionContract, offer: &Offer) -> Option<BringUp
 }
 
 /// The pin of every tool of a contract.
-fn pins_of(contract: &ExecutionContract) -> BTreeMap<String, ToolPin> {
+pub(super) fn pins_of(contract: &ExecutionContract) -> BTreeMap<String, ToolPin> {
     let pins = contract.tools.iter();
     pins.map(|tool| (tool.name.clone(), ToolPin(tool.pin)))
         .collect()

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::contract::{ContractSpec, McpTransport, OAuthSpec, ServerCapability};
+use crate::contract::{ContractSpec, ExecutionContract, McpTransport, OAuthSpec, ServerCapability};
 use crate::driver::{DriverError, Environment};
 use crate::kernel::BringUpFault;
 use crate::message::ToolServerStatement;
@@ -124,6 +124,22 @@ pub(super) struct Offer {
     pub(super) statements: Vec<ToolServerStatement>,
 }
 
+impl Offer {
+    /// What did not come up, and what the servers of this contract offer otherwise than pinned; sorted by server.
+    pub(super) fn faults_under(
+        &self,
+        spec: &ContractSpec,
+        contract: &ExecutionContract,
+    ) -> Vec<BringUpFault> {
+        let differences = spec.pinned.differences(contract).into_iter();
+        let differences = differences.map(|(server, detail)| BringUpFault { detail, server });
+        let mut faults: Vec<BringUpFault> =
+            self.faults.iter().cloned().chain(differences).collect();
+        faults.sort_by(|one, other| one.server.cmp(&other.server));
+        faults
+    }
+}
+
 /// Tool servers that were started. They leave this type in two ways: running, with the success of the step that follows, or
 /// closed. No path of an error can forget them.
 pub(super) struct Started {
@@ -166,6 +182,7 @@ impl Started {
             faults,
             statements,
         };
+        let servers = servers.watched_by(environment.call_watch());
         Ok(Self { offer, servers })
     }
 

@@ -225,7 +225,7 @@ impl Oracle {
                 Slot::Said(failed("not started: stop requested"))
             }
             ToolOutcome::Cancelled => Slot::Said(failed("interrupted, effect unknown")),
-            ToolOutcome::ToolChanged => {
+            ToolOutcome::ToolChanged { .. } => {
                 Slot::Said(failed("tool changed since the contract was made"))
             }
             ToolOutcome::RestartInProgress => Slot::Said(failed("mcp_restart_in_progress")),

@@ -208,7 +208,9 @@ fn input() -> impl Strategy<Value = Input> {
     let outcome = prop_oneof![
         Just(ToolOutcome::TimedOut),
         Just(ToolOutcome::Cancelled),
-        Just(ToolOutcome::ToolChanged),
+        Just(ToolOutcome::ToolChanged {
+            detail: "description".to_owned()
+        }),
         Just(ToolOutcome::RestartInProgress),
     ];
     let control = prop_oneof![

@@ -22,9 +22,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::listener::{Changes, Listener};
+use super::progress::Reports;
 use super::response::{PendingResponse, Received, Response, RpcError};
 use super::stderr_tail::StderrTail;
-use crate::contract::Elicitation;
+use crate::contract::{Elicitation, HealthProbe};
 use crate::message::{ToolServerStatement, char_prefix};
 use crate::tools::ToolServerError;
 
@@ -47,9 +48,16 @@ pub(super) struct Connection {
     _subscription: Option<RequestHandle<RoleClient>>,
     /// Whether the last response that was waited for did not come in time.
     is_overdue: AtomicBool,
+    reports: Reports,
     service: RunningService<RoleClient, Listener>,
     tail: Arc<StderrTail>,
 }
+
+/// Receives what a server reports of the request that it works on.
+pub(super) type ReportWatch<'w> = dyn Fn(&str) + Send + Sync + 'w;
+
+/// No one wants to know.
+pub(super) const UNWATCHED: &ReportWatch<'static> = &|_| ();
 
 /// How a connection begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,9 +119,11 @@ impl Connection {
             timeout_ms,
             until,
         } = introduction;
+        let reports = Reports::default();
         let listener = Listener {
             changes: changes.clone(),
             elicitation,
+            reports: reports.clone(),
         };
         let begun = listener.serve_with_lifecycle(transport, handshake.lifecycle());
         let served = tokio::select! {
@@ -132,6 +142,7 @@ impl Connection {
                     .ok()
                     .flatten(),
                 is_overdue: AtomicBool::new(false),
+                reports,
                 service,
                 tail,
             }),
@@ -159,8 +170,8 @@ impl Connection {
         request: ClientRequest,
         pending: &PendingResponse,
         meta: RequestMetaObject,
-        deadline: Instant,
-        cancel: &CancellationToken,
+        (deadline, cancel): (Instant, &CancellationToken),
+        watch: &ReportWatch<'_>,
     ) -> Result<Response, NoResponse> {
         if self.service.is_transport_closed() {
             return Err(self.lost("the connection is closed"));
@@ -177,17 +188,22 @@ impl Connection {
                 sent.map_err(|error| self.lost(&error.to_string()))?
             }
         };
-        let response = tokio::select! {
-            biased;
-            response = &mut handle.rx => response,
-            () = cancel.cancelled() => {
-                give_up(handle, "cancelled").await;
-                return Err(NoResponse::Cancelled);
-            }
-            () = tokio::time::sleep_until(deadline) => {
-                self.is_overdue.store(true, Ordering::Relaxed);
-                give_up(handle, "timeout").await;
-                return Err(NoResponse::TimedOut);
+        let mut reports = self.reports.of(&handle.progress_token);
+        let response = loop {
+            tokio::select! {
+                biased;
+                response = &mut handle.rx => break response,
+                () = cancel.cancelled() => {
+                    give_up(handle, "cancelled").await;
+                    return Err(NoResponse::Cancelled);
+                }
+                () = tokio::time::sleep_until(deadline) => {
+                    self.is_overdue.store(true, Ordering::Relaxed);
+                    give_up(handle, "timeout").await;
+                    return Err(NoResponse::TimedOut);
+                }
+                // It shows that the server is at work, and buys no time.
+                report = reports.next() => watch(&report),
             }
         };
         self.is_overdue.store(false, Ordering::Relaxed);
@@ -220,16 +236,17 @@ impl Connection {
 
     /// Whether the server answers a ping, else the question for its tools (001 §6). It is asked only where its last response did not
     /// come in time.
-    pub(super) async fn answers(&self, cancel: &CancellationToken) -> bool {
+    pub(super) async fn answers(&self, probe: HealthProbe, cancel: &CancellationToken) -> bool {
         if !self.is_overdue() {
             return true;
         }
-        let ping = ClientRequest::PingRequest(PingRequest::default());
+        let ping = (probe == HealthProbe::Ping)
+            .then(|| ClientRequest::PingRequest(PingRequest::default()));
         let list = ClientRequest::ListToolsRequest(ListToolsRequest::default());
-        for request in [ping, list] {
+        for request in ping.into_iter().chain([list]) {
             let (pending, meta) = (PendingResponse::new(None), RequestMetaObject::new());
             let deadline = Instant::now() + PING_TIMEOUT;
-            let asked = self.ask(request, &pending, meta, deadline, cancel);
+            let asked = self.ask(request, &pending, meta, (deadline, cancel), UNWATCHED);
             // A refusal comes from a server that runs.
             if asked.await.is_ok() {
                 return true;

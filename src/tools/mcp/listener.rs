@@ -1,4 +1,5 @@
-//! The client's side of a connection: who it is, how often the server's tools changed, and what the contract grants it.
+//! The client's side of a connection: who it is, how often the server's tools changed, what it reports of calls, and what the contract
+//! grants it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,13 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
     ElicitationCapability, ElicitationCreateRequestMethod, ErrorData, FormElicitationCapability,
-    Implementation, ListRootsRequestMethod, ListRootsResult, ProtocolVersion,
+    Implementation, ListRootsRequestMethod, ListRootsResult, ProgressNotificationParam,
+    ProtocolVersion,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
 use serde_json::Value;
 
 use super::elicitation::with_defaults;
+use super::progress::Reports;
 use crate::contract::Elicitation;
 
 /// How often a server has reported that its tools changed.
@@ -34,6 +37,7 @@ impl Changes {
 pub(super) struct Listener {
     pub(super) changes: Changes,
     pub(super) elicitation: Elicitation,
+    pub(super) reports: Reports,
 }
 
 impl ClientHandler for Listener {
@@ -56,6 +60,14 @@ impl ClientHandler for Listener {
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
         self.changes.note();
+    }
+
+    async fn on_progress(
+        &self,
+        report: ProgressNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        self.reports.take(&report);
     }
 
     async fn list_roots(

@@ -41,6 +41,7 @@ mod line_transport;
 mod listener;
 mod opening;
 mod process;
+mod progress;
 mod response;
 mod server;
 mod sse_transport;

@@ -15,7 +15,7 @@ use super::address::{self, Address};
 use super::connection::{self, Connection, Handshake, Introduction, NotIntroduced};
 use super::line_transport::LineTransport;
 use super::listener::Changes;
-use super::process::{Process, Program};
+use super::process::{InputWatch, Process, Program};
 use super::response::FRAME_BYTES;
 use super::sse_transport::SseTransport;
 use super::stderr_tail::StderrTail;
@@ -32,7 +32,8 @@ const CHILD_PROBE: Duration = Duration::from_secs(2);
 /// The same for an address.
 const ADDRESS_PROBE: Duration = Duration::from_secs(5);
 
-/// Starts a child and begins a connection to it, within `initialise_ms`. A child that ended on the first question is started once more.
+/// Starts a child and begins a connection to it, within `initialise_ms`. A child that ended on the first question is started once more;
+/// one that ended without reading it is not.
 pub(super) async fn child(
     (name, elicitation): (&str, Elicitation),
     program: &Program<'_>,
@@ -67,6 +68,7 @@ async fn begin_child(
     cancel: &CancellationToken,
 ) -> Result<Result<(Connection, Process), NotIntroduced>, ToolServerError> {
     let (mut process, streams) = Process::start(program)?;
+    let input = InputWatch::of(&streams.stdin);
     let tail = Arc::new(StderrTail::new(Arc::clone(scrub)));
     let changes = Changes::default();
     let probe = (introduction.handshake == Handshake::Either).then_some(CHILD_PROBE);
@@ -88,6 +90,8 @@ async fn begin_child(
                 let ended = process.ended(STATUS_GRACE).await;
                 let status = ended.map_or(status, |ended| ended.to_string());
                 let error = ToolServerError::Exited { status, output };
+                // One that never read the question did not end on it, and would end again.
+                let next = next.filter(|_| !input.is_unread());
                 Err(NotIntroduced { error, next })
             }
             Err(failed) => Err(failed),

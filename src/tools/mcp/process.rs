@@ -83,6 +83,41 @@ pub(super) struct Streams {
     pub(super) stdout: ChildStdout,
 }
 
+/// Whether a child has read what was written to its input: a look at the pipe that outlives both ends.
+#[derive(Debug)]
+pub(super) struct InputWatch {
+    #[cfg(unix)]
+    pipe: Option<std::os::fd::OwnedFd>,
+}
+
+impl InputWatch {
+    #[cfg(unix)]
+    pub(super) fn of(stdin: &ChildStdin) -> Self {
+        use std::os::fd::AsFd as _;
+        Self {
+            pipe: stdin.as_fd().try_clone_to_owned().ok(),
+        }
+    }
+
+    #[cfg(not(unix))]
+    pub(super) const fn of(_: &ChildStdin) -> Self {
+        Self {}
+    }
+
+    /// Whether something lies there unread. Where the system does not say, nothing does.
+    #[cfg(unix)]
+    pub(super) fn is_unread(&self) -> bool {
+        let pipe = self.pipe.as_ref();
+        pipe.is_some_and(|pipe| rustix::io::ioctl_fionread(pipe).is_ok_and(|bytes| bytes > 0))
+    }
+
+    #[cfg(not(unix))]
+    #[expect(clippy::unused_self, reason = "elsewhere the pipe says it")]
+    pub(super) const fn is_unread(&self) -> bool {
+        false
+    }
+}
+
 impl Program<'_> {
     fn not_started(&self, error: &io::Error) -> ToolServerError {
         let command = self.command.to_owned();

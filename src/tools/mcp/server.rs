@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::authorized::unauthorized;
 use super::beside::BesideTool;
 use super::call_result::CallResult;
-use super::connection::{Connection, NoResponse};
+use super::connection::{Connection, NoResponse, UNWATCHED};
 use super::opening::Place;
 use super::process::{Process, Program};
 use super::response::{PendingResponse, Response};
@@ -28,7 +28,7 @@ use crate::message::Scrubber;
 use crate::message::{ToolOutcome, ToolServerStatement, char_prefix};
 use crate::tools::envelope::ToolResponse;
 use crate::tools::oauth::Authorization;
-use crate::tools::offer::{self, Offer};
+use crate::tools::offer::{self, Offer, changed};
 use crate::tools::{CallTerms, ToolServerError};
 
 /// Bytes of a detail that is recorded.
@@ -147,7 +147,12 @@ impl McpServer {
         if self.is_stale() {
             return self.list(cancel).await;
         }
-        Ok(Arc::clone(&self.offered().offer))
+        Ok(self.last_offer())
+    }
+
+    /// What it offered when it was asked last.
+    pub(in crate::tools) fn last_offer(&self) -> Arc<Offer> {
+        Arc::clone(&self.offered().offer)
     }
 
     /// Whether no request can reach it any more.
@@ -167,7 +172,9 @@ impl McpServer {
 
     /// Whether it answers: it is asked where a response was overdue.
     pub(in crate::tools) async fn answers(&self, cancel: &CancellationToken) -> bool {
-        self.connection.answers(cancel).await
+        self.connection
+            .answers(self.terms.health_probe, cancel)
+            .await
     }
 
     /// Whether it has reported a change since its tools were listed.
@@ -245,8 +252,8 @@ impl McpServer {
                     request,
                     &pending,
                     RequestMetaObject::new(),
-                    deadline,
-                    cancel,
+                    (deadline, cancel),
+                    UNWATCHED,
                 )
                 .await
                 .map_err(ListFault::NoResponse)?;
@@ -323,11 +330,11 @@ impl McpServer {
             return match fault {
                 ListFault::NoResponse(fault) => fault.outcome(),
                 ListFault::Protocol(detail) => lost(&terms.scrub.owned_text(detail)),
-                ListFault::TooMany { .. } => ToolOutcome::ToolChanged,
+                ListFault::TooMany { .. } => changed(),
             };
         }
         if self.pin(tool) != Some(expected) {
-            return ToolOutcome::ToolChanged;
+            return changed();
         }
         let beside = self.offered().beside.get(tool).copied();
         let mut input = None;
@@ -417,9 +424,10 @@ impl McpServer {
             IDEMPOTENCY_KEY.to_owned(),
             Value::String(terms.idempotency_key.to_owned()),
         );
-        let cancel = terms.cancel;
+        let until = (deadline, terms.cancel);
+        let watch = |report: &str| terms.report(&order.invocation.name, report);
         self.connection
-            .ask(request, &pending, meta, deadline, cancel)
+            .ask(request, &pending, meta, until, &watch)
             .await
     }
 

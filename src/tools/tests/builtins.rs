@@ -6,6 +6,7 @@ use std::path::Path;
 use super::{Fixture, texts};
 use crate::contract::McpTerms;
 use crate::message::{Digest, EnvelopeStatus, ToolOutcome};
+use crate::tools::offer;
 use crate::tools::{ServerSpec, Withheld};
 
 fn all() -> ServerSpec {
@@ -299,7 +300,7 @@ async fn a_tool_that_is_not_what_the_contract_pins_is_not_started() {
     assert_eq!(fixture.up.servers.expect_pins(pins), ["echo", "gone"]);
     for tool in ["echo", "gone", "clock", "unknown"] {
         let outcome = fixture.call(tool, r#"{"text":"x"}"#).await;
-        assert_eq!(outcome, ToolOutcome::ToolChanged, "{tool}");
+        assert_eq!(outcome, offer::changed(), "{tool}");
     }
 }
 

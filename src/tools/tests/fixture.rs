@@ -120,6 +120,7 @@ impl Fixture {
             clock: &FixedClock,
             idempotency_key: "run:1",
             output_limit_bytes: self.limit,
+            reports: None,
             scrub: &NoSecrets,
             timeout_ms: self.timeout_ms,
         };

@@ -9,6 +9,7 @@ use super::{Fixture, texts};
 use crate::contract::McpTerms;
 use crate::message::{ContentBlock, Digest, EnvelopeStatus, ToolOutcome};
 use crate::tools::ServerSpec;
+use crate::tools::offer;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_server.py");
 
@@ -279,14 +280,8 @@ async fn a_tool_that_changed_is_refused_and_the_others_go_on() {
     );
     assert_eq!(fixture.said("s__hello", "{}").await, "hello");
     assert_eq!(fixture.said("s__rename", "{}").await, "renamed");
-    assert_eq!(
-        fixture.call("s__hello", "{}").await,
-        ToolOutcome::ToolChanged
-    );
-    assert_eq!(
-        fixture.call("s__hello", "{}").await,
-        ToolOutcome::ToolChanged
-    );
+    assert_eq!(fixture.call("s__hello", "{}").await, offer::changed());
+    assert_eq!(fixture.call("s__hello", "{}").await, offer::changed());
     assert_eq!(fixture.said("s__slow", "{}").await, "slow but here");
 }
 
@@ -354,6 +349,26 @@ async fn bring_up_reports_a_faulty_server_and_starts_the_others() {
     pages: failed to list its tools: more than 50 pages
     "##);
     assert_eq!(fixture.said("good__hello", "{}").await, "hello");
+}
+
+/// Only a child that ends on the first question may get on with the other one.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_child_that_ends_without_reading_the_question_is_started_once() {
+    if !python() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let fixture = Fixture::bring_up([("s", scripted(&["unread"]))], root.path()).await;
+    assert_eq!(
+        fixture.faults(),
+        [
+            "s: failed to initialise: the server ended before it answered: exit status: 9; \
+             its standard error ended with: no module named cheese"
+        ]
+    );
+    let starts = std::fs::read_to_string(root.path().join("starts")).unwrap();
+    assert_eq!(starts, "started\n");
 }
 
 #[tokio::test]

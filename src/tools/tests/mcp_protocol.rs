@@ -3,8 +3,9 @@
 use super::mcp::{malformed, python, scripted};
 use super::{Fixture, texts};
 use crate::contract::{Beside, Elicitation, McpTerms};
-use crate::message::{ContentBlock, ToolOutcome};
+use crate::message::ContentBlock;
 use crate::tools::ServerSpec;
+use crate::tools::offer;
 
 /// Whatever a server makes of `server/discover`: refuse it, end on it, answer it with something else or too late, or speak nothing older.
 #[tokio::test]
@@ -39,7 +40,7 @@ async fn the_protocol_is_negotiated_whatever_a_server_makes_of_the_question() {
         let tool = |name: &str| format!("{server}__{name}");
         assert_eq!(fixture.said(&tool("rename"), "{}").await, "renamed");
         let changed = fixture.call(&tool("hello"), "{}").await;
-        assert_eq!(changed, ToolOutcome::ToolChanged, "{server}");
+        assert_eq!(changed, offer::changed(), "{server}");
     }
     // Every request of the newer protocol says who asks, and in which version.
     let line = fixture.said("modern__args", "{}").await;
@@ -59,6 +60,7 @@ fn granted(modes: &[&str]) -> ServerSpec {
     let terms = McpTerms {
         elicitation: Elicitation::Defaults,
         offers: vec![Beside::Prompts, Beside::Resources],
+        ..McpTerms::default()
     };
     match scripted(modes) {
         ServerSpec::Stdio {

@@ -116,7 +116,7 @@ fn starts(root: &std::path::Path) -> usize {
 async fn those_who_wait_for_a_start_share_its_fault_and_the_next_tries_again() {
     let root = tempfile::tempdir().unwrap();
     let host = ServerHost::alone(Arc::new(NoSecrets));
-    let spec = || shell(root.path(), "echo no cheese >&2; exit 3");
+    let spec = || shell(root.path(), "read -r question; echo no cheese >&2; exit 3");
     let up = || Fixture::bring_up_at(&host, [("s", spec())], root.path());
     let (one, other) = tokio::join!(up(), up());
     assert_eq!(one.faults(), other.faults());

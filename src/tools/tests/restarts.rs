@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use super::Fixture;
 use super::mcp::{python, scripted};
+use crate::contract::HealthProbe;
 use crate::message::{NoSecrets, ToolOutcome};
-use crate::tools::ServerHost;
+use crate::tools::offer;
+use crate::tools::{ServerHost, ServerSpec};
 
 /// What a call comes to once no delay is left.
 async fn after_the_delay(fixture: &Fixture, tool: &str) -> ToolOutcome {
@@ -65,7 +67,7 @@ async fn a_server_that_comes_up_with_other_tools_is_held_to_the_pinned_ones() {
     assert_eq!(fixture.said("s__hello", "{}").await, "hello");
     assert!(lost(&fixture.call("s__die", "{}").await));
     let changed = fixture.call("s__hello", "{}").await;
-    assert_eq!(changed, ToolOutcome::ToolChanged);
+    assert_eq!(changed, offer::changed());
     assert_eq!(fixture.said("s__slow", "{}").await, "slow but here");
     fixture.up.servers.close().await;
 }
@@ -89,6 +91,40 @@ async fn a_frozen_server_is_replaced_and_a_slow_one_is_not() {
     fixture.timeout_ms = 20_000;
     assert_eq!(fixture.said("s__cancelled", "{}").await, "[]");
     fixture.up.servers.close().await;
+}
+
+/// 001 §6: a server that does not implement ping is asked for its tools alone.
+#[tokio::test]
+async fn a_server_is_asked_for_a_sign_of_life_as_the_contract_says() {
+    if !python() {
+        return;
+    }
+    for (probe, expect) in [
+        (HealthProbe::Ping, "ping"),
+        (HealthProbe::ListTools, "tools/list"),
+    ] {
+        let root = tempfile::tempdir().unwrap();
+        let mut spec = scripted(&[]);
+        if let ServerSpec::Stdio { terms, .. } = &mut spec {
+            terms.health_probe = probe;
+        }
+        let mut fixture = Fixture::bring_up([("s", spec)], root.path()).await;
+        fixture.timeout_ms = 300;
+        assert_eq!(fixture.call("s__never", "{}").await, ToolOutcome::TimedOut);
+        fixture.timeout_ms = 20_000;
+        let asked = fixture.said("s__asked", "{}").await;
+        let asked: Vec<String> = serde_json::from_str(&asked).unwrap();
+        // Before it: the call that was given up; after it: this one.
+        let [.., cancelled, probed, call] = asked.as_slice() else {
+            panic!("{asked:?}");
+        };
+        assert_eq!(
+            [cancelled, probed, call],
+            ["notifications/cancelled", expect, "tools/call"],
+            "{probe:?}"
+        );
+        fixture.up.servers.close().await;
+    }
 }
 
 #[cfg(target_os = "linux")]

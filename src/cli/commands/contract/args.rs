@@ -14,6 +14,11 @@ pub(in crate::cli) enum ContractCommand {
     Show(ContractShowArgs),
     /// Print the hash of that contract
     Hash(ContractArgs),
+    /// Hold the contract's tool servers to the tools that they offer now
+    ///
+    /// Starts the servers and writes the pin of each into the file, which stays as its author wrote it otherwise. What they offer
+    /// is written to NAME.pins.json beside it: with that a later change can be shown.
+    Pin(ContractPinArgs),
     /// Print the JSON Schema of contract files, for editors
     Schema,
 }
@@ -55,4 +60,13 @@ pub(in crate::cli) struct ContractCheckArgs {
     /// Print one JSON document
     #[arg(long)]
     pub(in crate::cli) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ContractPinArgs {
+    /// The contract file (else agent.yaml)
+    ///
+    /// YAML or JSON; by default agent.yaml or agent.yml of this folder. Its tool servers are started.
+    #[arg(value_name = "FILE")]
+    pub(in crate::cli) file: Option<PathBuf>,
 }

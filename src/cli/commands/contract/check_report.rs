@@ -13,7 +13,7 @@ use crate::contract::{
     TermFault, contract_warnings, gate_awaits_tools, structure_faults, unknown_windows,
 };
 use crate::driver::{Preview, Reach};
-use crate::kernel::{Check, CheckName};
+use crate::kernel::{BringUpFault, Check, CheckName};
 use crate::message::Digest;
 
 /// What `monolith contract check --json` prints.
@@ -37,6 +37,9 @@ pub(in crate::cli) struct CheckReport {
     origins: BTreeMap<String, String>,
     /// Tool servers that were not started, whose pins the contract lacks.
     not_started: Vec<String>,
+    /// What did not come up of the servers that were started, and what they offer otherwise than pinned.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    server_faults: Vec<BringUpFault>,
     /// For each target that has one, the parameters that its protocol has no field for.
     pub(in crate::cli) unsent: Vec<Unsent>,
     /// Places of secrets that are too short or too plain to be taken out.
@@ -108,6 +111,7 @@ impl CheckReport {
             checks,
             errors: unmet.iter().flat_map(Wrong::all).collect(),
             not_started: preview.not_started.clone(),
+            server_faults: preview.faults.clone(),
             reaches: Some(preview.reach.clone()),
             origins: preview
                 .origins
@@ -130,6 +134,7 @@ impl CheckReport {
             checks: Vec::new(),
             errors: Wrong::all(fault),
             not_started: Vec::new(),
+            server_faults: Vec::new(),
             reaches: None,
             origins: BTreeMap::new(),
             unsent: Vec::new(),

@@ -3,9 +3,12 @@
 mod args;
 mod check_report;
 mod dry_precheck;
+mod pin;
+mod preview;
 mod reach;
 mod run;
 
 pub(in crate::cli) use self::args::ContractCommand;
 pub(in crate::cli) use self::check_report::code_of;
-pub(in crate::cli) use self::run::{contract, failures, judge, preview_of, report_gaps};
+pub(in crate::cli) use self::preview::{preview_of, report_gaps, report_warnings};
+pub(in crate::cli) use self::run::{contract, failures, judge};

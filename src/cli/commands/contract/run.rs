@@ -4,25 +4,24 @@ use std::fmt::Write as _;
 use std::io;
 
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 use super::args::{ContractArgs, ContractCheckArgs, ContractCommand};
 use super::check_report::{CheckReport, awaits_window};
 use super::dry_precheck::dry_precheck;
+use super::pin::pin;
+use super::preview::{preview_of, report_gaps, report_warnings};
 use super::reach::{listed, variables};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
 use crate::cli::context::error::{CliError, ContractFault};
 use crate::cli::context::exit::Exit;
-use crate::cli::context::runtime::runtime;
 use crate::cli::context::secrets;
-use crate::cli::ui::escape::{brief, hides, line, text};
+use crate::cli::ui::escape::{line, text};
 use crate::cli::ui::numbers::counted;
 use crate::cli::ui::screen::Style;
 use crate::contract::{ContractSpec, ExecutionContract, contract_file_schema};
-use crate::driver::{self, Preview, ServersToStart, Unmatched};
+use crate::driver::{Preview, Unmatched};
 use crate::kernel::CheckName;
-use crate::session::RedactionKey;
 
 /// `monolith contract`.
 pub(in crate::cli) fn contract(app: &App, command: &ContractCommand) -> Result<Exit, CliError> {
@@ -52,6 +51,7 @@ pub(in crate::cli) fn contract(app: &App, command: &ContractCommand) -> Result<E
                 .out_whole(&format!("{}\n", preview.contract.contract_hash()))?;
             Ok(Exit::OK)
         }
+        ContractCommand::Pin(args) => pin(app, args),
         ContractCommand::Schema => {
             // With line feeds, so that it can be kept as a file beside contracts.
             let schema = format!("{:#}\n", contract_file_schema());
@@ -111,56 +111,6 @@ pub(in crate::cli) fn failures(preview: &Preview) -> Vec<(CheckName, String)> {
     failed.map(|check| (check.name, check.detail)).collect()
 }
 
-/// What a contract file comes to.
-pub(in crate::cli) fn preview_of(
-    app: &App,
-    file: &ContractFile,
-    spec: ContractSpec,
-    start_servers: bool,
-) -> Result<Preview, CliError> {
-    // A contract knows no run, so nothing is committed to.
-    let request = file.request(app, spec, RedactionKey::new([0; 32]));
-    let servers = if start_servers {
-        ServersToStart::All
-    } else {
-        ServersToStart::Builtin
-    };
-    let cancel = CancellationToken::new();
-    let preview = runtime()?.block_on(driver::preview(&request, servers, &cancel));
-    preview.map_err(|fault| file.located(fault))
-}
-
-/// Says what is from elsewhere, and what the contract lacks: a run's contract will have it, and so another hash.
-pub(in crate::cli) fn report_gaps(app: &App, preview: &Preview) {
-    for clamped in &preview.clamped {
-        app.screen.write_err(&format!("note: {}\n", line(clamped)));
-    }
-    for (path, origin) in &preview.origins {
-        let (path, origin) = (line(path), line(&origin.to_string()));
-        app.screen
-            .write_err(&format!("note: {path} is from {origin}\n"));
-    }
-    if !preview.not_started.is_empty() {
-        let servers = line(&preview.not_started.join(", "));
-        let text = format!(
-            "note: not started, so without pins: {servers}; the contract of a run has them and another hash \
-             (--start-servers pins them now)\n"
-        );
-        app.screen.write_err(&text);
-    }
-    if let Some(fault) = &preview.tokenizer_fault {
-        let fault = line(fault);
-        app.screen.write_err(&format!(
-            "note: {fault}; what can makes another contract of this, with another hash\n"
-        ));
-    }
-    for fault in &preview.faults {
-        let (server, detail) = (line(&fault.server), brief(&fault.detail, 400));
-        app.screen
-            .write_err(&format!("note: {server} did not come up: {detail}\n"));
-    }
-}
-
 fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {
     let mut preview = match preview(app, &args.contract, "contract check FILE") {
         Ok(preview) => preview,
@@ -211,19 +161,7 @@ fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {
     );
     out.push_str(&listed(&preview.reach));
     app.screen.out(&out)?;
-    for warning in &report.warnings {
-        app.screen
-            .write_err(&format!("warning: {}\n", line(warning)));
-    }
-    for tool in &contract.tools {
-        if hides(&tool.description) {
-            app.screen.write_err(&format!(
-                "note: the description of {} holds characters that a terminal does not show: {}\n",
-                line(&tool.name),
-                line(&tool.description)
-            ));
-        }
-    }
+    report_warnings(app, &report.warnings);
     for unsent in &report.unsent {
         app.screen.write_err(&format!(
             "note: targets.{}: not sent, the protocol has no place for it: {}\n",

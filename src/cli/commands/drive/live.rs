@@ -10,7 +10,7 @@ use crate::cli::context::app::{App, hint};
 use crate::cli::context::departed::warned;
 use crate::cli::context::error::CliError;
 use crate::cli::context::source::Recorded;
-use crate::cli::ui::escape::line;
+use crate::cli::ui::escape::{brief, line};
 use crate::cli::ui::narration::{Transition, target_name};
 use crate::cli::ui::numbers::seconds;
 use crate::cli::ui::screen::{Screen, Style};
@@ -27,6 +27,8 @@ use crate::view::{Entry, RunView};
 
 /// How long nothing may happen before somebody who watches is told what is waited for.
 const PATIENCE_MS: u128 = 1000;
+/// Characters of what a tool reports of its call.
+const REPORT_CHARS: usize = 60;
 /// Wipes the line that the cursor stands in.
 const WIPE: &str = "\r\u{1b}[2K";
 const WHEEL: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
@@ -47,6 +49,8 @@ struct Following {
     leaves: &'static str,
     /// The first run of the line that this one was forked along, where that is known.
     origin: Option<RunId>,
+    /// The tool that reported last since the last entry, and what.
+    reported: Option<(String, String)>,
     screen: Screen,
     /// The store that the caller names.
     store: Option<PathBuf>,
@@ -90,6 +94,7 @@ impl Live {
             drawn: false,
             leaves: "",
             origin: None,
+            reported: None,
             screen,
             since: Instant::now(),
             starting: BTreeSet::new(),
@@ -126,10 +131,18 @@ impl Live {
                 following.await_servers();
             }
         };
+        let live = self.clone();
+        let report = move |tool: &str, report: &str| live.report(tool, report);
+        let environment = request.environment.with_server_watch(watch);
         RunRequest {
-            environment: request.environment.with_server_watch(watch),
+            environment: environment.with_call_watch(report),
             ..request
         }
+    }
+
+    /// A tool that runs reports of it: the newest report is shown with what is waited for.
+    fn report(&self, tool: &str, report: &str) {
+        self.lock().reported = Some((line(tool), brief(report, REPORT_CHARS)));
     }
 
     /// Says which run was the first of the line that this one was forked along.
@@ -293,6 +306,7 @@ impl Following {
         if let Some(waiting) = waiting(run.contract(), entry.action) {
             self.waiting = waiting;
         }
+        self.reported = None;
         self.since = Instant::now();
     }
 
@@ -397,7 +411,12 @@ impl Following {
             "" => String::new(),
             leaves => format!("{leaves}: "),
         };
-        let line = format!("{wheel} {waited}  {leaves}{}", self.waiting);
+        let reported = match &self.reported {
+            None => String::new(),
+            Some((tool, report)) if self.waiting == running(tool) => format!(": {report}"),
+            Some((tool, report)) => format!(": {tool} {report}"),
+        };
+        let line = format!("{wheel} {waited}  {leaves}{}{reported}", self.waiting);
         // A line that wraps could not be wiped.
         let line = cut(&line, self.screen.width() - 1);
         let line = self.screen.paint(Style::Dim, &line);
@@ -414,6 +433,10 @@ impl Following {
             streamed.close(self.screen);
         }
     }
+}
+
+fn running(calls: &str) -> String {
+    format!("running {calls}")
 }
 
 /// What the run waits for after this entry, where the entry changes that.
@@ -441,7 +464,7 @@ fn waiting(contract: &ExecutionContract, action: &Action) -> Option<String> {
         }
     }
     if !calls.is_empty() {
-        return Some(format!("running {}", calls.join(", ")));
+        return Some(running(&calls.join(", ")));
     }
     if action.to == State::Terminate {
         return Some("closing".to_owned());

@@ -50,6 +50,10 @@ pub(in crate::cli) fn way_out(app: &App, view: &RunView, run_id: &RunId) -> Opti
             let servers = servers.collect::<Vec<_>>().join("; ");
             (!servers.is_empty()).then(|| asks(servers))
         }
+        OutcomeCode::ToolChanged => Some(format!(
+            "read what has changed; where it is meant: {}",
+            app.hint(&format!("contract pin {}", file()))
+        )),
         OutcomeCode::ProofNotSucceeded => Some(accept_failed_calls(app, &file(), run_id)),
         OutcomeCode::SynthesisWithoutTools if view.counters().executed > 0 => {
             Some(accept_failed_calls(app, &file(), run_id))

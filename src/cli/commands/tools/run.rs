@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::args::ToolsArgs;
-use crate::cli::commands::contract::{preview_of, report_gaps};
+use crate::cli::commands::contract::{preview_of, report_gaps, report_warnings};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
 use crate::cli::context::error::CliError;
@@ -15,7 +15,7 @@ use crate::cli::context::exit::Exit;
 use crate::cli::ui::escape::{brief, line};
 use crate::cli::ui::numbers::counted;
 use crate::cli::ui::screen::{Screen, Style};
-use crate::contract::{ExecutionContract, ServerKind, ServerTerms, ToolTerms};
+use crate::contract::{ExecutionContract, ServerKind, ServerTerms, ToolTerms, tool_warnings};
 use crate::message::Digest;
 
 /// Characters of a description that one line shows.
@@ -27,6 +27,8 @@ const PIN_DIGITS: usize = 12;
 struct Listing<'c> {
     servers: BTreeMap<&'c str, ListedServer<'c>>,
     tools: Vec<ListedTool<'c>>,
+    /// What a reader of the definitions should know.
+    warnings: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -66,6 +68,7 @@ pub(in crate::cli) fn tools(app: &App, args: &ToolsArgs) -> Result<Exit, CliErro
         app.screen.out_json(&listing(contract))?;
     } else {
         app.screen.out(&shown(app.screen, contract, args.schemas))?;
+        report_warnings(app, &tool_warnings(contract));
         report_gaps(app, &preview);
     }
     let all_up = contract.servers.values().all(|server| server.available);
@@ -102,6 +105,7 @@ fn listing(contract: &ExecutionContract) -> Listing<'_> {
     Listing {
         servers: servers.collect(),
         tools: tools.collect(),
+        warnings: tool_warnings(contract),
     }
 }
 

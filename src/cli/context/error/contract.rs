@@ -23,6 +23,9 @@ pub(in crate::cli) enum ContractFault {
     /// The build: it cannot count as the contract's tokenizer does, and the contract holds counts.
     #[error("hash the contract: {fault}")]
     NoTokenizer { fault: String },
+    /// The author: the file has no place for pins that is known here.
+    #[error("write pins into {}", path.display())]
+    NotPinned { path: PathBuf, pins: Vec<String> },
     /// The caller: it was not recorded which file the run's contract came from.
     #[error("resume run {run_id}: it is not recorded which contract file it was begun with")]
     NoContractFile { run_id: RunId },
@@ -42,6 +45,9 @@ impl Advice for ContractFault {
 
     fn help(&self) -> Option<String> {
         let text = match self {
+            Self::NotPinned { pins, .. } => {
+                return Some(format!("write them yourself: {}", pins.join(", ")));
+            }
             Self::Foreign { path, .. } => {
                 if path.is_absolute() {
                     let given = command(&format!("--contract {}", word(path)));

@@ -9,7 +9,9 @@ use crate::contract::spec::texts::{
     Env, EnvName, HeaderName, Headers, SecretPattern, ServerUrl, Servers, Url,
 };
 use crate::contract::spec::words::Builtin;
-use crate::contract::{Beside, CycleException, Elicitation, OAuthGrant, Remote, ReportFormat};
+use crate::contract::{
+    Beside, CycleException, Elicitation, HealthProbe, OAuthGrant, Remote, ReportFormat,
+};
 use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest};
 
 form! {
@@ -46,15 +48,25 @@ form! {
         elicitation: Elicitation, Elicitation = Elicitation::Denied,
         "What the server gets that asks for input during a call. `denied`: an error. `defaults`: the default of every field that has one, \
          and a refusal where a field that it needs has none." => nullable;
+        enabled: bool, bool = true,
+        "With `false` the server is as if it were not in the file." => nullable;
+        health_probe: HealthProbe, HealthProbe = HealthProbe::Ping,
+        "What the server is asked for a sign of life with, once a call to it timed out. `ping`: a ping, and without an answer its tools. \
+         `list_tools`: its tools, for a server that does not implement ping." => nullable;
         offers: Vec<Beside>, DefaultText = DefaultText("none"),
         "What of the server is offered beside its tools: `resources`, `prompts`, as tools `list_resources`, `list_resource_templates`, `read_resource`, `list_prompts`, `get_prompt`.";
         pin: Digest, DefaultText = DefaultText("none"),
-        "The hash that the server's tools must have together; `monolith contract show --start-servers` prints it. Other tools than at the \
-         pin: `FAILED_PREFLIGHT(tool_changed)`." => nullable;
+        "The hash that the server's tools must have together; `monolith contract pin` writes it. Other tools than at the pin: \
+         `FAILED_PREFLIGHT(tool_changed)`." => nullable;
         queue: String, DefaultText = DefaultText("`default`, where there are queues"),
         "The queue that its calls wait in." => nullable;
         shared: bool, bool = true,
         "Whether the runs of one process that reach it in the same way share it; with `false` each run has one of its own." => nullable;
+        tools_allowed: Vec<String>, DefaultText = DefaultText("all"),
+        "The tools of the server that the contract takes, by the server's own names: no other one reaches the model, the pin or the \
+         hash. Case does not count; `*` and `any` mean every tool." => nullable;
+        tools_denied: Vec<String>, DefaultText = DefaultText("none"),
+        "The tools of the server that the contract does not take, whatever `tools_allowed` says; written in the same way." => nullable;
     }
 }
 

@@ -15,7 +15,7 @@ const transcript = (() => {
     policy: decision matched; decision: grounds policy rules_hash rules_version; predicate: item name;
     outcome: class code;
     probe cancel finish inference call text interrupted effect_lost timer_fired stop_requested suspended timed_out cancelled
-      tool_changed restart_in_progress:;
+      restart_in_progress:;
     infer: attempt inference notices target tools; summarise: call inference target; execute: arguments_hash call id name;
     await_approval approval_given approval_denied: arguments_hash call; wait: until_ms;
     event: at_ms event;
@@ -32,7 +32,7 @@ const transcript = (() => {
     withheld: blank bytes hash report_bytes?; inference_failed: fault gated? inference redacted? request_hash? usage?;
     fault: class message raw_hash? retry_after_ms? status? unknown_model?; tool_returned: call outcome;
     returned: bytes_in bytes_out content duration_ms error? full? started_at_ms status tokens tool tool_call_id;
-    error: code message; resource: blob bytes mime_type; malformed: detail raw_hash; connection_lost restart_failed: detail;
+    error: code message; resource: blob bytes mime_type; malformed: detail raw_hash; connection_lost restart_failed tool_changed: detail;
     blocked: dropped? limit projected reason remaining target; dropped: original replacement; dropped_targets: limit? projected? reason target;
     report: bytes format hash source warnings?; observed: duration_ms status;
     resumed: addresses? contract_hash tool_servers? tools_changed; addresses: address provider`
@@ -52,7 +52,7 @@ const transcript = (() => {
     reasoning_trace repair report result returned.error served_by usage value withheld; objects: addresses bring_up checks returned.content dropped_targets effects messages parts properties
     server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words matched notices steps tools_changed warnings; text: blob_line.bytes context.blocked tool_calls.fault repair.original decision.policy blocked.target
     dropped_targets.target block.value properties.value server_headers.value text.value interrupted.value; object?: entry.event; hash?: malformed.raw_hash;
-    nothing: cancel.value cancelled.value finish.value probe.value stop_requested.value suspended.value timed_out.value timer_fired.value tool_changed.value restart_in_progress.value wait.value`
+    nothing: cancel.value cancelled.value finish.value probe.value stop_requested.value suspended.value timed_out.value timer_fired.value restart_in_progress.value wait.value`
     .split(";").flatMap((row) => {
       const [type, keys] = row.split(":");
       return keys.trim().split(/\s+/).map((key) => [key, type.trim()]);

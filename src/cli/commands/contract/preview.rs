@@ -1,0 +1,73 @@
+//! What a contract file comes to, without running it, and what a person should know of that.
+
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::context::app::App;
+use crate::cli::context::contract_file::ContractFile;
+use crate::cli::context::error::CliError;
+use crate::cli::context::runtime::runtime;
+use crate::cli::ui::escape::{brief, line};
+use crate::contract::ContractSpec;
+use crate::driver::{self, Preview, ServersToStart};
+use crate::session::RedactionKey;
+
+/// What a contract file comes to.
+pub(in crate::cli) fn preview_of(
+    app: &App,
+    file: &ContractFile,
+    spec: ContractSpec,
+    start_servers: bool,
+) -> Result<Preview, CliError> {
+    // A contract knows no run, so nothing is committed to.
+    let request = file.request(app, spec, RedactionKey::new([0; 32]));
+    let servers = if start_servers {
+        ServersToStart::All
+    } else {
+        ServersToStart::Builtin
+    };
+    let cancel = CancellationToken::new();
+    let preview = runtime()?.block_on(driver::preview(&request, servers, &cancel));
+    preview.map_err(|fault| file.located(fault))
+}
+
+/// What a contract may say and is hardly meant.
+pub(in crate::cli) fn report_warnings(app: &App, warnings: &[String]) {
+    for warning in warnings {
+        app.screen
+            .write_err(&format!("warning: {}\n", line(warning)));
+    }
+}
+
+/// Says what is from elsewhere, and what the contract lacks: a run's contract will have it, and so another hash.
+pub(in crate::cli) fn report_gaps(app: &App, preview: &Preview) {
+    for clamped in &preview.clamped {
+        app.screen.write_err(&format!("note: {}\n", line(clamped)));
+    }
+    for (path, origin) in &preview.origins {
+        let (path, origin) = (line(path), line(&origin.to_string()));
+        app.screen
+            .write_err(&format!("note: {path} is from {origin}\n"));
+    }
+    if !preview.not_started.is_empty() {
+        let servers = line(&preview.not_started.join(", "));
+        let text = format!(
+            "note: not started, so without pins: {servers}; the contract of a run has them and another hash \
+             (--start-servers pins them now)\n"
+        );
+        app.screen.write_err(&text);
+    }
+    if let Some(fault) = &preview.tokenizer_fault {
+        let fault = line(fault);
+        app.screen.write_err(&format!(
+            "note: {fault}; what can makes another contract of this, with another hash\n"
+        ));
+    }
+    for fault in &preview.faults {
+        let (server, detail) = (line(&fault.server), brief(&fault.detail, 2_000));
+        let is_up = preview.contract.servers.get(&fault.server);
+        let is_up = is_up.is_some_and(|server| server.available);
+        let what = if is_up { "" } else { " did not come up" };
+        app.screen
+            .write_err(&format!("note: {server}{what}: {detail}\n"));
+    }
+}

@@ -1,0 +1,95 @@
+//! Tests of the tool servers and queues of the layers.
+
+use serde_json::json;
+
+use super::Fixture;
+use crate::contract::{HealthProbe, McpTransport, Remote};
+
+/// 000/7.layers.5, 000/7.placeholders.5, 000/7.queues.1
+#[test]
+fn servers_and_their_queues_come_from_layers_and_the_file_counts_where_both_speak() {
+    let fixture = Fixture::new();
+    fixture.write(
+        "prompt/.ai-agent.json",
+        &json!({
+            "mcpServers": {
+                "fs": {"type": "stdio", "command": ["npx", "-y"], "args": ["${WHAT}"], "env": {"T": "${T}"}, "queue": "slow", "shared": true},
+                "old": {"type": "sse", "url": "http://o/"},
+                "web": {"type": "http", "url": "http://w/", "headers": {"Authorization": "Bearer ${T}"}, "queue": "fast"},
+            },
+            "queues": {"slow": {"concurrent": 2}},
+        }),
+    );
+    fixture.write("prompt/.ai-agent.env", "WHAT=server-fs\n");
+    let text = "task: t\ntargets: [{provider: d, model: m}]\nproviders: {d: {type: ollama}}\n";
+    let spec = fixture
+        .spec(&format!(
+            "{text}tools: {{mcp: {{fs: , old: , web: {{queue: slow}}}}}}\n"
+        ))
+        .unwrap();
+    let McpTransport::Stdio { args, command, env } = &spec.tools.mcp["fs"].transport else {
+        panic!("{spec:?}");
+    };
+    assert_eq!(
+        (command.as_str(), args.as_slice()),
+        ("npx", &["-y".to_owned(), "server-fs".to_owned()][..])
+    );
+    let old = spec.tools.mcp["old"].transport.clone();
+    assert!(matches!(
+        old,
+        McpTransport::Remote {
+            remote: Remote::Sse,
+            ..
+        }
+    ));
+    assert_eq!(env["T"], "${T}", "expanded when the server is started");
+    assert_eq!(spec.tools.mcp["web"].queue.as_deref(), Some("slow"));
+    assert_eq!(spec.queues["slow"].concurrent, 2);
+    let fault = fixture
+        .spec(&format!("{text}tools: {{mcp: {{web: }}}}\n"))
+        .unwrap_err();
+    assert!(
+        fault.contains("no queue `fast` is defined under `queues`"),
+        "{fault}"
+    );
+}
+
+/// 001 §6: what a server of the layers may have.
+#[test]
+fn a_server_of_the_layers_keeps_its_filters_its_probe_and_whether_it_is_shared() {
+    let fixture = Fixture::new();
+    let high =
+        json!({"mcpServers": {"fs": {"tools_allowed": ["READ_FILE"], "healthProbe": "listTools"}}});
+    fixture.write("cwd/.ai-agent.json", &high);
+    let low = json!({"mcpServers": {
+        "fs": {
+            "type": "local", "command": "x", "toolsAllowed": ["any"], "toolsDenied": ["write_file"], "shared": false, "toolSchemas": {"a": 1},
+            "health_probe": "ping",
+        },
+        "web": {"type": "remote", "url": "http://w/"},
+        "off": {"command": "x", "enabled": false},
+    }});
+    fixture.write("me/.ai-agent/ai-agent.json", &low);
+    let text = "task: t\ntargets: [{provider: d, model: m}]\nproviders: {d: {type: ollama}}\n";
+    let spec = fixture
+        .spec(&format!("{text}tools: {{mcp: {{fs: , web: }}}}\n"))
+        .unwrap();
+    let fs = &spec.tools.mcp["fs"];
+    assert_eq!(fs.tools.allowed, Some(vec!["READ_FILE".to_owned()]));
+    assert_eq!(fs.tools.denied, ["write_file"]);
+    assert_eq!(fs.terms.health_probe, HealthProbe::ListTools);
+    assert!(!fs.shared);
+    let web = &spec.tools.mcp["web"];
+    assert!(matches!(
+        web.transport,
+        McpTransport::Remote {
+            remote: Remote::Http,
+            ..
+        }
+    ));
+    assert!(web.shared);
+    let fault = fixture
+        .spec(&format!("{text}tools: {{mcp: {{off: }}}}\n"))
+        .unwrap_err();
+    assert!(fault.contains("the server is switched off"), "{fault}");
+}
