@@ -8,6 +8,8 @@ use serde_json::json;
 use crate::desk::{Desk, Left, calls, says};
 use crate::terminal::Terminal;
 
+mod servers;
+
 const DIM: &str = "\u{1b}[2m";
 
 /// A line of a script: a streamed answer in two pieces, which may be reset after so many bytes.

@@ -8,4 +8,6 @@ mod run;
 
 pub(in crate::cli) use self::args::ContractCommand;
 pub(in crate::cli) use self::check_report::code_of;
-pub(in crate::cli) use self::run::{contract, failures, judge, preview_of, report_gaps};
+pub(in crate::cli) use self::run::{
+    contract, failures, judge, preview_of, preview_on, report_gaps,
+};

@@ -44,15 +44,15 @@ pub(in crate::cli) struct ShowArgs {
 }
 
 impl ShowArgs {
-    /// That run, without an option.
-    pub(in crate::cli) fn of_run(run: String) -> Self {
+    /// That run, without an option but `--withheld`.
+    pub(in crate::cli) fn of_run(run: String, withheld: bool) -> Self {
         Self {
             run,
             other: None,
             diff: false,
             exit_code: false,
             full: false,
-            withheld: false,
+            withheld,
             form: ShowForm::default(),
         }
     }

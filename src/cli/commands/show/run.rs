@@ -12,7 +12,7 @@ use super::conversation::conversation;
 use super::next_step::next_step;
 use super::shown_run::ShownRun;
 use super::{diff, follow, reasons, render, tree, withheld};
-use crate::cli::commands::drive::{held_back, way_out};
+use crate::cli::commands::drive::{held_back, way_out, with_withheld};
 use crate::cli::commands::verify;
 use crate::cli::context::app::App;
 use crate::cli::context::approval::ApprovalStatus;
@@ -136,7 +136,7 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
             let texts: Vec<String> = held.into_values().collect();
             app.screen.out(&texts.concat())?;
         }
-    } else if let Some(hint) = held_back(app, &run.view, &line(&args.run)) {
+    } else if let Some(hint) = held_back(&run.view, &with_withheld(app, &line(&args.run))) {
         app.screen.out(&format!("\n{hint}\n"))?;
     }
     if form.conversation {
