@@ -30,7 +30,7 @@ pub(crate) struct ServerPool(Arc<Servers>);
 #[derive(Debug)]
 struct Servers {
     /// What is kept up beside its users; none where the last user ends a server.
-    kept: Mutex<Option<HashMap<Key, Kept>>>,
+    kept: Mutex<Option<Vec<Kept>>>,
     /// Those who want servers started take their places one after the other: two that had some each would wait for each other.
     admission: tokio::sync::Mutex<()>,
     /// How many may be up at once.
@@ -59,6 +59,7 @@ pub(super) struct Key {
 /// A server that needs no user to stay up.
 #[derive(Debug)]
 struct Kept {
+    key: Key,
     /// The key has its address, which must not become another's meanwhile.
     _scrub: Arc<dyn Scrubber>,
     server: Arc<RunningServer>,
@@ -77,7 +78,7 @@ struct Found {
 pub(super) struct Admission {
     /// The places of those that it has for itself.
     pub(super) own: Option<OwnedSemaphorePermit>,
-    places: HashMap<Key, OwnedSemaphorePermit>,
+    places: Vec<(Key, OwnedSemaphorePermit)>,
     /// What was up when the right was given stays up until the run uses it.
     _up: Vec<Arc<RunningServer>>,
 }
@@ -103,14 +104,14 @@ impl Found {
     fn with(self, places: Option<OwnedSemaphorePermit>, own: usize) -> Admission {
         let mut rest = places;
         // A run that wants more than all has fewer places than servers.
-        let mut places = HashMap::new();
+        let mut places = Vec::new();
         for key in self.missing {
             let place = rest
                 .as_mut()
                 .filter(|rest| rest.num_permits() > own.min(1))
                 .and_then(|rest| rest.split(1));
             if let Some(place) = place {
-                places.insert(key, place);
+                places.push((key, place));
             }
         }
         Admission {
@@ -124,7 +125,8 @@ impl Found {
 impl Admission {
     /// The place of a server that this run is to start.
     pub(super) fn take(&mut self, key: &Key) -> Option<OwnedSemaphorePermit> {
-        self.places.remove(key)
+        let at = self.places.iter().position(|(of, _)| of == key)?;
+        Some(self.places.swap_remove(at).1)
     }
 }
 
@@ -276,26 +278,27 @@ impl ServerPool {
     /// Keeps no server any more, and stops those that have no user; takes at most about 3 s.
     pub(crate) async fn end_kept(&self) {
         let kept = self.kept().take().unwrap_or_default();
-        let unused = kept.into_values().map(|kept| kept.server);
-        let unused = unused.filter_map(Arc::into_inner);
+        let unused = kept
+            .into_iter()
+            .filter_map(|kept| Arc::into_inner(kept.server));
         join_all(unused.map(RunningServer::close)).await;
     }
 
     fn keep_up(&self, key: &Key, scrub: &Arc<dyn Scrubber>, server: &Arc<RunningServer>) {
         let mut kept = self.kept();
-        let before = kept.as_mut().and_then(|kept| {
-            let server = Kept {
-                _scrub: Arc::clone(scrub),
-                server: Arc::clone(server),
-            };
-            kept.insert(key.clone(), server)
-        });
-        drop(kept);
+        let Some(kept) = kept.as_mut() else {
+            return;
+        };
         // The one whose place it takes is down: where it has no user, this ends what is left of its process.
-        drop(before);
+        kept.retain(|kept| kept.key != *key);
+        kept.push(Kept {
+            key: key.clone(),
+            _scrub: Arc::clone(scrub),
+            server: Arc::clone(server),
+        });
     }
 
-    fn kept(&self) -> MutexGuard<'_, Option<HashMap<Key, Kept>>> {
+    fn kept(&self) -> MutexGuard<'_, Option<Vec<Kept>>> {
         let kept = self.0.kept.lock();
         kept.unwrap_or_else(PoisonError::into_inner)
     }

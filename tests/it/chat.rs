@@ -212,6 +212,7 @@ fn each_message_of_a_chat_continues_the_run_before() {
     chat.types("/quit\r");
     let (code, shown) = chat.end();
     assert_eq!(code, 0, "{shown}");
+    assert!(!shown.contains("monolith continue"), "{shown}");
     let (_, last) = desk.json(&["show", "last"]);
     let said: Vec<&str> = last["conversation"]
         .as_array()

@@ -332,7 +332,7 @@ impl Chat<'_> {
         let Some(last) = &self.last else {
             return Ok(self.app.screen.out("there is no run yet\n")?);
         };
-        let args = ShowArgs::of_run(last.to_string(), self.last_held_back);
+        let args = ShowArgs::in_chat(last.to_string(), self.last_held_back);
         show(self.app, &args).map(drop)
     }
 

@@ -148,7 +148,10 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
         // What could be done next is no matter of a run that is not the one shown.
         return Ok(departed);
     }
-    if stored {
+    // A conversation goes on with its next message.
+    let outcome = run.view.outcome();
+    let goes_on = args.in_chat && outcome.is_some_and(|outcome| outcome.class.is_success());
+    if stored && !goes_on {
         if let Some(run_id) = run.view.run_id().filter(|_| form.why)
             && let Some(way_out) = way_out(app, &run.view, run_id)
         {
@@ -156,7 +159,6 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
         }
         app.screen.out(&next_step(app, &run, form.why))?;
     }
-    let outcome = run.view.outcome();
     Ok(outcome.map_or(Exit::FAILED, |outcome| Exit(outcome.exit_code())))
 }
 
