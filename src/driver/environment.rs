@@ -102,6 +102,17 @@ impl Environment {
         &self.shared
     }
 
+    /// From now on the tool servers that runs share stay up between runs, until [`Self::end_kept_servers`]. All of those runs must be driven on
+    /// one runtime, on which the servers are spoken with.
+    pub(crate) fn keep_servers(&self) {
+        self.shared.keep_servers();
+    }
+
+    /// Stops the tool servers that were kept up and that no run uses.
+    pub(crate) async fn end_kept_servers(&self) {
+        self.shared.end_kept_servers().await;
+    }
+
     /// Every text that gives one of the host's own keys away, and the file of each.
     pub(super) fn own_secrets(&self) -> Vec<(String, String)> {
         let keys = self.keys.as_ref();

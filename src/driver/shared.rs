@@ -47,10 +47,10 @@ impl Default for Resources {
 }
 
 impl Shared {
-    /// What runs share that start at most so many tool servers for themselves at once.
-    pub(super) fn of_many(max_own_servers: usize) -> Self {
+    /// What runs share that have at most so many tool servers up at once.
+    pub(super) fn of_many(max_servers: usize) -> Self {
         Self(Arc::new(Resources {
-            servers: ServerPool::bounded(max_own_servers),
+            servers: ServerPool::bounded(max_servers),
             ..Resources::default()
         }))
     }
@@ -103,6 +103,16 @@ impl Shared {
         });
         let pool = self.0.servers.clone();
         ServerHost { pool, scrub }
+    }
+
+    /// From now on tool servers stay up between runs, until [`Self::end_kept_servers`].
+    pub(super) fn keep_servers(&self) {
+        self.0.servers.keep();
+    }
+
+    /// Stops the tool servers that were kept up and have no user.
+    pub(super) async fn end_kept_servers(&self) {
+        self.0.servers.end_kept().await;
     }
 
     /// What answers at that address, with those headers and that key.

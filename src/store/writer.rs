@@ -340,15 +340,27 @@ impl Store {
 /// Refuses to drive what is here to be read alone.
 fn judge_drivable(conn: &Connection, run_id: &RunId, path: &Path) -> Result<(), StoreError> {
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
-    let (imported, erased): (bool, i64) = conn
+    let (imported, erased, epoch): (bool, i64, i64) = conn
         .prepare_cached(
-            "SELECT owner = ?2, (SELECT count(*) FROM tombstones WHERE run = id) FROM runs WHERE run_id = ?1",
+            "SELECT owner = ?2, (SELECT count(*) FROM tombstones WHERE run = id), epoch FROM runs WHERE run_id = ?1",
         )
         .map_err(sql)?
-        .query_row([run_id.as_str(), IMPORTED], |row| Ok((row.get(0)?, row.get(1)?)))
+        .query_row([run_id.as_str(), IMPORTED], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })
         .optional()
         .map_err(sql)?
         .unwrap_or_default();
+    // No store counts that far, and the next writer would have no epoch.
+    if epoch == i64::MAX {
+        return Err(StoreError::Corrupt {
+            path: path.to_owned(),
+            reason: format!(
+                "run {run_id}: epoch: expected at most {}, got {epoch}",
+                i64::MAX - 1
+            ),
+        });
+    }
     if imported {
         return Err(StoreError::Imported {
             run_id: run_id.clone(),

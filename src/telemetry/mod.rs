@@ -23,6 +23,7 @@ mod lines;
 mod provider_refusal;
 mod reason;
 mod result;
+mod server_log;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -36,8 +37,9 @@ pub(crate) use atif::AtifTrajectory;
 pub use awaited_approval::AwaitedApproval;
 pub(crate) use billing::{BillingFault, BillingFile, RecordedLines};
 pub use exit_tag::ExitTag;
-pub(crate) use provider_refusal::{keyless, misled, silent};
+pub(crate) use provider_refusal::{keyless, misled, played_out, silent};
 pub(crate) use reason::{headline, sentence, why};
 pub use result::{AgentResult, FinalReport, ReportStatus, ResultCounters, ResultMessage};
+pub(crate) use server_log::with_short_log;
 pub(crate) use summary::cost;
 pub(crate) use verbose::verbose_lines;

@@ -1,6 +1,6 @@
 //! What of a provider's settings explains that its server refused a request. Reads a view; asks no server.
 
-use crate::contract::ProviderTerms;
+use crate::contract::{ProviderTerms, ProviderType};
 use crate::message::ProviderFaultClass;
 use crate::view::{Request, RequestEnd, RunView};
 
@@ -42,6 +42,17 @@ pub(crate) fn silent(view: &RunView) -> Option<&str> {
     provider(view, request)
         .filter(|_| is_silent)
         .map(|(name, _)| name)
+}
+
+/// The provider whose script had no line left for the last request.
+pub(crate) fn played_out(view: &RunView) -> Option<&str> {
+    let request = last_attempt(view)?;
+    let (name, terms) = provider(view, request)?;
+    let is_played_out = matches!(
+        &request.end,
+        Some(RequestEnd::Failed { message, .. }) if message == "script_exhausted"
+    );
+    (is_played_out && terms.provider_type == ProviderType::Scripted).then_some(name)
 }
 
 /// Where nothing was found, and what its address lacks: `HTTP 404 from http://127.0.0.1:8080, which does not end in /v1`.

@@ -2,6 +2,7 @@
 
 use super::failures;
 use super::provider_refusal::{keyless, not_found, unsure_key};
+use super::server_log::with_short_log;
 use crate::contract::{ExecutionContract, ToolProof};
 use crate::kernel::{AgentOutcome, Check, CheckName, OutcomeCode, ProbedTarget};
 use crate::view::{Activity, Approvals, Preflight, Request, RunView};
@@ -99,7 +100,10 @@ fn failed_check(view: &RunView, failed: &Check) -> String {
         CheckName::Backend if !silent.is_empty() => silent.join("; "),
         CheckName::Tools => {
             let faults = bring_up.iter();
-            let faults = faults.map(|fault| format!("{}: {}", fault.server, fault.detail));
+            let faults = faults.map(|fault| {
+                let detail = with_short_log(&fault.detail, "; show --full has them");
+                format!("{}: {detail}", fault.server)
+            });
             let details = std::iter::once(failed.detail.clone()).chain(faults);
             details.collect::<Vec<String>>().join("; ")
         }

@@ -130,7 +130,12 @@ impl KeptServer {
         tracing::error!(server = %self.key.name, "a tool server is down and is started again");
         let timeouts = (self.timeouts, &self.host.scrub);
         if self.key.spec.is_shared() {
-            return self.host.pool.server(&self.key, timeouts, cancel).await;
+            // It takes the place of the one that is down.
+            return self
+                .host
+                .pool
+                .server(&self.key, None, timeouts, cancel)
+                .await;
         }
         let own = self.key.start(timeouts, cancel).await;
         own.map(Arc::new).map_err(Arc::new)

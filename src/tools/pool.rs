@@ -1,5 +1,5 @@
-//! The tool servers of a process: runs that reach a server in the same way share it. It is started with its first user and ended with its last.
-//! It does not know runs, nor what is called.
+//! The tool servers of a process: runs that reach a server in the same way share it. It is started with its first user and ended with its
+//! last; where servers are kept up, once they are no longer. It does not know runs, nor what is called.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::mcp::Timeouts;
-use super::running::RunningServer;
+use super::running::{Alive, RunningServer};
 use super::{ServerSpec, ToolServerError};
 use crate::message::Scrubber;
 
@@ -28,9 +29,13 @@ pub(crate) struct ServerPool(Arc<Servers>);
 
 #[derive(Debug)]
 struct Servers {
-    /// How many may run that are no other run's.
-    most_own: usize,
-    own: Arc<Semaphore>,
+    /// What is kept up beside its users; none where the last user ends a server.
+    kept: Mutex<Option<Vec<Kept>>>,
+    /// Those who want servers started take their places one after the other: two that had some each would wait for each other.
+    admission: tokio::sync::Mutex<()>,
+    /// How many may be up at once.
+    most: usize,
+    places: Arc<Semaphore>,
     starts: Mutex<HashMap<Key, Arc<Start>>>,
 }
 
@@ -51,6 +56,33 @@ pub(super) struct Key {
     pub(super) workspace: PathBuf,
 }
 
+/// A server that needs no user to stay up.
+#[derive(Debug)]
+struct Kept {
+    key: Key,
+    /// The key has its address, which must not become another's meanwhile.
+    _scrub: Arc<dyn Scrubber>,
+    server: Arc<RunningServer>,
+}
+
+/// The servers that a run shares, as they are found.
+#[derive(Default)]
+struct Found {
+    /// Those that have to be started.
+    missing: Vec<Key>,
+    /// Those that are up.
+    up: Vec<Arc<RunningServer>>,
+}
+
+/// The right of a run to have servers started.
+pub(super) struct Admission {
+    /// The places of those that it has for itself.
+    pub(super) own: Option<OwnedSemaphorePermit>,
+    places: Vec<(Key, OwnedSemaphorePermit)>,
+    /// What was up when the right was given stays up until the run uses it.
+    _up: Vec<Arc<RunningServer>>,
+}
+
 /// One start, which all wait for that want the server meanwhile.
 #[derive(Debug, Default)]
 struct Start {
@@ -65,6 +97,37 @@ struct Start {
 struct FailedStart {
     fault: Arc<ToolServerError>,
     timeouts: Timeouts,
+}
+
+impl Found {
+    /// The right of a run that has been given these places, `own` of which are for servers of its own.
+    fn with(self, places: Option<OwnedSemaphorePermit>, own: usize) -> Admission {
+        let mut rest = places;
+        // A run that wants more than all has fewer places than servers.
+        let mut places = Vec::new();
+        for key in self.missing {
+            let place = rest
+                .as_mut()
+                .filter(|rest| rest.num_permits() > own.min(1))
+                .and_then(|rest| rest.split(1));
+            if let Some(place) = place {
+                places.push((key, place));
+            }
+        }
+        Admission {
+            own: rest,
+            places,
+            _up: self.up,
+        }
+    }
+}
+
+impl Admission {
+    /// The place of a server that this run is to start.
+    pub(super) fn take(&mut self, key: &Key) -> Option<OwnedSemaphorePermit> {
+        let at = self.places.iter().position(|(of, _)| of == key)?;
+        Some(self.places.swap_remove(at).1)
+    }
 }
 
 impl ServerHost {
@@ -88,32 +151,67 @@ impl Key {
 }
 
 impl ServerPool {
-    /// A pool with at most so many servers that only one run uses.
-    pub(crate) fn bounded(most_own: usize) -> Self {
-        let most_own = most_own.clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
+    /// A pool with at most so many servers at once, shared or not.
+    pub(crate) fn bounded(most: usize) -> Self {
+        let most = most.clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
         Self(Arc::new(Servers {
-            most_own,
-            own: Arc::new(Semaphore::new(most_own)),
+            admission: tokio::sync::Mutex::default(),
+            kept: Mutex::default(),
+            most,
+            places: Arc::new(Semaphore::new(most)),
             starts: Mutex::default(),
         }))
     }
 
-    /// Waits until so many servers may be started that only one run uses. All at once: two runs would wait for each other.
-    pub(super) async fn own(&self, servers: usize) -> Option<OwnedSemaphorePermit> {
-        let wanted = u32::try_from(servers.min(self.0.most_own)).unwrap_or(u32::MAX);
-        let own = Arc::clone(&self.0.own).acquire_many_owned(wanted);
+    /// Waits until a run may have so many servers for itself alone, and those that it shares. A server that is up already has its place.
+    pub(super) async fn admit(&self, own: usize, shared: &[Key]) -> Admission {
+        let found = self.found(shared);
+        if own == 0 && found.missing.is_empty() {
+            return found.with(None, 0);
+        }
+        // Who waits for its turn keeps no server up: its place may be what the one before waits for.
+        drop(found);
+        let turn = self.0.admission.lock().await;
+        // Others were before: they may have started what this run wants, too.
+        let found = self.found(shared);
+        // What is up already has places that come back only with this run.
+        let most = self.0.most.saturating_sub(found.up.len()).max(1);
+        let wanted = own.saturating_add(found.missing.len()).min(most);
+        let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
+        let places = Arc::clone(&self.0.places).acquire_many_owned(wanted);
         // It is never closed.
-        own.await.ok()
+        let places = places.await.ok();
+        drop(turn);
+        found.with(places, own)
     }
 
-    /// The running server of that key, else a new one. Those who want one while it starts wait for the same start, as long as their own
-    /// timeouts allow, and share its fault.
+    /// Which of these servers are up, and which have to be started.
+    fn found(&self, shared: &[Key]) -> Found {
+        let starts = self.starts();
+        let mut found = Found::default();
+        for key in shared {
+            let start = starts.get(key);
+            match start.map(|start| (start.started.get(), Arc::strong_count(start))) {
+                // A run that starts it has its place.
+                Some((None, 2..)) => {}
+                Some((Some(Ok(server)), _)) if let Some(server) = server.upgrade() => {
+                    found.up.push(server);
+                }
+                _ => found.missing.push(key.clone()),
+            }
+        }
+        found
+    }
+
+    /// The running server of that key, else a new one, which gets that place. Those who want one while it starts wait for the same start, as
+    /// long as their own timeouts allow, and share its fault.
     ///
     /// # Errors
     /// Why it did not start; the next who wants it tries again.
     pub(super) async fn server(
         &self,
         key: &Key,
+        mut place: Option<OwnedSemaphorePermit>,
         (timeouts, scrub): (Timeouts, &Arc<dyn Scrubber>),
         cancel: &CancellationToken,
     ) -> Result<Arc<RunningServer>, Arc<ToolServerError>> {
@@ -125,6 +223,7 @@ impl ServerPool {
                 let alive = Arc::clone(&shared.alive).lock_owned().await;
                 match key.start((timeouts, scrub), cancel).await {
                     Ok(server) => {
+                        let alive = Alive::new(alive, place.take());
                         let server = Arc::new(server.keeping(alive));
                         let shared = Arc::downgrade(&server);
                         own = Some(server);
@@ -154,6 +253,7 @@ impl ServerPool {
                 }
                 Ok(Ok(server)) => {
                     if let Some(own) = own {
+                        self.keep_up(key, scrub, &own);
                         return Ok(own);
                     }
                     match server.upgrade() {
@@ -168,6 +268,39 @@ impl ServerPool {
                 }
             }
         }
+    }
+
+    /// From now on a server that is shared stays up when its last user leaves it, until [`Self::end_kept`].
+    pub(crate) fn keep(&self) {
+        self.kept().get_or_insert_default();
+    }
+
+    /// Keeps no server any more, and stops those that have no user; takes at most about 3 s.
+    pub(crate) async fn end_kept(&self) {
+        let kept = self.kept().take().unwrap_or_default();
+        let unused = kept
+            .into_iter()
+            .filter_map(|kept| Arc::into_inner(kept.server));
+        join_all(unused.map(RunningServer::close)).await;
+    }
+
+    fn keep_up(&self, key: &Key, scrub: &Arc<dyn Scrubber>, server: &Arc<RunningServer>) {
+        let mut kept = self.kept();
+        let Some(kept) = kept.as_mut() else {
+            return;
+        };
+        // The one whose place it takes is down: where it has no user, this ends what is left of its process.
+        kept.retain(|kept| kept.key != *key);
+        kept.push(Kept {
+            key: key.clone(),
+            _scrub: Arc::clone(scrub),
+            server: Arc::clone(server),
+        });
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Option<Vec<Kept>>> {
+        let kept = self.0.kept.lock();
+        kept.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn start_of(&self, key: &Key) -> Arc<Start> {

@@ -90,22 +90,30 @@ impl ToolServers {
         let workspace = tokio::fs::canonicalize(workspace)
             .await
             .map_err(|error| error.to_string());
-        let own = specs.values().filter(|spec| !spec.is_shared()).count();
-        let own = host.pool.own(own).await;
         let kinds: Vec<ServerKind> = specs.values().map(ServerSpec::kind).collect();
-        let started = join_all(specs.iter().map(|(name, spec)| {
+        let keys = specs.iter().map(|(name, spec)| {
             let workspace = workspace.clone();
+            let workspace = workspace.map_err(|reason| ToolServerError::Workspace { reason });
+            workspace.map(|workspace| Key {
+                name: name.clone(),
+                scrub: Arc::as_ptr(scrub).cast::<()>().addr(),
+                spec: spec.clone(),
+                workspace,
+            })
+        });
+        let keys: Vec<Result<Key, ToolServerError>> = keys.collect();
+        let outside = keys.iter().flatten().filter(|key| key.spec.is_outside());
+        let (shared, own): (Vec<&Key>, Vec<&Key>) = outside.partition(|key| key.spec.is_shared());
+        let shared: Vec<Key> = shared.into_iter().cloned().collect();
+        let mut admission = host.pool.admit(own.len(), &shared).await;
+        let started = join_all(keys.into_iter().zip(specs.keys()).map(|(key, name)| {
+            let place = key.as_ref().ok().and_then(|key| admission.take(key));
             async move {
-                let workspace =
-                    workspace.map_err(|reason| ToolServerError::Workspace { reason })?;
-                let key = Key {
-                    name: name.clone(),
-                    scrub: Arc::as_ptr(scrub).cast::<()>().addr(),
-                    spec: spec.clone(),
-                    workspace,
-                };
-                let server = if spec.is_shared() {
-                    host.pool.server(&key, (timeouts, scrub), cancel).await
+                let key = key?;
+                let server = if key.spec.is_shared() {
+                    host.pool
+                        .server(&key, place, (timeouts, scrub), cancel)
+                        .await
                 } else {
                     let own = key.start((timeouts, scrub), cancel).await;
                     own.map(Arc::new).map_err(Arc::new)
@@ -124,7 +132,7 @@ impl ToolServers {
             capabilities: BTreeMap::new(),
             faults: Vec::new(),
             servers: Self {
-                own,
+                own: admission.own,
                 ..Self::default()
             },
             statements: Vec::new(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
 use super::builtin::Builtins;
@@ -35,7 +35,25 @@ pub(super) enum RunningServer {
 }
 
 /// Kept by a server as long as its process may be there.
-pub(super) type Alive = OwnedMutexGuard<()>;
+#[derive(Debug)]
+pub(super) struct Alive {
+    /// Its successor waits for that.
+    _guard: OwnedMutexGuard<()>,
+    /// Its place among those that may be up at once.
+    _place: Option<OwnedSemaphorePermit>,
+}
+
+impl Alive {
+    pub(super) const fn new(
+        guard: OwnedMutexGuard<()>,
+        place: Option<OwnedSemaphorePermit>,
+    ) -> Self {
+        Self {
+            _guard: guard,
+            _place: place,
+        }
+    }
+}
 
 impl RunningServer {
     /// Starts it, or connects to it, and lists its tools.

@@ -98,6 +98,14 @@ impl ServerSpec {
         Ok(Some(Arc::new(authorization)))
     }
 
+    /// Whether it is a process or a connection of its own, which takes open files.
+    pub(super) const fn is_outside(&self) -> bool {
+        match self {
+            Self::Builtin { .. } => false,
+            Self::Stdio { .. } | Self::Remote { .. } => true,
+        }
+    }
+
     /// Whether runs that reach it in the same way share it.
     pub(super) const fn is_shared(&self) -> bool {
         match self {

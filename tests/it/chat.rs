@@ -8,6 +8,8 @@ use serde_json::json;
 use crate::desk::{Desk, Left, calls, says};
 use crate::terminal::Terminal;
 
+mod servers;
+
 const DIM: &str = "\u{1b}[2m";
 
 /// A line of a script: a streamed answer in two pieces, which may be reset after so many bytes.
@@ -210,6 +212,7 @@ fn each_message_of_a_chat_continues_the_run_before() {
     chat.types("/quit\r");
     let (code, shown) = chat.end();
     assert_eq!(code, 0, "{shown}");
+    assert!(!shown.contains("monolith continue"), "{shown}");
     let (_, last) = desk.json(&["show", "last"]);
     let said: Vec<&str> = last["conversation"]
         .as_array()

@@ -8,6 +8,8 @@ mod list;
 #[cfg(unix)]
 mod signals;
 mod slips;
+#[cfg(unix)]
+mod streams;
 mod tools;
 
 /// A chat contract for a model that nobody serves.
@@ -94,6 +96,31 @@ fn the_answer_goes_to_stdout_and_a_pipe_hears_in_one_line_how_it_ended() {
     let (time, end) = left.err.split_once("  ").unwrap();
     assert!(time.ends_with('s'), "{}", left.err);
     assert_eq!(end, "COMPLETED_CHAT_ONLY (final_message)   run r1\n");
+}
+
+/// One change makes every later digest another one, which says nothing new.
+#[test]
+fn a_replay_of_a_changed_file_names_the_first_difference_and_counts_the_others() {
+    let desk = Desk::new();
+    desk.ok(&["demo"]);
+    let file = desk.ok(&["export", "last"]);
+    let changed = file.replace("Which licence does", "Which license does");
+    assert_ne!(file, changed);
+    desk.write("t.jsonl", &changed);
+    let (code, report) = desk.json(&["replay", "t.jsonl"]);
+    let all = report["differences"].as_array().unwrap();
+    let at_first = all.iter().filter(|found| found["seq"] == 0).count();
+    assert!(code == 7 && at_first < all.len(), "{report}");
+    let left = desk.ends(&["replay", "t.jsonl"], 7);
+    let listed = left.out.lines().filter(|line| line.starts_with("  entry "));
+    let listed: Vec<&str> = listed.collect();
+    assert_eq!(listed.len(), at_first, "{}", left.out);
+    assert!(listed.iter().all(|line| line.starts_with("  entry 0")));
+    let rest = format!(
+        "  and {} more, which may follow from it",
+        all.len() - at_first
+    );
+    assert!(left.out.contains(&rest), "{}", left.out);
 }
 
 #[test]

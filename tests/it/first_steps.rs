@@ -459,6 +459,12 @@ fn the_doctor_says_what_is_wrong_and_ends_with_one_only_then() {
         wrong[2].to_string().contains("fs did not come up"),
         "{wrong:?}"
     );
+    // What is missing is one thing, whatever else fails for it.
+    let of_server = wrong.iter().filter(|check| {
+        let detail = check["detail"].as_str().unwrap_or_default();
+        detail.contains("server fs") || detail.contains("`fs`")
+    });
+    assert_eq!(of_server.count(), 1, "{wrong:?}");
 }
 
 #[test]
@@ -610,13 +616,19 @@ fn init_takes_any_server_that_speaks_as_openai_does() {
     assert_eq!(code, 3, "{printed}");
     assert!(printed.contains("it has small, large"), "{printed}");
 
-    // One that answers and lists nothing is taken at the caller's word.
+    // Nor of a llama-server's, which would answer under that name, too.
+    let (code, printed) = of(&[&llama_server(), "--model", "huge"]);
+    assert_eq!(code, 3, "{printed}");
+    assert!(printed.contains("it has tiny.gguf"), "{printed}");
+
+    // One that answers and lists nothing is taken at the caller's word, and the caller learns that.
     let silent = serving(|_, _, stream| write_404(&stream));
     let (code, printed) = of(&[&silent]);
     assert_eq!(code, 3, "{printed}");
     assert!(printed.contains("--model NAME says which"), "{printed}");
     let (code, printed) = of(&[&silent, "--model", "mine"]);
     assert_eq!(code, 0, "{printed}");
+    assert!(printed.contains("a name that was not checked"), "{printed}");
     let written = fs::read_to_string(folder.path().join("agent.yaml")).unwrap();
     assert!(
         written.contains(&format!("base_url: \"{silent}\"}}")),

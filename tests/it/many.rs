@@ -13,6 +13,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 mod faults;
+#[cfg(unix)]
+mod rest;
 
 use crate::bench::Bench;
 use crate::desk::{Desk, Left};

@@ -270,3 +270,33 @@ fn a_server_that_died_is_there_again_for_the_next_call() {
         }
     }
 }
+
+/// A server that writes a log and ends, as npx does where there is no such package.
+#[test]
+fn of_the_log_of_a_server_that_did_not_come_up_a_reason_has_the_lines_that_name_the_fault() {
+    let desk = Desk::new();
+    let log = "npm warn config production\nnpm error code E404\nnpm error 404 Not Found - GET x\nnpm error 404\n\
+               npm error 404 Note that you can also install from a\nnpm error 404 tarball, or git folder.\nnpm error A complete log is in: y\n";
+    desk.write("npm.log", log);
+    let server =
+        "tools: {workspace: ., mcp: {fs: {command: sh, args: [-c, 'cat npm.log >&2; exit 1']}}}\n";
+    desk.script(server, &[&says("never")]);
+    let ended = desk.ends(&["run", "c.yaml"], 3);
+    let why = desk.ok(&["show", "last", "--why"]);
+    let shown = desk.ok(&["show", "last"]);
+    let doctor = desk.run(&["doctor", "--contract", "c.yaml"]).out;
+    for said in [&ended.err, &why, &shown, &doctor] {
+        assert!(
+            said.contains("ended with: 404 Not Found - GET x (6 more lines"),
+            "{said}"
+        );
+        assert!(!said.contains("npm warn"), "{said}");
+    }
+    assert!(ended.err.contains("show --full has them"), "{}", ended.err);
+    let full = desk.ok(&["show", "last", "--full"]);
+    assert!(
+        full.contains("npm warn config production | npm error code E404"),
+        "{full}"
+    );
+    assert!(full.contains("npm error A complete log is in: y"), "{full}");
+}

@@ -335,3 +335,16 @@ fn a_call_that_was_refused_is_among_what_failed() {
     assert!(why.contains("progress: "), "{why}");
     assert!(!why.contains("What failed"), "{why}");
 }
+
+/// The first thing that a person continues may be the demo, whose script knows one task.
+#[test]
+fn a_script_without_a_line_left_says_what_it_is_and_how_a_contract_with_a_model_is_had() {
+    let desk = Desk::new();
+    desk.ok(&["demo"]);
+    let ended = desk.ends(&["continue", "last", "And which file says so?"], 1);
+    let said = "the script of providers.demo has a line for each answer, and none is left";
+    assert!(ended.err.contains(said), "{}", ended.err);
+    assert!(ended.err.contains("monolith init writes"), "{}", ended.err);
+    let why = desk.ok(&["show", "last", "--why"]);
+    assert!(why.contains(said), "{why}");
+}

@@ -2,7 +2,7 @@
 
 use crate::cli::context::error::{CliError, SystemFault};
 
-/// Files of the process beside those of its runs: the store and its readers, streams, shared tool servers, the files that are being read.
+/// Files of the process beside those of its runs: the store and its readers, streams, the files that are being read.
 const OWN_FILES: u64 = 256;
 /// Files of a request to a model: its connection, and one that is being closed.
 const FILES_OF_A_REQUEST: u64 = 2;
@@ -10,7 +10,7 @@ const FILES_OF_A_REQUEST: u64 = 2;
 const FILES_OF_A_SERVER: u64 = 6;
 
 /// Sees to it that so many runs and requests may be open at once: each run holds its lock. The limit is raised as far as that takes, and as far
-/// as the system allows for a tool server of each run besides. Returns how many of those there may be.
+/// as the system allows for a tool server of each run besides. Returns how many tool servers there may be.
 ///
 /// # Errors
 /// [`SystemFault::FileLimit`] where it does not allow enough for the runs themselves.

@@ -11,13 +11,11 @@ use std::time::Duration;
 pub(in crate::cli) const EXIT_CODE: u8 = 130;
 /// How long a command that was interrupted twice has for an end of its own.
 const GRACE: Duration = Duration::from_millis(800);
-/// How long the end of the process may take, before it is killed.
-const LAST: Duration = Duration::from_millis(150);
 
 // The second Ctrl-C ends every command within a second.
 const _: () = assert!(
-    GRACE.as_millis() + LAST.as_millis() <= 1_000,
-    "nothing but these two waits stands between the second interrupt and the end"
+    GRACE.as_millis() < 1_000,
+    "nothing but this wait stands between the second interrupt and the end"
 );
 
 /// How many interrupts are the command's own.
@@ -92,22 +90,10 @@ fn count(counting: &std::sync::mpsc::SyncSender<()>) {
             if answers != ANSWERS.load(Ordering::SeqCst) {
                 continue;
             }
-            drop(std::thread::Builder::new().spawn(exit));
-            tokio::time::sleep(LAST).await;
-            // The process hangs in its own end.
-            let own = rustix::process::getpid();
-            let _ = rustix::process::kill_process(own, rustix::process::Signal::KILL);
+            // Not `std::process::exit`: what other code has registered for the end of the process may wait, too.
+            signal_hook::low_level::exit(i32::from(EXIT_CODE));
         }
     });
-}
-
-#[cfg(unix)]
-fn exit() {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the command did not end by itself, so nothing can be returned from main"
-    )]
-    std::process::exit(i32::from(EXIT_CODE));
 }
 
 #[cfg(test)]

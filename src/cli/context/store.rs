@@ -65,7 +65,11 @@ impl App {
                 None => Ok(None),
             };
         }
-        Ok(Some(StoreReader::open(&path)?))
+        match StoreReader::open(&path) {
+            // A first write that was cut off leaves an empty file. The next run takes it, so it is a store without runs.
+            Err(StoreError::Empty { .. }) => Ok(None),
+            opened => Ok(Some(opened?)),
+        }
     }
 
     /// What `RUN|FILE` names. A text with a folder or the ending `.jsonl` is a file; else a run comes first.

@@ -14,4 +14,5 @@ pub(in crate::cli) mod runs_progress;
 pub(in crate::cli) mod screen;
 pub(in crate::cli) mod streamed;
 pub(in crate::cli) mod when;
+pub(in crate::cli) mod whole;
 pub(in crate::cli) mod wrap;

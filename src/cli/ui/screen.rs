@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use super::command::KEPT;
+use super::whole::Whole;
 use super::wrap::wrapped;
 use super::{escape, fault};
 use crate::driver::Environment;
@@ -181,9 +182,9 @@ pub(in crate::cli) fn help_width(most: usize) -> usize {
 impl Stream {
     fn write(self, text: &str) -> io::Result<()> {
         if self.is_err {
-            return io::stderr().lock().write_all(text.as_bytes());
+            return Whole(io::stderr().lock()).write_all(text.as_bytes());
         }
-        let mut stdout = io::stdout().lock();
+        let mut stdout = Whole(io::stdout().lock());
         stdout.write_all(text.as_bytes())?;
         stdout.flush()
     }

@@ -8,9 +8,9 @@ pub struct RunnerLimits {
     /// Requests to models, of all runs and all providers; at least 1. The others wait, the oldest first. As many runs may probe their models
     /// meanwhile.
     pub max_inferences: usize,
-    /// Tool servers that runs start for themselves alone (`shared: false`); at least 1. A run that wants more of them waits until others have
-    /// ended; one that wants more than all is begun once it would be alone.
-    pub max_own_servers: usize,
+    /// Tool servers that are up at once, those that runs share and those that a run has for itself (`shared: false`); at least 1. A run that
+    /// wants more of them waits until others have ended; one that wants more than all is begun once it would be alone.
+    pub max_servers: usize,
 }
 
 impl Default for RunnerLimits {
@@ -18,7 +18,7 @@ impl Default for RunnerLimits {
         Self {
             max_runs: 256,
             max_inferences: 64,
-            max_own_servers: usize::MAX,
+            max_servers: usize::MAX,
         }
     }
 }

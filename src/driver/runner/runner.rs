@@ -78,7 +78,7 @@ impl Runner {
         Self {
             limits,
             runs: Arc::default(),
-            shared: Shared::of_many(limits.max_own_servers),
+            shared: Shared::of_many(limits.max_servers),
             turns: Arc::new(Semaphore::new(TURNS)),
             workers: Arc::new(Semaphore::new(workers)),
         }

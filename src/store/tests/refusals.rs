@@ -47,6 +47,29 @@ fn a_stale_writer_is_fenced_and_leaves_nothing() {
     assert_eq!((report.first_bad, report.entries), (None, 3));
 }
 
+/// An epoch that no store has counted to.
+#[test]
+fn a_run_after_whose_epoch_none_comes_is_refused_as_changed_and_its_neighbour_is_not() {
+    let (_folder, path) = folder();
+    let store = open(&path);
+    let (run, other) = (SampleRun::new("r-1"), SampleRun::new("r-2"));
+    create(&store, &run, 1);
+    create(&store, &other, 1);
+    let change = "UPDATE runs SET epoch = 9223372036854775807 WHERE run_id = 'r-1'";
+    let by_hand = Connection::open(&path).unwrap();
+    assert_eq!(by_hand.execute(change, []), Ok(1));
+    let refused = wait(store.claim_run(&run.run_id)).map(drop);
+    let reason = "run r-1: epoch: expected at most 9223372036854775806, got 9223372036854775807";
+    assert_eq!(
+        refused,
+        Err(StoreError::Corrupt {
+            path: store.path().to_owned(),
+            reason: reason.to_owned(),
+        })
+    );
+    assert_eq!(wait(store.claim_run(&other.run_id)).unwrap().epoch(), 2);
+}
+
 #[test]
 fn a_reader_sees_who_drives_a_run() {
     let (_folder, path) = folder();

@@ -111,3 +111,25 @@ fn a_list_shows_model_task_duration_and_outcome_and_picks_what_is_asked_for() {
         wrong.err
     );
 }
+
+/// What a first write leaves that was cut off: a run takes the file, so no other command refuses it.
+#[cfg(unix)]
+#[test]
+fn an_empty_store_is_a_store_without_runs() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let desk = Desk::new();
+    desk.script("", &[&says("It is noon.")]);
+    desk.write("home/runs.db", "");
+    let mode = |name: &str, mode: u32| {
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(desk.path(name), mode).unwrap();
+    };
+    mode("home", 0o700);
+    mode("home/runs.db", 0o600);
+    desk.ok(&["resume", "--all"]);
+    assert_eq!(desk.json(&["list"]).1["runs"], serde_json::json!([]));
+    let none = desk.ends(&["show", "last"], 4);
+    assert!(none.err.contains("there is none"), "{}", none.err);
+    desk.ok(&["run", "c.yaml"]);
+    assert_eq!(desk.json(&["list"]).1["runs"].as_array().unwrap().len(), 1);
+}

@@ -249,29 +249,44 @@ fn a_line_takes_nothing_from_the_list_that_it_stands_in() {
     );
 }
 
+/// Servers that no other run uses, because they are a run's own or because each is another one.
 #[cfg(target_os = "linux")]
 #[test]
-fn runs_with_tool_servers_of_their_own_wait_where_files_would_run_out() {
-    let (desk, model) = (Desk::new(), Model::serving("clock", 0));
+fn runs_wait_where_files_would_run_out_for_their_tool_servers() {
     let script = "echo $$ >> starts; exec sleep 600";
-    let server = json!({"command": "sh", "args": ["-c", script], "shared": false});
-    let hang = format!("tools: {{workspace: ., mcp: {{s: {server}}}}}\n");
-    desk.write("hang.yaml", &model.contract(&hang));
-    desk.write("c.yaml", &model.contract(ECHO));
-    let hanging = json!({"contract": "hang.yaml"}).to_string() + "\n";
-    desk.write("list.jsonl", &(hanging.repeat(20) + &lines(1)));
-    let args = ["run", "--contracts", "list.jsonl", "--max-runs", "21"];
-    let bare = desk.command(&[&args[..], &["--max-inferences", "1"]].concat());
-    // Enough for 21 runs and two servers.
-    let mut limited = limited(&bare, "ulimit -n 292");
-    let mut child = limited.stdout(Stdio::piped()).spawn().unwrap();
-    let mut printed = BufReader::new(child.stdout.take().unwrap()).lines();
-    let first = ends(&printed.next().unwrap().unwrap());
-    let starts = desk.read("starts").lines().count();
-    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
-    let rest = printed.map(Result::unwrap).count();
-    child.wait().unwrap();
-    assert_eq!((first["r0"].1, starts, rest), (0, 2, 20));
+    for shared in [false, true] {
+        let (desk, model) = (Desk::new(), Model::serving("clock", 0));
+        let server = json!({"command": "sh", "args": ["-c", script], "shared": shared});
+        let hang = format!("tools: {{workspace: ., mcp: {{s: {server}}}}}\n");
+        desk.write("hang.yaml", &model.contract(&hang));
+        desk.write("c.yaml", &model.contract(ECHO));
+        let hanging = |n: usize| {
+            let other = format!("tools.mcp.s.args=['-c', '{script}', '{n}']");
+            json!({"contract": "hang.yaml", "set": [other]}).to_string() + "\n"
+        };
+        let hanging: String = (0..20).map(hanging).collect();
+        desk.write("list.jsonl", &(hanging + &lines(1)));
+        let args = ["run", "--contracts", "list.jsonl", "--max-runs", "21"];
+        let bare = desk.command(&[&args[..], &["--max-inferences", "1"]].concat());
+        // Enough for 21 runs and two servers.
+        let mut limited = limited(&bare, "ulimit -n 292");
+        let mut child = limited.stdout(Stdio::piped()).spawn().unwrap();
+        let mut printed = BufReader::new(child.stdout.take().unwrap()).lines();
+        let first = ends(&printed.next().unwrap().unwrap());
+        let starts = || std::fs::read_to_string(desk.path("starts")).unwrap_or_default();
+        while starts().lines().count() < 2 {
+            thread::yield_now();
+        }
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        let rest = printed.map(Result::unwrap).count();
+        child.wait().unwrap();
+        let starts = starts().lines().count();
+        assert_eq!(
+            (first["r0"].1, starts, rest),
+            (0, 2, 20),
+            "shared: {shared}"
+        );
+    }
 }
 
 #[cfg(unix)]

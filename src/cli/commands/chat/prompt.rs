@@ -4,9 +4,9 @@ use std::io::{self, IsTerminal as _};
 
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
+use tokio::runtime::Runtime;
 
 use crate::cli::context::error::{CliError, InputFault, SystemFault};
-use crate::cli::context::runtime::runtime;
 use crate::cli::context::signals::{Signal, Signals};
 
 const PROMPT: &str = "> ";
@@ -30,6 +30,8 @@ pub(in crate::cli) enum Typed {
     Nothing,
     /// There is no more.
     End,
+    /// The process was asked to end.
+    Terminated,
 }
 
 impl Prompt {
@@ -40,13 +42,12 @@ impl Prompt {
         })
     }
 
-    /// Waits for the next line. A process that is asked to end leaves the terminal as it was.
-    pub(in crate::cli) fn read(&mut self) -> Result<Typed, CliError> {
+    /// Waits for the next line, while what runs on the runtime goes on. A process that is asked to end leaves the terminal as it was.
+    pub(in crate::cli) fn read(&mut self, runtime: &Runtime) -> Result<Typed, CliError> {
         let Some(mut editor) = self.editor.take() else {
             return Ok(Typed::End);
         };
         let terminal = Terminal::now();
-        let runtime = runtime()?;
         let read = runtime.block_on(async {
             let mut signals = Signals::listen().map_err(|fault| SystemFault::Runtime {
                 reason: fault.to_string(),
@@ -63,7 +64,7 @@ impl Prompt {
                         return Ok::<_, CliError>(Ok((editor, line)));
                     }
                     signal = signals.next() => match signal {
-                        Signal::Terminate => return Ok(Err(Typed::End)),
+                        Signal::Terminate => return Ok(Err(Typed::Terminated)),
                         Signal::Interrupt => {
                             interrupts += 1;
                             if interrupts == INTERRUPTS {
@@ -74,8 +75,6 @@ impl Prompt {
                 }
             }
         });
-        // A reader that still waits must not keep the process.
-        runtime.shutdown_background();
         let (mut editor, line) = match read? {
             Ok(read) => read,
             Err(ended) => {

@@ -3,6 +3,9 @@
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
 
 use super::args::ChatArgs;
 use super::prompt::{Prompt, Typed};
@@ -11,7 +14,7 @@ use super::turn::Turn;
 use super::used::Used;
 use super::wish::Wish;
 use crate::cli::commands::continuation::{Next, drive_next};
-use crate::cli::commands::contract::preview_of;
+use crate::cli::commands::contract::preview_on;
 use crate::cli::commands::drive::LeavingArgs;
 use crate::cli::commands::drive::RunInput;
 use crate::cli::commands::drive::offer_models;
@@ -24,6 +27,7 @@ use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
 use crate::cli::context::error::{CliError, ContractFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::interrupts;
+use crate::cli::context::runtime::runtime;
 use crate::cli::context::source::Source;
 use crate::cli::ui::command::shell_word;
 use crate::cli::ui::escape::{brief, line};
@@ -33,6 +37,11 @@ use crate::contract::ExecutionContract;
 use crate::message::{Role, RunId};
 use crate::replay::Fork;
 use crate::store::{Durability, Invocation, StoreError};
+
+/// How long tool servers have for their end where the process was asked to end.
+const AT_ONCE: Duration = Duration::from_millis(500);
+/// More than tool servers take for their end.
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// A conversation: a line of runs, each of which continues the one before.
 struct Chat<'h> {
@@ -45,10 +54,14 @@ struct Chat<'h> {
     failed: Option<Exit>,
     /// The run that was driven last, whether it is part of the conversation or not.
     last: Option<RunId>,
+    /// Whether text of that run was held back: it stands nowhere in the conversation, and a person looks for it.
+    last_held_back: bool,
     /// What the process ends with, once it is asked to end.
     left: Option<Exit>,
     /// Whether the next run may have another contract than the one before: the file was named for a run that is gone on from.
     other_contract: bool,
+    /// What all runs are driven on, so that their tool servers can stay up between them.
+    runtime: Runtime,
     sets: Vec<String>,
     /// The runs that the next one goes on from, the newest last.
     turns: Vec<Turn>,
@@ -64,12 +77,15 @@ pub(in crate::cli) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> 
         durability: args.recording.durability.into(),
         failed: None,
         last: None,
+        last_held_back: false,
         left: None,
         other_contract: args.contract.is_some(),
+        runtime: runtime()?,
         sets: args.sets,
         turns: Vec::new(),
         used: Used::default(),
     };
+    app.environment.keep_servers();
     if let Some(run) = args.run {
         chat.take_up(&run, args.contract)?;
     } else {
@@ -82,38 +98,66 @@ pub(in crate::cli) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> 
     let file = chat.file();
     let spec = file.read(app)?;
     offer_models(app, &spec)?;
-    let mut prompt = Prompt::new()?;
+    let prompt = Prompt::new()?;
     app.screen.note(&opening_text(file.name(), &spec));
     if let Some(turn) = chat.turns.last() {
         app.screen
             .note(&format!("It goes on from run {}.", turn.run_id));
     }
-    loop {
-        match prompt.read()? {
-            Typed::End => return Ok(chat.exit()),
-            Typed::Interrupted => return Ok(Exit(interrupts::EXIT_CODE)),
-            Typed::Nothing => {}
-            Typed::Line(typed) => {
-                let wish = Wish::of(&typed);
-                if wish == Wish::Quit {
-                    return Ok(chat.exit());
-                }
-                // A command that fails ends itself, not the conversation.
-                if let Err(fault) = chat.grant(&wish) {
-                    if matches!(wish, Wish::Send(_)) {
-                        chat.failed = Some(Exit::from(&fault));
-                    }
-                    fault.show(app.screen);
-                }
-                if let Some(exit) = chat.left {
-                    return Ok(exit);
-                }
-            }
-        }
-    }
+    let exit = chat.converse(prompt);
+    chat.end(matches!(exit, Ok(End::Asked(_))));
+    exit.map(|end| match end {
+        End::Asked(exit) | End::Own(exit) => exit,
+    })
+}
+
+/// How a conversation ends, and what the process ends with.
+enum End {
+    /// The process was asked to end.
+    Asked(Exit),
+    /// A person ended it.
+    Own(Exit),
 }
 
 impl Chat<'_> {
+    fn converse(&mut self, mut prompt: Prompt) -> Result<End, CliError> {
+        loop {
+            let typed = match prompt.read(&self.runtime)? {
+                Typed::End => return Ok(End::Own(self.exit())),
+                Typed::Terminated => return Ok(End::Asked(self.exit())),
+                Typed::Interrupted => return Ok(End::Asked(Exit(interrupts::EXIT_CODE))),
+                Typed::Nothing => continue,
+                Typed::Line(typed) => typed,
+            };
+            let wish = Wish::of(&typed);
+            if wish == Wish::Quit {
+                return Ok(End::Own(self.exit()));
+            }
+            // A command that fails ends itself, not the conversation.
+            if let Err(fault) = self.grant(&wish) {
+                if matches!(wish, Wish::Send(_)) {
+                    self.failed = Some(Exit::from(&fault));
+                }
+                fault.show(self.app.screen);
+            }
+            if let Some(exit) = self.left {
+                return Ok(End::Asked(exit));
+            }
+        }
+    }
+
+    /// Ends the tool servers of the conversation. Where the process was asked to end, those that take their time are killed.
+    fn end(self, is_asked: bool) {
+        let longest = if is_asked { AT_ONCE } else { LONGEST };
+        self.runtime.block_on(async {
+            let ending = self.app.environment.end_kept_servers();
+            // Those that were not waited for have gone with their handles.
+            let _ = tokio::time::timeout(longest, ending).await;
+        });
+        // A reader that still waits for a line, or for a file, must not keep the process.
+        self.runtime.shutdown_background();
+    }
+
     /// What the process ends with. A person saw how each message ended; a script reads the code.
     fn exit(&self) -> Exit {
         let failed = self.failed.filter(|_| !io::stdin().is_terminal());
@@ -160,6 +204,7 @@ impl Chat<'_> {
         self.contract = contract;
         let (_, view) = Source::Run(run_id.clone(), reader).fold(first)?;
         self.last = Some(run_id.clone());
+        self.last_held_back = view.held_back_bytes() > 0;
         self.turns.push(Turn {
             executed: view.counters().executed > 0,
             head: point.head,
@@ -190,7 +235,10 @@ impl Chat<'_> {
         let result = &ended.result;
         self.used.add(result);
         self.failed = (!result.success).then_some(Exit(result.exit_code));
-        self.last = result.run_id.clone().or(self.last.take());
+        if result.run_id.is_some() {
+            self.last.clone_from(&result.run_id);
+            self.last_held_back = ended.view.held_back_bytes() > 0;
+        }
         self.after(&ended)?;
         if result.is_suspended() {
             self.left = Some(Exit(result.exit_code));
@@ -226,7 +274,7 @@ impl Chat<'_> {
                 states_proof: false,
                 way_on: self.way_on(),
             };
-            return drive_next(self.app, next);
+            return drive_next(self.app, Some(&self.runtime), next);
         }
         let mut spec = file.read(self.app)?;
         spec.task = Some(message);
@@ -238,7 +286,7 @@ impl Chat<'_> {
             durability: self.durability,
         };
         let live = Live::accounting(self.app, self.durability)?;
-        drive_job(self.app, job, &live)
+        drive_job(self.app, Some(&self.runtime), job, &live)
     }
 
     /// The answer where it is not on the screen yet, and how the run ended.
@@ -284,7 +332,8 @@ impl Chat<'_> {
         let Some(last) = &self.last else {
             return Ok(self.app.screen.out("there is no run yet\n")?);
         };
-        show(self.app, &ShowArgs::of_run(last.to_string())).map(drop)
+        let args = ShowArgs::in_chat(last.to_string(), self.last_held_back);
+        show(self.app, &args).map(drop)
     }
 
     fn tools(&self) -> Result<(), CliError> {
@@ -301,7 +350,7 @@ impl Chat<'_> {
         }
         let file = self.file();
         let spec = file.read(self.app)?;
-        Ok(preview_of(self.app, &file, spec, true)?.contract)
+        Ok(preview_on(&self.runtime, self.app, &file, spec, true)?.contract)
     }
 
     fn undo(&mut self) -> Result<(), CliError> {

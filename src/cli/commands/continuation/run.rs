@@ -1,5 +1,6 @@
 //! `monolith continue`: a new run that goes on from the conversation of an ended one. The ended run is only read.
 
+use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 use super::args::ContinueArgs;
@@ -87,11 +88,15 @@ fn continued(app: &App, args: ContinueArgs) -> Result<Ended, Broken> {
         states_proof: same_contract,
         way_on,
     };
-    drive_next(app, next)
+    drive_next(app, None, next)
 }
 
-/// Begins the run that goes on from the other one, and brings it to its end.
-pub(in crate::cli) fn drive_next(app: &App, next: Next) -> Result<Ended, Broken> {
+/// Begins the run that goes on from the other one, and brings it to its end, on that runtime or on one of its own.
+pub(in crate::cli) fn drive_next(
+    app: &App,
+    on: Option<&Runtime>,
+    next: Next,
+) -> Result<Ended, Broken> {
     let (contract, point, first) = fork_point(app, &next.run, Fork::at_end)?;
     if next.head.is_some_and(|head| head != point.head) {
         return Err(CliError::from(InputFault::AnotherRun { run: next.run }).into());
@@ -121,6 +126,6 @@ pub(in crate::cli) fn drive_next(app: &App, next: Next) -> Result<Ended, Broken>
         }
         Ok(prepared)
     };
-    let driven = drive_to_the_end(&store, &live, next.leaving, prepare);
+    let driven = drive_to_the_end(on, &store, &live, next.leaving, prepare);
     driven.map_err(|broken| broken.located_as_changed(&next.file, &next.way_on))
 }

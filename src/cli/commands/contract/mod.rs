@@ -10,5 +10,5 @@ mod run;
 
 pub(in crate::cli) use self::args::ContractCommand;
 pub(in crate::cli) use self::check_report::code_of;
-pub(in crate::cli) use self::preview::{preview_of, report_gaps, report_warnings};
+pub(in crate::cli) use self::preview::{preview_of, preview_on, report_gaps, report_warnings};
 pub(in crate::cli) use self::run::{contract, failures, judge};

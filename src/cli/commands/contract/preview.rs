@@ -1,5 +1,6 @@
 //! What a contract file comes to, without running it, and what a person should know of that.
 
+use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::context::app::App;
@@ -18,6 +19,17 @@ pub(in crate::cli) fn preview_of(
     spec: ContractSpec,
     start_servers: bool,
 ) -> Result<Preview, CliError> {
+    preview_on(&runtime()?, app, file, spec, start_servers)
+}
+
+/// The same on a runtime that others use, too.
+pub(in crate::cli) fn preview_on(
+    runtime: &Runtime,
+    app: &App,
+    file: &ContractFile,
+    spec: ContractSpec,
+    start_servers: bool,
+) -> Result<Preview, CliError> {
     // A contract knows no run, so nothing is committed to.
     let request = file.request(app, spec, RedactionKey::new([0; 32]));
     let servers = if start_servers {
@@ -26,7 +38,7 @@ pub(in crate::cli) fn preview_of(
         ServersToStart::Builtin
     };
     let cancel = CancellationToken::new();
-    let preview = runtime()?.block_on(driver::preview(&request, servers, &cancel));
+    let preview = runtime.block_on(driver::preview(&request, servers, &cancel));
     preview.map_err(|fault| file.located(fault))
 }
 

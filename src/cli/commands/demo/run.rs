@@ -52,8 +52,8 @@ fn run(app: &App) -> Result<Exit, CliError> {
     };
     app.screen
         .note("The model of this demo is a script; the tool calls, the proof and the transcript are real.");
-    let ended =
-        drive_job(app, job, &Live::new(app.screen)).map_err(|Broken { error, .. }| error)?;
+    let driven = drive_job(app, None, job, &Live::new(app.screen));
+    let ended = driven.map_err(|Broken { error, .. }| error)?;
     report_end(app, &ended, TypedAt::Shell);
     let exit = Exit(ended.result.exit_code);
     if exit != Exit::OK {

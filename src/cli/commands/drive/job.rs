@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -43,15 +44,20 @@ pub(in crate::cli) struct Job {
 /// How long a finished run waits for file operations that it gave up.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// Runs a job; whoever watches sees it happen.
-pub(in crate::cli) fn drive_job(app: &App, job: Job, live: &Live) -> Result<Ended, Broken> {
+/// Runs a job, on that runtime or on one of its own; a person who watches sees it happen.
+pub(in crate::cli) fn drive_job(
+    app: &App,
+    on: Option<&Runtime>,
+    job: Job,
+    live: &Live,
+) -> Result<Ended, Broken> {
     let store = app.open_store(job.durability)?;
     let mut request = job.file.request(app, job.spec, app.redaction_key()?);
     request.invocation = Some(job.file.invocation());
     request.run_id = job.run_id;
     let request = live.preparing(request);
     let prepare = async |cancel: &CancellationToken| driver::prepare(request, cancel).await;
-    let driven = drive_to_the_end(&store, live, job.leaving, prepare);
+    let driven = drive_to_the_end(on, &store, live, job.leaving, prepare);
     match driven {
         Ok(ended) => Ok(ended.located(&job.file)),
         Err(broken) => Err(broken.located(&job.file)),
@@ -69,16 +75,34 @@ enum Driven {
     Abandoned,
 }
 
-/// Prepares and drives; whoever watches sees it happen.
+/// Prepares and drives, on that runtime or on one of its own; a person who watches sees it happen.
 pub(in crate::cli) fn drive_to_the_end(
+    on: Option<&Runtime>,
     store: &Store,
     live: &Live,
     leaving: LeavingArgs,
     preparing: impl AsyncFnOnce(&CancellationToken) -> Result<Prepared, DriverError>,
 ) -> Result<Ended, Broken> {
-    let runtime = runtime()?;
+    let Some(shared) = on else {
+        let runtime = runtime()?;
+        let driven = driven_on(&runtime, store, live, leaving, preparing);
+        // A file operation that never returns must not keep a finished run's process alive.
+        let left = matches!(driven, Ok(Driven::Abandoned));
+        runtime.shutdown_timeout(if left { Duration::ZERO } else { LINGER });
+        return came_to(driven, live);
+    };
+    came_to(driven_on(shared, store, live, leaving, preparing), live)
+}
+
+fn driven_on(
+    runtime: &Runtime,
+    store: &Store,
+    live: &Live,
+    leaving: LeavingArgs,
+    preparing: impl AsyncFnOnce(&CancellationToken) -> Result<Prepared, DriverError>,
+) -> Result<Driven, CliError> {
     // What panics here leaves a transcript behind, and the result says which.
-    let driven = caught(|| {
+    caught(|| {
         runtime.block_on(async {
             let mut signals = Signals::listen().map_err(|fault| SystemFault::Runtime {
                 reason: fault.to_string(),
@@ -95,10 +119,10 @@ pub(in crate::cli) fn drive_to_the_end(
             let prepared = prepared.with_grace(Duration::from_secs(leaving.grace));
             Ok::<_, CliError>(drive(prepared, store, live, &mut signals, leaving.no_wait).await?)
         })
-    });
-    // A file operation that never returns must not keep a finished run's process alive.
-    let left = matches!(driven, Ok(Driven::Abandoned));
-    runtime.shutdown_timeout(if left { Duration::ZERO } else { LINGER });
+    })
+}
+
+fn came_to(driven: Result<Driven, CliError>, live: &Live) -> Result<Ended, Broken> {
     live.rest();
     match driven {
         Ok(Driven::Finished(finished, stopped)) => Ok(Ended {
@@ -198,7 +222,8 @@ async fn drive(
                 }
                 Signal::Terminate => {
                     if suspended {
-                        leaves_at = Instant::now().checked_add(AT_ONCE);
+                        // A third signal puts nothing off.
+                            leaves_at = leaves_at.or_else(|| Instant::now().checked_add(AT_ONCE));
                     } else {
                         live.note("suspending: what is in flight may still end; a second signal leaves at once");
                         live.leaves("suspending");
@@ -321,7 +346,7 @@ mod tests {
         let live = followed();
         let fails = async |_: &CancellationToken| panic!("as the test wants");
         let leaving = LeavingArgs::default();
-        let broken = drive_to_the_end(&store, &live, leaving, fails).unwrap_err();
+        let broken = drive_to_the_end(None, &store, &live, leaving, fails).unwrap_err();
         assert!(broken.error.is_panic());
         let result = broken.result.unwrap();
         assert!(result.run_id.is_some());

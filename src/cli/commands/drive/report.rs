@@ -149,7 +149,11 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended, typed_at: TypedAt<'_>
             note(way_out);
         }
     }
-    if let Some(held_back) = held_back(app, &ended.view, &name) {
+    let show = match typed_at {
+        TypedAt::Chat(_) => "/show".to_owned(),
+        TypedAt::Shell => with_withheld(app, &name),
+    };
+    if let Some(held_back) = held_back(&ended.view, &show) {
         note(&held_back);
     }
     let next = match typed_at {
@@ -196,15 +200,19 @@ fn next_of_suspended(app: &App, view: &RunView, name: &str) -> String {
     format!("{approve} answers its call, then {resume} goes on with it")
 }
 
-/// Where the text is to be read that the token gate held back, if it held any back.
-pub(in crate::cli) fn held_back(app: &App, view: &RunView, name: &str) -> Option<String> {
+/// The command that shows a run with the text that was held back.
+pub(in crate::cli) fn with_withheld(app: &App, name: &str) -> String {
+    app.hint(&format!("show {name} --withheld"))
+}
+
+/// How much text the token gate held back, why, and what prints it: `show`; none where it held nothing back.
+pub(in crate::cli) fn held_back(view: &RunView, show: &str) -> Option<String> {
     let bytes = view.held_back_bytes();
     let (were, them) = if bytes == 1 {
         ("was", "it")
     } else {
         ("were", "them")
     };
-    let show = app.hint(&format!("show {name} --withheld"));
     let bytes = counted(bytes, "byte");
     (view.held_back_bytes() > 0).then(|| {
         format!(

@@ -9,7 +9,7 @@ use crate::cli::ui::escape::line;
 use crate::contract::{ExecutionContract, Grounds, ToolPolicy, ToolProof};
 use crate::kernel::{EventKind, OutcomeCode};
 use crate::message::RunId;
-use crate::telemetry::{keyless, misled, silent};
+use crate::telemetry::{keyless, misled, played_out, silent};
 use crate::view::RunView;
 
 /// What the author may change in the contract so that the next run does not fail so; none where nothing recorded says it.
@@ -33,7 +33,7 @@ pub(in crate::cli) fn way_out(app: &App, view: &RunView, run_id: &RunId) -> Opti
                 Some(asks(format!("mend `base_url` of providers.{provider}")))
             }
             (None, Some(provider)) => Some(asks(start_or_mend(provider))),
-            (None, None) => None,
+            (None, None) => played_out(view).map(|provider| name_a_model(app, provider)),
         },
         OutcomeCode::BackendUnavailable => {
             let targets = view.contract().targets.iter();
@@ -72,6 +72,14 @@ pub(in crate::cli) fn way_out(app: &App, view: &RunView, run_id: &RunId) -> Opti
 fn start_or_mend(provider: &str) -> String {
     let provider = line(provider);
     format!("start the server of providers.{provider}, or mend its `base_url`")
+}
+
+/// What helps where a script has no line left, as that of the demo after its one task.
+fn name_a_model(app: &App, provider: &str) -> String {
+    let (provider, init) = (line(provider), app.hint("init"));
+    format!(
+        "the script of providers.{provider} has a line for each answer, and none is left; {init} writes a contract with a model"
+    )
 }
 
 /// What helps where every call failed and the contract counts only those that succeed.

@@ -11,6 +11,7 @@ use crate::cli::context::error::{CliError, SystemFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::counted;
+use crate::cli::ui::whole::Whole;
 use crate::store::{ExportError, NewFile, PRIVATE};
 use crate::transcript::WithheldBlobs;
 
@@ -68,7 +69,7 @@ pub(in crate::cli) fn export(app: &App, args: &ExportArgs) -> Result<Exit, CliEr
                 .note("a terminal shows it escaped; -o FILE writes it as it is");
             left_out
         }
-        None => match write(&mut io::stdout().lock()) {
+        None => match write_out(write) {
             // A reader that has gone away has what it wanted.
             Err(CliError::Export(ExportError::Io(fault)) | CliError::Output(fault))
                 if fault.kind() == io::ErrorKind::BrokenPipe =>
@@ -85,6 +86,16 @@ pub(in crate::cli) fn export(app: &App, args: &ExportArgs) -> Result<Exit, CliEr
         ));
     }
     Ok(exit)
+}
+
+/// Writes to standard output.
+fn write_out(
+    write: impl FnOnce(&mut dyn io::Write) -> Result<usize, CliError>,
+) -> Result<usize, CliError> {
+    let mut out = BufWriter::new(Whole(io::stdout().lock()));
+    let left_out = write(&mut out)?;
+    out.flush()?;
+    Ok(left_out)
 }
 
 /// Writes beside the file first, so that a failed export leaves what was there.

@@ -14,7 +14,7 @@ use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ModelFault, SystemFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::found::{
-    Choice, Looked, NoWay, choices, endpoint, other_profile, running,
+    Choice, Looked, NoWay, UNCHECKED, choices, endpoint, other_profile, running,
 };
 use crate::cli::context::runtime::runtime;
 use crate::cli::ui::command::shell_word;
@@ -136,7 +136,7 @@ fn take_model(ways: &mut Vec<Choice>, model: &str) {
     }
     ways.retain(|way| way.address.is_none() && way.provider != ProviderType::Local);
     for way in ways {
-        way.what = format!("{}: {model}", way.word);
+        way.what = format!("{}: {model}, {UNCHECKED}", way.word);
         model.clone_into(&mut way.model);
     }
 }

@@ -1,7 +1,6 @@
 //! All runs of a list in one process: signals, progress, one result line for each as it ends, and the exit code. Decides nothing about a run.
 
 use std::cell::RefCell;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +20,7 @@ use crate::cli::context::interrupts;
 use crate::cli::context::runtime::runtime_of_many;
 use crate::cli::context::signals::{Signal, Signals};
 use crate::cli::ui::escape::line;
+use crate::cli::ui::numbers::counted;
 use crate::cli::ui::runs_progress::RunsNow;
 use crate::cli::ui::screen::Screen;
 use crate::driver::{Job, Runner, RunnerLimits};
@@ -81,9 +81,9 @@ impl Fleet {
     /// # Errors
     /// [`SystemFault::FileLimit`].
     pub(in crate::cli) fn allowed(limits: RunnerLimits) -> Result<RunnerLimits, CliError> {
-        let max_own_servers = allow_files(limits.max_runs, limits.max_inferences)?;
+        let max_servers = allow_files(limits.max_runs, limits.max_inferences)?;
         Ok(RunnerLimits {
-            max_own_servers,
+            max_servers,
             ..limits
         })
     }
@@ -101,7 +101,7 @@ impl Fleet {
             useless,
         };
         let driven = runtime.block_on(fleet.drive(source));
-        let is_left = matches!(driven, Ok(Driven::Abandoned { .. } | Driven::Unread));
+        let is_left = matches!(&driven, Ok(left) if left.how != How::Waited);
         runtime.shutdown_timeout(if is_left { Duration::ZERO } else { LINGER });
         let synced = self.accounts.sync_all();
         let ends = fleet.ends.take();
@@ -110,41 +110,50 @@ impl Fleet {
             unsynced,
             unwritten,
         } = fleet.results.faults();
-        let driven = driven?;
-        if let Driven::Unread = driven {
-            let note = "note: the results that are left were not read, and are not written; monolith list has their runs\n";
-            note_at_once(self.app.screen, note.to_owned());
-            return Ok(if suspended {
-                Exit::SUSPENDED
-            } else {
-                Exit::FAILED
-            });
-        }
-        if let Some(fault) = unsynced.or(synced.err()) {
-            return Err(fault.into());
-        }
-        if let Some(fault) = unwritten {
-            let reason = fault.to_string();
-            return Err(SystemFault::ResultsUnwritten { reason, suspended }.into());
-        }
+        let Driven { how, rest } = driven?;
         let (app, screen) = (&self.app, self.app.screen);
-        if !is_left {
-            for next in ends.next(app) {
-                screen.note(&next);
+        let rest = rest.map(|rest| format!("note: {rest}\n"));
+        failed |= rest.is_some();
+        if let How::Abandoned { open } = how {
+            suspended |= open > 0;
+        }
+        let unwritten = unwritten.map(|fault| SystemFault::ResultsUnwritten {
+            reason: fault.to_string(),
+            suspended,
+        });
+        let fault = unsynced.or(synced.err()).map(CliError::from);
+        let fault = fault.or_else(|| unwritten.map(CliError::from));
+        let rest = rest.unwrap_or_default();
+        match how {
+            How::Abandoned { open } => {
+                let runs = counted(open, "run");
+                let verb = if open == 1 { "is" } else { "are" };
+                let resume = app.hint("resume --all");
+                let left = format!("note: {runs} {verb} left unfinished; {resume} goes on\n");
+                note_at_once(screen, left + &rest);
+            }
+            How::Unread => {
+                let note = "note: the results that are left were not read, and are not written; monolith list has their runs\n";
+                note_at_once(screen, note.to_owned() + &rest);
+                return Ok(if suspended {
+                    Exit::SUSPENDED
+                } else {
+                    Exit::FAILED
+                });
+            }
+            How::Waited => {
+                if fault.is_none() {
+                    for next in ends.next(app) {
+                        screen.note(&next);
+                    }
+                }
+                if !rest.is_empty() {
+                    screen.write_err(&rest);
+                }
             }
         }
-        match driven {
-            Driven::All | Driven::Unread => {}
-            Driven::Stopped { rest } => {
-                screen.write_err(&format!("note: {rest}\n"));
-                failed = true;
-            }
-            Driven::Abandoned { open } => {
-                let resume = app.hint("resume --all");
-                let note = format!("note: {open} runs are left as they are; {resume} goes on\n");
-                note_at_once(screen, note);
-                suspended |= open > 0;
-            }
+        if let Some(fault) = fault {
+            return Err(fault);
         }
         if let Some(cause) = store.poison() {
             let cause = cause.to_owned();
@@ -173,16 +182,22 @@ fn note_at_once(screen: Screen, note: String) {
     }
 }
 
+/// What came of the work on a list.
+struct Driven {
+    how: How,
+    /// Which runs were not begun because the process was asked to end, and how they are.
+    rest: Option<String>,
+}
+
 /// How the work on a list ended.
-enum Driven {
-    /// Every run has a result.
-    All,
-    /// The process was asked to end before all of them were begun: which were not, and how they are.
-    Stopped { rest: String },
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
     /// At once, with so many runs open.
     Abandoned { open: usize },
     /// The process was asked to end, no run is open any more, and the results that are left are not read.
     Unread,
+    /// Every run that was begun has a result.
+    Waited,
 }
 
 /// The runs of a list while they are driven.
@@ -209,7 +224,7 @@ impl Driving<'_> {
             source.1 |= job.is_none();
             job
         };
-        let mut driving = pin!(async {
+        let mut driving = Box::pin(async {
             let each = async |end| self.take(end).await;
             runner.drive_all(self.store, next, each).await;
             results.written().await;
@@ -218,12 +233,12 @@ impl Driving<'_> {
         let (mut interrupts, mut terminated, mut leaves_at) = (0_u32, false, None);
         let (mut is_ending, mut is_useless) = (false, false);
         let mut reading = Reading::default();
-        loop {
+        let how = loop {
             let wanted = tokio::select! {
                 biased;
-                () = &mut driving => break,
+                () = &mut driving => break How::Waited,
                 () = until(leaves_at) => {
-                    return Ok(Driven::Abandoned { open: runner.running() });
+                    break How::Abandoned { open: runner.running() };
                 }
                 signal = signals.next() => match signal {
                     Signal::Interrupt if interrupts == 0 => {
@@ -238,7 +253,8 @@ impl Driving<'_> {
                     }
                     Signal::Terminate => {
                         if std::mem::replace(&mut terminated, true) {
-                            leaves_at = Instant::now().checked_add(AT_ONCE);
+                            // A third signal puts nothing off.
+                            leaves_at = leaves_at.or_else(|| Instant::now().checked_add(AT_ONCE));
                         } else {
                             results.note("suspending: what is in flight may still end; a second signal leaves at once");
                         }
@@ -257,20 +273,20 @@ impl Driving<'_> {
                         waiting_requests: runner.waiting_requests(),
                     });
                     if is_ending && runner.running() == 0 && reading.has_stopped(results.progress()) {
-                        return Ok(Driven::Unread);
+                        break How::Unread;
                     }
                     continue;
                 }
             };
             is_ending = true;
             runner.broadcast(wanted);
-        }
+        };
+        // What is left of the work ends here, and gives the source back.
+        drop(driving);
         let mut source = source.lock().await;
         let has_more = !source.1 && source.0.has_more();
-        Ok(match source.0.rest(has_more) {
-            None => Driven::All,
-            Some(rest) => Driven::Stopped { rest },
-        })
+        let rest = source.0.rest(has_more);
+        Ok(Driven { how, rest })
     }
 
     async fn take(&self, end: Result<RunEnd, tokio::task::JoinError>) {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::fleet::Source;
 use super::line::RunLine;
 use super::lines::{Lines, ListedRun};
-use super::not_begun::NotBegun;
-use super::one_run::{RunEnd, drive, end_of, guarded, refused};
+use super::not_begun::{Became, NotBegun, OpenLine};
+use super::one_run::{RunEnd, drive, driven_by, end_of, guarded, refused};
 use super::recorded_run::RecordedRun;
 use super::repeated::{Repeated, repeated};
 use super::terms::Terms;
@@ -16,6 +16,7 @@ use crate::cli::context::error::CliError;
 use crate::cli::context::secrets;
 use crate::cli::ui::command::shell_word;
 use crate::driver::{DriverError, Job, Prepared, Worker};
+use crate::store::StoreError;
 
 /// Runs that begin, and what is the same for all of them.
 #[derive(Debug)]
@@ -43,9 +44,10 @@ impl NewRuns {
 }
 
 /// One run of a list.
-#[derive(Debug)]
 pub(in crate::cli) struct NewRun {
     listed: ListedRun,
+    /// Follows it.
+    live: Live,
     not_begun: Arc<NotBegun>,
     /// Which one of the lines that were taken it is.
     taken: u64,
@@ -58,8 +60,18 @@ impl Source for NewRuns {
     async fn next(&mut self) -> Option<NewRun> {
         let listed = self.lines.next().await?;
         self.taken = self.taken.saturating_add(1);
+        let live = Live::among_many(self.terms.app.screen, self.terms.accounts.clone());
+        if let Ok(line) = &listed.line {
+            let open = OpenLine {
+                at: listed.at(),
+                is_unnamed: line.run_id.is_none(),
+                live: live.clone(),
+            };
+            self.not_begun.opened(self.taken, open);
+        }
         Some(NewRun {
             listed,
+            live,
             not_begun: Arc::clone(&self.not_begun),
             taken: self.taken,
             terms: Arc::clone(&self.terms),
@@ -106,42 +118,62 @@ impl NewRun {
     async fn begin(self, worker: Worker) -> RunEnd {
         let Self {
             listed,
+            live,
             not_begun,
             taken,
             terms,
         } = self;
-        let at = listed.at();
         let line = match listed.line {
             Ok(line) => line,
             Err(rule) => return refused(&terms, &listed.place, &rule),
         };
         // A run that has ended is verified, which takes as long as it is.
         let look = || repeated(&line, &terms, worker.store());
-        match tokio::task::block_in_place(look) {
-            None => {}
-            Some(Repeated::Ended(ended)) => return end_of(&terms, &listed.place, *ended),
-            Some(Repeated::Open(run_id)) => {
-                let sets = line.sets_under(&terms.sets);
-                return RecordedRun::repeated(run_id, sets, terms).run(worker).await;
+        if let Some(there) = tokio::task::block_in_place(look) {
+            not_begun.closed(taken, Became::Refused);
+            return match there {
+                Repeated::Driven(driven) => driven_by(&terms, &listed.place, &driven),
+                Repeated::Ended(ended) => end_of(&terms, &listed.place, *ended),
+                Repeated::Open(run_id) => {
+                    let sets = line.sets_under(&terms.sets);
+                    RecordedRun::repeated(run_id, sets, terms).run(worker).await
+                }
+            };
+        }
+        let store = Arc::clone(worker.store());
+        // Boxed: what is open for long should take no more than it needs.
+        let driven = Box::pin(begun(line.clone(), &terms, worker, &live));
+        let driven = guarded(&live, driven).await;
+        not_begun.closed(taken, became_of(&driven));
+        // Another process may have begun the run since the look.
+        if let Err(Broken {
+            error: CliError::Driver(DriverError::Store(StoreError::RunExists { .. })),
+            ..
+        }) = &driven
+        {
+            let look = || repeated(&line, &terms, &store);
+            match tokio::task::block_in_place(look) {
+                None | Some(Repeated::Open(_)) => {}
+                Some(Repeated::Driven(driven)) => return driven_by(&terms, &listed.place, &driven),
+                Some(Repeated::Ended(ended)) => return end_of(&terms, &listed.place, *ended),
             }
         }
-        let is_unnamed = line.run_id.is_none();
-        let following = Live::among_many(terms.app.screen, terms.accounts.clone());
-        // Boxed: what is open for long should take no more than it needs.
-        let driven = Box::pin(begun(line, &terms, worker, &following));
-        let driven = guarded(&following, driven).await;
-        match &driven {
-            Err(Broken {
-                error: CliError::Driver(DriverError::Cancelled),
-                result: None,
-            }) => not_begun.add(taken, at),
-            Ok(_)
-            | Err(Broken {
-                result: Some(_), ..
-            }) if is_unnamed => not_begun.began_unnamed(taken),
-            _ => {}
-        }
         end_of(&terms, &listed.place, driven)
+    }
+}
+
+/// What became of the line's run.
+fn became_of(driven: &Result<Ended, Broken>) -> Became {
+    match driven {
+        Err(Broken {
+            error: CliError::Driver(DriverError::Cancelled),
+            result: None,
+        }) => Became::Cancelled,
+        Err(Broken { result: None, .. }) => Became::Refused,
+        Ok(_)
+        | Err(Broken {
+            result: Some(_), ..
+        }) => Became::Begun,
     }
 }
 

@@ -1,37 +1,88 @@
-//! The lines that were taken from a list, and whose runs have not begun because the process was asked to end. Does not know what follows them.
+//! The lines that were taken from a list, and which of them have not begun a run because the process was asked to end, or ends. Does not know what
+//! follows them.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::cli::commands::drive::Live;
+
 /// What is to be begun again of the lines that were taken.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct NotBegun(Mutex<Lines>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Lines {
     /// Their places in words and as `--from` names them, in the order in which they were taken.
     not_begun: BTreeMap<u64, (String, String)>,
     /// The last that has begun a run to which the list gives no name.
     last_unnamed: Option<u64>,
+    /// Those that have come to no end yet.
+    open: BTreeMap<u64, OpenLine>,
+}
+
+/// What became of the run of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Became {
+    Begun,
+    /// It was not begun because the process was asked to end.
+    Cancelled,
+    /// It is not to be begun again.
+    Refused,
+}
+
+/// A line whose run may have begun, and has come to no end.
+pub(super) struct OpenLine {
+    /// Its place in words and as `--from` names it.
+    pub(super) at: (String, String),
+    /// Whether the list gives its run no name.
+    pub(super) is_unnamed: bool,
+    /// Follows its run.
+    pub(super) live: Live,
+}
+
+impl std::fmt::Debug for NotBegun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("NotBegun")
+    }
 }
 
 impl NotBegun {
-    /// The line that was taken as that one has begun a run to which the list gives no name.
-    pub(super) fn began_unnamed(&self, taken: u64) {
+    /// The line that was taken as that one is to begin a run.
+    pub(super) fn opened(&self, taken: u64, line: OpenLine) {
+        self.lines().open.insert(taken, line);
+    }
+
+    /// The line has come to an end.
+    pub(super) fn closed(&self, taken: u64, became: Became) {
         let mut lines = self.lines();
-        lines.last_unnamed = lines.last_unnamed.max(Some(taken));
+        let Some(line) = lines.open.remove(&taken) else {
+            return;
+        };
+        match became {
+            Became::Begun if line.is_unnamed => {
+                lines.last_unnamed = lines.last_unnamed.max(Some(taken));
+            }
+            Became::Cancelled => {
+                lines.not_begun.insert(taken, line.at);
+            }
+            Became::Begun | Became::Refused => {}
+        }
     }
 
-    /// The run of a line has not begun.
-    pub(super) fn add(&self, taken: u64, at: (String, String)) {
-        self.lines().not_begun.insert(taken, at);
-    }
-
-    /// The place of the first, and whether a list from there on would begin another run of a line twice.
+    /// The place of the first, and whether a list from there on would begin another run of a line twice. A line that is still open counts
+    /// as what it is now.
     pub(super) fn first(&self) -> Option<((String, String), bool)> {
         let lines = self.lines();
-        let (taken, at) = lines.not_begun.first_key_value()?;
-        Some((at.clone(), lines.last_unnamed > Some(*taken)))
+        let begun = |line: &OpenLine| line.live.has_begun();
+        let open = lines.open.iter().find(|(_, line)| !begun(line));
+        let open = open.map(|(taken, line)| (taken, &line.at));
+        let first = lines.not_begun.first_key_value().into_iter().chain(open);
+        let (taken, at) = first.min_by_key(|(taken, _)| **taken)?;
+        let unnamed = lines.open.iter().rev();
+        let unnamed = unnamed.filter(|(_, line)| line.is_unnamed && begun(line));
+        let unnamed = unnamed.map(|(taken, _)| *taken).next();
+        let last_unnamed = lines.last_unnamed.max(unnamed);
+        Some((at.clone(), last_unnamed > Some(*taken)))
     }
 
     fn lines(&self) -> MutexGuard<'_, Lines> {

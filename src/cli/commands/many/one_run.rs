@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use tokio::sync::Notify;
 
+use super::repeated::Driven;
 use super::run_result::RunResult;
 use super::terms::Terms;
 use crate::cli::commands::drive::{
@@ -55,6 +56,20 @@ fn not_begun(place: &str, fault: &CliError) -> AgentResult {
 pub(super) fn refused(terms: &Terms, place: &str, rule: &str) -> RunEnd {
     let text = format!("{place}: {rule}");
     let result = AgentResult::without_run(Exit::USAGE.0, "usage", text, unix_ms());
+    RunEnd::Result(Box::new(RunResult::of(terms, &result)))
+}
+
+/// The result of a line whose run another process drives, which may be at work on the same list.
+pub(super) fn driven_by(terms: &Terms, place: &str, driven: &Driven) -> RunEnd {
+    let by = match driven.pid {
+        Some(pid) => format!("process {pid}"),
+        None => "another process".to_owned(),
+    };
+    let run_id = &driven.run_id;
+    let text = format!(
+        "{place}: {by} drives run {run_id} already; the same list reports it once that has ended"
+    );
+    let result = AgentResult::without_run(Exit::FAILED.0, "store", text, unix_ms());
     RunEnd::Result(Box::new(RunResult::of(terms, &result)))
 }
 

@@ -14,10 +14,19 @@ use crate::view::RunStart;
 
 /// What is there of the run that a line asks for.
 pub(super) enum Repeated {
+    /// Another process drives it.
+    Driven(Driven),
     /// It has ended so.
     Ended(Box<Result<Ended, Broken>>),
     /// It has no end, and no process drives it.
     Open(RunId),
+}
+
+/// A run that another process drives.
+pub(super) struct Driven {
+    /// That process, where it has written its id down.
+    pub(super) pid: Option<u32>,
+    pub(super) run_id: RunId,
 }
 
 /// The run of a line that an earlier list began under the same file and changes, with the same task; none where the line is to begin one.
@@ -43,8 +52,16 @@ pub(super) fn repeated(line: &RunLine, terms: &Terms, store: &Store) -> Option<R
     if has_ended {
         return Some(Repeated::Ended(Box::new(recorded_end(terms, run_id))));
     }
-    let is_driven = reader.driver_of(run_id).ok()?.is_some();
-    (!is_driven).then(|| Repeated::Open(run_id.clone()))
+    let run_id = run_id.clone();
+    match reader.driver_of(&run_id).ok()? {
+        // The list has that name twice.
+        Some(by) if by.pid == Some(std::process::id()) => None,
+        Some(by) => Some(Repeated::Driven(Driven {
+            pid: by.pid,
+            run_id,
+        })),
+        None => Some(Repeated::Open(run_id)),
+    }
 }
 
 /// The result that is recorded, if it verifies.

@@ -61,5 +61,5 @@ fn forked(app: &App, args: ReplayArgs, at: u64) -> Result<Ended, Broken> {
     let task = args.task;
     let prepare =
         async |cancel: &CancellationToken| driver::prepare_fork(point, task, request, cancel).await;
-    drive_to_the_end(&store, &live, LeavingArgs::default(), prepare)
+    drive_to_the_end(None, &store, &live, LeavingArgs::default(), prepare)
 }

@@ -113,7 +113,7 @@ fn resume_to_its_end(app: &App, run: String, args: ResumeArgs) -> Result<Ended, 
     let request = live.preparing(request);
     let prepare =
         async |cancel: &CancellationToken| driver::prepare_resume(reopened, request, cancel).await;
-    let driven = drive_to_the_end(&store, &live, args.leaving, prepare);
+    let driven = drive_to_the_end(None, &store, &live, args.leaving, prepare);
     driven.map_err(|broken| broken.located(&file))
 }
 

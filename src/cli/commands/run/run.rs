@@ -94,5 +94,5 @@ fn run_to_its_end(app: &App, args: RunArgs) -> Result<Ended, Broken> {
         leaving: args.leaving,
     };
     let live = Live::accounting(app, job.durability)?;
-    drive_job(app, job, &live)
+    drive_job(app, None, job, &live)
 }

@@ -39,20 +39,24 @@ pub(in crate::cli) struct ShowArgs {
     /// is no answer.
     #[arg(long, conflicts_with_all = ["json", "raw", "step", "follow", "tree", "diff"])]
     pub(in crate::cli) withheld: bool,
+    /// Whether it is asked for in a conversation, in which no command is typed next.
+    #[arg(skip)]
+    pub(in crate::cli) in_chat: bool,
     #[command(flatten)]
     pub(in crate::cli) form: ShowForm,
 }
 
 impl ShowArgs {
-    /// That run, without an option.
-    pub(in crate::cli) fn of_run(run: String) -> Self {
+    /// That run as a conversation shows it, without an option but `--withheld`.
+    pub(in crate::cli) fn in_chat(run: String, withheld: bool) -> Self {
         Self {
             run,
             other: None,
             diff: false,
             exit_code: false,
             full: false,
-            withheld: false,
+            withheld,
+            in_chat: true,
             form: ShowForm::default(),
         }
     }

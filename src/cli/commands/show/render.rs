@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::conversation::conversation;
-use super::servers::servers;
+use super::servers::{not_up, servers};
 use super::shown_run::ShownRun;
 use crate::cli::commands::list::forked_from;
 use crate::cli::context::approval::ApprovalStatus;
@@ -33,7 +33,7 @@ pub(in crate::cli) fn overview(
     let mut out = conversation(screen, run, full);
     out.push_str(&end(screen, view, run.status));
     out.push('\n');
-    out.push_str(&header(screen, run, verified));
+    out.push_str(&header(screen, run, verified, full));
     out.push('\n');
     for row in &run.rows {
         out.push_str(&row.line(screen));
@@ -109,7 +109,7 @@ fn calls(view: &RunView) -> String {
     out
 }
 
-fn header(screen: Screen, run: &ShownRun, verified: &str) -> String {
+fn header(screen: Screen, run: &ShownRun, verified: &str, full: bool) -> String {
     let view = &run.view;
     let contract = view.contract();
     let began = utc(view.started_unix_ms());
@@ -172,6 +172,9 @@ fn header(screen: Screen, run: &ShownRun, verified: &str) -> String {
         let _ = writeln!(out, "address   {provider} at {is}{since}");
     }
     out.push_str(&servers(view));
+    if full {
+        out.push_str(&not_up(view));
+    }
     out.push_str(&budgets(view));
     let head = view.head().map(|head| head.short(16)).unwrap_or_default();
     let _ = writeln!(

@@ -12,7 +12,7 @@ use super::conversation::conversation;
 use super::next_step::next_step;
 use super::shown_run::ShownRun;
 use super::{diff, follow, reasons, render, tree, withheld};
-use crate::cli::commands::drive::{held_back, way_out};
+use crate::cli::commands::drive::{held_back, way_out, with_withheld};
 use crate::cli::commands::verify;
 use crate::cli::context::app::App;
 use crate::cli::context::approval::ApprovalStatus;
@@ -136,7 +136,7 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
             let texts: Vec<String> = held.into_values().collect();
             app.screen.out(&texts.concat())?;
         }
-    } else if let Some(hint) = held_back(app, &run.view, &line(&args.run)) {
+    } else if let Some(hint) = held_back(&run.view, &with_withheld(app, &line(&args.run))) {
         app.screen.out(&format!("\n{hint}\n"))?;
     }
     if form.conversation {
@@ -148,7 +148,10 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
         // What could be done next is no matter of a run that is not the one shown.
         return Ok(departed);
     }
-    if stored {
+    // A conversation goes on with its next message.
+    let outcome = run.view.outcome();
+    let goes_on = args.in_chat && outcome.is_some_and(|outcome| outcome.class.is_success());
+    if stored && !goes_on {
         if let Some(run_id) = run.view.run_id().filter(|_| form.why)
             && let Some(way_out) = way_out(app, &run.view, run_id)
         {
@@ -156,7 +159,6 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
         }
         app.screen.out(&next_step(app, &run, form.why))?;
     }
-    let outcome = run.view.outcome();
     Ok(outcome.map_or(Exit::FAILED, |outcome| Exit(outcome.exit_code())))
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::cli::ui::escape::brief;
+use crate::cli::ui::escape::{brief, line};
 use crate::cli::ui::narration::target_name;
 use crate::message::NamedText;
 use crate::view::RunView;
@@ -28,6 +28,16 @@ pub(super) fn servers(view: &RunView) -> String {
         let _ = writeln!(shown, "server    … {more} more; --raw has them all");
     }
     shown
+}
+
+/// The servers that did not come up, each with all that is recorded of it.
+pub(super) fn not_up(view: &RunView) -> String {
+    let mut out = String::new();
+    for fault in &view.preflight().bring_up {
+        let (server, detail) = (line(&fault.server), line(&fault.detail));
+        let _ = writeln!(out, "server    {server}: {detail}");
+    }
+    out
 }
 
 fn lines(view: &RunView) -> String {

@@ -13,6 +13,10 @@ use crate::inference::{answer_at, probe_address};
 /// How long such a server, which may be far away, may take for one answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// What is reported of a model that no list could be held against.
+pub(in crate::cli) const UNCHECKED: &str =
+    "a name that was not checked (no list of models can be had without a key)";
+
 /// What is given for such a server: the address below which it is asked.
 pub(in crate::cli) fn base_url(given: &str) -> Result<String, String> {
     let given = given.trim().trim_end_matches('/');
@@ -66,7 +70,7 @@ pub(in crate::cli) async fn endpoint(
         let ways = served.iter().map(|model| choice(&model.name)).collect();
         return match model {
             None => Ok(ways),
-            Some(model) if is_served(list, model) => Ok(vec![choice(model)]),
+            Some(model) if lists(list, model) => Ok(vec![choice(model)]),
             Some(model) => Err(NoWay::of_model(model, Some(place), &ways)),
         };
     }
@@ -76,18 +80,19 @@ pub(in crate::cli) async fn endpoint(
             address: shown,
             status,
         }),
-        (_, Some(model)) => Ok(vec![Choice::of_endpoint(address, key_env, model)]),
+        (_, Some(model)) => {
+            let choice = Choice::of_endpoint(address, key_env, model);
+            let what = format!("{}, {UNCHECKED}", choice.what);
+            Ok(vec![Choice { what, ..choice }])
+        }
         (_, None) => Err(NoWay::NoList { address: shown }),
     }
 }
 
-/// Whether a server answers under that name: it lists it, or is a llama-server, which answers under every name.
-fn is_served(list: &[Value], model: &str) -> bool {
-    let has = |key: &str, value: &str| {
-        let same = |listed: &Value| listed.get(key).and_then(Value::as_str) == Some(value);
-        list.iter().any(same)
-    };
-    has("id", model) || has("owned_by", "llamacpp")
+/// Whether the list has a model of that name. A llama-server answers under every name, with its one model: another name is a mistake there, too.
+fn lists(list: &[Value], model: &str) -> bool {
+    let mut names = list.iter().map(|listed| listed.get("id"));
+    names.any(|name| name.and_then(Value::as_str) == Some(model))
 }
 
 impl Choice {

@@ -16,9 +16,14 @@ use crate::cli::context::runtime::runtime;
 use crate::cli::ui::command::shell_word;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::counted;
-use crate::contract::{CapabilityManifest, ProviderType, ServerCapability, recorded_url};
+use crate::contract::{
+    CapabilityManifest, ProviderType, ServerCapability, TermFault, Validators, recorded_url,
+    tool_faults_with,
+};
 use crate::driver::Preview;
 use crate::inference::{Probe, answer_at, probe_address};
+use crate::kernel::CheckName;
+use crate::telemetry::with_short_log;
 
 /// How long a model's server may take to answer a knock.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -59,16 +64,41 @@ pub(super) fn needed(app: &App, path: &Path, sets: &[String]) -> Result<Vec<Find
     found.extend(keys(&preview));
     progress(app, "asking the servers of its models");
     found.extend(answering(&preview)?);
-    let failed = failures(&preview).into_iter().map(|(_, why)| why);
+    let failed = failures(&preview).into_iter();
+    let failed = failed.filter_map(|(check, why)| match check {
+        CheckName::Tools => other_tool_faults(&preview),
+        _ => Some(why),
+    });
     let unmet = preview.unmet.iter().map(ToString::to_string);
     let failed: Vec<String> = failed.chain(unmet).collect();
-    if failed.is_empty() {
+    if failed.is_empty() && down(&preview).next().is_none() {
         found.push(ok(NAME, "it passes monolith contract check"));
     }
     // Without its servers the check knows less than was found here.
     let fix = format!("{check} --start-servers says more");
     found.extend(failed.into_iter().map(|why| wrong(NAME, why, fix.clone())));
     Ok(found)
+}
+
+/// The servers that did not come up.
+fn down(preview: &Preview) -> impl Iterator<Item = &str> {
+    let servers = preview.contract.servers.iter();
+    let down = servers.filter(|(_, server)| !server.available);
+    down.map(|(name, _)| name.as_str())
+}
+
+/// Why the check of the tools fails, beside that servers did not come up: each of those is a finding already, and so its tools lack.
+fn other_tool_faults(preview: &Preview) -> Option<String> {
+    let faults = tool_faults_with(&preview.contract, &Validators::default());
+    let of_down = |fault: &TermFault| {
+        down(preview).any(|server| match fault.path.as_deref() {
+            Some("allowed_tools") => fault.text.contains(&format!("`{server}__")),
+            path => path == Some(&format!("tools.mcp.{server}")),
+        })
+    };
+    let others = faults.iter().filter(|(_, fault)| !of_down(fault));
+    let others: Vec<&str> = others.map(|(_, fault)| fault.text.as_str()).collect();
+    (!others.is_empty()).then(|| others.join("; "))
 }
 
 fn tool_servers(preview: &Preview) -> Vec<Finding> {
@@ -82,7 +112,8 @@ fn tool_servers(preview: &Preview) -> Vec<Finding> {
             );
         }
         let fault = preview.faults.iter().find(|fault| fault.server == *server);
-        let why = fault.map_or(String::new(), |fault| format!(": {}", fault.detail));
+        let why = fault.map(|fault| format!(": {}", with_short_log(&fault.detail, "")));
+        let why = why.unwrap_or_default();
         wrong(
             NAME,
             format!("{detail} did not come up{why}"),

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::cli::commands::verify;
 use crate::cli::context::app::App;
 use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::counted;
+use crate::cli::ui::numbers::{counted, grouped};
 use crate::cli::ui::screen::Style;
 use crate::replay::{Difference, ReplayReport};
 
@@ -19,6 +19,23 @@ pub(in crate::cli) fn list_differences(out: &mut String, differences: &[Differen
     }
     if differences.len() > MOST {
         out.push_str("  … monolith replay --json lists them all\n");
+    }
+}
+
+/// What differs at the first entry that differs, a line each. What follows from it is counted: it says nothing new.
+fn list_first(out: &mut String, differences: &[Difference]) {
+    let first = differences.first().map(|first| first.seq);
+    let at_first = differences.iter();
+    let at_first = at_first.take_while(|difference| Some(difference.seq) == first);
+    let at_first = at_first.take(MOST).count();
+    let (named, others) = differences.split_at(at_first);
+    list_differences(out, named);
+    if !others.is_empty() {
+        let others = grouped(others.len().try_into().unwrap_or(u64::MAX));
+        let _ = writeln!(
+            out,
+            "  and {others} more, which may follow from it; --json lists them all"
+        );
     }
 }
 
@@ -36,7 +53,7 @@ pub(in crate::cli) fn report_text(app: &App, report: &ReplayReport) -> String {
         let count = counted(report.differences.len(), "difference");
         format!("{other}: {count} in {entries}\n")
     };
-    list_differences(&mut out, &report.differences);
+    list_first(&mut out, &report.differences);
     list_not_compared(&mut out, &report.not_compared);
     out
 }

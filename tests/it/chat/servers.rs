@@ -1,0 +1,128 @@
+//! The tool servers of a conversation: started once, up between its messages, and gone with it.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::bench::Bench;
+
+const COUNTING: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/tests/fixtures/counting_server.py"
+);
+
+/// A tool server that writes its process into `starts` when it starts.
+fn counting() -> String {
+    let command = format!("echo $$ >> starts; exec python3 {COUNTING} executions");
+    let server = json!({"command": "sh", "args": ["-c", command]});
+    format!("tools: {{workspace: ., mcp: {{fs: {server}}}}}\n")
+}
+
+/// A chat whose model calls the server in each answer.
+fn calling(desk: &Desk) -> Terminal {
+    let call = calls("fs__count", "{}");
+    let said = ["One.", "Two.", "Three."].map(says);
+    let lines: Vec<&str> = said.iter().flat_map(|said| [&*call, &**said]).collect();
+    chat(desk, &counting(), &lines)
+}
+
+/// The processes of the server, one for each start.
+fn started(desk: &Desk) -> Vec<String> {
+    let starts = desk.read("starts");
+    starts.lines().map(str::to_owned).collect()
+}
+
+fn lives(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    let state = |stat: String| stat.rsplit(')').next().map(|rest| rest.starts_with(" Z"));
+    stat.ok().and_then(state) == Some(false)
+}
+
+/// What entry 0 of a run holds of its tool servers.
+fn stated(desk: &Desk, run: &str) -> Value {
+    let raw = desk.ok(&["show", run, "--raw"]);
+    let first: Value = serde_json::from_str(raw.lines().next().unwrap()).unwrap();
+    let started = &first["event"]["event"]["value"];
+    assert!(started.get("tool_servers").is_some(), "{first}");
+    json!([started["tool_servers"], started["bring_up"]])
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_tool_server_is_started_once_for_a_whole_conversation_and_ends_with_it() {
+    if !Bench::has_python() {
+        return;
+    }
+    let desk = Desk::new();
+    let mut chat = calling(&desk);
+    for (message, answer) in [("first", "One."), ("second", "Two."), ("third", "Three.")] {
+        chat.types(&format!("{message}\r"))
+            .until(answer)
+            .until("COMPLETED_WITH_TOOLS")
+            .until("> ");
+    }
+    chat.types("/tools\r").until("fs__count").until("> ");
+    let processes = started(&desk);
+    assert_eq!(processes.len(), 1);
+    assert!(lives(&processes[0]), "it is up between messages");
+    chat.types("/quit\r");
+    assert_eq!(chat.end().0, 0);
+    assert!(!lives(&processes[0]), "it outlives the conversation");
+    assert_eq!(desk.read("executions").lines().count(), 3);
+    // Each run has the records that it has alone.
+    let runs = runs(&desk);
+    assert_eq!(runs.len(), 3);
+    desk.ok(&["continue", &runs[2], "aside"]);
+    let alone = stated(&desk, "last");
+    for run in &runs {
+        desk.ok(&["verify", run]);
+        desk.ok(&["replay", run]);
+        assert_eq!(stated(&desk, run), alone, "{run}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_tool_server_that_died_between_two_messages_is_started_again() {
+    if !Bench::has_python() {
+        return;
+    }
+    let desk = Desk::new();
+    let mut chat = calling(&desk);
+    chat.types("first\r")
+        .until("COMPLETED_WITH_TOOLS")
+        .until("> ");
+    let processes = started(&desk);
+    let killed = Command::new("kill").args(["-KILL", &processes[0]]).status();
+    assert!(killed.unwrap().success());
+    while lives(&processes[0]) {
+        std::thread::yield_now();
+    }
+    chat.types("second\r")
+        .until("Two.")
+        .until("COMPLETED_WITH_TOOLS")
+        .until("> ");
+    let processes = started(&desk);
+    assert_eq!(processes.len(), 2);
+    // A process that is asked to end takes them along, too.
+    chat.signal("TERM");
+    assert_eq!(chat.end().0, 0);
+    assert!(!lives(&processes[1]), "it outlives the conversation");
+}
+
+#[test]
+fn a_chat_shows_the_text_that_was_held_back_and_why() {
+    let desk = Desk::new();
+    let more = "tool_policy: required\ntools: {builtin: [echo]}\n";
+    let mut chat = chat(&desk, more, &[&says("A held reply."), &says("Another.")]);
+    chat.types("Thanks!\r")
+        .until("were held back, for no call had been validated yet: /show prints them")
+        .until("> ");
+    chat.types("/show\r")
+        .until("held back, entry ")
+        .until("written before a call was validated, so it is no answer")
+        .until("A held reply.")
+        .until("> ");
+    chat.types("/exit\r");
+    let (_, shown) = chat.end();
+    assert!(!shown.contains("--withheld"), "{shown}");
+}
