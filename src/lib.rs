@@ -94,9 +94,10 @@ pub use kernel::{
     Outcome, OutcomeCode, Probed, ProbedTarget, ProviderAddress, Run, RunStarted, ToolExposure,
 };
 pub use message::{
-    AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeStatus, InferenceSeq, NoSecrets,
-    ObjectFault, ObjectText, ProviderFault, ProviderFaultClass, QuarterBytes, Role, RunId,
-    Scrubber, TokenCounter, TokenCounters, ToolEnvelope, ToolInvocation, ToolOutcome,
+    AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeStatus, InferenceSeq, InputAnswer,
+    InputExchange, NoSecrets, ObjectFault, ObjectText, ProviderFault, ProviderFaultClass,
+    QuarterBytes, Role, RunId, Scrubber, TokenCounter, TokenCounters, ToolEnvelope, ToolInvocation,
+    ToolOutcome,
 };
 pub use replay::{
     Attribution, BlobSource, Difference, Fork, ForkFault, ForkPoint, LiveReport, LiveScope,

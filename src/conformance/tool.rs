@@ -22,7 +22,11 @@ impl Drive {
         let running = calls.remove(place);
         let call = running.order.call;
         let outcome = self.outcome(&running, result);
-        self.hand_in(Input::ToolResult { call, outcome })
+        self.hand_in(Input::ToolResult {
+            call,
+            exchanges: Vec::new(),
+            outcome,
+        })
     }
 
     fn outcome(&mut self, running: &Running, result: &ToolResult) -> ToolOutcome {

@@ -398,6 +398,7 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
             offers: Vec::new(),
             pin: None,
             queue: None,
+            roots: Vec::new(),
             shared: true,
             url: None,
         };
@@ -441,6 +442,7 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
             offers: given.terms.offers.clone(),
             pin: None,
             queue: queue_of(spec, given),
+            roots: given.terms.roots.clone(),
             shared: given.shared,
             url,
         };

@@ -16,7 +16,7 @@ use crate::inference::{Backend, Reply, Timeouts, TransportFault};
 use crate::kernel::{LostEffect, Probed, ProbedTarget};
 use crate::message::{Digest, InferenceSeq, NamedText, Scrubber, ToolOutcome};
 use crate::session::{Call, Input, Request};
-use crate::tools::{BlobSink, CallTerms, ToolServers};
+use crate::tools::{BlobSink, CallTerms, ExchangeLog, ToolServers};
 
 /// A response that arrives faster than it is taken is handed over in pieces of about so many bytes.
 const PIECE_BYTES: usize = 256 * 1024;
@@ -274,6 +274,7 @@ pub(super) async fn call(tools: Tools, call: Call, cancel: CancellationToken) ->
     let Some(permit) = tools.queues.permit(queue.as_deref(), &cancel).await else {
         return Input::ToolResult {
             call: order.call,
+            exchanges: Vec::new(),
             outcome: ToolOutcome::Cancelled,
         }
         .into();
@@ -281,10 +282,12 @@ pub(super) async fn call(tools: Tools, call: Call, cancel: CancellationToken) ->
     #[cfg(test)]
     trip(order.invocation.arguments.as_str(), "panic in the call");
     let blobs = CallBlobs::default();
+    let exchanges = Arc::new(ExchangeLog::default());
     let terms = CallTerms {
         blobs: &blobs,
         cancel: &cancel,
         clock: &tools.clock,
+        exchanges: &exchanges,
         idempotency_key: &idempotency_key,
         output_limit_bytes,
         scrub: tools.scrubber.as_ref(),
@@ -296,6 +299,7 @@ pub(super) async fn call(tools: Tools, call: Call, cancel: CancellationToken) ->
         blobs: blobs.take(),
         input: Input::ToolResult {
             call: order.call,
+            exchanges: exchanges.take(),
             outcome,
         },
     }

@@ -210,6 +210,7 @@ impl LiveTargets {
         let done = self.in_time(calling).await.map(|done| done.input);
         Reissued::Response(Box::new(done.unwrap_or(Input::ToolResult {
             call: number,
+            exchanges: Vec::new(),
             outcome: ToolOutcome::TimedOut,
         })))
     }

@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::texts::is_instruction;
 use crate::contract::ExecutionContract;
 use crate::message::{
-    AgentMessage, CallSeq, Digest, InferenceSeq, NamedText, ProtocolAdapterResult, ProviderFault,
-    QuarterBytes, Role, RunId, TokenCounter, ToolOutcome, ToolServerStatement, Usage,
+    AgentMessage, CallSeq, Digest, InferenceSeq, InputExchange, NamedText, ProtocolAdapterResult,
+    ProviderFault, QuarterBytes, Role, RunId, TokenCounter, ToolOutcome, ToolServerStatement,
+    Usage,
 };
 
 /// Something that happened, and when. The only input of the machine, and with the contract all that a run is made of.
@@ -294,6 +295,9 @@ pub struct InferenceFailed {
 pub struct ToolReturned {
     /// Which call.
     pub call: CallSeq,
+    /// What its server asked for meanwhile, and what it got, in that order; for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exchanges: Vec<InputExchange>,
     /// How it ended.
     pub outcome: ToolOutcome,
 }

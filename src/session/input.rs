@@ -6,7 +6,7 @@ use super::base64;
 use crate::adapter::ResponseMeta;
 use crate::kernel::{Approval, EventKind, LostEffect, Probed, ProviderAddress, RunStarted};
 use crate::message::{
-    CallSeq, Digest, InferenceSeq, ProviderFault, ToolOutcome, ToolServerStatement,
+    CallSeq, Digest, InferenceSeq, InputExchange, ProviderFault, ToolOutcome, ToolServerStatement,
 };
 
 /// An input of a [`Session`](super::Session). A host hands it in with the moment at which it became known.
@@ -74,6 +74,9 @@ pub enum Input {
     ToolResult {
         /// Which call.
         call: CallSeq,
+        /// What its server asked for meanwhile, and what it got.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        exchanges: Vec<InputExchange>,
         /// How it ended.
         outcome: ToolOutcome,
     },

@@ -6,9 +6,9 @@ use super::pieces::joined;
 use crate::adapter::Decoded;
 use crate::kernel::{BringUpFault, RunStarted};
 use crate::message::{
-    AdapterStatus, AgentMessage, Digest, FailureCode, ObjectText, ProtocolAdapterResult,
-    ReasoningPart, ReasoningTrace, Scrubber, TokenCounter, ToolInvocation, ToolOutcome,
-    ToolServerStatement,
+    AdapterStatus, AgentMessage, Digest, FailureCode, InputExchange, ObjectText,
+    ProtocolAdapterResult, ReasoningPart, ReasoningTrace, Scrubber, TokenCounter, ToolInvocation,
+    ToolOutcome, ToolServerStatement,
 };
 
 /// What an inference brought, as it may be recorded.
@@ -234,6 +234,13 @@ impl Scrub<'_> {
             | ToolOutcome::Cancelled
             | ToolOutcome::ToolChanged
             | ToolOutcome::RestartInProgress => {}
+        }
+    }
+
+    /// What servers asked for and what they got, as it may be recorded.
+    pub(crate) fn exchanges(&self, exchanges: &mut [InputExchange]) {
+        for exchange in exchanges {
+            exchange.change_texts(|text| self.0.cut_text(text));
         }
     }
 

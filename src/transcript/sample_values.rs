@@ -11,10 +11,10 @@ use crate::kernel::{
 };
 use crate::message::{
     AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeStatus, FailureCode,
-    InferenceSeq, NamedText, Observed, ObservedStatus, ProtocolAdapterResult, ProviderFault,
-    ProviderFaultClass, ReasoningPart, ReasoningText, ReasoningTrace, Repair, Role, ServedBy,
-    TagFlaw, TagWarning, ToolEnvelope, ToolInvocation, ToolOutcome, ToolServerStatement, Usage,
-    Withheld,
+    InferenceSeq, InputAnswer, InputExchange, NamedText, Observed, ObservedStatus,
+    ProtocolAdapterResult, ProviderFault, ProviderFaultClass, ReasoningPart, ReasoningText,
+    ReasoningTrace, Repair, Role, ServedBy, TagFlaw, TagWarning, ToolEnvelope, ToolInvocation,
+    ToolOutcome, ToolServerStatement, Usage, Withheld,
 };
 
 /// An event of every kind, with every optional field once present and once absent, and text that JSON must escape.
@@ -155,10 +155,29 @@ pub(crate) fn every_event() -> Vec<Event> {
     let tool = |outcome| {
         EventKind::ToolReturned(Box::new(ToolReturned {
             call: CallSeq(1),
+            exchanges: Vec::new(),
             outcome,
         }))
     };
+    let exchange = |answer, content, requested_schema, url| InputExchange {
+        answer,
+        content,
+        message: odd.clone(),
+        method: "elicitation/create".to_owned(),
+        requested_schema,
+        url,
+    };
+    let text = || Some(odd.clone());
+    let asked = EventKind::ToolReturned(Box::new(ToolReturned {
+        call: CallSeq(1),
+        exchanges: vec![
+            exchange(InputAnswer::Accept, text(), text(), None),
+            exchange(InputAnswer::Decline, None, None, text()),
+        ],
+        outcome: ToolOutcome::TimedOut,
+    }));
     let kinds = vec![
+        asked,
         EventKind::RunStarted(Box::new(started(None, None))),
         EventKind::RunStarted(Box::new(started(Some(parent), Some(digest)))),
         EventKind::Probed(Probed {

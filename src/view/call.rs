@@ -2,7 +2,7 @@
 
 use super::ApprovalEnd;
 use crate::kernel::DroppedResult;
-use crate::message::{EnvelopeError, EnvelopeStatus, InferenceSeq, ToolOutcome};
+use crate::message::{EnvelopeError, EnvelopeStatus, InferenceSeq, InputExchange, ToolOutcome};
 
 /// A call that was started, or that waits or waited for a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub(crate) struct Execution {
     pub began_at_ms: u64,
     /// Milliseconds since the run began; none while it runs.
     pub ended_at_ms: Option<u64>,
+    /// What its server asked for meanwhile, and what it got, as far as that is recorded.
+    pub exchanges: Vec<InputExchange>,
     /// How it ended; none while it runs.
     pub end: Option<CallEnd>,
     /// What came after it had ended, where something did.
@@ -107,6 +109,11 @@ impl Call {
     pub(crate) fn is_running(&self) -> bool {
         let last = self.executions.last();
         last.is_some_and(|execution| execution.end.is_none())
+    }
+
+    /// What its server asked for, and what it got.
+    pub(crate) fn exchanges(&self) -> impl Iterator<Item = &InputExchange> {
+        self.executions.iter().flat_map(|one| &one.exchanges)
     }
 
     /// What was reported of it last, be it late: none if nothing came, also where the machine gave it up.

@@ -350,8 +350,7 @@ impl RunView {
 
     fn call_returned(&mut self, action: &Action, returned: &ToolReturned) {
         let (call, at_ms) = (returned.call, self.at_ms);
-        self.calls
-            .returned(&mut self.activities, call, &returned.outcome, at_ms);
+        self.calls.returned(&mut self.activities, returned, at_ms);
         self.turns.returned(call);
         if let Some(dropped) = action.blocked.as_ref().and_then(|block| block.dropped) {
             self.calls.drop_result(call, dropped);

@@ -193,6 +193,7 @@ impl Read for McpSpec {
             let terms = McpTerms {
                 elicitation: section.get(&SERVER.elicitation).unwrap_or_default(),
                 offers: section.get(&SERVER.offers).unwrap_or_default(),
+                roots: section.get(&SERVER.roots).unwrap_or_default(),
             };
             let pin = section.get(&SERVER.pin);
             let queue = section.get(&SERVER.queue);

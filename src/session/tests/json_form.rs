@@ -109,6 +109,7 @@ fn exchange() -> Vec<Value> {
     let outcome = ToolOutcome::TimedOut;
     let result = Input::ToolResult {
         call: CallSeq(2),
+        exchanges: Vec::new(),
         outcome,
     };
     exchange.hand_in(80, result);

@@ -111,8 +111,7 @@ impl McpServer {
         cancel: &CancellationToken,
     ) -> Result<Self, ToolServerError> {
         let host = (timeouts.initialise_ms, scrub);
-        let (connection, process) =
-            opening::child((named.0, named.1.elicitation), program, host, cancel).await?;
+        let (connection, process) = opening::child(named, program, host, cancel).await?;
         let timeouts = (timeouts, scrub);
         Self::list_first(named, connection, Some(process), timeouts, cancel).await
     }
@@ -125,7 +124,7 @@ impl McpServer {
         cancel: &CancellationToken,
     ) -> Result<Self, ToolServerError> {
         let host = (timeouts.initialise_ms, scrub);
-        let connection = opening::address((place, named.1.elicitation), host, cancel).await?;
+        let connection = opening::address((place, named.1), host, cancel).await?;
         Self::list_first(named, connection, None, (timeouts, scrub), cancel).await
     }
 
@@ -320,6 +319,7 @@ impl McpServer {
             return ToolOutcome::ToolChanged;
         }
         let beside = self.offered().beside.get(tool).copied();
+        let _open = self.connection.open_call(terms.exchanges);
         let mut input = None;
         for _ in 0..ROUNDS {
             let asked = self.ask_to_call((tool, beside), order, terms, input.take(), deadline);
@@ -334,7 +334,8 @@ impl McpServer {
             let response = match decoded {
                 Ok(Ok(CallResult::Complete(response))) => response,
                 Ok(Ok(CallResult::InputRequired(required))) => {
-                    match required.answers(self.terms.elicitation) {
+                    let log = (terms.exchanges.as_ref(), terms.scrub);
+                    match required.answers(&self.terms, log) {
                         Ok(answers) => {
                             input = Some((answers, required.state));
                             continue;

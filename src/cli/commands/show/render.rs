@@ -10,7 +10,7 @@ use crate::cli::commands::list::forked_from;
 use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::ui::escape::{brief, line};
-use crate::cli::ui::narration::{call_end, target_name};
+use crate::cli::ui::narration::{call_end, exchange, target_name};
 use crate::cli::ui::numbers::{counted, grouped};
 use crate::cli::ui::screen::{Screen, Style};
 use crate::contract::{Completion, Grounds, ToolPolicy};
@@ -71,6 +71,9 @@ pub(in crate::cli) fn overview(
         };
         let _ = writeln!(out, "  {number}  {name} {arguments}");
         let _ = writeln!(out, "     {ended}");
+        for asked in call.exchanges().map(exchange) {
+            let _ = writeln!(out, "     {asked}");
+        }
     }
     out
 }

@@ -50,8 +50,10 @@ form! {
          pin: `FAILED_PREFLIGHT(tool_changed)`." => nullable;
         queue: String, DefaultText = DefaultText("`default`, where there are queues"),
         "The queue that its calls wait in." => nullable;
+        roots: Vec<String>, DefaultText = DefaultText("none"),
+        "Folders that the server is named where it asks for them; those that are there. A relative path begins in the folder of the contract file. They grant it nothing else: a server reads what its user may.";
         shared: bool, bool = true,
-        "Whether the runs of one process that reach it in the same way share it; with `false` each run has one of its own." => nullable;
+        "Whether the runs of one process that reach it in the same way share it; with `false` each run has one of its own, as it has of a server with `elicitation`." => nullable;
     }
 }
 

@@ -48,7 +48,9 @@ const readRun = (() => {
       case "tool_returned": {
         const end = ended(value.outcome), name = calls.get(value.call)?.name ?? `call ${value.call}`;
         const denied = /denied: /.test(end.text) ? "denied" : end.tone === "bad" ? "failed" : "cut";
-        return { text: `${name} ${end.text}`, tone: end.tone, chip: end.tone ? denied : undefined };
+        const asked = (value.exchanges ?? []).map((one) => `, its server asked ${JSON.stringify(one.message)}${one.url ? ` at ${one.url}` : ""}` +
+          (one.answer === "accept" ? ` and got ${one.content ?? ""}` : ", declined"));
+        return { text: `${name} ${end.text}${asked.join("")}`, tone: end.tone, chip: end.tone ? denied : undefined };
       }
       case "approval_given": return { text: `call ${value.call} approved`, chip: "approved", tone: "good" };
       case "approval_denied": return { text: `call ${value.call} denied`, chip: "denied", tone: "bad" };
