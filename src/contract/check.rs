@@ -8,7 +8,7 @@ use super::exact_numbers::inexact_integer_at;
 use super::meant_tool::meant_tool;
 use super::schema_bounds::SchemaFault;
 use super::term_fault::TermFault;
-use super::{Completion, ReportFormat, Terms, ToolPolicy, ToolTransport, Validators};
+use super::{Completion, Elicitation, ReportFormat, Terms, ToolPolicy, ToolTransport, Validators};
 
 /// Why the pinned tools cannot be used (semantics §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -250,6 +250,17 @@ fn unknown_names(terms: &Terms) -> Vec<TermFault> {
         for name in names.into_iter().filter(|name| terms.tool(name).is_none()) {
             let text = format!("{field} names {}", not_offered(terms, name));
             faults.push(TermFault::at(field, text));
+        }
+    }
+    // One person is asked one thing at a time.
+    for name in &terms.parallel_safe {
+        let server = terms
+            .tool(name)
+            .and_then(|tool| tool.origin.strip_prefix("mcp:"));
+        let server = server.and_then(|server| terms.servers.get(server));
+        if server.is_some_and(|server| server.elicitation == Elicitation::Ask) {
+            let text = format!("parallel_safe names `{name}`, whose server may ask a person");
+            faults.push(TermFault::at("parallel_safe", text));
         }
     }
     for e in exceptions {

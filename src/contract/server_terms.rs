@@ -54,6 +54,8 @@ pub enum Elicitation {
     /// A refusal.
     #[default]
     Denied,
+    /// What a person enters, who is asked as for an approval.
+    Ask,
     /// The default of every field that has one; a refusal where a field that it needs has none.
     Defaults,
 }

@@ -160,6 +160,7 @@ fn an_approval_starts_nothing_once_a_budget_is_exceeded() {
     h.push(EventKind::ApprovalGiven(Approval {
         arguments_hash: order.arguments_hash,
         call: order.call,
+        content: None,
     }));
     assert_eq!(h.end(), "FAILED_BUDGET_EXHAUSTED (max_tokens)");
     assert_eq!(h.run.counters().executed, 0);

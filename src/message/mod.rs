@@ -46,7 +46,7 @@ pub(crate) use cut::{DEFAULT_TRUNCATION_MARKER, char_prefix, cut_to_limit};
 pub use digest::Digest;
 pub(crate) use digest::{DigestBuilder, DigestContext};
 pub(crate) use envelope::EnvelopeError;
-pub use envelope::{ContentBlock, EnvelopeStatus, ToolEnvelope, ToolOutcome};
+pub use envelope::{ContentBlock, EnvelopeStatus, InputQuestion, ToolEnvelope, ToolOutcome};
 pub(crate) use exact::{MAX_EXACT, exact_sum, inexact_integer};
 pub(crate) use excerpt::excerpt;
 pub(crate) use fault::FailureCode;

@@ -120,7 +120,7 @@ pub enum Input {
 /// assert_eq!(stop, r#"{"kind":"control","value":{"kind":"abort"}}"#);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     tag = "kind",
     content = "value",
@@ -137,7 +137,7 @@ pub enum Control {
     Suspend,
     /// End now: the run that delegated ends.
     Parent,
-    /// A person allows the call that waits for it.
+    /// A person allows the call that waits for it, or enters what its server asks for.
     Approve(Approval),
     /// A person refuses it.
     Deny(Approval),

@@ -218,7 +218,7 @@ impl Session {
             } => Some(self.tool_returned(call, exchanges, outcome)),
             Input::Probed(probed) => Some(EventKind::Probed(self.scrubbed_probe(probed))),
             Input::Timer => Some(EventKind::TimerFired),
-            Input::Control(control) => Some(control.into()),
+            Input::Control(control) => Some(self.scrubbed_control(control).into()),
             Input::Lost(effect) => Some(EventKind::EffectLost(effect)),
             Input::Recorded(event) => return self.recorded_event(at_ms, *event),
         };
@@ -313,6 +313,15 @@ impl Session {
             }
         }
         probed
+    }
+
+    fn scrubbed_control(&self, mut control: Control) -> Control {
+        if let (Some(scrubber), Control::Approve(approval)) = (&self.scrubber, &mut control)
+            && let Some(content) = &mut approval.content
+        {
+            Scrub(scrubber.as_ref()).entered(content);
+        }
+        control
     }
 
     /// How a call ended, its tokens counted.

@@ -11,10 +11,10 @@ use crate::kernel::{
 };
 use crate::message::{
     AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeStatus, FailureCode,
-    InferenceSeq, InputAnswer, InputExchange, NamedText, Observed, ObservedStatus,
-    ProtocolAdapterResult, ProviderFault, ProviderFaultClass, ReasoningPart, ReasoningText,
-    ReasoningTrace, Repair, Role, ServedBy, TagFlaw, TagWarning, ToolEnvelope, ToolInvocation,
-    ToolOutcome, ToolServerStatement, Usage, Withheld,
+    InferenceSeq, InputAnswer, InputExchange, InputQuestion, NamedText, ObjectText, Observed,
+    ObservedStatus, ProtocolAdapterResult, ProviderFault, ProviderFaultClass, ReasoningPart,
+    ReasoningText, ReasoningTrace, Repair, Role, ServedBy, TagFlaw, TagWarning, ToolEnvelope,
+    ToolInvocation, ToolOutcome, ToolServerStatement, Usage, Withheld,
 };
 
 /// An event of every kind, with every optional field once present and once absent, and text that JSON must escape.
@@ -133,6 +133,7 @@ pub(crate) fn every_event() -> Vec<Event> {
     let approval = Approval {
         arguments_hash: digest,
         call: CallSeq(1),
+        content: None,
     };
     let resource = ToolEnvelope {
         content: vec![
@@ -206,6 +207,14 @@ pub(crate) fn every_event() -> Vec<Event> {
             raw_hash: None,
         }),
         tool(ToolOutcome::TimedOut),
+        tool(ToolOutcome::InputRequired(InputQuestion {
+            question: ObjectText::empty(),
+            resume: Some(odd.clone()),
+        })),
+        tool(ToolOutcome::InputRequired(InputQuestion {
+            question: ObjectText::empty(),
+            resume: None,
+        })),
         tool(ToolOutcome::ConnectionLost {
             detail: detail.clone(),
         }),
@@ -217,7 +226,11 @@ pub(crate) fn every_event() -> Vec<Event> {
         EventKind::Suspended,
         EventKind::StopRequested,
         EventKind::Interrupted(Interrupter::Shutdown),
-        EventKind::ApprovalGiven(approval),
+        EventKind::ApprovalGiven(approval.clone()),
+        EventKind::ApprovalGiven(Approval {
+            content: Some(ObjectText::empty()),
+            ..approval.clone()
+        }),
         EventKind::ApprovalDenied(approval),
         EventKind::EffectLost(LostEffect::Probe),
         EventKind::EffectLost(LostEffect::Inference(InferenceSeq(2))),

@@ -19,6 +19,8 @@ pub(crate) struct Call {
     pub id: String,
     /// The exposed tool name; empty where its message is not known.
     pub name: String,
+    /// What its server asked a person last, as JSON.
+    pub question: Option<String>,
     /// What became of its approval, where it needed one and that is settled.
     pub approval: Option<ApprovalEnd>,
 }
@@ -168,6 +170,8 @@ impl CallEnd {
             ToolOutcome::Malformed { detail, .. } => Self::Malformed {
                 detail: detail.clone(),
             },
+            // An execution goes on with it: `calls` keeps the question.
+            ToolOutcome::InputRequired(_) => Self::GivenUp,
             ToolOutcome::TimedOut => Self::TimedOut,
             ToolOutcome::ConnectionLost { detail } => Self::ConnectionLost {
                 detail: detail.clone(),

@@ -86,6 +86,10 @@ impl Calls {
             known.requested_in = Some(requested.inference);
             known.batch.clone_from(&requested.batch);
         }
+        if known.question.is_some() && known.is_running() {
+            // Its server has its answer: the execution goes on.
+            return;
+        }
         known.executions.push(Execution {
             attempt: action.attempt,
             began_at_ms: at_ms,
@@ -116,6 +120,10 @@ impl Calls {
         };
         if let Some(last) = known.executions.last_mut() {
             last.exchanges.extend_from_slice(exchanges);
+        }
+        if let ToolOutcome::InputRequired(asked) = outcome {
+            known.question = Some(asked.question.to_string());
+            return;
         }
         let judged = judged_outcome(outcome, &known.id, &known.name);
         let end = CallEnd::of(outcome, &judged);
@@ -172,6 +180,7 @@ impl Call {
             executions: Vec::new(),
             id: String::new(),
             name: String::new(),
+            question: None,
         }
     }
 

@@ -162,6 +162,7 @@ fn event(view: &RunView, entry: Entry<'_>) -> String {
         EventKind::Interrupted(Interrupter::Abort) => "aborted".to_owned(),
         EventKind::Interrupted(Interrupter::Shutdown) => "the process is being ended".to_owned(),
         EventKind::Interrupted(Interrupter::Parent) => "ended by the parent run".to_owned(),
+        EventKind::ApprovalGiven(given) if given.content.is_some() => "answered".to_owned(),
         EventKind::ApprovalGiven(_) => "approved".to_owned(),
         EventKind::ApprovalDenied(_) => "denied".to_owned(),
         EventKind::EffectLost(LostEffect::Call(_)) => "a call's result was lost".to_owned(),

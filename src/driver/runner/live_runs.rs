@@ -46,7 +46,7 @@ impl LiveRuns {
         self.leaving.cancel();
         for run in self.open().runs.values() {
             // One that is so far behind was asked to end often enough.
-            let _ = run.try_send(control);
+            let _ = run.try_send(control.clone());
         }
     }
 

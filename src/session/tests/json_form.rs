@@ -49,6 +49,7 @@ impl Exchange {
             Output::Ask(order) => Some(Approval {
                 arguments_hash: order.arguments_hash,
                 call: order.call,
+                content: None,
             }),
             _ => None,
         });

@@ -1,15 +1,16 @@
-//! Answers a server that asks for input, as the contract grants it. Asks no person.
+//! Answers a server that asks for input, as the contract grants it. Reaches no person itself.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use reqwest::Url;
 use rmcp::model::InputResponses;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::contract::{Elicitation, McpTerms};
-use crate::message::{InputAnswer, InputExchange, Scrubber};
+use crate::message::{InputAnswer, InputExchange, ObjectText, Scrubber};
 use crate::tools::ExchangeLog;
 
 /// The method of a request for input.
@@ -17,55 +18,124 @@ pub(super) const ELICIT: &str = "elicitation/create";
 /// The method of the question for the folders that a server may work in.
 const ROOTS: &str = "roots/list";
 
+/// Bytes of a question that a person is asked; a longer one is declined.
+const QUESTION_BYTES: usize = 16 << 10;
+/// Bytes of a round that is recorded while a person is asked.
+const ROUND_BYTES: usize = 64 << 10;
+
 /// What a server needs before it goes on with a call (MCP schema 2026-07-28, `InputRequiredResult`).
-#[derive(Debug, Deserialize, PartialEq)]
+#[derive(Debug, Deserialize, PartialEq, Serialize)]
 pub(super) struct InputRequired {
     #[serde(default, rename = "inputRequests")]
     requests: BTreeMap<String, InputRequest>,
     /// Goes back as it came.
     #[serde(default, rename = "requestState")]
-    pub(super) state: Option<String>,
+    state: Option<String>,
 }
 
-#[derive(Debug, Deserialize, PartialEq)]
+#[derive(Debug, Deserialize, PartialEq, Serialize)]
 struct InputRequest {
     method: String,
     #[serde(default)]
     params: Value,
 }
 
-impl InputRequired {
-    /// The answers that the contract grants.
+/// What one call notes, and what must not be recorded.
+pub(super) type Noted<'n> = (&'n ExchangeLog, &'n dyn Scrubber);
+
+/// What a server asked for in one result, and what it gets, as far as that is there.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Round {
+    answers: InputResponses,
+    /// Which round of its call it is, from 1.
+    pub(super) number: usize,
+    required: InputRequired,
+}
+
+impl Round {
+    pub(super) fn new(number: usize, required: InputRequired) -> Self {
+        Self {
+            answers: InputResponses::new(),
+            number,
+            required,
+        }
+    }
+
+    /// Gives every answer that needs no person, in the order of the requests; the first question that needs one.
     ///
     /// # Errors
-    /// The method of a request that it does not grant.
-    pub(super) fn answers(
-        &self,
+    /// The method of a request that the contract does not grant.
+    pub(super) fn fill(
+        &mut self,
         terms: &McpTerms,
-        (log, scrub): (&ExchangeLog, &dyn Scrubber),
-    ) -> Result<InputResponses, &str> {
-        let mut answers = InputResponses::new();
-        for (key, request) in &self.requests {
-            let answer = match request.method.as_str() {
-                ROOTS if !terms.roots.is_empty() => json!({"roots": roots(terms)}),
-                ELICIT if terms.elicitation == Elicitation::Defaults && !log.is_full() => {
-                    elicited(&request.params, log, scrub)
+        noted: Noted<'_>,
+    ) -> Result<Option<ObjectText>, &str> {
+        for (key, request) in &self.required.requests {
+            if self.answers.contains_key(key) {
+                continue;
+            }
+            let answer = match (request.method.as_str(), terms.elicitation) {
+                (ROOTS, _) if !terms.roots.is_empty() => json!({"roots": roots(terms)}),
+                (ELICIT, Elicitation::Defaults) if !noted.0.is_full() => {
+                    elicited(&request.params, noted)
                 }
-                method => return Err(method),
+                (ELICIT, Elicitation::Ask) if !noted.0.is_full() => {
+                    match question(&request.params, noted.1) {
+                        Some(question) => return Ok(Some(question)),
+                        None => answered(&request.params, None, noted),
+                    }
+                }
+                (method, _) => return Err(method),
             };
-            answers.insert(key.clone(), answer);
+            self.answers.insert(key.clone(), answer);
         }
-        Ok(answers)
+        Ok(None)
+    }
+
+    /// A person's answer to the question that [`Self::fill`] gave last.
+    pub(super) fn give(&mut self, content: Option<&ObjectText>, noted: Noted<'_>) {
+        let open = |(key, _): &(&String, &InputRequest)| !self.answers.contains_key(*key);
+        if let Some((key, request)) = self.required.requests.iter().find(open) {
+            let answer = answered(&request.params, content, noted);
+            self.answers.insert(key.clone(), answer);
+        }
+    }
+
+    /// What a later process can go on from; none where that must not be recorded.
+    pub(super) fn resume(&self, scrub: &dyn Scrubber) -> Option<String> {
+        let text = serde_json::to_string(self).ok()?;
+        let clean = text.len() <= ROUND_BYTES && matches!(scrub.text(&text), Cow::Borrowed(_));
+        clean.then_some(text)
+    }
+
+    /// The answers, and what goes back with them.
+    pub(super) fn into_input(self) -> (InputResponses, Option<String>) {
+        (self.answers, self.required.state)
     }
 }
 
-/// The answer to a request for input: the defaults of its fields, where that is enough. It is noted.
-pub(super) fn elicited(params: &Value, log: &ExchangeLog, scrub: &dyn Scrubber) -> Value {
+/// What a person is asked; none where no person can answer it here: it is to be entered at an address, or too long.
+pub(super) fn question(params: &Value, scrub: &dyn Scrubber) -> Option<ObjectText> {
+    if params.get("url").is_some() {
+        return None;
+    }
+    let mut question = Map::new();
+    for key in ["message", "requestedSchema"] {
+        if let Some(value) = params.get(key) {
+            question.insert(key.to_owned(), value.clone());
+        }
+    }
+    let text = scrub.owned_text(Value::Object(question).to_string());
+    let text = ObjectText::parse(text).ok()?;
+    (text.as_str().len() <= QUESTION_BYTES).then_some(text)
+}
+
+/// The answer with what a person entered, or a refusal. It is noted.
+pub(super) fn answered(params: &Value, content: Option<&ObjectText>, noted: Noted<'_>) -> Value {
+    let content = content.map(ObjectText::to_value);
     let text = |name: &str| params.get(name).and_then(Value::as_str).map(str::to_owned);
     let schema = params.get("requestedSchema");
-    // What is to be entered at an address needs a person there.
-    let content = schema.filter(|_| params.get("url").is_none());
-    let content = content.and_then(with_defaults).map(Value::Object);
+    let (log, scrub) = noted;
     log.add(
         InputExchange {
             answer: if content.is_some() {
@@ -85,6 +155,16 @@ pub(super) fn elicited(params: &Value, log: &ExchangeLog, scrub: &dyn Scrubber) 
         || json!({"action": "decline"}),
         |content| json!({"action": "accept", "content": content}),
     )
+}
+
+/// The answer to a request for input: the defaults of its fields, where that is enough. It is noted.
+pub(super) fn elicited(params: &Value, noted: Noted<'_>) -> Value {
+    // What is to be entered at an address needs a person there.
+    let schema = params.get("requestedSchema");
+    let schema = schema.filter(|_| params.get("url").is_none());
+    let content = schema.and_then(with_defaults).map(Value::Object);
+    let content = content.and_then(|content| ObjectText::parse(content.to_string()).ok());
+    answered(params, content.as_ref(), noted)
 }
 
 /// The default of every field that has one; none where a field that is needed has none.
@@ -158,8 +238,8 @@ mod tests {
     use serde_json::json;
 
     use super::{
-        Elicitation, ExchangeLog, InputAnswer, InputRequired, McpTerms, OpenCalls, elicited, roots,
-        with_defaults,
+        Elicitation, ExchangeLog, InputAnswer, InputRequired, McpTerms, ObjectText, OpenCalls,
+        Round, elicited, roots, with_defaults,
     };
     use crate::message::NoSecrets;
 
@@ -191,30 +271,70 @@ mod tests {
                 .unwrap()
         };
         let log = ExchangeLog::default();
-        let answers = |asked: &InputRequired, granted| {
-            let answers = asked.answers(&granting(granted), (&log, &NoSecrets));
-            answers.map_err(str::to_owned)
+        let answers = |required: InputRequired, elicitation| {
+            let mut round = Round::new(1, required);
+            let question = round.fill(&granting(elicitation), (&log, &NoSecrets));
+            assert_eq!(question.map_err(str::to_owned)?, None);
+            Ok::<_, String>(round.into_input())
         };
-        let elicit = asked("elicitation/create");
-        assert_eq!(elicit.state.as_deref(), Some("s"));
         assert_eq!(
-            answers(&elicit, Elicitation::Denied),
+            answers(asked("elicitation/create"), Elicitation::Denied),
             Err("elicitation/create".to_owned())
         );
-        let granted = answers(&elicit, Elicitation::Defaults).unwrap();
+        let (granted, state) = answers(asked("elicitation/create"), Elicitation::Defaults).unwrap();
         assert_eq!(granted["a"], json!({"action": "accept", "content": {}}));
+        assert_eq!(state.as_deref(), Some("s"));
         for other in ["sampling/createMessage", "roots/list", "made/up"] {
-            assert_eq!(
-                answers(&asked(other), Elicitation::Defaults),
-                Err(other.to_owned())
-            );
+            for granted in [Elicitation::Ask, Elicitation::Defaults] {
+                assert_eq!(answers(asked(other), granted), Err(other.to_owned()));
+            }
         }
         // Without a schema there is nothing to fill in.
         let bare = json!({"inputRequests": {"a": {"method": "elicitation/create"}}});
         let bare: InputRequired = serde_json::from_value(bare).unwrap();
-        let declined = answers(&bare, Elicitation::Defaults).unwrap();
+        let (declined, _) = answers(bare, Elicitation::Defaults).unwrap();
         assert_eq!(declined["a"], json!({"action": "decline"}));
         assert_eq!(log.take().len(), 2);
+    }
+
+    #[test]
+    fn a_person_is_asked_one_thing_after_the_other_also_by_a_later_process() {
+        let asked =
+            |message: &str| json!({"method": "elicitation/create", "params": {"message": message}});
+        let required = json!({
+            "inputRequests": {"a": asked("A?"), "b": asked("B?"), "c": {"method": "elicitation/create", "params": {"message": "C", "url": "https://h/"}}},
+            "requestState": "s",
+        });
+        let log = ExchangeLog::default();
+        let noted = (&log, &NoSecrets as &dyn crate::message::Scrubber);
+        let terms = granting(Elicitation::Ask);
+        let mut round = Round::new(1, serde_json::from_value(required).unwrap());
+        let first = round.fill(&terms, noted).unwrap().unwrap();
+        assert_eq!(first.as_str(), r#"{"message":"A?"}"#);
+        let content = ObjectText::parse(r#"{"n":1}"#).unwrap();
+        round.give(Some(&content), noted);
+        assert_eq!(
+            round.fill(&terms, noted).unwrap().unwrap().as_str(),
+            r#"{"message":"B?"}"#
+        );
+        let kept = round.resume(&NoSecrets).unwrap();
+        let mut round: Round = serde_json::from_str(&kept).unwrap();
+        round.give(None, noted);
+        assert_eq!(round.fill(&terms, noted), Ok(None));
+        let (answers, state) = round.into_input();
+        let declined = json!({"action": "decline"});
+        assert_eq!(
+            answers["a"],
+            json!({"action": "accept", "content": {"n": 1}})
+        );
+        assert_eq!((&answers["b"], &answers["c"]), (&declined, &declined));
+        assert_eq!(state.as_deref(), Some("s"));
+        let noted: Vec<_> = log
+            .take()
+            .into_iter()
+            .map(|one| (one.message, one.url))
+            .collect();
+        assert_eq!(noted[2], ("C".to_owned(), Some("https://h/".to_owned())));
     }
 
     #[test]
@@ -222,10 +342,10 @@ mod tests {
         let log = ExchangeLog::default();
         let schema = json!({"type": "object", "properties": {"name": {"default": "J"}}});
         let form = json!({"message": "Who?", "requestedSchema": schema});
-        elicited(&form, &log, &NoSecrets);
+        elicited(&form, (&log, &NoSecrets));
         let address = json!({"mode": "url", "message": "Pay", "url": "https://h/pay", "requestedSchema": schema});
         assert_eq!(
-            elicited(&address, &log, &NoSecrets),
+            elicited(&address, (&log, &NoSecrets)),
             json!({"action": "decline"})
         );
         let noted = log.take();

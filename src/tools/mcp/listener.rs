@@ -13,7 +13,7 @@ use rmcp::{ClientHandler, RoleClient};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::elicitation::{OpenCalls, elicited, roots};
+use super::elicitation::{OpenCalls, answered, elicited, question, roots};
 use super::stderr_tail::StderrTail;
 use crate::contract::{Elicitation, McpTerms};
 
@@ -47,7 +47,7 @@ impl ClientHandler for Listener {
         let mut capabilities = ClientCapabilities::default();
         capabilities.elicitation = match self.terms.elicitation {
             Elicitation::Denied => None,
-            Elicitation::Defaults => {
+            Elicitation::Ask | Elicitation::Defaults => {
                 let form = FormElicitationCapability::default();
                 Some(ElicitationCapability::new().with_form(form))
             }
@@ -89,7 +89,15 @@ impl ClientHandler for Listener {
             return Err(ErrorData::invalid_request(why, None));
         };
         let params = serde_json::to_value(params).unwrap_or_default();
-        decoded(elicited(&params, &call, self.tail.scrubber()))
+        let noted = (call.as_ref(), self.tail.scrubber());
+        if self.terms.elicitation == Elicitation::Defaults {
+            return decoded(elicited(&params, noted));
+        }
+        let content = match question(&params, noted.1) {
+            Some(question) => call.ask(question).await,
+            None => None,
+        };
+        decoded(answered(&params, content.as_ref(), noted))
     }
 }
 

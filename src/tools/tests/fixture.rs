@@ -109,6 +109,7 @@ impl Fixture {
         let order = CallOrder {
             arguments_hash: arguments.digest(),
             call: CallSeq(1),
+            input: None,
             invocation: ToolInvocation {
                 arguments,
                 id: "call-1".to_owned(),

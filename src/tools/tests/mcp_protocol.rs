@@ -120,7 +120,7 @@ async fn a_server_gets_the_input_that_the_contract_grants_and_no_other() {
     assert_eq!(exchanges(), [filled]);
     assert_eq!(
         fixture.said("given__insists", "{}").await,
-        "INPUT_NOT_GRANTED: the server asked for input 10 times in one call"
+        "INPUT_NOT_GRANTED: the server asked for input more than 10 times in one call"
     );
     let declined = (InputAnswer::Decline, "Who?".to_owned(), None);
     assert_eq!(exchanges(), vec![declined; 10]);
@@ -139,7 +139,7 @@ async fn a_server_gets_the_input_that_the_contract_grants_and_no_other() {
     let said = fixture.said("older__ask_back", "{}").await;
     let answers = format!("[{root}");
     assert!(said.starts_with(&answers), "{said}");
-    let rest = r#""}], -32601, "granted", -32601]"#;
+    let rest = r#""}], -32601, "accept", -32601]"#;
     assert!(said.ends_with(rest) && !said.contains("/gone"), "{said}");
     let asked = (InputAnswer::Accept, "?".to_owned(), Some("{}".to_owned()));
     assert_eq!(exchanges(), [asked]);

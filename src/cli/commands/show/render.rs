@@ -55,10 +55,22 @@ pub(in crate::cli) fn overview(
         let waits = awaited.filter(|(waiting, _)| waiting == number);
         let answer = run.approval.and_then(ApprovalStatus::answer);
         let waits = waits.map(|(_, hash)| {
-            let length = counted(call.arguments.len(), "byte");
-            let bound = format!("its arguments, {length}, blake3 {hash}");
+            let bound = match &call.question {
+                Some(question) => {
+                    let length = counted(question.len(), "byte");
+                    format!(
+                        "its server's question, {length}, blake3 {hash}: {}",
+                        line(question)
+                    )
+                }
+                None => {
+                    let length = counted(call.arguments.len(), "byte");
+                    format!("its arguments, {length}, blake3 {hash}")
+                }
+            };
             match answer {
                 Some(answer) => format!("{answer} by a person, not taken by the run yet: {bound}"),
+                None if call.question.is_some() => format!("waits for an answer to {bound}"),
                 None => format!("waits for an approval of {bound}"),
             }
         });

@@ -42,7 +42,7 @@ form! {
         "Headers of every request to the address. Values may hold `${NAME}`." => not_with(&["command"]);
         elicitation: Elicitation, Elicitation = Elicitation::Denied,
         "What the server gets that asks for input during a call. `denied`: an error. `defaults`: the default of every field that has one, \
-         and a refusal where a field that it needs has none." => nullable;
+         and a refusal where a field that it needs has none. `ask`: what a person enters, who is asked as for an approval (`monolith approve RUN --field NAME=VALUE`)." => nullable;
         offers: Vec<Beside>, DefaultText = DefaultText("none"),
         "What of the server is offered beside its tools: `resources`, `prompts`, as tools `list_resources`, `list_resource_templates`, `read_resource`, `list_prompts`, `get_prompt`.";
         pin: Digest, DefaultText = DefaultText("none"),

@@ -20,6 +20,7 @@ const readRun = (() => {
   // How a call ended: a line, and whether that is well.
   function ended(outcome) {
     const value = outcome.value ?? {};
+    if (outcome.kind === "input_required") return { text: `waits: its server asks ${value.question}`, tone: "warn" };
     if (outcome.kind !== "returned") {
       const said = value.detail ? `: ${value.detail}` : "";
       return { text: words(outcome.kind) + said, tone: "bad" };
@@ -198,7 +199,7 @@ const readRun = (() => {
       }
       if (event?.kind === "inference_returned" && summaries.has(value.inference)) {
         const content = value.result?.canonical_message?.content ?? "", call = run.calls.get(summaries.get(value.inference));
-        run.talk.push({ seq: action.seq, role: "tool", name: `summary of ${call?.name}`, content });
+        if (value.outcome?.kind !== "input_required") run.talk.push({ seq: action.seq, role: "tool", name: `summary of ${call?.name}`, content });
       } else if (event?.kind === "inference_returned") {
         const message = value.result?.canonical_message;
         if (message) run.talk.push({ seq: action.seq, ...message });

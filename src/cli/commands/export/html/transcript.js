@@ -17,7 +17,7 @@ const transcript = (() => {
     probe cancel finish inference call text interrupted effect_lost timer_fired stop_requested suspended timed_out cancelled
       tool_changed restart_in_progress:;
     infer: attempt inference notices target tools; summarise: call inference target; execute: arguments_hash call id name;
-    await_approval approval_given approval_denied: arguments_hash call; wait: until_ms;
+    await_approval approval_denied: arguments_hash call; approval_given: arguments_hash call content?; input_required: question resume?; wait: until_ms;
     event: at_ms event;
     run_started: addresses? bring_up contract_hash intent_words messages parent? run_id started_unix_ms tokenizer_fault? tool_servers? workspace?;
     bring_up: detail server; parent: head run_id; probed: targets; targets: detail properties? responsive server_headers?;
