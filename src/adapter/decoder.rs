@@ -12,8 +12,8 @@ use super::rules::Rules;
 use super::sse::{LineTooLong, MAX_LINE_BYTES, SseEvent, SseSplitter};
 use super::{Decoded, ResponseMeta};
 use crate::message::{
-    AdapterStatus, Digest, FailureCode, ProtocolAdapterResult, ProviderFault, ProviderFaultClass,
-    ServedBy,
+    AdapterStatus, DigestBuilder, FailureCode, ProtocolAdapterResult, ProviderFault,
+    ProviderFaultClass, ServedBy,
 };
 
 /// The most bytes of one response.
@@ -54,7 +54,7 @@ pub(super) trait PushDecoder: std::fmt::Debug + Send {
 pub(super) struct Decoder<F> {
     body: Body,
     fold: F,
-    hasher: blake3::Hasher,
+    hashed: DigestBuilder,
     limits: Limits,
     meta: ResponseMeta,
     model: String,
@@ -106,7 +106,7 @@ impl<F: Fold + Send> Decoder<F> {
         Self {
             body,
             fold,
-            hasher: blake3::Hasher::new(),
+            hashed: DigestBuilder::new(),
             limits,
             meta,
             model: model.to_owned(),
@@ -280,14 +280,10 @@ impl<F: Fold + Send> Decoder<F> {
         }
     }
 
-    fn raw_hash(&self) -> Digest {
-        Digest::from_bytes(*self.hasher.finalize().as_bytes())
-    }
-
     /// The verdict; `whole` is the body where it is one document.
     fn verdict(mut self, form: Form, whole: Option<&str>) -> Decoded {
         let tail = std::mem::take(&mut self.tail);
-        let raw_hash = self.raw_hash();
+        let raw_hash = self.hashed.digest();
         let stop = self.fold.stop();
         let is_cut = self.fold.is_cut();
         let progress = self.fold.progress();
@@ -358,7 +354,7 @@ impl<F: Fold + Send> Decoder<F> {
         };
         Decoded::Fault {
             fault: ProviderFault {
-                raw_hash: Some(self.raw_hash()),
+                raw_hash: Some(self.hashed.digest()),
                 ..with_retry_after(report.into_fault(self.meta.status), &self.meta)
             },
             usage: None,
@@ -374,7 +370,7 @@ impl<F: Fold + Send> Decoder<F> {
         };
         Decoded::Fault {
             fault: ProviderFault {
-                raw_hash: Some(self.raw_hash()),
+                raw_hash: Some(self.hashed.digest()),
                 retry_after_ms: retry_after_ms(&self.meta.headers, self.meta.received_unix_ms),
                 status: Some(self.meta.status),
                 ..ProviderFault::new(ProviderFaultClass::InvalidResponse, message)
@@ -388,7 +384,7 @@ impl<F: Fold + Send> PushDecoder for Decoder<F> {
     /// Takes the next bytes. Those within the bound are validated before those beyond it count, so that the verdict does
     /// not depend on which of them arrived together.
     fn push(&mut self, bytes: &[u8]) {
-        self.hasher.update(bytes);
+        self.hashed.update(bytes);
         let room = OPENING_BYTES.saturating_sub(self.opening.len());
         self.opening.extend(bytes.iter().take(room));
         self.tail.extend(

@@ -37,6 +37,7 @@ mod framing;
 mod function_tool;
 mod gemini;
 mod invented;
+mod joined_turns;
 mod json;
 mod json_offset;
 mod line_break;

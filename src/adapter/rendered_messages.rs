@@ -4,78 +4,7 @@ use std::sync::Arc;
 
 use super::body::{GrowingBody, RequestBody};
 use crate::contract::{TargetTerms, Terms};
-use crate::message::{AgentMessage, ReasoningPart, ReasoningTrace, Role};
-
-/// The messages of a conversation, each rendered once.
-#[derive(Debug, Default)]
-pub(super) struct RenderedMessages(Vec<(Arc<AgentMessage>, Chunk)>);
-
-/// A message as it was rendered: elements for its side's turn, joined by commas; empty if the message has no content.
-#[derive(Debug)]
-pub(super) struct Chunk {
-    pub bytes: Vec<u8>,
-    pub side: Side,
-}
-
-/// The side of a message in protocols with two sides and separate instructions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
-    /// The contract's instructions.
-    System,
-    /// The task, observations, and monolith's notices.
-    User,
-    /// The model.
-    Model,
-}
-
-impl Side {
-    pub(super) const fn of(role: Role) -> Self {
-        match role {
-            Role::System => Self::System,
-            Role::User | Role::Tool => Self::User,
-            Role::Assistant => Self::Model,
-        }
-    }
-}
-
-impl RenderedMessages {
-    /// Brings the rendered messages up to `conversation`: keeps the common beginning, renders the rest. `render` is given the
-    /// messages before the one to render.
-    fn keep(
-        &mut self,
-        conversation: &[Arc<AgentMessage>],
-        render: impl Fn(&[Arc<AgentMessage>], &AgentMessage) -> Vec<u8>,
-    ) {
-        let common = common(&self.0, conversation);
-        self.0.truncate(common);
-        for (at, message) in conversation.iter().enumerate().skip(common) {
-            let before = conversation.get(..at).unwrap_or_default();
-            let chunk = Chunk {
-                bytes: render(before, message),
-                side: Side::of(message.role),
-            };
-            self.0.push((Arc::clone(message), chunk));
-        }
-    }
-
-    /// The messages of one request: the conversation, and the notices that only this request has.
-    pub(super) fn request(
-        &mut self,
-        conversation: &[Arc<AgentMessage>],
-        notices: &[AgentMessage],
-        render: impl Fn(&[Arc<AgentMessage>], &AgentMessage) -> Vec<u8>,
-    ) -> RenderedRequest<'_> {
-        self.keep(conversation, &render);
-        let notices = notices.iter().map(|notice| Chunk {
-            bytes: render(conversation, notice),
-            side: Side::of(notice.role),
-        });
-        RenderedRequest {
-            notices: notices.collect(),
-            rendered: self,
-        }
-    }
-}
+use crate::message::{AgentMessage, ReasoningPart, ReasoningTrace};
 
 /// How many messages at the head of `conversation` are those that were kept, each beside what came of it.
 pub(super) fn common<T>(
@@ -89,32 +18,6 @@ pub(super) fn common<T>(
             Arc::ptr_eq(rendered, message) || rendered == *message
         })
         .count()
-}
-
-/// The messages of one request, rendered.
-#[derive(Debug)]
-pub(super) struct RenderedRequest<'k> {
-    rendered: &'k RenderedMessages,
-    notices: Vec<Chunk>,
-}
-
-impl RenderedRequest<'_> {
-    /// The rendered messages that are not empty.
-    pub(super) fn chunks(&self) -> impl Iterator<Item = &Chunk> {
-        let rendered = self.rendered.0.iter().map(|(_, chunk)| chunk);
-        let all = rendered.chain(&self.notices);
-        all.filter(|chunk| !chunk.bytes.is_empty())
-    }
-
-    /// Those of the contract's instructions.
-    pub(super) fn of_system(&self) -> impl Iterator<Item = &Chunk> {
-        self.chunks().filter(|chunk| chunk.side == Side::System)
-    }
-
-    /// Those of the user's and the model's side.
-    pub(super) fn of_both_sides(&self) -> impl Iterator<Item = &Chunk> {
-        self.chunks().filter(|chunk| chunk.side != Side::System)
-    }
 }
 
 /// The messages of a conversation as a list near the head of a body, each rendered once, joined by commas.
@@ -172,34 +75,6 @@ fn add(list: &mut Vec<u8>, is_first: bool, element: &[u8]) {
         list.push(b',');
     }
     list.extend_from_slice(element);
-}
-
-/// Joins chunks into turns: neighbours of one side share a turn, since protocols with two sides let them alternate and
-/// want all observations of a message in one place. `frame` opens and closes a turn.
-pub(super) fn turns<'c>(
-    chunks: impl Iterator<Item = &'c Chunk>,
-    frame: impl Fn(Side) -> (&'static [u8], &'static [u8]),
-) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut side = None;
-    for chunk in chunks {
-        match side {
-            Some(last) if last == chunk.side => out.push(b','),
-            last => {
-                if let Some(last) = last {
-                    out.extend_from_slice(frame(last).1);
-                    out.push(b',');
-                }
-                out.extend_from_slice(frame(chunk.side).0);
-                side = Some(chunk.side);
-            }
-        }
-        out.extend_from_slice(&chunk.bytes);
-    }
-    if let Some(side) = side {
-        out.extend_from_slice(frame(side).1);
-    }
-    out
 }
 
 /// The name of the tool that the observation `id` answers: the nearest call of that id before it.

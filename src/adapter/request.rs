@@ -10,8 +10,7 @@ use crate::message::AgentMessage;
 
 /// Renders request bodies for one target of one run.
 ///
-/// Every message of the conversation is rendered once and kept. Where the messages stand at the head of a body, as in OpenAI's
-/// protocols and Ollama's, a body costs the new messages alone; elsewhere one copy besides.
+/// Every message of the conversation is rendered, hashed and copied once: a body costs the new messages and what stands around them.
 /// The same conversation and shape always give the same bytes, whatever was encoded before.
 #[derive(Debug)]
 pub struct RequestEncoder {

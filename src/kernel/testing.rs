@@ -336,10 +336,15 @@ impl Harness {
 }
 
 pub(super) fn started(contract: &ExecutionContract) -> RunStarted {
+    started_under(contract.rehash())
+}
+
+/// The first event, under the contract of this hash.
+pub(super) fn started_under(contract_hash: Digest) -> RunStarted {
     RunStarted {
         addresses: Vec::new(),
         bring_up: Vec::<BringUpFault>::new(),
-        contract_hash: contract.rehash(),
+        contract_hash,
         intent_words: Vec::new(),
         messages: vec![
             AgentMessage::text(Role::System, "You help.", 3),

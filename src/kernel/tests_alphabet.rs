@@ -328,7 +328,10 @@ impl Letter {
             other => other,
         };
         Some(match self {
-            Self::Started => EventKind::RunStarted(Box::new(started(contract))),
+            Self::Started => {
+                // The exploration's contracts are sealed from their terms, so what they say is their hash.
+                EventKind::RunStarted(Box::new(started_under(contract.contract_hash())))
+            }
             Self::Probed | Self::ProbedLate => probed(),
             Self::ProbeDead => dead(),
             Self::Says(said) | Self::SaysAt(said, _) => {

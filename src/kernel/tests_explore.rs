@@ -86,15 +86,10 @@ impl Watched {
     }
 
     fn key(&self) -> u128 {
+        let decides = self.run.decision_key();
         let hash = |salt: u8| {
             let mut hasher = DefaultHasher::new();
-            (
-                salt,
-                self.run.decision_key(),
-                &self.oracle.facts,
-                self.rations,
-            )
-                .hash(&mut hasher);
+            (salt, &decides, &self.oracle.facts, self.rations).hash(&mut hasher);
             u128::from(hasher.finish())
         };
         hash(0) << 64 | hash(1)
@@ -118,7 +113,7 @@ fn absorbs(variant: &Variant, ended: &Watched) -> Result<(), String> {
 struct Search {
     seen: HashMap<u128, u32>,
     arrivals: Vec<(u32, Letter)>,
-    queue: VecDeque<(u32, Watched)>,
+    queue: VecDeque<(u32, u128, Watched)>,
     edges: Vec<(u32, u32)>,
     extent: Extent,
 }
@@ -129,12 +124,12 @@ pub(super) fn explore(variant: &Variant) -> Result<Extent, Breach> {
     let mut search = Search {
         seen: HashMap::from([(first.key(), 0)]),
         arrivals: vec![(0, Letter::Started)],
-        queue: VecDeque::from([(0, first)]),
+        queue: VecDeque::from([(0, first.key(), first)]),
         edges: Vec::new(),
         extent: Extent::default(),
     };
-    while let Some((at, node)) = search.queue.pop_front() {
-        search.expand(variant, at, &node)?;
+    while let Some((at, key, node)) = search.queue.pop_front() {
+        search.expand(variant, at, key, &node)?;
     }
     search.extent.states = search.arrivals.len();
     search.ends_on_every_path()?;
@@ -159,8 +154,13 @@ impl Search {
         Breach { words, path }
     }
 
-    fn expand(&mut self, variant: &Variant, at: u32, node: &Watched) -> Result<(), Breach> {
-        let key = node.key();
+    fn expand(
+        &mut self,
+        variant: &Variant,
+        at: u32,
+        key: u128,
+        node: &Watched,
+    ) -> Result<(), Breach> {
         let mut moves = false;
         for &letter in variant.letters.iter().copied().flatten() {
             let Some(taken) = node.take(letter) else {
@@ -187,7 +187,7 @@ impl Search {
             let to = *self.seen.entry(next_key).or_insert(new);
             if to == new {
                 self.arrivals.push((at, letter));
-                self.queue.push_back((new, next));
+                self.queue.push_back((new, next_key, next));
             }
             self.edges.push((at, to));
         }

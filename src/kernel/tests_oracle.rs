@@ -259,6 +259,7 @@ impl Clock {
 /// The document as a program.
 #[derive(Clone)]
 pub(super) struct Oracle {
+    contract_hash: Digest,
     terms: Arc<ExecutionContract>,
     validators: Arc<Validators>,
     pub(super) facts: Facts,
@@ -284,6 +285,7 @@ impl Oracle {
         pending: u64,
     ) -> Self {
         Self {
+            contract_hash: terms.rehash(),
             terms,
             validators,
             facts: Facts {

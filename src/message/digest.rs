@@ -34,6 +34,7 @@ impl Digest {
     /// Plain BLAKE3 over `bytes`.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
+        hashed::count(bytes);
         Self(*blake3::hash(bytes).as_bytes())
     }
 
@@ -66,12 +67,35 @@ impl DigestBuilder {
     }
 
     pub(crate) fn update(&mut self, part: &[u8]) {
+        hashed::count(part);
         self.0.update(part);
     }
 
     /// The digest of all parts so far.
     pub(crate) fn digest(&self) -> Digest {
         Digest(*self.0.finalize().as_bytes())
+    }
+}
+
+/// How many bytes were hashed, for tests that hold what a turn costs.
+pub(crate) mod hashed {
+    #[cfg(test)]
+    thread_local! {
+        static BYTES: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    }
+
+    #[cfg(test)]
+    pub(super) fn count(bytes: &[u8]) {
+        BYTES.set(BYTES.get() + bytes.len() as u64);
+    }
+
+    #[cfg(not(test))]
+    pub(super) const fn count(_: &[u8]) {}
+
+    /// So many bytes this thread has hashed so far, those of a digest's framing left out.
+    #[cfg(test)]
+    pub(crate) fn bytes() -> u64 {
+        BYTES.get()
     }
 }
 
@@ -103,6 +127,7 @@ impl DigestContext {
         let mut hasher = blake3::Hasher::new_from_context_key(key);
         for field in fields {
             let len = u64::try_from(field.len()).unwrap_or(u64::MAX);
+            hashed::count(field);
             hasher.update(&len.to_le_bytes());
             hasher.update(field);
         }

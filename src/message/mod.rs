@@ -44,6 +44,8 @@ pub(crate) use amount::{amount, noun_for};
 pub(crate) use blank::is_blank;
 pub(crate) use cut::{DEFAULT_TRUNCATION_MARKER, char_prefix, cut_to_limit};
 pub use digest::Digest;
+#[cfg(test)]
+pub(crate) use digest::hashed;
 pub(crate) use digest::{DigestBuilder, DigestContext};
 pub(crate) use envelope::EnvelopeError;
 pub use envelope::{ContentBlock, EnvelopeStatus, InputQuestion, ToolEnvelope, ToolOutcome};

@@ -461,6 +461,7 @@ fn what_no_host_may_do_is_refused_and_changes_nothing() {
     assert_eq!(host.hand_in(Input::Timer), [], "nothing follows");
 }
 
+mod hashed;
 mod json_form;
 mod sequences;
 mod statements;

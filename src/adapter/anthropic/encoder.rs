@@ -8,10 +8,9 @@ use serde_json::value::RawValue;
 use crate::adapter::RequestShape;
 use crate::adapter::body::RequestBody;
 use crate::adapter::encode::Encode;
+use crate::adapter::joined_turns::{Around, JoinedTurns, TurnForm};
 use crate::adapter::json::{Elements, put};
-use crate::adapter::rendered_messages::{
-    RenderedMessages, SentPart, Side, TargetModel, parts_of, reasoning_budget, turns,
-};
+use crate::adapter::rendered_messages::{SentPart, TargetModel, parts_of, reasoning_budget};
 use crate::adapter::tail::tail;
 use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms};
 use crate::kernel::ToolExposure;
@@ -25,8 +24,8 @@ const MARK: &[u8] = b",\"cache_control\":{\"type\":\"ephemeral\"}";
 #[derive(Debug)]
 pub(in crate::adapter) struct Encoder {
     caches: bool,
-    messages: RenderedMessages,
-    /// `{"model":…,`
+    messages: JoinedTurns,
+    /// `{"model":…`
     head: Vec<u8>,
     one_call: bool,
     /// With reasoning, and without: a forced call allows none.
@@ -42,9 +41,15 @@ impl Encoder {
         put(&mut head, &target.model);
         let budget = reasoning_budget(&target.sampling, LEAST_BUDGET);
         let tail = |budget| tail(terms, target, &Parameters::of(&target.sampling, budget));
+        let caches = target.sampling.caching == "full";
         Self {
-            caches: target.sampling.caching == "full",
-            messages: RenderedMessages::default(),
+            caches,
+            messages: JoinedTurns::new(TurnForm {
+                model: b"{\"role\":\"assistant\",\"content\":[",
+                user: b"{\"role\":\"user\",\"content\":[",
+                close: b"]}",
+                mark: if caches { MARK } else { b"" },
+            }),
             head,
             one_call: !terms.parallel_tool_calls,
             tails: [tail(budget), tail(None)],
@@ -55,12 +60,13 @@ impl Encoder {
 
     /// The tools and how they may be called. Where they are withheld, a conversation that holds calls needs them all the
     /// same: then the choice is none.
-    fn tools(&self, exposure: ToolExposure, called: bool) -> Vec<u8> {
+    fn tools(&self, exposure: ToolExposure, conversation: &[Arc<AgentMessage>]) -> Vec<u8> {
         let Some(tools) = &self.tools else {
             return Vec::new();
         };
+        let called = || conversation.iter().any(|m| !m.tool_calls.is_empty());
         let choice = match exposure {
-            ToolExposure::Withheld if !called => return Vec::new(),
+            ToolExposure::Withheld if !called() => return Vec::new(),
             ToolExposure::Withheld => "none",
             ToolExposure::Auto => "auto",
             ToolExposure::Forced => "any",
@@ -85,54 +91,38 @@ impl Encode for Encoder {
         conversation: &[Arc<AgentMessage>],
         shape: &RequestShape<'_>,
     ) -> RequestBody {
-        let Self { messages, to, .. } = self;
-        let request = messages.request(conversation, shape.notices, |_, message| {
-            rendered(message, to)
-        });
-        let mut system = turns(request.of_system(), |_| (b",\"system\":[", b"]"));
-        let mut messages = turns(request.of_both_sides(), |side| {
-            if side == Side::Model {
-                (b"{\"role\":\"assistant\",\"content\":[", b"]}")
-            } else {
-                (b"{\"role\":\"user\",\"content\":[", b"]}")
-            }
-        });
-        if self.caches {
-            // The last block of the instructions, and that of the last turn where it is no reasoning of the model's.
-            mark(&mut system, b"}]");
-            if request
-                .chunks()
-                .last()
-                .is_some_and(|chunk| chunk.side == Side::User)
-            {
-                mark(&mut messages, b"}]}");
-            }
-        }
-        let called = conversation
-            .iter()
-            .any(|message| !message.tool_calls.is_empty());
         let forced = shape.tools == ToolExposure::Forced && self.tools.is_some();
         let [with, without] = &self.tails;
-        let tools = self.tools(shape.tools, called);
-        let body = [
-            self.head.as_slice(),
-            &system,
-            b",\"messages\":[",
-            &messages,
-            b"]",
-            &tools,
-            if forced { without } else { with },
-        ];
-        RequestBody::whole(body.concat())
+        let tools = self.tools(shape.tools, conversation);
+        let tail = if forced { without } else { with };
+        let rest = [b"]".as_slice(), &tools, tail].concat();
+        let Self { messages, to, .. } = self;
+        let (caches, head) = (self.caches, &self.head);
+        messages.body(
+            conversation,
+            shape.notices,
+            |_, message| rendered(message, to),
+            |system| Around {
+                head: opening(head, system, caches),
+                rest: rest.clone(),
+            },
+        )
     }
 }
 
-/// Puts the cache's mark into the block that `out` ends with.
-fn mark(out: &mut Vec<u8>, end: &[u8]) {
-    if out.ends_with(end) {
-        let at = out.len() - end.len();
-        out.splice(at..at, MARK.iter().copied());
+/// What stands before the turns: the instructions' last block has the cache's mark.
+fn opening(head: &[u8], system: &[u8], caches: bool) -> Vec<u8> {
+    let mut out = head.to_vec();
+    if !system.is_empty() {
+        out.extend_from_slice(b",\"system\":[");
+        match system.strip_suffix(b"}") {
+            Some(open) if caches => out.extend([open, MARK, b"}"].concat()),
+            _ => out.extend_from_slice(system),
+        }
+        out.push(b']');
     }
+    out.extend_from_slice(b",\"messages\":[");
+    out
 }
 
 /// The blocks of a message, joined by commas. A blank text is no block: the protocol takes none.

@@ -8,9 +8,10 @@ use serde_json::value::RawValue;
 use crate::adapter::RequestShape;
 use crate::adapter::body::RequestBody;
 use crate::adapter::encode::Encode;
+use crate::adapter::joined_turns::{Around, JoinedTurns, TurnForm};
 use crate::adapter::json::{Elements, put};
 use crate::adapter::rendered_messages::{
-    RenderedMessages, SentPart, Side, TargetModel, name_of, parts_of, reasoning_budget, turns,
+    SentPart, TargetModel, name_of, parts_of, reasoning_budget,
 };
 use crate::adapter::tail::tail;
 use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms};
@@ -20,7 +21,7 @@ use crate::message::{AgentMessage, Role};
 /// Renders bodies for one target; see the module's documentation for what is sent.
 #[derive(Debug)]
 pub(in crate::adapter) struct Encoder {
-    messages: RenderedMessages,
+    messages: JoinedTurns,
     /// Parameters and the closing brace, after a comma.
     tail: Vec<u8>,
     to: TargetModel,
@@ -32,7 +33,12 @@ impl Encoder {
     pub(in crate::adapter) fn new(terms: &Terms, target: &TargetTerms) -> Self {
         let generation_config = Parameters::of(&target.sampling);
         Self {
-            messages: RenderedMessages::default(),
+            messages: JoinedTurns::new(TurnForm {
+                model: b"{\"role\":\"model\",\"parts\":[",
+                user: b"{\"role\":\"user\",\"parts\":[",
+                close: b"]}",
+                mark: b"",
+            }),
             tail: tail(terms, target, &Config { generation_config }),
             to: TargetModel::of(terms, target),
             tools: tools(terms),
@@ -46,20 +52,6 @@ impl Encode for Encoder {
         conversation: &[Arc<AgentMessage>],
         shape: &RequestShape<'_>,
     ) -> RequestBody {
-        let Self { messages, to, .. } = self;
-        let request = messages.request(conversation, shape.notices, |before, message| {
-            rendered(before, message, to)
-        });
-        let system = turns(request.of_system(), |_| {
-            (b",\"systemInstruction\":{\"parts\":[", b"]}")
-        });
-        let contents = turns(request.of_both_sides(), |side| {
-            if side == Side::Model {
-                (b"{\"role\":\"model\",\"parts\":[", b"]}")
-            } else {
-                (b"{\"role\":\"user\",\"parts\":[", b"]}")
-            }
-        });
         let (tools, mode): (&[u8], &[u8]) = match (&self.tools, shape.tools) {
             (Some(tools), ToolExposure::Auto) => (tools, b"AUTO"),
             (Some(tools), ToolExposure::Forced) => (tools, b"ANY"),
@@ -71,16 +63,28 @@ impl Encode for Encoder {
             let config = b",\"toolConfig\":{\"functionCallingConfig\":{\"mode\":\"".as_slice();
             [config, mode, b"\"}}"].concat()
         };
-        let body = [
-            b"{\"contents\":[".as_slice(),
-            &contents,
-            b"]",
-            &system,
-            tools,
-            &choice,
-            &self.tail,
-        ];
-        RequestBody::whole(body.concat())
+        let Self { messages, to, .. } = self;
+        let tail = &self.tail;
+        messages.body(
+            conversation,
+            shape.notices,
+            |before, message| rendered(before, message, to),
+            |system| {
+                let mut rest = b"]".to_vec();
+                if !system.is_empty() {
+                    rest.extend_from_slice(b",\"systemInstruction\":{\"parts\":[");
+                    rest.extend_from_slice(system);
+                    rest.extend_from_slice(b"]}");
+                }
+                for part in [tools, &choice, tail] {
+                    rest.extend_from_slice(part);
+                }
+                Around {
+                    head: b"{\"contents\":[".to_vec(),
+                    rest,
+                }
+            },
+        )
     }
 }
 

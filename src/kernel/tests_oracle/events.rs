@@ -38,7 +38,7 @@ impl Oracle {
         self.facts
             .changed
             .extend(resumed.tools_changed.iter().cloned());
-        if resumed.contract_hash != self.terms.rehash() {
+        if resumed.contract_hash != self.contract_hash {
             if self.facts.place == Place::Precheck {
                 let late = self.out_of_time();
                 return late.unwrap_or_else(|| {
