@@ -290,7 +290,12 @@ impl Batch {
             Slot::Running(seq) => *seq == call,
             // Its server may end it without the answer.
             Slot::Asking { call: seq, asked } => *seq == call && asked.resume.is_none(),
-            _ => false,
+            Slot::Settled(_)
+            | Slot::Pending(_)
+            | Slot::Awaiting(_)
+            | Slot::Approved(_)
+            | Slot::Unsummarised { .. }
+            | Slot::Summarising { .. } => false,
         })
     }
 

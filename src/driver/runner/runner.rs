@@ -153,7 +153,7 @@ impl Runner {
 
     /// Sends that to every open run; no further one is taken from the source.
     pub fn broadcast(&self, control: Control) {
-        self.runs.broadcast(control);
+        self.runs.broadcast(&control);
     }
 
     /// How many runs are open.

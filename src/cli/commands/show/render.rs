@@ -55,18 +55,15 @@ pub(in crate::cli) fn overview(
         let waits = awaited.filter(|(waiting, _)| waiting == number);
         let answer = run.approval.and_then(ApprovalStatus::answer);
         let waits = waits.map(|(_, hash)| {
-            let bound = match &call.question {
-                Some(question) => {
-                    let length = counted(question.len(), "byte");
-                    format!(
-                        "its server's question, {length}, blake3 {hash}: {}",
-                        line(question)
-                    )
-                }
-                None => {
-                    let length = counted(call.arguments.len(), "byte");
-                    format!("its arguments, {length}, blake3 {hash}")
-                }
+            let (what, seen, text) = match &call.question {
+                Some(question) => ("its server's question", question, line(question)),
+                None => ("its arguments", &call.arguments, String::new()),
+            };
+            let length = counted(seen.len(), "byte");
+            let bound = format!("{what}, {length}, blake3 {hash}");
+            let bound = match text.as_str() {
+                "" => bound,
+                text => format!("{bound}: {text}"),
             };
             match answer {
                 Some(answer) => format!("{answer} by a person, not taken by the run yet: {bound}"),
