@@ -152,8 +152,8 @@ impl Runner {
     }
 
     /// Sends that to every open run; no further one is taken from the source.
-    pub fn broadcast(&self, control: Control) {
-        self.runs.broadcast(&control);
+    pub fn broadcast(&self, control: &Control) {
+        self.runs.broadcast(control);
     }
 
     /// How many runs are open.

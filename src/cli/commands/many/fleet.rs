@@ -263,7 +263,7 @@ impl Driving<'_> {
                 }
             };
             is_ending = true;
-            runner.broadcast(wanted);
+            runner.broadcast(&wanted);
         }
         let mut source = source.lock().await;
         let has_more = !source.1 && source.0.has_more();
