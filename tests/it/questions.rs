@@ -21,12 +21,12 @@ fn python() -> bool {
 }
 
 /// A desk whose scripted model calls the server's tool with those arguments.
-fn desk((mode, tool): (&str, &str), arguments: &str, more: &str) -> Desk {
+fn desk((mode, tool): (&str, &str), arguments: &str, terms_beside: &str) -> Desk {
     let desk = Desk::new();
     let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
     let terms = format!(
         "tool_policy: required\n\
-         tools: {{workspace: ., mcp: {{odd: {{command: python3, args: [{}, '{mode}'], elicitation: ask}}}}}}\n{more}",
+         tools: {{workspace: ., mcp: {{odd: {{command: python3, args: [{}, '{mode}'], elicitation: ask}}}}}}\n{terms_beside}",
         server.display()
     );
     let call = calls(&format!("odd__{tool}"), arguments);
