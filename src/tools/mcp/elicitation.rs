@@ -378,7 +378,10 @@ mod tests {
 
     #[test]
     fn a_request_belongs_to_the_first_call_in_flight() {
-        let (calls, logs) = (OpenCalls::default(), [(); 2].map(|()| Default::default()));
+        let (calls, logs) = (
+            OpenCalls::default(),
+            [(); 2].map(|()| std::sync::Arc::default()),
+        );
         assert!(calls.first().is_none());
         let first = calls.open(&logs[0]);
         let _second = calls.open(&logs[1]);
