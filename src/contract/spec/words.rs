@@ -12,8 +12,11 @@ impl Choice for Page {
 }
 
 impl Choice for Elicitation {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("denied", Self::Denied), ("defaults", Self::Defaults)];
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("denied", Self::Denied),
+        ("defaults", Self::Defaults),
+        ("ask", Self::Ask),
+    ];
 }
 
 impl Choice for OAuthGrant {
