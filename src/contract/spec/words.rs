@@ -155,8 +155,12 @@ pub(in crate::contract) struct Builtin(pub(super) &'static str);
 impl Choice for Builtin {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("clock", Self("clock")),
+        ("edit_file", Self("edit_file")),
         ("echo", Self("echo")),
+        ("glob", Self("glob")),
+        ("grep", Self("grep")),
         ("list_directory", Self("list_directory")),
         ("read_file", Self("read_file")),
+        ("write_file", Self("write_file")),
     ];
 }

@@ -19,7 +19,7 @@ form! {
     TOOLS: ToolsKeys, "tools", "where tools come from";
     "tools": {
         builtin: Vec<Builtin>, DefaultText = DefaultText("none"),
-        "Tools inside monolith: `echo`, `clock`, `read_file`, `list_directory`.";
+        "Tools inside monolith: `echo`, `clock`; `read_file`, `list_directory`, `glob`, `grep`, which read the workspace; `write_file`, `edit_file`, which change it.";
         mcp: Servers, DefaultText = DefaultText("none"),
         "Tool servers by name; their tools are called `<server>__<tool>`.";
         workspace: String, DefaultText = DefaultText("none"),
