@@ -105,6 +105,7 @@ pub fn transcript() -> Result<String, Box<dyn Error>> {
                 }
                 Output::Call(call) => next.push_back(Input::ToolResult {
                     call: call.order.call,
+                    exchanges: Vec::new(),
                     outcome: ToolOutcome::Returned(envelope(&call.order.invocation, at_ms)),
                 }),
                 Output::Delta { text, .. } => eprintln!("model: {text}"),

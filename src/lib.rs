@@ -90,13 +90,15 @@ pub use driver::{
     Worker, drive, prepare,
 };
 pub use kernel::{
-    AgentOutcome, Approval, CallOrder, Counters, EntryDraft, EventKind, InferRequest, LostEffect,
-    Outcome, OutcomeCode, Probed, ProbedTarget, ProviderAddress, Run, RunStarted, ToolExposure,
+    AgentOutcome, Approval, CallOrder, Counters, EntryDraft, EventKind, GivenInput, InferRequest,
+    LostEffect, Outcome, OutcomeCode, Probed, ProbedTarget, ProviderAddress, Run, RunStarted,
+    ToolExposure,
 };
 pub use message::{
-    AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeStatus, InferenceSeq, NoSecrets,
-    ObjectFault, ObjectText, ProviderFault, ProviderFaultClass, QuarterBytes, Role, RunId,
-    Scrubber, TokenCounter, TokenCounters, ToolEnvelope, ToolInvocation, ToolOutcome,
+    AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeStatus, InferenceSeq, InputAnswer,
+    InputExchange, InputQuestion, NoSecrets, ObjectFault, ObjectText, ProviderFault,
+    ProviderFaultClass, QuarterBytes, Role, RunId, Scrubber, TokenCounter, TokenCounters,
+    ToolEnvelope, ToolInvocation, ToolOutcome,
 };
 pub use replay::{
     Attribution, BlobSource, Difference, Fork, ForkFault, ForkPoint, LiveReport, LiveScope,

@@ -12,10 +12,10 @@ pointer? raw_hash repair? served_by? status stop tag_warnings? usage? withheld?;
 started_at_ms status tokens tool tool_call_id; execute: arguments_hash call id name; run_started: addresses? bring_up contract_hash intent_words messages parent? run_id
 started_unix_ms tokenizer_fault? tool_servers? workspace?; infer: attempt inference notices target tools; summarise: call inference target; messages canonical_message: content observed? reasoning? reasoning_trace? role tokens
 tool_call_id? tool_calls?; usage: cache_read cache_write? cost_fault? cost_micro_usd? estimated input output; inference_returned: gate_breached gated? inference redacted? request_hash
-result server_headers? usage; await_approval approval_given approval_denied: arguments_hash call; context: blocked? ctx expected limit pending projected remaining schema;
+result server_headers? usage; await_approval approval_denied: arguments_hash call; approval_given: arguments_hash call content?; input_required: question resume?; context: blocked? ctx expected limit pending projected remaining schema;
 inference_failed: fault gated? inference redacted? request_hash? usage?; tool_calls: arguments fault? id name raw_payload? source_model; fault: class message raw_hash?
 retry_after_ms? status? unknown_model?; header: contract format run_id; decision: grounds policy rules_hash rules_version; resumed: addresses? contract_hash tool_servers? tools_changed; addresses: address provider; resource: blob
-bytes mime_type; policy: decision matched; entry: action event hash seq; tool_returned: call outcome; targets: detail properties? responsive server_headers?; withheld: blank bytes hash report_bytes?;
+bytes mime_type; policy: decision matched; entry: action event hash seq; tool_returned: call exchanges? outcome; exchanges: answer content? message method requested_schema? url?; targets: detail properties? responsive server_headers?; withheld: blank bytes hash report_bytes?;
 malformed: detail raw_hash; bring_up: detail server; connection_lost restart_failed tool_changed: detail; checkpoint: checkpoint; checks: detail name ok; blob_line: blob bytes; predicate:
 item name; block:; outcome: class code; parent: head run_id; error: code message; event: at_ms event; probed: targets; trace_call: signature?; trace_text: bytes
 signature?; blocked: dropped? limit projected reason remaining target; dropped: original replacement; dropped_targets: limit? projected? reason target; report: bytes format hash source warnings?; observed: duration_ms status"""
@@ -25,7 +25,7 @@ format_retries inference inference.value inferences input item length limit orig
 rules_version schema seq started_at_ms started_unix_ms fault.status step_id target tokens tokens_cache_read tokens_in tokens_out turns until_ms; truth: blank cost_fault
 estimated gate_breached gated ok redacted responsive tools unknown_model; hash: arguments_hash blob contract_hash conversation_digest full hash head raw_hash request_hash
 rules_hash state_digest workspace; object: action blocked canonical_message context counters decision dropped error event fault observed outcome parent policy predicate
-reasoning_trace repair report result returned.error served_by usage value withheld; objects: addresses bring_up checks returned.content dropped_targets effects messages parts properties
+reasoning_trace repair report result returned.error served_by usage value withheld; objects: addresses bring_up checks returned.content dropped_targets effects exchanges messages parts properties
 server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words matched notices steps tools_changed warnings; text: blob_line.bytes context.blocked tool_calls.fault repair.original decision.policy blocked.target
 dropped_targets.target block.value properties.value server_headers.value text.value interrupted.value; object?: entry.event; hash?: malformed.raw_hash;
 nothing: cancel.value cancelled.value finish.value probe.value stop_requested.value suspended.value timed_out.value timer_fired.value restart_in_progress.value wait.value"""

@@ -230,6 +230,7 @@ fn called(inference: InferenceSeq) -> EventKind {
 fn answered(call: CallSeq) -> EventKind {
     EventKind::ToolReturned(Box::new(ToolReturned {
         call,
+        exchanges: Vec::new(),
         outcome: ToolOutcome::Returned(ToolEnvelope {
             bytes_in: 30,
             bytes_out: 600,

@@ -138,6 +138,7 @@ fn called(call: &Call, folder: &Path) -> Input {
     };
     Input::ToolResult {
         call: call.order.call,
+        exchanges: Vec::new(),
         outcome: ToolOutcome::Returned(envelope),
     }
 }

@@ -39,6 +39,7 @@ impl Drive {
                 order.arguments_hash
             },
             call: order.call,
+            content: None,
         })
     }
 

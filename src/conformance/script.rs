@@ -15,6 +15,7 @@ use crate::message::{FailureCode, ProviderFaultClass};
 #[serde(deny_unknown_fields, default)]
 struct StepMap {
     after_ms: Option<u64>,
+    asks: Option<String>,
     at_ms: Option<u64>,
     call: Option<u64>,
     #[serde(rename = "do")]
@@ -110,6 +111,8 @@ pub(super) enum ToolResult {
     OkBytes(usize),
     Error(String),
     Malformed(String),
+    /// Its server asks a person this.
+    Asks(String),
     Word(Word),
 }
 
@@ -272,6 +275,7 @@ impl StepMap {
             self.ok_bytes.map(ToolResult::OkBytes),
             self.error.map(ToolResult::Error),
             self.malformed.map(ToolResult::Malformed),
+            self.asks.map(ToolResult::Asks),
         ];
         let answer = |body| {
             What::Answer(Answer {

@@ -3,7 +3,8 @@
 use super::drive::{Drive, Running};
 use super::script::{ToolResult, Word};
 use crate::message::{
-    CallSeq, ContentBlock, EnvelopeError, EnvelopeStatus, ToolEnvelope, ToolOutcome,
+    CallSeq, ContentBlock, EnvelopeError, EnvelopeStatus, InputQuestion, ObjectText, ToolEnvelope,
+    ToolOutcome,
 };
 use crate::session::Input;
 
@@ -22,7 +23,11 @@ impl Drive {
         let running = calls.remove(place);
         let call = running.order.call;
         let outcome = self.outcome(&running, result);
-        self.hand_in(Input::ToolResult { call, outcome })
+        self.hand_in(Input::ToolResult {
+            call,
+            exchanges: Vec::new(),
+            outcome,
+        })
     }
 
     fn outcome(&mut self, running: &Running, result: &ToolResult) -> ToolOutcome {
@@ -45,6 +50,15 @@ impl Drive {
                     detail: detail.clone(),
                     raw_hash: None,
                 };
+            }
+            ToolResult::Asks(message) => {
+                let question = serde_json::json!({"message": message}).to_string();
+                return ObjectText::parse(question).map_or(ToolOutcome::TimedOut, |question| {
+                    ToolOutcome::InputRequired(InputQuestion {
+                        question,
+                        resume: Some("as the case says".to_owned()),
+                    })
+                });
             }
             ToolResult::Word(Word::Timeout) => return ToolOutcome::TimedOut,
             ToolResult::Word(Word::Lost) => {

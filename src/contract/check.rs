@@ -11,7 +11,8 @@ use super::schema_bounds::SchemaFault;
 use super::term_fault::TermFault;
 use super::tool_filter::is_wildcard;
 use super::{
-    Completion, ReportFormat, ServerTerms, Terms, ToolPolicy, ToolTerms, ToolTransport, Validators,
+    Completion, Elicitation, ReportFormat, ServerTerms, Terms, ToolPolicy, ToolTerms,
+    ToolTransport, Validators,
 };
 
 /// Why the pinned tools cannot be used (semantics §3).
@@ -285,6 +286,17 @@ fn unknown_names(terms: &Terms) -> Vec<TermFault> {
         for name in names.into_iter().filter(|name| terms.tool(name).is_none()) {
             let text = format!("{field} names {}", not_offered(terms, name));
             faults.push(TermFault::at(field, text));
+        }
+    }
+    // One person is asked one thing at a time.
+    for name in &terms.parallel_safe {
+        let server = terms
+            .tool(name)
+            .and_then(|tool| tool.origin.strip_prefix("mcp:"));
+        let server = server.and_then(|server| terms.servers.get(server));
+        if server.is_some_and(|server| server.elicitation == Elicitation::Ask) {
+            let text = format!("parallel_safe names `{name}`, whose server may ask a person");
+            faults.push(TermFault::at("parallel_safe", text));
         }
     }
     for e in exceptions {

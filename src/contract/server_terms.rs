@@ -55,6 +55,8 @@ pub enum Elicitation {
     /// A refusal.
     #[default]
     Denied,
+    /// What a person enters, who is asked as for an approval.
+    Ask,
     /// The default of every field that has one; a refusal where a field that it needs has none.
     Defaults,
 }
@@ -121,6 +123,8 @@ pub struct McpTerms {
     pub health_probe: HealthProbe,
     /// What of it is offered beside its tools.
     pub offers: Vec<Beside>,
+    /// The folders that it is named where it asks for them (MCP roots).
+    pub roots: Vec<String>,
 }
 
 /// A tool server as the contract sees it.
@@ -163,6 +167,9 @@ pub struct ServerTerms {
     /// The queue that its calls wait in; left out where the contract has no queues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
+    /// The folders that it is named where it asks for them, as the author wrote them; left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roots: Vec<String>,
     /// Whether the runs of one process that reach it in the same way share it; left out where they do.
     #[serde(default = "shared_by_default", skip_serializing_if = "is_shared")]
     pub shared: bool,

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::bring_up::{Resumption, Start};
 use super::clock::{RunClock, sleep_until};
 use super::observer::Observer;
-use super::perform::{self, Done, RequestSlots, Tools};
+use super::perform::{self, Done, OpenQuestions, RequestSlots, Tools};
 use super::queues::Queues;
 use super::recorder::Recorder;
 use super::tasks::{Performed, Tasks};
@@ -279,6 +279,7 @@ struct Host<'s> {
     /// When a suspended run is left, whatever is still in flight.
     leaves_at: Option<Instant>,
     pieces: mpsc::Receiver<Input>,
+    questions: OpenQuestions,
     /// Ends the reading of one response.
     reading: BTreeMap<InferenceSeq, CancellationToken>,
     recorder: Recorder<'s>,
@@ -308,6 +309,7 @@ impl<'s> Host<'s> {
             grace,
             leaves_at: None,
             pieces,
+            questions: OpenQuestions::default(),
             reading: BTreeMap::new(),
             recorder,
             sender,
@@ -468,8 +470,12 @@ impl<'s> Host<'s> {
     }
 
     fn call(&mut self, call: Call) {
+        if self.questions.answer(&call.order) {
+            return;
+        }
         let performed = Performed::Call(call.order.call);
-        let calling = perform::call(self.tools.clone(), call, self.cancel.child_token());
+        let asked = Some((self.questions.clone(), self.sender.clone()));
+        let calling = perform::call(self.tools.clone(), call, asked, self.cancel.child_token());
         self.tasks.spawn(performed, calling);
     }
 

@@ -1,10 +1,12 @@
 //! How the outputs of a session are done: each as a task that ends with one input. Nothing here decides what it means.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::poll;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::clock::{RunClock, unix_ms};
@@ -14,10 +16,12 @@ use super::shared::Shared;
 use crate::adapter::{ResponseMeta, server_properties};
 use crate::contract::{ExecutionContract, change_of_tool};
 use crate::inference::{Backend, Reply, Timeouts, TransportFault};
-use crate::kernel::{LostEffect, Probed, ProbedTarget};
-use crate::message::{Digest, InferenceSeq, NamedText, Scrubber, ToolOutcome};
+use crate::kernel::{CallOrder, LostEffect, Probed, ProbedTarget};
+use crate::message::{
+    CallSeq, Digest, InferenceSeq, InputQuestion, NamedText, ObjectText, Scrubber, ToolOutcome,
+};
 use crate::session::{Call, Input, Request};
-use crate::tools::{BlobSink, CallTerms, ToolServers};
+use crate::tools::{BlobSink, CallTerms, ExchangeLog, ToolServers};
 
 /// A response that arrives faster than it is taken is handed over in pieces of about so many bytes.
 const PIECE_BYTES: usize = 256 * 1024;
@@ -205,7 +209,7 @@ async fn next_chunk(
     reply: &mut Reply,
     buffer: &mut ResponseBuffer,
 ) -> Result<Option<Vec<u8>>, TransportFault> {
-    let mut chunk = std::pin::pin!(reply.chunk());
+    let mut chunk = pin!(reply.chunk());
     if buffer.waiting.len() < PIECE_BYTES
         && let std::task::Poll::Ready(chunk) = poll!(&mut chunk)
     {
@@ -268,7 +272,14 @@ pub(super) struct Tools {
 }
 
 /// One tool call to its end, the wait in its queue included.
-pub(super) async fn call(tools: Tools, call: Call, cancel: CancellationToken) -> Done {
+///
+/// A question of its server that the call waits with goes to `asked`, as a result that is not its end.
+pub(super) async fn call(
+    tools: Tools,
+    call: Call,
+    asked: Option<(OpenQuestions, mpsc::Sender<Input>)>,
+    cancel: CancellationToken,
+) -> Done {
     let Call {
         idempotency_key,
         order,
@@ -279,6 +290,7 @@ pub(super) async fn call(tools: Tools, call: Call, cancel: CancellationToken) ->
     let Some(permit) = tools.queues.permit(queue.as_deref(), &cancel).await else {
         return Input::ToolResult {
             call: order.call,
+            exchanges: Vec::new(),
             outcome: ToolOutcome::Cancelled,
         }
         .into();
@@ -286,17 +298,43 @@ pub(super) async fn call(tools: Tools, call: Call, cancel: CancellationToken) ->
     #[cfg(test)]
     trip(order.invocation.arguments.as_str(), "panic in the call");
     let blobs = CallBlobs::default();
+    let (questions, mut open) = mpsc::channel(1);
+    let exchanges = Arc::new(match &asked {
+        Some(_) => ExchangeLog::asking(questions),
+        None => ExchangeLog::default(),
+    });
     let terms = CallTerms {
         blobs: &blobs,
         cancel: &cancel,
         clock: &tools.clock,
+        exchanges: &exchanges,
         idempotency_key: &idempotency_key,
         output_limit_bytes,
         reports: None,
         scrub: tools.scrubber.as_ref(),
         timeout_ms,
     };
-    let mut outcome = tools.servers.call(&order, &terms).await;
+    let mut outcome = {
+        let mut calling = pin!(tools.servers.call(&order, &terms));
+        loop {
+            tokio::select! {
+                biased;
+                outcome = &mut calling => break outcome,
+                Some((question, answer)) = open.recv() => {
+                    let Some((questions, pieces)) = &asked else { continue };
+                    questions.put(order.call, answer);
+                    let resume = None;
+                    let asked = Input::ToolResult {
+                        call: order.call,
+                        exchanges: Vec::new(),
+                        outcome: ToolOutcome::InputRequired(InputQuestion { question, resume }),
+                    };
+                    // The loop that receives ends after every task of it.
+                    drop(pieces.send(asked).await);
+                }
+            }
+        }
+    };
     drop(permit);
     if let ToolOutcome::ToolChanged { detail } = &mut outcome
         && let Some(was) = tools.contract.tool(&order.invocation.name)
@@ -308,8 +346,37 @@ pub(super) async fn call(tools: Tools, call: Call, cancel: CancellationToken) ->
         blobs: blobs.take(),
         input: Input::ToolResult {
             call: order.call,
+            exchanges: exchanges.take(),
             outcome,
         },
+    }
+}
+
+/// The questions of servers that calls in flight wait with, each with where its answer goes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OpenQuestions(Arc<Mutex<BTreeMap<CallSeq, Answered>>>);
+
+type Answered = oneshot::Sender<Option<ObjectText>>;
+
+impl OpenQuestions {
+    fn put(&self, call: CallSeq, answer: Answered) {
+        self.all().insert(call, answer);
+    }
+
+    /// Hands over the answer to a call in flight; false where none waits for one.
+    pub(super) fn answer(&self, order: &CallOrder) -> bool {
+        let given = order.input.as_ref().filter(|given| given.resume.is_none());
+        let waiting = given.and_then(|given| Some((given, self.all().remove(&order.call)?)));
+        let Some((given, waiting)) = waiting else {
+            return false;
+        };
+        // Where nobody waits any more, the call is about to end.
+        drop(waiting.send(given.content.clone()));
+        true
+    }
+
+    fn all(&self) -> MutexGuard<'_, BTreeMap<CallSeq, Answered>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

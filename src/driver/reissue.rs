@@ -207,10 +207,11 @@ impl LiveTargets {
 
     async fn call(&self, call: Call, cancel: &CancellationToken) -> Reissued {
         let number = call.order.call;
-        let calling = perform::call(self.tools.clone(), call, cancel.child_token());
+        let calling = perform::call(self.tools.clone(), call, None, cancel.child_token());
         let done = self.in_time(calling).await.map(|done| done.input);
         Reissued::Response(Box::new(done.unwrap_or(Input::ToolResult {
             call: number,
+            exchanges: Vec::new(),
             outcome: ToolOutcome::TimedOut,
         })))
     }

@@ -73,6 +73,7 @@ impl Tasks {
             }
             Performed::Call(call) => Input::ToolResult {
                 call,
+                exchanges: Vec::new(),
                 outcome: ToolOutcome::ConnectionLost {
                     detail: "monolith itself failed during the call, again".to_owned(),
                 },

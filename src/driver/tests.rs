@@ -61,7 +61,7 @@ impl Observer for Watcher {
             return;
         };
         for control in asked {
-            sender.try_send(*control).expect("the loop listens");
+            sender.try_send(control.clone()).expect("the loop listens");
         }
     }
 }

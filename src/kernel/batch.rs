@@ -1,8 +1,8 @@
 //! The calls of one accepted message, from authorisation to observation.
 
-use super::CallOrder;
 use super::texts::FailedReason;
-use crate::message::{CallSeq, Digest, InferenceSeq, ToolEnvelope, ToolInvocation};
+use super::{CallOrder, GivenInput};
+use crate::message::{CallSeq, Digest, InferenceSeq, InputQuestion, ToolEnvelope, ToolInvocation};
 
 /// What became of a call that needs nothing more.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +58,11 @@ pub(super) enum Slot {
     Approved(CallSeq),
     /// Started.
     Running(CallSeq),
+    /// Started, and its server waits for a person.
+    Asking {
+        call: CallSeq,
+        asked: Box<InputQuestion>,
+    },
     /// Returned, and a summary of its result would be asked for, were the run not suspended.
     Unsummarised {
         call: CallSeq,
@@ -108,6 +113,8 @@ pub(super) struct Part {
 pub(super) struct BatchCall<S> {
     pub(super) invocation: ToolInvocation,
     pub(super) arguments_hash: Digest,
+    /// What it goes on with, once its server had an answer.
+    pub(super) input: Option<Box<GivenInput>>,
     pub(super) slot: S,
     pub(super) part: Option<Part>,
 }
@@ -117,6 +124,7 @@ impl<S> BatchCall<S> {
         BatchCall {
             invocation: self.invocation,
             arguments_hash: self.arguments_hash,
+            input: self.input,
             slot: slot(self.slot),
             part: self.part,
         }
@@ -127,12 +135,44 @@ impl<S> BatchCall<S> {
         CallOrder {
             arguments_hash: self.arguments_hash,
             call,
+            input: self.input.clone(),
             invocation: self.invocation.clone(),
         }
     }
 }
 
 impl BatchCall<Slot> {
+    /// Whether its server waits for a person.
+    pub(super) const fn asks_for_input(&self) -> bool {
+        matches!(self.slot, Slot::Asking { .. })
+    }
+
+    /// What a person is asked about it now, where one is.
+    pub(super) fn question(&self) -> Option<CallOrder> {
+        match &self.slot {
+            Slot::Awaiting(call) => Some(self.order(*call)),
+            Slot::Asking { call, asked } => {
+                let mut invocation = self.invocation.clone();
+                invocation.arguments = asked.question.clone();
+                Some(CallOrder {
+                    arguments_hash: asked.question.digest(),
+                    call: *call,
+                    input: Some(Box::new(GivenInput {
+                        content: None,
+                        resume: asked.resume.clone(),
+                    })),
+                    invocation,
+                })
+            }
+            Slot::Settled(_)
+            | Slot::Pending(_)
+            | Slot::Approved(_)
+            | Slot::Running(_)
+            | Slot::Unsummarised { .. }
+            | Slot::Summarising { .. } => None,
+        }
+    }
+
     const fn settled(&self) -> Option<&Settled> {
         match &self.slot {
             Slot::Settled(settled) => Some(settled),
@@ -140,6 +180,7 @@ impl BatchCall<Slot> {
             | Slot::Awaiting(_)
             | Slot::Approved(_)
             | Slot::Running(_)
+            | Slot::Asking { .. }
             | Slot::Unsummarised { .. }
             | Slot::Summarising { .. } => None,
         }
@@ -176,6 +217,21 @@ impl Batch {
         })
     }
 
+    /// Those of them, and those that ask a person, whose result ends with the process: nothing else could bring it.
+    pub(super) fn bound_calls(&self) -> impl Iterator<Item = CallSeq> {
+        self.calls.iter().filter_map(|call| match &call.slot {
+            Slot::Running(seq) => Some(*seq),
+            Slot::Asking { call, asked } if asked.resume.is_none() => Some(*call),
+            Slot::Settled(_)
+            | Slot::Pending(_)
+            | Slot::Awaiting(_)
+            | Slot::Approved(_)
+            | Slot::Asking { .. }
+            | Slot::Unsummarised { .. }
+            | Slot::Summarising { .. } => None,
+        })
+    }
+
     /// The summaries that are waited for, in call order.
     pub(super) fn summaries(&self) -> impl Iterator<Item = InferenceSeq> {
         self.in_summary().map(|(inference, _)| inference)
@@ -194,6 +250,7 @@ impl Batch {
             | Slot::Awaiting(_)
             | Slot::Approved(_)
             | Slot::Running(_)
+            | Slot::Asking { .. }
             | Slot::Unsummarised { .. } => None,
         })
     }
@@ -202,32 +259,44 @@ impl Batch {
     pub(super) fn awaiting(&mut self) -> Option<&mut BatchCall<Slot>> {
         self.calls
             .iter_mut()
-            .find(|c| matches!(c.slot, Slot::Awaiting(_)))
+            .find(|c| matches!(c.slot, Slot::Awaiting(_) | Slot::Asking { .. }))
     }
 
     /// What a person is asked to answer.
     pub(super) fn awaited(&self) -> Option<CallOrder> {
-        self.calls.iter().find_map(|one| match one.slot {
-            Slot::Awaiting(call) => Some(one.order(call)),
-            Slot::Settled(_)
-            | Slot::Pending(_)
-            | Slot::Approved(_)
-            | Slot::Running(_)
-            | Slot::Unsummarised { .. }
-            | Slot::Summarising { .. } => None,
-        })
+        self.calls.iter().find_map(BatchCall::question)
+    }
+
+    /// The question of a server, where it does not end with the process that made the call.
+    pub(super) fn resumable_question(&self) -> Option<CallOrder> {
+        let question = self.awaited()?;
+        let resumable = |input: &GivenInput| input.resume.is_some();
+        question
+            .input
+            .as_deref()
+            .is_some_and(resumable)
+            .then_some(question)
     }
 
     /// Whether a person is asked about one of them.
     pub(super) fn is_asking(&self) -> bool {
-        let asks = |call: &BatchCall<Slot>| matches!(call.slot, Slot::Awaiting(_));
+        let asks = |c: &BatchCall<Slot>| matches!(c.slot, Slot::Awaiting(_) | Slot::Asking { .. });
         self.calls.iter().any(asks)
     }
 
+    /// The call of that number whose result is waited for.
     pub(super) fn running_call(&mut self, call: CallSeq) -> Option<&mut BatchCall<Slot>> {
-        self.calls
-            .iter_mut()
-            .find(|c| c.slot == Slot::Running(call))
+        self.calls.iter_mut().find(|c| match &c.slot {
+            Slot::Running(seq) => *seq == call,
+            // Its server may end it without the answer.
+            Slot::Asking { call: seq, asked } => *seq == call && asked.resume.is_none(),
+            Slot::Settled(_)
+            | Slot::Pending(_)
+            | Slot::Awaiting(_)
+            | Slot::Approved(_)
+            | Slot::Unsummarised { .. }
+            | Slot::Summarising { .. } => false,
+        })
     }
 
     /// Answers everything that has not been started with `reason`.
@@ -235,7 +304,15 @@ impl Batch {
         for call in &mut self.calls {
             match &call.slot {
                 Slot::Pending(_) | Slot::Awaiting(_) | Slot::Approved(_) => {
+                    // What goes on with an answer was started before.
+                    let reason = match call.input {
+                        Some(_) => &FailedReason::EffectUnknown,
+                        None => reason,
+                    };
                     call.slot = Settled::Answered(reason.clone()).into();
+                }
+                Slot::Asking { .. } => {
+                    call.slot = Settled::Answered(FailedReason::EffectUnknown).into();
                 }
                 Slot::Unsummarised {
                     call: seq,
@@ -301,7 +378,7 @@ impl Batch {
             Slot::Pending(_) | Slot::Awaiting(_) | Slot::Approved(_) => {
                 FailedReason::NotStartedCutShort.into()
             }
-            Slot::Running(_) => FailedReason::EffectUnknown.into(),
+            Slot::Running(_) | Slot::Asking { .. } => FailedReason::EffectUnknown.into(),
             Slot::Unsummarised { call, envelope } | Slot::Summarising { call, envelope, .. } => {
                 Settled::cut(call, envelope)
             }

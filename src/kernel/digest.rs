@@ -63,7 +63,11 @@ impl StageView<'_> {
             Self::Execute(batch) => batch
                 .calls
                 .iter()
-                .map(|call| named(&call.invocation.name, slot_key(&call.slot)))
+                .map(|call| match (&call.slot, &call.input) {
+                    // It was started before, and goes on.
+                    (Slot::Approved(seq), Some(_)) => named(&call.invocation.name, (22, *seq, 0)),
+                    (slot, _) => named(&call.invocation.name, slot_key(slot)),
+                })
                 .collect(),
             Self::Observe(ended) => ended
                 .calls
@@ -177,6 +181,8 @@ fn slot_key(slot: &Slot) -> (u8, CallSeq, u64) {
         Slot::Pending(seq) => (1, *seq, 0),
         Slot::Awaiting(seq) => (2, *seq, 0),
         Slot::Running(seq) => (3, *seq, 0),
+        // Which question it is stands in the events.
+        Slot::Asking { call, asked } => (21, *call, u64::from(asked.resume.is_some())),
         Slot::Approved(seq) => (17, *seq, 0),
         Slot::Unsummarised { call, envelope } => (18, *call, envelope.tokens),
         Slot::Summarising {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::texts::summary_preamble;
 use super::{ClosingReason, EntryDraft, Outcome};
 use crate::message::{
-    AgentMessage, CallSeq, Digest, InferenceSeq, Role, ToolInvocation, estimate_tokens,
+    AgentMessage, CallSeq, Digest, InferenceSeq, ObjectText, Role, ToolInvocation, estimate_tokens,
 };
 
 /// What the session has to have done, in the order in which the machine gives it.
@@ -21,11 +21,11 @@ pub enum Effect {
     Probe,
     /// Send a request; raise `InferenceReturned` or `InferenceFailed`.
     Infer(InferRequest),
-    /// Start a call; raise `ToolReturned`.
+    /// Start a call, or go on with one whose server has its answer; raise `ToolReturned`.
     Execute(CallOrder),
     /// Ask for a summary of a result; raise `InferenceReturned` or `InferenceFailed`.
     Summarise(SummaryRequest),
-    /// Ask a person; raise `ApprovalGiven` or `ApprovalDenied`.
+    /// Ask a person, about the call or what its server asks for; raise `ApprovalGiven` or `ApprovalDenied`.
     AwaitApproval(CallOrder),
     /// Raise nothing but `TimerFired` at [`Run::next_deadline`](super::Run::next_deadline).
     Wait {
@@ -96,8 +96,24 @@ pub struct CallOrder {
     pub arguments_hash: Digest,
     /// Which call of the run.
     pub call: CallSeq,
+    /// What it goes on with, where its server asked for something. Of an order that a person is asked about: set where the question is
+    /// the server's, which then stands in the place of the arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Box<GivenInput>>,
     /// The call itself.
     pub invocation: ToolInvocation,
+}
+
+/// The answer to what a server asked for during a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GivenInput {
+    /// What a person entered; none where it was refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<ObjectText>,
+    /// [`InputQuestion::resume`](crate::message::InputQuestion::resume), as it came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<String>,
 }
 
 /// A request for a summary. Its text is not the machine's: the whole result lies in the blob store.

@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::texts::is_instruction;
 use crate::contract::ExecutionContract;
 use crate::message::{
-    AgentMessage, CallSeq, Digest, InferenceSeq, NamedText, ProtocolAdapterResult, ProviderFault,
-    QuarterBytes, Role, RunId, TokenCounter, ToolOutcome, ToolServerStatement, Usage,
+    AgentMessage, CallSeq, Digest, InferenceSeq, InputExchange, NamedText, ObjectText,
+    ProtocolAdapterResult, ProviderFault, QuarterBytes, Role, RunId, TokenCounter, ToolOutcome,
+    ToolServerStatement, Usage,
 };
 
 /// Something that happened, and when. The only input of the machine, and with the contract all that a run is made of.
@@ -44,9 +45,9 @@ pub enum EventKind {
     StopRequested,
     /// Raised by the session when the run must end now.
     Interrupted(Interrupter),
-    /// Raised by the shell when a person approved exactly these arguments.
+    /// Raised by the shell when a person approved exactly these arguments, or answered exactly this question.
     ApprovalGiven(Approval),
-    /// Raised by the shell when a person denied the call.
+    /// Raised by the shell when a person denied the call, or what its server asks for.
     ApprovalDenied(Approval),
     /// Raised by the session on resume, once for each issued effect without a result; and for an effect whose task panicked.
     EffectLost(LostEffect),
@@ -294,6 +295,9 @@ pub struct InferenceFailed {
 pub struct ToolReturned {
     /// Which call.
     pub call: CallSeq,
+    /// What its server asked for meanwhile, and what it got, in that order; for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exchanges: Vec<InputExchange>,
     /// How it ended.
     pub outcome: ToolOutcome,
 }
@@ -310,14 +314,17 @@ pub enum Interrupter {
     Parent,
 }
 
-/// A person's answer to a call that waits for one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A person's answer to a call that waits for one: for its approval, or for what its server asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Approval {
-    /// BLAKE3 over the exact argument text that the person saw.
+    /// BLAKE3 over the exact text that the person saw: the arguments of the call, or the question of its server.
     pub arguments_hash: Digest,
     /// Which call.
     pub call: CallSeq,
+    /// What the person entered, where the server asked for something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<ObjectText>,
 }
 
 /// An issued effect without a recorded result (semantics §9).

@@ -3,16 +3,14 @@
 
 use std::borrow::Cow;
 
-use super::batch::{Batch, BatchCall, FailedEnd, Settled, Shown, Slot};
+use super::batch::{Batch, FailedEnd, Settled, Shown, Slot};
 use super::context::{account, schema_tokens, smallest, target_name};
 use super::edges::{FromExecute, Reply};
 use super::guard::{Guard, holds};
 use super::machine::{Machine, Verdict};
 use super::outbox::Outbox;
 use super::texts::FailedReason;
-use super::{
-    Approval, BlockReason, ContextBlock, DroppedResult, EventKind, LostEffect, ToolReturned,
-};
+use super::{BlockReason, ContextBlock, DroppedResult, EventKind, LostEffect, ToolReturned};
 use crate::message::{CallSeq, ToolEnvelope, ToolOutcome, estimate_tokens, exact_sum};
 
 impl Machine {
@@ -24,21 +22,10 @@ impl Machine {
     ) -> Reply<FromExecute> {
         match event {
             EventKind::ToolReturned(returned) => self.tool_returned(batch, returned, outbox),
-            EventKind::ApprovalGiven(approval) => self.approved(batch, approval, outbox),
-            EventKind::ApprovalDenied(approval) => {
-                let Some(call) = asked_of(batch, approval) else {
-                    return Reply::Defer;
-                };
-                call.slot = Settled::Answered(FailedReason::DeniedApproval).into();
-                self.unpark();
-                self.go_on(batch, outbox, "denied")
-            }
+            EventKind::ApprovalGiven(approval) => self.approval_given(batch, approval, outbox),
+            EventKind::ApprovalDenied(approval) => self.approval_denied(batch, approval, outbox),
             EventKind::TimerFired if self.approval_expired() => {
-                if let Some(call) = batch.awaiting() {
-                    call.slot = Settled::Answered(FailedReason::DeniedApproval).into();
-                }
-                self.unpark();
-                self.go_on(batch, outbox, "the approval came too late")
+                self.refused(batch, outbox, "the approval came too late")
             }
             EventKind::StopRequested if !self.stop_requested && !batch.is_busy() => {
                 self.stop_requested = true;
@@ -89,9 +76,15 @@ impl Machine {
         outbox: &mut Outbox,
     ) -> Reply<FromExecute> {
         let in_flight = self.prompts_in_flight(batch);
+        let was_asking = batch.is_asking();
+        let nothing_starts = self.nothing_starts();
         let Some(call) = batch.running_call(returned.call) else {
             return Reply::Defer;
         };
+        if call.asks_for_input() {
+            // Its server did not wait for the answer.
+            self.unpark();
+        }
         let invocation = &call.invocation;
         let outcome = judged_outcome(&returned.outcome, &invocation.id, &invocation.name);
         let failed = |end| Settled::Failed {
@@ -104,6 +97,24 @@ impl Machine {
             }
             ToolOutcome::Malformed { .. } => failed(FailedEnd::Malformed).into(),
             ToolOutcome::ConnectionLost { .. } => failed(FailedEnd::ConnectionLost).into(),
+            // One person is asked one thing at a time, and none once nothing could be made of the answer.
+            ToolOutcome::InputRequired(_) if was_asking || nothing_starts => {
+                Settled::Answered(FailedReason::EffectUnknown).into()
+            }
+            ToolOutcome::InputRequired(asked) => {
+                call.slot = Slot::Asking {
+                    asked: Box::new(asked.clone()),
+                    call: returned.call,
+                };
+                let question = call.question();
+                if let Some(question) =
+                    question.filter(|_| !holds(Guard::Suspended, self.suspended))
+                {
+                    self.clock.park(self.at_ms);
+                    outbox.await_approval(question);
+                }
+                return Reply::Stay("the server of a call asks a person");
+            }
             ToolOutcome::TimedOut => failed(FailedEnd::TimedOut).into(),
             // The driver cancels no running call at a stop, only one that still waits in its queue.
             ToolOutcome::Cancelled if self.stop_requested => {
@@ -179,39 +190,6 @@ impl Machine {
         })
     }
 
-    fn approved(
-        &mut self,
-        batch: &mut Batch,
-        approval: &Approval,
-        outbox: &mut Outbox,
-    ) -> Reply<FromExecute> {
-        let exceeded = self.head_decides();
-        let suspended = holds(Guard::Suspended, self.suspended);
-        let Some(call) = asked_of(batch, approval) else {
-            return Reply::Defer;
-        };
-        if exceeded {
-            call.slot = Settled::Answered(FailedReason::NotStartedCutShort).into();
-            self.unpark();
-            return self.go_on(batch, outbox, "approved, but a budget is exceeded");
-        }
-        if suspended {
-            call.slot = Slot::Approved(approval.call);
-            self.unpark();
-            return Reply::Stay("approved, and due when the run is resumed");
-        }
-        call.slot = Slot::Running(approval.call);
-        self.unpark();
-        outbox.execute(call.order(approval.call));
-        Reply::Stay("approved")
-    }
-
-    fn approval_expired(&self) -> bool {
-        self.clock.parked_since().is_some_and(|since| {
-            self.at_ms.saturating_sub(since) > self.contract.approval_timeout_ms
-        })
-    }
-
     /// Whether no further call may start in this step.
     pub(super) fn nothing_starts(&self) -> bool {
         self.head_decides()
@@ -229,13 +207,18 @@ impl Machine {
         let Some(call) = batch.running_call(lost) else {
             return Reply::Defer;
         };
+        // A question that its server put within the call is lost with it, and so is what it was answered.
+        call.input.take_if(|input| input.resume.is_none());
         let idempotent = self.contract.idempotent.contains(&call.invocation.name);
         if idempotent && !self.nothing_starts() {
             if holds(Guard::Suspended, self.suspended) {
                 call.slot = Slot::Approved(lost);
+                self.unpark();
                 return Reply::Stay("an idempotent call is due again");
             }
+            call.slot = Slot::Running(lost);
             outbox.execute(call.order(lost));
+            self.unpark();
             return Reply::Stay("an idempotent call is started again");
         }
         call.slot = Settled::Answered(FailedReason::EffectUnknown).into();
@@ -257,6 +240,10 @@ impl Machine {
             batch.start_no_more(&FailedReason::NotStartedContext);
         } else if !batch.is_busy() && !batch.is_asking() {
             self.start_next(batch, outbox);
+        }
+        if !batch.is_asking() {
+            // What ends another call may have ended the question, too.
+            self.unpark();
         }
         match batch.settled() {
             Some(ended) => Reply::Go(FromExecute::Observe(ended)),
@@ -301,13 +288,6 @@ impl Machine {
     }
 }
 
-/// The call that waits for exactly this approval.
-fn asked_of<'b>(batch: &'b mut Batch, approval: &Approval) -> Option<&'b mut BatchCall<Slot>> {
-    batch.awaiting().filter(|call| {
-        call.slot == Slot::Awaiting(approval.call) && call.arguments_hash == approval.arguments_hash
-    })
-}
-
 /// What a call came to: an envelope that does not fit the call of that id and name is malformed.
 pub(crate) fn judged_outcome<'o>(
     outcome: &'o ToolOutcome,
@@ -317,6 +297,7 @@ pub(crate) fn judged_outcome<'o>(
     let fault = match outcome {
         ToolOutcome::Returned(envelope) => envelope_fault(envelope, id, name),
         ToolOutcome::Malformed { .. }
+        | ToolOutcome::InputRequired(_)
         | ToolOutcome::ConnectionLost { .. }
         | ToolOutcome::TimedOut
         | ToolOutcome::Cancelled

@@ -16,6 +16,7 @@
 // A new state, event or code must not fall into somebody else's arm.
 #![cfg_attr(not(test), warn(clippy::wildcard_enum_match_arm))]
 
+mod approval;
 mod batch;
 mod commit;
 mod context;
@@ -72,6 +73,8 @@ mod tests_oracle;
 #[cfg(test)]
 mod tests_outcomes;
 #[cfg(test)]
+mod tests_questions;
+#[cfg(test)]
 mod tests_random;
 #[cfg(test)]
 mod tests_review;
@@ -89,6 +92,7 @@ mod validate_calls;
 
 pub(crate) use conversation::conversation_digest;
 pub(crate) use edges::EDGES;
+pub use effect::GivenInput;
 pub use effect::{CallOrder, Effect, InferRequest, ToolExposure};
 pub(crate) use effect::{SummaryRequest, XmlOffer};
 pub(crate) use entry::{

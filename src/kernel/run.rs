@@ -118,7 +118,8 @@ impl Run {
     }
 
     /// The effects that the machine has issued and waits for, in the order in which it issued them: what a process that
-    /// resumes the run has to hand in as lost. An approval is not among them: nothing was begun that could be lost.
+    /// resumes the run has to hand in as lost. An approval is not among them, nor is the question of a server that a later process
+    /// can answer: nothing that could be lost is under way.
     #[must_use]
     pub fn unresolved(&self) -> Vec<LostEffect> {
         match self.stage() {
@@ -128,7 +129,7 @@ impl Run {
             // Nothing was issued that could be lost.
             Stage::Infer(Awaited::Due { .. }) => Vec::new(),
             Stage::Execute(batch) => {
-                let calls = batch.running_calls().map(LostEffect::Call);
+                let calls = batch.bound_calls().map(LostEffect::Call);
                 let summaries = batch.summaries().map(LostEffect::Inference);
                 calls.chain(summaries).collect()
             }
@@ -138,7 +139,8 @@ impl Run {
         }
     }
 
-    /// The call that waits for a person's approval, where one does. At most one does at a time.
+    /// The call that waits for a person, where one does: for its approval, or with its server's question in the place of its arguments. At
+    /// most one does at a time.
     #[must_use]
     pub fn awaited(&self) -> Option<CallOrder> {
         match self.stage() {

@@ -168,8 +168,11 @@ impl Machine {
         Ok(text.chars().take(PROGRESS_CHARS).collect())
     }
 
-    /// Takes text in the place of a report: only the closing turn does (000 §5).
+    /// Takes text in the place of a report: only the closing turn does (000 §5). Where the run ends otherwise in this step, none is taken.
     pub(super) fn take_text(&mut self, text: &str) -> Result<(), ArgumentFault> {
+        if self.head_decides() {
+            return Ok(());
+        }
         if let Some(terms) = &self.contract.final_report {
             let report = terms.read_text(text, &self.validators)?;
             self.report = Report::Accepted(report, ReportSource::Text);

@@ -60,9 +60,16 @@ impl Machine {
         }
         let issued = match resting {
             Resting::Infer(awaited) => self.issue_due(awaited, outbox),
-            // What a person is asked about is still asked.
             Resting::Execute(batch) if was_suspended && !batch.is_asking() => {
                 self.start_due(batch, outbox)
+            }
+            // What a person is asked about is still asked; a question that came since is asked now.
+            Resting::Execute(batch) if was_suspended && self.clock.parked_since().is_none() => {
+                if let Some(question) = batch.resumable_question() {
+                    self.clock.park(self.at_ms);
+                    outbox.await_approval(question);
+                }
+                None
             }
             Resting::Precheck | Resting::Execute(_) => None,
         };

@@ -120,6 +120,7 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
                 offers: Vec::new(),
                 pin: None,
                 queue: None,
+                roots: Vec::new(),
                 shared: true,
                 tools_allowed: None,
                 tools_denied: Vec::new(),
@@ -486,7 +487,11 @@ pub(super) fn error_envelope(id: &str, name: &str) -> ToolEnvelope {
 }
 
 pub(super) fn tool(call: CallSeq, outcome: ToolOutcome) -> EventKind {
-    EventKind::ToolReturned(Box::new(ToolReturned { call, outcome }))
+    EventKind::ToolReturned(Box::new(ToolReturned {
+        call,
+        exchanges: Vec::new(),
+        outcome,
+    }))
 }
 
 pub(super) fn tool_ok(harness: &Harness, call: CallSeq) -> EventKind {

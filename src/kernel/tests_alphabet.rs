@@ -6,8 +6,9 @@ use super::tests_monitors::{Ledger, OpenCall};
 use super::{Approval, Event, EventKind, InferenceFailed, Interrupter, LostEffect, Resumed, Run};
 use crate::contract::{BATCH, FINAL_REPORT, PROGRESS_REPORT};
 use crate::message::{
-    AdapterStatus, AgentMessage, CallSeq, Digest, FailureCode, InferenceSeq, ProtocolAdapterResult,
-    ProviderFaultClass, StopReason, ToolInvocation, ToolOutcome, Usage,
+    AdapterStatus, AgentMessage, CallSeq, Digest, FailureCode, InferenceSeq, InputQuestion,
+    ObjectText, ProtocolAdapterResult, ProviderFaultClass, StopReason, ToolInvocation, ToolOutcome,
+    Usage,
 };
 
 /// What a model says.
@@ -70,6 +71,8 @@ pub(super) enum Does {
     Disconnects,
     Cancelled,
     Changed,
+    Asks,
+    AsksWaiting,
 }
 
 /// When something comes.
@@ -269,6 +272,10 @@ fn does(does: Does, c: &OpenCall) -> ToolOutcome {
         Does::Changed => ToolOutcome::ToolChanged {
             detail: String::new(),
         },
+        Does::Asks | Does::AsksWaiting => ToolOutcome::InputRequired(InputQuestion {
+            question: ObjectText::parse(r#"{"message":"?"}"#).unwrap(),
+            resume: (does == Does::Asks).then(|| "where it stands".to_owned()),
+        }),
     }
 }
 
@@ -300,6 +307,7 @@ impl Letter {
                     c.arguments
                 },
                 call: c.call,
+                content: None,
             })
         };
         let resumed = |other: bool, changed: &[&str]| {
@@ -397,6 +405,7 @@ fn stale_approval() -> Approval {
     Approval {
         arguments_hash: Digest::ZERO,
         call: CallSeq(777),
+        content: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Monitors: what must hold on every path, judged by events, effects and entries alone.
 
 mod ends;
+mod limits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -147,8 +148,8 @@ impl Ledger {
             self.effect(run, effect)?;
         }
         self.counters(terms, entries)?;
-        if self.suspended && run.awaited().is_none() {
-            // Denied, or too late: nothing else says so while nothing is issued.
+        if run.awaited().is_none() {
+            // Denied, too late, or given up beside another call: nothing else says so where nothing is issued.
             self.awaiting = None;
         }
         if self.awaiting.is_none()
@@ -217,6 +218,14 @@ impl Ledger {
                 let Some(at) = self.running.iter().position(|c| c.call == r.call) else {
                     return false;
                 };
+                if let ToolOutcome::InputRequired(asked) = &r.outcome {
+                    // It is started once more, and was counted.
+                    self.due.push(r.call);
+                    if asked.resume.is_none() {
+                        return false;
+                    }
+                }
+                self.awaiting.take_if(|c| c.call == r.call);
                 let call = self.running.remove(at);
                 if let ToolOutcome::Returned(envelope) = &r.outcome
                     && envelope.tool_call_id == call.id
@@ -257,6 +266,7 @@ impl Ledger {
                     self.due.push(*call);
                 }
                 self.running.retain(|c| c.call != *call);
+                self.awaiting.take_if(|c| c.call == *call);
                 false
             }
             _ => false,
@@ -466,33 +476,5 @@ impl Ledger {
             Effect::Finish(outcome) => self.ended = Some(*outcome),
         }
         Ok(())
-    }
-
-    fn limits(&mut self, terms: &ExecutionContract, open: &OpenCall) -> Verdict {
-        let of_tool = self.started.entry(open.name.clone()).or_default();
-        *of_tool += 1;
-        let of_tool = *of_tool;
-        let alike = self
-            .alike
-            .entry((open.name.clone(), open.arguments))
-            .or_default();
-        *alike += 1;
-        let alike = *alike;
-        self.turn_started += 1;
-        let all: u64 = self.started.values().sum();
-        hold(terms.max_calls.run.is_none_or(|max| all <= max), || {
-            "too many calls".to_owned()
-        })?;
-        let max = terms.max_calls.per_tool.get(&open.name);
-        hold(max.is_none_or(|max| of_tool <= *max), || {
-            "too many calls of a tool".to_owned()
-        })?;
-        hold(
-            terms.max_identical_calls.is_none_or(|max| alike <= max),
-            || "too many identical calls".to_owned(),
-        )?;
-        hold(self.turn_started <= terms.max_tool_calls_per_turn, || {
-            "too many calls in a turn".to_owned()
-        })
     }
 }

@@ -4,6 +4,7 @@
 
 mod commit;
 mod events;
+mod questions;
 mod responses;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -127,6 +128,12 @@ enum Slot {
     Pending(u64),
     Asked(u64),
     Running(u64),
+    /// Its server asks a person this; whether it waits for the answer in the call.
+    Question {
+        call: u64,
+        hash: Digest,
+        live: bool,
+    },
     /// Due when the run is resumed: approved, or lost.
     Ready(u64),
     /// Returned; whether a model tells it is asked when the run is resumed.
@@ -150,6 +157,8 @@ struct Call {
     id: String,
     name: String,
     arguments: Digest,
+    /// Whether its server had an answer: then it was started before.
+    answered: bool,
     slot: Slot,
 }
 
@@ -237,6 +246,14 @@ struct Clock {
     parked_since: Option<u64>,
     turn_began: u64,
     until: u64,
+}
+
+impl Clock {
+    fn unpark(&mut self) {
+        if let Some(since) = self.parked_since.take() {
+            self.parked += self.at - since;
+        }
+    }
 }
 
 /// The document as a program.

@@ -160,6 +160,7 @@ fn an_approval_starts_nothing_once_a_budget_is_exceeded() {
     h.push(EventKind::ApprovalGiven(Approval {
         arguments_hash: order.arguments_hash,
         call: order.call,
+        content: None,
     }));
     assert_eq!(h.end(), "FAILED_BUDGET_EXHAUSTED (max_tokens)");
     assert_eq!(h.run.counters().executed, 0);
@@ -221,4 +222,23 @@ fn an_interrupt_cancels_whatever_is_in_flight() {
         assert_eq!(h.end(), "INTERRUPTED (parent)");
         assert_eq!(h.effects.first(), Some(&Effect::Cancel));
     }
+}
+
+#[test]
+fn text_of_the_closing_turn_that_comes_too_late_is_no_report() {
+    let late = |at_ms| {
+        let mut h = Harness::inferring(reporting(Terms {
+            max_turns: 1,
+            ..loose()
+        }));
+        let inference = h.inference();
+        h.push_at(at_ms, returned(inference, native(text("MIT"))));
+        h
+    };
+    let in_time = late(10);
+    assert_eq!(in_time.end(), "COMPLETED_CHAT_ONLY (text_fallback)");
+    assert!(in_time.run.final_report().is_some());
+    let late = late(3_600_001);
+    assert_eq!(late.end(), "FAILED_TIMEOUT (total_timeout)");
+    assert_eq!(late.run.final_report(), None);
 }

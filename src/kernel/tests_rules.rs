@@ -292,6 +292,7 @@ fn an_approval_is_for_exactly_these_arguments_and_stops_the_clocks() {
     let approval = |arguments_hash| Approval {
         arguments_hash,
         call: order.call,
+        content: None,
     };
     let mut h = asked.clone();
     h.push(EventKind::ApprovalGiven(approval(Digest::ZERO)));

@@ -441,6 +441,30 @@ pub(super) const VARIANTS: &[Variant] = &[
         ],
     },
     Variant {
+        name: "optional: questions of servers",
+        terms: || Terms {
+            idempotent: vec!["write".to_owned()],
+            max_inferences: 3,
+            max_tokens_consumed: BigCount(310),
+            ..small(ToolPolicy::Optional)
+        },
+        letters: &[
+            BASE,
+            APPROVALS,
+            LIFE,
+            &[
+                Says(Said::ReadWrite),
+                Says(Said::Write),
+                Tool(Does::Asks),
+                Tool(Does::AsksWaiting),
+                Tool(Does::TimesOut),
+                Tool(Does::Malformed),
+                ToolAt(Does::Asks, When::PastStep),
+                ToolAt(Does::AsksWaiting, When::PastTotal),
+            ],
+        ],
+    },
+    Variant {
         name: "required: approval",
         terms: || Terms {
             require_approval: vec!["read".to_owned()],

@@ -437,6 +437,7 @@ impl Machine {
             if let Some(settled) = own(self, call) {
                 calls.push(BatchCall {
                     arguments_hash: call.arguments.digest(),
+                    input: None,
                     invocation: call.clone(),
                     part: None,
                     slot: settled.into(),
@@ -446,6 +447,7 @@ impl Machine {
                 let slot = place(self, &unit.invocation, answer);
                 calls.push(BatchCall {
                     arguments_hash: unit.invocation.arguments.digest(),
+                    input: None,
                     part: unit.part.map(|label| Part {
                         container: call.id.clone(),
                         label,

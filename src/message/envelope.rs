@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Digest;
+use super::{Digest, ObjectText};
 
 /// Whether the tool reported success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,7 +97,19 @@ impl ToolEnvelope {
     }
 }
 
-/// How one call that was started came to an end.
+/// What a tool server asks a person for before a call goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InputQuestion {
+    /// What the person sees, and what the answer is bound to: `message`, and `requestedSchema` where there are fields.
+    pub question: ObjectText,
+    /// What the host of the tool goes on from, in its own words; absent where the server waits for the answer within the call, so that the
+    /// question ends with the process that made the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<String>,
+}
+
+/// How one call that was started came to an end, or to a question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -115,6 +127,8 @@ pub enum ToolOutcome {
         /// The answer as received, where there was one.
         raw_hash: Option<Digest>,
     },
+    /// It goes on once a person has answered what its server asks for, or has refused.
+    InputRequired(InputQuestion),
     /// `tool_timeout_ms` passed; whether the tool acted is unknown.
     TimedOut,
     /// The tool's transport closed before an answer; whether the tool acted is unknown.

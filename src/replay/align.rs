@@ -135,6 +135,7 @@ const fn name_of(event: &EventKind) -> &'static str {
             ToolOutcome::Returned(_) => "tool_returned",
             ToolOutcome::Malformed { .. } => "tool_malformed",
             ToolOutcome::ConnectionLost { .. } => "tool_connection_lost",
+            ToolOutcome::InputRequired(_) => "tool_input_required",
             ToolOutcome::TimedOut => "tool_timed_out",
             ToolOutcome::Cancelled => "tool_cancelled",
             ToolOutcome::ToolChanged { .. } => "tool_changed",

@@ -6,7 +6,7 @@ use super::base64;
 use crate::adapter::ResponseMeta;
 use crate::kernel::{Approval, EventKind, LostEffect, Probed, ProviderAddress, RunStarted};
 use crate::message::{
-    CallSeq, Digest, InferenceSeq, ProviderFault, ToolOutcome, ToolServerStatement,
+    CallSeq, Digest, InferenceSeq, InputExchange, ProviderFault, ToolOutcome, ToolServerStatement,
 };
 
 /// An input of a [`Session`](super::Session). A host hands it in with the moment at which it became known.
@@ -74,6 +74,9 @@ pub enum Input {
     ToolResult {
         /// Which call.
         call: CallSeq,
+        /// What its server asked for meanwhile, and what it got.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        exchanges: Vec<InputExchange>,
         /// How it ended.
         outcome: ToolOutcome,
     },
@@ -117,7 +120,7 @@ pub enum Input {
 /// assert_eq!(stop, r#"{"kind":"control","value":{"kind":"abort"}}"#);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     tag = "kind",
     content = "value",
@@ -134,7 +137,7 @@ pub enum Control {
     Suspend,
     /// End now: the run that delegated ends.
     Parent,
-    /// A person allows the call that waits for it.
+    /// A person allows the call that waits for it, or enters what its server asks for.
     Approve(Approval),
     /// A person refuses it.
     Deny(Approval),

@@ -6,9 +6,9 @@ use super::pieces::joined;
 use crate::adapter::Decoded;
 use crate::kernel::{BringUpFault, RunStarted};
 use crate::message::{
-    AdapterStatus, AgentMessage, Digest, FailureCode, ObjectText, ProtocolAdapterResult,
-    ReasoningPart, ReasoningTrace, Scrubber, TokenCounter, ToolInvocation, ToolOutcome,
-    ToolServerStatement,
+    AdapterStatus, AgentMessage, Digest, FailureCode, InputExchange, ObjectText,
+    ProtocolAdapterResult, ReasoningPart, ReasoningTrace, Scrubber, TokenCounter, ToolInvocation,
+    ToolOutcome, ToolServerStatement,
 };
 
 /// What an inference brought, as it may be recorded.
@@ -230,10 +230,39 @@ impl Scrub<'_> {
             | ToolOutcome::ToolChanged { detail } => {
                 *detail = self.0.cut_text(detail);
             }
+            ToolOutcome::InputRequired(asked) => {
+                if let Cow::Owned(text) = self.0.text(asked.question.as_str()) {
+                    let marker = self.0.marker(asked.question.as_str().as_bytes());
+                    let whole = || ObjectText::parse(format!("{{\"redacted\":\"{marker}\"}}"));
+                    // A marker holds nothing that would have to be escaped.
+                    asked.question = ObjectText::parse(text)
+                        .or_else(|_| whole())
+                        .unwrap_or_else(|_| ObjectText::empty());
+                }
+                // What was changed is not what the server wants back.
+                let resume = asked.resume.as_deref();
+                if resume.is_some_and(|resume| matches!(self.0.text(resume), Cow::Owned(_))) {
+                    asked.resume = None;
+                }
+            }
             ToolOutcome::Returned(_)
             | ToolOutcome::TimedOut
             | ToolOutcome::Cancelled
             | ToolOutcome::RestartInProgress => {}
+        }
+    }
+
+    /// What a person entered, as it may be recorded, which is what the server gets.
+    pub(crate) fn entered(&self, content: &mut ObjectText) {
+        if let Cow::Owned(text) = self.0.text(content.as_str()) {
+            *content = ObjectText::parse(text).unwrap_or_else(|_| ObjectText::empty());
+        }
+    }
+
+    /// What servers asked for and what they got, as it may be recorded.
+    pub(crate) fn exchanges(&self, exchanges: &mut [InputExchange]) {
+        for exchange in exchanges {
+            exchange.change_texts(|text| self.0.cut_text(text));
         }
     }
 

@@ -321,6 +321,7 @@ fn servers_of_one_queue_are_called_in_it_and_tools_inside_monolith_in_none() {
         }
         host.hand_in(Input::ToolResult {
             call: CallSeq(at + 1),
+            exchanges: Vec::new(),
             outcome: ToolOutcome::TimedOut,
         });
     }

@@ -17,7 +17,8 @@ use crate::kernel::{
     ToolReturned, observation_tokens,
 };
 use crate::message::{
-    CallSeq, Digest, InferenceSeq, RunId, Scrubber, TokenCounter, ToolOutcome, ToolServerStatement,
+    CallSeq, Digest, InferenceSeq, InputExchange, RunId, Scrubber, TokenCounter, ToolOutcome,
+    ToolServerStatement,
 };
 use crate::transcript::Chain;
 
@@ -210,10 +211,14 @@ impl Session {
             Input::Fault { inference, fault } => {
                 self.response(inference, ResponsePart::Fault(fault))?
             }
-            Input::ToolResult { call, outcome } => Some(self.tool_returned(call, outcome)),
+            Input::ToolResult {
+                call,
+                exchanges,
+                outcome,
+            } => Some(self.tool_returned(call, exchanges, outcome)),
             Input::Probed(probed) => Some(EventKind::Probed(self.scrubbed_probe(probed))),
             Input::Timer => Some(EventKind::TimerFired),
-            Input::Control(control) => Some(control.into()),
+            Input::Control(control) => Some(self.scrubbed_control(control).into()),
             Input::Lost(effect) => Some(EventKind::EffectLost(effect)),
             Input::Recorded(event) => return self.recorded_event(at_ms, *event),
         };
@@ -310,16 +315,35 @@ impl Session {
         probed
     }
 
+    fn scrubbed_control(&self, mut control: Control) -> Control {
+        if let (Some(scrubber), Control::Approve(approval)) = (&self.scrubber, &mut control)
+            && let Some(content) = &mut approval.content
+        {
+            Scrub(scrubber.as_ref()).entered(content);
+        }
+        control
+    }
+
     /// How a call ended, its tokens counted.
-    fn tool_returned(&self, call: CallSeq, mut outcome: ToolOutcome) -> EventKind {
+    fn tool_returned(
+        &self,
+        call: CallSeq,
+        mut exchanges: Vec<InputExchange>,
+        mut outcome: ToolOutcome,
+    ) -> EventKind {
         if let Some(scrubber) = &self.scrubber {
+            Scrub(scrubber.as_ref()).exchanges(&mut exchanges);
             Scrub(scrubber.as_ref()).outcome(&mut outcome);
         }
         if let ToolOutcome::Returned(envelope) = &mut outcome {
             let budget = &self.contract.tool_output_budget;
             envelope.tokens = observation_tokens(envelope, budget, self.counter.as_ref());
         }
-        EventKind::ToolReturned(Box::new(ToolReturned { call, outcome }))
+        EventKind::ToolReturned(Box::new(ToolReturned {
+            call,
+            exchanges,
+            outcome,
+        }))
     }
 
     /// Another process goes on: what the last one had begun and not ended is lost, in the order in which it was begun. An approval that

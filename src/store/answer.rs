@@ -13,23 +13,26 @@ use super::new_file::replace_own;
 use super::private::{open_own, own_folder, private_file, private_folder};
 use super::schema::refusal;
 use super::{Store, StoreError, StoreReader};
-use crate::message::{CallSeq, Digest, RunId};
+use crate::message::{CallSeq, Digest, ObjectText, RunId};
 
 /// The most bytes of an answer that are read.
-const ANSWER_BYTES: u64 = 1024;
+const ANSWER_BYTES: u64 = 64 << 10;
 
 /// A person's answer to a call that waits for one, left for the process that drives the run: a file of its own beside the
 /// database, `<database>.answers/<run>`. It counts for the run, the call and the arguments that it names and for no others, so an answer
 /// that comes too late changes nothing, and one that stayed behind answers no later run of that name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Answer {
     /// Whether the call may be made.
     pub(crate) approved: bool,
-    /// BLAKE3 over the exact argument text that the person saw.
+    /// BLAKE3 over the exact text that the person saw.
     pub(crate) arguments_hash: Digest,
     /// Which call of the run.
     pub(crate) call: CallSeq,
+    /// What the person entered, where the call's server asked for something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) content: Option<ObjectText>,
     /// The hash of the run's first entry: another run of that name has another.
     pub(crate) first_entry: Digest,
 }
@@ -39,6 +42,12 @@ impl Answer {
     pub(crate) fn to(&self, call: CallSeq, arguments_hash: Digest) -> Option<bool> {
         let same = self.call == call && self.arguments_hash == arguments_hash;
         same.then_some(self.approved)
+    }
+
+    /// Whether it is to what the other is to, whatever it says.
+    pub(crate) fn is_to_the_same(&self, other: &Self) -> bool {
+        let of = |answer: &Self| (answer.arguments_hash, answer.call, answer.first_entry);
+        of(self) == of(other)
     }
 }
 
@@ -77,7 +86,7 @@ impl StoreReader {
         &self,
         run_id: &RunId,
         answer: &Answer,
-        found: Option<Answer>,
+        found: Option<&Answer>,
     ) -> Result<bool, StoreError> {
         let path = path_of(&self.path, run_id);
         let refuse = |fault: io::Error| refused(&path, &fault);
@@ -88,7 +97,7 @@ impl StoreReader {
         // Of two people who answer at once the second is told.
         let turn = turn_of(folder).map_err(refuse)?;
         turn.lock().map_err(refuse)?;
-        if read_answer(&path).map_err(refuse)? != found {
+        if read_answer(&path).map_err(refuse)?.as_ref() != found {
             return Ok(false);
         }
         let text = serde_json::to_vec(answer).map_err(|fault| refuse(fault.into()))?;
@@ -186,13 +195,18 @@ mod tests {
             approved,
             arguments_hash: Digest::of(b"{}"),
             call: CallSeq(1),
+            content: None,
             first_entry: Digest::of(b"first"),
         };
         assert!(reader.leave_answer(&run, &answer(true), None).unwrap());
         assert!(!reader.leave_answer(&run, &answer(false), None).unwrap());
         assert_eq!(reader.left_answer(&run), Ok(Some(answer(true))));
         let found = Some(answer(true));
-        assert!(reader.leave_answer(&run, &answer(false), found).unwrap());
+        assert!(
+            reader
+                .leave_answer(&run, &answer(false), found.as_ref())
+                .unwrap()
+        );
         assert_eq!(reader.left_answer(&run), Ok(Some(answer(false))));
     }
 
@@ -206,6 +220,7 @@ mod tests {
             approved: true,
             arguments_hash: Digest::of(b"{}"),
             call: CallSeq(1),
+            content: None,
             first_entry: Digest::of(b"first"),
         };
         let reader = store.reader().unwrap();
@@ -242,6 +257,7 @@ mod tests {
             approved: true,
             arguments_hash: Digest::of(b"{}"),
             call: CallSeq(1),
+            content: None,
             first_entry,
         };
         assert!(reader.leave_answer(&run, &answer, None).unwrap());
@@ -250,14 +266,14 @@ mod tests {
         for open in [0o777, 0o770, 0o702] {
             mode(open);
             assert!(store.take_answer(&run).is_err(), "{open:o}");
-            let again = reader.leave_answer(&run, &answer, Some(answer));
+            let again = reader.leave_answer(&run, &answer, Some(&answer));
             assert!(again.is_err(), "{open:o}");
         }
         mode(0o700);
-        assert_eq!(store.take_answer(&run), Ok(Some(answer)));
+        assert_eq!(store.take_answer(&run), Ok(Some(answer.clone())));
         let other = Answer {
             first_entry: Digest::of(b"another run of that name"),
-            ..answer
+            ..answer.clone()
         };
         assert!(reader.leave_answer(&run, &other, None).unwrap());
         assert_eq!(store.take_answer(&run), Ok(None));

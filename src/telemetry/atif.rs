@@ -77,7 +77,11 @@ impl AtifTrajectory {
             EventKind::StopRequested => "Somebody asked the run to stop.",
             EventKind::ApprovalGiven(given) => {
                 call = Some(given.call);
-                "A person approved the call."
+                if given.content.is_some() {
+                    "A person answered what the server of the call asked for."
+                } else {
+                    "A person approved the call."
+                }
             }
             EventKind::ApprovalDenied(denied) => {
                 call = Some(denied.call);
@@ -265,6 +269,7 @@ impl AtifTrajectory {
             ToolOutcome::Returned(envelope) => envelope.text(),
             ToolOutcome::Malformed { detail, .. } => format!("malformed: {detail}"),
             ToolOutcome::ConnectionLost { detail } => format!("connection lost: {detail}"),
+            ToolOutcome::InputRequired(asked) => format!("its server asks: {}", asked.question),
             ToolOutcome::TimedOut => "timed out".to_owned(),
             ToolOutcome::Cancelled => "cancelled".to_owned(),
             ToolOutcome::ToolChanged { detail } if detail.is_empty() => {

@@ -110,7 +110,11 @@ fn text(content: &str) -> AgentMessage {
 
 fn tool(outcome: ToolOutcome) -> EventKind {
     let call = CallSeq(1);
-    EventKind::ToolReturned(Box::new(ToolReturned { call, outcome }))
+    EventKind::ToolReturned(Box::new(ToolReturned {
+        call,
+        exchanges: Vec::new(),
+        outcome,
+    }))
 }
 
 fn envelope(error: Option<&str>) -> ToolOutcome {

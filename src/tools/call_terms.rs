@@ -1,8 +1,10 @@
 //! The terms of one call beside its order. Plain data.
 
+use std::sync::Arc;
+
 use tokio_util::sync::CancellationToken;
 
-use super::{BlobSink, Clock};
+use super::{BlobSink, Clock, ExchangeLog};
 use crate::message::Scrubber;
 
 /// What a call is made under, beside its order.
@@ -14,6 +16,8 @@ pub(crate) struct CallTerms<'a> {
     pub cancel: &'a CancellationToken,
     /// Stamps the envelope.
     pub clock: &'a dyn Clock,
+    /// Takes what the server asks for meanwhile, and what it gets.
+    pub exchanges: &'a Arc<ExchangeLog>,
     /// `<run_id>:<call seq>`; sent to MCP servers in `_meta`.
     pub idempotency_key: &'a str,
     /// Bytes of text that the envelope may hold; the rest goes to `blobs`.

@@ -9,7 +9,7 @@ use url::Url;
 
 use super::oauth::{Authorization, OAuthFault};
 use super::{ClientTerms, TokenKeeper, Withheld};
-use crate::contract::{McpTerms, Remote, ServerKind};
+use crate::contract::{Elicitation, McpTerms, Remote, ServerKind};
 
 /// How one tool server is reached, with every value resolved. Holds secrets, so its `Debug` shows names only.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -107,10 +107,13 @@ impl ServerSpec {
     }
 
     /// Whether runs that reach it in the same way share it.
-    pub(super) const fn is_shared(&self) -> bool {
+    pub(super) fn is_shared(&self) -> bool {
         match self {
             Self::Builtin { .. } => true,
-            Self::Stdio { shared, .. } | Self::Remote { shared, .. } => *shared,
+            // What a server asks for is put to the run that called it, so it must be known which one that is.
+            Self::Stdio { shared, terms, .. } | Self::Remote { shared, terms, .. } => {
+                *shared && terms.elicitation == Elicitation::Denied
+            }
         }
     }
 }

@@ -90,6 +90,7 @@ pub(crate) fn blob_references(event: &Event) -> Vec<BlobReference> {
                 .into_iter()
                 .collect(),
             ToolOutcome::TimedOut
+            | ToolOutcome::InputRequired(_)
             | ToolOutcome::ConnectionLost { .. }
             | ToolOutcome::Cancelled
             | ToolOutcome::ToolChanged { .. }

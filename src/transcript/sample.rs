@@ -213,6 +213,7 @@ fn drafts(contract: &ExecutionContract, run_id: &RunId) -> Vec<EntryDraft> {
     };
     let tool = EventKind::ToolReturned(Box::new(ToolReturned {
         call: CallSeq(1),
+        exchanges: Vec::new(),
         outcome: ToolOutcome::Returned(ToolEnvelope {
             full: Some(Digest::of(BLOBS[3])),
             ..envelope()

@@ -11,10 +11,10 @@ use crate::kernel::{
 };
 use crate::message::{
     AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeStatus, FailureCode,
-    InferenceSeq, NamedText, Observed, ObservedStatus, ProtocolAdapterResult, ProviderFault,
-    ProviderFaultClass, ReasoningPart, ReasoningText, ReasoningTrace, Repair, Role, ServedBy,
-    TagFlaw, TagWarning, ToolEnvelope, ToolInvocation, ToolOutcome, ToolServerStatement, Usage,
-    Withheld,
+    InferenceSeq, InputAnswer, InputExchange, InputQuestion, NamedText, ObjectText, Observed,
+    ObservedStatus, ProtocolAdapterResult, ProviderFault, ProviderFaultClass, ReasoningPart,
+    ReasoningText, ReasoningTrace, Repair, Role, ServedBy, TagFlaw, TagWarning, ToolEnvelope,
+    ToolInvocation, ToolOutcome, ToolServerStatement, Usage, Withheld,
 };
 
 /// An event of every kind, with every optional field once present and once absent, and text that JSON must escape.
@@ -133,6 +133,7 @@ pub(crate) fn every_event() -> Vec<Event> {
     let approval = Approval {
         arguments_hash: digest,
         call: CallSeq(1),
+        content: None,
     };
     let resource = ToolEnvelope {
         content: vec![
@@ -155,10 +156,29 @@ pub(crate) fn every_event() -> Vec<Event> {
     let tool = |outcome| {
         EventKind::ToolReturned(Box::new(ToolReturned {
             call: CallSeq(1),
+            exchanges: Vec::new(),
             outcome,
         }))
     };
+    let exchange = |answer, content, requested_schema, url| InputExchange {
+        answer,
+        content,
+        message: odd.clone(),
+        method: "elicitation/create".to_owned(),
+        requested_schema,
+        url,
+    };
+    let text = || Some(odd.clone());
+    let asked = EventKind::ToolReturned(Box::new(ToolReturned {
+        call: CallSeq(1),
+        exchanges: vec![
+            exchange(InputAnswer::Accept, text(), text(), None),
+            exchange(InputAnswer::Decline, None, None, text()),
+        ],
+        outcome: ToolOutcome::TimedOut,
+    }));
     let kinds = vec![
+        asked,
         EventKind::RunStarted(Box::new(started(None, None))),
         EventKind::RunStarted(Box::new(started(Some(parent), Some(digest)))),
         EventKind::Probed(Probed {
@@ -187,6 +207,14 @@ pub(crate) fn every_event() -> Vec<Event> {
             raw_hash: None,
         }),
         tool(ToolOutcome::TimedOut),
+        tool(ToolOutcome::InputRequired(InputQuestion {
+            question: ObjectText::empty(),
+            resume: Some(odd.clone()),
+        })),
+        tool(ToolOutcome::InputRequired(InputQuestion {
+            question: ObjectText::empty(),
+            resume: None,
+        })),
         tool(ToolOutcome::ConnectionLost {
             detail: detail.clone(),
         }),
@@ -200,7 +228,11 @@ pub(crate) fn every_event() -> Vec<Event> {
         EventKind::Suspended,
         EventKind::StopRequested,
         EventKind::Interrupted(Interrupter::Shutdown),
-        EventKind::ApprovalGiven(approval),
+        EventKind::ApprovalGiven(approval.clone()),
+        EventKind::ApprovalGiven(Approval {
+            content: Some(ObjectText::empty()),
+            ..approval.clone()
+        }),
         EventKind::ApprovalDenied(approval),
         EventKind::EffectLost(LostEffect::Probe),
         EventKind::EffectLost(LostEffect::Inference(InferenceSeq(2))),

@@ -2,7 +2,7 @@
 
 use super::ApprovalEnd;
 use crate::kernel::DroppedResult;
-use crate::message::{EnvelopeError, EnvelopeStatus, InferenceSeq, ToolOutcome};
+use crate::message::{EnvelopeError, EnvelopeStatus, InferenceSeq, InputExchange, ToolOutcome};
 
 /// A call that was started, or that waits or waited for a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub(crate) struct Call {
     pub id: String,
     /// The exposed tool name; empty where its message is not known.
     pub name: String,
+    /// What its server asked a person last, as JSON.
+    pub question: Option<String>,
     /// What became of its approval, where it needed one and that is settled.
     pub approval: Option<ApprovalEnd>,
 }
@@ -36,6 +38,8 @@ pub(crate) struct Execution {
     pub began_at_ms: u64,
     /// Milliseconds since the run began; none while it runs.
     pub ended_at_ms: Option<u64>,
+    /// What its server asked for meanwhile, and what it got, as far as that is recorded.
+    pub exchanges: Vec<InputExchange>,
     /// How it ended; none while it runs.
     pub end: Option<CallEnd>,
     /// What came after it had ended, where something did.
@@ -112,6 +116,11 @@ impl Call {
         last.is_some_and(|execution| execution.end.is_none())
     }
 
+    /// What its server asked for, and what it got.
+    pub(crate) fn exchanges(&self) -> impl Iterator<Item = &InputExchange> {
+        self.executions.iter().flat_map(|one| &one.exchanges)
+    }
+
     /// What was reported of it last, be it late: none if nothing came, also where the machine gave it up.
     pub(crate) fn reported(&self) -> Option<&CallEnd> {
         let last = self.executions.last()?;
@@ -164,6 +173,8 @@ impl CallEnd {
             ToolOutcome::Malformed { detail, .. } => Self::Malformed {
                 detail: detail.clone(),
             },
+            // An execution goes on with it: `calls` keeps the question.
+            ToolOutcome::InputRequired(_) => Self::GivenUp,
             ToolOutcome::TimedOut => Self::TimedOut,
             ToolOutcome::ConnectionLost { detail } => Self::ConnectionLost {
                 detail: detail.clone(),

@@ -6,7 +6,7 @@ use super::activity::{Activities, Activity};
 use super::requested_calls::RequestedCalls;
 use super::{ApprovalEnd, Call, CallEnd, Execution};
 use crate::contract::ExecutionContract;
-use crate::kernel::{Action, DroppedResult, judged_outcome};
+use crate::kernel::{Action, DroppedResult, ToolReturned, judged_outcome};
 use crate::message::{CallSeq, Digest, ToolOutcome};
 
 /// The calls of a run, by number.
@@ -86,12 +86,17 @@ impl Calls {
             known.requested_in = Some(requested.inference);
             known.batch.clone_from(&requested.batch);
         }
+        if known.question.is_some() && known.is_running() {
+            // Its server has its answer: the execution goes on.
+            return;
+        }
         known.executions.push(Execution {
             attempt: action.attempt,
             began_at_ms: at_ms,
             dropped: None,
             end: None,
             ended_at_ms: None,
+            exchanges: Vec::new(),
             late: None,
             number: activities.begin(Activity::Execution(call, known.executions.len())),
             turn: action.counters.turns,
@@ -102,13 +107,24 @@ impl Calls {
     pub(super) fn returned(
         &mut self,
         activities: &mut Activities,
-        call: CallSeq,
-        outcome: &ToolOutcome,
+        returned: &ToolReturned,
         at_ms: u64,
     ) {
-        let Some(known) = self.all.get_mut(&call) else {
+        let ToolReturned {
+            call,
+            exchanges,
+            outcome,
+        } = returned;
+        let Some(known) = self.all.get_mut(call) else {
             return;
         };
+        if let Some(last) = known.executions.last_mut() {
+            last.exchanges.extend_from_slice(exchanges);
+        }
+        if let ToolOutcome::InputRequired(asked) = outcome {
+            known.question = Some(asked.question.to_string());
+            return;
+        }
         let judged = judged_outcome(outcome, &known.id, &known.name);
         let end = CallEnd::of(outcome, &judged);
         let was_running = known.is_running();
@@ -123,7 +139,7 @@ impl Calls {
             );
         }
         if was_running && matches!(*judged, ToolOutcome::Malformed { .. }) {
-            self.malformed.get_or_insert((call, place));
+            self.malformed.get_or_insert((*call, place));
         }
     }
 
@@ -164,6 +180,7 @@ impl Call {
             executions: Vec::new(),
             id: String::new(),
             name: String::new(),
+            question: None,
         }
     }
 

@@ -18,7 +18,7 @@ use crate::kernel::{
     Action, ClosingReason, Counters, EffectRecord, EntryKind, EventKind, InferenceReturned,
     LostEffect, Outcome, Run, RunClock, RunStarted, State, ToolReturned,
 };
-use crate::message::{Digest, InferenceSeq, RunId, Usage};
+use crate::message::{Digest, InferenceSeq, RunId, ToolOutcome, Usage};
 
 mod facts;
 
@@ -362,8 +362,10 @@ impl RunView {
 
     fn call_returned(&mut self, action: &Action, returned: &ToolReturned) {
         let (call, at_ms) = (returned.call, self.at_ms);
-        self.calls
-            .returned(&mut self.activities, call, &returned.outcome, at_ms);
+        self.calls.returned(&mut self.activities, returned, at_ms);
+        if matches!(returned.outcome, ToolOutcome::InputRequired(_)) {
+            return;
+        }
         self.turns.returned(call);
         if let Some(dropped) = action.blocked.as_ref().and_then(|block| block.dropped) {
             self.calls.drop_result(call, dropped);

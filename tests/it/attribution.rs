@@ -188,6 +188,7 @@ fn answers_that_are_the_recorded_ones_are_the_same() {
                         assert_eq!(call.order.call, returned.call);
                         Input::ToolResult {
                             call: returned.call,
+                            exchanges: returned.exchanges,
                             outcome: returned.outcome,
                         }
                     }

@@ -95,6 +95,9 @@ mod pieces;
 #[cfg(test)]
 mod planted;
 #[cfg(test)]
+#[cfg(unix)]
+mod questions;
+#[cfg(test)]
 mod reach;
 #[cfg(test)]
 #[cfg(unix)]

@@ -300,3 +300,50 @@ fn of_the_log_of_a_server_that_did_not_come_up_a_reason_has_the_lines_that_name_
     );
     assert!(full.contains("npm error A complete log is in: y"), "{full}");
 }
+
+/// What a server asks for during a call, in both protocols, stands in the transcript with what it got.
+#[test]
+fn what_a_server_asked_for_and_got_is_recorded_and_shown() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        println!("skipped 2 cases: python3 is not here");
+        return;
+    }
+    for (mode, tool, message) in [("modern", "needs_input", "Who?"), ("", "ask_back", "?")] {
+        let desk = Desk::new();
+        std::fs::create_dir(desk.path("a folder")).unwrap();
+        let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
+        let terms = format!(
+            "tool_policy: required\n\
+             tools: {{workspace: ., mcp: {{odd: {{command: python3, args: [{}, '{mode}'], \
+             elicitation: defaults, roots: [a folder, gone]}}}}}}\n",
+            server.display()
+        );
+        let call = calls(&format!("odd__{tool}"), r#"{"roots":true}"#);
+        desk.script(&terms, &[&call, &says("Done.")]);
+        let ended = desk.run(&["run", "--json", "--run-id", "r", "--contract", "c.yaml"]);
+        assert_eq!(ended.code, 0, "{}", ended.err);
+        let observed = ended.out.as_str();
+        assert!(observed.contains("/a%20folder"), "{observed}");
+        assert!(!observed.contains("/gone"), "{observed}");
+        let asked = format!("its server asked {message:?} and got {{");
+        for arguments in [&["show", "r"][..], &["show", "r", "--why"]] {
+            let shown = desk.ok(arguments);
+            assert!(shown.contains(&asked), "{arguments:?}: {shown}");
+        }
+        for proof in ["verify", "replay"] {
+            desk.ok(&[proof, "r"]);
+        }
+    }
+}
+
+/// S4: a folder that the contract does not grant is not named.
+#[test]
+fn roots_are_named_where_the_contract_grants_them_and_else_refused() {
+    check(
+        "ask_back",
+        &[],
+        ("COMPLETED_WITH_TOOLS", "final_message"),
+        0,
+        "[-32601, -32601, -32601, -32601]",
+    );
+}

@@ -13,6 +13,7 @@ pub(in crate::cli) mod departed;
 pub(in crate::cli) mod error;
 pub(in crate::cli) mod exit;
 pub(in crate::cli) mod file_limit;
+pub(in crate::cli) mod form;
 pub(in crate::cli) mod found;
 pub(in crate::cli) mod interrupts;
 pub(in crate::cli) mod keys;

@@ -7,7 +7,7 @@ use crate::kernel::{
     Action, ClosingReason, EffectRecord, EntryKind, EventKind, InferenceFailed, InferenceReturned,
     Interrupter, LostEffect, Predicate, PredicateName, State,
 };
-use crate::message::{EnvelopeStatus, ToolInvocation};
+use crate::message::{EnvelopeStatus, InputAnswer, InputExchange, ToolInvocation};
 use crate::view::{CallEnd, Entry, ReportFault, Request, RunView};
 
 /// The most tags that a line names.
@@ -162,6 +162,7 @@ fn event(view: &RunView, entry: Entry<'_>) -> String {
         EventKind::Interrupted(Interrupter::Abort) => "aborted".to_owned(),
         EventKind::Interrupted(Interrupter::Shutdown) => "the process is being ended".to_owned(),
         EventKind::Interrupted(Interrupter::Parent) => "ended by the parent run".to_owned(),
+        EventKind::ApprovalGiven(given) if given.content.is_some() => "answered".to_owned(),
         EventKind::ApprovalGiven(_) => "approved".to_owned(),
         EventKind::ApprovalDenied(_) => "denied".to_owned(),
         EventKind::EffectLost(LostEffect::Call(_)) => "a call's result was lost".to_owned(),
@@ -180,10 +181,13 @@ fn results(view: &RunView) -> Vec<String> {
     let calls = returned.iter().filter_map(|call| view.call(*call));
     calls
         .filter_map(|call| {
+            let asked: Vec<String> = call.exchanges().map(exchange).collect();
+            let asked = asked.iter().map(|asked| format!(", {asked}"));
             Some(format!(
-                "{} {}",
+                "{} {}{}",
                 line(&call.name),
-                call_end(call.reported()?)
+                call_end(call.reported()?),
+                asked.collect::<String>()
             ))
         })
         .collect()
@@ -274,6 +278,20 @@ fn fault(failed: &InferenceFailed) -> String {
         status.unwrap_or_default(),
         brief(&fault.message, 160)
     )
+}
+
+/// What a server asked for during a call, and what it got.
+pub(in crate::cli) fn exchange(exchange: &InputExchange) -> String {
+    let asked = format!("its server asked {:?}", brief(&exchange.message, 120));
+    let at = exchange.url.as_deref();
+    let at = at.map_or_else(String::new, |url| format!(" at {}", brief(url, 200)));
+    match (exchange.answer, &exchange.content) {
+        (InputAnswer::Accept, content) => {
+            let content = content.as_deref().unwrap_or_default();
+            format!("{asked}{at} and got {}", brief(content, 120))
+        }
+        (InputAnswer::Decline, _) => format!("{asked}{at}, declined"),
+    }
 }
 
 /// How a call ended.

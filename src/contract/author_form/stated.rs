@@ -144,6 +144,9 @@ fn state_server(
     if let Some(queue) = queue.filter(|queue| *queue != QueueTerms::DEFAULT) {
         state(SERVER.queue.name, json!(queue));
     }
+    if !terms.roots.is_empty() {
+        state(SERVER.roots.name, json!(terms.roots));
+    }
     if !terms.shared {
         state(SERVER.shared.name, json!(false));
     }

@@ -12,8 +12,11 @@ impl Choice for Page {
 }
 
 impl Choice for Elicitation {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("denied", Self::Denied), ("defaults", Self::Defaults)];
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("denied", Self::Denied),
+        ("defaults", Self::Defaults),
+        ("ask", Self::Ask),
+    ];
 }
 
 impl Choice for OAuthGrant {
@@ -152,8 +155,12 @@ pub(in crate::contract) struct Builtin(pub(super) &'static str);
 impl Choice for Builtin {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("clock", Self("clock")),
+        ("edit_file", Self("edit_file")),
         ("echo", Self("echo")),
+        ("glob", Self("glob")),
+        ("grep", Self("grep")),
         ("list_directory", Self("list_directory")),
         ("read_file", Self("read_file")),
+        ("write_file", Self("write_file")),
     ];
 }

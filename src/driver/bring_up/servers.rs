@@ -44,11 +44,15 @@ pub(super) fn server_specs(
     let outside = outside.filter(|_| which == ServersToStart::All);
     for (name, mcp) in outside {
         let place = format!("tools.mcp.{name}");
+        let mut terms = mcp.terms.clone();
+        for root in &mut terms.roots {
+            *root = folder.join(&*root).to_string_lossy().into_owned();
+        }
         let server = match &mcp.transport {
             McpTransport::Stdio { args, command, env } => ServerSpec::Stdio {
                 args: args.clone(),
                 command: command.clone(),
-                terms: mcp.terms.clone(),
+                terms,
                 folder: folder.clone(),
                 env: environment.expand_all(env, &format!("{place}.env"))?,
                 shared: mcp.shared,
@@ -63,7 +67,7 @@ pub(super) fn server_specs(
                 client: client_terms(oauth.as_deref(), environment, &format!("{place}.oauth"))?,
                 keeper: environment.token_keeper(),
                 remote: *remote,
-                terms: mcp.terms.clone(),
+                terms,
                 headers: environment.expand_all(headers, &format!("{place}.headers"))?,
                 shared: mcp.shared,
                 url: url.clone(),

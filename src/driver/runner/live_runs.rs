@@ -42,11 +42,11 @@ impl LiveRuns {
     }
 
     /// Sends that to every open run; no further one begins.
-    pub(super) fn broadcast(&self, control: Control) {
+    pub(super) fn broadcast(&self, control: &Control) {
         self.leaving.cancel();
         for run in self.open().runs.values() {
             // One that is so far behind was asked to end often enough.
-            let _ = run.try_send(control);
+            let _ = run.try_send(control.clone());
         }
     }
 

@@ -152,7 +152,7 @@ impl Runner {
     }
 
     /// Sends that to every open run; no further one is taken from the source.
-    pub fn broadcast(&self, control: Control) {
+    pub fn broadcast(&self, control: &Control) {
         self.runs.broadcast(control);
     }
 

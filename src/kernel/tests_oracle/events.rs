@@ -23,7 +23,7 @@ impl Oracle {
                     .facts
                     .batch
                     .iter()
-                    .any(|c| matches!(c.slot, Slot::Asked(_))) =>
+                    .any(|c| matches!(c.slot, Slot::Asked(_) | Slot::Question { .. })) =>
             {
                 self.unpark();
                 self.rest()
@@ -54,7 +54,17 @@ impl Oracle {
         if self.facts.resumes > self.terms.max_resumes {
             return self.end(Class::Interrupted, Code::Shutdown);
         }
-        let asked = |c: &Call| matches!(c.slot, Slot::Asked(_));
+        let asked = |c: &Call| matches!(c.slot, Slot::Asked(_) | Slot::Question { .. });
+        let due = self.facts.batch.iter().find_map(|c| match c.slot {
+            Slot::Question { call, live, .. } if !live => Some(call),
+            _ => None,
+        });
+        if let (true, Place::Tools, None, Some(call)) =
+            (suspended, self.facts.place, self.clock.parked_since, due)
+        {
+            self.clock.parked_since = Some(self.clock.at);
+            return Reaction::AwaitsApproval(call);
+        }
         match self.facts.place {
             Place::Due if self.clock.until > self.clock.at && self.late().is_none() => self.wait(),
             Place::Due => self.commit(Found {
@@ -99,6 +109,9 @@ impl Oracle {
             if self.clock.at - since <= self.terms.approval_timeout_ms {
                 return Reaction::Ignored;
             }
+            if let Some(reaction) = self.answer_question(None) {
+                return reaction;
+            }
             self.say_asked("denied: approval");
             return self.rest();
         }
@@ -128,19 +141,17 @@ impl Oracle {
             (LostEffect::Inference(n), Place::Tools) => self.summary_ended(n.0, None),
             (LostEffect::Call(call), Place::Tools) => {
                 let nothing_starts = self.nothing_starts().is_some();
-                let Some(lost) = self
-                    .facts
-                    .batch
-                    .iter_mut()
-                    .find(|c| c.slot == Slot::Running(call.0))
+                let Some(lost) = self.facts.batch.iter_mut().find(|c| c.is_under_way(call.0))
                 else {
                     return Reaction::Ignored;
                 };
+                self.clock.unpark();
                 if self.terms.idempotent.contains(&lost.name) && !nothing_starts {
                     if self.facts.suspended {
                         lost.slot = Slot::Ready(call.0);
                         return Reaction::Noted;
                     }
+                    lost.slot = Slot::Running(call.0);
                     return Reaction::Starts(vec![call.0]);
                 }
                 lost.slot = Slot::Said(failed("interrupted, effect unknown"));
@@ -152,58 +163,15 @@ impl Oracle {
 
     // ---- §6: calls ----
 
-    pub(super) fn approval(&mut self, approval: &Approval, given: bool) -> Reaction {
-        let asked = Slot::Asked(approval.call.0);
-        let hash = approval.arguments_hash;
-        let exactly = |c: &Call| c.slot == asked && c.arguments == hash;
-        if !self.facts.batch.iter().any(exactly) {
-            return Reaction::Ignored;
-        }
-        if !given {
-            self.say_asked("denied: approval");
-            return self.rest();
-        }
-        if self.overdrawn().is_some() {
-            self.say_asked("not started: step cut short");
-            return self.rest();
-        }
-        self.unpark();
-        let suspended = self.facts.suspended;
-        for call in &mut self.facts.batch {
-            if call.slot == asked && suspended {
-                call.slot = Slot::Ready(approval.call.0);
-                return Reaction::Noted;
-            } else if call.slot == asked {
-                call.slot = Slot::Running(approval.call.0);
-            }
-        }
-        Reaction::Starts(vec![approval.call.0])
-    }
-
-    pub(super) fn say_asked(&mut self, reason: &str) {
-        self.unpark();
-        for call in &mut self.facts.batch {
-            if matches!(call.slot, Slot::Asked(_)) {
-                call.slot = Slot::Said(failed(reason));
-            }
-        }
-    }
-
     pub(super) fn unpark(&mut self) {
-        if let Some(since) = self.clock.parked_since.take() {
-            self.clock.parked += self.clock.at - since;
-        }
+        self.clock.unpark();
     }
 
     pub(super) fn returned(&mut self, call: u64, outcome: &ToolOutcome) -> Reaction {
-        let Some(at) = self
-            .facts
-            .batch
-            .iter()
-            .position(|c| c.slot == Slot::Running(call))
-        else {
+        let Some(at) = self.facts.batch.iter().position(|c| c.is_under_way(call)) else {
             return Reaction::Ignored;
         };
+        self.unpark();
         let (id, name) = (
             self.facts.batch[at].id.clone(),
             self.facts.batch[at].name.clone(),
@@ -217,6 +185,22 @@ impl Oracle {
             }
             ToolOutcome::Returned(_) | ToolOutcome::Malformed { .. } => {
                 self.facts.malformed = true;
+                Slot::Said(failed("interrupted, effect unknown"))
+            }
+            ToolOutcome::InputRequired(asked) => {
+                let was_asking = matches!(self.facts.batch[at].slot, Slot::Question { .. });
+                if !was_asking && self.nothing_starts().is_none() {
+                    self.facts.batch[at].slot = Slot::Question {
+                        call,
+                        hash: asked.question.digest(),
+                        live: asked.resume.is_none(),
+                    };
+                    if self.facts.suspended {
+                        return Reaction::Noted;
+                    }
+                    self.clock.parked_since = Some(self.clock.at);
+                    return Reaction::AwaitsApproval(call);
+                }
                 Slot::Said(failed("interrupted, effect unknown"))
             }
             ToolOutcome::TimedOut => Slot::Said(failed("timeout")),
@@ -373,6 +357,12 @@ impl Oracle {
         if let Some(reason) = self.nothing_starts() {
             for call in &mut self.facts.batch {
                 match call.slot {
+                    Slot::Question { .. } => {
+                        call.slot = Slot::Said(failed("interrupted, effect unknown"));
+                    }
+                    Slot::Ready(_) if call.answered => {
+                        call.slot = Slot::Said(failed("interrupted, effect unknown"));
+                    }
                     Slot::Pending(_) | Slot::Asked(_) | Slot::Ready(_) => {
                         call.slot = Slot::Said(failed(reason));
                     }

@@ -325,6 +325,7 @@ impl Oracle {
             .map(|((call, _), answer)| Call {
                 id: call.id.clone(),
                 name: call.name.clone(),
+                answered: false,
                 arguments: call.arguments.digest(),
                 slot: if let Some(reason) = answer {
                     Slot::Said(failed(&reason))

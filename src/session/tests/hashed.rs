@@ -39,6 +39,7 @@ fn turn(host: &mut Host, provider: &str, turn: u64) -> (u64, usize) {
     host.respond(turn, &calls_clock(provider));
     let outputs = host.hand_in(Input::ToolResult {
         call: CallSeq(turn),
+        exchanges: Vec::new(),
         outcome: ToolOutcome::TimedOut,
     });
     let sent = outputs.iter().find_map(|output| match output {

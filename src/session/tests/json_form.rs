@@ -49,6 +49,7 @@ impl Exchange {
             Output::Ask(order) => Some(Approval {
                 arguments_hash: order.arguments_hash,
                 call: order.call,
+                content: None,
             }),
             _ => None,
         });
@@ -109,6 +110,7 @@ fn exchange() -> Vec<Value> {
     let outcome = ToolOutcome::TimedOut;
     let result = Input::ToolResult {
         call: CallSeq(2),
+        exchanges: Vec::new(),
         outcome,
     };
     exchange.hand_in(80, result);

@@ -15,6 +15,7 @@ use crate::transcript::Chain;
 pub(super) fn long_result(full: Digest, whole: &str) -> Input {
     Input::ToolResult {
         call: CallSeq(1),
+        exchanges: Vec::new(),
         outcome: ToolOutcome::Returned(ToolEnvelope {
             bytes_in: 2,
             bytes_out: whole.len() as u64,
@@ -233,7 +234,7 @@ fn input() -> impl Strategy<Value = Input> {
         2 => inference().prop_map(|inference| Input::ResponseEnded { inference }),
         2 => inference().prop_map(move |inference| Input::Fault { fault: fault.clone(), inference }),
         4 => (1..4_u64, outcome)
-            .prop_map(|(call, outcome)| Input::ToolResult { call: CallSeq(call), outcome }),
+            .prop_map(|(call, outcome)| Input::ToolResult { call: CallSeq(call), exchanges: Vec::new(), outcome }),
         2 => Just(long_result(full, &whole_text)),
         2 => Just(Input::Blob { bytes: whole_text.clone().into_bytes(), hash: full }),
         1 => Just(Input::Blob { bytes: b"another".to_vec(), hash: full }),

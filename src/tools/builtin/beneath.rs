@@ -1,5 +1,7 @@
 //! Opens files below a folder, never through a link to the outside. Does not know tools.
 
+mod place;
+
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -11,6 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
+use super::entry::{Entry, EntryKind};
 use crate::tools::withheld::{Withheld, WithheldIds};
 use crate::tools::withheld_files::FileId;
 
@@ -45,6 +48,8 @@ pub(super) struct Beneath {
 /// Why nothing was opened.
 #[derive(Debug)]
 pub(super) enum OpenError {
+    /// Nothing is put into a folder of that name.
+    Closed(&'static str),
     Io(io::Error),
     NotAFile,
     Outside,
@@ -108,11 +113,11 @@ impl Beneath {
         }
     }
 
-    /// The entries of the directory at that path: their names, and whether each is a directory itself.
+    /// The entries of the directory at that path.
     pub(super) fn entries(
         &self,
         path: &Path,
-    ) -> Result<impl Iterator<Item = io::Result<(OsString, bool)>> + use<>, OpenError> {
+    ) -> Result<impl Iterator<Item = io::Result<Entry>> + use<>, OpenError> {
         let mut walk = self.walk(path)?;
         // As a folder even where the path does not end in one.
         walk.steps.push_back(".".into());
@@ -253,15 +258,24 @@ fn steps_of(path: &Path) -> Result<VecDeque<OsString>, OpenError> {
 /// Reads a held folder.
 fn entries_of(
     folder: BorrowedFd<'_>,
-) -> rustix::io::Result<impl Iterator<Item = io::Result<(OsString, bool)>> + use<>> {
+) -> rustix::io::Result<impl Iterator<Item = io::Result<Entry>> + use<>> {
     let flags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
     let readable = openat(folder, ".", flags, Mode::empty())?;
     let again = readable.try_clone().map_err(|_| Errno::MFILE)?;
-    let is_folder = move |name: &OsStr, kind: FileType| match kind {
-        // Not every file system reports it. An entry that vanished since is listed as what it last was known to be: a name.
-        FileType::Unknown => statat(&again, name, AtFlags::SYMLINK_NOFOLLOW)
-            .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Directory),
-        known => known == FileType::Directory,
+    let kind_of = move |name: &OsStr, kind: FileType| {
+        let kind = match kind {
+            // Not every file system reports it. An entry that vanished since is listed as what it last was known to be: a name.
+            FileType::Unknown => statat(&again, name, AtFlags::SYMLINK_NOFOLLOW)
+                .map_or(FileType::Unknown, |found| {
+                    FileType::from_raw_mode(found.st_mode)
+                }),
+            known => known,
+        };
+        match kind {
+            FileType::Directory => EntryKind::Folder,
+            FileType::RegularFile => EntryKind::File,
+            _ => EntryKind::Other,
+        }
     };
     Ok(Dir::new(readable)?.filter_map(move |entry| {
         let entry = match entry {
@@ -270,7 +284,12 @@ fn entries_of(
         };
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
         let shown = !matches!(name.as_bytes(), b"." | b"..");
-        shown.then(|| Ok((name.to_owned(), is_folder(name, entry.file_type()))))
+        shown.then(|| {
+            Ok(Entry {
+                kind: kind_of(name, entry.file_type()),
+                name: name.to_owned(),
+            })
+        })
     }))
 }
 

@@ -1,10 +1,10 @@
 //! `Beneath` by path, for systems where a folder cannot be held open. Does not know tools.
 
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::entry::{Entry, EntryKind};
 use crate::tools::withheld::Withheld;
 
 /// A folder and what lies beneath it, where folders cannot be held open. What a path resolves to is checked before and after it is
@@ -47,17 +47,30 @@ impl Beneath {
         Ok(file)
     }
 
-    /// The entries of the directory at that path: their names, and whether each is a directory itself.
+    /// The entries of the directory at that path.
     pub(super) fn entries(
         &self,
         path: &Path,
-    ) -> Result<impl Iterator<Item = io::Result<(OsString, bool)>> + use<>, OpenError> {
+    ) -> Result<impl Iterator<Item = io::Result<Entry>> + use<>, OpenError> {
         let entries = fs::read_dir(self.resolved(path)?)?;
         Ok(entries.map(|entry| {
             let entry = entry?;
-            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            Ok((entry.file_name(), is_folder))
+            let kind = match entry.file_type() {
+                Ok(kind) if kind.is_dir() => EntryKind::Folder,
+                Ok(kind) if kind.is_file() => EntryKind::File,
+                _ => EntryKind::Other,
+            };
+            Ok(Entry {
+                kind,
+                name: entry.file_name(),
+            })
         }))
+    }
+
+    /// Puts a file at that path. Not on this system: a folder that cannot be held open can be replaced by a link meanwhile.
+    pub(super) fn put(&self, _: &Path, _: &[u8]) -> Result<bool, OpenError> {
+        let words = "files cannot be written on this system";
+        Err(io::Error::new(io::ErrorKind::Unsupported, words).into())
     }
 
     fn resolved(&self, path: &Path) -> Result<PathBuf, OpenError> {

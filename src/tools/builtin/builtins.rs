@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::refusal::Refusal;
 use super::workspace::Workspace;
-use super::{list_directory, read_file};
+use super::{edit_file, glob, grep, list_directory, read_file, write_file};
 use crate::contract::ToolCapability;
 use crate::message::{ObjectText, rfc3339};
 use crate::tools::envelope::ToolResponse;
@@ -26,9 +26,13 @@ pub(in crate::tools) struct Builtins {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tool {
     Clock,
+    EditFile,
     Echo,
+    Glob,
+    Grep,
     ListDirectory,
     ReadFile,
+    WriteFile,
 }
 
 #[derive(Deserialize)]
@@ -83,35 +87,67 @@ impl Builtins {
         clock: &dyn Clock,
     ) -> Option<ToolResponse> {
         let (tool, _) = self.tools.iter().find(|(tool, _)| tool.name() == name)?;
-        let outcome = match tool {
-            Tool::Clock => decode(arguments).map(|NoArguments {}| rfc3339(clock.unix_ms())),
-            Tool::Echo => decode(arguments).map(|EchoArguments { text }| text),
-            Tool::ListDirectory => match decode(arguments) {
-                Ok(request) => list_directory::perform(&self.workspace, request).await,
-                Err(refusal) => Err(refusal),
-            },
-            Tool::ReadFile => match decode(arguments) {
-                Ok(request) => read_file::perform(&self.workspace, request).await,
-                Err(refusal) => Err(refusal),
-            },
-        };
+        let outcome = self.perform(*tool, arguments, clock).await;
         Some(match outcome {
             Ok(text) => ToolResponse::of_text(text),
             Err(refusal) => ToolResponse::failed(refusal.code, refusal.message),
         })
     }
+
+    async fn perform(
+        &self,
+        tool: Tool,
+        arguments: &ObjectText,
+        clock: &dyn Clock,
+    ) -> Result<String, Refusal> {
+        let workspace = &self.workspace;
+        match tool {
+            Tool::Clock => decode(arguments).map(|NoArguments {}| rfc3339(clock.unix_ms())),
+            Tool::Echo => decode(arguments).map(|EchoArguments { text }| text),
+            Tool::EditFile => edit_file::perform(workspace, decode(arguments)?).await,
+            Tool::Glob => glob::perform(workspace, decode(arguments)?).await,
+            Tool::Grep => grep::perform(workspace, decode(arguments)?).await,
+            Tool::ListDirectory => list_directory::perform(workspace, decode(arguments)?).await,
+            Tool::ReadFile => read_file::perform(workspace, decode(arguments)?).await,
+            Tool::WriteFile => write_file::perform(workspace, decode(arguments)?).await,
+        }
+    }
 }
 
 impl Tool {
-    const ALL: [Self; 4] = [Self::Clock, Self::Echo, Self::ListDirectory, Self::ReadFile];
+    const ALL: [Self; 8] = [
+        Self::Clock,
+        Self::EditFile,
+        Self::Echo,
+        Self::Glob,
+        Self::Grep,
+        Self::ListDirectory,
+        Self::ReadFile,
+        Self::WriteFile,
+    ];
 
     const fn name(self) -> &'static str {
         match self {
             Self::Clock => "clock",
+            Self::EditFile => "edit_file",
             Self::Echo => "echo",
+            Self::Glob => "glob",
+            Self::Grep => "grep",
             Self::ListDirectory => "list_directory",
             Self::ReadFile => "read_file",
+            Self::WriteFile => "write_file",
         }
+    }
+
+    /// Whether it changes anything, and whether twice is once.
+    fn annotations(self) -> Value {
+        let writes = matches!(self, Self::EditFile | Self::WriteFile);
+        json!({
+            "destructiveHint": writes,
+            "idempotentHint": self != Self::EditFile,
+            "openWorldHint": false,
+            "readOnlyHint": !writes,
+        })
     }
 
     /// What is pinned: changing a word here changes the hash of every contract that exposes the tool.
@@ -127,6 +163,18 @@ impl Tool {
                 json!({"text": {"type": "string", "description": "The text to return."}}),
                 json!(["text"]),
             ),
+            Self::EditFile => (
+                edit_file::description(),
+                edit_file::properties(),
+                json!(["path", "edits"]),
+            ),
+            Self::Glob => (glob::description(), glob::properties(), json!(["pattern"])),
+            Self::Grep => (grep::description(), grep::properties(), json!(["pattern"])),
+            Self::WriteFile => (
+                write_file::description(),
+                write_file::properties(),
+                json!(["path", "content"]),
+            ),
             Self::ListDirectory => (
                 list_directory::description(),
                 list_directory::properties(),
@@ -139,21 +187,12 @@ impl Tool {
             ),
         };
         Described {
-            annotations: annotations(),
+            annotations: self.annotations(),
             description,
             input_schema: Described::only(&properties, &required),
             name: self.name().to_owned(),
         }
     }
-}
-
-fn annotations() -> Value {
-    json!({
-        "destructiveHint": false,
-        "idempotentHint": true,
-        "openWorldHint": false,
-        "readOnlyHint": true,
-    })
 }
 
 fn decode<T: DeserializeOwned>(arguments: &ObjectText) -> Result<T, Refusal> {

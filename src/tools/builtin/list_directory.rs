@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::entry::EntryKind;
 use super::refusal::Refusal;
 use super::workspace::Workspace;
 use crate::message::is_invisible;
@@ -42,9 +43,9 @@ pub(super) async fn perform(
         let mut first = BTreeMap::new();
         let mut total = 0_u64;
         for entry in entries {
-            let (name, is_directory) = entry?;
+            let entry = entry?;
             total += 1;
-            first.insert(name, is_directory);
+            first.insert(entry.name, entry.kind == EntryKind::Folder);
             if first.len() > ENTRIES {
                 first.pop_last();
             }
@@ -73,7 +74,7 @@ fn quoted_bytes(name: &OsStr) -> String {
 
 /// The name as it is, or quoted with escapes where a line could not hold it, where not all of it would be seen, or where it is not
 /// UTF-8.
-fn shown(name: &OsStr) -> String {
+pub(super) fn shown(name: &OsStr) -> String {
     let Some(plain) = name.to_str() else {
         return quoted_bytes(name);
     };

@@ -1,4 +1,4 @@
-//! The built-in tools: `echo`, `clock`, `read_file`, `list_directory`. All of them only read.
+//! The built-in tools: `echo`, `clock`, and those that read, search and write files of the workspace.
 //!
 //! Knows their schemas and descriptions, and confines paths to the workspace: the folder is held open, and every step of a
 //! path is opened beneath it, so no other process can lead it outside. The host's own state is withheld by its identity, under
@@ -9,10 +9,16 @@ mod beneath;
 #[cfg(not(unix))]
 mod beneath_by_path;
 mod builtins;
+mod edit_file;
+mod entry;
+mod glob;
+mod grep;
 mod list_directory;
 mod read_file;
 mod refusal;
+mod tree;
 mod workspace;
+mod write_file;
 
 #[cfg(not(unix))]
 use beneath_by_path as beneath;

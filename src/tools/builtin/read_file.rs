@@ -56,6 +56,16 @@ pub(super) async fn perform(workspace: &Workspace, request: ReadFile) -> Result<
     workspace.file(&path, read).await
 }
 
+/// The whole text of a file.
+pub(super) async fn whole_text(workspace: &Workspace, path: &str) -> Result<String, Refusal> {
+    let request = ReadFile {
+        limit: None,
+        offset: 0,
+        path: path.to_owned(),
+    };
+    perform(workspace, request).await
+}
+
 /// A file that is read as long as the call waits for it.
 struct Awaited {
     awaited: Weak<()>,

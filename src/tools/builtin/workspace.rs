@@ -1,12 +1,12 @@
 //! The folder that built-in tools see. Does not know which tools there are.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use super::beneath::{Beneath, OpenError};
+use super::entry::Entry;
 use super::refusal::Refusal;
 use crate::tools::withheld::Withheld;
 #[cfg(unix)]
@@ -33,11 +33,11 @@ impl Workspace {
         self.look(path, opened).await?
     }
 
-    /// Hands on every entry of a directory: its name, and whether it is one itself.
+    /// Hands on every entry of a directory.
     pub(super) async fn entries<T: Send + 'static>(
         &self,
         path: &str,
-        gather: impl FnOnce(&mut dyn Iterator<Item = io::Result<(OsString, bool)>>) -> io::Result<T>
+        gather: impl FnOnce(&mut dyn Iterator<Item = io::Result<Entry>>) -> io::Result<T>
         + Send
         + 'static,
     ) -> Result<T, Refusal> {
@@ -49,7 +49,7 @@ impl Workspace {
     }
 
     /// Does what the system may take its time for on a thread of its own.
-    async fn look<T: Send + 'static>(
+    pub(super) async fn look<T: Send + 'static>(
         &self,
         path: &str,
         step: impl FnOnce(&Beneath, &Path) -> Result<T, OpenError> + Send + 'static,
@@ -92,6 +92,16 @@ fn missed(path: &str, miss: OpenError) -> Refusal {
             "leads outside the workspace; give a path relative to it that stays inside",
         ),
         OpenError::NotAFile => ("NOT_A_FILE", "is not a regular file"),
+        #[cfg(unix)]
+        OpenError::Closed(folder) => {
+            let message = format!(
+                "{path:?} is not written: what lies in {folder} is run by other programs, so no tool changes it"
+            );
+            return Refusal {
+                code: "PATH_CLOSED",
+                message,
+            };
+        }
         #[cfg(unix)]
         OpenError::Withheld => (
             "PATH_WITHHELD",

@@ -21,13 +21,14 @@ use rmcp::transport::streamable_http_client::StreamableHttpError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::elicitation::{OpenCall, OpenCalls};
 use super::listener::{Changes, Listener};
 use super::progress::Reports;
 use super::response::{PendingResponse, Received, Response, RpcError};
 use super::stderr_tail::StderrTail;
-use crate::contract::{Elicitation, HealthProbe};
+use crate::contract::{HealthProbe, McpTerms};
 use crate::message::{ToolServerStatement, char_prefix};
-use crate::tools::ToolServerError;
+use crate::tools::{ExchangeLog, ToolServerError};
 
 /// The longest that a server has for its introduction, whatever the contract allows.
 pub(super) const INITIALISE_MS: u64 = 60_000;
@@ -43,6 +44,7 @@ const REASON_BYTES: usize = 512;
 /// An initialised connection to a server: sends one request at a time, or several at once.
 #[derive(Debug)]
 pub(super) struct Connection {
+    calls: OpenCalls,
     changes: Changes,
     /// Brings the changes of the server's tools, where the protocol has them on request only.
     _subscription: Option<RequestHandle<RoleClient>>,
@@ -80,10 +82,10 @@ pub(super) struct NotIntroduced {
 
 /// How long the other side has to introduce itself.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Introduction {
-    /// What it gets that asks for input.
-    pub(super) elicitation: Elicitation,
+pub(super) struct Introduction<'a> {
     pub(super) handshake: Handshake,
+    /// What the contract grants the other side.
+    pub(super) terms: &'a McpTerms,
     /// What an error names.
     pub(super) timeout_ms: u64,
     /// When this handshake is given up.
@@ -106,7 +108,7 @@ impl Connection {
         (transport, place): (T, &str),
         tail: Arc<StderrTail>,
         changes: Changes,
-        introduction: Introduction,
+        introduction: Introduction<'_>,
         cancel: &CancellationToken,
     ) -> Result<Self, NotIntroduced>
     where
@@ -114,16 +116,19 @@ impl Connection {
         E: Error + Send + Sync + 'static,
     {
         let Introduction {
-            elicitation,
             handshake,
+            terms,
             timeout_ms,
             until,
         } = introduction;
         let reports = Reports::default();
+        let calls = OpenCalls::default();
         let listener = Listener {
+            calls: calls.clone(),
             changes: changes.clone(),
-            elicitation,
             reports: reports.clone(),
+            tail: Arc::clone(&tail),
+            terms: terms.clone(),
         };
         let begun = listener.serve_with_lifecycle(transport, handshake.lifecycle());
         let served = tokio::select! {
@@ -136,6 +141,7 @@ impl Connection {
         };
         match served {
             Ok(Ok(service)) => Ok(Self {
+                calls,
                 changes,
                 _subscription: tokio::time::timeout_at(until, subscribe(&service))
                     .await
@@ -227,6 +233,11 @@ impl Connection {
             Ok(Err(error)) => Err(self.lost(&error.to_string())),
             Err(_) => Err(self.lost("the server closed the connection")),
         }
+    }
+
+    /// A call is in flight from now on, as long as the result is kept: what the server asks for meanwhile goes to `log`.
+    pub(super) fn open_call(&self, log: &Arc<ExchangeLog>) -> OpenCall {
+        self.calls.open(log)
     }
 
     /// Whether the last response that was waited for did not come in time.
@@ -341,7 +352,7 @@ async fn subscribe(
 pub(super) async fn reach<T, E: Error + 'static>(
     connecting: impl Future<Output = Result<T, E>>,
     place: &str,
-    introduction: &Introduction,
+    introduction: &Introduction<'_>,
     cancel: &CancellationToken,
 ) -> Result<T, ToolServerError> {
     let connected = tokio::select! {

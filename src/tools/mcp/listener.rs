@@ -5,18 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
-    ElicitationCapability, ElicitationCreateRequestMethod, ErrorData, FormElicitationCapability,
-    Implementation, ListRootsRequestMethod, ListRootsResult, ProgressNotificationParam,
-    ProtocolVersion,
+    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationCapability,
+    ElicitationCreateRequestMethod, ErrorData, FormElicitationCapability, Implementation,
+    ListRootsRequestMethod, ListRootsResult, ProgressNotificationParam, ProtocolVersion,
+    RootsCapabilities,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
-use serde_json::Value;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
-use super::elicitation::with_defaults;
+use super::elicitation::{OpenCalls, answered, elicited, question, roots};
 use super::progress::Reports;
-use crate::contract::Elicitation;
+use super::stderr_tail::StderrTail;
+use crate::contract::{Elicitation, McpTerms};
 
 /// How often a server has reported that its tools changed.
 #[derive(Clone, Debug, Default)]
@@ -33,23 +35,28 @@ impl Changes {
 }
 
 /// Our side towards a server: hears that its tools changed, and grants it what the contract does.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Listener {
+    /// The calls that may ask for input.
+    pub(super) calls: OpenCalls,
     pub(super) changes: Changes,
-    pub(super) elicitation: Elicitation,
     pub(super) reports: Reports,
+    /// Knows what is secret.
+    pub(super) tail: Arc<StderrTail>,
+    pub(super) terms: McpTerms,
 }
 
 impl ClientHandler for Listener {
     fn get_info(&self) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
-        capabilities.elicitation = match self.elicitation {
+        capabilities.elicitation = match self.terms.elicitation {
             Elicitation::Denied => None,
-            Elicitation::Defaults => {
+            Elicitation::Ask | Elicitation::Defaults => {
                 let form = FormElicitationCapability::default();
                 Some(ElicitationCapability::new().with_form(form))
             }
         };
+        capabilities.roots = (!self.terms.roots.is_empty()).then(RootsCapabilities::default);
         ClientConfig::new(
             capabilities,
             Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION")),
@@ -74,7 +81,10 @@ impl ClientHandler for Listener {
         &self,
         _: RequestContext<RoleClient>,
     ) -> Result<ListRootsResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListRootsRequestMethod>())
+        if self.terms.roots.is_empty() {
+            return Err(ErrorData::method_not_found::<ListRootsRequestMethod>());
+        }
+        decoded(json!({"roots": roots(&self.terms)}))
     }
 
     async fn create_elicitation(
@@ -82,22 +92,29 @@ impl ClientHandler for Listener {
         params: ElicitRequestParams,
         _: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        match (self.elicitation, params) {
-            (
-                Elicitation::Defaults,
-                ElicitRequestParams::FormElicitationParams {
-                    requested_schema, ..
-                },
-            ) => {
-                let schema = serde_json::to_value(requested_schema).unwrap_or_default();
-                Ok(match with_defaults(&schema) {
-                    Some(content) => ElicitResult::new(ElicitationAction::Accept)
-                        .with_content(Value::Object(content)),
-                    None => ElicitResult::new(ElicitationAction::Decline),
-                })
-            }
-            // What is asked for at an address needs a person.
-            _ => Err(ErrorData::method_not_found::<ElicitationCreateRequestMethod>()),
+        if self.terms.elicitation == Elicitation::Denied {
+            return Err(ErrorData::method_not_found::<ElicitationCreateRequestMethod>());
         }
+        // What it gets is recorded with a call, so there must be one.
+        let Some(call) = self.calls.first().filter(|call| !call.is_full()) else {
+            let why = "input may be asked for during a call, and a hundred times there";
+            return Err(ErrorData::invalid_request(why, None));
+        };
+        let params = serde_json::to_value(params).unwrap_or_default();
+        let noted = (call.as_ref(), self.tail.scrubber());
+        if self.terms.elicitation == Elicitation::Defaults {
+            return decoded(elicited(&params, noted));
+        }
+        let content = match question(&params, noted.1) {
+            Some(question) => call.ask(question).await,
+            None => None,
+        };
+        decoded(answered(&params, content.as_ref(), noted))
     }
+}
+
+/// A result as rmcp holds it.
+fn decoded<T: DeserializeOwned>(result: Value) -> Result<T, ErrorData> {
+    serde_json::from_value(result)
+        .map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }

@@ -19,7 +19,7 @@
 //! A child gets an environment of its own: a few inherited variables (`PATH`, `HOME` and the like, see `process.rs`) and the author's
 //! map on top. It leads its own process group, which is killed when the server is dropped; where this program supervises it
 //! (`supervisor.rs`), so is everything else that it has started. What a server may ask of us
-//! stands in the contract: elicitation where it is granted; sampling and roots are neither declared nor answered.
+//! stands in the contract: elicitation and roots where they are granted; sampling is neither declared nor answered.
 
 mod address;
 mod authorized;

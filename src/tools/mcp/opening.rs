@@ -20,7 +20,7 @@ use super::response::FRAME_BYTES;
 use super::sse_transport::SseTransport;
 use super::stderr_tail::StderrTail;
 use super::websocket::WebSocketTransport;
-use crate::contract::{Elicitation, Remote};
+use crate::contract::{McpTerms, Remote};
 use crate::message::Scrubber;
 use crate::tools::ToolServerError;
 use crate::tools::oauth::Authorization;
@@ -35,12 +35,12 @@ const ADDRESS_PROBE: Duration = Duration::from_secs(5);
 /// Starts a child and begins a connection to it, within `initialise_ms`. A child that ended on the first question is started once more;
 /// one that ended without reading it is not.
 pub(super) async fn child(
-    (name, elicitation): (&str, Elicitation),
+    (name, terms): (&str, &McpTerms),
     program: &Program<'_>,
     (initialise_ms, scrub): (u64, &Arc<dyn Scrubber>),
     cancel: &CancellationToken,
 ) -> Result<(Connection, Process), ToolServerError> {
-    let mut introduction = introduction(Handshake::Either, elicitation, initialise_ms);
+    let mut introduction = introduction(Handshake::Either, terms, initialise_ms);
     let mut first = None;
     loop {
         let begun = Box::pin(begin_child(name, program, introduction, scrub, cancel)).await?;
@@ -63,7 +63,7 @@ pub(super) async fn child(
 async fn begin_child(
     name: &str,
     program: &Program<'_>,
-    introduction: Introduction,
+    introduction: Introduction<'_>,
     scrub: &Arc<dyn Scrubber>,
     cancel: &CancellationToken,
 ) -> Result<Result<(Connection, Process), NotIntroduced>, ToolServerError> {
@@ -119,11 +119,11 @@ impl Place<'_> {
 
 /// Begins a connection to an address, within `initialise_ms`.
 pub(super) async fn address(
-    (place, elicitation): (Place<'_>, Elicitation),
+    (place, terms): (Place<'_>, &McpTerms),
     (initialise_ms, scrub): (u64, &Arc<dyn Scrubber>),
     cancel: &CancellationToken,
 ) -> Result<Connection, ToolServerError> {
-    let whole = introduction(Handshake::Initialize, elicitation, initialise_ms);
+    let whole = introduction(Handshake::Initialize, terms, initialise_ms);
     let probe = ADDRESS_PROBE.min(Duration::from_millis(initialise_ms / 3));
     let mut introduction = match place.remote {
         Remote::Http => Introduction {
@@ -165,7 +165,7 @@ pub(super) async fn address(
 
 async fn begin_at(
     place: Place<'_>,
-    introduction: Introduction,
+    introduction: Introduction<'_>,
     scrub: &Arc<dyn Scrubber>,
     cancel: &CancellationToken,
 ) -> Result<Result<Connection, NotIntroduced>, ToolServerError> {
@@ -203,10 +203,10 @@ async fn begin_at(
     Ok(begun)
 }
 
-fn introduction(handshake: Handshake, elicitation: Elicitation, timeout_ms: u64) -> Introduction {
+fn introduction(handshake: Handshake, terms: &McpTerms, timeout_ms: u64) -> Introduction<'_> {
     Introduction {
-        elicitation,
         handshake,
+        terms,
         timeout_ms,
         until: Instant::now() + Duration::from_millis(timeout_ms),
     }

@@ -17,6 +17,7 @@ use super::authorized::unauthorized;
 use super::beside::BesideTool;
 use super::call_result::CallResult;
 use super::connection::{Connection, NoResponse, UNWATCHED};
+use super::elicitation::Round;
 use super::opening::Place;
 use super::process::{Process, Program};
 use super::response::{PendingResponse, Response};
@@ -25,7 +26,7 @@ use super::{call_result, opening, tool_list};
 use crate::contract::{McpTerms, ToolPin};
 use crate::kernel::CallOrder;
 use crate::message::Scrubber;
-use crate::message::{ToolOutcome, ToolServerStatement, char_prefix};
+use crate::message::{InputQuestion, ToolOutcome, ToolServerStatement, char_prefix};
 use crate::tools::envelope::ToolResponse;
 use crate::tools::oauth::Authorization;
 use crate::tools::offer::{self, Offer, changed};
@@ -83,8 +84,7 @@ impl McpServer {
         cancel: &CancellationToken,
     ) -> Result<Self, ToolServerError> {
         let host = (timeouts.initialise_ms, scrub);
-        let (connection, process) =
-            opening::child((named.0, named.1.elicitation), program, host, cancel).await?;
+        let (connection, process) = opening::child(named, program, host, cancel).await?;
         let timeouts = (timeouts, scrub);
         Self::list_first(named, connection, Some(process), timeouts, cancel).await
     }
@@ -104,7 +104,7 @@ impl McpServer {
         let scrub = own.as_ref().unwrap_or(scrub);
         let connected = async {
             let host = (timeouts.initialise_ms, scrub);
-            let connection = opening::address((place, named.1.elicitation), host, cancel).await?;
+            let connection = opening::address((place, named.1), host, cancel).await?;
             Self::list_first(named, connection, None, (timeouts, scrub), cancel).await
         };
         match connected.await {
@@ -337,9 +337,43 @@ impl McpServer {
             return changed();
         }
         let beside = self.offered().beside.get(tool).copied();
-        let mut input = None;
-        for _ in 0..ROUNDS {
-            let asked = self.ask_to_call((tool, beside), order, terms, input.take(), deadline);
+        let _open = self.connection.open_call(terms.exchanges);
+        terms.exchanges.wait_until(person_until(terms.timeout_ms));
+        let noted = (terms.exchanges.as_ref(), terms.scrub);
+        let returned = |response: ToolResponse| {
+            ToolOutcome::Returned(response.into_envelope(order, terms, started_at_ms))
+        };
+        let given = order.input.as_ref();
+        let mut round = given.and_then(|given| {
+            let mut round: Round = serde_json::from_str(given.resume.as_deref()?).ok()?;
+            round.give(given.content.as_ref(), noted);
+            Some(round)
+        });
+        loop {
+            let number = round.as_ref().map_or(0, |round| round.number);
+            while let Some(open) = &mut round {
+                let question = match open.fill(&self.terms, noted) {
+                    Ok(None) => break,
+                    Ok(Some(question)) => question,
+                    Err(method) => {
+                        let message = format!(
+                            "the server asks for {method}, which the contract does not grant"
+                        );
+                        return returned(ToolResponse::failed(INPUT_NOT_GRANTED, message));
+                    }
+                };
+                if let Some(resume) = open.resume(terms.scrub) {
+                    return ToolOutcome::InputRequired(InputQuestion {
+                        question,
+                        resume: Some(resume),
+                    });
+                }
+                // What goes back to the server must not be recorded: the call waits for the answer.
+                let content = terms.exchanges.ask(question).await;
+                open.give(content.as_ref(), noted);
+            }
+            let input = round.take().map(Round::into_input);
+            let asked = self.ask_to_call((tool, beside), order, terms, input, deadline);
             let response = match asked.await {
                 Ok(response) => response,
                 Err(NoResponse::Unauthorized) => {
@@ -353,43 +387,31 @@ impl McpServer {
                 Some(beside) => beside.decode(result),
                 None => call_result::decode(result),
             });
-            let response = match decoded {
-                Ok(Ok(CallResult::Complete(response))) => response,
-                Ok(Ok(CallResult::InputRequired(required))) => {
-                    match required.answers(self.terms.elicitation) {
-                        Ok(answers) => {
-                            input = Some((answers, required.state));
-                            continue;
-                        }
-                        Err(method) => ToolResponse::failed(
-                            INPUT_NOT_GRANTED,
-                            format!(
-                                "the server asks for {method}, which the contract does not grant"
-                            ),
-                        ),
-                    }
+            return match decoded {
+                Ok(Ok(CallResult::Complete(response))) => returned(response),
+                Ok(Ok(CallResult::InputRequired(_))) if number == ROUNDS => {
+                    let message =
+                        format!("the server asked for input more than {ROUNDS} times in one call");
+                    returned(ToolResponse::failed(INPUT_NOT_GRANTED, message))
                 }
-                Ok(Err(error)) => ToolResponse::failed(error.code.to_string(), error.message),
+                Ok(Ok(CallResult::InputRequired(required))) => {
+                    round = Some(Round::new(number + 1, required));
+                    continue;
+                }
+                Ok(Err(error)) => {
+                    returned(ToolResponse::failed(error.code.to_string(), error.message))
+                }
                 Err(malformed) => {
-                    return ToolOutcome::Malformed {
-                        detail: char_prefix(
-                            &terms.scrub.owned_text(malformed.detail),
-                            DETAIL_BYTES,
-                        )
-                        .to_owned(),
+                    let detail = terms.scrub.owned_text(malformed.detail);
+                    ToolOutcome::Malformed {
+                        detail: char_prefix(&detail, DETAIL_BYTES).to_owned(),
                         raw_hash: malformed
                             .raw
                             .map(|raw| terms.blobs.put(terms.scrub.owned_bytes(raw))),
-                    };
+                    }
                 }
             };
-            return ToolOutcome::Returned(response.into_envelope(order, terms, started_at_ms));
         }
-        let response = ToolResponse::failed(
-            INPUT_NOT_GRANTED,
-            format!("the server asked for input {ROUNDS} times in one call"),
-        );
-        ToolOutcome::Returned(response.into_envelope(order, terms, started_at_ms))
     }
 
     /// Sends a call, with the input that the server asked for in the round before, and the state that goes back with it.
@@ -476,6 +498,11 @@ impl NoResponse {
 /// The moment `timeout_ms` from now, at most a year.
 fn deadline(timeout_ms: u64) -> Instant {
     Instant::now() + Duration::from_millis(timeout_ms).min(LONGEST)
+}
+
+/// Until when a call waits for a person: after nine tenths of its time its server gets a refusal, and the rest to end the call.
+fn person_until(timeout_ms: u64) -> Instant {
+    deadline(timeout_ms - timeout_ms / 10)
 }
 
 fn lost(detail: &str) -> ToolOutcome {

@@ -46,6 +46,11 @@ impl StderrTail {
         }
     }
 
+    /// Knows what is secret in what the server writes.
+    pub(super) fn scrubber(&self) -> &dyn Scrubber {
+        self.scrub.as_ref()
+    }
+
     /// Keeps the first line of the standard output that is no message.
     pub(super) fn keep_stray(&self, line: &[u8]) {
         if !line.trim_ascii().is_empty() {

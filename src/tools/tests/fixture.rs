@@ -13,7 +13,9 @@ use crate::message::{
     CallSeq, ContentBlock, Digest, ObjectText, ToolEnvelope, ToolInvocation, ToolOutcome,
 };
 use crate::tools::mcp::Timeouts;
-use crate::tools::{BlobSink, BringUp, CallTerms, Clock, ServerHost, ServerSpec, ToolServers};
+use crate::tools::{
+    BlobSink, BringUp, CallTerms, Clock, ExchangeLog, ServerHost, ServerSpec, ToolServers,
+};
 
 /// Blobs in memory.
 #[derive(Default)]
@@ -50,6 +52,7 @@ impl Clock for FixedClock {
 pub(super) struct Fixture {
     pub(super) blobs: MemoryBlobs,
     pub(super) cancel: CancellationToken,
+    pub(super) exchanges: Arc<ExchangeLog>,
     pub(super) limit: u64,
     pub(super) timeout_ms: u64,
     pub(super) up: BringUp,
@@ -94,6 +97,7 @@ impl Fixture {
         Self {
             blobs: MemoryBlobs::default(),
             cancel,
+            exchanges: Arc::default(),
             limit: 12_288,
             timeout_ms: 20_000,
             up,
@@ -105,6 +109,7 @@ impl Fixture {
         let order = CallOrder {
             arguments_hash: arguments.digest(),
             call: CallSeq(1),
+            input: None,
             invocation: ToolInvocation {
                 arguments,
                 id: "call-1".to_owned(),
@@ -118,6 +123,7 @@ impl Fixture {
             blobs: &self.blobs,
             cancel: &self.cancel,
             clock: &FixedClock,
+            exchanges: &self.exchanges,
             idempotency_key: "run:1",
             output_limit_bytes: self.limit,
             reports: None,

@@ -3,7 +3,7 @@
 use super::mcp::{malformed, python, scripted};
 use super::{Fixture, texts};
 use crate::contract::{Beside, Elicitation, McpTerms};
-use crate::message::ContentBlock;
+use crate::message::{ContentBlock, InputAnswer};
 use crate::tools::ServerSpec;
 use crate::tools::offer;
 
@@ -60,6 +60,7 @@ fn granted(modes: &[&str]) -> ServerSpec {
     let terms = McpTerms {
         elicitation: Elicitation::Defaults,
         offers: vec![Beside::Prompts, Beside::Resources],
+        roots: vec![env!("CARGO_MANIFEST_DIR").to_owned(), "/gone".to_owned()],
         ..McpTerms::default()
     };
     match scripted(modes) {
@@ -111,14 +112,39 @@ async fn a_server_gets_the_input_that_the_contract_grants_and_no_other() {
         answered.trim(),
         r#"[{"who": {"action": "accept", "content": {"name": "J"}}}, "as it came: \u00e9\n"]"#
     );
+    let exchanges = || {
+        let exchanges = fixture.exchanges.take().into_iter();
+        let said = exchanges.map(|one| (one.answer, one.message, one.content));
+        said.collect::<Vec<_>>()
+    };
+    let content = Some(r#"{"name":"J"}"#.to_owned());
+    let filled = (InputAnswer::Accept, "Who?".to_owned(), content);
+    assert_eq!(exchanges(), [filled]);
     assert_eq!(
         fixture.said("given__insists", "{}").await,
-        "INPUT_NOT_GRANTED: the server asked for input 10 times in one call"
+        "INPUT_NOT_GRANTED: the server asked for input more than 10 times in one call"
     );
-    assert_eq!(
-        fixture.said("older__ask_back", "{}").await,
-        r#"[-32601, -32601, "granted", -32601]"#
+    let declined = (InputAnswer::Decline, "Who?".to_owned(), None);
+    assert_eq!(exchanges(), vec![declined; 10]);
+    // The folders of the contract that are there, and no other.
+    let root = r#"[{"uri": "file:///"#;
+    let said = fixture
+        .said("given__needs_input", r#"{"roots": true}"#)
+        .await;
+    assert!(
+        said.contains(&format!(r#""where": {{"roots": {root}"#)),
+        "{said}"
     );
+    assert!(said.contains(r#""roots":{}"#), "{said}");
+    assert!(!said.contains("/gone"), "{said}");
+    assert_eq!(exchanges().len(), 1);
+    let said = fixture.said("older__ask_back", "{}").await;
+    let answers = format!("[{root}");
+    assert!(said.starts_with(&answers), "{said}");
+    let rest = r#""}], -32601, "accept", -32601]"#;
+    assert!(said.ends_with(rest) && !said.contains("/gone"), "{said}");
+    let asked = (InputAnswer::Accept, "?".to_owned(), Some("{}".to_owned()));
+    assert_eq!(exchanges(), [asked]);
     fixture.up.servers.close().await;
 }
 

@@ -1,6 +1,7 @@
 //! The module from the outside: servers are brought up and called as the driver does it.
 
 mod builtins;
+mod file_tools;
 mod fixture;
 mod http;
 mod mcp;

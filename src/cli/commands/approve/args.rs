@@ -10,6 +10,11 @@ pub(in crate::cli) struct ApproveArgs {
     /// Refuse the call instead
     #[arg(long)]
     pub(in crate::cli) deny: bool,
+    /// A field of what the call's server asks for
+    ///
+    /// Fields that are not given keep their defaults.
+    #[arg(long = "field", value_name = "NAME=VALUE", conflicts_with = "deny", value_parser = field)]
+    pub(in crate::cli) fields: Vec<(String, String)>,
     /// Do not ask (needs --arguments)
     ///
     /// --arguments says which call is meant.
@@ -25,4 +30,9 @@ pub(in crate::cli) struct ApproveArgs {
     /// Put this answer in the place of another one that was given before and has not been taken yet.
     #[arg(long)]
     pub(in crate::cli) replace: bool,
+}
+
+fn field(given: &str) -> Result<(String, String), String> {
+    let (name, value) = given.split_once('=').ok_or("it has no `=`")?;
+    Ok((name.to_owned(), value.to_owned()))
 }

@@ -1,16 +1,17 @@
 //! `monolith approve`: leaves a person's answer for a call that waits. The process that drives the run takes it.
 
 use super::args::ApproveArgs;
-use crate::cli::commands::drive::{agreed, shown};
+use crate::cli::commands::drive::{agreed, fields_of, shown};
 use crate::cli::context::app::App;
 use crate::cli::context::approval::verdict;
 use crate::cli::context::ask;
 use crate::cli::context::error::{CliError, SystemFault};
 use crate::cli::context::exit::Exit;
+use crate::cli::context::form;
 use crate::cli::context::source::Source;
 use crate::driver::DriverError;
 use crate::kernel::{CallOrder, Run};
-use crate::message::{Digest, RunId};
+use crate::message::{Digest, ObjectText, RunId};
 use crate::replay::Replayer;
 use crate::store::{Answer, StoreError, StoreReader};
 
@@ -45,17 +46,27 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
         return Ok(Exit::USAGE);
     }
     let approved = !args.deny;
+    let content = match entered(&order, args) {
+        Ok(content) => content,
+        Err(why) => {
+            let message = format!("failed to answer for run {run_id}: {why}");
+            let command = format!("approve {run_id}{}", fields_of(&order));
+            app.screen.fault(&message, Some(app.hint(&command)));
+            return Ok(Exit::USAGE);
+        }
+    };
     let reader = StoreReader::open(&path)?;
     let found = reader.left_answer(&run_id)?;
     let answer = Answer {
         approved,
         arguments_hash: order.arguments_hash,
         call: order.call,
+        content,
         first_entry,
     };
-    let given = found.filter(|given| Answer { approved, ..*given } == answer);
+    let given = found.as_ref().filter(|given| given.is_to_the_same(&answer));
     match given {
-        Some(given) if given.approved == approved => {
+        Some(given) if *given == answer => {
             let what = verdict(approved);
             app.screen.out(&format!(
                 "already {what}: call {} of run {run_id}\n{}",
@@ -87,7 +98,12 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
         let typed = ask::answer(app, &question)?;
         if typed.is_none() {
             let deny = if approved { "" } else { " --deny" };
-            let command = format!("approve {run_id}{deny} --yes --arguments {hash}");
+            let fields = if approved {
+                fields_of(&order)
+            } else {
+                String::new()
+            };
+            let command = format!("approve {run_id}{deny}{fields} --yes --arguments {hash}");
             app.screen.write_err(&format!(
                 "run {run_id}: {}",
                 shown(&order, app.screen.width())
@@ -101,7 +117,7 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
             return Err(SystemFault::NotConfirmed { what: "answer" }.into());
         }
     }
-    if !reader.leave_answer(&run_id, &answer, found)? {
+    if !reader.leave_answer(&run_id, &answer, found.as_ref())? {
         let message = format!(
             "failed to answer for run {run_id}: somebody else answered meanwhile, or the run went on"
         );
@@ -121,6 +137,16 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
         next_step(app, &reader, &run_id)?
     ))?;
     Ok(Exit::OK)
+}
+
+/// What the person enters, where the call's server asks for something.
+fn entered(order: &CallOrder, args: &ApproveArgs) -> Result<Option<ObjectText>, String> {
+    match &order.input {
+        _ if args.deny => Ok(None),
+        Some(_) => form::content(&order.invocation.arguments, &args.fields).map(Some),
+        None if args.fields.is_empty() => Ok(None),
+        None => Err("its call waits for an approval, and its server asks for no field".to_owned()),
+    }
 }
 
 /// What is to be typed for the answer to be taken: nothing where a process drives the run.

@@ -1,11 +1,15 @@
 //! Approvals while a run is driven: asks on the terminal, and takes what `monolith approve` left in the store.
 
+use std::collections::VecDeque;
 use std::io::{self, BufRead as _, IsTerminal as _};
 #[cfg(not(unix))]
 use std::sync::mpsc::{Receiver, sync_channel};
 
+use serde_json::{Map, Value};
+
 use super::leaving::LeavingArgs;
 use super::live::Live;
+use crate::cli::context::form::{Field, fields, whole};
 #[cfg(unix)]
 use crate::cli::ui::escape::brief;
 use crate::cli::ui::escape::{hides, line};
@@ -13,7 +17,7 @@ use crate::cli::ui::numbers::counted;
 use crate::cli::ui::wrap::filled;
 use crate::driver::Reopened;
 use crate::kernel::{Approval, CallOrder};
-use crate::message::{CallSeq, RunId};
+use crate::message::{CallSeq, Digest, ObjectText, RunId};
 use crate::session::Control;
 use crate::store::{Answer, Store, StoreError};
 
@@ -29,9 +33,11 @@ const ARGUMENTS_AT: usize = 13;
 /// Brings the answers of people to the run that waits for them: from whoever sits at the terminal, and from
 /// `monolith approve` in another process.
 pub(in crate::cli) struct Approver<'a> {
-    asked: Option<CallSeq>,
+    asked: Option<(CallSeq, Digest)>,
     /// Whether an answer is waited for at this terminal.
     at_terminal: bool,
+    /// The form that is filled in there, where a server asks for one.
+    form: Option<Form>,
     /// What was typed; none before the first question.
     #[cfg(not(unix))]
     lines: Option<Receiver<String>>,
@@ -51,6 +57,7 @@ impl<'a> Approver<'a> {
         Self {
             asked: None,
             at_terminal: false,
+            form: None,
             #[cfg(not(unix))]
             lines: None,
             leaving,
@@ -67,8 +74,9 @@ impl<'a> Approver<'a> {
         if answered.is_some() {
             return answered;
         }
-        if self.asked != Some(order.call) {
-            self.asked = Some(order.call);
+        let question = (order.call, order.arguments_hash);
+        if self.asked != Some(question) {
+            self.asked = Some(question);
             self.ask(&order, &run_id);
             return None;
         }
@@ -78,11 +86,14 @@ impl<'a> Approver<'a> {
     fn ask(&mut self, order: &CallOrder, run_id: &RunId) {
         let call = shown(order, self.live.width());
         if self.leaving.no_wait || !self.live.is_watched() || !io::stdin().is_terminal() {
-            let approve = self.live.hint(&format!("approve {run_id}"));
+            let approve = self
+                .live
+                .hint(&format!("approve {run_id}{}", fields_of(order)));
             let how = match self.leaving {
                 LeavingArgs { no_wait: true, .. } => format!("`{approve}` answers"),
                 LeavingArgs { is_offered, .. } => {
-                    let or_leave = if is_offered {
+                    let leave = is_offered && refused_now(order).is_none();
+                    let or_leave = if leave {
                         "; with --no-wait the run is left, and the exit code is 8"
                     } else {
                         ""
@@ -106,7 +117,24 @@ impl<'a> Approver<'a> {
             while lines.try_recv().is_ok() {}
         }
         self.at_terminal = true;
-        self.live.ask(&format!("{call}  allow it? [y/N] "));
+        self.form = order.input.is_some().then(|| Form {
+            content: Map::new(),
+            fields: fields(&order.invocation.arguments).into(),
+        });
+        let prompt = self.prompt();
+        self.live.ask(&format!("{call}{prompt}"));
+    }
+
+    /// What is typed next: whether the call may be made, or a field of the form.
+    fn prompt(&self) -> String {
+        let form = self.form.as_ref();
+        match form.map(|form| form.fields.front()) {
+            None => "  allow it? [y/N] ".to_owned(),
+            Some(None) => "  answer it? [y/N] ".to_owned(),
+            Some(Some(field)) => {
+                format!("  {}, `!` refuses it all: ", field.hint())
+            }
+        }
     }
 
     /// What another process left. An answer to another call, or to other arguments, is none.
@@ -118,13 +146,14 @@ impl<'a> Approver<'a> {
             }
             None
         });
-        let approved = is_approved(&taken?, order)?;
+        let taken = taken?;
+        let approved = is_approved(&taken, order)?;
         if std::mem::take(&mut self.at_terminal) {
             // The question stands there without an answer, and the next line behind it.
             let how = if approved { "approved" } else { "denied" };
             self.live.ask(&format!("\n{how} elsewhere\n"));
         }
-        Some(answer(order, approved))
+        Some(answer(order, approved, taken.content))
     }
 
     fn answer_typed(&mut self, order: &CallOrder) -> Option<Control> {
@@ -132,8 +161,24 @@ impl<'a> Approver<'a> {
             return None;
         }
         let typed = self.typed()?;
+        let entered = match &mut self.form {
+            None => agreed(&typed).then_some(None),
+            Some(form) => match form.take(typed.trim_end_matches(['\r', '\n']), typed.is_empty()) {
+                Typed::More(fault) => {
+                    let fault = fault.map_or_else(String::new, |fault| format!("  {fault}\n"));
+                    let prompt = self.prompt();
+                    self.live.ask(&format!("{fault}{prompt}"));
+                    return None;
+                }
+                Typed::Whole(content) => Some(Some(content)),
+                Typed::Refused => None,
+            },
+        };
         self.at_terminal = false;
-        Some(answer(order, agreed(&typed)))
+        Some(match entered {
+            Some(content) => answer(order, true, content),
+            None => answer(order, false, None),
+        })
     }
 
     /// The line that was typed since, if one was. Nothing waits for it: a reader that waited would take the next line of a
@@ -209,7 +254,8 @@ pub(in crate::cli) fn left_answer(
         warn_untaken(live, run_id, &fault);
         None
     });
-    Some(answer(order, is_approved(&left?, order)?))
+    let left = left?;
+    Some(answer(order, is_approved(&left, order)?, left.content))
 }
 
 /// Whether a run waits for a person who has not answered: a process that goes on with it would only wait. Takes no answer.
@@ -239,6 +285,60 @@ fn warn_untaken(live: &Live, run_id: &RunId, fault: &StoreError) {
     live.ask(&format!("warning: {}\n", line(&text)));
 }
 
+/// The fields that an answer to a server's question needs, as arguments of `approve`.
+pub(in crate::cli) fn fields_of(order: &CallOrder) -> String {
+    let asked = order
+        .input
+        .as_ref()
+        .map(|_| fields(&order.invocation.arguments));
+    let names = asked.into_iter().flatten();
+    let names = names.map(|field| format!(" --field {}=…", line(field.name())));
+    names.collect()
+}
+
+/// A form that is being filled in.
+struct Form {
+    content: Map<String, Value>,
+    /// Those that are left.
+    fields: VecDeque<Field>,
+}
+
+/// What a line comes to that was typed into a form.
+enum Typed {
+    /// Another is to be typed, for the reason given where it was no value of its field.
+    More(Option<String>),
+    Refused,
+    Whole(ObjectText),
+}
+
+impl Form {
+    /// Takes a line; an empty one leaves its field to its default. The end of the input refuses.
+    fn take(&mut self, typed: &str, ended: bool) -> Typed {
+        if ended || typed == "!" {
+            return Typed::Refused;
+        }
+        match self.fields.front() {
+            None if agreed(typed) => {}
+            None => return Typed::Refused,
+            Some(field) => {
+                let value = field.value(Some(typed).filter(|typed| !typed.is_empty()));
+                let value = match value {
+                    Ok(value) => value,
+                    Err(fault) => return Typed::More(Some(fault)),
+                };
+                if let Some(value) = value {
+                    self.content.insert(field.name().to_owned(), value);
+                }
+                self.fields.pop_front();
+                if !self.fields.is_empty() {
+                    return Typed::More(None);
+                }
+            }
+        }
+        whole(std::mem::take(&mut self.content)).map_or(Typed::Refused, Typed::Whole)
+    }
+}
+
 /// Anything but yes is no.
 pub(in crate::cli) fn agreed(typed: &str) -> bool {
     matches!(typed.trim(), "y" | "Y" | "yes")
@@ -253,8 +353,12 @@ pub(in crate::cli) fn shown(order: &CallOrder, width: usize) -> String {
     } else {
         ""
     };
+    let (asks, what) = match &order.input {
+        Some(_) => ("has a question of its server", "question "),
+        None => ("asks for your approval", "arguments"),
+    };
     format!(
-        "call {} of {} asks for your approval\n  arguments  {}\n  length     {}{hidden}\n  blake3     {}\n",
+        "call {} of {} {asks}\n  {what}  {}\n  length     {}{hidden}\n  blake3     {}\n",
         order.call.0,
         line(&order.invocation.name),
         filled(&line(arguments), ARGUMENTS_AT, width),
@@ -263,10 +367,17 @@ pub(in crate::cli) fn shown(order: &CallOrder, width: usize) -> String {
     )
 }
 
-const fn answer(order: &CallOrder, approved: bool) -> Control {
+/// The refusal of a question that ends with this process, where nobody is waited for; none where the run can be left with it.
+pub(in crate::cli) fn refused_now(order: &CallOrder) -> Option<Control> {
+    let given = order.input.as_ref()?;
+    given.resume.is_none().then(|| answer(order, false, None))
+}
+
+fn answer(order: &CallOrder, approved: bool, content: Option<ObjectText>) -> Control {
     let approval = Approval {
         arguments_hash: order.arguments_hash,
         call: order.call,
+        content: content.filter(|_| approved),
     };
     if approved {
         Control::Approve(approval)

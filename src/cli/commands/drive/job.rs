@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::approval::Approver;
+use super::approval::{Approver, refused_now};
 use super::ended::{Broken, Ended};
 use super::leaving::LeavingArgs;
 use super::live::Live;
@@ -235,7 +235,10 @@ async fn drive(
                 live.tick();
                 match approver.look() {
                     Some(answer) => answer,
-                    None if leaving.no_wait && !suspended && live.awaited().is_some() => Control::Suspend,
+                    None if leaving.no_wait && !suspended => match live.awaited() {
+                        Some((order, _)) => refused_now(&order).unwrap_or(Control::Suspend),
+                        None => continue,
+                    },
                     None => continue,
                 }
             }

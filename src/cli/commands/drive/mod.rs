@@ -17,7 +17,9 @@ mod typed_at;
 mod way_out;
 
 pub(in crate::cli) use self::accounts::Accounts;
-pub(in crate::cli) use self::approval::{agreed, left_answer, shown, waits_unanswered};
+pub(in crate::cli) use self::approval::{
+    agreed, fields_of, left_answer, refused_now, shown, waits_unanswered,
+};
 pub(in crate::cli) use self::ended::{Broken, Ended};
 pub(in crate::cli) use self::input::{
     RunInput, argument, is_piped_task, leaves_piped_input, piped_task, task_of,

@@ -284,7 +284,7 @@ impl Driving<'_> {
                 }
             };
             is_ending = true;
-            runner.broadcast(wanted);
+            runner.broadcast(&wanted);
         };
         // What is left of the work ends here, and gives the source back.
         drop(driving);

@@ -11,7 +11,7 @@ use super::repeated::Driven;
 use super::run_result::RunResult;
 use super::terms::Terms;
 use crate::cli::commands::drive::{
-    Broken, Ended, LeavingArgs, Live, broken_run, finished_run, left_answer,
+    Broken, Ended, LeavingArgs, Live, broken_run, finished_run, left_answer, refused_now,
 };
 use crate::cli::context::clock::unix_ms;
 use crate::cli::context::error::{CliError, SystemFault};
@@ -135,6 +135,7 @@ pub(super) async fn drive(
                 };
                 let answer = left_answer(live, &store, &order, &run_id);
                 // A full queue holds eight requests already.
+                let answer = answer.or_else(|| refused_now(&order));
                 let _ = control.try_send(answer.unwrap_or(Control::Suspend));
             }
         }

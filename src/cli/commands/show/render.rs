@@ -10,7 +10,7 @@ use crate::cli::commands::list::forked_from;
 use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::ui::escape::{brief, line};
-use crate::cli::ui::narration::{call_end, target_name};
+use crate::cli::ui::narration::{call_end, exchange, target_name};
 use crate::cli::ui::numbers::{counted, grouped};
 use crate::cli::ui::screen::{Screen, Style};
 use crate::contract::{Completion, Grounds, ToolPolicy};
@@ -55,10 +55,19 @@ pub(in crate::cli) fn overview(
         let waits = awaited.filter(|(waiting, _)| waiting == number);
         let answer = run.approval.and_then(ApprovalStatus::answer);
         let waits = waits.map(|(_, hash)| {
-            let length = counted(call.arguments.len(), "byte");
-            let bound = format!("its arguments, {length}, blake3 {hash}");
+            let (what, seen, text) = match &call.question {
+                Some(question) => ("its server's question", question, line(question)),
+                None => ("its arguments", &call.arguments, String::new()),
+            };
+            let length = counted(seen.len(), "byte");
+            let bound = format!("{what}, {length}, blake3 {hash}");
+            let bound = match text.as_str() {
+                "" => bound,
+                text => format!("{bound}: {text}"),
+            };
             match answer {
                 Some(answer) => format!("{answer} by a person, not taken by the run yet: {bound}"),
+                None if call.question.is_some() => format!("waits for an answer to {bound}"),
                 None => format!("waits for an approval of {bound}"),
             }
         });
@@ -71,6 +80,9 @@ pub(in crate::cli) fn overview(
         };
         let _ = writeln!(out, "  {number}  {name} {arguments}");
         let _ = writeln!(out, "     {ended}");
+        for asked in call.exchanges().map(exchange) {
+            let _ = writeln!(out, "     {asked}");
+        }
     }
     out
 }

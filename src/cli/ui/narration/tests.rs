@@ -75,7 +75,11 @@ fn calls(arguments: &[&str]) -> AgentMessage {
 
 fn ended(call: u64, outcome: ToolOutcome) -> EventKind {
     let call = CallSeq(call);
-    EventKind::ToolReturned(Box::new(ToolReturned { call, outcome }))
+    EventKind::ToolReturned(Box::new(ToolReturned {
+        call,
+        exchanges: Vec::new(),
+        outcome,
+    }))
 }
 
 fn envelope(id: &str) -> ToolOutcome {

@@ -19,7 +19,7 @@ form! {
     TOOLS: ToolsKeys, "tools", "where tools come from";
     "tools": {
         builtin: Vec<Builtin>, DefaultText = DefaultText("none"),
-        "Tools inside monolith: `echo`, `clock`, `read_file`, `list_directory`.";
+        "Tools inside monolith: `echo`, `clock`; `read_file`, `list_directory`, `glob`, `grep`, which read the workspace; `write_file`, `edit_file`, which change it.";
         mcp: Servers, DefaultText = DefaultText("none"),
         "Tool servers by name; their tools are called `<server>__<tool>`.";
         workspace: String, DefaultText = DefaultText("none"),
@@ -47,7 +47,7 @@ form! {
         "As what monolith comes to the server's authorization server." => nullable, not_with(&["command"]);
         elicitation: Elicitation, Elicitation = Elicitation::Denied,
         "What the server gets that asks for input during a call. `denied`: an error. `defaults`: the default of every field that has one, \
-         and a refusal where a field that it needs has none." => nullable;
+         and a refusal where a field that it needs has none. `ask`: what a person enters, who is asked as for an approval (`monolith approve RUN --field NAME=VALUE`)." => nullable;
         enabled: bool, bool = true,
         "With `false` the server is as if it were not in the file." => nullable;
         health_probe: HealthProbe, HealthProbe = HealthProbe::Ping,
@@ -60,8 +60,10 @@ form! {
          `FAILED_PREFLIGHT(tool_changed)`." => nullable;
         queue: String, DefaultText = DefaultText("`default`, where there are queues"),
         "The queue that its calls wait in." => nullable;
+        roots: Vec<String>, DefaultText = DefaultText("none"),
+        "Folders that the server is named where it asks for them; those that are there. A relative path begins in the folder of the contract file. They grant it nothing else: a server reads what its user may.";
         shared: bool, bool = true,
-        "Whether the runs of one process that reach it in the same way share it; with `false` each run has one of its own." => nullable;
+        "Whether the runs of one process that reach it in the same way share it; with `false` each run has one of its own, as it has of a server with `elicitation`." => nullable;
         tools_allowed: Vec<String>, DefaultText = DefaultText("all"),
         "The tools of the server that the contract takes, by the server's own names: no other one reaches the model, the pin or the \
          hash. Case does not count; `*` and `any` mean every tool." => nullable;

@@ -20,6 +20,7 @@ const readRun = (() => {
   // How a call ended: a line, and whether that is well.
   function ended(outcome) {
     const value = outcome.value ?? {};
+    if (outcome.kind === "input_required") return { text: `waits: its server asks ${value.question}`, tone: "warn" };
     if (outcome.kind !== "returned") {
       const said = value.detail ? `: ${value.detail}` : "";
       return { text: words(outcome.kind) + said, tone: "bad" };
@@ -48,7 +49,9 @@ const readRun = (() => {
       case "tool_returned": {
         const end = ended(value.outcome), name = calls.get(value.call)?.name ?? `call ${value.call}`;
         const denied = /denied: /.test(end.text) ? "denied" : end.tone === "bad" ? "failed" : "cut";
-        return { text: `${name} ${end.text}`, tone: end.tone, chip: end.tone ? denied : undefined };
+        const asked = (value.exchanges ?? []).map((one) => `, its server asked ${JSON.stringify(one.message)}${one.url ? ` at ${one.url}` : ""}` +
+          (one.answer === "accept" ? ` and got ${one.content ?? ""}` : ", declined"));
+        return { text: `${name} ${end.text}${asked.join("")}`, tone: end.tone, chip: end.tone ? denied : undefined };
       }
       case "approval_given": return { text: `call ${value.call} approved`, chip: "approved", tone: "good" };
       case "approval_denied": return { text: `call ${value.call} denied`, chip: "denied", tone: "bad" };
@@ -196,7 +199,7 @@ const readRun = (() => {
       }
       if (event?.kind === "inference_returned" && summaries.has(value.inference)) {
         const content = value.result?.canonical_message?.content ?? "", call = run.calls.get(summaries.get(value.inference));
-        run.talk.push({ seq: action.seq, role: "tool", name: `summary of ${call?.name}`, content });
+        if (value.outcome?.kind !== "input_required") run.talk.push({ seq: action.seq, role: "tool", name: `summary of ${call?.name}`, content });
       } else if (event?.kind === "inference_returned") {
         const message = value.result?.canonical_message;
         if (message) run.talk.push({ seq: action.seq, ...message });

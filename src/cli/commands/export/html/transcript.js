@@ -17,7 +17,7 @@ const transcript = (() => {
     probe cancel finish inference call text interrupted effect_lost timer_fired stop_requested suspended timed_out cancelled
       restart_in_progress:;
     infer: attempt inference notices target tools; summarise: call inference target; execute: arguments_hash call id name;
-    await_approval approval_given approval_denied: arguments_hash call; wait: until_ms;
+    await_approval approval_denied: arguments_hash call; approval_given: arguments_hash call content?; input_required: question resume?; wait: until_ms;
     event: at_ms event;
     run_started: addresses? bring_up contract_hash intent_words messages parent? run_id started_unix_ms tokenizer_fault? tool_servers? workspace?;
     bring_up: detail server; parent: head run_id; probed: targets; targets: detail properties? responsive server_headers?;
@@ -30,7 +30,7 @@ const transcript = (() => {
     tool_servers: instructions? name? protocol server version?;
     repair: original repaired steps; usage: cache_read cache_write? cost_fault? cost_micro_usd? estimated input output;
     withheld: blank bytes hash report_bytes?; inference_failed: fault gated? inference redacted? request_hash? usage?;
-    fault: class message raw_hash? retry_after_ms? status? unknown_model?; tool_returned: call outcome;
+    fault: class message raw_hash? retry_after_ms? status? unknown_model?; tool_returned: call exchanges? outcome; exchanges: answer content? message method requested_schema? url?;
     returned: bytes_in bytes_out content duration_ms error? full? started_at_ms status tokens tool tool_call_id;
     error: code message; resource: blob bytes mime_type; malformed: detail raw_hash; connection_lost restart_failed tool_changed: detail;
     blocked: dropped? limit projected reason remaining target; dropped: original replacement; dropped_targets: limit? projected? reason target;
@@ -49,7 +49,7 @@ const transcript = (() => {
     rules_version schema seq started_at_ms started_unix_ms fault.status step_id target tokens tokens_cache_read tokens_in tokens_out turns until_ms; truth: blank cost_fault
     estimated gate_breached gated ok redacted responsive tools unknown_model; hash: arguments_hash blob contract_hash conversation_digest full hash head raw_hash request_hash
     rules_hash state_digest workspace; object: action blocked canonical_message context counters decision dropped error event fault observed outcome parent policy predicate
-    reasoning_trace repair report result returned.error served_by usage value withheld; objects: addresses bring_up checks returned.content dropped_targets effects messages parts properties
+    reasoning_trace repair report result returned.error served_by usage value withheld; objects: addresses bring_up checks returned.content dropped_targets effects exchanges messages parts properties
     server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words matched notices steps tools_changed warnings; text: blob_line.bytes context.blocked tool_calls.fault repair.original decision.policy blocked.target
     dropped_targets.target block.value properties.value server_headers.value text.value interrupted.value; object?: entry.event; hash?: malformed.raw_hash;
     nothing: cancel.value cancelled.value finish.value probe.value stop_requested.value suspended.value timed_out.value timer_fired.value restart_in_progress.value wait.value`

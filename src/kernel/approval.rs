@@ -1,0 +1,123 @@
+//! What a person is asked while EXECUTE rests: whether a call may be made, and what the server of a call asks for (semantics §6). Asks
+//! no one.
+
+use super::batch::{Batch, BatchCall, Settled, Slot};
+use super::edges::{FromExecute, Reply};
+use super::guard::{Guard, holds};
+use super::machine::Machine;
+use super::outbox::Outbox;
+use super::texts::FailedReason;
+use super::{Approval, GivenInput};
+use crate::message::ObjectText;
+
+impl Machine {
+    /// A person allowed the call, or entered what its server asks for.
+    pub(super) fn approval_given(
+        &mut self,
+        batch: &mut Batch,
+        approval: &Approval,
+        outbox: &mut Outbox,
+    ) -> Reply<FromExecute> {
+        let exceeded = self.head_decides();
+        let Some(call) = asked_of(batch, approval) else {
+            return Reply::Defer;
+        };
+        let content = approval.content.clone().unwrap_or_else(ObjectText::empty);
+        self.unpark();
+        match self.answered(call, Some(content), exceeded, outbox) {
+            Some(note) => Reply::Stay(note),
+            None => self.go_on(batch, outbox, "approved, but a budget is exceeded"),
+        }
+    }
+
+    /// A person refused it.
+    pub(super) fn approval_denied(
+        &mut self,
+        batch: &mut Batch,
+        approval: &Approval,
+        outbox: &mut Outbox,
+    ) -> Reply<FromExecute> {
+        if asked_of(batch, approval).is_none() {
+            return Reply::Defer;
+        }
+        self.refused(batch, outbox, "denied")
+    }
+
+    /// A person has answered: starts the call that was approved, or goes on with the one whose server asked. None where nothing may be
+    /// started any more: then the call is settled.
+    fn answered(
+        &mut self,
+        call: &mut BatchCall<Slot>,
+        content: Option<ObjectText>,
+        exceeded: bool,
+        outbox: &mut Outbox,
+    ) -> Option<&'static str> {
+        let (seq, input) = match &call.slot {
+            Slot::Awaiting(seq) => (*seq, None),
+            Slot::Asking { call, asked } => {
+                let resume = asked.resume.clone();
+                (*call, Some(Box::new(GivenInput { content, resume })))
+            }
+            Slot::Settled(_)
+            | Slot::Pending(_)
+            | Slot::Approved(_)
+            | Slot::Running(_)
+            | Slot::Unsummarised { .. }
+            | Slot::Summarising { .. } => return None,
+        };
+        if exceeded {
+            let reason = match input {
+                Some(_) => FailedReason::EffectUnknown,
+                None => FailedReason::NotStartedCutShort,
+            };
+            call.slot = Settled::Answered(reason).into();
+            return None;
+        }
+        call.input = input;
+        if holds(Guard::Suspended, self.suspended) {
+            call.slot = Slot::Approved(seq);
+            return Some("approved, and due when the run is resumed");
+        }
+        call.slot = Slot::Running(seq);
+        outbox.execute(call.order(seq));
+        Some(if call.input.is_some() {
+            "the server has its answer"
+        } else {
+            "approved"
+        })
+    }
+
+    /// Nobody allowed what a person was asked about: the call is not made, or goes on without what its server asked for.
+    pub(super) fn refused(
+        &mut self,
+        batch: &mut Batch,
+        outbox: &mut Outbox,
+        note: &'static str,
+    ) -> Reply<FromExecute> {
+        let exceeded = self.head_decides();
+        self.unpark();
+        if let Some(call) = batch.awaiting() {
+            if !call.asks_for_input() {
+                call.slot = Settled::Answered(FailedReason::DeniedApproval).into();
+            } else if self.answered(call, None, exceeded, outbox).is_some() {
+                return Reply::Stay(note);
+            }
+        }
+        self.go_on(batch, outbox, note)
+    }
+
+    pub(super) fn approval_expired(&self) -> bool {
+        self.clock.parked_since().is_some_and(|since| {
+            self.at_ms.saturating_sub(since) > self.contract.approval_timeout_ms
+        })
+    }
+}
+
+/// The call that waits for exactly this approval.
+fn asked_of<'b>(batch: &'b mut Batch, approval: &Approval) -> Option<&'b mut BatchCall<Slot>> {
+    batch.awaiting().filter(|call| {
+        call.question().is_some_and(|asked| {
+            asked.call == approval.call && asked.arguments_hash == approval.arguments_hash
+        })
+    })
+}

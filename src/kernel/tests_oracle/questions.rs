@@ -1,0 +1,87 @@
+//! What a person is asked (semantics §6): approvals, and the questions of servers.
+
+use super::*;
+
+impl Oracle {
+    pub(super) fn approval(&mut self, approval: &Approval, given: bool) -> Reaction {
+        if let Some(reaction) = self.answer_question(Some(approval)) {
+            return reaction;
+        }
+        let asked = Slot::Asked(approval.call.0);
+        let hash = approval.arguments_hash;
+        let exactly = |c: &Call| c.slot == asked && c.arguments == hash;
+        if !self.facts.batch.iter().any(exactly) {
+            return Reaction::Ignored;
+        }
+        if !given {
+            self.say_asked("denied: approval");
+            return self.rest();
+        }
+        if self.overdrawn().is_some() {
+            self.say_asked("not started: step cut short");
+            return self.rest();
+        }
+        self.unpark();
+        let suspended = self.facts.suspended;
+        for call in &mut self.facts.batch {
+            if call.slot == asked && suspended {
+                call.slot = Slot::Ready(approval.call.0);
+                return Reaction::Noted;
+            } else if call.slot == asked {
+                call.slot = Slot::Running(approval.call.0);
+            }
+        }
+        Reaction::Starts(vec![approval.call.0])
+    }
+
+    /// A person answered the question of a server, or refused, or it was too late: the call goes on. None where no such question stands.
+    pub(super) fn answer_question(&mut self, approval: Option<&Approval>) -> Option<Reaction> {
+        let overdrawn = self.overdrawn().is_some();
+        let suspended = self.facts.suspended;
+        let asked = self.facts.batch.iter_mut().find_map(|c| match c.slot {
+            Slot::Question { call, hash, .. } => Some((c, call, hash)),
+            _ => None,
+        });
+        let (call, n, hash) = asked?;
+        if approval.is_some_and(|a| (a.call.0, a.arguments_hash) != (n, hash)) {
+            return None;
+        }
+        if overdrawn {
+            call.slot = Slot::Said(failed("interrupted, effect unknown"));
+            self.unpark();
+            return Some(self.rest());
+        }
+        call.answered = true;
+        call.slot = if suspended {
+            Slot::Ready(n)
+        } else {
+            Slot::Running(n)
+        };
+        self.unpark();
+        Some(if suspended {
+            Reaction::Noted
+        } else {
+            Reaction::Starts(vec![n])
+        })
+    }
+
+    pub(super) fn say_asked(&mut self, reason: &str) {
+        self.unpark();
+        for call in &mut self.facts.batch {
+            if matches!(call.slot, Slot::Asked(_)) {
+                call.slot = Slot::Said(failed(reason));
+            }
+        }
+    }
+}
+
+impl Call {
+    /// Whether a result of that call is waited for.
+    pub(super) fn is_under_way(&self, n: u64) -> bool {
+        match self.slot {
+            Slot::Running(call) => call == n,
+            Slot::Question { call, live, .. } => call == n && live,
+            _ => false,
+        }
+    }
+}

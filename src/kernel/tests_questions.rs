@@ -1,0 +1,114 @@
+//! What a server asks a person during a call (semantics §6).
+
+use super::testing::*;
+use super::{Approval, Effect, EventKind, LostEffect, Resumed};
+use crate::contract::{Terms, ToolPolicy};
+use crate::message::{CallSeq, Digest, InputQuestion, ObjectText, ToolOutcome};
+
+fn optional() -> Terms {
+    Terms {
+        strict_mode: false,
+        ..terms(ToolPolicy::Optional)
+    }
+}
+
+fn resumed(h: &Harness) -> EventKind {
+    EventKind::Resumed(Resumed {
+        addresses: Vec::new(),
+        contract_hash: h.run.contract().contract_hash(),
+        tool_servers: Vec::new(),
+        tools_changed: Vec::new(),
+    })
+}
+
+/// What a server asks a person is an approval of the question: it rests, it is bound to the question, and the call goes on with what
+/// was entered.
+#[test]
+fn the_question_of_a_server_is_answered_and_its_call_goes_on() {
+    let asked = |resume: Option<&str>| {
+        let terms = Terms {
+            approval_timeout_ms: 5_000,
+            idempotent: vec!["write".to_owned()],
+            step_timeout_ms: 100,
+            ..optional()
+        };
+        let mut h = Harness::inferring(terms);
+        h.answer(calls(&["read"]));
+        let question = ObjectText::parse(r#"{"message":"Who?"}"#).unwrap();
+        h.push(tool(
+            CallSeq(1),
+            ToolOutcome::InputRequired(InputQuestion {
+                question: question.clone(),
+                resume: resume.map(str::to_owned),
+            }),
+        ));
+        (h, question.digest())
+    };
+    let answer = |arguments_hash, content: Option<&str>| Approval {
+        arguments_hash,
+        call: CallSeq(1),
+        content: content.map(|content| ObjectText::parse(content).unwrap()),
+    };
+    let goes_on = |h: &Harness| match h.effects.first() {
+        Some(Effect::Execute(order)) => order.input.clone(),
+        _ => None,
+    };
+    let (h, hash) = asked(Some("kept"));
+    let Some(Effect::AwaitApproval(order)) = h.effects.first() else {
+        panic!("a person is asked");
+    };
+    assert_eq!(order.invocation.arguments.as_str(), r#"{"message":"Who?"}"#);
+    assert_eq!(order.arguments_hash, hash);
+    assert_eq!(h.run.unresolved(), []);
+    assert_eq!(h.run.next_deadline(), Some(5_001));
+
+    // An answer to another question is none.
+    let mut other = h.clone();
+    other.push(EventKind::ApprovalGiven(answer(Digest::ZERO, Some("{}"))));
+    assert_eq!(goes_on(&other), None);
+    // Parked far beyond the step's timeout, and the call goes on.
+    let mut given = h.clone();
+    let content = r#"{"name":"J"}"#;
+    given.push_at(4_000, EventKind::ApprovalGiven(answer(hash, Some(content))));
+    let input = goes_on(&given).expect("the call goes on");
+    assert_eq!(input.resume.as_deref(), Some("kept"));
+    assert_eq!(
+        input.content.as_ref().map(ObjectText::as_str),
+        Some(content)
+    );
+    assert_eq!(given.run.next_deadline(), Some(4_101));
+    assert_eq!(given.run.counters().calls, 1);
+    // Refused, or too late: the server gets no content, and may still end the call.
+    let mut refused = h.clone();
+    refused.push(EventKind::ApprovalDenied(answer(hash, None)));
+    assert_eq!(goes_on(&refused).expect("it goes on").content, None);
+    let mut late = h.clone();
+    late.push_at(5_001, EventKind::TimerFired);
+    assert_eq!(goes_on(&late).expect("it goes on").content, None);
+    // A stop ends the wait; whether the call acted is not known.
+    let mut stopped = h.clone();
+    stopped.push(EventKind::StopRequested);
+    let unknown = "(tool failed: interrupted, effect unknown)";
+    assert_eq!(stopped.observations(), [unknown]);
+    // Answered while the process leaves, the call goes on in the next.
+    let mut left = h.clone();
+    left.push(EventKind::Suspended)
+        .push(EventKind::ApprovalGiven(answer(hash, None)));
+    assert_eq!(goes_on(&left), None);
+    let resumed = resumed(&left);
+    left.push(resumed);
+    assert_eq!(
+        goes_on(&left).expect("it goes on").content,
+        Some(ObjectText::empty())
+    );
+
+    // A server that waits in the call may end it, and what it asked is lost with the process.
+    let (h, _) = asked(None);
+    assert_eq!(h.run.unresolved(), [LostEffect::Call(CallSeq(1))]);
+    let mut ended = h.clone();
+    ended.push(tool(CallSeq(1), ToolOutcome::TimedOut));
+    assert_eq!(ended.observations(), ["(tool failed: timeout)"]);
+    let mut lost = h.clone();
+    lost.push(EventKind::EffectLost(LostEffect::Call(CallSeq(1))));
+    assert_eq!(lost.observations(), [unknown]);
+}

@@ -1,0 +1,172 @@
+//! Puts files below the held folder: whole, or not at all. Does not know tools.
+//!
+//! A file that is there is never written to: a new one takes its name. So a second name of it, in the folder or outside, keeps what it
+//! had, and whoever reads meanwhile sees the old text or the new one.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::Path;
+
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, fchmod, mkdirat, openat, readlinkat, renameat, statat,
+    unlinkat,
+};
+use rustix::io::Errno;
+
+use super::{Beneath, HELD, MOST_TRIES, OpenError, READ, Walk, id_of};
+use rustix::fs::fstat;
+
+/// Folders that hold what runs when somebody else works in the workspace: hooks and settings of git.
+const CLOSED: &str = ".git";
+const NEW: OFlags = OFlags::WRONLY
+    .union(OFlags::CREATE)
+    .union(OFlags::EXCL)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
+
+/// Where a file is to be put.
+struct Place {
+    folder: OwnedFd,
+    /// The mode of the file that has the name now.
+    mode: Option<Mode>,
+    name: OsString,
+}
+
+impl Beneath {
+    /// Puts a file at that path, in the place of what is there; folders that are missing are made. Whether a file was there.
+    pub(in crate::tools::builtin) fn put(
+        &self,
+        path: &Path,
+        text: &[u8],
+    ) -> Result<bool, OpenError> {
+        let mut walk = self.walk(path)?;
+        let place = walk.place();
+        let withheld = self.withheld.ids();
+        if walk.opened.iter().any(|id| withheld.has(*id)) || withheld.holds_folder(&self.root) {
+            return Err(OpenError::Withheld);
+        }
+        if let Some(folder) = withheld.uncounted() {
+            return Err(OpenError::Uncounted(folder.to_owned()));
+        }
+        let place = place?;
+        let mut tries = 0_u32;
+        let (file, interim) = loop {
+            let mut interim = OsString::from(format!(".monolith-{}-{tries}.", std::process::id()));
+            interim.push(OsStr::from_bytes(
+                place
+                    .name
+                    .as_bytes()
+                    .get(..64)
+                    .unwrap_or(place.name.as_bytes()),
+            ));
+            let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::WGRP | Mode::ROTH | Mode::WOTH;
+            match openat(&place.folder, &interim, NEW, mode) {
+                Ok(file) => break (file, interim),
+                Err(Errno::EXIST) if tries < 64 => tries += 1,
+                Err(fault) => return Err(fault.into()),
+            }
+        };
+        let written = written(File::from(file), text, place.mode).and_then(|()| {
+            renameat(&place.folder, &interim, &place.folder, &place.name)?;
+            Ok(())
+        });
+        if written.is_err() {
+            let _left = unlinkat(&place.folder, &interim, AtFlags::empty());
+        }
+        written?;
+        Ok(place.mode.is_some())
+    }
+}
+
+fn written(mut file: File, text: &[u8], mode: Option<Mode>) -> Result<(), OpenError> {
+    if let Some(mode) = mode {
+        fchmod(&file, mode)?;
+    }
+    file.write_all(text)?;
+    file.sync_all()?;
+    Ok(())
+}
+
+impl Walk<'_> {
+    /// Takes every step but the last one, and finds what has the last name.
+    fn place(&mut self) -> Result<Place, OpenError> {
+        while let Some(step) = self.steps.pop_front() {
+            match step.as_bytes() {
+                b"." => {}
+                b".." => {
+                    self.folders.pop().ok_or(OpenError::Outside)?;
+                }
+                name if name.eq_ignore_ascii_case(CLOSED.as_bytes()) => {
+                    return Err(OpenError::Closed(CLOSED));
+                }
+                _ if self.steps.is_empty() => {
+                    if let Some(place) = self.last_place(step)? {
+                        return Ok(place);
+                    }
+                }
+                _ => self.folder_step(step)?,
+            }
+        }
+        Err(OpenError::NotAFile)
+    }
+
+    /// Takes a step to a folder, which is made where it is missing.
+    fn folder_step(&mut self, name: OsString) -> Result<(), OpenError> {
+        let all = Mode::RWXU | Mode::RWXG | Mode::RWXO;
+        match statat(self.here(), &name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => match mkdirat(self.here(), &name, all) {
+                // Another process has made it meanwhile.
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(fault) => return Err(fault.into()),
+            },
+            Err(fault) => return Err(fault.into()),
+            Ok(_) => {}
+        }
+        match self.step(name)? {
+            None => Ok(()),
+            Some(_) => Err(Errno::NOTDIR.into()),
+        }
+    }
+
+    /// The place of the last name; none where it is a link, whose steps are taken next.
+    fn last_place(&mut self, name: OsString) -> Result<Option<Place>, OpenError> {
+        let mode = match statat(self.here(), &name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => None,
+            Err(fault) => return Err(fault.into()),
+            Ok(found) => match FileType::from_raw_mode(found.st_mode) {
+                FileType::Symlink => {
+                    let target = readlinkat(self.here(), &name, Vec::new())?;
+                    let target = OsString::from_vec(target.into_bytes());
+                    self.follow(target)?;
+                    return Ok(None);
+                }
+                FileType::RegularFile => {
+                    // It is withheld by what it is, not by its name.
+                    let opened = match openat(self.here(), &name, READ, Mode::empty()) {
+                        Err(Errno::LOOP | Errno::NOENT) if self.tries < MOST_TRIES => {
+                            self.tries += 1;
+                            self.steps.push_front(name);
+                            return Ok(None);
+                        }
+                        // One that may not be read may be replaced all the same.
+                        Err(Errno::ACCESS) => {
+                            self.opened.push(id_of(&found));
+                            None
+                        }
+                        opened => Some(opened?),
+                    };
+                    if let Some(opened) = opened {
+                        self.opened.push(id_of(&fstat(&opened)?));
+                    }
+                    Some(Mode::from_raw_mode(found.st_mode))
+                }
+                _ => return Err(OpenError::NotAFile),
+            },
+        };
+        let folder = openat(self.here(), ".", HELD, Mode::empty())?;
+        Ok(Some(Place { folder, mode, name }))
+    }
+}

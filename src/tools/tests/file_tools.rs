@@ -1,0 +1,303 @@
+//! Tests of the built-in tools that search and write files.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+
+use super::Fixture;
+use crate::tools::{ServerSpec, Withheld};
+
+async fn fixture(root: &Path, withheld: Withheld) -> Fixture {
+    let names = ["edit_file", "glob", "grep", "read_file", "write_file"];
+    let spec = ServerSpec::Builtin {
+        names: names.map(str::to_owned).to_vec(),
+        withheld,
+    };
+    let mut fixture = Fixture::bring_up([("builtin", spec)], root).await;
+    assert_eq!(fixture.faults(), Vec::<String>::new());
+    fixture.limit = 1 << 20;
+    fixture
+}
+
+/// A workspace with files of every kind that a search leaves out.
+fn searched() -> tempfile::TempDir {
+    let root = tempfile::tempdir().unwrap();
+    let put = |path: &str, text: &str| {
+        let path = root.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    put(".gitignore", "target/\n*.log\n!kept.log\n");
+    put(".hidden/a.rs", "needle\n");
+    put(".git/config", "needle\n");
+    put("a.log", "needle\n");
+    put("kept.log", "a needle\nnothing\n");
+    put("src/.gitignore", "/made.rs\n");
+    put("src/lib.rs", "one\ntwo Needle\nthree\nfour\nfive needle\n");
+    put("src/made.rs", "needle\n");
+    put("src/deep/made.rs", "x\n");
+    put("target/out.rs", "needle\n");
+    put("binary", "needle\n\0");
+    put("odd\nname.txt", "needle");
+    root
+}
+
+#[tokio::test]
+async fn a_search_finds_what_a_person_would_look_at() {
+    let root = searched();
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("src", root.path().join("link")).unwrap();
+        std::os::unix::fs::symlink("src/lib.rs", root.path().join("link.rs")).unwrap();
+    }
+    let fixture = fixture(root.path(), Withheld::default()).await;
+    let check = async |tool: &str, arguments: serde_json::Value, expect: &str| {
+        let arguments = arguments.to_string();
+        assert_eq!(
+            fixture.said(tool, &arguments).await,
+            expect,
+            "{tool} {arguments}"
+        );
+    };
+    check(
+        "glob",
+        json!({"pattern": "*.rs"}),
+        "src/deep/made.rs\nsrc/lib.rs",
+    )
+    .await;
+    check("glob", json!({"pattern": "./src/*.rs"}), "src/lib.rs").await;
+    check(
+        "glob",
+        json!({"pattern": "*.{log,txt}"}),
+        "kept.log\n\"odd\\nname.txt\"",
+    )
+    .await;
+    check(
+        "glob",
+        json!({"pattern": "*.rs", "path": "src/deep"}),
+        "src/deep/made.rs",
+    )
+    .await;
+    check(
+        "glob",
+        json!({"pattern": "*.rs", "everything": true}),
+        ".hidden/a.rs\nsrc/deep/made.rs\nsrc/lib.rs\nsrc/made.rs\ntarget/out.rs",
+    )
+    .await;
+    check("glob", json!({"pattern": "none*"}), "[no file matches]").await;
+    check(
+        "grep",
+        json!({"pattern": "needle"}),
+        "kept.log:1:a needle\n\"odd\\nname.txt\":1:needle\nsrc/lib.rs:5:five needle",
+    )
+    .await;
+    check(
+        "grep",
+        json!({"pattern": "NEEDLE$", "ignore_case": true, "glob": "*.rs", "context": 1}),
+        "src/lib.rs-1-one\nsrc/lib.rs:2:two Needle\nsrc/lib.rs-3-three\nsrc/lib.rs-4-four\nsrc/lib.rs:5:five needle",
+    )
+    .await;
+    check(
+        "grep",
+        json!({"pattern": "needle", "path": "a.log"}),
+        "a.log:1:needle",
+    )
+    .await;
+    check("grep", json!({"pattern": "absent"}), "[no line matches]").await;
+    for (tool, pattern) in [("glob", "[a"), ("grep", "(")] {
+        let said = fixture
+            .said(tool, &json!({"pattern": pattern}).to_string())
+            .await;
+        assert!(said.starts_with("INVALID_PATTERN: "), "{said}");
+    }
+    for path in ["..", "/etc", "link/.."] {
+        let said = fixture
+            .said(
+                "grep",
+                &json!({"pattern": "root", "path": path}).to_string(),
+            )
+            .await;
+        let inside = path == "link/..";
+        assert_eq!(
+            said.starts_with("PATH_OUTSIDE_WORKSPACE: "),
+            !inside,
+            "{path}: {said}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_search_is_bounded_in_lines_and_paths() {
+    let root = tempfile::tempdir().unwrap();
+    for n in 0..1_002 {
+        fs::write(root.path().join(format!("f{n:04}")), "needle\n").unwrap();
+    }
+    fs::write(root.path().join("long"), "x".repeat(2_000)).unwrap();
+    let fixture = fixture(root.path(), Withheld::default()).await;
+    let said = fixture.said("glob", r#"{"pattern":"f*"}"#).await;
+    assert_eq!(said.lines().count(), 1_001);
+    assert!(said.ends_with("[the first 1000 of 1002 paths]"), "{said}");
+    let said = fixture.said("grep", r#"{"pattern":"needle"}"#).await;
+    assert_eq!(said.lines().count(), 501);
+    assert!(said.ends_with("[the first 500 matching lines; there are more]"));
+    let said = fixture
+        .said("grep", r#"{"pattern":"x","path":"long"}"#)
+        .await;
+    assert_eq!(said, format!("long:1:{} […]", "x".repeat(500)));
+}
+
+#[cfg(unix)]
+mod written {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+
+    use super::*;
+
+    async fn write(fixture: &Fixture, path: &str, content: &str) -> String {
+        let arguments = json!({"path": path, "content": content}).to_string();
+        fixture.said("write_file", &arguments).await
+    }
+
+    #[tokio::test]
+    async fn a_file_is_made_or_replaced_whole_and_edited() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        let fixture = fixture(root.path(), Withheld::default()).await;
+        assert_eq!(
+            write(&fixture, "a/b/c.txt", "one\n").await,
+            "made a/b/c.txt, 4 bytes"
+        );
+        fs::set_permissions(at("a/b/c.txt"), fs::Permissions::from_mode(0o750)).unwrap();
+        symlink("a/b/c.txt", at("link")).unwrap();
+        assert_eq!(
+            write(&fixture, "link", "two two\n").await,
+            "replaced link, 8 bytes"
+        );
+        assert_eq!(fs::read_to_string(at("a/b/c.txt")).unwrap(), "two two\n");
+        assert_eq!(
+            fs::metadata(at("a/b/c.txt")).unwrap().mode() & 0o7777,
+            0o750
+        );
+        assert!(at("link").is_symlink());
+
+        let edit = async |edits: serde_json::Value| {
+            let arguments = json!({"path": "a/b/c.txt", "edits": edits}).to_string();
+            fixture.said("edit_file", &arguments).await
+        };
+        let said = edit(json!([{"old": "two", "new": "x"}])).await;
+        assert!(
+            said.starts_with("MANY_MATCHES: edit 1: its old text stands 2 times"),
+            "{said}"
+        );
+        let said = edit(json!([{"old": "two two", "new": "2"}, {"old": "3", "new": ""}])).await;
+        assert!(said.starts_with("NO_MATCH: edit 2: "), "{said}");
+        assert_eq!(fs::read_to_string(at("a/b/c.txt")).unwrap(), "two two\n");
+        let said = edit(json!([{"old": "two", "new": "é", "all": true}])).await;
+        assert_eq!(said, "replaced a/b/c.txt, 6 bytes");
+        assert_eq!(fs::read_to_string(at("a/b/c.txt")).unwrap(), "é é\n");
+        // Nothing is left of what was on its way.
+        let left: Vec<_> = fs::read_dir(at("a/b"))
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
+        assert_eq!(left, ["c.txt"]);
+        assert!(write(&fixture, "a", "x").await.starts_with("NOT_A_FILE: "));
+        assert!(write(&fixture, "a/", "x").await.starts_with("NOT_A_FILE: "));
+        assert!(
+            write(&fixture, "a/b/c.txt/d", "x")
+                .await
+                .starts_with("NOT_A_DIRECTORY: ")
+        );
+    }
+
+    #[tokio::test]
+    async fn nothing_outside_in_git_or_of_the_hosts_own_is_written() {
+        let outside = tempfile::tempdir().unwrap();
+        fs::write(outside.path().join("theirs"), "theirs").unwrap();
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        fs::create_dir_all(at(".git/hooks")).unwrap();
+        fs::create_dir(at("state")).unwrap();
+        fs::write(at("state/runs.db"), "rows").unwrap();
+        fs::hard_link(at("state/runs.db"), at("rows")).unwrap();
+        fs::hard_link(outside.path().join("theirs"), at("shared")).unwrap();
+        symlink(outside.path(), at("out")).unwrap();
+        symlink(outside.path().join("theirs"), at("leak")).unwrap();
+        symlink(outside.path().join("new"), at("dangling")).unwrap();
+        symlink(".git", at("g")).unwrap();
+        symlink(".git/hooks/pre-commit", at("hook")).unwrap();
+        let withheld = Withheld::new(vec![at("state")], Vec::new());
+        let fixture = fixture(root.path(), withheld).await;
+        for (path, code) in [
+            ("../x", "PATH_OUTSIDE_WORKSPACE"),
+            ("out/x", "PATH_OUTSIDE_WORKSPACE"),
+            ("leak", "PATH_OUTSIDE_WORKSPACE"),
+            ("dangling", "PATH_OUTSIDE_WORKSPACE"),
+            (".git/hooks/pre-commit", "PATH_CLOSED"),
+            (".GIT/config", "PATH_CLOSED"),
+            (".git", "PATH_CLOSED"),
+            ("sub/.git/config", "PATH_CLOSED"),
+            ("g/config", "PATH_CLOSED"),
+            ("hook", "PATH_CLOSED"),
+            ("state/runs.db", "PATH_WITHHELD"),
+            ("state/new", "PATH_WITHHELD"),
+            ("rows", "PATH_WITHHELD"),
+        ] {
+            let said = write(&fixture, path, "x").await;
+            assert!(said.starts_with(&format!("{code}: ")), "{path}: {said}");
+        }
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(at(".git/hooks")).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(at("state")).unwrap().count(), 1);
+        // The name is the workspace's; what else has the file keeps it as it was.
+        assert_eq!(
+            write(&fixture, "shared", "ours").await,
+            "replaced shared, 4 bytes"
+        );
+        assert_eq!(
+            fs::read_to_string(outside.path().join("theirs")).unwrap(),
+            "theirs"
+        );
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn no_race_of_links_leads_a_write_outside() {
+        let outside = tempfile::tempdir().unwrap();
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        fs::create_dir(at("dir")).unwrap();
+        symlink(outside.path(), at("away")).unwrap();
+        let fixture = fixture(root.path(), Withheld::default()).await;
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    // The folder and the link change places.
+                    let swap = rustix::fs::RenameFlags::EXCHANGE;
+                    rustix::fs::renameat_with(
+                        rustix::fs::CWD,
+                        at("dir"),
+                        rustix::fs::CWD,
+                        at("away"),
+                        swap,
+                    )
+                    .unwrap();
+                }
+            });
+            let runtime = tokio::runtime::Handle::current();
+            tokio::task::block_in_place(|| {
+                runtime.block_on(async {
+                    let mut refused = 0;
+                    for n in 0..400 {
+                        let said = write(&fixture, &format!("dir/f{n}"), "x").await;
+                        refused += usize::from(said.starts_with("PATH_OUTSIDE_WORKSPACE"));
+                    }
+                    assert!((1..400).contains(&refused), "{refused} refused");
+                });
+            });
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+    }
+}
