@@ -412,7 +412,8 @@ fn a_checkup() {
         for line in lines(&shown) {
             // What is copied keeps its line.
             let text = line.trim_start().trim_start_matches("= ");
-            let is_command = text.starts_with("cargo ") || text.starts_with("python3 -m ");
+            let starts = ["cargo ", "monolith ", "python3 -m "];
+            let is_command = starts.iter().any(|word| text.starts_with(word));
             assert!(
                 is_command || line.width() <= usize::from(width),
                 "{width}: {line}"

@@ -1,6 +1,6 @@
 //! What the runs of a list have come to so far, and what to type next about them: one example of each kind. Decides nothing about a run.
 
-use super::run_result::RunResult;
+use super::run_result::{Ending, RunResult};
 use crate::cli::context::app::App;
 use crate::kernel::AgentOutcome;
 use crate::message::RunId;
@@ -43,13 +43,13 @@ impl Ends {
             let first = || (run_id.clone(), call.clone());
             self.first_waiting.get_or_insert_with(first);
         } else if result.class == Some(AgentOutcome::Interrupted)
-            || self.stopping && result.is_stopped && result.success
+            || self.stopping && result.ending == Ending::Stopped && result.success
         {
             self.interrupted.get_or_insert_with(|| run_id.clone());
         } else if !result.success && !result.suspended {
             self.to_explain.get_or_insert_with(|| run_id.clone());
         }
-        if result.is_recorded && !result.success {
+        if result.ending == Ending::Recorded && !result.success {
             self.recorded.get_or_insert_with(|| run_id.clone());
         }
     }

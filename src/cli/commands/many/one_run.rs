@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 use tokio::sync::Notify;
 
 use super::repeated::Driven;
-use super::run_result::RunResult;
+use super::run_result::{Ending, RunResult};
 use super::terms::Terms;
 use crate::cli::commands::drive::{
     Broken, Ended, LeavingArgs, Live, broken_run, finished_run, left_answer, refused_now,
@@ -55,7 +55,9 @@ fn result_of(
     match outcome.and_then(Ended::agreeing) {
         Ok(ended) => {
             let mut result = RunResult::of(terms, &ended.result, is_recorded);
-            result.is_stopped = ended.view.closing() == Some(ClosingReason::Stop);
+            if !is_recorded && ended.view.closing() == Some(ClosingReason::Stop) {
+                result.ending = Ending::Stopped;
+            }
             result
         }
         Err(Broken {

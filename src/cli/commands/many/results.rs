@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::one_run::RunEnd;
-use super::run_result::RunResult;
+use super::run_result::{Ending, RunResult};
 use crate::cli::commands::drive::Accounts;
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, SystemFault};
@@ -187,7 +187,9 @@ impl Writer {
 
     fn result(&mut self, result: &RunResult) {
         match result.class {
-            Some(class) if result.is_recorded => self.progress.had_ended(class.as_str()),
+            Some(class) if result.ending == Ending::Recorded => {
+                self.progress.had_ended(class.as_str());
+            }
             Some(class) => self.progress.ended(class.as_str(), result.entries),
             None if result.waits_for.is_some() => self.progress.waits(result.entries),
             None => self.progress.left(&result.label, result.entries),

@@ -15,18 +15,27 @@ use crate::telemetry::{AgentResult, AwaitedApproval};
 /// Stands in the line of a run that had ended before.
 const AS_RECORDED: &str = "as recorded";
 
+/// How a run came to its end, or to where it is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// By itself.
+    Own,
+    /// It had ended before.
+    Recorded,
+    /// It was asked to stop, and that is why.
+    Stopped,
+}
+
 /// The result of one run.
 #[derive(Debug)]
 pub(in crate::cli) struct RunResult {
     /// How it ended; none where it has no end.
     pub(super) class: Option<AgentOutcome>,
+    /// How it came to its end.
+    pub(super) ending: Ending,
     pub(super) entries: u64,
     /// Whether `text` is the document.
     is_document: bool,
-    /// Whether it had ended before.
-    pub(super) is_recorded: bool,
-    /// Whether it was asked to stop, and that is why it has ended.
-    pub(super) is_stopped: bool,
     /// The class of its outcome, or a word where it has none.
     pub(super) label: String,
     /// A line for stderr, where the result alone would not be understood.
@@ -54,10 +63,13 @@ impl RunResult {
         };
         Self {
             class: result.outcome.map(|outcome| outcome.class),
+            ending: if is_recorded {
+                Ending::Recorded
+            } else {
+                Ending::Own
+            },
             entries: result.entries,
             is_document,
-            is_recorded,
-            is_stopped: false,
             label: label(result).to_owned(),
             note,
             run_id: result.run_id.clone(),

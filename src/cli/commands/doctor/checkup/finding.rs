@@ -28,6 +28,7 @@ pub(in crate::cli::commands::doctor) struct Finding {
 }
 
 /// For programs the spaces of a command are spaces.
+#[expect(clippy::ref_option, reason = "serde hands it over so")]
 fn plain<S: Serializer>(fix: &Option<String>, to: S) -> Result<S::Ok, S::Error> {
     fix.as_deref().map(unkept).serialize(to)
 }
