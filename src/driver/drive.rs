@@ -83,8 +83,7 @@ pub struct Finished {
 /// assert_eq!(states.0.last().map(String::as_str), Some("TERMINATE"));
 /// assert!(finished.run.outcome().is_some_and(|end| end.class.is_success()));
 ///
-/// let report = store.reader()?.verify_run(&finished.run_id, false)?;
-/// assert!(report.holds());
+/// assert!(store.reader()?.verify_run(&finished.run_id, false)?.holds());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
