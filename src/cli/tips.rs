@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use super::commands::values::is_outcome;
 use crate::contract::contract_file_schema;
 
 /// The error with a tip that fits contracts better than clap's own, where there is one.
@@ -84,6 +85,7 @@ fn value_instead(option: &str, command: &clap::Command) -> Option<String> {
     let takes = |argument: &&clap::Arg| {
         let values = argument.get_possible_values();
         values.iter().any(|value| value.matches(name, true))
+            || argument.get_long() == Some("outcome") && is_outcome(name)
     };
     let long = command.get_arguments().find(takes)?.get_long()?;
     Some(format!("it is a value: '--{long} {name}'"))
@@ -219,6 +221,10 @@ mod tests {
         check(
             "monolith verfy",
             Some("a similar subcommand exists: 'verify'"),
+        );
+        check(
+            "monolith list --failed",
+            Some("it is a value: '--outcome failed'"),
         );
         check("monolith lst", Some("a similar subcommand exists: 'list'"));
         for none in ["frobnicate", "undo", "status"] {

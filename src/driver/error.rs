@@ -195,9 +195,12 @@ pub enum DriverError {
     },
     /// The author: the file of an ended run gives another contract by now.
     #[error(
-        "continue run {run_id}: the file has changed: {pointer} is {given}, and the run was begun with {recorded}"
+        "continue run {run_id}: {}: {pointer} is {given}, and the run was begun with {recorded}",
+        if *.has_sets { "the contract made from the file and --set differs" } else { "the file has changed" }
     )]
     ChangedContract {
+        /// Whether values of the file are changed by the caller.
+        has_sets: bool,
         /// The run.
         run_id: RunId,
         /// Where the two documents first differ.

@@ -20,13 +20,17 @@ pub(crate) fn why(view: &RunView) -> Option<String> {
     let code = view.outcome()?.code;
     let (sentence, cause) = match code {
         OutcomeCode::NoCallResponse if view.requested_calls() > 0 => {
-            let causes = [denied(view.approvals()), failed_calls(view)];
+            let refused = view.last_refusal().map(str::to_owned);
+            let causes = [denied(view.approvals()), failed_calls(view), refused];
             let causes: Vec<String> = causes.into_iter().flatten().collect();
             let cause = (!causes.is_empty()).then(|| causes.join("; "));
             (not_executed(view), cause)
         }
         OutcomeCode::ProofNotSucceeded => (sentence(code).to_owned(), failed_calls(view)),
-        OutcomeCode::SynthesisWithoutTools => (no_turn_left(view), failed_calls(view)),
+        OutcomeCode::SynthesisWithoutTools => {
+            let refused = || view.last_refusal().map(str::to_owned);
+            (no_turn_left(view), failed_calls(view).or_else(refused))
+        }
         OutcomeCode::ProviderAuth => (refused_key(view), cause(view)),
         _ => (sentence(code).to_owned(), cause(view)),
     };

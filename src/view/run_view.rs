@@ -76,6 +76,8 @@ pub struct RunView {
     head: Option<Digest>,
     /// The request whose response is being judged.
     judged: Option<InferenceSeq>,
+    /// The last refusal by VALIDATE_CALLS of all messages.
+    last_refusal: Option<String>,
     /// The first run of the line of forks, where the caller knows it.
     origin: Option<RunId>,
     outcome: Option<Outcome>,
@@ -132,6 +134,7 @@ impl RunView {
             held_back: 0,
             head: None,
             judged: None,
+            last_refusal: None,
             origin: None,
             outcome: None,
             preflight: Preflight::default(),
@@ -165,6 +168,12 @@ impl RunView {
         self.refused.as_deref()
     }
 
+    /// What was wrong with the calls that were refused last, in the machine's words: also where a later message asked for none.
+    #[must_use]
+    pub(crate) fn last_refusal(&self) -> Option<&str> {
+        self.last_refusal.as_deref()
+    }
+
     /// Whether that entry, the last that was taken, refuses calls of the model.
     pub(crate) fn refuses_calls(&self, action: &Action) -> bool {
         action.from == State::ValidateCalls
@@ -182,6 +191,9 @@ impl RunView {
         } = entry;
         if action.from == State::ValidateCalls && action.to == State::Commit {
             self.refused.clone_from(&action.note);
+        }
+        if self.refuses_calls(action) {
+            self.last_refusal.clone_from(&action.note);
         }
         if action.from == State::ValidateCalls
             && action.kind == EntryKind::Transition

@@ -43,6 +43,9 @@ impl Desk {
                 break;
             }
         }
+        // No one can answer at the terminal of this process.
+        let or_leave = "waits for an answer from elsewhere: `monolith approve r1`; with --no-wait";
+        assert!(printed.contains(or_leave), "{printed}");
         assert!(
             printed.contains("call 1 of echo asks for your approval"),
             "{printed}"
@@ -293,4 +296,20 @@ fn an_answer_that_is_given_elsewhere_is_shown_where_the_question_stands() {
         shown.contains("[y/N] \r\napproved elsewhere\r\n"),
         "{shown:?}"
     );
+}
+
+/// What was typed before a question answers nothing, and is not lost without a word.
+#[test]
+fn what_is_typed_before_a_question_is_no_answer_and_is_shown() {
+    let desk = desk();
+    let mut terminal = Terminal::start(desk.command(&["run", "c.yaml", "--run-id", "r1"]));
+    terminal
+        .types("y\nand mo")
+        .until("dropped: typed before the question, and no answer to it: y and mo")
+        .until("allow it? [y/N] ");
+    let (_, shown) = {
+        terminal.types("y\n");
+        terminal.end()
+    };
+    assert!(shown.contains("COMPLETED_WITH_TOOLS"), "{shown}");
 }

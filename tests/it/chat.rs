@@ -497,3 +497,26 @@ fn a_file_that_changes_during_a_chat_is_refused_with_the_way_on() {
     again.until("> ").types("/exit\r");
     assert_eq!(again.end().0, 0);
 }
+
+/// Lines that wait while another is carried out are carried out in their order, whether they came at once or while an answer was under way.
+#[test]
+fn lines_that_are_typed_ahead_are_carried_out_one_after_the_other() {
+    let desk = Desk::new();
+    let more = "tool_policy: optional\ntools: {builtin: [echo]}\nrequire_approval: [echo]\n";
+    let call = calls("echo", "{\"text\":\"x\"}");
+    let lines = [&call[..], &says("One."), &says("Two."), &says("Three.")];
+    let mut chat = chat(&desk, more, &lines);
+    chat.types("first\rsecond\r").until("allow it? [y/N] ");
+    chat.types("y\nthird\n/exit\n")
+        .until("One.")
+        .until("Two.")
+        .until("Three.");
+    let (code, shown) = chat.end();
+    assert_eq!(code, 0, "{shown}");
+    assert_eq!(runs(&desk).len(), 3, "{shown}");
+    let (_, last) = desk.json(&["show", "last"]);
+    let said = last["conversation"].as_array().unwrap();
+    let said = said.iter().filter(|message| message["role"] == "user");
+    let said: Vec<&str> = said.map(|m| m["content"].as_str().unwrap()).collect();
+    assert_eq!(said, ["first", "second", "third"]);
+}

@@ -226,7 +226,7 @@ fn where_only_an_approval_is_open_the_summary_names_it_and_not_the_command_just_
         let plain = strip(&shown);
         assert_eq!(code, 8, "{plain}");
         // What follows the results.
-        let at = plain.find("\n1 waiting for approval").expect(&plain);
+        let at = plain.find("\n1 waits for approval").expect(&plain);
         let summary = plain[at..].split_whitespace().collect::<Vec<_>>().join(" ");
         let expect = "a run waits for an approval of call 1, echo: monolith approve r0 answers it";
         assert!(summary.contains(expect), "{summary}");
@@ -287,4 +287,36 @@ fn strip(shown: &str) -> String {
         plain + rest
     });
     lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_list_that_is_repeated_says_on_a_terminal_what_is_recorded_and_how_it_is_run_again() {
+    let desk = Desk::new();
+    desk.script(
+        "tool_policy: required\ntools: {builtin: [echo]}\n",
+        &[&says("No call.")],
+    );
+    desk.lines(&[
+        json!({"contract": "c.yaml", "run_id": "r0"}),
+        json!({"contract": "nosuch.yaml", "run_id": "r1"}),
+    ]);
+    let shown = || {
+        let (code, shown) = Terminal::sized(desk.command(&LIST), 200).end();
+        assert_eq!(code, 1, "{shown}");
+        strip(&shown)
+    };
+    let first = shown();
+    assert!(!first.contains("recorded"), "{first}");
+    // A file is named as it is seen from here.
+    assert!(first.contains("the contract nosuch.yaml: "), "{first}");
+    let again = shown();
+    for expect in [
+        "FAILED_PROTOCOL_NO_TOOLS  r0  as recorded  ",
+        "2 done, 1 as recorded: ",
+        "what had failed before was not run again; another `run_id` in its line begins it anew",
+        "after monolith delete r0",
+    ] {
+        assert!(again.contains(expect), "{expect}: {again}");
+    }
+    assert!(!desk.ends(&LIST, 1).out.contains("as recorded"));
 }

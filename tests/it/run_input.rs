@@ -182,3 +182,28 @@ fn no_run_is_given_a_name_that_means_something_else() {
         desk.ok(&["verify", name]);
     }
 }
+
+/// `agent.yaml` would run the word as its task, and the contract that is named would not run.
+#[test]
+fn a_word_that_is_the_name_of_a_contract_file_without_its_ending_is_refused() {
+    let desk = desk();
+    desk.write("git.yaml", &desk.read("agent.yaml"));
+    let check = |args: &[&str], file: &str| {
+        let left = desk.ends(&[&["run"], args].concat(), 4);
+        for way in [file, "monolith run --task git"] {
+            assert!(left.err.contains(way), "{way}: {}", left.err);
+        }
+    };
+    check(&["git"], "monolith run git.yaml;");
+    check(
+        &["git", "Which branch?"],
+        "monolith run git.yaml 'Which branch?';",
+    );
+    for args in [
+        &["run", "--task", "git"][..],
+        &["run", "--contract", "agent.yaml", "git"],
+        &["run", "gin"],
+    ] {
+        desk.ends(args, 0);
+    }
+}

@@ -348,3 +348,27 @@ fn a_script_without_a_line_left_says_what_it_is_and_how_a_contract_with_a_model_
     let why = desk.ok(&["show", "last", "--why"]);
     assert!(why.contains(said), "{why}");
 }
+
+/// The reason names the tool, the command line what the tools are.
+#[test]
+fn a_tool_that_is_not_there_is_named_by_the_end_of_the_run() {
+    let check = |more: &str, lines: &[&str], code: i32| {
+        let desk = Desk::new();
+        let contract = format!("tools: {{builtin: [echo]}}\n{more}");
+        desk.script(&contract, lines);
+        let left = desk.ends(&["run", "c.yaml", "--run-id", "r"], code);
+        let reason = "TOOL_NOT_FOUND: git__push (nearest: echo)";
+        assert!(left.err.contains(reason), "{}", left.err);
+        let why = desk.ok(&["show", "r", "--why"]);
+        let helps = "\nWhat may help: monolith tools c.yaml lists what the model may call";
+        for expect in [helps, &format!("({reason}")] {
+            let expect = expect.replace("(TOOL", "(refused git__push: TOOL");
+            assert!(why.contains(&expect), "{expect}: {why}");
+        }
+        desk.ok(&["tools", "c.yaml"]);
+    };
+    let push = calls("git__push", "{}");
+    let gives_up = says("I cannot push.");
+    check("tool_policy: required\n", &[&push, &gives_up], 1);
+    check("tool_policy: optional\n", &[&push, &push, &push], 5);
+}

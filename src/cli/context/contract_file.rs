@@ -223,7 +223,20 @@ impl ContractFile {
     /// The same of a run that continues another one: where this file has changed since, `way_on` is what the caller may do.
     pub(in crate::cli) fn located_as_changed(&self, fault: DriverError, way_on: &str) -> CliError {
         let fault = match fault {
-            DriverError::ChangedContract { .. } | DriverError::ChangedScript { .. } => fault,
+            DriverError::ChangedContract {
+                run_id,
+                pointer,
+                recorded,
+                given,
+                ..
+            } => DriverError::ChangedContract {
+                has_sets: !self.sets.is_empty(),
+                run_id,
+                pointer,
+                recorded,
+                given,
+            },
+            DriverError::ChangedScript { .. } => fault,
             other => return self.located(other),
         };
         match self.place_of(&fault, Some(unkept(way_on))) {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
+use crate::cli::ui::command::{command, shell_word};
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::grouped;
 use crate::store::Exposure;
@@ -59,6 +60,26 @@ impl Looser {
 
     pub(in crate::cli) const fn is_empty(&self) -> bool {
         self.count == 0
+    }
+
+    /// How they become their owner's alone: a command for the first of them.
+    pub(in crate::cli) fn fix(&self) -> String {
+        let words = |is_owned: bool| {
+            let one = move |(path, exposure): (&PathBuf, &Exposure)| {
+                let is_other = matches!(exposure, Exposure::Owner(_));
+                let word = || format!(" {}", shell_word(&line(&path.display().to_string())));
+                (is_other != is_owned).then(word)
+            };
+            self.first.iter().filter_map(one).collect::<String>()
+        };
+        let (own, others) = (words(true), words(false));
+        let close = (!own.is_empty()).then(|| command(&format!("chmod go-rwx{own}")));
+        let take = || command(&format!("sudo chown \"$USER\"{others}"));
+        let take = (!others.is_empty()).then(take);
+        let named = u64::try_from(self.first.len()).unwrap_or(u64::MAX);
+        let more = (self.count > named).then(|| "then look again".to_owned());
+        let steps = close.into_iter().chain(take).chain(more);
+        steps.collect::<Vec<_>>().join("; ")
     }
 
     /// The first of them in words, and how many more there are.

@@ -17,7 +17,7 @@ pub(in crate::cli) fn text(text: &str) -> String {
 }
 
 /// What to do next: the commands in it stay unbroken.
-pub(in crate::cli::ui) fn help(text: &str) -> String {
+pub(in crate::cli) fn help(text: &str) -> String {
     escaped(text, |c| matches!(c, '\n' | '\t' | KEPT))
 }
 

@@ -211,6 +211,7 @@ fn changed(mismatch: Mismatch, run_id: &RunId) -> DriverError {
             recorded,
             given,
         } => DriverError::ChangedContract {
+            has_sets: false,
             run_id,
             pointer,
             recorded,

@@ -521,3 +521,46 @@ fn on_a_narrow_terminal_what_commands_are_for_stays_in_its_column() {
         "{shown}"
     );
 }
+
+#[test]
+fn a_run_in_the_place_of_a_contract_is_named_with_its_option() {
+    let desk = Desk::new();
+    desk.script("", &[&says("One.")]);
+    desk.ends(&["run", "c.yaml", "--run-id", "nightly"], 0);
+    let left = desk.ends(&["chat", "nightly"], 4);
+    assert!(
+        left.err.contains("monolith chat --run nightly"),
+        "{}",
+        left.err
+    );
+    // A file of that name is a file.
+    desk.write("nightly", &desk.read("c.yaml"));
+    desk.ends(&["chat", "nightly"], 0);
+}
+
+#[test]
+fn the_doctor_states_first_what_the_contract_needs_and_its_commands_can_be_copied() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let desk = Desk::new();
+    desk.script("", &[&says("One.")]);
+    desk.ok(&["run", "c.yaml"]);
+    let key = desk.path("home/keys/local.key");
+    assert!(key.exists());
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let command = desk.command(&["doctor", "--contract", "c.yaml"]);
+    let (code, shown) = Terminal::sized(command, 80).end();
+    assert_eq!(code, 1, "{shown}");
+    let at = |text: &str| {
+        shown
+            .find(text)
+            .unwrap_or_else(|| panic!("{text}: {shown}"))
+    };
+    let passes = at("it passes monolith contract check");
+    assert!(at("c.yaml needs:") < passes && passes < at("this machine:"));
+    assert!(passes < at("state folder"), "{shown}");
+    // A command is never broken over lines, however long it is.
+    at(&format!("chmod 600 {}", key.display()));
+    at(&format!("chmod go-rwx {}", key.display()));
+    let (_, document) = desk.json(&["doctor", "--contract", "c.yaml"]);
+    assert!(!document.to_string().contains("\\u001f"), "{document}");
+}

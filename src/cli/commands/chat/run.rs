@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
@@ -24,7 +24,7 @@ use crate::cli::commands::show::ShowArgs;
 use crate::cli::commands::show::show;
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
-use crate::cli::context::error::{CliError, ContractFault};
+use crate::cli::context::error::{CliError, ContractFault, InputFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::interrupts;
 use crate::cli::context::runtime::runtime;
@@ -89,8 +89,9 @@ pub(in crate::cli) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> 
     if let Some(run) = args.run {
         chat.take_up(&run, args.contract)?;
     } else {
-        if args.contract.is_none() {
-            look_for_agent_file(app, None, "chat FILE")?;
+        match &args.contract {
+            None => look_for_agent_file(app, None, "chat FILE")?,
+            Some(path) => refuse_run(app, path)?,
         }
         chat.contract = RunInput::of(app, Vec::new(), args.contract, None)?.file;
     }
@@ -109,6 +110,20 @@ pub(in crate::cli) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> 
     exit.map(|end| match end {
         End::Asked(exit) | End::Own(exit) => exit,
     })
+}
+
+/// Refuses the name of a run where the contract file stands, and there is no such file.
+fn refuse_run(app: &App, path: &Path) -> Result<(), InputFault> {
+    let Some(word) = path.to_str().filter(|_| !app.cwd.join(path).exists()) else {
+        return Ok(());
+    };
+    match app.run(word) {
+        Ok(Source::Run(run_id, _)) => {
+            let run = app.brief_name(run_id.as_str());
+            Err(InputFault::RunForContract { run })
+        }
+        Ok(Source::File(_)) | Err(_) => Ok(()),
+    }
 }
 
 /// How a conversation ends, and what the process ends with.

@@ -13,7 +13,10 @@ use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ContractFault, InputFault};
 use crate::cli::context::exit::Exit;
+use crate::cli::context::secrets::without_secrets;
 use crate::cli::context::source::Source;
+use crate::cli::ui::command::shell_word;
+use crate::cli::ui::escape::line;
 use crate::driver::{self, Continuation};
 use crate::message::{Digest, RunId};
 use crate::replay::Fork;
@@ -62,6 +65,9 @@ fn continued(app: &App, args: ContinueArgs) -> Result<Ended, Broken> {
         Source::Run(run_id, reader) => reader.invocation(&run_id)?,
         Source::File(_) => None,
     };
+    let sets = args.sets.iter();
+    let sets = sets.map(|set| format!(" --set {}", shell_word(&line(&without_secrets(set)))));
+    let sets: String = sets.collect();
     let file = ContractFile::of_run(app, begun, args.contract, args.sets);
     let file = file.ok_or(ContractFault::NoFileOfRun { asked: args.run })?;
     let message = match (args.message, args.task) {
@@ -71,7 +77,7 @@ fn continued(app: &App, args: ContinueArgs) -> Result<Ended, Broken> {
     };
     let message = message.filter(|message| !message.trim().is_empty());
     let name = app.brief_name(&run);
-    let changed = format!("continue {name} \"…\" --contract {}", file.word(app));
+    let changed = format!("continue {name} \"…\" --contract {}{sets}", file.word(app));
     let way_on = format!(
         "{} continues under the file as it is now; or give again each --set that is not recorded (below providers or tools, where it may hold a secret)",
         app.hint(&changed)

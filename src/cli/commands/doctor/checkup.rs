@@ -11,6 +11,8 @@ use crate::cli::context::found::{running, ways_out};
 use crate::cli::context::keys::LOCAL_KEY;
 use crate::cli::context::permissions::Looser;
 use crate::cli::context::runtime::runtime;
+use crate::cli::ui::command::{command, shell_word};
+use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::{counted, grouped};
 use crate::contract::{ProviderType, recorded_url};
 use crate::driver::KeyFileError;
@@ -40,8 +42,24 @@ const TOLERANCE: Duration = Duration::from_secs(120);
 /// How many runs are counted.
 const MOST_RUNS: usize = 100_000;
 
+/// What was found.
+#[derive(Debug)]
+pub(in crate::cli) struct Checkup {
+    /// What the contract needs that is named.
+    pub(in crate::cli::commands::doctor) needed: Vec<Finding>,
+    /// What any run needs, or may use.
+    pub(in crate::cli::commands::doctor) general: Vec<Finding>,
+}
+
+impl Checkup {
+    /// All of it, what the contract needs first.
+    pub(in crate::cli::commands::doctor) fn findings(&self) -> impl Iterator<Item = &Finding> {
+        self.needed.iter().chain(&self.general)
+    }
+}
+
 /// Looks at everything, in the order in which it is needed.
-pub(in crate::cli) fn checkup(app: &App, args: &DoctorArgs) -> Result<Vec<Finding>, CliError> {
+pub(in crate::cli) fn checkup(app: &App, args: &DoctorArgs) -> Result<Checkup, CliError> {
     let folder = app.models_folder()?;
     let state = folder.parent().unwrap_or(&folder);
     let mut found = vec![state_folder(state), store(app)];
@@ -80,10 +98,14 @@ pub(in crate::cli) fn checkup(app: &App, args: &DoctorArgs) -> Result<Vec<Findin
     }
     found.push(keys(app));
     found.extend(python());
-    if let Some(file) = &args.contract {
-        found.extend(needed(app, file, &args.sets)?);
-    }
-    Ok(found)
+    let needed = match &args.contract {
+        Some(file) => needed(app, file, &args.sets)?,
+        None => Vec::new(),
+    };
+    Ok(Checkup {
+        needed,
+        general: found,
+    })
 }
 
 fn state_folder(state: &Path) -> Finding {
@@ -149,11 +171,14 @@ fn signing_key(app: &App) -> Finding {
             "there is none yet",
             "the first run makes it, or monolith key generate",
         ),
-        Err(fault) => wrong(
-            name,
-            fault.summary(),
-            "chmod 600 the file, if nobody else has read it; else monolith key rotate",
-        ),
+        Err(fault) => {
+            let rotate = command("monolith key rotate");
+            let fix = format!(
+                "if no one else has read it: {}; else {rotate}",
+                closing(&fault)
+            );
+            wrong(name, fault.summary(), fix)
+        }
     }
 }
 
@@ -165,8 +190,18 @@ fn modes(app: &App) -> Result<Finding, CliError> {
         return Ok(ok(name, "state and store are their owner's alone"));
     }
     let detail = format!("others may read or write {}", found.named());
-    let fix = "chmod go-rwx each of them (files 0600, folders 0700), and chown what belongs to another user";
-    Ok(wrong(name, detail, fix))
+    Ok(wrong(name, detail, found.fix()))
+}
+
+/// The command that makes the file of a key its owner's alone.
+fn closing(fault: &CliError) -> String {
+    match fault {
+        CliError::Key(KeyFileError::Permissions { path, .. }) => {
+            let path = shell_word(&line(&path.display().to_string()));
+            command(&format!("chmod 600 {path}"))
+        }
+        _ => "let only its owner read and write it".to_owned(),
+    }
 }
 
 fn redaction_key(app: &App) -> Finding {
@@ -179,11 +214,13 @@ fn redaction_key(app: &App) -> Finding {
         Err(CliError::Key(KeyFileError::None { .. })) => {
             missing(name, "there is none yet", "the first run makes it")
         }
-        Err(fault) => wrong(
-            name,
-            fault.summary(),
-            "chmod 600 the file, if nobody else has read it; without it commitments of earlier runs cannot be opened",
-        ),
+        Err(fault) => {
+            let fix = format!(
+                "if no one else has read it: {}; without it commitments of earlier runs cannot be opened",
+                closing(&fault)
+            );
+            wrong(name, fault.summary(), fix)
+        }
     }
 }
 
@@ -280,7 +317,7 @@ fn python() -> Vec<Finding> {
             format!(
                 "{version} cannot import blake3 and cryptography, which verifier/verify.py needs"
             ),
-            "python3 -m pip install -r verifier/requirements.txt",
+            command("python3 -m pip install -r verifier/requirements.txt"),
         )
     }];
     let has_pip = ran("python3", &["-m", "pip", "--version"]).is_some();

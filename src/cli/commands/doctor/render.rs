@@ -1,13 +1,41 @@
 //! What a checkup found, as lines of text: the verdict, the name, the detail, and below it how it is mended.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
-use super::checkup::{Finding, Status};
-use crate::cli::ui::escape::line;
+use super::checkup::{Checkup, Finding, Status};
+use crate::cli::ui::escape::{help, line};
 use crate::cli::ui::numbers::counted;
 use crate::cli::ui::screen::{Screen, Style};
 
-pub(super) fn report_text(screen: Screen, findings: &[Finding]) -> String {
+/// The report: of a contract, which is named then, what that needs comes first.
+pub(super) fn report_text(screen: Screen, checkup: &Checkup, contract: Option<&Path>) -> String {
+    let mut out = String::new();
+    if let Some(contract) = contract {
+        let title = format!("{} needs:", line(&contract.display().to_string()));
+        let _ = writeln!(out, "{}", screen.paint_out(Style::Bold, &title));
+        out.push_str(&rows(screen, &checkup.needed));
+        let title = screen.paint_out(Style::Bold, "this machine:");
+        let _ = writeln!(out, "\n{title}");
+    }
+    out.push_str(&rows(screen, &checkup.general));
+    let wrong = checkup
+        .findings()
+        .filter(|found| found.status == Status::Wrong);
+    let _ = match wrong.count() {
+        0 => writeln!(
+            out,
+            "\nNothing is wrong; what is missing is needed only for what it says."
+        ),
+        wrong => {
+            let verb = if wrong == 1 { "is" } else { "are" };
+            writeln!(out, "\n{} {verb} wrong.", counted(wrong, "thing"))
+        }
+    };
+    out
+}
+
+fn rows(screen: Screen, findings: &[Finding]) -> String {
     let mut out = String::new();
     for found in findings {
         let (style, word) = match found.status {
@@ -19,22 +47,8 @@ pub(super) fn report_text(screen: Screen, findings: &[Finding]) -> String {
         let (name, detail) = (line(&found.name), line(&found.detail));
         let _ = writeln!(out, "{word}  {name:<18}  {detail}");
         if let Some(fix) = &found.fix {
-            let _ = writeln!(out, "{:27}  = {}", "", line(fix));
+            let _ = writeln!(out, "{:27}  = {}", "", help(fix));
         }
     }
-    let wrong = findings
-        .iter()
-        .filter(|found| found.status == Status::Wrong)
-        .count();
-    let _ = match wrong {
-        0 => writeln!(
-            out,
-            "\nNothing is wrong; what is missing is needed only for what it says."
-        ),
-        wrong => {
-            let verb = if wrong == 1 { "is" } else { "are" };
-            writeln!(out, "\n{} {verb} wrong.", counted(wrong, "thing"))
-        }
-    };
     out
 }

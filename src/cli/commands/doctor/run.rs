@@ -14,25 +14,28 @@ struct Document<'d> {
     format: &'static str,
     healthy: bool,
     exit_code: u8,
-    checks: &'d [Finding],
+    checks: Vec<&'d Finding>,
 }
 
 /// `monolith doctor`: ends with 0 where nothing is wrong, whatever is missing, else with 1.
 pub(in crate::cli) fn doctor(app: &App, args: &DoctorArgs) -> Result<Exit, CliError> {
-    let findings = checkup(app, args);
+    let checkup = checkup(app, args);
     at_rest(app);
-    let findings = findings?;
-    let healthy = findings.iter().all(|found| found.status != Status::Wrong);
+    let checkup = checkup?;
+    let healthy = checkup
+        .findings()
+        .all(|found| found.status != Status::Wrong);
     let exit = if healthy { Exit::OK } else { Exit::FAILED };
     if args.json {
         app.screen.out_json(&Document {
             format: "monolith-doctor/1",
             healthy,
             exit_code: exit.0,
-            checks: &findings,
+            checks: checkup.findings().collect(),
         })?;
         return Ok(exit);
     }
-    app.screen.out(&report_text(app.screen, &findings))?;
+    app.screen
+        .out(&report_text(app.screen, &checkup, args.contract.as_deref()))?;
     Ok(exit)
 }

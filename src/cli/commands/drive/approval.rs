@@ -7,8 +7,11 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use serde_json::{Map, Value};
 
+use super::leaving::LeavingArgs;
 use super::live::Live;
 use crate::cli::context::form::{Field, fields, whole};
+#[cfg(unix)]
+use crate::cli::ui::escape::brief;
 use crate::cli::ui::escape::{hides, line};
 use crate::cli::ui::numbers::counted;
 use crate::cli::ui::wrap::filled;
@@ -18,6 +21,12 @@ use crate::message::{CallSeq, Digest, ObjectText, RunId};
 use crate::session::Control;
 use crate::store::{Answer, Store, StoreError};
 
+/// How much of what was typed before a question is shown.
+#[cfg(unix)]
+const DROPPED_CHARS: usize = 60;
+/// How much of it is read; a terminal keeps less.
+#[cfg(unix)]
+const MAX_AHEAD: usize = 64 << 10;
 /// The column that the arguments of a call stand in.
 const ARGUMENTS_AT: usize = 13;
 
@@ -32,24 +41,27 @@ pub(in crate::cli) struct Approver<'a> {
     /// What was typed; none before the first question.
     #[cfg(not(unix))]
     lines: Option<Receiver<String>>,
+    leaving: LeavingArgs,
     live: &'a Live,
-    /// Whether the run is left where no one has answered yet.
-    no_wait: bool,
     /// Whether it was said that what was left as an answer is none.
     refused: bool,
     store: &'a Store,
 }
 
 impl<'a> Approver<'a> {
-    pub(in crate::cli) const fn new(store: &'a Store, live: &'a Live, no_wait: bool) -> Self {
+    pub(in crate::cli) const fn new(
+        store: &'a Store,
+        live: &'a Live,
+        leaving: LeavingArgs,
+    ) -> Self {
         Self {
             asked: None,
             at_terminal: false,
             form: None,
             #[cfg(not(unix))]
             lines: None,
+            leaving,
             live,
-            no_wait,
             refused: false,
             store,
         }
@@ -73,17 +85,32 @@ impl<'a> Approver<'a> {
 
     fn ask(&mut self, order: &CallOrder, run_id: &RunId) {
         let call = shown(order, self.live.width());
-        if self.no_wait || !self.live.is_watched() || !io::stdin().is_terminal() {
+        if self.leaving.no_wait || !self.live.is_watched() || !io::stdin().is_terminal() {
             let approve = self
                 .live
                 .hint(&format!("approve {run_id}{}", fields_of(order)));
-            let how = format!("waits: {call}  `{approve}` answers\n");
-            self.live.ask(&how);
+            let how = match self.leaving {
+                LeavingArgs { no_wait: true, .. } => format!("`{approve}` answers"),
+                LeavingArgs { is_offered, .. } => {
+                    let leave = is_offered && refused_now(order).is_none();
+                    let or_leave = if leave {
+                        "; with --no-wait the run is left, and the exit code is 8"
+                    } else {
+                        ""
+                    };
+                    format!("waits for an answer from elsewhere: `{approve}`{or_leave}")
+                }
+            };
+            self.live.ask(&format!("waits: {call}  {how}\n"));
             return;
         }
         // What was typed before the question is no answer to it, whether it has been read or not.
         #[cfg(unix)]
-        let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
+        if let Some(dropped) = typed_ahead() {
+            let dropped = brief(&dropped, DROPPED_CHARS);
+            let note = "dropped: typed before the question, and no answer to it";
+            self.live.note(&format!("{note}: {dropped}"));
+        }
         #[cfg(not(unix))]
         {
             let lines = self.lines.get_or_insert_with(typed);
@@ -180,6 +207,34 @@ impl<'a> Approver<'a> {
     fn typed(&self) -> Option<String> {
         self.lines.as_ref()?.try_recv().ok()
     }
+}
+
+/// What was typed and not read yet, also of a line without an end; none where there is nothing. It is taken away.
+#[cfg(unix)]
+fn typed_ahead() -> Option<String> {
+    use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
+    let stdin = io::stdin();
+    let lines = tcgetattr(&stdin).ok()?;
+    let mut characters = lines.clone();
+    // Characters can be read before their line has an end, and where there are none nothing waits for them.
+    characters
+        .local_modes
+        .remove(LocalModes::ICANON | LocalModes::ECHO);
+    characters.special_codes[SpecialCodeIndex::VMIN] = 0;
+    characters.special_codes[SpecialCodeIndex::VTIME] = 0;
+    tcsetattr(&stdin, OptionalActions::Now, &characters).ok()?;
+    let mut typed = Vec::new();
+    let mut piece = [0; 1024];
+    while typed.len() < MAX_AHEAD
+        && let Ok(length @ 1..) = rustix::io::read(&stdin, &mut piece)
+    {
+        typed.extend(piece.iter().take(length));
+    }
+    // What came in between is lost with the settings: it was no answer either.
+    let _ = tcsetattr(&stdin, OptionalActions::Flush, &lines);
+    let typed = String::from_utf8_lossy(&typed);
+    let typed = typed.split_whitespace().collect::<Vec<_>>().join(" ");
+    (!typed.is_empty()).then_some(typed)
 }
 
 /// What an answer that was left says to that call; none where it is to another call, or to other arguments.

@@ -41,6 +41,12 @@ impl RunInput {
         let mut given = given.into_iter();
         let first = given.next().map(|first| named(app, first)).transpose()?;
         let second = given.next().map(utf8).transpose()?;
+        if let (None, Some(Named::Task(word))) = (&contract, &first)
+            && let Some(path) = contract_called(&app.cwd, word)
+        {
+            let (word, task) = (word.clone(), second);
+            return Err(InputFault::WordForFile { path, task, word }.into());
+        }
         let (file, positional) = match (contract, first, second) {
             (Some(_), Some(Named::Contract(path)), _) => {
                 return Err(InputFault::TwoContracts { path }.into());
@@ -164,6 +170,13 @@ fn named(app: &App, given: OsString) -> Result<Named, CliError> {
         return Err(InputFault::NotAContract { nearest, path, why }.into());
     }
     Ok(Named::Task(task))
+}
+
+/// The contract file that a word names but for its ending: the word would be the task of another agent.
+fn contract_called(cwd: &Path, word: &str) -> Option<PathBuf> {
+    let files = CONTRACT_ENDINGS.map(|ending| PathBuf::from(format!("{word}.{ending}")));
+    let mut there = files.into_iter().filter(|file| cwd.join(file).is_file());
+    there.next().filter(|_| is_word(word))
 }
 
 /// The contract file beside that path whose name is spelt nearly like its name.

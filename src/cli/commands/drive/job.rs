@@ -117,7 +117,7 @@ fn driven_on(
                 prepared => prepared?,
             };
             let prepared = prepared.with_grace(Duration::from_secs(leaving.grace));
-            Ok::<_, CliError>(drive(prepared, store, live, &mut signals, leaving.no_wait).await?)
+            Ok::<_, CliError>(drive(prepared, store, live, &mut signals, leaving).await?)
         })
     })
 }
@@ -192,7 +192,7 @@ async fn drive(
     store: &Store,
     live: &Live,
     signals: &mut Signals,
-    no_wait: bool,
+    leaving: LeavingArgs,
 ) -> Result<Driven, DriverError> {
     let (control, asked) = mpsc::channel(8);
     let mut observer = live.clone();
@@ -201,7 +201,7 @@ async fn drive(
     let mut interrupts = 0_u32;
     let mut suspended = false;
     let mut leaves_at = None;
-    let mut approver = Approver::new(store, live, no_wait);
+    let mut approver = Approver::new(store, live, leaving);
     loop {
         let ask = tokio::select! {
             biased;
@@ -216,7 +216,7 @@ async fn drive(
                     Control::Stop
                 }
                 Signal::Interrupt => {
-                    live.note("ending the run");
+                    live.note("ending the run at once");
                     live.leaves("ending");
                     Control::Abort
                 }
@@ -235,7 +235,7 @@ async fn drive(
                 live.tick();
                 match approver.look() {
                     Some(answer) => answer,
-                    None if no_wait && !suspended => match live.awaited() {
+                    None if leaving.no_wait && !suspended => match live.awaited() {
                         Some((order, _)) => refused_now(&order).unwrap_or(Control::Suspend),
                         None => continue,
                     },

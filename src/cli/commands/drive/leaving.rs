@@ -19,6 +19,9 @@ pub(in crate::cli) struct LeavingArgs {
     /// always so.
     #[arg(long)]
     pub(in crate::cli) no_wait: bool,
+    /// Whether the command has these options.
+    #[arg(skip = true)]
+    pub(in crate::cli) is_offered: bool,
 }
 
 impl Default for LeavingArgs {
@@ -26,6 +29,7 @@ impl Default for LeavingArgs {
         Self {
             grace: GRACE_SECONDS,
             no_wait: false,
+            is_offered: false,
         }
     }
 }

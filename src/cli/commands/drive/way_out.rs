@@ -12,6 +12,9 @@ use crate::message::RunId;
 use crate::telemetry::{keyless, misled, played_out, silent};
 use crate::view::RunView;
 
+/// What the machine calls a tool that the contract does not offer.
+const NOT_FOUND: &str = "TOOL_NOT_FOUND: ";
+
 /// What the author may change in the contract so that the next run does not fail so; none where nothing recorded says it.
 pub(in crate::cli) fn way_out(app: &App, view: &RunView, run_id: &RunId) -> Option<String> {
     let file = || contract_file(app, run_id).unwrap_or_else(|| "FILE".to_owned());
@@ -57,6 +60,18 @@ pub(in crate::cli) fn way_out(app: &App, view: &RunView, run_id: &RunId) -> Opti
         OutcomeCode::ProofNotSucceeded => Some(accept_failed_calls(app, &file(), run_id)),
         OutcomeCode::SynthesisWithoutTools if view.counters().executed > 0 => {
             Some(accept_failed_calls(app, &file(), run_id))
+        }
+        OutcomeCode::Arguments
+        | OutcomeCode::NoCallResponse
+        | OutcomeCode::SynthesisWithoutTools
+            if view
+                .last_refusal()
+                .is_some_and(|why| why.contains(NOT_FOUND)) =>
+        {
+            let tools = app.hint(&format!("tools {}", file()));
+            Some(format!(
+                "{tools} lists what the model may call: offer it the tool that it asked for, or ask for what those can do"
+            ))
         }
         OutcomeCode::NoCallResponse | OutcomeCode::SynthesisWithoutTools => {
             let profiles = unread_calls(app, view, run_id).ok()??;

@@ -16,6 +16,8 @@ pub(super) struct Ends {
     to_explain: Option<RunId>,
     /// The first that was brought to its end.
     interrupted: Option<RunId>,
+    /// The first that had failed before, and was not run again.
+    recorded: Option<RunId>,
     /// How many are suspended; those that wait for a person are among them.
     suspended: usize,
     /// How many wait for a person; the first of them, and its call.
@@ -40,11 +42,15 @@ impl Ends {
             self.waiting = self.waiting.saturating_add(1);
             let first = || (run_id.clone(), call.clone());
             self.first_waiting.get_or_insert_with(first);
-        } else if result.class == Some(AgentOutcome::Interrupted) || self.stopping && result.success
+        } else if result.class == Some(AgentOutcome::Interrupted)
+            || self.stopping && result.is_stopped && result.success
         {
             self.interrupted.get_or_insert_with(|| run_id.clone());
         } else if !result.success && !result.suspended {
             self.to_explain.get_or_insert_with(|| run_id.clone());
+        }
+        if result.is_recorded && !result.success {
+            self.recorded.get_or_insert_with(|| run_id.clone());
         }
     }
 
@@ -75,7 +81,14 @@ impl Ends {
             let why = hint("show", run_id, " --why");
             format!("why a run failed: {why}")
         });
-        let all = waiting.chain(resumable).chain(interrupted).chain(failed);
+        let recorded = self.recorded.iter().map(|run_id| {
+            let delete = hint("delete", run_id, "");
+            format!(
+                "what had failed before was not run again; another `run_id` in its line begins it anew, and so does the same list after {delete}"
+            )
+        });
+        let all = waiting.chain(resumable).chain(interrupted);
+        let all = all.chain(failed).chain(recorded);
         all.collect()
     }
 }

@@ -232,6 +232,7 @@ impl Driving<'_> {
         let mut tick = tokio::time::interval(TICK);
         let (mut interrupts, mut terminated, mut leaves_at) = (0_u32, false, None);
         let (mut is_ending, mut is_useless) = (false, false);
+        let mut ending = None;
         let mut reading = Reading::default();
         let how = loop {
             let wanted = tokio::select! {
@@ -244,11 +245,13 @@ impl Driving<'_> {
                     Signal::Interrupt if interrupts == 0 => {
                         results.note("ending the runs for good: each is brought to its end (SIGTERM suspends instead); Ctrl-C again ends them at once");
                         interrupts = 1;
+                        ending = Some("stopping");
                         self.ends.borrow_mut().stopping = true;
                         Control::Stop
                     }
                     Signal::Interrupt => {
-                        results.note("ending the runs");
+                        ending = Some("ending");
+                        results.note("ending the runs at once");
                         Control::Abort
                     }
                     Signal::Terminate => {
@@ -256,6 +259,7 @@ impl Driving<'_> {
                             // A third signal puts nothing off.
                             leaves_at = leaves_at.or_else(|| Instant::now().checked_add(AT_ONCE));
                         } else {
+                            ending = Some("suspending");
                             results.note("suspending: what is in flight may still end; a second signal leaves at once");
                         }
                         Control::Suspend
@@ -268,6 +272,7 @@ impl Driving<'_> {
                 _ = tick.tick() => {
                     let left = source.try_lock().ok().and_then(|source| source.0.left());
                     results.show(RunsNow {
+                        ending,
                         left,
                         running: runner.running(),
                         waiting_requests: runner.waiting_requests(),

@@ -44,13 +44,31 @@ impl RunLine {
     /// # Errors
     /// The rule that it breaks.
     pub(super) fn parse(line: &[u8]) -> Result<Self, String> {
-        serde_json::from_slice(line).map_err(|fault| {
+        // Behind its end a second line would begin, which the list does not have.
+        serde_json::from_slice(line.trim_ascii_end()).map_err(|fault| {
             let text = fault.to_string();
             // The line is named already, and each has one line only.
             let text = text.replace("at line 1 column", "at column");
+            let text = match meant(&text) {
+                Some(key) => text.replace(EXPECTED, &format!("; did you mean `{key}`?")),
+                None => text,
+            };
             format!("{text}; a run is {{\"contract\": FILE, \"task\"?, \"run_id\"?, \"set\"?: [KEY=VALUE]}}")
         })
     }
+}
+
+/// What a key of a line may be.
+const KEYS: [&str; 4] = ["contract", "run_id", "set", "task"];
+/// What the parser adds to a key that is none of them.
+const EXPECTED: &str = ", expected one of `contract`, `run_id`, `set`, `task`";
+
+/// The key that a fault of the parser is about, where it is one with a slip in it.
+fn meant(fault: &str) -> Option<&'static str> {
+    let typed = fault.strip_prefix("unknown field `")?.split('`').next()?;
+    let distance = |key: &&str| strsim::osa_distance(typed, key);
+    let nearest = KEYS.into_iter().min_by_key(distance)?;
+    (distance(&nearest) <= (typed.chars().count() / 3).max(1)).then_some(nearest)
 }
 
 #[cfg(test)]
@@ -78,7 +96,16 @@ mod tests {
         check("c.yaml", "expected value at column 1");
         check(
             r#"{"contract": "c", "tusk": ""}"#,
-            "unknown field `tusk`, expected one of",
+            "unknown field `tusk`; did you mean `task`? at column 24; a run is",
+        );
+        check(
+            r#"{"contract": "c", "colour": ""}"#,
+            "unknown field `colour`, expected one of `contract`, ",
+        );
+        // One line number is enough, and it is not the parser's.
+        check(
+            "{\"contract\": \"c\"\n",
+            "EOF while parsing an object at column 16; ",
         );
         check(r#"{"contract": "c", "run_id": "A B"}"#, "");
         check(r#"{"contract": "c"} {}"#, "trailing characters at column");

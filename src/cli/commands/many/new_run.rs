@@ -6,7 +6,7 @@ use super::fleet::Source;
 use super::line::RunLine;
 use super::lines::{Lines, ListedRun};
 use super::not_begun::{Became, NotBegun, OpenLine};
-use super::one_run::{RunEnd, drive, driven_by, end_of, guarded, refused};
+use super::one_run::{RunEnd, drive, driven_by, end_of, guarded, recorded_end_of, refused};
 use super::recorded_run::RecordedRun;
 use super::repeated::{Repeated, repeated};
 use super::terms::Terms;
@@ -133,7 +133,7 @@ impl NewRun {
             not_begun.closed(taken, Became::Refused);
             return match there {
                 Repeated::Driven(driven) => driven_by(&terms, &listed.place, &driven),
-                Repeated::Ended(ended) => end_of(&terms, &listed.place, *ended),
+                Repeated::Ended(ended) => recorded_end_of(&terms, &listed.place, *ended),
                 Repeated::Open(run_id) => {
                     let sets = line.sets_under(&terms.sets);
                     RecordedRun::repeated(run_id, sets, terms).run(worker).await
@@ -155,7 +155,9 @@ impl NewRun {
             match tokio::task::block_in_place(look) {
                 None | Some(Repeated::Open(_)) => {}
                 Some(Repeated::Driven(driven)) => return driven_by(&terms, &listed.place, &driven),
-                Some(Repeated::Ended(ended)) => return end_of(&terms, &listed.place, *ended),
+                Some(Repeated::Ended(ended)) => {
+                    return recorded_end_of(&terms, &listed.place, *ended);
+                }
             }
         }
         end_of(&terms, &listed.place, driven)
@@ -190,7 +192,10 @@ async fn begun(
 async fn prepared(line: RunLine, terms: &Terms, worker: &Worker) -> Result<Prepared, CliError> {
     let app = &terms.app;
     let sets = line.sets_under(&terms.sets);
-    let file = ContractFile::given(app, line.contract, sets);
+    // A file of the folder that the caller stands in is named as it is seen from there.
+    let name = line.contract.strip_prefix(&app.cwd);
+    let name = name.unwrap_or(&line.contract).to_owned();
+    let file = ContractFile::given(app, name, sets);
     let mut spec = file.read(app)?;
     if let Some(task) = line.task.or_else(|| terms.task.clone()) {
         spec.task = Some(task);

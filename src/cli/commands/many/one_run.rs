@@ -17,7 +17,7 @@ use crate::cli::context::clock::unix_ms;
 use crate::cli::context::error::{CliError, SystemFault};
 use crate::cli::context::exit::Exit;
 use crate::driver::{Observer, Prepared, Worker};
-use crate::kernel::{EntryDraft, Run};
+use crate::kernel::{ClosingReason, EntryDraft, Run};
 use crate::message::InferenceSeq;
 use crate::session::Control;
 use crate::telemetry::AgentResult;
@@ -34,15 +34,37 @@ pub(in crate::cli) enum RunEnd {
 
 /// What a run comes to; `place` names it in the result of one that has no name.
 pub(super) fn end_of(terms: &Terms, place: &str, outcome: Result<Ended, Broken>) -> RunEnd {
-    let result = match outcome.and_then(Ended::agreeing) {
-        Ok(ended) => ended.result,
+    RunEnd::Result(Box::new(result_of(terms, place, outcome, false)))
+}
+
+/// The same of a run that had ended before.
+pub(super) fn recorded_end_of(
+    terms: &Terms,
+    place: &str,
+    outcome: Result<Ended, Broken>,
+) -> RunEnd {
+    RunEnd::Result(Box::new(result_of(terms, place, outcome, true)))
+}
+
+fn result_of(
+    terms: &Terms,
+    place: &str,
+    outcome: Result<Ended, Broken>,
+    is_recorded: bool,
+) -> RunResult {
+    match outcome.and_then(Ended::agreeing) {
+        Ok(ended) => {
+            let mut result = RunResult::of(terms, &ended.result, is_recorded);
+            result.is_stopped = ended.view.closing() == Some(ClosingReason::Stop);
+            result
+        }
         Err(Broken {
             result: Some(result),
             ..
-        }) => *result,
-        Err(Broken { error, .. }) => not_begun(place, &error),
-    };
-    RunEnd::Result(Box::new(RunResult::of(terms, &result)))
+        }) => RunResult::of(terms, &result, is_recorded),
+        // What cannot be read is no recorded end.
+        Err(Broken { error, .. }) => RunResult::of(terms, &not_begun(place, &error), false),
+    }
 }
 
 /// The result of a run that was not begun.
@@ -56,7 +78,7 @@ fn not_begun(place: &str, fault: &CliError) -> AgentResult {
 pub(super) fn refused(terms: &Terms, place: &str, rule: &str) -> RunEnd {
     let text = format!("{place}: {rule}");
     let result = AgentResult::without_run(Exit::USAGE.0, "usage", text, unix_ms());
-    RunEnd::Result(Box::new(RunResult::of(terms, &result)))
+    RunEnd::Result(Box::new(RunResult::of(terms, &result, false)))
 }
 
 /// The result of a line whose run another process drives, which may be at work on the same list.
@@ -70,7 +92,7 @@ pub(super) fn driven_by(terms: &Terms, place: &str, driven: &Driven) -> RunEnd {
         "{place}: {by} drives run {run_id} already; the same list reports it once that has ended"
     );
     let result = AgentResult::without_run(Exit::FAILED.0, "store", text, unix_ms());
-    RunEnd::Result(Box::new(RunResult::of(terms, &result)))
+    RunEnd::Result(Box::new(RunResult::of(terms, &result, false)))
 }
 
 /// What `body` comes to; a panic in it is a fault of that run alone.

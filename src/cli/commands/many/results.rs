@@ -186,8 +186,12 @@ impl Writer {
     }
 
     fn result(&mut self, result: &RunResult) {
-        self.progress
-            .ended(&result.label, result.class.is_some(), result.entries);
+        match result.class {
+            Some(class) if result.is_recorded => self.progress.had_ended(class.as_str()),
+            Some(class) => self.progress.ended(class.as_str(), result.entries),
+            None if result.waits_for.is_some() => self.progress.waits(result.entries),
+            None => self.progress.left(&result.label, result.entries),
+        }
         if !self.is_read {
             return;
         }

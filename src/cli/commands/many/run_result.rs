@@ -12,6 +12,9 @@ use crate::kernel::AgentOutcome;
 use crate::message::RunId;
 use crate::telemetry::{AgentResult, AwaitedApproval};
 
+/// Stands in the line of a run that had ended before.
+const AS_RECORDED: &str = "as recorded";
+
 /// The result of one run.
 #[derive(Debug)]
 pub(in crate::cli) struct RunResult {
@@ -20,6 +23,10 @@ pub(in crate::cli) struct RunResult {
     pub(super) entries: u64,
     /// Whether `text` is the document.
     is_document: bool,
+    /// Whether it had ended before.
+    pub(super) is_recorded: bool,
+    /// Whether it was asked to stop, and that is why it has ended.
+    pub(super) is_stopped: bool,
     /// The class of its outcome, or a word where it has none.
     pub(super) label: String,
     /// A line for stderr, where the result alone would not be understood.
@@ -35,7 +42,7 @@ pub(in crate::cli) struct RunResult {
 
 impl RunResult {
     /// The result as those terms want it printed.
-    pub(super) fn of(terms: &Terms, result: &AgentResult) -> Self {
+    pub(super) fn of(terms: &Terms, result: &AgentResult, is_recorded: bool) -> Self {
         let app = &terms.app;
         let is_document = terms.json || !app.screen.is_shown();
         let (text, note) = if is_document {
@@ -43,12 +50,14 @@ impl RunResult {
             let document = serde_json::to_string(result).unwrap_or_default();
             (format!("{document}\n"), waiting_note(app, result))
         } else {
-            (lines_for_people(app, result), None)
+            (lines_for_people(app, result, is_recorded), None)
         };
         Self {
             class: result.outcome.map(|outcome| outcome.class),
             entries: result.entries,
             is_document,
+            is_recorded,
+            is_stopped: false,
             label: label(result).to_owned(),
             note,
             run_id: result.run_id.clone(),
@@ -81,11 +90,12 @@ fn label(result: &AgentResult) -> &'static str {
 }
 
 /// One line of a terminal, or more where the run did not succeed: its reason is whole. Below it what to type, where the run waits for a person.
-fn lines_for_people(app: &App, result: &AgentResult) -> String {
+fn lines_for_people(app: &App, result: &AgentResult, is_recorded: bool) -> String {
     let label = label(result);
     let mut words = vec![label.to_owned()];
     if let Some(run_id) = &result.run_id {
         words.push(run_id.to_string());
+        words.extend(is_recorded.then(|| AS_RECORDED.to_owned()));
         words.push(seconds(result.counters.elapsed_ms));
         if result.counters.cost_micro_usd > 0 {
             words.push(dollars(result.counters.cost_micro_usd));

@@ -17,8 +17,14 @@ const RESULT_CHARS: usize = 600;
 /// How much of a call's arguments is shown then.
 const ARGUMENT_CHARS: usize = 400;
 
-/// The conversation, the answer, and what they took; `full` cuts nothing.
-pub(super) fn conversation(screen: Screen, run: &ShownRun, full: bool) -> String {
+/// The conversation, the answer, and what they took; `full` cuts nothing. Of `withheld`, which has texts that were held back by their entries,
+/// it takes those whose message has no other text.
+pub(super) fn conversation(
+    screen: Screen,
+    run: &ShownRun,
+    full: bool,
+    withheld: &mut BTreeMap<u64, String>,
+) -> String {
     let mut out = String::new();
     let task = task_of(&run.conversation, run.opening);
     let mut names = BTreeMap::new();
@@ -61,7 +67,14 @@ pub(super) fn conversation(screen: Screen, run: &ShownRun, full: bool) -> String
             }
         };
         let cut = message.role == Role::Tool && !full;
-        out.push_str(&block(screen, &title, message, cut, full));
+        let no_text = || match run.held_back.get(&at) {
+            None => "  (no text)\n".to_owned(),
+            Some((seq, bytes)) => match withheld.remove(seq) {
+                Some(section) => section.trim_start_matches('\n').to_owned(),
+                None => format!("  ({} held back: --withheld)\n", counted(*bytes, "byte")),
+            },
+        };
+        out.push_str(&block(screen, &title, message, cut, full, no_text));
     }
     if let Some(answer) = answer.filter(|answer| answered.is_none() && !answer.is_empty()) {
         let _ = writeln!(out, "{}", screen.paint_out(Style::Bold, "answer"));
@@ -94,7 +107,15 @@ fn task_of(conversation: &[Arc<AgentMessage>], opening: usize) -> Option<usize> 
     of_user.next_back().map(|(at, _)| at)
 }
 
-fn block(screen: Screen, title: &str, message: &AgentMessage, cut: bool, full: bool) -> String {
+/// One message; `no_text` is what stands for a text where a message of the model says nothing and calls nothing.
+fn block(
+    screen: Screen,
+    title: &str,
+    message: &AgentMessage,
+    cut: bool,
+    full: bool,
+    no_text: impl FnOnce() -> String,
+) -> String {
     let mut out = format!("{}\n", screen.paint_out(Style::Bold, title));
     let content = message.content.trim_end();
     if cut {
@@ -102,8 +123,7 @@ fn block(screen: Screen, title: &str, message: &AgentMessage, cut: bool, full: b
     } else if !content.is_empty() {
         out.push_str(&indented(content));
     } else if message.role == Role::Assistant && message.tool_calls.is_empty() {
-        // What was held back is no text of the conversation.
-        out.push_str("  (no text)\n");
+        out.push_str(&no_text());
     }
     if let Some(reasoning) = message.reasoning.as_deref().filter(|_| full) {
         let reasoning = indented(&format!("(reasoning) {reasoning}"));

@@ -15,13 +15,7 @@ fn shown(name: &str, why: bool) -> String {
     masked(&if why {
         reasons::why(screen, &run)
     } else {
-        render::overview(
-            screen,
-            &run,
-            "verified at level L0",
-            false,
-            &BTreeMap::new(),
-        )
+        render::overview(screen, &run, "verified at level L0", false, BTreeMap::new())
     })
 }
 

@@ -21,16 +21,16 @@ use crate::view::{ApprovalEnd, Call, RunView};
 const BAR: u64 = 20;
 
 /// The whole of it: the conversation, how it ended, then the machine's view. `verified` states how far it is verified;
-/// `held_back` is what is shown below some entries.
+/// `held_back` has texts by their entries: those of which the conversation has no message are shown below them.
 pub(in crate::cli) fn overview(
     screen: Screen,
     run: &ShownRun,
     verified: &str,
     full: bool,
-    held_back: &BTreeMap<u64, String>,
+    mut held_back: BTreeMap<u64, String>,
 ) -> String {
     let view = &run.view;
-    let mut out = conversation(screen, run, full);
+    let mut out = conversation(screen, run, full, &mut held_back);
     out.push_str(&end(screen, view, run.status));
     out.push('\n');
     out.push_str(&header(screen, run, verified, full));

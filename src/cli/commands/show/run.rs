@@ -116,23 +116,24 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
     run.workspace = workspace(app, begun, &run);
     run.approval = approval(app, &args.run, &run)?;
     let departed = marked(app.screen, &run.view)?;
-    let held = if args.withheld {
+    let mut held = if args.withheld {
         withheld::held_back(app.screen, app.source(&args.run)?)?
     } else {
         BTreeMap::new()
     };
-    let lists_entries = !form.why && !form.conversation;
+    let holds_none = held.is_empty();
     app.screen.out(&if form.why {
         reasons::why(app.screen, &run)
     } else if form.conversation {
-        conversation(app.screen, &run, args.full)
+        conversation(app.screen, &run, args.full, &mut held)
     } else {
-        render::overview(app.screen, &run, verified, args.full, &held)
+        let held = std::mem::take(&mut held);
+        render::overview(app.screen, &run, verified, args.full, held)
     })?;
     if args.withheld {
-        if held.is_empty() {
+        if holds_none {
             app.screen.out(withheld::NOTHING)?;
-        } else if !lists_entries {
+        } else {
             let texts: Vec<String> = held.into_values().collect();
             app.screen.out(&texts.concat())?;
         }

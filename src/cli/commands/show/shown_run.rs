@@ -1,5 +1,6 @@
 //! A run as `show` reads it: rows, conversation, answer and view. Does not lay it out.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -8,8 +9,8 @@ use crate::cli::context::error::CliError;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::Source;
 use crate::cli::ui::entry_row::EntryRow;
-use crate::kernel::EventKind;
-use crate::message::AgentMessage;
+use crate::kernel::{EventKind, Run};
+use crate::message::{AgentMessage, Role};
 use crate::store::Lineage;
 use crate::telemetry::AgentResult;
 use crate::view::RunView;
@@ -24,6 +25,9 @@ pub(in crate::cli) struct ShownRun {
     pub(in crate::cli) view: RunView,
     /// What the model was sent and what it answered.
     pub(in crate::cli) conversation: Vec<Arc<AgentMessage>>,
+    /// The messages of the model of which text was held back: by their place in the conversation, the entry that names the text, and
+    /// its bytes.
+    pub(in crate::cli) held_back: BTreeMap<usize, (u64, u64)>,
     /// How many messages the run began with.
     pub(in crate::cli) opening: usize,
     /// The answer of a run that succeeded.
@@ -40,12 +44,27 @@ impl ShownRun {
         let lineage = source.lineage()?;
         let status = source.status()?;
         let (mut rows, mut opening) = (Vec::new(), 0);
+        let (mut held_back, mut held, mut messages) = (BTreeMap::new(), None, 0);
         let view = source.each_step(|view, entry, step| {
             let entry = entry.entry();
-            rows.push(EntryRow::of(view, entry, step));
-            if let Some(EventKind::RunStarted(started)) = entry.event.map(|event| &event.event) {
-                opening = started.messages.len();
+            let row = EntryRow::of(view, entry, step);
+            match entry.event.map(|event| &event.event) {
+                Some(EventKind::RunStarted(started)) => opening = started.messages.len(),
+                Some(EventKind::InferenceReturned(returned)) => {
+                    let withheld = returned.result.withheld.filter(|held| !held.blank);
+                    held = withheld.map(|held| (row.seq(), held.bytes));
+                }
+                _ => {}
             }
+            rows.push(row);
+            // The message of a response is in the conversation once it has been judged.
+            let conversation = view.machine().map(Run::conversation).unwrap_or_default();
+            let new = conversation.iter().enumerate().skip(messages);
+            let mut of_model = new.filter(|(_, message)| message.role == Role::Assistant);
+            if let Some((at, _)) = of_model.next() {
+                held_back.extend(held.take().map(|held| (at, held)));
+            }
+            messages = conversation.len();
             Ok(())
         })?;
         let run = view.machine();
@@ -57,6 +76,7 @@ impl ShownRun {
             rows,
             answer: result.map(|result| result.report_text().to_owned()),
             conversation,
+            held_back,
             opening,
             status,
             view,

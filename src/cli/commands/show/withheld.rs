@@ -1,5 +1,5 @@
-//! The text that the token gate held back, where it is asked for by `--withheld`. It is evidence: it stands apart from the conversation, and
-//! is never called an answer.
+//! The text that the token gate held back, where it is asked for by `--withheld`. It is evidence: it stands under a title of its own,
+//! and is never called an answer.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -28,6 +28,14 @@ pub(in crate::cli) enum InputFault {
         /// What is there instead.
         why: &'static str,
     },
+    /// The caller: a word that may be a contract file without its ending, or the task of the folder's own contract.
+    #[error("run {word}: it may be a task, or the file {}", path.display())]
+    WordForFile {
+        path: PathBuf,
+        /// What is given behind it.
+        task: Option<String>,
+        word: String,
+    },
     /// The caller: an agent file of another form.
     #[error("run {}: .ai files are not supported yet", path.display())]
     AiFile { path: PathBuf },
@@ -64,6 +72,9 @@ pub(in crate::cli) enum InputFault {
         lines: u64,
         path: PathBuf,
     },
+    /// The caller: a run in the place of the contract file.
+    #[error("chat under the contract {run}: there is no such file, and a run has that name")]
+    RunForContract { run: String },
     /// The caller: one contract file in the place of a list.
     #[error("run the list {}: it is a contract, not a list", path.display())]
     ContractForList { path: PathBuf },
@@ -118,6 +129,14 @@ impl Advice for InputFault {
             Self::NotAContract { nearest: None, .. } => {
                 "name a contract file (monolith init writes one); a task of that text: monolith run --task TEXT"
             }
+            Self::WordForFile { path, task, word } => {
+                let quoted = |text: &str| shell_word(&line(text));
+                let path = quoted(&path.to_string_lossy());
+                let task = task.iter().map(|task| format!(" {}", quoted(task)));
+                let run = command(&format!("monolith run {path}{}", task.collect::<String>()));
+                let give = command(&format!("monolith run --task {}", quoted(word)));
+                return Some(format!("the file: {run}; the task: {give}"));
+            }
             Self::NoAgentFile { with_file, .. } => {
                 return Some(format!(
                     "monolith init writes one; or name a contract: monolith {with_file}"
@@ -147,6 +166,10 @@ impl Advice for InputFault {
             }
             Self::NoSuchLine { .. } => {
                 "--from takes the name of a file of the folder, or the number of a line of the list"
+            }
+            Self::RunForContract { run } => {
+                let chat = command(&format!("monolith chat --run {}", shell_word(&line(run))));
+                return Some(format!("to go on from the end of that run: {chat}"));
             }
             Self::ContractForList { path } => {
                 let name = shell_word(&line(&path.to_string_lossy()));

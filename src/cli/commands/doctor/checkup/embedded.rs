@@ -7,6 +7,7 @@ use crate::cli::commands::doctor::checkup::program::version_of;
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::reading::reading;
+use crate::cli::ui::command::command;
 use crate::cli::ui::escape::line;
 use crate::inference::{
     BuiltInTokenizers, KNOWN_MODELS, ModelStore, ModelStoreError, engine_features, lacking_features,
@@ -32,7 +33,7 @@ pub(super) fn engine() -> Finding {
     missing(
         name,
         "this build has none",
-        "cargo build --release --features local",
+        command("cargo build --release --features local"),
     )
 }
 
@@ -43,7 +44,7 @@ pub(super) fn tokenizers() -> Finding {
         [] => missing(
             name,
             "this build has none: tokens are estimated as bytes / 4",
-            "cargo build --release --features tokenizers",
+            command("cargo build --release --features tokenizers"),
         ),
         ids => ok(name, ids.join(", ")),
     }
@@ -101,7 +102,7 @@ pub(super) fn models(app: &App, folder: &Path) -> Result<Vec<Finding>, CliError>
     };
     if stored.is_empty() {
         let known = KNOWN_MODELS.map(|known| known.name).join(", ");
-        let fix = format!("monolith model pull {known}");
+        let fix = command(&format!("monolith model pull {known}"));
         return Ok(vec![missing(name, "none is stored", fix)]);
     }
     let mut found = Vec::new();

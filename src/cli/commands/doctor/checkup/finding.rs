@@ -1,6 +1,8 @@
 //! One thing that was looked at, what it came to, and how it is mended.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+
+use crate::cli::ui::command::unkept;
 
 /// What one thing came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -20,8 +22,14 @@ pub(in crate::cli::commands::doctor) struct Finding {
     pub(in crate::cli::commands::doctor) name: String,
     pub(in crate::cli::commands::doctor) status: Status,
     pub(in crate::cli::commands::doctor) detail: String,
-    /// How to get it or to mend it.
+    /// How to get it or to mend it. The commands in it are unbroken on a terminal.
+    #[serde(serialize_with = "plain")]
     pub(in crate::cli::commands::doctor) fix: Option<String>,
+}
+
+/// For programs the spaces of a command are spaces.
+fn plain<S: Serializer>(fix: &Option<String>, to: S) -> Result<S::Ok, S::Error> {
+    fix.as_deref().map(unkept).serialize(to)
 }
 
 pub(super) fn ok(name: &str, detail: impl Into<String>) -> Finding {

@@ -13,7 +13,7 @@ use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
 use crate::cli::context::runtime::runtime;
-use crate::cli::ui::command::shell_word;
+use crate::cli::ui::command::{command, shell_word};
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::counted;
 use crate::contract::{
@@ -45,6 +45,8 @@ pub(super) fn needed(app: &App, path: &Path, sets: &[String]) -> Result<Vec<Find
     for set in sets {
         let _ = write!(check, " --set {}", shell_word(&line(set)));
     }
+    let starts_servers = command(&format!("{check} --start-servers"));
+    let check = command(&check);
     let preview = file.read(app).and_then(|spec| {
         let servers: Vec<&str> = spec.tools.mcp.keys().map(String::as_str).collect();
         if !servers.is_empty() {
@@ -75,7 +77,7 @@ pub(super) fn needed(app: &App, path: &Path, sets: &[String]) -> Result<Vec<Find
         found.push(ok(NAME, "it passes monolith contract check"));
     }
     // Without its servers the check knows less than was found here.
-    let fix = format!("{check} --start-servers says more");
+    let fix = format!("{starts_servers} says more");
     found.extend(failed.into_iter().map(|why| wrong(NAME, why, fix.clone())));
     Ok(found)
 }
