@@ -14,7 +14,7 @@ use super::{BlockReason, ContextBlock, DroppedResult, EventKind, LostEffect, Too
 use crate::message::{CallSeq, ToolEnvelope, ToolOutcome, estimate_tokens, exact_sum};
 
 /// How often the server of one call may ask a person. Fewer in tests, which explore every sequence of answers.
-pub(super) const MOST_QUESTIONS: u32 = if cfg!(test) { 1 } else { 10 };
+pub(super) const MOST_QUESTIONS: u32 = if cfg!(test) { 2 } else { 10 };
 
 impl Machine {
     pub(super) fn execute(
