@@ -115,6 +115,8 @@ pub(super) struct BatchCall<S> {
     pub(super) arguments_hash: Digest,
     /// What it goes on with, once its server had an answer.
     pub(super) input: Option<Box<GivenInput>>,
+    /// How often its server has asked a person.
+    pub(super) questions: u32,
     pub(super) slot: S,
     pub(super) part: Option<Part>,
 }
@@ -125,6 +127,7 @@ impl<S> BatchCall<S> {
             invocation: self.invocation,
             arguments_hash: self.arguments_hash,
             input: self.input,
+            questions: self.questions,
             slot: slot(self.slot),
             part: self.part,
         }

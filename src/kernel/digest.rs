@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::batch::{FailedEnd, Settled, Shown, Slot};
+use super::batch::{BatchCall, FailedEnd, Settled, Shown, Slot};
 use super::context::ContextLedger;
 use super::history::CallHistory;
 use super::machine::{Machine, Verdict};
@@ -63,11 +63,7 @@ impl StageView<'_> {
             Self::Execute(batch) => batch
                 .calls
                 .iter()
-                .map(|call| match (&call.slot, &call.input) {
-                    // It was started before, and goes on.
-                    (Slot::Approved(seq), Some(_)) => named(&call.invocation.name, (22, *seq, 0)),
-                    (slot, _) => named(&call.invocation.name, slot_key(slot)),
-                })
+                .map(|call| named(&call.invocation.name, slot_key(call)))
                 .collect(),
             Self::Observe(ended) => ended
                 .calls
@@ -175,15 +171,21 @@ impl Machine {
     }
 }
 
-fn slot_key(slot: &Slot) -> (u8, CallSeq, u64) {
-    match slot {
+fn slot_key(call: &BatchCall<Slot>) -> (u8, CallSeq, u64) {
+    let questions = u64::from(call.questions);
+    match &call.slot {
         Slot::Settled(settled) => settled_key(settled),
         Slot::Pending(seq) => (1, *seq, 0),
         Slot::Awaiting(seq) => (2, *seq, 0),
-        Slot::Running(seq) => (3, *seq, 0),
+        Slot::Running(seq) => (3, *seq, questions),
         // Which question it is stands in the events.
-        Slot::Asking { call, asked } => (21, *call, u64::from(asked.resume.is_some())),
-        Slot::Approved(seq) => (17, *seq, 0),
+        Slot::Asking { call, asked } => {
+            let resumable = u64::from(asked.resume.is_some());
+            (21, *call, questions << 1 | resumable)
+        }
+        // It was started before, and goes on.
+        Slot::Approved(seq) if call.input.is_some() => (22, *seq, questions),
+        Slot::Approved(seq) => (17, *seq, questions),
         Slot::Unsummarised { call, envelope } => (18, *call, envelope.tokens),
         Slot::Summarising {
             envelope,

@@ -13,6 +13,9 @@ use super::texts::FailedReason;
 use super::{BlockReason, ContextBlock, DroppedResult, EventKind, LostEffect, ToolReturned};
 use crate::message::{CallSeq, ToolEnvelope, ToolOutcome, estimate_tokens, exact_sum};
 
+/// How often the server of one call may ask a person. Fewer in tests, which explore every sequence of answers.
+pub(super) const MOST_QUESTIONS: u32 = if cfg!(test) { 2 } else { 10 };
+
 impl Machine {
     pub(super) fn execute(
         &mut self,
@@ -98,10 +101,14 @@ impl Machine {
             ToolOutcome::Malformed { .. } => failed(FailedEnd::Malformed).into(),
             ToolOutcome::ConnectionLost { .. } => failed(FailedEnd::ConnectionLost).into(),
             // One person is asked one thing at a time, and none once nothing could be made of the answer.
-            ToolOutcome::InputRequired(_) if was_asking || nothing_starts => {
+            // A call whose server asked again and again would never end: no time-out runs while a person is waited for.
+            ToolOutcome::InputRequired(_)
+                if was_asking || nothing_starts || call.questions == MOST_QUESTIONS =>
+            {
                 Settled::Answered(FailedReason::EffectUnknown).into()
             }
             ToolOutcome::InputRequired(asked) => {
+                call.questions += 1;
                 call.slot = Slot::Asking {
                     asked: Box::new(asked.clone()),
                     call: returned.call,

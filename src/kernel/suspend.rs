@@ -65,11 +65,16 @@ impl Machine {
             }
             // What a person is asked about is still asked; a question that came since is asked now.
             Resting::Execute(batch) if was_suspended && self.clock.parked_since().is_none() => {
-                if let Some(question) = batch.resumable_question() {
-                    self.clock.park(self.at_ms);
-                    outbox.await_approval(question);
+                match batch.resumable_question() {
+                    // What came late may have used a budget up: nothing could be made of an answer.
+                    Some(_) if self.nothing_starts() => self.start_due(batch, outbox),
+                    Some(question) => {
+                        self.clock.park(self.at_ms);
+                        outbox.await_approval(question);
+                        None
+                    }
+                    None => None,
                 }
-                None
             }
             Resting::Precheck | Resting::Execute(_) => None,
         };

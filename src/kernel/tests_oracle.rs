@@ -159,6 +159,8 @@ struct Call {
     arguments: Digest,
     /// Whether its server had an answer: then it was started before.
     answered: bool,
+    /// How often its server has asked a person.
+    questions: u32,
     slot: Slot,
 }
 

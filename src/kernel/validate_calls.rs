@@ -440,6 +440,7 @@ impl Machine {
                     input: None,
                     invocation: call.clone(),
                     part: None,
+                    questions: 0,
                     slot: settled.into(),
                 });
             }
@@ -453,6 +454,7 @@ impl Machine {
                         label,
                     }),
                     invocation: unit.invocation.into_owned(),
+                    questions: 0,
                     slot,
                 });
             }

@@ -62,6 +62,9 @@ impl Oracle {
         if let (true, Place::Tools, None, Some(call)) =
             (suspended, self.facts.place, self.clock.parked_since, due)
         {
+            if self.nothing_starts().is_some() {
+                return self.go_on_tools();
+            }
             self.clock.parked_since = Some(self.clock.at);
             return Reaction::AwaitsApproval(call);
         }
@@ -189,7 +192,10 @@ impl Oracle {
             }
             ToolOutcome::InputRequired(asked) => {
                 let was_asking = matches!(self.facts.batch[at].slot, Slot::Question { .. });
-                if !was_asking && self.nothing_starts().is_none() {
+                let too_often =
+                    self.facts.batch[at].questions == crate::kernel::execute::MOST_QUESTIONS;
+                if !was_asking && !too_often && self.nothing_starts().is_none() {
+                    self.facts.batch[at].questions += 1;
                     self.facts.batch[at].slot = Slot::Question {
                         call,
                         hash: asked.question.digest(),

@@ -326,6 +326,7 @@ impl Oracle {
                 id: call.id.clone(),
                 name: call.name.clone(),
                 answered: false,
+                questions: 0,
                 arguments: call.arguments.digest(),
                 slot: if let Some(reason) = answer {
                     Slot::Said(failed(&reason))

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, GetExtensions as _, InputResponses,
@@ -21,7 +20,7 @@ use super::elicitation::Round;
 use super::opening::Place;
 use super::process::{Process, Program};
 use super::response::{PendingResponse, Response};
-use super::timeouts::{LIST_MS, Timeouts};
+use super::timeouts::{LIST_MS, Timeouts, deadline, person_until};
 use super::{call_result, opening, tool_list};
 use crate::contract::{McpTerms, ToolPin};
 use crate::kernel::CallOrder;
@@ -34,8 +33,6 @@ use crate::tools::{CallTerms, ToolServerError};
 
 /// Bytes of a detail that is recorded.
 const DETAIL_BYTES: usize = 2_048;
-/// The longest wait for a response.
-const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
 /// The step of a server that did not list its tools.
 const LIST: &str = "list its tools";
 /// How often a server may ask for input in one call.
@@ -493,16 +490,6 @@ impl NoResponse {
             Self::Unauthorized => lost("the server wants authorization"),
         }
     }
-}
-
-/// The moment `timeout_ms` from now, at most a year.
-fn deadline(timeout_ms: u64) -> Instant {
-    Instant::now() + Duration::from_millis(timeout_ms).min(LONGEST)
-}
-
-/// Until when a call waits for a person: after nine tenths of its time its server gets a refusal, and the rest to end the call.
-fn person_until(timeout_ms: u64) -> Instant {
-    deadline(timeout_ms - timeout_ms / 10)
 }
 
 fn lost(detail: &str) -> ToolOutcome {

@@ -1,6 +1,13 @@
-//! How long bring-up waits for a server. Plain data.
+//! How long a server, and a person in one of its calls, is waited for.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::connection::INITIALISE_MS;
+
+/// The longest wait for a response.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
 
 /// The longest that a server has for the list of its tools, whatever the contract allows.
 pub(super) const LIST_MS: u64 = 30_000;
@@ -36,4 +43,14 @@ impl Timeouts {
     pub(in crate::tools) const fn outlast(self, others: Self) -> bool {
         self.initialise_ms > others.initialise_ms || self.list_ms > others.list_ms
     }
+}
+
+/// The moment `timeout_ms` from now, at most a year.
+pub(super) fn deadline(timeout_ms: u64) -> Instant {
+    Instant::now() + Duration::from_millis(timeout_ms).min(LONGEST)
+}
+
+/// Until when a call waits for a person: after nine tenths of its time its server gets a refusal, and the rest to end the call.
+pub(super) fn person_until(timeout_ms: u64) -> Instant {
+    deadline(timeout_ms - timeout_ms / 10)
 }
