@@ -1,9 +1,11 @@
 //! Many runs of one process against the loopback server: whether all of them end, what they take together, and how they share it; and how long
 //! all of them take to go on after the process was killed.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use monolith::{RunFilter, StoreReader};
@@ -59,13 +61,47 @@ fn killed(runs: u64) -> String {
     child.wait().expect("a child");
     let mut resume = command(folder.path());
     resume.args(["resume", "--all"]);
-    let cost = run_as_it_is(&mut bounded(resume, runs));
+    let store = folder.path().join("runs.db");
+    let before = heads(&store).expect("a store");
+    let done = AtomicBool::new(false);
+    let (cost, resumed) = std::thread::scope(|scope| {
+        let watch = scope.spawn(|| all_resumed(&store, &before, &done));
+        let cost = run_as_it_is(&mut bounded(resume, runs));
+        done.store(true, Ordering::Relaxed);
+        (cost, watch.join().expect("it looks"))
+    });
+    match resumed {
+        Some(after) => println!("all {runs} went on within {:.1} s", after.as_secs_f64()),
+        None => println!("it ended before all {runs} were seen to go on"),
+    }
     line(
         &format!("{runs}, after `kill -9`, `resume --all`"),
         folder.path(),
         runs,
         cost,
     )
+}
+
+/// The number of the last entry of each run.
+fn heads(store: &Path) -> rusqlite::Result<HashMap<String, i64>> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(store, flags)?;
+    let mut rows = conn.prepare("SELECT run_id, head_seq FROM runs")?;
+    let heads = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    heads.collect()
+}
+
+/// How long it takes until each run has a further entry; none where that was not seen before the end.
+fn all_resumed(store: &Path, before: &HashMap<String, i64>, done: &AtomicBool) -> Option<Duration> {
+    let start = Instant::now();
+    while !done.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(250));
+        let now = heads(store).unwrap_or_default();
+        if before.iter().all(|(run, head)| now.get(run) > Some(head)) {
+            return Some(start.elapsed());
+        }
+    }
+    None
 }
 
 /// How many runs have an entry, and how many have ended; none as long as there is no store.
