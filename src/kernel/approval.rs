@@ -87,7 +87,7 @@ impl Machine {
         })
     }
 
-    /// Nobody allowed what a person was asked about: the call is not made, or goes on without what its server asked for.
+    /// No person allowed what was asked: the call is not made, or goes on without what its server asked for.
     pub(super) fn refused(
         &mut self,
         batch: &mut Batch,

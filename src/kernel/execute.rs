@@ -13,8 +13,8 @@ use super::texts::FailedReason;
 use super::{BlockReason, ContextBlock, DroppedResult, EventKind, LostEffect, ToolReturned};
 use crate::message::{CallSeq, ToolEnvelope, ToolOutcome, estimate_tokens, exact_sum};
 
-/// How often the server of one call may ask a person. Fewer in tests, which explore every sequence of answers.
-pub(super) const MOST_QUESTIONS: u32 = if cfg!(test) { 2 } else { 10 };
+/// How often the server of one call may ask a person.
+pub(super) const MOST_QUESTIONS: u32 = 10;
 
 impl Machine {
     pub(super) fn execute(

@@ -89,6 +89,7 @@ pub(super) enum When {
 pub(super) enum Ration {
     Stale,
     Suspended,
+    Asked,
 }
 
 /// One letter.
@@ -396,6 +397,8 @@ impl Letter {
         match self {
             Self::StaleAnswer | Self::StaleFailure => Some(Ration::Stale),
             Self::Suspended => Some(Ration::Suspended),
+            Self::Tool(Does::Asks | Does::AsksWaiting)
+            | Self::ToolAt(Does::Asks | Does::AsksWaiting, _) => Some(Ration::Asked),
             _ => None,
         }
     }

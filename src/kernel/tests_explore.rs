@@ -15,7 +15,7 @@ use crate::contract::{ExecutionContract, Validators};
 use crate::message::Digest;
 
 /// How many letters of each ration a path may hold.
-const RATIONS: [u8; 2] = [1, 1];
+const RATIONS: [u8; 3] = [1, 1, 2];
 
 /// A run with those who watch it.
 #[derive(Clone)]
@@ -23,7 +23,7 @@ pub(super) struct Watched {
     pub(super) run: Run,
     pub(super) ledger: Ledger,
     oracle: Oracle,
-    rations: [u8; 2],
+    rations: [u8; 3],
 }
 
 /// A property that did not hold, and the letters that lead there.

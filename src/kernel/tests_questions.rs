@@ -1,25 +1,10 @@
 //! What a server asks a person during a call (semantics §6).
 
 use super::testing::*;
-use super::{Approval, Effect, EventKind, LostEffect, Resumed};
-use crate::contract::{Terms, ToolPolicy};
+use super::tests_rules::{optional, resumed};
+use super::{Approval, Effect, EventKind, LostEffect};
+use crate::contract::Terms;
 use crate::message::{CallSeq, Digest, InputQuestion, ObjectText, ToolOutcome};
-
-fn optional() -> Terms {
-    Terms {
-        strict_mode: false,
-        ..terms(ToolPolicy::Optional)
-    }
-}
-
-fn resumed(h: &Harness) -> EventKind {
-    EventKind::Resumed(Resumed {
-        addresses: Vec::new(),
-        contract_hash: h.run.contract().contract_hash(),
-        tool_servers: Vec::new(),
-        tools_changed: Vec::new(),
-    })
-}
 
 /// What a server asks a person is an approval of the question: it rests, it is bound to the question, and the call goes on with what
 /// was entered.
@@ -111,4 +96,49 @@ fn the_question_of_a_server_is_answered_and_its_call_goes_on() {
     let mut lost = h.clone();
     lost.push(EventKind::EffectLost(LostEffect::Call(CallSeq(1))));
     assert_eq!(lost.observations(), [unknown]);
+}
+
+/// No time-out runs while a person is waited for, so a server that asked for ever would keep the run for ever.
+#[test]
+fn the_server_of_a_call_asks_ten_times_and_no_more() {
+    let mut h = Harness::inferring(optional());
+    h.answer(calls(&["read"]));
+    let question = ObjectText::parse(r#"{"message":"Who?"}"#).unwrap();
+    let asks = || {
+        let resume = Some("kept".to_owned());
+        let question = question.clone();
+        let outcome = ToolOutcome::InputRequired(InputQuestion { question, resume });
+        tool(CallSeq(1), outcome)
+    };
+    for _ in 0..10 {
+        h.push(asks());
+        let effect = h.effects.first();
+        assert!(
+            matches!(effect, Some(Effect::AwaitApproval(_))),
+            "{effect:?}"
+        );
+        h.push(EventKind::ApprovalDenied(Approval {
+            arguments_hash: question.digest(),
+            call: CallSeq(1),
+            content: None,
+        }));
+        let effect = h.effects.first();
+        assert!(matches!(effect, Some(Effect::Execute(_))), "{effect:?}");
+    }
+    h.push(asks());
+    assert!(
+        h.request().is_some(),
+        "the eleventh is observed, and the run goes on"
+    );
+    let observed = h
+        .run
+        .storage()
+        .conversation
+        .messages()
+        .last()
+        .map(|m| m.content.clone());
+    assert_eq!(
+        observed.as_deref(),
+        Some("(tool failed: interrupted, effect unknown)")
+    );
 }

@@ -10,14 +10,16 @@ use crate::message::{
     AgentMessage, CallSeq, ContentBlock, Digest, ProviderFaultClass, ToolEnvelope, ToolOutcome,
 };
 
-fn optional() -> Terms {
+/// Terms of a run that may call tools and is not strict.
+pub(super) fn optional() -> Terms {
     Terms {
         strict_mode: false,
         ..terms(ToolPolicy::Optional)
     }
 }
 
-fn resumed(h: &Harness) -> EventKind {
+/// Another process goes on with the run, under the same contract.
+pub(super) fn resumed(h: &Harness) -> EventKind {
     EventKind::Resumed(Resumed {
         addresses: Vec::new(),
         contract_hash: h.run.contract().contract_hash(),
