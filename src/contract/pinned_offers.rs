@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(differs, [("web".to_owned(), text.to_owned())]);
     }
 
-    /// Whoever changes the file explains nothing away: it must come to the pin.
+    /// A changed file explains nothing away: it must come to the pin.
     #[test]
     fn what_does_not_come_to_the_pin_is_not_used() {
         let was = contract(None, "Searches.");

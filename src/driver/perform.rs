@@ -370,7 +370,7 @@ impl OpenQuestions {
         let Some((given, waiting)) = waiting else {
             return false;
         };
-        // Where nobody waits any more, the call is about to end.
+        // Where nothing waits any more, the call is about to end.
         drop(waiting.send(given.content.clone()));
         true
     }

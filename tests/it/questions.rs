@@ -164,7 +164,7 @@ fn a_server_that_waits_in_the_call_gets_its_answer() {
     assert_eq!(said, r#"[-32601, -32601, "accept", -32601]"#);
 }
 
-/// What ends with the process is not left unanswered: nobody waits, or the time of the call is over.
+/// What ends with the process is not left unanswered: no one waits, or the time of the call is over.
 #[test]
 fn a_server_that_waits_in_the_call_is_refused_where_nobody_answers_in_time() {
     if !python() {
@@ -200,7 +200,7 @@ fn a_call_whose_server_waited_is_lost_with_the_process() {
     }
 }
 
-/// Nobody is sent to an address, and the address hides nothing.
+/// No one is sent to an address, and the address hides nothing.
 #[test]
 fn what_is_to_be_entered_at_an_address_is_declined_and_shown_escaped() {
     if !python() {

@@ -1,4 +1,4 @@
-//! What a server reports of calls that run, for whoever shows it: the newest report of each call. Records nothing, and prolongs nothing.
+//! What a server reports of calls that run, for what shows it: the newest report of each call. Records nothing, and prolongs nothing.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

@@ -70,7 +70,7 @@ pub(crate) enum OAuthFault {
     /// The operator: the system gave no randomness.
     #[error("begin a login: the system gave no randomness")]
     Randomness,
-    /// The operator: nobody finished the login in a browser.
+    /// The operator: no one finished the login in a browser.
     #[error("log in: no answer came within {0} seconds")]
     TimedOut(u64),
 }

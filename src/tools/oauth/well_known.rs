@@ -67,7 +67,7 @@ pub(super) fn covers(resource: &str, server: &Url) -> bool {
 pub(crate) fn resource_of(server: &Url) -> String {
     let bare = with_path(server, server.path());
     match bare.path() {
-        // A parser puts a slash there that nobody wrote.
+        // A parser puts a slash there that no one wrote.
         "/" => bare.as_str().trim_end_matches('/').to_owned(),
         _ => bare.into(),
     }

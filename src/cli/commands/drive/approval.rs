@@ -367,7 +367,7 @@ pub(in crate::cli) fn shown(order: &CallOrder, width: usize) -> String {
     )
 }
 
-/// The refusal of a question that ends with this process, where nobody is waited for; none where the run can be left with it.
+/// The refusal of a question that ends with this process, where no one is waited for; none where the run can be left with it.
 pub(in crate::cli) fn refused_now(order: &CallOrder) -> Option<Control> {
     let given = order.input.as_ref()?;
     given.resume.is_none().then(|| answer(order, false, None))

@@ -18,7 +18,7 @@ use crate::tools::{
     Login, LoginFault, OAuthFault, ReturnedCode, StoredAuthorization, server_address,
 };
 
-/// How often a person is told how long is still waited.
+/// How often a person reads how long is still waited.
 const PROGRESS: Duration = Duration::from_secs(30);
 /// What opens a browser.
 const OPENER: &str = if cfg!(target_os = "macos") {

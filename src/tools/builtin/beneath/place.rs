@@ -1,7 +1,7 @@
 //! Puts files below the held folder: whole, or not at all. Does not know tools.
 //!
 //! A file that is there is never written to: a new one takes its name. So a second name of it, in the folder or outside, keeps what it
-//! had, and whoever reads meanwhile sees the old text or the new one.
+//! had, and a reader meanwhile sees the old text or the new one.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
