@@ -93,7 +93,8 @@ pub(in crate::cli) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> 
             None => look_for_agent_file(app, None, "chat FILE")?,
             Some(path) => refuse_run(app, path)?,
         }
-        chat.contract = RunInput::of(app, Vec::new(), args.contract, None)?.file;
+        let input = RunInput::of(app, Vec::new(), args.contract, None)?;
+        chat.contract = input.named.file();
     }
     // What is wrong with the file is better known before the first message.
     let file = chat.file();
