@@ -86,7 +86,7 @@ impl Translator<'_, '_> {
                 String::read(&value, &reporter);
             }
             "input" => said.input = self.input(&value, &reporter),
-            "models" => self.models(root, value, &reporter),
+            "models" => models(root, value, &reporter),
             "output" => self.output(root, &value, &reporter),
             "tools" => self.tools(root, said, &value, &reporter),
             other => match contract_path(other) {
@@ -115,46 +115,6 @@ impl Translator<'_, '_> {
         let rule = format!("unknown key `{}`", key.text);
         let findings = self.reporter.findings;
         findings.add(&key.place, &self.reporter.join(&key.text), rule, Some(help));
-    }
-
-    /// `provider/model`, in the order of attempts.
-    fn models(&self, root: &mut Node, value: Node, reporter: &Reporter<'_>) {
-        let place = value.place.clone();
-        let items = match value.kind {
-            Kind::List(items) => items,
-            Kind::Scalar { .. } if !value.is_null() => vec![value],
-            Kind::Scalar { .. } | Kind::Map(_) => {
-                reporter.expected(&value, "a list of provider/model");
-                return;
-            }
-        };
-        let mut targets = Vec::new();
-        for (n, item) in items.into_iter().enumerate() {
-            let reporter = reporter.below(&n.to_string());
-            let Some(text) = String::read(&item, &reporter) else {
-                continue;
-            };
-            let parts = text.split_once('/');
-            let parts = parts.filter(|(provider, model)| !provider.is_empty() && !model.is_empty());
-            let Some((provider, model)) = parts else {
-                let rule = format!("expected provider/model, got {}", reporter.describe(&item));
-                let help = "such as openai/gpt-4o-mini: the provider is one of .ai-agent.json";
-                reporter.refuse(&item, rule, Some(help.to_owned()));
-                continue;
-            };
-            let entry =
-                |name: &str, text: &str| (key(name, &item.place), scalar(text, &item.place));
-            let entries = vec![
-                entry(TARGET.provider.name, provider),
-                entry(TARGET.model.name, model),
-            ];
-            targets.push(Node {
-                kind: Kind::Map(entries),
-                place: item.place.clone(),
-            });
-        }
-        let kind = Kind::List(targets);
-        put(root, &[FILE.targets.name], Node { kind, place });
     }
 
     /// Servers by name, and single tools by id.
@@ -305,6 +265,45 @@ impl Translator<'_, '_> {
             }
         }
     }
+}
+
+/// `provider/model`, in the order of attempts.
+fn models(root: &mut Node, value: Node, reporter: &Reporter<'_>) {
+    let place = value.place.clone();
+    let items = match value.kind {
+        Kind::List(items) => items,
+        Kind::Scalar { .. } if !value.is_null() => vec![value],
+        Kind::Scalar { .. } | Kind::Map(_) => {
+            reporter.expected(&value, "a list of provider/model");
+            return;
+        }
+    };
+    let mut targets = Vec::new();
+    for (n, item) in items.into_iter().enumerate() {
+        let reporter = reporter.below(&n.to_string());
+        let Some(text) = String::read(&item, &reporter) else {
+            continue;
+        };
+        let parts = text.split_once('/');
+        let parts = parts.filter(|(provider, model)| !provider.is_empty() && !model.is_empty());
+        let Some((provider, model)) = parts else {
+            let rule = format!("expected provider/model, got {}", reporter.describe(&item));
+            let help = "such as openai/gpt-4o-mini: the provider is one of .ai-agent.json";
+            reporter.refuse(&item, rule, Some(help.to_owned()));
+            continue;
+        };
+        let entry = |name: &str, text: &str| (key(name, &item.place), scalar(text, &item.place));
+        let entries = vec![
+            entry(TARGET.provider.name, provider),
+            entry(TARGET.model.name, model),
+        ];
+        targets.push(Node {
+            kind: Kind::Map(entries),
+            place: item.place.clone(),
+        });
+    }
+    let kind = Kind::List(targets);
+    put(root, &[FILE.targets.name], Node { kind, place });
 }
 
 /// Takes of a server only the tools that are named one by one. What a layer of configuration does not allow stays away.
