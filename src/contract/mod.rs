@@ -28,9 +28,11 @@ mod execution_contract;
 mod factory;
 mod factory_error;
 mod final_report;
+mod flow_check;
 mod grammar;
 mod hex_digest;
 mod hidden_characters;
+mod information_flow;
 mod intent;
 mod manifest;
 mod meant_tool;
@@ -59,6 +61,7 @@ mod tests;
 mod text_profile;
 mod tokenizer;
 mod tool_filter;
+mod tool_pattern;
 mod validators;
 mod value_bounds;
 pub(crate) mod wire_version;
@@ -81,6 +84,7 @@ pub(crate) use final_report::{
     FINAL_REPORT, FinalReport, FinalReportTerms, ReportContent, ReportFormat,
 };
 pub(crate) use grammar::{CALL_CLOSE, CALL_OPEN, GateGrammar, GrammarLanguage, gate_awaits_tools};
+pub(crate) use information_flow::{FlowAction, FlowRule, Label, LabelRule};
 pub(crate) use intent::{IntentPolicyResolver, Resolution};
 pub(crate) use manifest::ToolPin;
 pub use manifest::{CapabilityManifest, ServerCapability, TargetCapability, ToolCapability};
