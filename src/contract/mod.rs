@@ -61,6 +61,7 @@ mod tests;
 mod text_profile;
 mod tokenizer;
 mod tool_filter;
+mod tool_labels;
 mod tool_pattern;
 mod validators;
 mod value_bounds;

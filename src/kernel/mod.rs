@@ -60,6 +60,8 @@ mod target_cycle;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
+mod testing_messages;
+#[cfg(test)]
 mod tests_alphabet;
 #[cfg(test)]
 mod tests_explore;
