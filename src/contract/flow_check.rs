@@ -147,7 +147,7 @@ pub(super) fn flow_warnings(terms: &Terms) -> Vec<String> {
         if !rule.from.is_subset(&shown) {
             warnings.push(format!(
                 "flow.{n} holds after {} results, and no tool that may be called has such; only those of an earlier run could",
-                rule.from_words()
+                rule.source_words()
             ));
         } else if !exposed.iter().any(|t| terms.flow_reaches(rule, &t.name)) {
             warnings.push(format!(

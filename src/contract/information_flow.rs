@@ -74,7 +74,7 @@ impl FlowRule {
 
     /// Its labels as a sentence names them.
     #[must_use]
-    pub(crate) fn from_words(&self) -> String {
+    pub(crate) fn source_words(&self) -> String {
         let words: Vec<&str> = self.from.iter().map(|label| label.word()).collect();
         words.join(" and ")
     }

@@ -156,7 +156,7 @@ impl Machine {
     /// What a call is answered that a rule of `flow` denies.
     pub(super) fn flow_denial(&self, call: &ToolInvocation) -> Option<FailedReason> {
         let (_, rule) = self.flow_of(call).filter(|_| self.flow_denies(call))?;
-        let (tool, from) = (&call.name, rule.from_words());
+        let (tool, from) = (&call.name, rule.source_words());
         let unless = match rule.unless_given.as_slice() {
             [] => String::new(),
             names => format!(
