@@ -32,6 +32,7 @@ mod flow_check;
 mod grammar;
 mod hex_digest;
 mod hidden_characters;
+mod http_get_terms;
 mod information_flow;
 mod intent;
 mod manifest;
@@ -85,6 +86,9 @@ pub(crate) use final_report::{
     FINAL_REPORT, FinalReport, FinalReportTerms, ReportContent, ReportFormat,
 };
 pub(crate) use grammar::{CALL_CLOSE, CALL_OPEN, GateGrammar, GrammarLanguage, gate_awaits_tools};
+pub(crate) use http_get_terms::{
+    HostPattern, HttpGetTerms, MOST_BODY_BYTES, MOST_HOSTS, MOST_REDIRECTS, WebScheme,
+};
 pub(crate) use information_flow::{FlowAction, FlowRule, Label, LabelRule};
 pub(crate) use intent::{IntentPolicyResolver, Resolution};
 pub(crate) use manifest::ToolPin;

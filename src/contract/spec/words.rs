@@ -5,6 +5,7 @@ use crate::contract::prices::PriceUnit;
 use crate::contract::{
     Beside, Completion, Elicitation, FlowAction, HealthProbe, Label, OAuthGrant, Page,
     ProviderType, Remote, ReportFormat, TextProfile, ToolPolicy, ToolProof, ToolTransport,
+    WebScheme,
 };
 
 impl Choice for Page {
@@ -50,6 +51,10 @@ impl Choice for Remote {
         ("sse", Self::Sse),
         ("websocket", Self::Websocket),
     ];
+}
+
+impl Choice for WebScheme {
+    const WORDS: &'static [(&'static str, Self)] = &[("http", Self::Http), ("https", Self::Https)];
 }
 
 impl Choice for Beside {
@@ -166,11 +171,13 @@ pub(in crate::contract) struct Builtin(pub(super) &'static str);
 
 impl Choice for Builtin {
     const WORDS: &'static [(&'static str, Self)] = &[
+        ("apply_patch", Self("apply_patch")),
         ("clock", Self("clock")),
         ("edit_file", Self("edit_file")),
         ("echo", Self("echo")),
         ("glob", Self("glob")),
         ("grep", Self("grep")),
+        ("http_get", Self("http_get")),
         ("list_directory", Self("list_directory")),
         ("read_file", Self("read_file")),
         ("write_file", Self("write_file")),
