@@ -102,7 +102,7 @@ const TOPICS: [(&str, &[&str]); 5] = [
     (
         "Contracts",
         &[
-            "init", "doctor", "contract", "trust", "tools", "mcp", "profile", "machine",
+            "init", "doctor", "contract", "trust", "tools", "config", "mcp", "profile", "machine",
         ],
     ),
     (

@@ -342,6 +342,13 @@ impl ContractFile {
                 given,
             },
             DriverError::ChangedScript { .. } => fault,
+            // A change of the page alone would be refused as another contract.
+            DriverError::Contract(FactoryError::PolicyDisagrees { .. }) => {
+                let help = format!(
+                    "say what is to be done with the files; or, for any message: {way_on} --set page=null"
+                );
+                return CliError::ChangedFile(Box::new(fault), unkept(&help));
+            }
             other => return self.located(other),
         };
         match self.place_of(&fault, Some(unkept(way_on))) {

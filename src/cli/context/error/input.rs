@@ -94,8 +94,11 @@ pub(in crate::cli) enum InputFault {
     /// The caller: the text of the task cannot be read.
     #[error("read the task from {from}: {reason}")]
     Task { from: String, reason: String },
+    /// The caller: a message that is no text.
+    #[error("send the line: it is not UTF-8")]
+    NotText,
     /// The operator: the terminal gives no lines.
-    #[error("read a line from the terminal: {reason}")]
+    #[error("read a line: {reason}")]
     Line { reason: String },
 }
 
