@@ -13,7 +13,9 @@ use crate::cli::context::secrets;
 use crate::cli::context::trust::ReadContract;
 use crate::cli::ui::command::{shell_word, unkept};
 use crate::cli::ui::escape::line;
-use crate::contract::{ContractSpec, ExecutionContract, PinnedOffers, SpecErrors, with_includes};
+use crate::contract::{
+    ContractSpec, ExecutionContract, FactoryError, PinnedOffers, SpecErrors, with_includes,
+};
 use crate::driver::{DriverError, RunRequest};
 use crate::kernel::CheckName;
 use crate::session::RedactionKey;

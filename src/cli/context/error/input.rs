@@ -183,7 +183,8 @@ impl Advice for InputFault {
             | Self::PastTheEnd { .. }
             | Self::TwoContracts { .. }
             | Self::Task { .. }
-            | Self::Line { .. } => return None,
+            | Self::Line { .. }
+            | Self::NotText => return None,
         };
         Some(text.to_owned())
     }
