@@ -14,7 +14,7 @@ use super::{
     ExecutionContract, FactoryError, GrammarLanguage, HealthProbe, IntentPolicyResolver,
     McpTransport, ModelProfile, ProviderSpec, ProviderTerms, ProviderType, SEMANTICS_VERSION,
     ServerKind, ServerTerms, Setting, TargetCapability, TargetSpec, TargetTerms, Terms,
-    ToolOutputBudget, ToolTransport, wire_version,
+    ToolOutputBudget, ToolTransport, shell_sandbox, wire_version,
 };
 use crate::message::{Digest, MAX_EXACT, NoTokenizers, QuarterBytes};
 
@@ -384,6 +384,7 @@ fn providers(spec: &ContractSpec) -> BTreeMap<String, ProviderTerms> {
 fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
     let mut servers = BTreeMap::new();
     if !spec.tools.builtin.is_empty() {
+        let has_shell = spec.tools.has_shell();
         let terms = ServerTerms {
             args: Vec::new(),
             available: false,
@@ -400,6 +401,7 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
             pin: None,
             queue: None,
             roots: Vec::new(),
+            sandbox: has_shell.then(|| shell_sandbox(spec.tools.sandbox.as_ref())),
             shared: true,
             tools_allowed: None,
             tools_denied: Vec::new(),
@@ -448,6 +450,7 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
             pin: None,
             queue: queue_of(spec, given),
             roots: given.terms.roots.clone(),
+            sandbox: None,
             shared: given.shared,
             tools_allowed: given.tools.allowed.clone(),
             tools_denied: given.tools.denied.clone(),

@@ -121,6 +121,7 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
                 pin: None,
                 queue: None,
                 roots: Vec::new(),
+                sandbox: None,
                 shared: true,
                 tools_allowed: None,
                 tools_denied: Vec::new(),

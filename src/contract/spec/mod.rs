@@ -8,6 +8,7 @@
 //!                                                            └────▶ SpecErrors (line, caret, rule, help)
 //! ```
 
+mod confinement;
 mod contract_spec;
 mod error;
 mod file;
@@ -53,7 +54,7 @@ pub use error::SpecErrors;
 pub(crate) use fill::{Definition, DefinitionKind, Definitions};
 pub(in crate::contract) use keys::{
     CONTEXT_BUDGET, FILE, FINAL_REPORT, FileKeys, MODEL, PRICE, PRICES, PROFILE, PROVIDER,
-    SAMPLING, SERVER, SamplingKeys, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
+    SAMPLING, SANDBOX, SERVER, SamplingKeys, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
 };
 pub(crate) use origin::ValueOrigin;
 pub(crate) use pin_edit::with_pins;

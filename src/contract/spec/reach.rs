@@ -121,9 +121,15 @@ impl Read for ToolsSpec {
                 }
             }
             let Servers(mcp) = section.get(&TOOLS.mcp).unwrap_or_default();
+            let sandbox = section.get(&TOOLS.sandbox);
+            if sandbox.is_some() && !names.iter().any(|name| name == Self::SHELL) {
+                let rule = "`sandbox` confines `shell`, which is not one of `builtin`";
+                section.refuse_key(TOOLS.sandbox.name, rule, None);
+            }
             Self {
                 builtin: names,
                 mcp,
+                sandbox,
                 workspace: section.get(&TOOLS.workspace),
             }
         })

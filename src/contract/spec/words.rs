@@ -3,7 +3,7 @@
 use super::form::Choice;
 use crate::contract::prices::PriceUnit;
 use crate::contract::{
-    Beside, Completion, Elicitation, HealthProbe, OAuthGrant, Page, ProviderType, Remote,
+    Beside, Completion, Elicitation, HealthProbe, Network, OAuthGrant, Page, ProviderType, Remote,
     ReportFormat, TextProfile, ToolPolicy, ToolProof, ToolTransport,
 };
 
@@ -17,6 +17,10 @@ impl Choice for Elicitation {
         ("defaults", Self::Defaults),
         ("ask", Self::Ask),
     ];
+}
+
+impl Choice for Network {
+    const WORDS: &'static [(&'static str, Self)] = &[("off", Self::Off), ("on", Self::On)];
 }
 
 impl Choice for OAuthGrant {
@@ -161,6 +165,7 @@ impl Choice for Builtin {
         ("grep", Self("grep")),
         ("list_directory", Self("list_directory")),
         ("read_file", Self("read_file")),
+        ("shell", Self("shell")),
         ("write_file", Self("write_file")),
     ];
 }

@@ -8,17 +8,19 @@ use serde_json::{Value, json};
 
 use super::refusal::Refusal;
 use super::workspace::Workspace;
-use super::{edit_file, glob, grep, list_directory, read_file, write_file};
+use super::{edit_file, glob, grep, list_directory, read_file, shell, write_file};
 use crate::contract::ToolCapability;
 use crate::message::{ObjectText, rfc3339};
 use crate::tools::envelope::ToolResponse;
 use crate::tools::offer::{Described, Offer};
 use crate::tools::withheld::Withheld;
-use crate::tools::{Clock, ToolServerError};
+use crate::tools::{CallTerms, ShellSpec, ToolServerError};
 
 /// The built-in tools of one workspace.
 #[derive(Debug)]
 pub(in crate::tools) struct Builtins {
+    /// How commands are run; none where the host has no such way.
+    shell: Option<ShellSpec>,
     tools: Vec<(Tool, ToolCapability)>,
     workspace: Workspace,
 }
@@ -32,6 +34,7 @@ enum Tool {
     Grep,
     ListDirectory,
     ReadFile,
+    Shell,
     WriteFile,
 }
 
@@ -51,6 +54,7 @@ impl Builtins {
         names: &[String],
         root: PathBuf,
         withheld: Withheld,
+        shell: Option<ShellSpec>,
     ) -> Result<(Self, Vec<ToolCapability>), ToolServerError> {
         let mut offer = Offer::default();
         let mut chosen = Vec::with_capacity(names.len());
@@ -75,7 +79,11 @@ impl Builtins {
             Workspace::open(root, withheld).map_err(|fault| ToolServerError::Workspace {
                 reason: fault.to_string(),
             })?;
-        let builtins = Self { tools, workspace };
+        let builtins = Self {
+            shell,
+            tools,
+            workspace,
+        };
         Ok((builtins, offer.tools))
     }
 
@@ -84,13 +92,20 @@ impl Builtins {
         &self,
         name: &str,
         arguments: &ObjectText,
-        clock: &dyn Clock,
+        terms: &CallTerms<'_>,
     ) -> Option<ToolResponse> {
         let (tool, _) = self.tools.iter().find(|(tool, _)| tool.name() == name)?;
-        let outcome = self.perform(*tool, arguments, clock).await;
+        if *tool == Tool::Shell {
+            let done = match decode(arguments) {
+                Ok(request) => shell::perform(self.shell.as_ref(), request, terms).await,
+                Err(refusal) => Err(refusal),
+            };
+            return Some(done.unwrap_or_else(Refusal::response));
+        }
+        let outcome = self.perform(*tool, arguments, terms).await;
         Some(match outcome {
             Ok(text) => ToolResponse::of_text(text),
-            Err(refusal) => ToolResponse::failed(refusal.code, refusal.message),
+            Err(refusal) => refusal.response(),
         })
     }
 
@@ -98,24 +113,29 @@ impl Builtins {
         &self,
         tool: Tool,
         arguments: &ObjectText,
-        clock: &dyn Clock,
+        terms: &CallTerms<'_>,
     ) -> Result<String, Refusal> {
         let workspace = &self.workspace;
         match tool {
-            Tool::Clock => decode(arguments).map(|NoArguments {}| rfc3339(clock.unix_ms())),
+            Tool::Clock => decode(arguments).map(|NoArguments {}| rfc3339(terms.clock.unix_ms())),
             Tool::Echo => decode(arguments).map(|EchoArguments { text }| text),
             Tool::EditFile => edit_file::perform(workspace, decode(arguments)?).await,
             Tool::Glob => glob::perform(workspace, decode(arguments)?).await,
             Tool::Grep => grep::perform(workspace, decode(arguments)?).await,
             Tool::ListDirectory => list_directory::perform(workspace, decode(arguments)?).await,
             Tool::ReadFile => read_file::perform(workspace, decode(arguments)?).await,
+            // It has a response of its own.
+            Tool::Shell => Err(Refusal {
+                code: "TOOL_UNKNOWN",
+                message: "shell is not performed here".to_owned(),
+            }),
             Tool::WriteFile => write_file::perform(workspace, decode(arguments)?).await,
         }
     }
 }
 
 impl Tool {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Clock,
         Self::EditFile,
         Self::Echo,
@@ -123,6 +143,7 @@ impl Tool {
         Self::Grep,
         Self::ListDirectory,
         Self::ReadFile,
+        Self::Shell,
         Self::WriteFile,
     ];
 
@@ -135,16 +156,17 @@ impl Tool {
             Self::Grep => "grep",
             Self::ListDirectory => "list_directory",
             Self::ReadFile => "read_file",
+            Self::Shell => "shell",
             Self::WriteFile => "write_file",
         }
     }
 
     /// Whether it changes anything, and whether twice is once.
     fn annotations(self) -> Value {
-        let writes = matches!(self, Self::EditFile | Self::WriteFile);
+        let writes = matches!(self, Self::EditFile | Self::Shell | Self::WriteFile);
         json!({
             "destructiveHint": writes,
-            "idempotentHint": self != Self::EditFile,
+            "idempotentHint": !matches!(self, Self::EditFile | Self::Shell),
             "openWorldHint": false,
             "readOnlyHint": !writes,
         })
@@ -174,6 +196,11 @@ impl Tool {
                 write_file::description(),
                 write_file::properties(),
                 json!(["path", "content"]),
+            ),
+            Self::Shell => (
+                shell::description(),
+                shell::properties(),
+                json!(["command"]),
             ),
             Self::ListDirectory => (
                 list_directory::description(),

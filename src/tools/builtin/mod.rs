@@ -1,4 +1,4 @@
-//! The built-in tools: `echo`, `clock`, and those that read, search and write files of the workspace.
+//! The built-in tools: `echo`, `clock`, those that read, search and write files of the workspace, and `shell`.
 //!
 //! Knows their schemas and descriptions, and confines paths to the workspace: the folder is held open, and every step of a
 //! path is opened beneath it, so no other process can lead it outside. The host's own state is withheld by its identity, under
@@ -16,6 +16,7 @@ mod grep;
 mod list_directory;
 mod read_file;
 mod refusal;
+mod shell;
 mod tree;
 mod workspace;
 mod write_file;

@@ -13,6 +13,7 @@ fn all() -> ServerSpec {
     let names = ["clock", "echo", "list_directory", "read_file"];
     ServerSpec::Builtin {
         names: names.map(str::to_owned).to_vec(),
+        shell: None,
         withheld: Withheld::default(),
     }
 }
@@ -328,6 +329,7 @@ async fn what_cannot_be_brought_up_is_a_fault_with_its_rule() {
     let root = tempfile::tempdir().unwrap();
     let builtin = |name: &str| ServerSpec::Builtin {
         names: vec![name.to_owned()],
+        shell: None,
         withheld: Withheld::default(),
     };
     let stdio = || ServerSpec::Stdio {

@@ -12,6 +12,7 @@ async fn fixture(root: &Path, withheld: Withheld) -> Fixture {
     let names = ["edit_file", "glob", "grep", "read_file", "write_file"];
     let spec = ServerSpec::Builtin {
         names: names.map(str::to_owned).to_vec(),
+        shell: None,
         withheld,
     };
     let mut fixture = Fixture::bring_up([("builtin", spec)], root).await;

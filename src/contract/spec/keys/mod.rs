@@ -14,7 +14,7 @@ pub(in crate::contract) use models::{
 };
 pub(in crate::contract) use tools::{
     CONTEXT_BUDGET, CYCLE_EXCEPTION, FINAL_REPORT, MAX_CALLS, METADATA, OAUTH, QUEUE, REDACT,
-    SERVER, TOOL_OUTPUT_BUDGET, TOOLS,
+    SANDBOX, SERVER, TOOL_OUTPUT_BUDGET, TOOLS,
 };
 
 /// Every mapping of the file.
@@ -31,6 +31,7 @@ pub(super) static FORMS: &[&dyn super::form::Form] = &[
     &PRICES,
     &PRICE,
     &TOOLS,
+    &SANDBOX,
     &SERVER,
     &OAUTH,
     &QUEUE,
