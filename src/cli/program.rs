@@ -21,7 +21,7 @@ use crate::cli::ui::progress::watched;
 use crate::cli::ui::screen::Screen;
 use crate::driver::Environment;
 use crate::telemetry::AgentResult;
-use crate::tools::{sandbox, supervise};
+use crate::tools::{confine, supervise};
 
 /// Runs the command line of this process.
 #[must_use]
@@ -39,7 +39,7 @@ pub fn main() -> ExitCode {
         Ok(Cli {
             command: Command::Sandbox { given },
             ..
-        }) => return Exit(sandbox(given)).into(),
+        }) => return Exit(confine(given)).into(),
         Ok(_) | Err(_) => {}
     }
     interrupts::watch();
@@ -145,7 +145,7 @@ fn perform(
         }
         Command::Man(args) => commands::man::man(&app, &args, Cli::visible()),
         Command::Supervise { given } => Ok(Exit(supervise(given))),
-        Command::Sandbox { given } => Ok(Exit(sandbox(given))),
+        Command::Sandbox { given } => Ok(Exit(confine(given))),
         Command::SlowTool => commands::internal::slow_tool(&app),
         #[cfg(feature = "local")]
         Command::Template => commands::internal::template(),

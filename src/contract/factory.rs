@@ -10,11 +10,11 @@ use super::sampling::{Layers, model_of};
 use super::session_tools::{report_terms, session_tools};
 use super::spec::{CONTEXT_BUDGET, FILE, PROFILE, TOOL_OUTPUT_BUDGET};
 use super::{
-    BigCount, CONTRACT_FORMAT, CapabilityManifest, ContextBudget, ContractSpec, Elicitation,
-    ExecutionContract, FactoryError, GrammarLanguage, HealthProbe, IntentPolicyResolver,
-    McpTransport, ModelProfile, ProviderSpec, ProviderTerms, ProviderType, SEMANTICS_VERSION,
-    ServerKind, ServerTerms, Setting, TargetCapability, TargetSpec, TargetTerms, Terms,
-    ToolOutputBudget, ToolTransport, shell_sandbox, wire_version,
+    BigCount, CONTRACT_FORMAT, CapabilityManifest, ContextBudget, ContractSpec, ExecutionContract,
+    FactoryError, GrammarLanguage, IntentPolicyResolver, McpTransport, ModelProfile, ProviderSpec,
+    ProviderTerms, ProviderType, SEMANTICS_VERSION, ServerKind, ServerTerms, Setting,
+    TargetCapability, TargetSpec, TargetTerms, Terms, ToolOutputBudget, ToolTransport,
+    shell_sandbox, wire_version,
 };
 use crate::message::{Digest, MAX_EXACT, NoTokenizers, QuarterBytes};
 
@@ -385,28 +385,8 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
     let mut servers = BTreeMap::new();
     if !spec.tools.builtin.is_empty() {
         let has_shell = spec.tools.has_shell();
-        let terms = ServerTerms {
-            args: Vec::new(),
-            available: false,
-            command: None,
-            elicitation: Elicitation::Denied,
-            env_names: Vec::new(),
-            env_variables: BTreeMap::new(),
-            expected_pin: None,
-            header_names: Vec::new(),
-            header_variables: BTreeMap::new(),
-            health_probe: HealthProbe::Ping,
-            kind: ServerKind::Builtin,
-            offers: Vec::new(),
-            pin: None,
-            queue: None,
-            roots: Vec::new(),
-            sandbox: has_shell.then(|| shell_sandbox(spec.tools.sandbox.as_ref())),
-            shared: true,
-            tools_allowed: None,
-            tools_denied: Vec::new(),
-            url: None,
-        };
+        let sandbox = has_shell.then(|| shell_sandbox(spec.tools.sandbox.as_ref()));
+        let terms = ServerTerms::builtin(sandbox);
         servers.insert(BUILTIN.to_owned(), terms);
     }
     for (name, given) in &spec.tools.mcp {

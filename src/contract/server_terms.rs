@@ -187,6 +187,32 @@ pub struct ServerTerms {
 }
 
 impl ServerTerms {
+    /// Of the tools inside monolith, before what they offer is known.
+    pub(crate) const fn builtin(sandbox: Option<SandboxTerms>) -> Self {
+        Self {
+            args: Vec::new(),
+            available: false,
+            command: None,
+            elicitation: Elicitation::Denied,
+            env_names: Vec::new(),
+            env_variables: BTreeMap::new(),
+            expected_pin: None,
+            header_names: Vec::new(),
+            header_variables: BTreeMap::new(),
+            health_probe: HealthProbe::Ping,
+            kind: ServerKind::Builtin,
+            offers: Vec::new(),
+            pin: None,
+            queue: None,
+            roots: Vec::new(),
+            sandbox,
+            shared: true,
+            tools_allowed: None,
+            tools_denied: Vec::new(),
+            url: None,
+        }
+    }
+
     /// Whether the contract takes every tool of it.
     pub(super) const fn takes_all_tools(&self) -> bool {
         self.tools_allowed.is_none() && self.tools_denied.is_empty()

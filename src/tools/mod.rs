@@ -57,7 +57,7 @@ pub(crate) use oauth::{
 pub(crate) use pool::{ServerHost, ServerPool};
 pub(crate) use registry::{BringUp, ServerWatch, ToolServers};
 pub(crate) use sandbox::{
-    Base, Confined, Limits, PartFound, SANDBOX_COMMAND, SandboxProfile, parts_of, sandbox,
+    Base, Confined, Limits, PartFound, SANDBOX_COMMAND, SandboxProfile, confine, parts_of,
 };
 pub(crate) use server_spec::ServerSpec;
 pub(crate) use shell_spec::ShellSpec;

@@ -5,24 +5,15 @@ use std::path::Path;
 
 #[cfg(not(target_os = "linux"))]
 use super::part::Part;
+#[cfg(not(target_os = "linux"))]
+use super::words::NOT_STARTED;
+#[cfg(target_os = "linux")]
+use super::words::{HOLD, INNER, PARTS, SANDBOX_COMMAND};
 use super::{PartFound, SandboxProfile};
-
-/// The hidden command of this program.
-pub(crate) const SANDBOX_COMMAND: &str = "__sandbox";
-/// The first argument of the process inside.
-#[cfg(target_os = "linux")]
-pub(super) const INNER: &str = "--inner";
-/// The first argument of the process that only holds a user namespace open.
-#[cfg(target_os = "linux")]
-pub(super) const HOLD: &str = "--hold";
-/// In the place of a program: only the parts are set up, and what became of each is printed.
-pub(super) const PARTS: &str = "--parts";
-/// The exit code where the program cannot be started.
-pub(super) const NOT_STARTED: u8 = 125;
 
 /// Confines this process by the profile and runs the program; its exit code is the program's.
 #[cfg(target_os = "linux")]
-pub(crate) fn sandbox(given: Vec<OsString>) -> u8 {
+pub(crate) fn confine(given: Vec<OsString>) -> u8 {
     let mut given = given.into_iter();
     let first = given.next().unwrap_or_default();
     match first.to_str() {
@@ -34,7 +25,7 @@ pub(crate) fn sandbox(given: Vec<OsString>) -> u8 {
 
 /// There is no sandbox on this system.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn sandbox(_given: Vec<OsString>) -> u8 {
+pub(crate) fn confine(_given: Vec<OsString>) -> u8 {
     NOT_STARTED
 }
 

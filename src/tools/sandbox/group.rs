@@ -3,14 +3,10 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use super::Limits;
 
 const ROOT: &str = "/sys/fs/cgroup";
-/// How long is waited between two tries to remove a group, and how often that is done.
-const AGAIN: Duration = Duration::from_millis(2);
-const MOST_TRIES: u32 = 25;
 /// What the folders of sandboxes are called; the process id of the outer process follows.
 const PREFIX: &str = "monolith-";
 
@@ -81,13 +77,8 @@ impl Drop for Groups {
     fn drop(&mut self) {
         for (group, before) in &self.0 {
             let _ = enter(before);
-            // The kernel takes a moment to forget what has ended; what stays behind is removed by the next one.
-            for _ in 0..MOST_TRIES {
-                if fs::remove_dir(group).is_ok() {
-                    break;
-                }
-                std::thread::sleep(AGAIN);
-            }
+            // Where the kernel has not forgotten yet what ended there, the next sandbox removes it.
+            let _ = fs::remove_dir(group);
         }
     }
 }

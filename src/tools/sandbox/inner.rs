@@ -13,11 +13,11 @@ use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, set_parent_process_death_signal, wait,
 };
 
-use super::command::{NOT_STARTED, PARTS};
 use super::layout::layout;
 use super::part::{Fault, Part};
 use super::report::Report;
 use super::root::{self, Owner};
+use super::words::{NOT_STARTED, PARTS};
 use super::{SandboxProfile, filter, identity, land, limits, raw};
 
 /// Runs the program inside; its exit code.

@@ -37,7 +37,9 @@ mod raw;
 mod report;
 #[cfg(target_os = "linux")]
 mod root;
+mod words;
 
-pub(crate) use command::{SANDBOX_COMMAND, parts_of, sandbox};
+pub(crate) use command::{confine, parts_of};
 pub(crate) use part::PartFound;
 pub(crate) use profile::{Base, Confined, Limits, SandboxProfile};
+pub(crate) use words::SANDBOX_COMMAND;

@@ -11,11 +11,11 @@ use std::sync::atomic::AtomicBool;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::UnshareFlags;
 
-use super::command::{INNER, NOT_STARTED, PARTS, SANDBOX_COMMAND};
 use super::group::Groups;
 use super::identity::Held;
 use super::part::{Fault, Part};
 use super::report::{is_ready, written};
+use super::words::{INNER, NOT_STARTED, PARTS, SANDBOX_COMMAND};
 use super::{Confined, SandboxProfile, identity, raw, report};
 
 /// Signals to the group of a tool server; they are for the server.

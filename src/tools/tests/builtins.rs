@@ -351,7 +351,7 @@ async fn what_cannot_be_brought_up_is_a_fault_with_its_rule() {
     insta::assert_snapshot!(fixture.faults().join("\n"), @r#"
     a b: failed to use the server name: a server's name is 1 to 32 characters of A–Z a–z 0–9 _ -
     agent: failed to use the server name: tools that begin with agent__ are monolith's own; call the server otherwise
-    builtin: failed to find the built-in tool "rm"; there are clock, edit_file, echo, glob, grep, list_directory, read_file, write_file
+    builtin: failed to find the built-in tool "rm"; there are clock, edit_file, echo, glob, grep, list_directory, read_file, shell, write_file
     other: failed to use the server name: the built-in tools are called builtin
     "#);
     assert!(
