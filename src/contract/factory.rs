@@ -385,8 +385,11 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
     let mut servers = BTreeMap::new();
     if !spec.tools.builtin.is_empty() {
         let has_shell = spec.tools.has_shell();
-        let sandbox = has_shell.then(|| shell_sandbox(spec.tools.sandbox.as_ref()));
-        let terms = ServerTerms::builtin(sandbox);
+        let terms = ServerTerms {
+            http_get: spec.tools.http_get.clone(),
+            sandbox: has_shell.then(|| shell_sandbox(spec.tools.sandbox.as_ref())),
+            ..ServerTerms::builtin()
+        };
         servers.insert(BUILTIN.to_owned(), terms);
     }
     for (name, given) in &spec.tools.mcp {
@@ -425,6 +428,7 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
             header_names: headers.keys().cloned().collect(),
             header_variables: variables_of(headers),
             health_probe: given.terms.health_probe,
+            http_get: None,
             kind,
             offers: given.terms.offers.clone(),
             pin: None,

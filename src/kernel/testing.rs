@@ -106,7 +106,7 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
             "builtin".to_owned(),
             ServerTerms {
                 available: true,
-                ..ServerTerms::builtin(None)
+                ..ServerTerms::builtin()
             },
         )]),
         session_tools: Vec::new(),

@@ -12,9 +12,11 @@
 //!                                                        └─▶ BlobSink (whole text, images, malformed answers)
 //! ```
 //!
-//! The built-ins confine themselves to the workspace: they open each step of a path beneath a folder that is held. What the shell runs is
+//! The built-ins confine themselves to the workspace: they open each step of a path beneath a folder that is held; what they ask on the web goes
+//! through the address guard. What the shell runs is
 //! confined by the kernel, in [`sandbox`](mod@sandbox). A server is a child process with the user's own rights.
 
+mod address_guard;
 mod blob_sink;
 mod builtin;
 mod call_terms;

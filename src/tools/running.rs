@@ -68,6 +68,7 @@ impl RunningServer {
         check_name(name, spec)?;
         let server = match spec {
             ServerSpec::Builtin {
+                http_get,
                 names,
                 shell,
                 withheld,
@@ -76,8 +77,8 @@ impl RunningServer {
                 if let Some(shell) = &shell {
                     shell.check().await?;
                 }
-                let withheld = withheld.clone();
-                let (tools, offered) = Builtins::choose(names, workspace, withheld, shell)?;
+                let (withheld, more) = (withheld.clone(), (http_get.clone(), shell));
+                let (tools, offered) = Builtins::choose(names, workspace, withheld, more)?;
                 let pins = offer::pins(BUILTIN, &offered);
                 let offer = Arc::new(Offer {
                     tools: offered,

@@ -1,5 +1,6 @@
 //! Reads providers and tool servers. Reaches nothing.
 
+use super::builtin_terms::refuse_unused_terms;
 use super::contract_spec::{
     McpSpec, McpTransport, OAuthSpec, ProviderSpec, ReasoningMap, ToolsSpec,
 };
@@ -126,8 +127,11 @@ impl Read for ToolsSpec {
                 let rule = "`sandbox` confines `shell`, which is not one of `builtin`";
                 section.refuse_key(TOOLS.sandbox.name, rule, None);
             }
+            let http_get = section.get(&TOOLS.http_get);
+            refuse_unused_terms(section, &names);
             Self {
                 builtin: names,
+                http_get,
                 mcp,
                 sandbox,
                 workspace: section.get(&TOOLS.workspace),

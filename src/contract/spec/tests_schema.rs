@@ -307,6 +307,7 @@ fn dotted(form: &dyn Form) -> Option<&'static str> {
         "price" => "prices.models.p.m.",
         "tools" => "tools.",
         "sandbox" => "tools.sandbox.",
+        "http-get" => "tools.http_get.",
         "server" => "tools.mcp.fs.",
         "oauth" => "tools.mcp.fs.oauth.",
         "queue" => "queues.slow.",

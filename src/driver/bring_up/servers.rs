@@ -38,6 +38,7 @@ pub(super) fn server_specs(
         servers.insert(
             "builtin".to_owned(),
             ServerSpec::Builtin {
+                http_get: spec.tools.http_get.clone(),
                 names: spec.tools.builtin.clone(),
                 shell: spec.tools.has_shell().then(|| {
                     let terms = shell_sandbox(spec.tools.sandbox.as_ref());
