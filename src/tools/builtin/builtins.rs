@@ -24,10 +24,10 @@ use crate::tools::{CallTerms, ShellSpec, ToolServerError};
 /// The built-in tools of one workspace.
 #[derive(Debug)]
 pub(in crate::tools) struct Builtins {
-    /// How commands are run; none where the host has no such way.
-    shell: Option<ShellSpec>,
     /// What asks the web, where the contract has terms for it.
     http_get: Option<HttpGet>,
+    /// How commands are run; none where the host has no such way.
+    shell: Option<ShellSpec>,
     tools: Vec<(Tool, ToolCapability)>,
     workspace: Workspace,
 }
