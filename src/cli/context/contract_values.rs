@@ -63,7 +63,7 @@ pub(super) fn is_kept(set: &str) -> bool {
             _,
             "api_key_env" | "base_url_env" | "file" | "type",
         ]
-        | ["tools", "builtin" | "workspace"] => true,
+        | ["tools", "builtin" | "sandbox" | "workspace", ..] => true,
         [first, ..] => !["providers", "tools"].contains(first),
         [] => false,
     }
