@@ -401,7 +401,11 @@ fn oauth_terms(given: &OAuthSpec) -> Option<Box<OAuthTerms>> {
 fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
     let mut servers = BTreeMap::new();
     if !spec.tools.builtin.is_empty() {
-        servers.insert(BUILTIN.to_owned(), ServerTerms::builtin());
+        let terms = ServerTerms {
+            http_get: spec.tools.http_get.clone(),
+            ..ServerTerms::builtin()
+        };
+        servers.insert(BUILTIN.to_owned(), terms);
     }
     for (name, given) in &spec.tools.mcp {
         let none = BTreeMap::new();
@@ -441,6 +445,7 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
             header_names: headers.keys().cloned().collect(),
             header_variables: variables_of(headers),
             health_probe: given.terms.health_probe,
+            http_get: None,
             kind,
             oauth: oauth.and_then(oauth_terms),
             offers: given.terms.offers.clone(),

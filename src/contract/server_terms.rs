@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::hex_digest::HexDigest;
+use super::http_get_terms::HttpGetTerms;
 use super::oauth_terms::OAuthTerms;
 use super::tool_filter;
 use crate::message::Digest;
@@ -148,6 +149,9 @@ pub struct ServerTerms {
     /// What it is asked for a sign of life with; left out where that is a ping.
     #[serde(default, skip_serializing_if = "HealthProbe::is_ping")]
     pub health_probe: HealthProbe,
+    /// Where the built-in tool `http_get` may ask; left out where the contract has no such tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http_get: Option<HttpGetTerms>,
     /// How it is reached.
     pub kind: ServerKind,
     /// As what monolith comes to its authorization server; left out where nothing is said of that.
@@ -176,7 +180,7 @@ pub struct ServerTerms {
 }
 
 impl ServerTerms {
-    /// Those of the tools that are built in, before they are offered.
+    /// The tools inside monolith, none of which is known to be there.
     pub(crate) const fn builtin() -> Self {
         Self {
             args: Vec::new(),
@@ -189,6 +193,7 @@ impl ServerTerms {
             header_names: Vec::new(),
             header_variables: BTreeMap::new(),
             health_probe: HealthProbe::Ping,
+            http_get: None,
             kind: ServerKind::Builtin,
             oauth: None,
             offers: Vec::new(),
