@@ -54,6 +54,7 @@ mod host;
 #[cfg(test)]
 mod http;
 #[cfg(test)]
+mod information_flow;
 mod invented;
 #[cfg(test)]
 mod keys;

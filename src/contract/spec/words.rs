@@ -3,12 +3,25 @@
 use super::form::Choice;
 use crate::contract::prices::PriceUnit;
 use crate::contract::{
-    Beside, Completion, Elicitation, HealthProbe, OAuthGrant, Page, ProviderType, Remote,
-    ReportFormat, TextProfile, ToolPolicy, ToolProof, ToolTransport, WebScheme,
+    Beside, Completion, Elicitation, FlowAction, HealthProbe, Label, OAuthGrant, Page,
+    ProviderType, Remote, ReportFormat, TextProfile, ToolPolicy, ToolProof, ToolTransport,
+    WebScheme,
 };
 
 impl Choice for Page {
     const WORDS: &'static [(&'static str, Self)] = &[("chat", Self::Chat), ("code", Self::Code)];
+}
+
+impl Choice for Label {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("trusted", Self::Trusted),
+        ("untrusted", Self::Untrusted),
+        ("private", Self::Private),
+    ];
+}
+
+impl Choice for FlowAction {
+    const WORDS: &'static [(&'static str, Self)] = &[("deny", Self::Deny), ("ask", Self::Ask)];
 }
 
 impl Choice for Elicitation {
