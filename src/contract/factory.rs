@@ -11,10 +11,10 @@ use super::session_tools::{report_terms, session_tools};
 use super::spec::{CONTEXT_BUDGET, FILE, PROFILE, TOOL_OUTPUT_BUDGET};
 use super::{
     BigCount, CONTRACT_FORMAT, CapabilityManifest, ContextBudget, ContractSpec, ExecutionContract,
-    FactoryError, GrammarLanguage, IntentPolicyResolver, McpTransport, ModelProfile, ProviderSpec,
-    ProviderTerms, ProviderType, SEMANTICS_VERSION, ServerKind, ServerTerms, Setting,
-    TargetCapability, TargetSpec, TargetTerms, Terms, ToolOutputBudget, ToolTransport,
-    shell_sandbox, wire_version,
+    FactoryError, GrammarLanguage, IntentPolicyResolver, McpTransport, ModelProfile, OAuthSpec,
+    OAuthTerms, ProviderSpec, ProviderTerms, ProviderType, SEMANTICS_VERSION, ServerKind,
+    ServerTerms, Setting, TargetCapability, TargetSpec, TargetTerms, Terms, ToolOutputBudget,
+    ToolTransport, shell_sandbox, wire_version,
 };
 use crate::message::{Digest, MAX_EXACT, NoTokenizers, QuarterBytes};
 
@@ -382,6 +382,23 @@ fn providers(spec: &ContractSpec) -> BTreeMap<String, ProviderTerms> {
     spec.providers.iter().map(one).collect()
 }
 
+/// As what monolith comes to the authorization server of a server; none where its author says nothing of that.
+fn oauth_terms(given: &OAuthSpec) -> Option<Box<OAuthTerms>> {
+    let address = |address: &Option<String>| address.as_deref().map(recorded_url);
+    let terms = OAuthTerms {
+        client_id: given.client_id.clone(),
+        client_secret_env: given.client_secret_env.clone(),
+        grant: given.grant,
+        id_token_env: given.id_token_env.clone(),
+        idp_client_id: given.idp_client_id.clone(),
+        idp_token_endpoint: address(&given.idp_token_endpoint),
+        issuer: address(&given.issuer),
+        private_key_env: given.private_key_env.clone(),
+        scopes: given.scopes.clone(),
+    };
+    (terms != OAuthTerms::default()).then(|| Box::new(terms))
+}
+
 /// How each server is reached. What it offers is added once it was started.
 fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
     let mut servers = BTreeMap::new();
@@ -396,7 +413,7 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
     }
     for (name, given) in &spec.tools.mcp {
         let none = BTreeMap::new();
-        let (kind, command, args, env, url, headers) = match &given.transport {
+        let (kind, command, args, env, url, headers, oauth) = match &given.transport {
             McpTransport::Stdio { args, command, env } => (
                 ServerKind::Stdio,
                 Some(command.clone()),
@@ -404,12 +421,13 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
                 env,
                 None,
                 &none,
+                None,
             ),
             McpTransport::Remote {
                 headers,
+                oauth,
                 remote,
                 url,
-                ..
             } => (
                 remote.kind(),
                 None,
@@ -417,6 +435,7 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
                 &none,
                 Some(recorded_url(url)),
                 headers,
+                oauth.as_deref(),
             ),
         };
         let terms = ServerTerms {
@@ -432,6 +451,7 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
             health_probe: given.terms.health_probe,
             http_get: None,
             kind,
+            oauth: oauth.and_then(oauth_terms),
             offers: given.terms.offers.clone(),
             pin: None,
             queue: queue_of(spec, given),

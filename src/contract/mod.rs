@@ -37,10 +37,12 @@ mod information_flow;
 mod intent;
 mod manifest;
 mod meant_tool;
+mod oauth_terms;
 mod offer_difference;
 mod offered_tools;
 mod pattern_states;
 mod pinned_offers;
+mod pins_schema;
 mod prices;
 mod profile;
 mod profile_check;
@@ -95,8 +97,10 @@ pub(crate) use information_flow::{FlowAction, FlowRule, Label, LabelRule};
 pub(crate) use intent::{IntentPolicyResolver, Resolution};
 pub(crate) use manifest::ToolPin;
 pub use manifest::{CapabilityManifest, ServerCapability, TargetCapability, ToolCapability};
+pub(crate) use oauth_terms::{OAuthGrant, OAuthTerms};
 pub(crate) use offer_difference::change_of_tool;
-pub(crate) use pinned_offers::PinnedOffers;
+pub(crate) use pinned_offers::{PinnedOffers, changed_offers};
+pub(crate) use pins_schema::pins_schema;
 pub(crate) use prices::{ModelPrice, PriceTable};
 pub use profile::ModelProfile;
 pub(crate) use profile::{ProfileMatch, SamplingDefaults};
@@ -108,9 +112,7 @@ pub(crate) use sandbox_choice::shell_sandbox;
 pub(crate) use sandbox_terms::{Network, SandboxSpec, SandboxTerms};
 pub(crate) use server_name::check_server_name;
 pub use server_terms::ServerKind;
-pub(crate) use server_terms::{
-    Beside, Elicitation, HealthProbe, McpTerms, OAuthGrant, Remote, ServerTerms,
-};
+pub(crate) use server_terms::{Beside, Elicitation, HealthProbe, McpTerms, Remote, ServerTerms};
 #[cfg(test)]
 pub(crate) use session_tools::session_tools;
 pub(crate) use session_tools::{BATCH, PROGRESS_REPORT, SessionTool};

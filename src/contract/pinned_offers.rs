@@ -3,16 +3,18 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::manifest::{ServerCapability, mcp_origin};
 use super::offer_difference::offer_difference;
+use super::settled::settled;
 use super::{CapabilityManifest, ExecutionContract, ServerKind, ToolCapability};
 use crate::message::Digest;
 
 /// The format of the file.
-const FORMAT: &str = "monolith-pins/1";
+pub(super) const FORMAT: &str = "monolith-pins/1";
 /// The most bytes that a difference has.
 const DIFFERENCE_BYTES: usize = 2_000;
 
@@ -24,19 +26,27 @@ pub(crate) struct PinnedOffers {
     servers: BTreeMap<String, ServerCapability>,
 }
 
-#[derive(Deserialize, Serialize)]
+/// The file.
+#[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Document {
+pub(super) struct Document {
+    /// The format of this file.
     format: String,
+    /// What each tool server of the contract offered, by its name there.
     servers: BTreeMap<String, Vec<PinnedTool>>,
 }
 
-#[derive(Deserialize, Serialize)]
+/// A tool as its server described it.
+#[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PinnedTool {
+    /// The server's own hints, or null.
     annotations: Value,
+    /// What the tool says of itself; empty where it says nothing.
     description: String,
+    /// JSON Schema of its arguments.
     input_schema: Value,
+    /// The name at its server.
     name: String,
 }
 
@@ -148,6 +158,34 @@ impl PinnedOffers {
     }
 }
 
+/// What each server of the tools named `changed` offers otherwise than a contract holds it; sorted by server.
+pub(crate) fn changed_offers(
+    contract: &ExecutionContract,
+    offered: &BTreeMap<String, ServerCapability>,
+    changed: &[String],
+) -> Vec<(String, String)> {
+    let held = PinnedOffers::of(contract).servers;
+    let differences = held.iter().filter_map(|(name, was)| {
+        let (terms, is) = contract.servers.get(name).zip(offered.get(name))?;
+        let origin = mcp_origin(name);
+        let mut own = contract.tools.iter().filter(|tool| tool.origin == origin);
+        if !own.any(|tool| changed.contains(&tool.name)) {
+            return None;
+        }
+        let taken = is.tools.iter().filter(|tool| terms.takes_tool(&tool.name));
+        // A contract holds values in the form that they are stored in.
+        let taken = taken.map(|tool| ToolCapability {
+            annotations: settled(&tool.annotations),
+            input_schema: settled(&tool.input_schema),
+            ..tool.clone()
+        });
+        let taken: Vec<ToolCapability> = taken.collect();
+        let difference = offer_difference(&was.tools, &taken, DIFFERENCE_BYTES);
+        Some((name.clone(), difference))
+    });
+    differences.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,6 +215,29 @@ mod tests {
         let differs = kept.differences(&contract(Some(pin), "Sends."));
         let text = "`search` has changed: description: \"Searches.\" → \"Sends.\"";
         assert_eq!(differs, [("web".to_owned(), text.to_owned())]);
+    }
+
+    #[test]
+    fn a_recorded_offer_is_compared_with_what_the_contract_takes_of_the_one_now() {
+        let was = contract(None, "Searches.");
+        let check = |edit: &dyn Fn(&mut Vec<ToolCapability>), changed: &[&str], expect: &[&str]| {
+            let mut offered = manifest().servers;
+            let web = offered.get_mut("web").unwrap();
+            web.tools[0].description = "Searches.".to_owned();
+            edit(&mut web.tools);
+            let changed: Vec<String> = changed.iter().map(|&name| name.to_owned()).collect();
+            let found = changed_offers(&was, &offered, &changed);
+            let found: Vec<String> = found
+                .into_iter()
+                .map(|(server, text)| format!("{server}: {text}"))
+                .collect();
+            assert_eq!(found, expect);
+        };
+        let sends = |tools: &mut Vec<ToolCapability>| tools[0].description = "Sends.".to_owned();
+        let differs = "web: `search` has changed: description: \"Searches.\" → \"Sends.\"";
+        check(&sends, &["web__search"], &[differs]);
+        check(&sends, &[], &[]);
+        check(&Vec::clear, &["web__search"], &["web: `search` is gone"]);
     }
 
     /// A changed file explains nothing away: it must come to the pin.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::hex_digest::HexDigest;
 use super::http_get_terms::HttpGetTerms;
+use super::oauth_terms::OAuthTerms;
 use super::{SandboxTerms, tool_filter};
 use crate::message::Digest;
 
@@ -70,18 +71,6 @@ impl Elicitation {
     fn is_denied(&self) -> bool {
         *self == Self::Denied
     }
-}
-
-/// How tokens for a server at an address are got (OAuth 2.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum OAuthGrant {
-    /// By a person's login in a browser.
-    #[default]
-    AuthorizationCode,
-    /// By the client's own proof, without a person.
-    ClientCredentials,
-    /// By an identity that its provider exchanges for this server, without a person.
-    CrossAppAccess,
 }
 
 /// What a server may offer beside its tools.
@@ -165,6 +154,9 @@ pub struct ServerTerms {
     pub http_get: Option<HttpGetTerms>,
     /// How it is reached.
     pub kind: ServerKind,
+    /// As what monolith comes to its authorization server; left out where nothing is said of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oauth: Option<Box<OAuthTerms>>,
     /// BLAKE3 over the sorted pins of what it offers; null where it was not reached.
     #[schemars(with = "Option<HexDigest>")]
     pub pin: Option<Digest>,
@@ -206,6 +198,7 @@ impl ServerTerms {
             health_probe: HealthProbe::Ping,
             http_get: None,
             kind: ServerKind::Builtin,
+            oauth: None,
             offers: Vec::new(),
             pin: None,
             queue: None,

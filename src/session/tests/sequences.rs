@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::kernel::Fold;
 use crate::message::{
-    ContentBlock, EnvelopeStatus, ProviderFault, ProviderFaultClass, ToolEnvelope,
+    ContentBlock, EnvelopeFields, EnvelopeStatus, ProviderFault, ProviderFaultClass, ToolEnvelope,
 };
 use crate::transcript::Chain;
 
@@ -16,7 +16,7 @@ pub(super) fn long_result(full: Digest, whole: &str) -> Input {
     Input::ToolResult {
         call: CallSeq(1),
         exchanges: Vec::new(),
-        outcome: ToolOutcome::Returned(ToolEnvelope {
+        outcome: ToolOutcome::Returned(ToolEnvelope::new(EnvelopeFields {
             bytes_in: 2,
             bytes_out: whole.len() as u64,
             content: vec![ContentBlock::Text(whole[..100].to_owned())],
@@ -28,7 +28,7 @@ pub(super) fn long_result(full: Digest, whole: &str) -> Input {
             tokens: 0,
             tool: "a__time".to_owned(),
             tool_call_id: "c0".to_owned(),
-        }),
+        })),
     }
 }
 
@@ -240,7 +240,7 @@ fn input() -> impl Strategy<Value = Input> {
         1 => Just(Input::Blob { bytes: b"another".to_vec(), hash: full }),
         2 => Just(Input::Timer),
         1 => control.prop_map(Input::Control),
-        1 => Just(Input::Resumed { addresses: Vec::new(), tool_servers: Vec::new(), tools_changed: vec!["a__time".to_owned()] }),
+        1 => Just(Input::Resumed { addresses: Vec::new(), bring_up: Vec::new(), tool_servers: Vec::new(), tools_changed: vec!["a__time".to_owned()] }),
         1 => inference().prop_map(|inference| Input::Lost(LostEffect::Inference(inference))),
         1 => (0..9_u64).prop_map(Input::Durable),
     ]
