@@ -18,7 +18,7 @@ use crate::contract::{
 };
 use crate::message::{
     AgentMessage, CallSeq, ContentBlock, DEFAULT_TRUNCATION_MARKER, Digest, EnvelopeError,
-    EnvelopeStatus, InferenceSeq, ProtocolAdapterResult, ProviderFault, ProviderFaultClass, Role,
+    EnvelopeFields, EnvelopeStatus, InferenceSeq, ProtocolAdapterResult, ProviderFault, ProviderFaultClass, Role,
     ToolEnvelope, ToolOutcome, Usage,
 };
 
@@ -389,7 +389,7 @@ pub(super) fn failed(inference: InferenceSeq, class: ProviderFaultClass) -> Even
 }
 
 pub(super) fn envelope(id: &str, name: &str, content: &str) -> ToolEnvelope {
-    ToolEnvelope {
+    ToolEnvelope::new(EnvelopeFields {
         bytes_in: 12,
         bytes_out: content.len() as u64,
         content: vec![ContentBlock::Text(content.to_owned())],
@@ -401,19 +401,19 @@ pub(super) fn envelope(id: &str, name: &str, content: &str) -> ToolEnvelope {
         tokens: 2,
         tool: name.to_owned(),
         tool_call_id: id.to_owned(),
-    }
+    })
 }
 
 pub(super) fn error_envelope(id: &str, name: &str) -> ToolEnvelope {
-    ToolEnvelope {
+    ToolEnvelope::new(EnvelopeFields {
         content: Vec::new(),
         error: Some(EnvelopeError {
             code: "TOOL_ERROR".to_owned(),
             message: "no such file".to_owned(),
         }),
         status: EnvelopeStatus::Error,
-        ..envelope(id, name, "")
-    }
+        ..envelope(id, name, "").into_fields()
+    })
 }
 
 pub(super) fn tool(call: CallSeq, outcome: ToolOutcome) -> EventKind {

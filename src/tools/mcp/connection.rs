@@ -401,8 +401,12 @@ impl Handshake {
         match (self, error) {
             (Self::Initialize, _) => None,
             (Self::Either, ClientInitializeError::LegacyFallbackFailed { fallback, .. }) => {
-                matches!(**fallback, ClientInitializeError::JsonRpcError(_))
-                    .then_some(Self::Discover)
+                match **fallback {
+                    ClientInitializeError::JsonRpcError(_) => Some(Self::Discover),
+                    // It may have ended on the first question all the same, only later than that was waited for.
+                    ClientInitializeError::ConnectionClosed(_) => Some(Self::Initialize),
+                    _ => None,
+                }
             }
             (Self::Discover | Self::Either, _) => Some(Self::Initialize),
         }

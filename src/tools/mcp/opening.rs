@@ -68,12 +68,12 @@ async fn begin_child(
     cancel: &CancellationToken,
 ) -> Result<Result<(Connection, Process), NotIntroduced>, ToolServerError> {
     let (mut process, streams) = Process::start(program)?;
-    let input = InputWatch::of(&streams.stdin);
+    let (stdin, input) = InputWatch::of(streams.stdin);
     let tail = Arc::new(StderrTail::new(Arc::clone(scrub)));
     let changes = Changes::default();
     let probe = (introduction.handshake == Handshake::Either).then_some(CHILD_PROBE);
     let transport = LineTransport::new(
-        (streams.stdout, streams.stdin, streams.stderr),
+        (streams.stdout, stdin, streams.stderr),
         Arc::clone(&tail),
         changes.clone(),
         FRAME_BYTES,

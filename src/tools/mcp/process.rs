@@ -5,10 +5,15 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
+use tokio::io::AsyncWrite;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
 #[cfg(target_os = "linux")]
@@ -83,38 +88,68 @@ pub(super) struct Streams {
     pub(super) stdout: ChildStdout,
 }
 
-/// Whether a child has read what was written to its input: a look at the pipe that outlives both ends.
+/// Whether a child has read anything of what was written to its input: a look at the pipe that outlives both ends.
 #[derive(Debug)]
 pub(super) struct InputWatch {
     #[cfg(unix)]
     pipe: Option<std::os::fd::OwnedFd>,
+    written: Arc<AtomicU64>,
+}
+
+/// The child's input, whose bytes are counted.
+#[derive(Debug)]
+pub(super) struct WatchedInput {
+    stdin: ChildStdin,
+    written: Arc<AtomicU64>,
 }
 
 impl InputWatch {
-    #[cfg(unix)]
-    pub(super) fn of(stdin: &ChildStdin) -> Self {
-        use std::os::fd::AsFd as _;
-        Self {
-            pipe: stdin.as_fd().try_clone_to_owned().ok(),
-        }
+    /// The input, to be written to through what comes back with the watch.
+    pub(super) fn of(stdin: ChildStdin) -> (WatchedInput, Self) {
+        let written = Arc::<AtomicU64>::default();
+        let watch = Self {
+            #[cfg(unix)]
+            pipe: std::os::fd::AsFd::as_fd(&stdin).try_clone_to_owned().ok(),
+            written: Arc::clone(&written),
+        };
+        (WatchedInput { stdin, written }, watch)
     }
 
-    #[cfg(not(unix))]
-    pub(super) const fn of(_: &ChildStdin) -> Self {
-        Self {}
-    }
-
-    /// Whether something lies there unread. Where the system does not say, nothing does.
+    /// Whether all of it lies there unread. Where the system does not say, it is read.
     #[cfg(unix)]
     pub(super) fn is_unread(&self) -> bool {
-        let pipe = self.pipe.as_ref();
-        pipe.is_some_and(|pipe| rustix::io::ioctl_fionread(pipe).is_ok_and(|bytes| bytes > 0))
+        let written = self.written.load(Ordering::Relaxed);
+        let pipe = self.pipe.as_ref().filter(|_| written > 0);
+        pipe.is_some_and(|pipe| rustix::io::ioctl_fionread(pipe).is_ok_and(|left| left >= written))
     }
 
     #[cfg(not(unix))]
     #[expect(clippy::unused_self, reason = "elsewhere the pipe says it")]
     pub(super) const fn is_unread(&self) -> bool {
         false
+    }
+}
+
+impl AsyncWrite for WatchedInput {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stdin).poll_write(context, bytes);
+        if let Poll::Ready(Ok(count)) = written {
+            let count = u64::try_from(count).unwrap_or(u64::MAX);
+            self.written.fetch_add(count, Ordering::Relaxed);
+        }
+        written
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stdin).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stdin).poll_shutdown(context)
     }
 }
 

@@ -127,6 +127,94 @@ MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgu8w+iPbdwB2cFql5
         assert_eq!(signature.len(), 64);
     }
 
+    /// Keys of this test alone: Ed25519, and RSA of 2,048 bits.
+    const ED25519: &str = "-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEIJKago2P74s5PVFAZbrCalYnVXECMhmcjU9oaltt3YgQ
+-----END PRIVATE KEY-----
+";
+    const RSA: &str = "-----BEGIN PRIVATE KEY-----
+MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQDbNAaphBBqEus6
+UCnVMO6bB49bDkTnHDf+7mXzFj+7tmnCtseZPQK0+5sIfB4Ni5rYFmF6+qSyIdkv
+cREQ3feaUFhj6X1dljky2EhwS3E6FzmEWANAv7SUNQHiG/MuVetrN/MeBrEOAlal
+dK/c+vYZhO1VZ7vGMRn40QoMm/uzsqLHR9xWv+7/qvWhhHRtpg3kQaTYVek5vf93
+XQ7QC5Ah/+L4UHi2TZLWWs0D8/PD5bDJVC2e5H4kF2sSnkKW9MBkaKDBOaVVVwnr
+Vq9CvbCmxRnPGvUSEo29VqfzwVZfo0WKDes5gMS6twqgjUXoSF6NQ+lUZgZ5O4gn
+nuNO7wcZAgMBAAECggEAIUj3oAL5ORoxVNP6XjCFcs4FkyaKCOvshs3tdimROPA8
+hAAcM+UjRZcVFgc+ywDBXQGdAL8RhikEoSMSm9SQtgJwQY+hZTYb7mAQM9kI0vDW
+34U7zTeu9HhOFmb3GLicPFYtGQicFwv82zfqQmxrNTnNjhPn2/L1xiX72ClRYZo9
+AjI1KTLx3BlKi8sPmO6t4Sc95Hq43jgAqrlvElnPhqwmt7GSa5d8fS0JjTXkZJyL
+Qagd31dGs+jmvvdboDuS9X4THl0XogPpsHQU/yTjYjEu967e/5AKCh2wV7hJsoBg
+VHdumlAi9wF0LArM/zUXQZLMyu8YaBCu0iOVylyyeQKBgQD3U6kzxmKPaXoolczt
+2+ENnafUUW5eHSdLn5+NVHG0RO5Y2Tv450EsB1h6qy4GFzV7e5Q9l8bog6nbBaZo
+XSVaQPfNnDDVudsyCr/D+bdO0xi1PtqKR7L4xU1RvpI4KN11BsX/9ZDco0AB2qYS
+v/19GXB3CcoULX6jMX9ZIxi8NQKBgQDi4+PSuq3j8IGjJpwAwyDUmXUKMjp75aGM
+ZpzuPWOBbbbc0VHMZmpVYDzQXbNt/VZKaygLhAtHujBLj9caOglaGPhJ3bUDO/Qj
+zrDjt2MbOSFSFWuG9fnTMW93Es/6I/C3AsDWI5hOf4/0/aY+aWmY08PZCwHvuCB6
+Vju8YyiT1QKBgC0Azxf5sDNyOOUrpNdfHAtTNZefnZqIaX8MM4cO54WqyUfnd08q
+HSS6zXG8tiorjPLEIMw4Utw6IO0WkRoKYOKUUcLa+dPZ9rWbWRt6080HAkbwgemJ
+dFpp5FDMgWSwouNJcTvK3ioXlmz/8RoWTzS1LU6rvFaBlLpzJj388eJFAoGALsrp
+FXDCpBvZ4Jf53H5hqvbrGGs7fInjQ112R/wJJYxHBkt1Hz6P94OdhyuL8ccpoLdw
+zs8wtF5Fz4+ewR3vB9HWgwVia4RV2XyrJouPuPGTWaZpQrBAEbpETr5mfiQjZNsA
+gildI/NS8SfOvVhoGsixv3VxtMq4iAJ412Vr3PECgYEA7kbc+lTX1umfEcY8/DPe
+98Sm9msSsLleNej0yibXdkv74h2hJOMc0KarQL2jmD2tJr18xKTpSKg74BHotahy
+0a6ar8dF9m9ZCOTQqTEm7CVFPWz7fp0daPWuZzngJusmoYGE5LjoaFGqa8IfmQGX
+SaypxUTpr7nkYKSf8KLNk2I=
+-----END PRIVATE KEY-----
+";
+
+    /// The numbers of a P-256 signature as its verifier wants them: in DER.
+    fn in_der(plain: &[u8]) -> Vec<u8> {
+        let mut numbers = Vec::new();
+        for number in plain.chunks(P256_BYTES) {
+            let first = number.iter().position(|byte| *byte != 0).unwrap();
+            let sign: &[u8] = if number[first] < 0x80 { &[] } else { &[0] };
+            let number = [sign, &number[first..]].concat();
+            numbers.extend([0x02, u8::try_from(number.len()).unwrap()]);
+            numbers.extend(number);
+        }
+        [&[0x30, u8::try_from(numbers.len()).unwrap()], &numbers[..]].concat()
+    }
+
+    /// Each kind of key: what it is called, and that its own public half verifies the token and no other one.
+    #[test]
+    fn a_token_is_signed_as_its_key_signs() {
+        let known = rustls::crypto::aws_lc_rs::default_provider().signature_verification_algorithms;
+        let keys = [
+            (KEY, 26, "ES256"),
+            (ED25519, 12, "EdDSA"),
+            (RSA, 24, "RS256"),
+        ];
+        for (pem, head, name) in keys {
+            let token = sign(pem, "robot", "https://a", 1_000).unwrap();
+            let (message, signature) = token.rsplit_once('.').unwrap();
+            let signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
+            let header = message.split_once('.').unwrap().0;
+            let header = String::from_utf8(URL_SAFE_NO_PAD.decode(header).unwrap()).unwrap();
+            assert_eq!(header, format!(r#"{{"alg":"{name}","typ":"JWT"}}"#));
+
+            let key = PrivateKeyDer::from_pem_slice(pem.as_bytes()).unwrap();
+            let key = any_supported_type(&key).unwrap();
+            let public = key.public_key().unwrap();
+            // What is before the key itself says its kind.
+            let public = &public.as_ref()[head..];
+            let (scheme, _) = ALGORITHMS.iter().find(|(_, known)| *known == name).unwrap();
+            let mut verifiers = known.mapping.iter();
+            let (_, verifiers) = verifiers.find(|(known, _)| known == scheme).unwrap();
+            let signature = if name == "ES256" {
+                in_der(&signature)
+            } else {
+                signature
+            };
+            let holds = |message: &str| {
+                let verified =
+                    verifiers[0].verify_signature(public, message.as_bytes(), &signature);
+                verified.is_ok()
+            };
+            assert!(holds(message), "{name}");
+            assert!(!holds(&message.replace('.', "..")), "{name}");
+        }
+    }
+
     #[test]
     fn what_is_no_key_is_refused_without_being_quoted() {
         for key in [

@@ -14,7 +14,7 @@ async fn the_protocol_is_negotiated_whatever_a_server_makes_of_the_question() {
         return;
     }
     let root = tempfile::tempdir().unwrap();
-    let older = ["", "brittle", "late", "odd"];
+    let older = ["", "brittle", "late", "odd", "sluggish"];
     let specs = older.map(|mode| {
         (
             if mode.is_empty() { "plain" } else { mode },
@@ -29,7 +29,7 @@ async fn the_protocol_is_negotiated_whatever_a_server_makes_of_the_question() {
         let protocol = if newer { "2026-07-28" } else { "2025-11-25" };
         assert_eq!(statement.protocol, protocol, "{}", statement.server);
     }
-    for server in ["brittle", "late", "modern", "odd", "plain"] {
+    for server in ["brittle", "late", "modern", "odd", "plain", "sluggish"] {
         assert_eq!(
             fixture.said(&format!("{server}__hello"), "{}").await,
             "hello"
