@@ -20,7 +20,7 @@ use crate::inference::Backend;
 use crate::kernel::{LostEffect, Run, RunStarted};
 use crate::message::{Digest, InferenceSeq, RunId, Scrubber, TokenCounter, ToolOutcome};
 use crate::session::{Append, Call, Control, Input, Output, Request, Session, SessionError};
-use crate::store::{Invocation, NewRun, RunLock, Store, StoreError};
+use crate::store::{Invocation, KeptFiles, NewRun, RunLock, Store, StoreError};
 use crate::tools::Clock;
 
 /// Pieces of responses that wait to be taken.
@@ -147,6 +147,7 @@ pub async fn drive(
         Tools {
             clock,
             contract: Arc::clone(session.contract()),
+            keeper: Some(Arc::new(KeptFiles::of(store.path(), &run_id))),
             queues: Arc::new(Queues::of(session.contract(), &shared)),
             scrubber,
             servers: Arc::clone(&servers),

@@ -277,7 +277,7 @@ async fn call_builtin(
     let response = tokio::select! {
         biased;
         () = terms.cancel.cancelled() => return ToolOutcome::Cancelled,
-        response = tools.call(tool, &order.invocation.arguments, terms.clock) => response,
+        response = tools.call(tool, &order.invocation.arguments, terms) => response,
         () = tokio::time::sleep(Duration::from_millis(terms.timeout_ms)) => {
             return ToolOutcome::TimedOut;
         }

@@ -145,6 +145,7 @@ mod tokenizers;
 #[cfg(unix)]
 mod tool_faults;
 #[cfg(test)]
-mod verifier;
+mod undo;
 #[cfg(test)]
+mod verifier;
 mod way_out;

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::change_log::ChangeLog;
 use super::http_get::HttpGet;
 use super::refusal::Refusal;
 use super::workspace::Workspace;
@@ -17,7 +18,7 @@ use crate::tools::address_guard::SystemResolver;
 use crate::tools::envelope::ToolResponse;
 use crate::tools::offer::{Described, Offer};
 use crate::tools::withheld::Withheld;
-use crate::tools::{Clock, ToolServerError};
+use crate::tools::{CallTerms, Clock, ToolServerError};
 
 /// The built-in tools of one workspace.
 #[derive(Debug)]
@@ -97,14 +98,16 @@ impl Builtins {
         &self,
         name: &str,
         arguments: &ObjectText,
-        clock: &dyn Clock,
+        terms: &CallTerms<'_>,
     ) -> Option<ToolResponse> {
         let (tool, _) = self.tools.iter().find(|(tool, _)| tool.name() == name)?;
-        let outcome = self.perform(*tool, arguments, clock).await;
-        Some(match outcome {
+        let log = ChangeLog::new(terms.keeper.cloned());
+        let outcome = self.perform(*tool, arguments, terms.clock, &log).await;
+        let response = match outcome {
             Ok(text) => ToolResponse::of_text(text),
             Err(refusal) => ToolResponse::failed(refusal.code, refusal.message),
-        })
+        };
+        Some(response.with_changes(log.take()))
     }
 
     async fn perform(
@@ -112,13 +115,14 @@ impl Builtins {
         tool: Tool,
         arguments: &ObjectText,
         clock: &dyn Clock,
+        log: &ChangeLog,
     ) -> Result<String, Refusal> {
         let workspace = &self.workspace;
         match tool {
-            Tool::ApplyPatch => apply_patch::perform(workspace, decode(arguments)?).await,
+            Tool::ApplyPatch => apply_patch::perform(workspace, decode(arguments)?, log).await,
             Tool::Clock => decode(arguments).map(|NoArguments {}| rfc3339(clock.unix_ms())),
             Tool::Echo => decode(arguments).map(|EchoArguments { text }| text),
-            Tool::EditFile => edit_file::perform(workspace, decode(arguments)?).await,
+            Tool::EditFile => edit_file::perform(workspace, decode(arguments)?, log).await,
             Tool::Glob => glob::perform(workspace, decode(arguments)?).await,
             Tool::Grep => grep::perform(workspace, decode(arguments)?).await,
             Tool::HttpGet => match &self.http_get {
@@ -130,7 +134,7 @@ impl Builtins {
             },
             Tool::ListDirectory => list_directory::perform(workspace, decode(arguments)?).await,
             Tool::ReadFile => read_file::perform(workspace, decode(arguments)?).await,
-            Tool::WriteFile => write_file::perform(workspace, decode(arguments)?).await,
+            Tool::WriteFile => write_file::perform(workspace, decode(arguments)?, log).await,
         }
     }
 }
