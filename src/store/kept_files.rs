@@ -339,7 +339,7 @@ mod tests {
         let kept = desk.kept();
         assert!(kept.keep(None).unwrap());
         let path = path_of(&desk.store(), &desk.run);
-        for content in [b"one".as_slice(), b"", &[7; 100_000]] {
+        for content in [b"one".as_slice(), b"", &vec![7; 100_000]] {
             assert!(kept.keep(Some(content)).unwrap());
             let length = fs::metadata(&path).unwrap().len();
             assert!(kept.keep(Some(content)).unwrap());

@@ -17,7 +17,7 @@ pub(crate) struct RestoredFolder(Beneath);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Restored {
     /// It holds what it held before.
-    Restored,
+    Done,
     /// It was there only since, and is there no longer.
     Removed,
     /// It is as it was before: there was nothing to do.
@@ -82,7 +82,7 @@ impl RestoredFolder {
         if !look && let Err(fault) = self.0.put(file, &content) {
             return refuse(fault);
         }
-        Restored::Restored
+        Restored::Done
     }
 
     /// The hash of what a file holds; none where it is not there. One that is larger than tools write is as no run left it.

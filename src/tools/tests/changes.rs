@@ -11,11 +11,14 @@ use super::Fixture;
 use crate::message::{Digest, EnvelopeStatus, FileChange};
 use crate::tools::{FileKeeper, Restored, RestoredFolder, ServerSpec, Withheld};
 
+/// A content that is kept, and what the file held on disk then.
+type Kept = (Option<Vec<u8>>, Option<String>);
+
 /// Keeps in memory what it is given, and what the file held on disk at that moment.
 #[derive(Debug)]
 struct Keeper {
     fails: bool,
-    kept: Mutex<Vec<(Option<Vec<u8>>, Option<String>)>>,
+    kept: Mutex<Vec<Kept>>,
     watched: PathBuf,
 }
 
@@ -146,7 +149,7 @@ fn a_file_is_restored_where_it_is_what_was_left() {
         "a",
         Some("new"),
         (hash("old"), hash("new")),
-        &Restored::Restored,
+        &Restored::Done,
         Some("old"),
     );
     check(
@@ -170,13 +173,7 @@ fn a_file_is_restored_where_it_is_what_was_left() {
         &Restored::ChangedSince,
         None,
     );
-    check(
-        "a",
-        None,
-        (hash("old"), None),
-        &Restored::Restored,
-        Some("old"),
-    );
+    check("a", None, (hash("old"), None), &Restored::Done, Some("old"));
     check(
         "a",
         Some("new"),

@@ -120,7 +120,7 @@ fn workspace(view: &RunView, run_id: &RunId, kept: &Path) -> Result<PathBuf, Und
 fn words(end: Option<&Restored>) -> (&'static str, Option<String>) {
     let not = |why: &str| ("NOT RESTORED", Some(why.to_owned()));
     match end {
-        Some(Restored::Restored) => ("restored", None),
+        Some(Restored::Done) => ("restored", None),
         Some(Restored::Removed) => ("removed", None),
         Some(Restored::AsBefore) => ("as before", None),
         Some(Restored::ChangedSince) => not("something else has changed it since the run"),
