@@ -148,4 +148,5 @@ mod tool_faults;
 mod undo;
 #[cfg(test)]
 mod verifier;
+#[cfg(test)]
 mod way_out;
