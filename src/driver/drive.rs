@@ -82,7 +82,6 @@ pub struct Finished {
 /// assert_eq!(finished.entries, states.0.len() as u64);
 /// assert_eq!(states.0.last().map(String::as_str), Some("TERMINATE"));
 /// assert!(finished.run.outcome().is_some_and(|end| end.class.is_success()));
-///
 /// assert!(store.reader()?.verify_run(&finished.run_id, false)?.holds());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # })?;
