@@ -40,6 +40,7 @@ use super::commands::run::RunArgs;
 use super::commands::show::ShowArgs;
 use super::commands::tools::ToolsArgs;
 use super::commands::trust::TrustArgs;
+use super::commands::undo::UndoArgs;
 use super::commands::verify::VerifyArgs;
 use super::context::accounting::AccountingArgs;
 use super::ui::screen::help_width;
@@ -96,7 +97,7 @@ const TOPICS: [(&str, &[&str]); 5] = [
     (
         "Runs",
         &[
-            "run", "continue", "chat", "approve", "resume", "show", "list",
+            "run", "continue", "chat", "approve", "resume", "show", "list", "undo",
         ],
     ),
     (
@@ -165,6 +166,10 @@ pub(in crate::cli) enum Command {
     Show(ShowArgs),
     /// List runs, the newest first
     List(ListArgs),
+    /// Give the files that a run changed back what they held
+    ///
+    /// A file that something else has changed since stays, and is named; so does one whose content was not kept.
+    Undo(UndoArgs),
     /// Write a run as a file that anyone can verify
     Export(ExportArgs),
     /// Take transcript files that verify into the store

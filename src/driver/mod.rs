@@ -27,6 +27,7 @@ mod drive;
 mod environment;
 mod error;
 mod interned;
+mod kept_files;
 mod key_file_error;
 mod key_files;
 mod key_leftovers;

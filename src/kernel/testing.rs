@@ -18,8 +18,8 @@ use crate::contract::{
 };
 use crate::message::{
     AgentMessage, CallSeq, ContentBlock, DEFAULT_TRUNCATION_MARKER, Digest, EnvelopeError,
-    EnvelopeFields, EnvelopeStatus, InferenceSeq, ProtocolAdapterResult, ProviderFault,
-    ProviderFaultClass, Role, ToolEnvelope, ToolOutcome, Usage,
+    EnvelopeFields, EnvelopeStatus, FileChanges, InferenceSeq, ProtocolAdapterResult,
+    ProviderFault, ProviderFaultClass, Role, ToolEnvelope, ToolOutcome, Usage,
 };
 
 /// Terms of a contract with the tools `read`, `write` (schema: `{path: string}`) and `outside` (not allowed), one target.
@@ -392,6 +392,7 @@ pub(super) fn envelope(id: &str, name: &str, content: &str) -> ToolEnvelope {
     ToolEnvelope::new(EnvelopeFields {
         bytes_in: 12,
         bytes_out: content.len() as u64,
+        changes: FileChanges::default(),
         content: vec![ContentBlock::Text(content.to_owned())],
         duration_ms: 1,
         error: None,

@@ -24,6 +24,7 @@ mod clock;
 mod envelope;
 mod error;
 mod exchange_log;
+mod file_keeper;
 mod http_client;
 mod kept_server;
 mod mcp;
@@ -47,10 +48,12 @@ mod withheld;
 mod withheld_files;
 
 pub(crate) use blob_sink::BlobSink;
+pub(crate) use builtin::{Restored, RestoredFolder};
 pub(crate) use call_terms::{CallTerms, CallWatch};
 pub(crate) use clock::Clock;
 pub(crate) use error::ToolServerError;
 pub(crate) use exchange_log::ExchangeLog;
+pub(crate) use file_keeper::FileKeeper;
 pub(crate) use mcp_login::{LoginFault, begin_login};
 pub(crate) use oauth::{
     ClientTerms, Exchange, Login, LoginTerms, OAuthFault, ReturnedCode, StoredAuthorization,

@@ -11,10 +11,11 @@ use crate::kernel::{
 };
 use crate::message::{
     AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeFields, EnvelopeStatus,
-    FailureCode, InferenceSeq, InputAnswer, InputExchange, InputQuestion, NamedText, ObjectText,
-    Observed, ObservedStatus, ProtocolAdapterResult, ProviderFault, ProviderFaultClass,
-    ReasoningPart, ReasoningText, ReasoningTrace, Repair, Role, ServedBy, TagFlaw, TagWarning,
-    ToolEnvelope, ToolInvocation, ToolOutcome, ToolServerStatement, Usage, Withheld,
+    FailureCode, FileChange, FileChanges, InferenceSeq, InputAnswer, InputExchange, InputQuestion,
+    NamedText, ObjectText, Observed, ObservedStatus, ProtocolAdapterResult, ProviderFault,
+    ProviderFaultClass, ReasoningPart, ReasoningText, ReasoningTrace, Repair, Role, ServedBy,
+    TagFlaw, TagWarning, ToolEnvelope, ToolInvocation, ToolOutcome, ToolServerStatement, Usage,
+    Withheld,
 };
 
 /// An event of every kind, with every optional field once present and once absent, and text that JSON must escape.
@@ -135,7 +136,18 @@ pub(crate) fn every_event() -> Vec<Event> {
         call: CallSeq(1),
         content: None,
     };
+    let changed = |before, after| FileChange {
+        after,
+        before,
+        lines_added: 2,
+        lines_removed: 1,
+        path: odd.clone(),
+    };
     let resource = ToolEnvelope::new(EnvelopeFields {
+        changes: FileChanges {
+            files: vec![changed(Some(digest), None), changed(None, Some(digest))],
+            incomplete: true,
+        },
         content: vec![
             ContentBlock::Text(odd.clone()),
             ContentBlock::Resource {
@@ -150,6 +162,13 @@ pub(crate) fn every_event() -> Vec<Event> {
         }),
         full: Some(digest),
         status: EnvelopeStatus::Error,
+        ..envelope().into_fields()
+    });
+    let listed = ToolEnvelope::new(EnvelopeFields {
+        changes: FileChanges {
+            files: vec![changed(Some(digest), Some(Digest::ZERO))],
+            incomplete: false,
+        },
         ..envelope().into_fields()
     });
     let detail = odd.clone();
@@ -197,6 +216,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         EventKind::InferenceFailed(failed(Some(digest), Some(usage))),
         EventKind::InferenceFailed(failed(None, None)),
         tool(ToolOutcome::Returned(envelope())),
+        tool(ToolOutcome::Returned(listed)),
         tool(ToolOutcome::Returned(resource)),
         tool(ToolOutcome::Malformed {
             detail: detail.clone(),

@@ -12,6 +12,7 @@ use super::requests::Requests;
 use super::servers::Servers;
 use super::turns::Turns;
 use super::usage_totals::UsageTotals;
+use super::work_changes::WorkChanges;
 use super::{Approvals, Entry, Preflight, RequestEnd, RequestPurpose, RunStart};
 use crate::contract::ExecutionContract;
 use crate::kernel::{
@@ -93,6 +94,7 @@ pub struct RunView {
     suspended: bool,
     turns: Turns,
     usage: UsageTotals,
+    work_changes: WorkChanges,
 }
 
 /// What passed between an entry and the one before.
@@ -149,6 +151,7 @@ impl RunView {
             suspended: false,
             turns: Turns::default(),
             usage: UsageTotals::default(),
+            work_changes: WorkChanges::default(),
         }
     }
 
@@ -183,6 +186,11 @@ impl RunView {
             && action.kind == EntryKind::Transition
             && action.note.is_some()
             && self.requested.are_refused(&self.contract)
+    }
+
+    /// What the run did to files of its workspace, as far as its calls tell.
+    pub(crate) const fn work_changes(&self) -> &WorkChanges {
+        &self.work_changes
     }
 
     /// Takes the next entry.
@@ -371,6 +379,9 @@ impl RunView {
 
     fn call_returned(&mut self, action: &Action, returned: &ToolReturned) {
         let (call, at_ms) = (returned.call, self.at_ms);
+        if let ToolOutcome::Returned(envelope) = &returned.outcome {
+            self.work_changes.take(&envelope.changes);
+        }
         self.calls.returned(&mut self.activities, returned, at_ms);
         if matches!(returned.outcome, ToolOutcome::InputRequired(_)) {
             return;

@@ -150,6 +150,8 @@ mod tokenizers;
 #[cfg(unix)]
 mod tool_faults;
 #[cfg(test)]
+mod undo;
+#[cfg(test)]
 mod verifier;
 #[cfg(test)]
 mod way_out;

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use self::hunks::{HunkFault, patched};
 use self::patch::{Wanted, read};
 use super::change::{FileStep, change};
+use super::change_log::ChangeLog;
 use super::read_file::whole_text;
 use super::refusal::Refusal;
 use super::workspace::Workspace;
@@ -35,7 +36,11 @@ pub(super) fn properties() -> Value {
     json!({"patch": {"type": "string", "description": "The whole patch, from `*** Begin Patch` to `*** End Patch`."}})
 }
 
-pub(super) async fn perform(workspace: &Workspace, request: ApplyPatch) -> Result<String, Refusal> {
+pub(super) async fn perform(
+    workspace: &Workspace,
+    request: ApplyPatch,
+    log: &ChangeLog,
+) -> Result<String, Refusal> {
     let wanted = read(&request.patch).map_err(|fault| Refusal {
         code: "INVALID_PATCH",
         message: format!("line {} of the patch: {}", fault.line, fault.rule),
@@ -68,7 +73,7 @@ pub(super) async fn perform(workspace: &Workspace, request: ApplyPatch) -> Resul
             }
         }
     }
-    change(workspace, steps).await
+    change(workspace, steps, log).await
 }
 
 /// A patch that has a file twice does not say which part comes first.

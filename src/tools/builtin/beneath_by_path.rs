@@ -36,6 +36,11 @@ impl Beneath {
         Ok(Self { root, withheld })
     }
 
+    /// The resolved path of the folder.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Opens the regular file at that path.
     pub(super) fn file(&self, path: &Path) -> Result<File, OpenError> {
         let resolved = self.resolved(path)?;

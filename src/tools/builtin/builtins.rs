@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::change_log::ChangeLog;
 use super::http_get::HttpGet;
 use super::refusal::Refusal;
 use super::workspace::Workspace;
@@ -19,7 +20,7 @@ use crate::tools::address_guard::SystemResolver;
 use crate::tools::envelope::ToolResponse;
 use crate::tools::offer::{Described, Offer};
 use crate::tools::withheld::Withheld;
-use crate::tools::{CallTerms, ShellSpec, ToolServerError};
+use crate::tools::{CallTerms, Clock, ShellSpec, ToolServerError};
 
 /// The built-in tools of one workspace.
 #[derive(Debug)]
@@ -113,25 +114,28 @@ impl Builtins {
             };
             return Some(done.unwrap_or_else(Refusal::response));
         }
-        let outcome = self.perform(*tool, arguments, terms).await;
-        Some(match outcome {
+        let log = ChangeLog::new(terms.keeper.cloned());
+        let outcome = self.perform(*tool, arguments, terms.clock, &log).await;
+        let response = match outcome {
             Ok(text) => ToolResponse::of_text(text),
             Err(refusal) => refusal.response(),
-        })
+        };
+        Some(response.with_changes(log.take()))
     }
 
     async fn perform(
         &self,
         tool: Tool,
         arguments: &ObjectText,
-        terms: &CallTerms<'_>,
+        clock: &dyn Clock,
+        log: &ChangeLog,
     ) -> Result<String, Refusal> {
         let workspace = &self.workspace;
         match tool {
-            Tool::ApplyPatch => apply_patch::perform(workspace, decode(arguments)?).await,
-            Tool::Clock => decode(arguments).map(|NoArguments {}| rfc3339(terms.clock.unix_ms())),
+            Tool::ApplyPatch => apply_patch::perform(workspace, decode(arguments)?, log).await,
+            Tool::Clock => decode(arguments).map(|NoArguments {}| rfc3339(clock.unix_ms())),
             Tool::Echo => decode(arguments).map(|EchoArguments { text }| text),
-            Tool::EditFile => edit_file::perform(workspace, decode(arguments)?).await,
+            Tool::EditFile => edit_file::perform(workspace, decode(arguments)?, log).await,
             Tool::Glob => glob::perform(workspace, decode(arguments)?).await,
             Tool::Grep => grep::perform(workspace, decode(arguments)?).await,
             Tool::HttpGet => match &self.http_get {
@@ -148,7 +152,7 @@ impl Builtins {
                 code: "TOOL_UNKNOWN",
                 message: "shell is not performed here".to_owned(),
             }),
-            Tool::WriteFile => write_file::perform(workspace, decode(arguments)?).await,
+            Tool::WriteFile => write_file::perform(workspace, decode(arguments)?, log).await,
         }
     }
 }

@@ -98,7 +98,7 @@ impl Workspace {
 }
 
 /// Whether the path, read as text, never climbs above where it starts. Nothing outside is even looked at.
-fn stays_inside(path: &Path) -> bool {
+pub(super) fn stays_inside(path: &Path) -> bool {
     let mut depth = 0_usize;
     path.components().all(|component| match component {
         Component::Prefix(_) | Component::RootDir => false,
@@ -118,7 +118,7 @@ fn stays_inside(path: &Path) -> bool {
 }
 
 /// Why a path was not opened, as a tool error.
-fn missed(path: &str, miss: OpenError) -> Refusal {
+pub(super) fn missed(path: &str, miss: OpenError) -> Refusal {
     let (code, words) = match miss {
         OpenError::Outside => (
             "PATH_OUTSIDE_WORKSPACE",

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::change::{FILE_BYTES, FileStep, change};
+use super::change_log::ChangeLog;
 use super::refusal::Refusal;
 use super::workspace::Workspace;
 
@@ -28,12 +29,16 @@ pub(super) fn properties() -> Value {
     })
 }
 
-pub(super) async fn perform(workspace: &Workspace, request: WriteFile) -> Result<String, Refusal> {
+pub(super) async fn perform(
+    workspace: &Workspace,
+    request: WriteFile,
+    log: &ChangeLog,
+) -> Result<String, Refusal> {
     let WriteFile { content, path } = request;
     let step = FileStep::Put {
         is_new: false,
         path,
         text: content.into_bytes(),
     };
-    change(workspace, vec![step]).await
+    change(workspace, vec![step], log).await
 }
