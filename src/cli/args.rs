@@ -44,7 +44,7 @@ use super::context::accounting::AccountingArgs;
 use super::ui::screen::help_width;
 use super::ui::wrap::wrapped;
 use super::version::{AFTER_HELP, LONG_VERSION, NEW_HERE};
-use crate::tools::SUPERVISE_COMMAND;
+use crate::tools::{SANDBOX_COMMAND, SUPERVISE_COMMAND};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -220,6 +220,13 @@ pub(in crate::cli) enum Command {
     #[command(name = SUPERVISE_COMMAND, hide = true)]
     Supervise {
         /// The process that wants the server, the server, and its arguments
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        given: Vec<OsString>,
+    },
+    /// Where a command runs that is confined
+    #[command(name = SANDBOX_COMMAND, hide = true)]
+    Sandbox {
+        /// The profile, the program, and its arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         given: Vec<OsString>,
     },

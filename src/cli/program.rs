@@ -21,7 +21,7 @@ use crate::cli::ui::progress::watched;
 use crate::cli::ui::screen::Screen;
 use crate::driver::Environment;
 use crate::telemetry::AgentResult;
-use crate::tools::supervise;
+use crate::tools::{confine, supervise};
 
 /// Runs the command line of this process.
 #[must_use]
@@ -30,12 +30,17 @@ pub fn main() -> ExitCode {
     let given: Vec<OsString> = std::env::args_os().collect();
     let parsed = Cli::try_parse_from(&given);
     // Before anything else is read: what a supervisor runs has the server's environment and streams.
-    if let Ok(Cli {
-        command: Command::Supervise { given },
-        ..
-    }) = parsed
-    {
-        return Exit(supervise(given)).into();
+    match parsed {
+        Ok(Cli {
+            command: Command::Supervise { given },
+            ..
+        }) => return Exit(supervise(given)).into(),
+        // Nor a thread: what confines a process confines the one that asks for it.
+        Ok(Cli {
+            command: Command::Sandbox { given },
+            ..
+        }) => return Exit(confine(given)).into(),
+        Ok(_) | Err(_) => {}
     }
     interrupts::watch();
     let environment = Environment::new(|name| std::env::var(name).ok());
@@ -141,6 +146,7 @@ fn perform(
         }
         Command::Man(args) => commands::man::man(&app, &args, Cli::visible()),
         Command::Supervise { given } => Ok(Exit(supervise(given))),
+        Command::Sandbox { given } => Ok(Exit(confine(given))),
         Command::SlowTool => commands::internal::slow_tool(&app),
         #[cfg(feature = "local")]
         Command::Template => commands::internal::template(),

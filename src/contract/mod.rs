@@ -48,6 +48,8 @@ mod queues;
 mod redaction;
 mod report_reader;
 mod sampling;
+mod sandbox_choice;
+mod sandbox_terms;
 mod schema_bounds;
 mod server_name;
 mod server_terms;
@@ -102,6 +104,8 @@ pub(crate) use profile_check::profile_faults;
 pub(crate) use redaction::{
     RedactionTerms, SECRET_MARKER, placeholders, recorded_url, secret_pattern, url_secrets,
 };
+pub(crate) use sandbox_choice::shell_sandbox;
+pub(crate) use sandbox_terms::{Network, SandboxSpec, SandboxTerms};
 pub(crate) use server_name::check_server_name;
 pub use server_terms::ServerKind;
 pub(crate) use server_terms::{

@@ -118,6 +118,9 @@ mod run_input;
 #[cfg(test)]
 mod same_name;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod sandbox_faults;
+#[cfg(test)]
 #[cfg(unix)]
 mod screens;
 #[cfg(test)]

@@ -447,7 +447,7 @@ fn is_kept(set: &str) -> bool {
             _,
             "api_key_env" | "base_url_env" | "file" | "type",
         ]
-        | ["tools", "builtin" | "workspace"] => true,
+        | ["tools", "builtin" | "sandbox" | "workspace", ..] => true,
         [first, ..] => !["providers", "tools"].contains(first),
         [] => false,
     }

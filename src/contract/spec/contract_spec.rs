@@ -8,8 +8,8 @@ use super::origin::ValueOrigin;
 use crate::contract::{
     CallLimits, Completion, ContractMetadata, FlowRule, HttpGetTerms, LabelRule, McpTerms,
     ModelProfile, OAuthGrant, Page, PinnedOffers, PriceTable, ProviderType, QueueTerms,
-    ReasoningValue, RedactionTerms, Remote, ReportFormat, TextProfile, Tokenizer, ToolFilter,
-    ToolPolicy, ToolProof, ToolTransport,
+    ReasoningValue, RedactionTerms, Remote, ReportFormat, SandboxSpec, TextProfile, Tokenizer,
+    ToolFilter, ToolPolicy, ToolProof, ToolTransport,
 };
 use crate::message::Digest;
 
@@ -269,8 +269,21 @@ pub struct ToolsSpec {
     pub http_get: Option<HttpGetTerms>,
     /// MCP servers by name.
     pub mcp: BTreeMap<String, McpSpec>,
+    /// What confines commands of the shell, where the author says.
+    pub sandbox: Option<SandboxSpec>,
     /// The folder that file tools see, as written.
     pub workspace: Option<String>,
+}
+
+impl ToolsSpec {
+    /// The built-in tool that runs commands.
+    pub(crate) const SHELL: &str = "shell";
+
+    /// Whether commands may be run.
+    #[must_use]
+    pub fn has_shell(&self) -> bool {
+        self.builtin.iter().any(|name| name == Self::SHELL)
+    }
 }
 
 /// One entry of `tools.mcp`.

@@ -9,6 +9,7 @@
 //! ```
 
 mod builtin_terms;
+mod confinement;
 mod contract_spec;
 mod error;
 mod file;
@@ -56,7 +57,7 @@ pub use error::SpecErrors;
 pub(crate) use fill::{Definition, DefinitionKind, Definitions};
 pub(in crate::contract) use keys::{
     CONTEXT_BUDGET, FILE, FINAL_REPORT, FileKeys, HTTP_GET, MODEL, PRICE, PRICES, PROFILE,
-    PROVIDER, SAMPLING, SERVER, SamplingKeys, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
+    PROVIDER, SAMPLING, SANDBOX, SERVER, SamplingKeys, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
 };
 pub(crate) use origin::ValueOrigin;
 pub(crate) use pin_edit::with_pins;

@@ -3,7 +3,7 @@
 use super::form::Choice;
 use crate::contract::prices::PriceUnit;
 use crate::contract::{
-    Beside, Completion, Elicitation, FlowAction, HealthProbe, Label, OAuthGrant, Page,
+    Beside, Completion, Elicitation, FlowAction, HealthProbe, Label, Network, OAuthGrant, Page,
     ProviderType, Remote, ReportFormat, TextProfile, ToolPolicy, ToolProof, ToolTransport,
     WebScheme,
 };
@@ -30,6 +30,10 @@ impl Choice for Elicitation {
         ("defaults", Self::Defaults),
         ("ask", Self::Ask),
     ];
+}
+
+impl Choice for Network {
+    const WORDS: &'static [(&'static str, Self)] = &[("off", Self::Off), ("on", Self::On)];
 }
 
 impl Choice for OAuthGrant {
@@ -180,6 +184,7 @@ impl Choice for Builtin {
         ("http_get", Self("http_get")),
         ("list_directory", Self("list_directory")),
         ("read_file", Self("read_file")),
+        ("shell", Self("shell")),
         ("write_file", Self("write_file")),
     ];
 }
