@@ -10,6 +10,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use super::commands::approve::ApproveArgs;
 use super::commands::chat::ChatArgs;
 use super::commands::completions::CompletionsArgs;
+use super::commands::config::ConfigCommand;
 use super::commands::continuation::ContinueArgs;
 use super::commands::contract::ContractCommand;
 use super::commands::corpus::CorpusCommand;
@@ -101,7 +102,7 @@ const TOPICS: [(&str, &[&str]); 5] = [
     (
         "Contracts",
         &[
-            "init", "doctor", "contract", "trust", "tools", "mcp", "profile", "machine",
+            "init", "doctor", "contract", "trust", "tools", "config", "mcp", "profile", "machine",
         ],
     ),
     (
@@ -206,6 +207,9 @@ pub(in crate::cli) enum Command {
     /// What is known of families of models
     #[command(subcommand)]
     Profile(ProfileCommand),
+    /// What .ai-agent.json says here, and which file says it
+    #[command(subcommand)]
+    Config(ConfigCommand),
     /// Write a contract that works with what this machine has
     Init(InitArgs),
     /// Report what is here, what is missing, and how to get it

@@ -19,7 +19,7 @@ use crate::cli::log;
 use crate::cli::tips::with_tip;
 use crate::cli::ui::progress::watched;
 use crate::cli::ui::screen::Screen;
-use crate::driver::Environment;
+use crate::driver::{Environment, MCP_ROOT};
 use crate::telemetry::AgentResult;
 use crate::tools::{confine, supervise};
 
@@ -43,7 +43,7 @@ pub fn main() -> ExitCode {
         Ok(_) | Err(_) => {}
     }
     interrupts::watch();
-    let environment = Environment::new(|name| std::env::var(name).ok());
+    let environment = Environment::new(variable);
     let screen = Screen::of_process(&environment);
     let cli = match parsed {
         Ok(cli) => cli,
@@ -137,6 +137,7 @@ fn perform(
         Command::Log(command) => commands::log::log(&app, &command),
         Command::Corpus(command) => commands::corpus::corpus(&app, &command),
         Command::Model(command) => commands::model::model(&app, &command),
+        Command::Config(command) => commands::config::config(&app, &command),
         Command::Profile(command) => commands::profile::profile(&app, &command),
         Command::Init(args) => commands::init::init(&app, &args),
         Command::Doctor(args) => commands::doctor::doctor(&app, &args),
@@ -175,4 +176,14 @@ fn usage(fault: &clap::Error, given: &[OsString], screen: Screen) -> Exit {
         drop(screen.out_json(&result));
     }
     Exit::USAGE
+}
+
+/// A variable of this process. A root for tool servers that is missing or blank is the folder where the command was typed (001 §6).
+fn variable(name: &str) -> Option<String> {
+    let value = std::env::var(name).ok();
+    if name != MCP_ROOT {
+        return value;
+    }
+    let here = || Some(std::env::current_dir().ok()?.display().to_string());
+    value.filter(|value| !value.trim().is_empty()).or_else(here)
 }

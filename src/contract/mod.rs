@@ -115,6 +115,10 @@ pub(crate) use server_terms::{
 pub(crate) use session_tools::session_tools;
 pub(crate) use session_tools::{BATCH, PROGRESS_REPORT, SessionTool};
 pub(crate) use spec::check_address;
+pub(crate) use spec::{
+    AGENT_SET, AgentFiles, AgentSource, FORMAT, IncludeFault, KNOBS, PROMPT_SET, prompt_names,
+    with_includes,
+};
 pub use spec::{ContractSpec, SpecErrors};
 pub(crate) use spec::{
     Definition, DefinitionKind, Definitions, FinalReportSpec, McpSpec, McpTransport, ModelSpec,
@@ -132,6 +136,6 @@ pub(crate) use terms::{
 pub(crate) use text_profile::TextProfile;
 pub(crate) use tokenizer::{Counting, Tokenizer};
 pub(crate) use tool_filter::ToolFilter;
-pub(crate) use validators::ArgumentFault;
 pub use validators::Validators;
+pub(crate) use validators::{ArgumentFault, check_input};
 pub(crate) use value_bounds::StepsLeft;

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod accounting;
 #[cfg(test)]
+mod agents;
+#[cfg(test)]
 mod approval;
 #[cfg(test)]
 mod atif;

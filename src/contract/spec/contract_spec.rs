@@ -51,6 +51,8 @@ pub struct ContractSpec {
     pub grammar: Option<String>,
     pub grammar_profile: Option<String>,
     pub idempotent: Vec<String>,
+    /// What the task must be, where an agent's file says so; an input of the run, not a field of the contract.
+    pub(crate) input: Option<InputSpec>,
     pub labels: Vec<LabelRule>,
     pub llm_timeout_ms: Option<u64>,
     pub logits_mask: Option<Vec<f64>>,
@@ -156,6 +158,13 @@ impl ContractSpec {
         own.next()
             .or_else(|| ModelProfile::describing(provider, model))
     }
+}
+
+/// A task in JSON (001 §2).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct InputSpec {
+    /// JSON Schema of it.
+    pub(crate) schema: Option<serde_json::Value>,
 }
 
 /// The section `final_report`.

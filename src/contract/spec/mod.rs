@@ -8,6 +8,8 @@
 //!                                                            └────▶ SpecErrors (line, caret, rule, help)
 //! ```
 
+mod agent;
+mod agent_file;
 mod builtin_terms;
 mod confinement;
 mod contract_spec;
@@ -48,6 +50,8 @@ mod texts;
 mod tree;
 mod words;
 
+pub(crate) use agent::{AGENT_SET, AgentSource, FORMAT, PROMPT_SET};
+pub(crate) use agent_file::{AgentFiles, IncludeFault, KNOBS, prompt_names, with_includes};
 pub use contract_spec::ContractSpec;
 pub(crate) use contract_spec::{
     FinalReportSpec, McpSpec, McpTransport, ModelSpec, OAuthSpec, ProviderSpec, SamplingSpec,
