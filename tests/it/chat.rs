@@ -381,7 +381,8 @@ fn the_prompt_of_a_chat_is_not_in_a_file_that_takes_its_answers() {
     let desk = Desk::new();
     desk.script("", &[&says("One.")]);
     let inner = desk.command(&["chat", "c.yaml", "--quiet"]);
-    let mut shell = Command::new("sh");
+    // The prompt goes to the terminal that controls the process.
+    let mut shell = Command::new("setsid");
     shell.current_dir(desk.path(""));
     for (name, value) in inner.get_envs() {
         match value {
@@ -392,7 +393,8 @@ fn the_prompt_of_a_chat_is_not_in_a_file_that_takes_its_answers() {
     let words = inner.get_args().map(|word| word.to_str().unwrap());
     let words = words.collect::<Vec<_>>().join(" ");
     let program = inner.get_program().to_str().unwrap();
-    shell.args(["-c", &format!("exec {program} {words} > out.txt")]);
+    let inner = format!("exec {program} {words} > out.txt");
+    shell.args(["--ctty", "--wait", "sh", "-c", &inner]);
     let mut chat = Terminal::start(shell);
     chat.until("> ")
         .types("first\r")

@@ -346,10 +346,13 @@ impl ContractFile {
             DriverError::ChangedScript { .. } => fault,
             // A change of the page alone would be refused as another contract.
             DriverError::Contract(FactoryError::PolicyDisagrees { .. }) => {
+                let name = self.name.strip_prefix(&self.base_dir);
+                let name = name.unwrap_or(&self.name).display().to_string();
                 let help = format!(
-                    "say what is to be done with the files; or, for any message: {way_on} --set page=null"
+                    "say what is to be done with files; for any other message: --contract {} --set page=null",
+                    shell_word(&line(&name))
                 );
-                return CliError::ChangedFile(Box::new(fault), unkept(&help));
+                return CliError::ChangedFile(Box::new(fault), help);
             }
             other => return self.located(other),
         };

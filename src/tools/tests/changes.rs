@@ -37,6 +37,7 @@ impl FileKeeper for Keeper {
 async fn fixture(root: &Path, watched: &str, fails: bool) -> (Fixture, Arc<Keeper>) {
     let names = ["apply_patch", "edit_file", "write_file"];
     let spec = ServerSpec::Builtin {
+        shell: None,
         http_get: None,
         names: names.map(str::to_owned).to_vec(),
         withheld: Withheld::default(),
