@@ -188,7 +188,7 @@ mod tests {
         check(
             "s.url",
             &json!("http://u:p@h/x?k=v"),
-            &json!("http://h/x?k="),
+            &json!("http://h/x?k=[SECRET]"),
         );
         check("d.maxOutputTokens", &json!(4096), &json!(4096));
         check("x.password", &json!(4096), &json!("***"));

@@ -444,7 +444,7 @@ fn the_text_of_an_attempt_that_was_left_is_marked_as_discarded() {
     let (code, shown) = run.end();
     assert_eq!(code, 8, "{shown}");
     assert!(
-        shown.contains("discarded: the text above is of an attempt that was left"),
+        shown.contains("the text above is of an attempt that was left"),
         "{shown}"
     );
 }

@@ -14,9 +14,7 @@ use crate::message::RunId;
 /// What is changed of an agent: a `.ai` file, or a system prompt.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct AgentArgs {
-    /// What to ask, such as openai/gpt-4o-mini,ollama/qwen3
-    ///
-    /// In place of the models of an agent's file (.ai), in the order of attempts. Providers are those of .ai-agent.json.
+    /// Of an agent (.ai) or a system prompt: what to ask, in order, as provider/model
     #[arg(
         long,
         value_name = "PROVIDER/MODEL,…",
@@ -25,9 +23,7 @@ pub(in crate::cli) struct AgentArgs {
         conflicts_with = "contracts"
     )]
     models: Vec<String>,
-    /// Which tool servers and tools it has
-    ///
-    /// In place of the tools of an agent's file (.ai): servers of .ai-agent.json, or single tools as SERVER__TOOL.
+    /// The same: which tool servers, or single tools as SERVER__TOOL
     #[arg(
         long,
         value_name = "SERVER,…",
@@ -36,9 +32,7 @@ pub(in crate::cli) struct AgentArgs {
         conflicts_with = "contracts"
     )]
     tools: Vec<String>,
-    /// Change a key of front matter, such as temperature=0.2
-    ///
-    /// Change a key of the front matter of an agent's file (.ai); may be repeated.
+    /// The same: change a key of front matter, such as temperature=0.2
     #[arg(
         long = "override",
         value_name = "KEY=VALUE",
@@ -47,9 +41,6 @@ pub(in crate::cli) struct AgentArgs {
     )]
     overrides: Vec<String>,
     /// The form of the report, such as json
-    ///
-    /// markdown, markdown+mermaid, text, tty, pipe, json, slack-block-kit or sub-agent. Of an agent's file (.ai) it is json where the
-    /// file says so, else tty on a terminal and markdown in a pipe.
     #[arg(
         long,
         value_name = "FORMAT",
@@ -57,9 +48,7 @@ pub(in crate::cli) struct AgentArgs {
         conflicts_with = "contracts"
     )]
     format: Option<String>,
-    /// Judge it all and start its tool servers, and ask no model
-    ///
-    /// The same as `contract check --start-servers`: exit 0 where a run could begin.
+    /// As `contract check --start-servers`: ask no model
     #[arg(long, hide_short_help = true, conflicts_with_all = ["contracts", "run_id"])]
     pub(in crate::cli) dry_run: bool,
 }
@@ -96,9 +85,8 @@ impl AgentArgs {
 pub(in crate::cli) struct RunArgs {
     /// A contract file, a task, or both (else agent.yaml)
     ///
-    /// A contract is a .yaml, .yml, .json or .ai file. Without a file it is agent.yaml or agent.yml of this folder. Relative paths in
-    /// a contract begin in the folder of its file. Of two texts the first is a system prompt and the second the task; each may be
-    /// @FILE for the text of a file, and one of them - for standard input. Then --models names what is asked.
+    /// A contract is a .yaml, .yml, .json or .ai file; without one it is agent.yaml or agent.yml of this folder. Relative paths in it
+    /// begin in its folder. Two texts are a system prompt and the task (each may be @FILE or -); --models names what is asked.
     #[arg(value_name = "FILE|TASK", num_args = 0..=2)]
     pub(in crate::cli) given: Vec<OsString>,
     /// The contract file
