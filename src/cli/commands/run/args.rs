@@ -89,9 +89,7 @@ pub(in crate::cli) struct RunArgs {
     /// begin in its folder. Two texts are a system prompt and the task (each may be @FILE or -); --models names what is asked.
     #[arg(value_name = "FILE|TASK", num_args = 0..=2)]
     pub(in crate::cli) given: Vec<OsString>,
-    /// The contract file
-    ///
-    /// It is taken as the file whatever its name is.
+    /// The contract file, whatever its name is
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) contract: Option<PathBuf>,
     /// Change a value, such as max_turns=3
