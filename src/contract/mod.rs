@@ -15,6 +15,8 @@
 //! recorded contract ─▶ AuthorForm ─▶ the same file, for changes of it
 //! ```
 
+mod agent_profile;
+mod agent_terms;
 mod author_form;
 mod big_count;
 mod check;
@@ -72,6 +74,10 @@ mod validators;
 mod value_bounds;
 pub(crate) mod wire_version;
 
+pub(crate) use agent_profile::AgentProfile;
+pub(crate) use agent_terms::{
+    AbilityTerms, AgentId, AgentScore, AgentSelection, AgentTerms, Confidence, Signal, SignalKind,
+};
 pub(crate) use author_form::{AuthorForm, ChangedError};
 pub(crate) use big_count::BigCount;
 pub(crate) use check::{
@@ -118,14 +124,14 @@ pub(crate) use session_tools::session_tools;
 pub(crate) use session_tools::{BATCH, PROGRESS_REPORT, SessionTool};
 pub(crate) use spec::check_address;
 pub(crate) use spec::{
-    AGENT_SET, AgentFiles, AgentSource, FORMAT, IncludeFault, KNOBS, PROMPT_SET, prompt_names,
-    with_includes,
+    AGENT_SET, AgentFiles, AgentForm, AgentSource, FORMAT, IncludeFault, KNOBS, PROFILE_SET,
+    PROMPT_SET, prompt_names, with_includes,
 };
 pub use spec::{ContractSpec, SpecErrors};
 pub(crate) use spec::{
     Definition, DefinitionKind, Definitions, FinalReportSpec, McpSpec, McpTransport, ModelSpec,
-    OAuthSpec, ProviderSpec, SamplingSpec, Setting, TargetSpec, ValueOrigin, contract_file_schema,
-    with_pins,
+    OAuthSpec, ProviderSpec, SamplingSpec, Setting, TargetSpec, ValueOrigin, agent_profile_schema,
+    contract_file_schema, with_pins,
 };
 pub use targets::ProviderType;
 pub(crate) use targets::{PromptLayout, ProviderTerms, ReasoningValue, Sampling, TargetTerms};

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::hex_digest::HexDigest;
 use super::{
-    BigCount, FinalReportTerms, FlowRule, LabelRule, ModelProfile, PriceTable, ProviderTerms,
-    RedactionTerms, ServerTerms, TargetTerms,
+    AgentTerms, BigCount, FinalReportTerms, FlowRule, LabelRule, ModelProfile, PriceTable,
+    ProviderTerms, RedactionTerms, ServerTerms, TargetTerms,
 };
 use crate::message::Digest;
 
@@ -221,6 +221,9 @@ pub struct ToolTerms {
 pub struct Terms {
     /// Version of the adapter of the first target.
     pub adapter_version: String,
+    /// The agent whose contract it is; left out where it is none's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentTerms>,
     /// Exposed names that may be called; null means all, empty means none.
     pub allowed_tools: Option<Vec<String>>,
     /// How long an approval may be waited for.

@@ -6,10 +6,10 @@ use std::fmt;
 use super::origin::ValueOrigin;
 
 use crate::contract::{
-    CallLimits, Completion, ContractMetadata, FlowRule, HttpGetTerms, LabelRule, McpTerms,
-    ModelProfile, OAuthGrant, Page, PinnedOffers, PriceTable, ProviderType, QueueTerms,
-    ReasoningValue, RedactionTerms, Remote, ReportFormat, SandboxSpec, TextProfile, Tokenizer,
-    ToolFilter, ToolPolicy, ToolProof, ToolTransport,
+    AgentProfile, AgentTerms, CallLimits, Completion, ContractMetadata, FlowRule, HttpGetTerms,
+    LabelRule, McpTerms, ModelProfile, OAuthGrant, Page, PinnedOffers, PriceTable, ProviderType,
+    QueueTerms, ReasoningValue, RedactionTerms, Remote, ReportFormat, SandboxSpec, TextProfile,
+    Tokenizer, ToolFilter, ToolPolicy, ToolProof, ToolTransport,
 };
 use crate::message::Digest;
 
@@ -38,6 +38,8 @@ use crate::message::Digest;
 pub struct ContractSpec {
     /// The adapter that the author expects; must be the one the factory chooses.
     pub adapter_version: Option<String>,
+    /// The agent whose contract it is; the file has no key for it.
+    pub(crate) agent: Option<AgentTerms>,
     pub allowed_tools: Option<Vec<String>>,
     pub approval_timeout_ms: Option<u64>,
     /// Whether `agent__batch` is offered.
@@ -102,8 +104,10 @@ pub struct ContractSpec {
     pub total_timeout_ms: Option<u64>,
     /// Where each value is from that the contract's own file does not hold, by its dotted path.
     pub(crate) origins: BTreeMap<String, ValueOrigin>,
-    /// Numbers that are taken at their limit instead of as they are written, in words.
+    /// What is taken otherwise than it is written, such as a number at its limit, in words.
     pub(crate) clamped: Vec<String>,
+    /// The profile, where the file is an agent's.
+    pub(crate) profile: Option<Box<AgentProfile>>,
     /// What servers offered when their pins were taken, where the caller knows that.
     pub(crate) pinned: PinnedOffers,
 }

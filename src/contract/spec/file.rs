@@ -93,8 +93,10 @@ pub(super) fn read_file(root: &Node, reporter: &Reporter<'_>) -> Option<Contract
             tool_transport: file.get(&FILE.tool_transport),
             tools: file.get(&FILE.tools).unwrap_or_default(),
             total_timeout_ms: file.get(&FILE.total_timeout_ms),
+            agent: None,
             clamped: Vec::new(),
             input: None,
+            profile: None,
             origins: BTreeMap::new(),
             pinned: PinnedOffers::default(),
         }
