@@ -61,6 +61,7 @@
 #![recursion_limit = "256"]
 
 mod adapter;
+mod agent;
 mod cli;
 mod config;
 mod conformance;
