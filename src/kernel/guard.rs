@@ -66,6 +66,9 @@ guards! {
     ReportOnly,
     ReportProof,
     UnreadableCall,
+    RuleDenies,
+    RuleAsks,
+    Approvers,
 }
 
 /// Whether `condition` holds; the shipped machine asks nothing else.

@@ -1,13 +1,13 @@
 //! A value of every recorded kind, for tests of their text.
 
 use super::sample::{DONE, action, call, contract, envelope, event, run_id_of, verdict};
-use crate::contract::ReportFormat;
+use crate::contract::{ReportFormat, RulePlace};
 use crate::kernel::{
-    Action, Approval, BlockReason, BringUpFault, Check, CheckName, ClosingReason, ContextAccount,
-    ContextBlock, DropReason, DroppedResult, DroppedTarget, EffectRecord, EntryKind, Event,
-    EventKind, InferenceFailed, InferenceReturned, Interrupter, LostEffect, ParentRun,
-    PolicyRecord, Predicate, PredicateName, Probed, ProbedTarget, ProviderAddress, ReportRecord,
-    ReportSource, Resumed, RunStarted, State, ToolReturned,
+    Action, Answerer, Approval, BlockReason, BringUpFault, Check, CheckName, ClosingReason,
+    ContextAccount, ContextBlock, DropReason, DroppedResult, DroppedTarget, EffectRecord,
+    EntryKind, Event, EventKind, InferenceFailed, InferenceReturned, Interrupter, LostEffect,
+    ParentRun, PolicyRecord, Predicate, PredicateName, Probed, ProbedTarget, ProviderAddress,
+    ReportRecord, ReportSource, Resumed, RunStarted, State, ToolReturned,
 };
 use crate::message::{
     AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeStatus, FailureCode,
@@ -130,11 +130,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         request_hash,
         usage,
     };
-    let approval = Approval {
-        arguments_hash: digest,
-        call: CallSeq(1),
-        content: None,
-    };
+    let approval = Approval::to(CallSeq(1), digest);
     let resource = ToolEnvelope {
         content: vec![
             ContentBlock::Text(odd.clone()),
@@ -233,7 +229,16 @@ pub(crate) fn every_event() -> Vec<Event> {
             content: Some(ObjectText::empty()),
             ..approval.clone()
         }),
-        EventKind::ApprovalDenied(approval),
+        EventKind::ApprovalDenied(approval.clone()),
+        EventKind::ApprovalDenied(Approval {
+            answerer: Some(Answerer {
+                key: odd.clone(),
+                signature: odd.clone(),
+            }),
+            proposal: Some(ObjectText::empty()),
+            reason: Some(odd.clone()),
+            ..approval
+        }),
         EventKind::EffectLost(LostEffect::Probe),
         EventKind::EffectLost(LostEffect::Inference(InferenceSeq(2))),
         EventKind::EffectLost(LostEffect::Wait),
@@ -315,6 +320,12 @@ pub(crate) fn full_action() -> Action {
             },
             EffectRecord::AwaitApproval {
                 arguments_hash: digest,
+                asked_by: None,
+                call: CallSeq(1),
+            },
+            EffectRecord::AwaitApproval {
+                arguments_hash: digest,
+                asked_by: Some(RulePlace::Approval(2)),
                 call: CallSeq(1),
             },
             EffectRecord::Wait { until_ms: 9 },

@@ -6,6 +6,7 @@ pub(in crate::cli) mod accounting;
 pub(in crate::cli) mod app;
 pub(in crate::cli) mod approval;
 pub(in crate::cli) mod ask;
+pub(in crate::cli) mod changes;
 pub(in crate::cli) mod clock;
 mod config;
 pub(in crate::cli) mod contract_file;
@@ -28,3 +29,4 @@ pub(in crate::cli) mod source;
 mod store;
 #[cfg(test)]
 pub(in crate::cli) mod testing;
+pub(in crate::cli) mod waiting_call;

@@ -8,6 +8,7 @@
 //!                                                            └────▶ SpecErrors (line, caret, rule, help)
 //! ```
 
+mod call_rules;
 mod contract_spec;
 mod error;
 mod file;

@@ -316,7 +316,9 @@ fn dotted(form: &dyn Form) -> Option<&'static str> {
         "final-report" => "final_report.",
         "redact" => "redact.",
         // In a list that an override cannot lengthen: it is given as a whole.
-        "profile" | "profile-sampling" | "match" | "cycle-exception" => return None,
+        "approval-rule" | "profile" | "profile-sampling" | "match" | "cycle-exception" => {
+            return None;
+        }
         other => panic!("where does {other} stand?"),
     })
 }

@@ -3,9 +3,17 @@
 use super::form::Choice;
 use crate::contract::prices::PriceUnit;
 use crate::contract::{
-    Beside, Completion, Elicitation, HealthProbe, OAuthGrant, Page, ProviderType, Remote,
-    ReportFormat, TextProfile, ToolPolicy, ToolProof, ToolTransport,
+    ApprovalAction, Beside, Completion, Elicitation, HealthProbe, OAuthGrant, Page, ProviderType,
+    Remote, ReportFormat, TextProfile, ToolPolicy, ToolProof, ToolTransport,
 };
+
+impl Choice for ApprovalAction {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("allow", Self::Allow),
+        ("ask", Self::Ask),
+        ("deny", Self::Deny),
+    ];
+}
 
 impl Choice for Page {
     const WORDS: &'static [(&'static str, Self)] = &[("chat", Self::Chat), ("code", Self::Code)];

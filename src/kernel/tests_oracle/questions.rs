@@ -4,6 +4,9 @@ use super::*;
 
 impl Oracle {
     pub(super) fn approval(&mut self, approval: &Approval, given: bool) -> Reaction {
+        if !counts(&self.terms, approval) {
+            return Reaction::Ignored;
+        }
         if let Some(reaction) = self.answer_question(Some(approval)) {
             return reaction;
         }
@@ -14,7 +17,9 @@ impl Oracle {
             return Reaction::Ignored;
         }
         if !given {
-            self.say_asked("denied: approval");
+            let reason = approval.reason.as_ref();
+            let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+            self.say_asked(&format!("denied: approval{reason}"));
             return self.rest();
         }
         if self.overdrawn().is_some() {

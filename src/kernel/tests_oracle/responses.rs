@@ -173,6 +173,8 @@ impl Oracle {
                     pointer => pointer,
                 };
                 Some(format!("TOOL_VALIDATION_ERROR: {place}: {}", fault.rule))
+            } else if let Says::Denies(reason) = says(&self.terms, name, call.arguments.as_str()) {
+                Some(reason)
             } else if room == 0 {
                 let limit = self.terms.max_tool_calls_per_turn;
                 Some(format!("too many tool calls in this turn (limit {limit})"))
@@ -332,7 +334,10 @@ impl Oracle {
                     Slot::Said(failed(&reason))
                 } else {
                     next += 1;
-                    Slot::Pending(next)
+                    match says(&self.terms, &call.name, call.arguments.as_str()) {
+                        Says::Asks => Slot::ToAsk(next),
+                        _ => Slot::Pending(next),
+                    }
                 },
             })
             .collect();

@@ -14,6 +14,7 @@ mod entry;
 mod glob;
 mod grep;
 mod list_directory;
+mod preview;
 mod read_file;
 mod refusal;
 mod tree;
@@ -23,3 +24,4 @@ mod write_file;
 #[cfg(not(unix))]
 use beneath_by_path as beneath;
 pub(super) use builtins::Builtins;
+pub(crate) use preview::FileChange;

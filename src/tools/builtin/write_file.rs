@@ -13,8 +13,8 @@ pub(super) const FILE_BYTES: usize = 16 * 1024 * 1024;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WriteFile {
-    content: String,
-    path: String,
+    pub(super) content: String,
+    pub(super) path: String,
 }
 
 pub(super) fn description() -> String {

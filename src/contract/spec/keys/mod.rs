@@ -13,8 +13,8 @@ pub(in crate::contract) use models::{
     TARGET,
 };
 pub(in crate::contract) use tools::{
-    CONTEXT_BUDGET, CYCLE_EXCEPTION, FINAL_REPORT, MAX_CALLS, METADATA, OAUTH, QUEUE, REDACT,
-    SERVER, TOOL_OUTPUT_BUDGET, TOOLS,
+    APPROVAL_RULE, CONTEXT_BUDGET, CYCLE_EXCEPTION, FINAL_REPORT, MAX_CALLS, METADATA, OAUTH,
+    QUEUE, REDACT, SERVER, TOOL_OUTPUT_BUDGET, TOOLS,
 };
 
 /// Every mapping of the file.
@@ -37,6 +37,7 @@ pub(super) static FORMS: &[&dyn super::form::Form] = &[
     &MAX_CALLS,
     &METADATA,
     &CYCLE_EXCEPTION,
+    &APPROVAL_RULE,
     &TOOL_OUTPUT_BUDGET,
     &CONTEXT_BUDGET,
     &FINAL_REPORT,
