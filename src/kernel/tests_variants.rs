@@ -487,20 +487,6 @@ pub(super) const VARIANTS: &[Variant] = &[
     Variant {
         name: "optional: rules about calls, signed answers",
         terms: ruled,
-        letters: &[
-            BASE,
-            &[
-                Says(Said::ReadB),
-                Says(Said::Write),
-                Says(Said::ReadWrite),
-                Letter::Approved,
-                Letter::ApprovedBy(APPROVER),
-                Letter::ApprovedBy("another"),
-                Letter::DeniedBy(APPROVER),
-                Letter::DeniedBy("another"),
-                Letter::Suspended,
-                Letter::Resumed,
-            ],
-        ],
+        letters: &[BASE, RULED],
     },
 ];

@@ -254,10 +254,9 @@ impl Scrub<'_> {
 
     /// What a person answered, as it may be recorded, which is what the server or the model gets.
     pub(crate) fn answer(&self, answer: &mut Approval) {
-        for written in [&mut answer.content, &mut answer.proposal] {
-            if let Some(written) = written {
-                self.entered(written);
-            }
+        let written = [&mut answer.content, &mut answer.proposal];
+        for text in written.into_iter().flatten() {
+            self.entered(text);
         }
         if let Some(reason) = &mut answer.reason {
             *reason = self.0.text(reason).into_owned();

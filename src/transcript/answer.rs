@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 
 use super::{PublicKey, SecretKey};
 use crate::kernel::{Answerer, Approval};
-use crate::message::Digest;
+use crate::message::{Digest, ObjectText};
 
 /// The first line of the text; the number is its version.
 const FIRST_LINE: &str = "monolith/answer/1";
@@ -25,8 +25,8 @@ impl Approval {
         let hash = |text: Option<&str>| {
             text.map_or_else(|| "-".to_owned(), |t| Digest::of(t.as_bytes()).to_string())
         };
-        let content = hash(self.content.as_ref().map(|content| content.as_str()));
-        let proposal = hash(self.proposal.as_ref().map(|proposal| proposal.as_str()));
+        let content = hash(self.content.as_ref().map(ObjectText::as_str));
+        let proposal = hash(self.proposal.as_ref().map(ObjectText::as_str));
         let reason = hash(self.reason.as_deref());
         let decision = if approved { "allowed" } else { "denied" };
         format!(
@@ -76,7 +76,7 @@ impl Approval {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{CallSeq, ObjectText};
+    use crate::message::CallSeq;
 
     fn signed() -> (Approval, Digest) {
         let key = SecretKey::from_seed("anna", &[3; 32]).unwrap();

@@ -5,6 +5,8 @@ mod accounting;
 #[cfg(test)]
 mod approval;
 #[cfg(test)]
+mod approvals;
+#[cfg(test)]
 mod atif;
 #[cfg(test)]
 mod attribution;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::testing::{reporting, target, terms};
+use super::super::tests_letters::APPROVER;
 use super::super::tests_rulings::rule;
 use crate::contract::{
     ApprovalAction, BigCount, CycleException, ModelPrice, PriceTable, TargetTerms, Terms,
@@ -61,9 +62,6 @@ pub(super) fn priced(policy: ToolPolicy) -> Terms {
         ..terms
     }
 }
-
-/// A public key by its form.
-pub(super) const APPROVER: &str = "anna+00000000+AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 /// A tool whose calls wait for one approver, and one of whose calls some are denied.
 pub(super) fn ruled() -> Terms {

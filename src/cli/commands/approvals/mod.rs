@@ -3,6 +3,7 @@
 mod args;
 mod render;
 mod run;
+mod waiting;
 
 pub(in crate::cli) use self::args::ApprovalsArgs;
 pub(in crate::cli) use self::run::approvals;

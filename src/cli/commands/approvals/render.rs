@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::run::Waiting;
+use super::waiting::Waiting;
 use crate::cli::context::app::App;
 use crate::cli::ui::escape::{brief, hides, line};
 use crate::cli::ui::numbers::counted;

@@ -79,7 +79,7 @@ fn counts(call: &WaitingCall, approval: &Approval) -> Result<(), String> {
 /// A key of this machine by its name, or the file of one.
 fn signer(app: &App, given: &str) -> Result<SecretKey, CliError> {
     let file = Path::new(given);
-    let is_file = file.components().count() > 1 || given.ends_with(".key");
+    let is_file = file.components().count() > 1 || file.extension().is_some();
     if !is_file {
         return Ok(app.own_keys()?.show(given)?);
     }

@@ -17,7 +17,7 @@ const transcript = (() => {
     probe cancel finish inference call text interrupted effect_lost timer_fired stop_requested suspended timed_out cancelled
       restart_in_progress:;
     infer: attempt inference notices target tools; summarise: call inference target; execute: arguments_hash call id name;
-    await_approval: arguments_hash asked_by? call; asked_by: approval?; answerer: key signature;
+    await_approval: arguments_hash asked_by? call; asked_by: approval; answerer: key signature;
     approval_denied: answerer? arguments_hash call proposal? reason?; approval_given: answerer? arguments_hash call content? reason?;
     input_required: question resume?; wait: until_ms;
     event: at_ms event;
