@@ -39,6 +39,7 @@ use super::commands::resume::ResumeArgs;
 use super::commands::run::RunArgs;
 use super::commands::show::ShowArgs;
 use super::commands::tools::ToolsArgs;
+use super::commands::trust::TrustArgs;
 use super::commands::verify::VerifyArgs;
 use super::context::accounting::AccountingArgs;
 use super::ui::screen::help_width;
@@ -109,7 +110,7 @@ const TOPICS: [(&str, &[&str]); 5] = [
     (
         "Contracts",
         &[
-            "init", "doctor", "contract", "tools", "mcp", "profile", "machine",
+            "init", "doctor", "contract", "trust", "tools", "mcp", "profile", "machine",
         ],
     ),
     (
@@ -191,6 +192,11 @@ pub(in crate::cli) enum Command {
     /// Look at a contract without running it
     #[command(subcommand)]
     Contract(ContractCommand),
+    /// Let a contract of a folder start what it names
+    ///
+    /// A contract that is found and not named, and that starts commands or hands on variables, is asked about once. This answers for it, as it is
+    /// now: when the file changes, it is asked about again.
+    Trust(TrustArgs),
     /// List the tools of a contract: names, servers, pins
     Tools(ToolsArgs),
     /// Log in at tool servers

@@ -127,6 +127,7 @@ fn perform(
         Command::Export(args) => commands::export::export(&app, &args),
         Command::Contract(command) => commands::contract::contract(&app, &command),
         Command::Tools(args) => commands::tools::tools(&app, &args),
+        Command::Trust(args) => commands::trust::trust(&app, &args),
         Command::Mcp(command) => commands::mcp::mcp(&app, &command),
         Command::Machine(args) => commands::machine::machine(&app, &args),
         Command::Key(command) => commands::key::key(&app, &command),

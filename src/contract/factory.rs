@@ -10,11 +10,11 @@ use super::sampling::{Layers, model_of};
 use super::session_tools::{report_terms, session_tools};
 use super::spec::{CONTEXT_BUDGET, FILE, PROFILE, TOOL_OUTPUT_BUDGET};
 use super::{
-    BigCount, CONTRACT_FORMAT, CapabilityManifest, ContextBudget, ContractSpec, Elicitation,
-    ExecutionContract, FactoryError, GrammarLanguage, HealthProbe, IntentPolicyResolver,
-    McpTransport, ModelProfile, ProviderSpec, ProviderTerms, ProviderType, SEMANTICS_VERSION,
-    ServerKind, ServerTerms, Setting, TargetCapability, TargetSpec, TargetTerms, Terms,
-    ToolOutputBudget, ToolTransport, wire_version,
+    BigCount, CONTRACT_FORMAT, CapabilityManifest, ContextBudget, ContractSpec, ExecutionContract,
+    FactoryError, GrammarLanguage, IntentPolicyResolver, McpTransport, ModelProfile, ProviderSpec,
+    ProviderTerms, ProviderType, SEMANTICS_VERSION, ServerKind, ServerTerms, Setting,
+    TargetCapability, TargetSpec, TargetTerms, Terms, ToolOutputBudget, ToolTransport,
+    wire_version,
 };
 use crate::message::{Digest, MAX_EXACT, NoTokenizers, QuarterBytes};
 
@@ -387,25 +387,8 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
     let mut servers = BTreeMap::new();
     if !spec.tools.builtin.is_empty() {
         let terms = ServerTerms {
-            args: Vec::new(),
-            available: false,
-            command: None,
-            elicitation: Elicitation::Denied,
-            env_names: Vec::new(),
-            env_variables: BTreeMap::new(),
-            expected_pin: None,
-            header_names: Vec::new(),
-            header_variables: BTreeMap::new(),
-            health_probe: HealthProbe::Ping,
-            kind: ServerKind::Builtin,
-            offers: Vec::new(),
-            pin: None,
-            queue: None,
-            roots: Vec::new(),
-            shared: true,
-            tools_allowed: None,
-            tools_denied: Vec::new(),
-            url: None,
+            http_get: spec.tools.http_get.clone(),
+            ..ServerTerms::builtin()
         };
         servers.insert(BUILTIN.to_owned(), terms);
     }
@@ -445,6 +428,7 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
             header_names: headers.keys().cloned().collect(),
             header_variables: variables_of(headers),
             health_probe: given.terms.health_probe,
+            http_get: None,
             kind,
             offers: given.terms.offers.clone(),
             pin: None,

@@ -33,6 +33,7 @@ mod final_report;
 mod grammar;
 mod hex_digest;
 mod hidden_characters;
+mod http_get_terms;
 mod intent;
 mod manifest;
 mod meant_tool;
@@ -87,6 +88,9 @@ pub(crate) use final_report::{
     FINAL_REPORT, FinalReport, FinalReportTerms, ReportContent, ReportFormat,
 };
 pub(crate) use grammar::{CALL_CLOSE, CALL_OPEN, GateGrammar, GrammarLanguage, gate_awaits_tools};
+pub(crate) use http_get_terms::{
+    HostPattern, HttpGetTerms, MOST_BODY_BYTES, MOST_HOSTS, MOST_REDIRECTS, WebScheme,
+};
 pub(crate) use intent::{IntentPolicyResolver, Resolution};
 pub(crate) use manifest::ToolPin;
 pub use manifest::{CapabilityManifest, ServerCapability, TargetCapability, ToolCapability};

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::hex_digest::HexDigest;
+use super::http_get_terms::HttpGetTerms;
 use super::tool_filter;
 use crate::message::Digest;
 
@@ -159,6 +160,9 @@ pub struct ServerTerms {
     /// What it is asked for a sign of life with; left out where that is a ping.
     #[serde(default, skip_serializing_if = "HealthProbe::is_ping")]
     pub health_probe: HealthProbe,
+    /// Where the built-in tool `http_get` may ask; left out where the contract has no such tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http_get: Option<HttpGetTerms>,
     /// How it is reached.
     pub kind: ServerKind,
     /// BLAKE3 over the sorted pins of what it offers; null where it was not reached.
@@ -184,6 +188,32 @@ pub struct ServerTerms {
 }
 
 impl ServerTerms {
+    /// The tools inside monolith, none of which is known to be there.
+    pub(crate) const fn builtin() -> Self {
+        Self {
+            args: Vec::new(),
+            available: false,
+            command: None,
+            elicitation: Elicitation::Denied,
+            env_names: Vec::new(),
+            env_variables: BTreeMap::new(),
+            expected_pin: None,
+            header_names: Vec::new(),
+            header_variables: BTreeMap::new(),
+            health_probe: HealthProbe::Ping,
+            http_get: None,
+            kind: ServerKind::Builtin,
+            offers: Vec::new(),
+            pin: None,
+            queue: None,
+            roots: Vec::new(),
+            shared: true,
+            tools_allowed: None,
+            tools_denied: Vec::new(),
+            url: None,
+        }
+    }
+
     /// Whether the contract takes every tool of it.
     pub(super) const fn takes_all_tools(&self) -> bool {
         self.tools_allowed.is_none() && self.tools_denied.is_empty()

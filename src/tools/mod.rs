@@ -13,8 +13,9 @@
 //! ```
 //!
 //! There is no sandbox: a server is a child process with the user's own rights. The built-ins confine themselves to the
-//! workspace: they open each step of a path beneath a folder that is held.
+//! workspace: they open each step of a path beneath a folder that is held; what they ask on the web goes through the address guard.
 
+mod address_guard;
 mod blob_sink;
 mod builtin;
 mod call_terms;

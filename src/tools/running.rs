@@ -66,8 +66,13 @@ impl RunningServer {
     ) -> Result<Self, ToolServerError> {
         check_name(name, spec)?;
         let server = match spec {
-            ServerSpec::Builtin { names, withheld } => {
-                let (tools, offered) = Builtins::choose(names, workspace, withheld.clone())?;
+            ServerSpec::Builtin {
+                http_get,
+                names,
+                withheld,
+            } => {
+                let (withheld, http_get) = (withheld.clone(), http_get.clone());
+                let (tools, offered) = Builtins::choose(names, workspace, withheld, http_get)?;
                 let pins = offer::pins(BUILTIN, &offered);
                 let offer = Arc::new(Offer {
                     tools: offered,

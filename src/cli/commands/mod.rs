@@ -34,5 +34,6 @@ pub(in crate::cli) mod resume;
 pub(in crate::cli) mod run;
 pub(in crate::cli) mod show;
 pub(in crate::cli) mod tools;
+pub(in crate::cli) mod trust;
 pub(in crate::cli) mod values;
 pub(in crate::cli) mod verify;

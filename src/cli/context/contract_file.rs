@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::cli::context::app::App;
 use crate::cli::context::error::{Advice as _, CliError, ContractFault, InputFault};
 use crate::cli::context::secrets;
+use crate::cli::context::trust::ReadContract;
 use crate::cli::ui::command::{shell_word, unkept};
 use crate::cli::ui::escape::line;
 use crate::contract::{
@@ -39,6 +40,8 @@ pub(in crate::cli) struct ContractFile {
     is_found: bool,
     /// As messages call it.
     name: PathBuf,
+    /// Whether it must be trusted to start what it names: it is the folder's own, and no run was begun with it.
+    needs_trust: bool,
     /// Where it is.
     path: PathBuf,
     /// What is changed of its values.
@@ -52,6 +55,7 @@ impl ContractFile {
             base_dir: app.cwd.clone(),
             config: app.named_config(),
             is_found: false,
+            needs_trust: false,
             path: app.cwd.join(&name),
             name,
             sets,
@@ -66,6 +70,7 @@ impl ContractFile {
     ) -> Self {
         Self {
             is_found: name.is_none(),
+            needs_trust: name.is_none(),
             ..Self::given(app, name.unwrap_or_else(|| agent_file(app).into()), sets)
         }
     }
@@ -76,6 +81,7 @@ impl ContractFile {
             config: app.named_config(),
             is_found: false,
             name: name.into(),
+            needs_trust: false,
             path: folder.join(name),
             base_dir: folder,
             sets: Vec::new(),
@@ -101,6 +107,7 @@ impl ContractFile {
             base_dir: begun.base_dir,
             config: app.named_config().or(begun.config),
             is_found,
+            needs_trust: false,
             path: app.cwd.join(&name),
             name,
             sets: begun.sets.into_iter().chain(sets).collect(),
@@ -130,8 +137,46 @@ impl ContractFile {
 
     /// Reads the file. What it names and does not define is taken from the layers of configuration. From now on nothing is said
     /// that holds one of its secrets.
+    ///
+    /// One of the folder that was not named is refused here, or asked about, where it starts commands and is not trusted.
     pub(in crate::cli) fn read(&self, app: &App) -> Result<ContractSpec, CliError> {
+        let text = self.text()?;
+        let spec = self.parse(app, &text)?;
+        self.judge_trust(app, &text, &spec)?;
+        Ok(spec)
+    }
+
+    /// The same where nothing of it is started and nothing sent.
+    pub(in crate::cli) fn read_to_look(&self, app: &App) -> Result<ContractSpec, CliError> {
         self.parse(app, &self.text()?)
+    }
+
+    /// Whether it may start what it names, where it holds this text.
+    pub(in crate::cli) fn judge_trust(
+        &self,
+        app: &App,
+        text: &str,
+        spec: &ContractSpec,
+    ) -> Result<(), CliError> {
+        if self.needs_trust {
+            self.as_read(text, spec).judge(app)?;
+        }
+        Ok(())
+    }
+
+    /// As it was read.
+    pub(in crate::cli) fn as_read<'c>(
+        &'c self,
+        text: &'c str,
+        spec: &'c ContractSpec,
+    ) -> ReadContract<'c> {
+        ReadContract {
+            folder: self.folder(),
+            name: &self.name,
+            path: &self.path,
+            spec,
+            text,
+        }
     }
 
     /// The same of a text that the file may hold.

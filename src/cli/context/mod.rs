@@ -20,6 +20,7 @@ pub(in crate::cli) mod interrupts;
 pub(in crate::cli) mod keys;
 pub(in crate::cli) mod panics;
 pub(in crate::cli) mod permissions;
+pub(in crate::cli) mod reach;
 pub(in crate::cli) mod reading;
 pub(in crate::cli) mod run_status;
 pub(in crate::cli) mod runtime;
@@ -29,4 +30,6 @@ pub(in crate::cli) mod source;
 mod store;
 #[cfg(test)]
 pub(in crate::cli) mod testing;
+pub(in crate::cli) mod trust;
+pub(in crate::cli) mod trusted;
 pub(in crate::cli) mod waiting_call;

@@ -6,9 +6,10 @@ use std::fmt;
 use super::origin::ValueOrigin;
 
 use crate::contract::{
-    ApprovalRule, CallLimits, Completion, ContractMetadata, McpTerms, ModelProfile, OAuthGrant,
-    Page, PinnedOffers, PriceTable, ProviderType, QueueTerms, ReasoningValue, RedactionTerms,
-    Remote, ReportFormat, TextProfile, Tokenizer, ToolFilter, ToolPolicy, ToolProof, ToolTransport,
+    ApprovalRule, CallLimits, Completion, ContractMetadata, HttpGetTerms, McpTerms, ModelProfile,
+    OAuthGrant, Page, PinnedOffers, PriceTable, ProviderType, QueueTerms, ReasoningValue,
+    RedactionTerms, Remote, ReportFormat, TextProfile, Tokenizer, ToolFilter, ToolPolicy,
+    ToolProof, ToolTransport,
 };
 use crate::message::Digest;
 
@@ -264,6 +265,8 @@ impl fmt::Debug for ProviderSpec {
 pub struct ToolsSpec {
     /// Built-in tools by name.
     pub builtin: Vec<String>,
+    /// Where `http_get` may ask; there exactly when that is one of them.
+    pub http_get: Option<HttpGetTerms>,
     /// MCP servers by name.
     pub mcp: BTreeMap<String, McpSpec>,
     /// The folder that file tools see, as written.

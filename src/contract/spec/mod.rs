@@ -8,6 +8,7 @@
 //!                                                            └────▶ SpecErrors (line, caret, rule, help)
 //! ```
 
+mod builtin_terms;
 mod call_rules;
 mod contract_spec;
 mod error;
@@ -53,8 +54,8 @@ pub(crate) use contract_spec::{
 pub use error::SpecErrors;
 pub(crate) use fill::{Definition, DefinitionKind, Definitions};
 pub(in crate::contract) use keys::{
-    CONTEXT_BUDGET, FILE, FINAL_REPORT, FileKeys, MODEL, PRICE, PRICES, PROFILE, PROVIDER,
-    SAMPLING, SERVER, SamplingKeys, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
+    CONTEXT_BUDGET, FILE, FINAL_REPORT, FileKeys, HTTP_GET, MODEL, PRICE, PRICES, PROFILE,
+    PROVIDER, SAMPLING, SERVER, SamplingKeys, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
 };
 pub(crate) use origin::ValueOrigin;
 pub(crate) use pin_edit::with_pins;

@@ -1,5 +1,6 @@
 //! Reads providers and tool servers. Reaches nothing.
 
+use super::builtin_terms::refuse_unused_terms;
 use super::contract_spec::{
     McpSpec, McpTransport, OAuthSpec, ProviderSpec, ReasoningMap, ToolsSpec,
 };
@@ -121,8 +122,11 @@ impl Read for ToolsSpec {
                 }
             }
             let Servers(mcp) = section.get(&TOOLS.mcp).unwrap_or_default();
+            let http_get = section.get(&TOOLS.http_get);
+            refuse_unused_terms(section, &names);
             Self {
                 builtin: names,
+                http_get,
                 mcp,
                 workspace: section.get(&TOOLS.workspace),
             }

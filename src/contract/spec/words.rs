@@ -4,7 +4,7 @@ use super::form::Choice;
 use crate::contract::prices::PriceUnit;
 use crate::contract::{
     ApprovalAction, Beside, Completion, Elicitation, HealthProbe, OAuthGrant, Page, ProviderType,
-    Remote, ReportFormat, TextProfile, ToolPolicy, ToolProof, ToolTransport,
+    Remote, ReportFormat, TextProfile, ToolPolicy, ToolProof, ToolTransport, WebScheme,
 };
 
 impl Choice for ApprovalAction {
@@ -46,6 +46,10 @@ impl Choice for Remote {
         ("sse", Self::Sse),
         ("websocket", Self::Websocket),
     ];
+}
+
+impl Choice for WebScheme {
+    const WORDS: &'static [(&'static str, Self)] = &[("http", Self::Http), ("https", Self::Https)];
 }
 
 impl Choice for Beside {
@@ -162,11 +166,13 @@ pub(in crate::contract) struct Builtin(pub(super) &'static str);
 
 impl Choice for Builtin {
     const WORDS: &'static [(&'static str, Self)] = &[
+        ("apply_patch", Self("apply_patch")),
         ("clock", Self("clock")),
         ("edit_file", Self("edit_file")),
         ("echo", Self("echo")),
         ("glob", Self("glob")),
         ("grep", Self("grep")),
+        ("http_get", Self("http_get")),
         ("list_directory", Self("list_directory")),
         ("read_file", Self("read_file")),
         ("write_file", Self("write_file")),

@@ -35,6 +35,7 @@ pub(super) fn server_specs(
         servers.insert(
             "builtin".to_owned(),
             ServerSpec::Builtin {
+                http_get: spec.tools.http_get.clone(),
                 names: spec.tools.builtin.clone(),
                 withheld: environment.withheld().clone(),
             },

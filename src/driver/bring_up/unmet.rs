@@ -19,9 +19,9 @@ pub(super) fn unknown_servers(spec: &ContractSpec) -> Vec<DriverError> {
     let allowed = allowed.map(|(at, name)| (format!("allowed_tools.{at}"), name));
     let approved = spec.require_approval.iter().enumerate();
     let approved = approved.map(|(at, name)| (format!("require_approval.{at}"), name));
-    let named = spec.approval.iter().enumerate();
-    let named = named.filter(|(_, rule)| !rule.tool.contains('*'));
-    let ruled = named.map(|(at, rule)| (format!("approval.{at}.tool"), &rule.tool));
+    let rules = spec.approval.iter().enumerate();
+    let rules = rules.filter(|(_, rule)| !rule.tool.contains('*'));
+    let matched = rules.map(|(at, rule)| (format!("approval.{at}.tool"), &rule.tool));
     let is_of_known = |tool: &str| {
         let mut names = servers.keys();
         names.any(|server| {
@@ -40,7 +40,7 @@ pub(super) fn unknown_servers(spec: &ContractSpec) -> Vec<DriverError> {
     };
     allowed
         .chain(approved)
-        .chain(ruled)
+        .chain(matched)
         .filter_map(unknown)
         .collect()
 }

@@ -73,6 +73,21 @@ impl Beneath {
         Err(io::Error::new(io::ErrorKind::Unsupported, words).into())
     }
 
+    /// Whether a file may be put at that path: none may.
+    pub(super) fn stands(&self, path: &Path) -> Result<bool, OpenError> {
+        self.put(path, &[])
+    }
+
+    /// Whether the file at that path may be removed: none may.
+    pub(super) fn is_removable(&self, path: &Path) -> Result<bool, OpenError> {
+        self.put(path, &[])
+    }
+
+    /// Takes the file at that path away. Not on this system, for the same reason.
+    pub(super) fn remove(&self, path: &Path) -> Result<(), OpenError> {
+        self.put(path, &[]).map(drop)
+    }
+
     fn resolved(&self, path: &Path) -> Result<PathBuf, OpenError> {
         let resolved = fs::canonicalize(self.root.join(path))?;
         let is_in = |folder: &PathBuf| {

@@ -5,7 +5,6 @@ mod check_report;
 mod dry_precheck;
 mod pin;
 mod preview;
-mod reach;
 mod run;
 
 pub(in crate::cli) use self::args::ContractCommand;

@@ -10,11 +10,11 @@ use super::check_report::{CheckReport, awaits_window};
 use super::dry_precheck::dry_precheck;
 use super::pin::pin;
 use super::preview::{preview_of, report_gaps, report_warnings};
-use super::reach::{listed, variables};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
 use crate::cli::context::error::{CliError, ContractFault};
 use crate::cli::context::exit::Exit;
+use crate::cli::context::reach::{listed, variables};
 use crate::cli::context::secrets;
 use crate::cli::ui::escape::{line, text};
 use crate::cli::ui::numbers::counted;
@@ -88,7 +88,12 @@ fn preview(app: &App, args: &ContractArgs, with_file: &'static str) -> Result<Pr
         look_for_agent_file(app, None, with_file)?;
     }
     let file = file_of(app, args);
-    preview_of(app, &file, file.read(app)?, args.start_servers)
+    let spec = if args.start_servers {
+        file.read(app)?
+    } else {
+        file.read_to_look(app)?
+    };
+    preview_of(app, &file, spec, args.start_servers)
 }
 
 /// What `contract check` would find wrong with a file that is to hold this, in the order of the checks; no server is started.

@@ -20,6 +20,12 @@ pub(in crate::cli) enum ContractFault {
     /// The caller: the file was found and not named, and it is not the caller's.
     #[error("trust the contract {}, which was found and not named: {foreign}", path.display())]
     Foreign { path: PathBuf, foreign: Foreign },
+    /// The caller: the file was found and not named, and nothing says that it may start what it names.
+    #[error("run the contract {}, which was found and not named: it starts commands or hands on variables, and is not trusted as it is now", path.display())]
+    Untrusted { path: PathBuf },
+    /// The caller: there is nothing to take back.
+    #[error("trust the contract {} no longer: it was not trusted", path.display())]
+    NotTrusted { path: PathBuf },
     /// The build: it cannot count as the contract's tokenizer does, and the contract holds counts.
     #[error("hash the contract: {fault}")]
     NoTokenizer { fault: String },
@@ -63,6 +69,15 @@ impl Advice for ContractFault {
                     "a contract is a program; name it to trust it: {run}, {given}, {check}"
                 ));
             }
+            Self::Untrusted { path } => {
+                let here = word(&Path::new(".").join(path));
+                let trust = command(&format!("monolith trust {here}"));
+                let name = command(&format!("monolith run {here} \"task\""));
+                return Some(format!(
+                    "a contract is a program; trust it as it is, or name it each time: {trust}, {name}"
+                ));
+            }
+            Self::NotTrusted { .. } => "monolith trust --list shows what is trusted",
             Self::NoContractFile { .. } => "name it: monolith resume RUN --contract FILE",
             Self::NoFileOfRun { .. } => "name it with --contract FILE",
             Self::Unreadable { .. } => {

@@ -13,8 +13,8 @@ pub(in crate::contract) use models::{
     TARGET,
 };
 pub(in crate::contract) use tools::{
-    APPROVAL_RULE, CONTEXT_BUDGET, CYCLE_EXCEPTION, FINAL_REPORT, MAX_CALLS, METADATA, OAUTH,
-    QUEUE, REDACT, SERVER, TOOL_OUTPUT_BUDGET, TOOLS,
+    APPROVAL_RULE, CONTEXT_BUDGET, CYCLE_EXCEPTION, FINAL_REPORT, HTTP_GET, MAX_CALLS, METADATA,
+    OAUTH, QUEUE, REDACT, SERVER, TOOL_OUTPUT_BUDGET, TOOLS,
 };
 
 /// Every mapping of the file.
@@ -31,6 +31,7 @@ pub(super) static FORMS: &[&dyn super::form::Form] = &[
     &PRICES,
     &PRICE,
     &TOOLS,
+    &HTTP_GET,
     &SERVER,
     &OAUTH,
     &QUEUE,

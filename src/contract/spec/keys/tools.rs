@@ -10,8 +10,8 @@ use crate::contract::spec::texts::{
 };
 use crate::contract::spec::words::Builtin;
 use crate::contract::{
-    ApprovalAction, Beside, CycleException, Elicitation, HealthProbe, OAuthGrant, Remote,
-    ReportFormat,
+    ApprovalAction, Beside, CycleException, Elicitation, HealthProbe, HostPattern, HttpGetTerms,
+    OAuthGrant, Remote, ReportFormat, WebScheme,
 };
 use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest};
 
@@ -20,11 +20,31 @@ form! {
     TOOLS: ToolsKeys, "tools", "where tools come from";
     "tools": {
         builtin: Vec<Builtin>, DefaultText = DefaultText("none"),
-        "Tools inside monolith: `echo`, `clock`; `read_file`, `list_directory`, `glob`, `grep`, which read the workspace; `write_file`, `edit_file`, which change it.";
+        "Tools inside monolith: `echo`, `clock`; `read_file`, `list_directory`, `glob`, `grep`, which read the workspace; `write_file`, `edit_file`, `apply_patch`, which change it; `http_get`, which asks hosts.";
+        http_get: HttpGetTerms, DefaultText = DefaultText("none"),
+        "Where the tool `http_get` may ask; needed with it, and only with it." => nullable;
         mcp: Servers, DefaultText = DefaultText("none"),
         "Tool servers by name; their tools are called `<server>__<tool>`.";
         workspace: String, DefaultText = DefaultText("none"),
         "The folder that file tools see and tool servers are started in. A relative path begins in the folder of the contract file; without this key it is that folder." => nullable;
+    }
+}
+
+form! {
+    /// The section `tools.http_get`.
+    HTTP_GET: HttpGetKeys, "http-get", "where the tool `http_get` may ask";
+    "http-get": {
+        hosts: Vec<HostPattern>, DefaultText = NEEDED,
+        "The hosts that it may ask, redirects included: `docs.rs`, `docs.rs:8443`, `*.docs.rs` for every host below, `*` for any. Without a port it is the \
+         scheme's own." => needed, at_least_one;
+        schemes: Vec<WebScheme>, DefaultText = DefaultText("`[https]`"),
+        "The schemes of addresses: `https`, `http`." => at_least_one;
+        loopback: bool, bool = false,
+        "Whether a listed host may be this machine. No other address that is not public is ever asked.";
+        max_bytes: u64, u64 = 1_048_576,
+        "Bytes of a body that are returned; the rest is left out. At most 16 MiB.";
+        max_redirects: u32, u32 = 5,
+        "Redirects that are followed; at most 20.";
     }
 }
 
