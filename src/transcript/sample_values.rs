@@ -226,7 +226,12 @@ pub(crate) fn every_event() -> Vec<Event> {
         EventKind::Interrupted(Interrupter::Shutdown),
         EventKind::ApprovalGiven(approval.clone()),
         EventKind::ApprovalGiven(Approval {
+            answerer: Some(Answerer {
+                key: odd.clone(),
+                signature: odd.clone(),
+            }),
             content: Some(ObjectText::empty()),
+            reason: Some(odd.clone()),
             ..approval.clone()
         }),
         EventKind::ApprovalDenied(approval.clone()),
