@@ -79,8 +79,8 @@ fn the_first_rule_that_a_call_falls_under_decides_and_is_named() {
     desk.ok(&["replay", "r1"]);
     desk.ok(&["verify", "r1"]);
     let tools = desk.ok(&["tools", "c.yaml"]);
-    let ruled = "calls: allow by approval.0 for some arguments, then deny by approval.1 for some arguments, then ask by approval.2";
-    assert!(tools.contains(ruled), "{tools}");
+    let in_words = "calls: allow by approval.0 for some arguments, then deny by approval.1 for some arguments, then ask by approval.2";
+    assert!(tools.contains(in_words), "{tools}");
 }
 
 #[test]
