@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::approval_check::{approval_faults, approval_warnings};
 use super::exact_numbers::inexact_integer_at;
+use super::flow_check::{flow_faults, flow_warnings};
 use super::hidden_characters::hidden_characters;
 use super::meant_tool::not_offered;
 use super::schema_bounds::SchemaFault;
@@ -172,6 +173,7 @@ pub(crate) fn structure_faults(terms: &Terms) -> Vec<TermFault> {
     faults.extend(unknown_prices(terms));
     faults.extend(unknown_names(terms));
     faults.extend(approval_faults(terms));
+    faults.extend(flow_faults(terms));
     faults
 }
 
@@ -210,6 +212,7 @@ pub(crate) fn contract_warnings(terms: &Terms) -> Vec<String> {
     );
     let mut warnings: Vec<String> = never.then_some(warning).into_iter().collect();
     warnings.extend(tool_warnings(terms));
+    warnings.extend(flow_warnings(terms));
     warnings
 }
 

@@ -118,10 +118,12 @@ impl ContractFactory {
             context_budget: context_budget(spec, &targets),
             cycle_forbid: spec.cycle_forbid.clone(),
             final_report,
+            flow: spec.flow.clone(),
             format: CONTRACT_FORMAT.to_owned(),
             grammar: spec.grammar.clone(),
             grammar_profile: grammar_profile(spec),
             idempotent: spec.idempotent.clone(),
+            labels: spec.labels.clone(),
             llm_timeout_ms: spec
                 .llm_timeout_ms
                 .unwrap_or(FILE.llm_timeout_ms.default_value),

@@ -30,10 +30,12 @@ mod execution_contract;
 mod factory;
 mod factory_error;
 mod final_report;
+mod flow_check;
 mod grammar;
 mod hex_digest;
 mod hidden_characters;
 mod http_get_terms;
+mod information_flow;
 mod intent;
 mod manifest;
 mod meant_tool;
@@ -63,6 +65,7 @@ mod tests;
 mod text_profile;
 mod tokenizer;
 mod tool_filter;
+mod tool_labels;
 mod tool_pattern;
 mod validators;
 mod value_bounds;
@@ -91,6 +94,7 @@ pub(crate) use grammar::{CALL_CLOSE, CALL_OPEN, GateGrammar, GrammarLanguage, ga
 pub(crate) use http_get_terms::{
     HostPattern, HttpGetTerms, MOST_BODY_BYTES, MOST_HOSTS, MOST_REDIRECTS, WebScheme,
 };
+pub(crate) use information_flow::{FlowAction, FlowRule, Label, LabelRule};
 pub(crate) use intent::{IntentPolicyResolver, Resolution};
 pub(crate) use manifest::ToolPin;
 pub use manifest::{CapabilityManifest, ServerCapability, TargetCapability, ToolCapability};

@@ -11,6 +11,7 @@ use super::machine::{Machine, Verdict};
 use super::outbox::Outbox;
 use super::texts::FailedReason;
 use super::{BlockReason, ContextBlock, DroppedResult, EventKind, LostEffect, ToolReturned};
+use crate::contract::RulePlace;
 use crate::message::{CallSeq, ToolEnvelope, ToolOutcome, estimate_tokens, exact_sum};
 
 /// How often the server of one call may ask a person.
@@ -92,6 +93,7 @@ impl Machine {
             // Its server did not wait for the answer.
             self.unpark();
         }
+        call.returned_in = self.seq;
         let invocation = &call.invocation;
         let outcome = judged_outcome(&returned.outcome, &invocation.id, &invocation.name);
         let failed = |end| Settled::Failed {
@@ -275,6 +277,8 @@ impl Machine {
         let mut started = 0_usize;
         for call in &mut batch.calls {
             let (seq, asked_by) = match call.slot {
+                // Which rule of `flow` that is stands in the entry that judged the message.
+                Slot::Pending(seq) if call.asks => (seq, Some(RulePlace::RequireApproval)),
                 Slot::Pending(seq) | Slot::Approved(seq) => (seq, None),
                 Slot::ToAsk(seq, by) => (seq, Some(by)),
                 Slot::Settled(_)

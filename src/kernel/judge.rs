@@ -90,6 +90,9 @@ impl Machine {
         if holds(Guard::CycleForbidden, self.cycle_in(runnable())) {
             return Judgement::Violation(OutcomeCode::CycleForbidden);
         }
+        if terms.strict_mode && runnable().any(|call| self.flow_denies(call)) {
+            return Judgement::Violation(OutcomeCode::FlowForbidden);
+        }
         Judgement::Calls(judged)
     }
 
@@ -108,6 +111,18 @@ impl Machine {
             }
             Ruling::Ask(rule) if holds(Guard::RuleAsks, true) => Judged::IsAsked(rule),
             Ruling::Allow | Ruling::Ask(_) | Ruling::Deny(_) => Judged::Runs,
+        }
+    }
+
+    /// Whether the mere request of these calls breaks the contract: then a refusal beside it does not excuse it.
+    pub(super) fn violates_by_asking(&self, message: &AgentMessage) -> bool {
+        match self.judge(message) {
+            Judgement::Violation(OutcomeCode::ForbiddenCall) => true,
+            Judgement::Violation(OutcomeCode::ToolNotAllowed) => self.closing.is_none(),
+            Judgement::Violation(_)
+            | Judgement::Invalid(_)
+            | Judgement::Limit(_)
+            | Judgement::Calls(_) => false,
         }
     }
 
@@ -135,13 +150,18 @@ impl Machine {
         if holds(Guard::UnreadableCall, call.fault.is_some()) {
             return Some(FailedReason::NotJson);
         }
-        self.validators
-            .validate_within(&name, &call.arguments, left)
-            .err()
-            .map(|fault| FailedReason::Invalid {
+        let fault = self
+            .validators
+            .validate_within(&name, &call.arguments, left);
+        match fault {
+            Err(fault) => Some(FailedReason::Invalid {
                 pointer: fault.pointer,
                 rule: fault.rule,
-            })
+            }),
+            // Under strict mode such a call breaks the contract, once the message is judged as a whole.
+            Ok(()) if self.contract.strict_mode => None,
+            Ok(()) => self.flow_denial(call),
+        }
     }
 
     /// The names that requests offer and that are nearest to one that is in no manifest.

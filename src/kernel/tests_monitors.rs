@@ -1,6 +1,7 @@
 //! Monitors: what must hold on every path, judged by events, effects and entries alone.
 
 mod ends;
+mod flows;
 mod limits;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,6 +60,7 @@ pub(super) struct Ledger {
     dropped: BTreeSet<String>,
     entries: u64,
     place: State,
+    flows: flows::Shown,
 }
 
 type Verdict = Result<(), String>;
@@ -102,6 +104,7 @@ impl Ledger {
             dropped: BTreeSet::new(),
             entries,
             place: State::Precheck,
+            flows: flows::Shown::default(),
         }
     }
 
@@ -233,6 +236,7 @@ impl Ledger {
                     && envelope.tool == call.name
                     && (envelope.status == EnvelopeStatus::Error) == envelope.error.is_some()
                 {
+                    self.flows.returned(terms, &call.name);
                     self.executed += 1;
                     self.executed_ok += u64::from(envelope.status == EnvelopeStatus::Ok);
                 }
@@ -386,6 +390,7 @@ impl Ledger {
                     "a request while a summary is waited for".to_owned()
                 })?;
                 self.waiting_until = None;
+                self.flows.asked();
                 self.may_ask(terms, r)?;
                 self.inferences += 1;
                 self.inflight = Some(r.inference);
@@ -461,6 +466,7 @@ impl Ledger {
                 if !again {
                     self.limits(terms, &open)?;
                 }
+                self.flows.may_call(terms, &open.name)?;
                 if matches!(effect, Effect::AwaitApproval(_)) {
                     self.parked_ms += self.parked_since.map_or(0, |since| self.at_ms - since);
                     self.parked_since = Some(self.at_ms);
@@ -470,8 +476,11 @@ impl Ledger {
                     hold(!matches!(said, Says::Denies(_)), || {
                         "a call that a rule denies".to_owned()
                     })?;
+                    let by_flow = self.flows.asks(terms, &open.name);
                     hold(
-                        said != Says::Asks || self.awaiting.as_ref() == Some(&open) || again,
+                        !(by_flow || said == Says::Asks)
+                            || self.awaiting.as_ref() == Some(&open)
+                            || again,
                         || "a call without its approval".to_owned(),
                     )?;
                     self.awaiting = None;

@@ -126,6 +126,8 @@ pub(super) enum FailedReason {
     },
     /// A rule of the contract denies it.
     DeniedByRule(RulePlace),
+    /// A rule of `flow` holds for it: which flow that is.
+    DeniedFlow(String),
     /// The tool ran and reported an error in its own words.
     Tool(String),
 }
@@ -201,6 +203,7 @@ impl FailedReason {
                 format!("denied: approval{reason}{proposal}")
             }
             Self::DeniedByRule(rule) => format!("denied: approval: {rule} of the contract"),
+            Self::DeniedFlow(flow) => format!("denied: flow: {flow}"),
             Self::Tool(text) => text.clone(),
         }
     }

@@ -77,18 +77,6 @@ impl Machine {
         self.fail(Failure::Cut)
     }
 
-    /// Whether the mere request of these calls breaks the contract: then a refusal beside it does not excuse it.
-    fn violates_by_asking(&self, message: &AgentMessage) -> bool {
-        match self.judge(message) {
-            Judgement::Violation(OutcomeCode::ForbiddenCall) => true,
-            Judgement::Violation(OutcomeCode::ToolNotAllowed) => self.closing.is_none(),
-            Judgement::Violation(_)
-            | Judgement::Invalid(_)
-            | Judgement::Limit(_)
-            | Judgement::Calls(_) => false,
-        }
-    }
-
     fn fail(&mut self, failure: Failure) -> FromValidateCalls {
         self.verdict = Verdict::Failed(failure);
         FromValidateCalls::Commit
@@ -224,6 +212,7 @@ impl Machine {
                 };
             }
             Judgement::Violation(code) => {
+                self.record_violation(code, &message, outbox);
                 self.accept_unstarted(message, usage, &FailedReason::NotStartedCutShort);
                 self.verdict = Verdict::Violation(code);
             }
@@ -325,6 +314,8 @@ impl Machine {
         outbox: &mut Outbox,
     ) -> FromValidateCalls {
         self.count_refused(&message, judged.iter().map(Judged::answer), outbox);
+        let answers: Vec<_> = judged.iter().map(|one| one.answer().cloned()).collect();
+        self.record_flows(&message, &answers, outbox);
         let place = |machine: &mut Self, call: &ToolInvocation, judged| machine.slot(call, judged);
         let calls = self.take_calls(message, usage, judged, outbox, place);
         let mut batch = Batch { calls };
@@ -438,10 +429,12 @@ impl Machine {
             if let Some(settled) = own(self, call) {
                 calls.push(BatchCall {
                     arguments_hash: call.arguments.digest(),
+                    asks: false,
                     input: None,
                     invocation: call.clone(),
                     part: None,
                     questions: 0,
+                    returned_in: 0,
                     slot: settled.into(),
                 });
             }
@@ -449,6 +442,7 @@ impl Machine {
                 let slot = place(self, &unit.invocation, answer);
                 calls.push(BatchCall {
                     arguments_hash: unit.invocation.arguments.digest(),
+                    asks: self.flow_asks(&unit.invocation),
                     input: None,
                     part: unit.part.map(|label| Part {
                         container: call.id.clone(),
@@ -456,6 +450,7 @@ impl Machine {
                     }),
                     invocation: unit.invocation.into_owned(),
                     questions: 0,
+                    returned_in: 0,
                     slot,
                 });
             }

@@ -158,6 +158,7 @@ pub(crate) fn action(seq: u64, kind: EntryKind, from: State, to: State) -> Actio
         conversation_digest: DigestContext::new("sample").rolled(Digest::ZERO, &seq.to_le_bytes()),
         counters: Counters::default(),
         dropped_targets: Vec::new(),
+        flow: Vec::new(),
         effects: Vec::new(),
         from,
         kind,

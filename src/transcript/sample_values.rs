@@ -1,13 +1,14 @@
 //! A value of every recorded kind, for tests of their text.
 
 use super::sample::{DONE, action, call, contract, envelope, event, run_id_of, verdict};
-use crate::contract::{ReportFormat, RulePlace};
+use crate::contract::{FlowAction, Label, ReportFormat, RulePlace};
 use crate::kernel::{
     Action, Answerer, Approval, BlockReason, BringUpFault, Check, CheckName, ClosingReason,
     ContextAccount, ContextBlock, DropReason, DroppedResult, DroppedTarget, EffectRecord,
-    EntryKind, Event, EventKind, InferenceFailed, InferenceReturned, Interrupter, LostEffect,
-    ParentRun, PolicyRecord, Predicate, PredicateName, Probed, ProbedTarget, ProviderAddress,
-    ReportRecord, ReportSource, Resumed, RunStarted, State, ToolReturned,
+    EntryKind, Event, EventKind, FlowRecord, FlowSource, InferenceFailed, InferenceReturned,
+    Interrupter, LostEffect, ParentRun, PolicyRecord, Predicate, PredicateName, Probed,
+    ProbedTarget, ProviderAddress, ReportRecord, ReportSource, Resumed, RunStarted, State,
+    ToolReturned,
 };
 use crate::message::{
     AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeStatus, FailureCode,
@@ -303,6 +304,17 @@ pub(crate) fn full_action() -> Action {
                 target: "demo/\u{e9}".to_owned(),
             },
         ],
+        flow: vec![FlowRecord {
+            action: FlowAction::Ask,
+            call: "c\u{e9}/1".to_owned(),
+            rule: 3,
+            seen: vec![FlowSource {
+                entry: 4,
+                label: Label::Untrusted,
+                tool: "t\u{e9}".to_owned(),
+            }],
+            tool: "t\u{e9}".to_owned(),
+        }],
         effects: vec![
             EffectRecord::Probe,
             EffectRecord::Infer {

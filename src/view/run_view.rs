@@ -15,8 +15,8 @@ use super::usage_totals::UsageTotals;
 use super::{Approvals, Entry, Preflight, RequestEnd, RequestPurpose, RunStart};
 use crate::contract::ExecutionContract;
 use crate::kernel::{
-    Action, ClosingReason, Counters, EffectRecord, EntryKind, EventKind, InferenceReturned,
-    LostEffect, Outcome, Run, RunClock, RunStarted, State, ToolReturned,
+    Action, ClosingReason, Counters, EffectRecord, EntryKind, EventKind, FlowRecord,
+    InferenceReturned, LostEffect, Outcome, Run, RunClock, RunStarted, State, ToolReturned,
 };
 use crate::message::{Digest, InferenceSeq, RunId, ToolOutcome, Usage};
 
@@ -71,6 +71,8 @@ pub struct RunView {
     counters: Counters,
     decisions: Vec<Decision>,
     entries: u64,
+    /// What rules of `flow` decided about calls, each with its entry, in the order of the entries.
+    flows: Vec<(u64, FlowRecord)>,
     /// Bytes of text that the token gate held back.
     held_back: u64,
     head: Option<Digest>,
@@ -131,6 +133,7 @@ impl RunView {
             counters: Counters::default(),
             decisions: Vec::new(),
             entries: 0,
+            flows: Vec::new(),
             held_back: 0,
             head: None,
             judged: None,
@@ -211,6 +214,11 @@ impl RunView {
         if let Some((call, end)) = self.approvals.take(action, event) {
             self.calls.settle(call, end, event);
             self.clock.unpark(self.at_ms);
+        }
+        if action.from == State::ValidateCalls {
+            self.requested.judged(&action.flow);
+            let flows = action.flow.iter().cloned();
+            self.flows.extend(flows.map(|flow| (action.seq, flow)));
         }
         let asked_by = self.approvals.asked_by();
         if let Some(asked) = self.approvals.awaited() {

@@ -56,6 +56,7 @@ mod host;
 #[cfg(test)]
 mod http;
 #[cfg(test)]
+mod information_flow;
 mod invented;
 #[cfg(test)]
 mod keys;

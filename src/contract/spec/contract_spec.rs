@@ -6,10 +6,10 @@ use std::fmt;
 use super::origin::ValueOrigin;
 
 use crate::contract::{
-    ApprovalRule, CallLimits, Completion, ContractMetadata, HttpGetTerms, McpTerms, ModelProfile,
-    OAuthGrant, Page, PinnedOffers, PriceTable, ProviderType, QueueTerms, ReasoningValue,
-    RedactionTerms, Remote, ReportFormat, TextProfile, Tokenizer, ToolFilter, ToolPolicy,
-    ToolProof, ToolTransport,
+    ApprovalRule, CallLimits, Completion, ContractMetadata, FlowRule, HttpGetTerms, LabelRule,
+    McpTerms, ModelProfile, OAuthGrant, Page, PinnedOffers, PriceTable, ProviderType, QueueTerms,
+    ReasoningValue, RedactionTerms, Remote, ReportFormat, TextProfile, Tokenizer, ToolFilter,
+    ToolPolicy, ToolProof, ToolTransport,
 };
 use crate::message::Digest;
 
@@ -49,9 +49,11 @@ pub struct ContractSpec {
     pub context_budget: ContextBudgetSpec,
     pub cycle_forbid: Vec<(String, String)>,
     pub final_report: FinalReportSpec,
+    pub flow: Vec<FlowRule>,
     pub grammar: Option<String>,
     pub grammar_profile: Option<String>,
     pub idempotent: Vec<String>,
+    pub labels: Vec<LabelRule>,
     pub llm_timeout_ms: Option<u64>,
     pub logits_mask: Option<Vec<f64>>,
     pub max_attempts_per_turn: Option<u32>,

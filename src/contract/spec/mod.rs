@@ -14,6 +14,8 @@ mod contract_spec;
 mod error;
 mod file;
 mod fill;
+mod flow;
+mod flow_values;
 mod foreign;
 mod form;
 mod keys;

@@ -3,8 +3,9 @@
 use super::form::Choice;
 use crate::contract::prices::PriceUnit;
 use crate::contract::{
-    ApprovalAction, Beside, Completion, Elicitation, HealthProbe, OAuthGrant, Page, ProviderType,
-    Remote, ReportFormat, TextProfile, ToolPolicy, ToolProof, ToolTransport, WebScheme,
+    ApprovalAction, Beside, Completion, Elicitation, FlowAction, HealthProbe, Label, OAuthGrant,
+    Page, ProviderType, Remote, ReportFormat, TextProfile, ToolPolicy, ToolProof, ToolTransport,
+    WebScheme,
 };
 
 impl Choice for ApprovalAction {
@@ -17,6 +18,18 @@ impl Choice for ApprovalAction {
 
 impl Choice for Page {
     const WORDS: &'static [(&'static str, Self)] = &[("chat", Self::Chat), ("code", Self::Code)];
+}
+
+impl Choice for Label {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("trusted", Self::Trusted),
+        ("untrusted", Self::Untrusted),
+        ("private", Self::Private),
+    ];
+}
+
+impl Choice for FlowAction {
+    const WORDS: &'static [(&'static str, Self)] = &[("deny", Self::Deny), ("ask", Self::Ask)];
 }
 
 impl Choice for Elicitation {

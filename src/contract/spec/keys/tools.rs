@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::contract::spec::contract_spec::OAuthSpec;
+use crate::contract::spec::flow_values::Labels;
 use crate::contract::spec::form::{DefaultText, NEEDED, form};
 use crate::contract::spec::reader::ScalarText;
 use crate::contract::spec::texts::{
@@ -10,8 +11,8 @@ use crate::contract::spec::texts::{
 };
 use crate::contract::spec::words::Builtin;
 use crate::contract::{
-    ApprovalAction, Beside, CycleException, Elicitation, HealthProbe, HostPattern, HttpGetTerms,
-    OAuthGrant, Remote, ReportFormat, WebScheme,
+    ApprovalAction, Beside, CycleException, Elicitation, FlowAction, HealthProbe, HostPattern,
+    HttpGetTerms, OAuthGrant, Remote, ReportFormat, WebScheme,
 };
 use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest};
 
@@ -171,6 +172,32 @@ form! {
         "A JSON Schema: the rule is about calls whose arguments fit it." => nullable;
         action: ApprovalAction, DefaultText = NEEDED,
         "`allow`: it may start. `ask`: a person is asked first. `deny`: it is not made, and the model is told." => needed;
+    }
+}
+
+form! {
+    /// One entry of `labels`.
+    LABEL_RULE: LabelRuleKeys, "label-rule", "how the results of tools are labelled";
+    "label-rule": {
+        tool: String, DefaultText = NEEDED,
+        "The name of a tool, as the model sees it; `*` stands for any characters." => needed;
+        labels: Labels, DefaultText = NEEDED,
+        "`untrusted`: a stranger may have written it. `private`: not everyone may read it. `trusted`: neither. One of them, or a list." => needed;
+    }
+}
+
+form! {
+    /// One entry of `flow`.
+    FLOW_RULE: FlowRuleKeys, "flow-rule", "a flow of data that needs a person, or may not be";
+    "flow-rule": {
+        from: Labels, DefaultText = NEEDED,
+        "`untrusted`, `private`, or a list: the rule holds once the model was shown results with all of these labels." => needed;
+        to: String, DefaultText = DefaultText("every tool that may send"),
+        "The tools that are not to be called then, by name; `*` stands for any characters. A tool may send unless its annotations say `openWorldHint: false`." => nullable;
+        unless_given: Vec<String>, DefaultText = DefaultText("none"),
+        "Arguments: a call is let through where all their values stand, word for word, in the system prompt, in what the user said, or in results without these labels.";
+        action: FlowAction, DefaultText = NEEDED,
+        "`deny`: the call is not made; under `strict_mode` it ends the run. `ask`: a person is asked first." => needed;
     }
 }
 
