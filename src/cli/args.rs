@@ -11,6 +11,7 @@ use super::commands::approvals::ApprovalsArgs;
 use super::commands::approve::{ApproveArgs, DenyArgs};
 use super::commands::chat::ChatArgs;
 use super::commands::completions::CompletionsArgs;
+use super::commands::config::ConfigCommand;
 use super::commands::continuation::ContinueArgs;
 use super::commands::contract::ContractCommand;
 use super::commands::corpus::CorpusCommand;
@@ -45,7 +46,7 @@ use super::context::accounting::AccountingArgs;
 use super::ui::screen::help_width;
 use super::ui::wrap::wrapped;
 use super::version::{AFTER_HELP, LONG_VERSION, NEW_HERE};
-use crate::tools::SUPERVISE_COMMAND;
+use crate::tools::{SANDBOX_COMMAND, SUPERVISE_COMMAND};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -110,7 +111,7 @@ const TOPICS: [(&str, &[&str]); 5] = [
     (
         "Contracts",
         &[
-            "init", "doctor", "contract", "trust", "tools", "mcp", "profile", "machine",
+            "init", "doctor", "contract", "trust", "tools", "config", "mcp", "profile", "machine",
         ],
     ),
     (
@@ -219,6 +220,9 @@ pub(in crate::cli) enum Command {
     /// What is known of families of models
     #[command(subcommand)]
     Profile(ProfileCommand),
+    /// What .ai-agent.json says here, and which file says it
+    #[command(subcommand)]
+    Config(ConfigCommand),
     /// Write a contract that works with what this machine has
     Init(InitArgs),
     /// Report what is here, what is missing, and how to get it
@@ -233,6 +237,13 @@ pub(in crate::cli) enum Command {
     #[command(name = SUPERVISE_COMMAND, hide = true)]
     Supervise {
         /// The process that wants the server, the server, and its arguments
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        given: Vec<OsString>,
+    },
+    /// Where a command runs that is confined
+    #[command(name = SANDBOX_COMMAND, hide = true)]
+    Sandbox {
+        /// The profile, the program, and its arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         given: Vec<OsString>,
     },

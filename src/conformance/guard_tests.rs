@@ -68,6 +68,8 @@ const TELLING: &[(Guard, &str)] = &[
     (Guard::ReportProof, "session/report_without_proof"),
     (Guard::RuleDenies, "approval/rule_denies"),
     (Guard::RuleAsks, "approval/rule_asks"),
+    (Guard::FlowAsked, "flow/asked"),
+    (Guard::FlowDenied, "flow/denied"),
     (Guard::Approvers, "approval/only_signed_answers_count"),
 ];
 

@@ -14,7 +14,7 @@ use super::{
     FactoryError, GrammarLanguage, IntentPolicyResolver, McpTransport, ModelProfile, ProviderSpec,
     ProviderTerms, ProviderType, SEMANTICS_VERSION, ServerKind, ServerTerms, Setting,
     TargetCapability, TargetSpec, TargetTerms, Terms, ToolOutputBudget, ToolTransport,
-    wire_version,
+    shell_sandbox, wire_version,
 };
 use crate::message::{Digest, MAX_EXACT, NoTokenizers, QuarterBytes};
 
@@ -388,8 +388,10 @@ fn providers(spec: &ContractSpec) -> BTreeMap<String, ProviderTerms> {
 fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
     let mut servers = BTreeMap::new();
     if !spec.tools.builtin.is_empty() {
+        let has_shell = spec.tools.has_shell();
         let terms = ServerTerms {
             http_get: spec.tools.http_get.clone(),
+            sandbox: has_shell.then(|| shell_sandbox(spec.tools.sandbox.as_ref())),
             ..ServerTerms::builtin()
         };
         servers.insert(BUILTIN.to_owned(), terms);
@@ -436,6 +438,7 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
             pin: None,
             queue: queue_of(spec, given),
             roots: given.terms.roots.clone(),
+            sandbox: None,
             shared: given.shared,
             tools_allowed: given.tools.allowed.clone(),
             tools_denied: given.tools.denied.clone(),

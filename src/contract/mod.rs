@@ -51,6 +51,8 @@ mod redaction;
 mod report_reader;
 mod ruling;
 mod sampling;
+mod sandbox_choice;
+mod sandbox_terms;
 mod schema_bounds;
 mod server_name;
 mod server_terms;
@@ -108,6 +110,8 @@ pub(crate) use redaction::{
     RedactionTerms, SECRET_MARKER, placeholders, recorded_url, secret_pattern, url_secrets,
 };
 pub(crate) use ruling::Ruling;
+pub(crate) use sandbox_choice::shell_sandbox;
+pub(crate) use sandbox_terms::{Network, SandboxSpec, SandboxTerms};
 pub(crate) use server_name::check_server_name;
 pub use server_terms::ServerKind;
 pub(crate) use server_terms::{
@@ -117,6 +121,10 @@ pub(crate) use server_terms::{
 pub(crate) use session_tools::session_tools;
 pub(crate) use session_tools::{BATCH, PROGRESS_REPORT, SessionTool};
 pub(crate) use spec::check_address;
+pub(crate) use spec::{
+    AGENT_SET, AgentFiles, AgentSource, FORMAT, IncludeFault, KNOBS, PROMPT_SET, prompt_names,
+    with_includes,
+};
 pub use spec::{ContractSpec, SpecErrors};
 pub(crate) use spec::{
     Definition, DefinitionKind, Definitions, FinalReportSpec, McpSpec, McpTransport, ModelSpec,
@@ -135,6 +143,6 @@ pub(crate) use text_profile::TextProfile;
 pub(crate) use tokenizer::{Counting, Tokenizer};
 pub(crate) use tool_filter::ToolFilter;
 pub(crate) use tool_pattern::pattern_takes;
-pub(crate) use validators::ArgumentFault;
 pub use validators::Validators;
+pub(crate) use validators::{ArgumentFault, check_input};
 pub(crate) use value_bounds::StepsLeft;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::hex_digest::HexDigest;
 use super::http_get_terms::HttpGetTerms;
-use super::tool_filter;
+use super::{SandboxTerms, tool_filter};
 use crate::message::Digest;
 
 /// How a tool server is reached.
@@ -174,6 +174,9 @@ pub struct ServerTerms {
     /// The folders that it is named where it asks for them, as the author wrote them; left out where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roots: Vec<String>,
+    /// What confines the commands of the built-in shell, or the server, where its author says so; left out elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxTerms>,
     /// Whether the runs of one process that reach it in the same way share it; left out where they do.
     #[serde(default = "shared_by_default", skip_serializing_if = "is_shared")]
     pub shared: bool,
@@ -207,6 +210,7 @@ impl ServerTerms {
             pin: None,
             queue: None,
             roots: Vec::new(),
+            sandbox: None,
             shared: true,
             tools_allowed: None,
             tools_denied: Vec::new(),

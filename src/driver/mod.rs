@@ -79,6 +79,7 @@ pub use bring_up::{Prepared, RunRequest, prepare};
 
 pub use drive::{Finished, drive};
 pub use environment::Environment;
+pub(crate) use environment::MCP_ROOT;
 pub use error::DriverError;
 pub(crate) use key_file_error::KeyFileError;
 pub(crate) use key_files::KeyFolder;

@@ -58,8 +58,13 @@ impl ToolResponse {
 
     /// Makes this a failure whose words are its content.
     pub(super) fn mark_failed(&mut self) {
+        self.mark_failed_as(TOOL_ERROR.to_owned());
+    }
+
+    /// The same with a code of the tool's own.
+    pub(super) fn mark_failed_as(&mut self, code: String) {
         self.failure = Some(Failure {
-            code: TOOL_ERROR.to_owned(),
+            code,
             message: None,
         });
     }

@@ -12,8 +12,9 @@
 //!                                                        └─▶ BlobSink (whole text, images, malformed answers)
 //! ```
 //!
-//! There is no sandbox: a server is a child process with the user's own rights. The built-ins confine themselves to the
-//! workspace: they open each step of a path beneath a folder that is held; what they ask on the web goes through the address guard.
+//! The built-ins confine themselves to the workspace: they open each step of a path beneath a folder that is held; what they ask on the web goes
+//! through the address guard. What the shell runs is
+//! confined by the kernel, in [`sandbox`](mod@sandbox). A server is a child process with the user's own rights.
 
 mod address_guard;
 mod blob_sink;
@@ -30,11 +31,14 @@ mod mcp_login;
 mod oauth;
 mod offer;
 mod pool;
+mod process;
 mod registry;
 mod restarts;
 mod running;
+mod sandbox;
 mod scrub;
 mod server_spec;
+mod shell_spec;
 mod supervisor;
 #[cfg(test)]
 mod tests;
@@ -55,6 +59,10 @@ pub(crate) use oauth::{
 };
 pub(crate) use pool::{ServerHost, ServerPool};
 pub(crate) use registry::{BringUp, ServerWatch, ToolServers};
+pub(crate) use sandbox::{
+    Base, Confined, Limits, PartFound, SANDBOX_COMMAND, SandboxProfile, confine, parts_of,
+};
 pub(crate) use server_spec::ServerSpec;
+pub(crate) use shell_spec::ShellSpec;
 pub(crate) use supervisor::{SUPERVISE_COMMAND, supervise};
 pub(crate) use withheld::Withheld;

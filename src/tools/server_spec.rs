@@ -8,7 +8,7 @@ use std::sync::Arc;
 use url::Url;
 
 use super::oauth::{Authorization, OAuthFault};
-use super::{ClientTerms, TokenKeeper, Withheld};
+use super::{ClientTerms, ShellSpec, TokenKeeper, Withheld};
 use crate::contract::{Elicitation, HttpGetTerms, McpTerms, Remote, ServerKind};
 
 /// How one tool server is reached, with every value resolved. Holds secrets, so its `Debug` shows names only.
@@ -20,6 +20,8 @@ pub(crate) enum ServerSpec {
         http_get: Option<HttpGetTerms>,
         /// Which of them, such as `read_file`.
         names: Vec<String>,
+        /// How commands are run, where `shell` is one of them.
+        shell: Option<ShellSpec>,
         /// What none of them reads.
         withheld: Withheld,
     },

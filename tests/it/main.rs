@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod accounting;
 #[cfg(test)]
+mod agents;
+#[cfg(test)]
 mod approval;
 #[cfg(test)]
 mod approvals;
@@ -119,6 +121,9 @@ mod resume;
 mod run_input;
 #[cfg(test)]
 mod same_name;
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod sandbox_faults;
 #[cfg(test)]
 #[cfg(unix)]
 mod screens;

@@ -7,6 +7,7 @@ pub(in crate::cli) mod approvals;
 pub(in crate::cli) mod approve;
 pub(in crate::cli) mod chat;
 pub(in crate::cli) mod completions;
+pub(in crate::cli) mod config;
 pub(in crate::cli) mod continuation;
 pub(in crate::cli) mod contract;
 pub(in crate::cli) mod corpus;

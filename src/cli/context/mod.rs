@@ -3,6 +3,7 @@
 //! Knows where things are and how they are opened; of the screen only where to write. It knows no command.
 
 pub(in crate::cli) mod accounting;
+pub(in crate::cli) mod agent;
 pub(in crate::cli) mod app;
 pub(in crate::cli) mod approval;
 pub(in crate::cli) mod ask;
@@ -10,6 +11,7 @@ pub(in crate::cli) mod changes;
 pub(in crate::cli) mod clock;
 mod config;
 pub(in crate::cli) mod contract_file;
+mod contract_values;
 pub(in crate::cli) mod departed;
 pub(in crate::cli) mod error;
 pub(in crate::cli) mod exit;

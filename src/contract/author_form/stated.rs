@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use super::document::Document;
 use crate::contract::offered_tools::BUILTIN;
 use crate::contract::spec::{
-    FILE, HTTP_GET, PRICE, PRICES, PROVIDER, SERVER, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
+    FILE, HTTP_GET, PRICE, PRICES, PROVIDER, SANDBOX, SERVER, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
 };
 use crate::contract::{
     BATCH, BigCount, ExecutionContract, Grounds, HttpGetTerms, ModelPrice, PROGRESS_REPORT,
-    PriceTable, ProviderTerms, QueueTerms, ServerKind, ServerTerms,
+    PriceTable, ProviderTerms, QueueTerms, SandboxTerms, ServerKind, ServerTerms,
 };
 
 /// The file with every value that is not a default.
@@ -100,6 +100,10 @@ fn state_server(
         let tools = recorded.tools.iter().filter(|tool| tool.origin == BUILTIN);
         let names = tools.map(|tool| json!(tool.name)).collect();
         file.state(&[FILE.tools.name, TOOLS.builtin.name], names);
+        if let Some(sandbox) = &terms.sandbox {
+            let path = [FILE.tools.name, TOOLS.sandbox.name];
+            file.state(&path, sandbox_form(sandbox));
+        }
         if let Some(terms) = &terms.http_get {
             state_http_get(file, terms);
         }
@@ -159,6 +163,29 @@ fn state_server(
     if !terms.tools_denied.is_empty() {
         state(SERVER.tools_denied.name, json!(terms.tools_denied));
     }
+}
+
+/// The mapping, or the word in its place.
+fn sandbox_form(terms: &SandboxTerms) -> Value {
+    if !terms.confined {
+        return json!("off");
+    }
+    let network = if terms.network { "on" } else { "off" };
+    let limits = [
+        (SANDBOX.cpu_s.name, terms.cpu_s),
+        (SANDBOX.file_mb.name, terms.file_mb),
+        (SANDBOX.memory_mb.name, terms.memory_mb),
+        (SANDBOX.open_files.name, terms.open_files),
+        (SANDBOX.processes.name, terms.processes),
+    ];
+    let limits = limits.into_iter();
+    let limits = limits.filter_map(|(name, limit)| Some((name.to_owned(), json!(limit?))));
+    let rest = [
+        (SANDBOX.network.name.to_owned(), json!(network)),
+        (SANDBOX.read.name.to_owned(), json!(terms.read)),
+        (SANDBOX.write.name.to_owned(), json!(terms.write)),
+    ];
+    limits.chain(rest).collect()
 }
 
 fn state_http_get(file: &mut Document, terms: &HttpGetTerms) {

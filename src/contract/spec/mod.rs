@@ -8,8 +8,11 @@
 //!                                                            └────▶ SpecErrors (line, caret, rule, help)
 //! ```
 
+mod agent;
+mod agent_file;
 mod builtin_terms;
 mod call_rules;
+mod confinement;
 mod contract_spec;
 mod error;
 mod file;
@@ -48,6 +51,8 @@ mod texts;
 mod tree;
 mod words;
 
+pub(crate) use agent::{AGENT_SET, AgentSource, FORMAT, PROMPT_SET};
+pub(crate) use agent_file::{AgentFiles, IncludeFault, KNOBS, prompt_names, with_includes};
 pub use contract_spec::ContractSpec;
 pub(crate) use contract_spec::{
     FinalReportSpec, McpSpec, McpTransport, ModelSpec, OAuthSpec, ProviderSpec, SamplingSpec,
@@ -57,7 +62,7 @@ pub use error::SpecErrors;
 pub(crate) use fill::{Definition, DefinitionKind, Definitions};
 pub(in crate::contract) use keys::{
     CONTEXT_BUDGET, FILE, FINAL_REPORT, FileKeys, HTTP_GET, MODEL, PRICE, PRICES, PROFILE,
-    PROVIDER, SAMPLING, SERVER, SamplingKeys, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
+    PROVIDER, SAMPLING, SANDBOX, SERVER, SamplingKeys, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
 };
 pub(crate) use origin::ValueOrigin;
 pub(crate) use pin_edit::with_pins;

@@ -122,12 +122,18 @@ impl Read for ToolsSpec {
                 }
             }
             let Servers(mcp) = section.get(&TOOLS.mcp).unwrap_or_default();
+            let sandbox = section.get(&TOOLS.sandbox);
+            if sandbox.is_some() && !names.iter().any(|name| name == Self::SHELL) {
+                let rule = "`sandbox` confines `shell`, which is not one of `builtin`";
+                section.refuse_key(TOOLS.sandbox.name, rule, None);
+            }
             let http_get = section.get(&TOOLS.http_get);
             refuse_unused_terms(section, &names);
             Self {
                 builtin: names,
                 http_get,
                 mcp,
+                sandbox,
                 workspace: section.get(&TOOLS.workspace),
             }
         })

@@ -306,6 +306,7 @@ fn dotted(form: &dyn Form) -> Option<&'static str> {
         "prices" => "prices.",
         "price" => "prices.models.p.m.",
         "tools" => "tools.",
+        "sandbox" => "tools.sandbox.",
         "http-get" => "tools.http_get.",
         "server" => "tools.mcp.fs.",
         "oauth" => "tools.mcp.fs.oauth.",

@@ -3,9 +3,9 @@
 use super::form::Choice;
 use crate::contract::prices::PriceUnit;
 use crate::contract::{
-    ApprovalAction, Beside, Completion, Elicitation, FlowAction, HealthProbe, Label, OAuthGrant,
-    Page, ProviderType, Remote, ReportFormat, TextProfile, ToolPolicy, ToolProof, ToolTransport,
-    WebScheme,
+    ApprovalAction, Beside, Completion, Elicitation, FlowAction, HealthProbe, Label, Network,
+    OAuthGrant, Page, ProviderType, Remote, ReportFormat, TextProfile, ToolPolicy, ToolProof,
+    ToolTransport, WebScheme,
 };
 
 impl Choice for ApprovalAction {
@@ -38,6 +38,10 @@ impl Choice for Elicitation {
         ("defaults", Self::Defaults),
         ("ask", Self::Ask),
     ];
+}
+
+impl Choice for Network {
+    const WORDS: &'static [(&'static str, Self)] = &[("off", Self::Off), ("on", Self::On)];
 }
 
 impl Choice for OAuthGrant {
@@ -188,6 +192,7 @@ impl Choice for Builtin {
         ("http_get", Self("http_get")),
         ("list_directory", Self("list_directory")),
         ("read_file", Self("read_file")),
+        ("shell", Self("shell")),
         ("write_file", Self("write_file")),
     ];
 }

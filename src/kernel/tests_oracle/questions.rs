@@ -1,4 +1,4 @@
-//! What a person is asked (semantics §6): approvals, and the questions of servers.
+//! What a person is asked (semantics §6): approvals, and the questions of servers; and the calls inside a container.
 
 use super::*;
 
@@ -89,4 +89,19 @@ impl Call {
             _ => false,
         }
     }
+}
+
+/// The calls inside a container.
+pub(super) fn parts(container: &ToolInvocation) -> Vec<ToolInvocation> {
+    let given = container.arguments.to_value();
+    let given = given["calls"].as_array().cloned().unwrap_or_default();
+    (1..)
+        .zip(given)
+        .map(|(n, part)| ToolInvocation {
+            arguments: ObjectText::parse(part["arguments"].to_string()).unwrap(),
+            id: format!("{}/{n}", container.id),
+            name: part["tool"].as_str().unwrap_or_default().to_owned(),
+            ..container.clone()
+        })
+        .collect()
 }

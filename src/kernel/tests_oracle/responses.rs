@@ -1,5 +1,6 @@
 //! What a response amounts to (semantics §2, §6).
 
+use super::questions::parts;
 use super::*;
 use crate::contract::StepsLeft;
 
@@ -486,19 +487,4 @@ fn edits(a: &[u8], b: &[u8]) -> usize {
 
 fn cut_report(message: &AgentMessage) -> bool {
     message.tool_calls.iter().any(|c| c.name == FINAL_REPORT)
-}
-
-/// The calls inside a container.
-fn parts(container: &ToolInvocation) -> Vec<ToolInvocation> {
-    let given = container.arguments.to_value();
-    let given = given["calls"].as_array().cloned().unwrap_or_default();
-    (1..)
-        .zip(given)
-        .map(|(n, part)| ToolInvocation {
-            arguments: ObjectText::parse(part["arguments"].to_string()).unwrap(),
-            id: format!("{}/{n}", container.id),
-            name: part["tool"].as_str().unwrap_or_default().to_owned(),
-            ..container.clone()
-        })
-        .collect()
 }

@@ -10,20 +10,24 @@ use serde_json::{Value, json};
 use super::http_get::HttpGet;
 use super::refusal::Refusal;
 use super::workspace::Workspace;
-use super::{apply_patch, edit_file, glob, grep, http_get, list_directory, read_file, write_file};
+use super::{
+    apply_patch, edit_file, glob, grep, http_get, list_directory, read_file, shell, write_file,
+};
 use crate::contract::{HttpGetTerms, ToolCapability};
 use crate::message::{ObjectText, rfc3339};
 use crate::tools::address_guard::SystemResolver;
 use crate::tools::envelope::ToolResponse;
 use crate::tools::offer::{Described, Offer};
 use crate::tools::withheld::Withheld;
-use crate::tools::{Clock, ToolServerError};
+use crate::tools::{CallTerms, ShellSpec, ToolServerError};
 
 /// The built-in tools of one workspace.
 #[derive(Debug)]
 pub(in crate::tools) struct Builtins {
     /// What asks the web, where the contract has terms for it.
     http_get: Option<HttpGet>,
+    /// How commands are run; none where the host has no such way.
+    shell: Option<ShellSpec>,
     tools: Vec<(Tool, ToolCapability)>,
     workspace: Workspace,
 }
@@ -39,6 +43,7 @@ enum Tool {
     HttpGet,
     ListDirectory,
     ReadFile,
+    Shell,
     WriteFile,
 }
 
@@ -58,7 +63,7 @@ impl Builtins {
         names: &[String],
         root: PathBuf,
         withheld: Withheld,
-        http_get: Option<HttpGetTerms>,
+        (http_get, shell): (Option<HttpGetTerms>, Option<ShellSpec>),
     ) -> Result<(Self, Vec<ToolCapability>), ToolServerError> {
         let mut offer = Offer::default();
         let mut chosen = Vec::with_capacity(names.len());
@@ -86,6 +91,7 @@ impl Builtins {
         let http_get = http_get.map(|terms| HttpGet::new(terms, Arc::new(SystemResolver)));
         let builtins = Self {
             http_get,
+            shell,
             tools,
             workspace,
         };
@@ -97,13 +103,20 @@ impl Builtins {
         &self,
         name: &str,
         arguments: &ObjectText,
-        clock: &dyn Clock,
+        terms: &CallTerms<'_>,
     ) -> Option<ToolResponse> {
         let (tool, _) = self.tools.iter().find(|(tool, _)| tool.name() == name)?;
-        let outcome = self.perform(*tool, arguments, clock).await;
+        if *tool == Tool::Shell {
+            let done = match decode(arguments) {
+                Ok(request) => shell::perform(self.shell.as_ref(), request, terms).await,
+                Err(refusal) => Err(refusal),
+            };
+            return Some(done.unwrap_or_else(Refusal::response));
+        }
+        let outcome = self.perform(*tool, arguments, terms).await;
         Some(match outcome {
             Ok(text) => ToolResponse::of_text(text),
-            Err(refusal) => ToolResponse::failed(refusal.code, refusal.message),
+            Err(refusal) => refusal.response(),
         })
     }
 
@@ -111,12 +124,12 @@ impl Builtins {
         &self,
         tool: Tool,
         arguments: &ObjectText,
-        clock: &dyn Clock,
+        terms: &CallTerms<'_>,
     ) -> Result<String, Refusal> {
         let workspace = &self.workspace;
         match tool {
             Tool::ApplyPatch => apply_patch::perform(workspace, decode(arguments)?).await,
-            Tool::Clock => decode(arguments).map(|NoArguments {}| rfc3339(clock.unix_ms())),
+            Tool::Clock => decode(arguments).map(|NoArguments {}| rfc3339(terms.clock.unix_ms())),
             Tool::Echo => decode(arguments).map(|EchoArguments { text }| text),
             Tool::EditFile => edit_file::perform(workspace, decode(arguments)?).await,
             Tool::Glob => glob::perform(workspace, decode(arguments)?).await,
@@ -130,13 +143,18 @@ impl Builtins {
             },
             Tool::ListDirectory => list_directory::perform(workspace, decode(arguments)?).await,
             Tool::ReadFile => read_file::perform(workspace, decode(arguments)?).await,
+            // It has a response of its own.
+            Tool::Shell => Err(Refusal {
+                code: "TOOL_UNKNOWN",
+                message: "shell is not performed here".to_owned(),
+            }),
             Tool::WriteFile => write_file::perform(workspace, decode(arguments)?).await,
         }
     }
 }
 
 impl Tool {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::ApplyPatch,
         Self::Clock,
         Self::EditFile,
@@ -146,6 +164,7 @@ impl Tool {
         Self::HttpGet,
         Self::ListDirectory,
         Self::ReadFile,
+        Self::Shell,
         Self::WriteFile,
     ];
 
@@ -160,16 +179,20 @@ impl Tool {
             Self::HttpGet => "http_get",
             Self::ListDirectory => "list_directory",
             Self::ReadFile => "read_file",
+            Self::Shell => "shell",
             Self::WriteFile => "write_file",
         }
     }
 
     /// Whether it changes anything, and whether twice is once.
     fn annotations(self) -> Value {
-        let writes = matches!(self, Self::ApplyPatch | Self::EditFile | Self::WriteFile);
+        let writes = matches!(
+            self,
+            Self::ApplyPatch | Self::EditFile | Self::Shell | Self::WriteFile
+        );
         json!({
             "destructiveHint": writes,
-            "idempotentHint": !matches!(self, Self::ApplyPatch | Self::EditFile),
+            "idempotentHint": !matches!(self, Self::ApplyPatch | Self::EditFile | Self::Shell),
             "openWorldHint": self == Self::HttpGet,
             "readOnlyHint": !writes,
         })
@@ -209,6 +232,11 @@ impl Tool {
                 write_file::description(),
                 write_file::properties(),
                 json!(["path", "content"]),
+            ),
+            Self::Shell => (
+                shell::description(),
+                shell::properties(),
+                json!(["command"]),
             ),
             Self::ListDirectory => (
                 list_directory::description(),

@@ -1,4 +1,4 @@
-//! The built-in tools: `echo`, `clock`, those that read, search and write files of the workspace, and the one that asks the web.
+//! The built-in tools: `echo`, `clock`, those that read, search and write files of the workspace, `shell`, and the one that asks the web.
 //!
 //! Knows their schemas and descriptions, and confines paths to the workspace: the folder is held open, and every step of a
 //! path is opened beneath it, so no other process can lead it outside. The host's own state is withheld by its identity, under
@@ -20,6 +20,7 @@ mod list_directory;
 mod preview;
 mod read_file;
 mod refusal;
+mod shell;
 mod step_fault;
 mod tree;
 mod workspace;

@@ -14,6 +14,7 @@ fn all() -> ServerSpec {
     ServerSpec::Builtin {
         http_get: None,
         names: names.map(str::to_owned).to_vec(),
+        shell: None,
         withheld: Withheld::default(),
     }
 }
@@ -330,6 +331,7 @@ async fn what_cannot_be_brought_up_is_a_fault_with_its_rule() {
     let builtin = |name: &str| ServerSpec::Builtin {
         http_get: None,
         names: vec![name.to_owned()],
+        shell: None,
         withheld: Withheld::default(),
     };
     let stdio = || ServerSpec::Stdio {
@@ -351,7 +353,7 @@ async fn what_cannot_be_brought_up_is_a_fault_with_its_rule() {
     insta::assert_snapshot!(fixture.faults().join("\n"), @r#"
     a b: failed to use the server name: a server's name is 1 to 32 characters of A–Z a–z 0–9 _ -
     agent: failed to use the server name: tools that begin with agent__ are monolith's own; call the server otherwise
-    builtin: failed to find the built-in tool "rm"; there are apply_patch, clock, edit_file, echo, glob, grep, http_get, list_directory, read_file, write_file
+    builtin: failed to find the built-in tool "rm"; there are apply_patch, clock, edit_file, echo, glob, grep, http_get, list_directory, read_file, shell, write_file
     other: failed to use the server name: the built-in tools are called builtin
     "#);
     assert!(
@@ -383,6 +385,7 @@ async fn a_host_that_says_nothing_ends_at_the_calls_timeout() {
             schemes: vec![WebScheme::Http],
         }),
         names: vec!["http_get".to_owned()],
+        shell: None,
         withheld: Withheld::default(),
     };
     let mut fixture = Fixture::bring_up([("builtin", spec)], root.path()).await;

@@ -20,6 +20,7 @@ async fn fixture(root: &Path, withheld: Withheld) -> Fixture {
     let spec = ServerSpec::Builtin {
         http_get: None,
         names: names.map(str::to_owned).to_vec(),
+        shell: None,
         withheld,
     };
     let mut fixture = Fixture::bring_up([("builtin", spec)], root).await;

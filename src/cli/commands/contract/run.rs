@@ -117,20 +117,39 @@ pub(in crate::cli) fn failures(preview: &Preview) -> Vec<(CheckName, String)> {
 }
 
 fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {
-    let mut preview = match preview(app, &args.contract, "contract check FILE") {
+    let checked = preview(app, &args.contract, "contract check FILE");
+    report_check(app, &file_of(app, &args.contract), checked, args.json)
+}
+
+/// What `contract check --start-servers` says of a file that was read.
+pub(in crate::cli) fn check_file(
+    app: &App,
+    file: &ContractFile,
+    spec: ContractSpec,
+    json: bool,
+) -> Result<Exit, CliError> {
+    report_check(app, file, preview_of(app, file, spec, true), json)
+}
+
+fn report_check(
+    app: &App,
+    file: &ContractFile,
+    checked: Result<Preview, CliError>,
+    json: bool,
+) -> Result<Exit, CliError> {
+    let mut preview = match checked {
         Ok(preview) => preview,
         Err(fault) => {
-            if args.json {
+            if json {
                 app.screen.out_json(&CheckReport::refused(&fault))?;
             }
             return Err(fault);
         }
     };
     let unmet = std::mem::take(&mut preview.unmet).into_iter();
-    let file = file_of(app, &args.contract);
     let unmet: Vec<CliError> = unmet.map(|fault| file.located(fault)).collect();
     let report = CheckReport::of(&preview, &unmet);
-    if args.json {
+    if json {
         app.screen.out_json(&report)?;
         return Ok(Exit(report.exit_code));
     }

@@ -8,14 +8,97 @@ use clap::Args;
 use crate::cli::commands::drive::{LeavingArgs, RecordingArgs};
 use crate::cli::commands::many::LimitArgs;
 use crate::cli::commands::values::run_id;
+use crate::contract::AGENT_SET;
 use crate::message::RunId;
+
+/// What is changed of an agent: a `.ai` file, or a system prompt.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct AgentArgs {
+    /// What to ask, such as openai/gpt-4o-mini,ollama/qwen3
+    ///
+    /// In place of the models of an agent's file (.ai), in the order of attempts. Providers are those of .ai-agent.json.
+    #[arg(
+        long,
+        value_name = "PROVIDER/MODEL,…",
+        value_delimiter = ',',
+        hide_short_help = true,
+        conflicts_with = "contracts"
+    )]
+    models: Vec<String>,
+    /// Which tool servers and tools it has
+    ///
+    /// In place of the tools of an agent's file (.ai): servers of .ai-agent.json, or single tools as SERVER__TOOL.
+    #[arg(
+        long,
+        value_name = "SERVER,…",
+        value_delimiter = ',',
+        hide_short_help = true,
+        conflicts_with = "contracts"
+    )]
+    tools: Vec<String>,
+    /// Change a key of front matter, such as temperature=0.2
+    ///
+    /// Change a key of the front matter of an agent's file (.ai); may be repeated.
+    #[arg(
+        long = "override",
+        value_name = "KEY=VALUE",
+        hide_short_help = true,
+        conflicts_with = "contracts"
+    )]
+    overrides: Vec<String>,
+    /// The form of the report, such as json
+    ///
+    /// markdown, markdown+mermaid, text, tty, pipe, json, slack-block-kit or sub-agent. Of an agent's file (.ai) it is json where the
+    /// file says so, else tty on a terminal and markdown in a pipe.
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        hide_short_help = true,
+        conflicts_with = "contracts"
+    )]
+    format: Option<String>,
+    /// Judge it all and start its tool servers, and ask no model
+    ///
+    /// The same as `contract check --start-servers`: exit 0 where a run could begin.
+    #[arg(long, hide_short_help = true, conflicts_with_all = ["contracts", "run_id"])]
+    pub(in crate::cli) dry_run: bool,
+}
+
+impl AgentArgs {
+    /// The same as overrides of the file.
+    pub(in crate::cli) fn sets(&self) -> Vec<String> {
+        let list = |key: &str, words: &[String]| {
+            let list = serde_json::to_string(words).unwrap_or_default();
+            (!words.is_empty()).then(|| format!("{AGENT_SET}{key}={list}"))
+        };
+        let overrides = self.overrides.iter();
+        let overrides = overrides.map(|set| format!("{AGENT_SET}{set}"));
+        let format = self.format.iter();
+        let format = format.map(|format| format!("final_report.format={format}"));
+        let lists = [list("models", &self.models), list("tools", &self.tools)];
+        let lists = lists.into_iter().flatten();
+        overrides.chain(lists).chain(format).collect()
+    }
+
+    /// The first option that changes front matter.
+    pub(in crate::cli) fn of_agents(&self) -> Option<&'static str> {
+        let given = [
+            ("--models", !self.models.is_empty()),
+            ("--tools", !self.tools.is_empty()),
+            ("--override", !self.overrides.is_empty()),
+        ];
+        let mut given = given.into_iter().filter(|(_, given)| *given);
+        given.next().map(|(option, _)| option)
+    }
+}
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RunArgs {
     /// A contract file, a task, or both (else agent.yaml)
     ///
-    /// Without a file the contract is agent.yaml or agent.yml of this folder. Relative paths in a contract begin in the folder
-    /// of its file.
+    /// A contract is a .yaml, .yml, .json or .ai file. Without a file it is agent.yaml or agent.yml of this folder. Relative paths in
+    /// a contract begin in the folder of its file. Of two texts the first is a system prompt and the second the task; each may be
+    /// @FILE for the text of a file, and one of them - for standard input. Then --models names what is asked.
     #[arg(value_name = "FILE|TASK", num_args = 0..=2)]
     pub(in crate::cli) given: Vec<OsString>,
     /// The contract file
@@ -33,6 +116,8 @@ pub(in crate::cli) struct RunArgs {
     /// The text, @FILE for the text of a file, or - for standard input.
     #[arg(long, value_name = "TEXT|@FILE|-")]
     pub(in crate::cli) task: Option<String>,
+    #[command(flatten)]
+    pub(in crate::cli) agent: AgentArgs,
     /// Print the result as one JSON document
     ///
     /// With --contracts one a line; in a pipe that is always so.

@@ -6,7 +6,7 @@ use crate::cli::context::error::advice::Advice;
 use crate::cli::context::exit::Exit;
 use crate::cli::ui::command::{command, shell_word};
 use crate::config::ConfigFault;
-use crate::contract::SpecErrors;
+use crate::contract::{IncludeFault, SpecErrors};
 use crate::message::RunId;
 use crate::store::Foreign;
 use crate::telemetry::BillingFault;
@@ -17,6 +17,9 @@ pub(in crate::cli) enum ContractFault {
     /// The author: there is no such contract file.
     #[error("read the contract {}: {reason}", path.display())]
     Unreadable { path: PathBuf, reason: String },
+    /// The author: an agent's file includes what it cannot.
+    #[error(transparent)]
+    Include(IncludeFault),
     /// The caller: the file was found and not named, and it is not the caller's.
     #[error("trust the contract {}, which was found and not named: {foreign}", path.display())]
     Foreign { path: PathBuf, foreign: Foreign },
@@ -83,7 +86,7 @@ impl Advice for ContractFault {
             Self::Unreadable { .. } => {
                 "name a contract file, as seen from the current folder; monolith init writes one"
             }
-            Self::NoTokenizer { .. } => return None,
+            Self::Include(_) | Self::NoTokenizer { .. } => return None,
         };
         Some(text.to_owned())
     }

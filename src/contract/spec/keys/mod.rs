@@ -14,7 +14,7 @@ pub(in crate::contract) use models::{
 };
 pub(in crate::contract) use tools::{
     APPROVAL_RULE, CONTEXT_BUDGET, CYCLE_EXCEPTION, FINAL_REPORT, FLOW_RULE, HTTP_GET, LABEL_RULE,
-    MAX_CALLS, METADATA, OAUTH, QUEUE, REDACT, SERVER, TOOL_OUTPUT_BUDGET, TOOLS,
+    MAX_CALLS, METADATA, OAUTH, QUEUE, REDACT, SANDBOX, SERVER, TOOL_OUTPUT_BUDGET, TOOLS,
 };
 
 /// Every mapping of the file.
@@ -31,6 +31,7 @@ pub(super) static FORMS: &[&dyn super::form::Form] = &[
     &PRICES,
     &PRICE,
     &TOOLS,
+    &SANDBOX,
     &HTTP_GET,
     &SERVER,
     &OAUTH,

@@ -12,7 +12,7 @@ use crate::contract::spec::texts::{
 use crate::contract::spec::words::Builtin;
 use crate::contract::{
     ApprovalAction, Beside, CycleException, Elicitation, FlowAction, HealthProbe, HostPattern,
-    HttpGetTerms, OAuthGrant, Remote, ReportFormat, WebScheme,
+    HttpGetTerms, Network, OAuthGrant, Remote, ReportFormat, SandboxSpec, WebScheme,
 };
 use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest};
 
@@ -21,13 +21,39 @@ form! {
     TOOLS: ToolsKeys, "tools", "where tools come from";
     "tools": {
         builtin: Vec<Builtin>, DefaultText = DefaultText("none"),
-        "Tools inside monolith: `echo`, `clock`; `read_file`, `list_directory`, `glob`, `grep`, which read the workspace; `write_file`, `edit_file`, `apply_patch`, which change it; `http_get`, which asks hosts.";
+        "Tools inside monolith: `echo`, `clock`; `read_file`, `list_directory`, `glob`, `grep`, which read the workspace; `write_file`, `edit_file`, `apply_patch`, which change it; `shell`, which runs commands in it ([sandbox.md](sandbox.md)); `http_get`, which asks hosts.";
         http_get: HttpGetTerms, DefaultText = DefaultText("none"),
         "Where the tool `http_get` may ask; needed with it, and only with it." => nullable;
         mcp: Servers, DefaultText = DefaultText("none"),
         "Tool servers by name; their tools are called `<server>__<tool>`.";
+        sandbox: SandboxSpec, DefaultText = DefaultText("on, without a network"),
+        "What confines the commands of `shell`; `off`: nothing does. See [sandbox.md](sandbox.md)." => nullable;
         workspace: String, DefaultText = DefaultText("none"),
         "The folder that file tools see and tool servers are started in. A relative path begins in the folder of the contract file; without this key it is that folder." => nullable;
+    }
+}
+
+form! {
+    /// The mapping `sandbox`.
+    SANDBOX: SandboxKeys, "sandbox", "what confines commands";
+    "sandbox": {
+        network: Network, Network = Network::Off,
+        "`on`: the host's network, all of it. `off`: one of their own, which leads nowhere." => nullable;
+        read: Vec<String>, DefaultText = DefaultText("none"),
+        "Folders and files that may be read beside the system's programs and their settings. `~/` is the home; a relative path begins in the folder of the \
+         contract file. What is not there is left out.";
+        write: Vec<String>, DefaultText = DefaultText("none"),
+        "Folders and files that may be written beside the workspace; written in the same way.";
+        memory_mb: u64, u64 = 4_096,
+        "Memory of each process in MiB, and of all together where monolith may make a control group.";
+        processes: u64, u64 = 512,
+        "Processes and threads at once.";
+        file_mb: u64, u64 = 2_048,
+        "The size of one file in MiB.";
+        open_files: u64, u64 = 1_024,
+        "Open files of one process.";
+        cpu_s: u64, u64 = 1_800,
+        "Seconds of processor time of one process.";
     }
 }
 
