@@ -22,6 +22,8 @@ const WORKSPACE_BUILTINS: [&str; 7] = [
 ];
 /// Tools inside monolith whose results come from the network.
 const NETWORK_BUILTINS: [&str; 1] = ["http_get"];
+/// The tool inside monolith that runs commands.
+const SHELL: &str = "shell";
 
 impl Terms {
     /// The labels of a tool's results, `trusted` left out: by the first rule of `labels` that takes its name, else by its kind.
@@ -51,10 +53,16 @@ impl Terms {
         }
     }
 
-    /// Whether a call of the tool may carry data away: its pinned annotations do not say `openWorldHint: false`.
+    /// Whether a call of the tool may carry data away: its pinned annotations do not say `openWorldHint: false`. Of the built-in shell its
+    /// sandbox says it: what it may reach is the contract's, and no pin has it.
     #[must_use]
     pub(crate) fn may_send(&self, tool: &str) -> bool {
         let pinned = self.tool(tool);
+        if tool == SHELL && pinned.is_some_and(|tool| tool.origin == BUILTIN) {
+            let server = self.servers.get(BUILTIN);
+            let sandbox = server.and_then(|server| server.sandbox.as_ref());
+            return sandbox.is_none_or(|sandbox| !sandbox.confined || sandbox.network);
+        }
         let hint = pinned.and_then(|tool| tool.annotations.get("openWorldHint"));
         hint.and_then(serde_json::Value::as_bool) != Some(false)
     }
@@ -72,6 +80,7 @@ impl Terms {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::SandboxTerms;
     use crate::contract::tests::make;
 
     fn labels(sets: &[&str], tool: &str) -> Vec<Label> {
@@ -91,6 +100,37 @@ mod tests {
             labels(&[rules], "read_of_an_earlier_run"),
             [Label::Untrusted]
         );
+    }
+
+    #[test]
+    fn the_shell_may_send_unless_it_is_confined_without_a_network() {
+        let mut contract = (*make(&[])).clone();
+        let mut shell = contract.tools[0].clone();
+        "shell".clone_into(&mut shell.name);
+        "builtin".clone_into(&mut shell.origin);
+        shell.annotations = serde_json::json!({"openWorldHint": false});
+        contract.tools.push(shell);
+        assert!(contract.may_send("shell"));
+        for (confined, network, expect) in [
+            (true, false, false),
+            (true, true, true),
+            (false, false, true),
+        ] {
+            let sandbox = SandboxTerms {
+                confined,
+                cpu_s: None,
+                file_mb: None,
+                memory_mb: None,
+                network,
+                open_files: None,
+                processes: None,
+                read: Vec::new(),
+                write: Vec::new(),
+            };
+            let builtin = contract.servers.get_mut(BUILTIN).unwrap();
+            builtin.sandbox = Some(sandbox);
+            assert_eq!(contract.may_send("shell"), expect, "{confined} {network}");
+        }
     }
 
     #[test]
