@@ -15,6 +15,8 @@
 //! recorded contract ─▶ AuthorForm ─▶ the same file, for changes of it
 //! ```
 
+mod approval_check;
+mod approval_rule;
 mod author_form;
 mod big_count;
 mod check;
@@ -49,6 +51,7 @@ mod profile_check;
 mod queues;
 mod redaction;
 mod report_reader;
+mod ruling;
 mod sampling;
 mod sandbox_choice;
 mod sandbox_terms;
@@ -72,6 +75,8 @@ mod validators;
 mod value_bounds;
 pub(crate) mod wire_version;
 
+pub use approval_rule::RulePlace;
+pub(crate) use approval_rule::{ApprovalAction, ApprovalRule};
 pub(crate) use author_form::{AuthorForm, ChangedError};
 pub(crate) use big_count::BigCount;
 pub(crate) use check::{
@@ -108,6 +113,7 @@ pub(crate) use profile_check::profile_faults;
 pub(crate) use redaction::{
     RedactionTerms, SECRET_MARKER, placeholders, recorded_url, secret_pattern, url_secrets,
 };
+pub(crate) use ruling::Ruling;
 pub(crate) use sandbox_choice::shell_sandbox;
 pub(crate) use sandbox_terms::{Network, SandboxSpec, SandboxTerms};
 pub(crate) use server_name::check_server_name;
@@ -138,6 +144,7 @@ pub(crate) use terms::{
 pub(crate) use text_profile::TextProfile;
 pub(crate) use tokenizer::{Counting, Tokenizer};
 pub(crate) use tool_filter::ToolFilter;
+pub(crate) use tool_pattern::pattern_takes;
 pub use validators::Validators;
 pub(crate) use validators::{ArgumentFault, check_input};
 pub(crate) use value_bounds::StepsLeft;

@@ -282,9 +282,5 @@ fn a_contract_without_flows_keeps_no_labels() {
 }
 
 fn allowed(order: &super::CallOrder) -> super::EventKind {
-    super::EventKind::ApprovalGiven(super::Approval {
-        arguments_hash: order.arguments_hash,
-        call: order.call,
-        content: None,
-    })
+    super::EventKind::ApprovalGiven(super::Approval::to(order.call, order.arguments_hash))
 }

@@ -12,6 +12,7 @@
 //! sealed run ─▶ LogLeaf ─▶ TreeHead ─▶ Note        keys, pins ─▶ Trust ─┘
 //! ```
 
+mod answer;
 mod blobs;
 mod blocks;
 mod canonical;

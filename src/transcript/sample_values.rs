@@ -1,13 +1,14 @@
 //! A value of every recorded kind, for tests of their text.
 
 use super::sample::{DONE, action, call, contract, envelope, event, run_id_of, verdict};
-use crate::contract::{FlowAction, Label, ReportFormat};
+use crate::contract::{FlowAction, Label, ReportFormat, RulePlace};
 use crate::kernel::{
-    Action, Approval, BlockReason, BringUpFault, Check, CheckName, ClosingReason, ContextAccount,
-    ContextBlock, DropReason, DroppedResult, DroppedTarget, EffectRecord, EntryKind, Event,
-    EventKind, FlowRecord, FlowSource, InferenceFailed, InferenceReturned, Interrupter, LostEffect,
-    ParentRun, PolicyRecord, Predicate, PredicateName, Probed, ProbedTarget, ProviderAddress,
-    ReportRecord, ReportSource, Resumed, RunStarted, State, ToolReturned,
+    Action, Answerer, Approval, BlockReason, BringUpFault, Check, CheckName, ClosingReason,
+    ContextAccount, ContextBlock, DropReason, DroppedResult, DroppedTarget, EffectRecord,
+    EntryKind, Event, EventKind, FlowRecord, FlowSource, InferenceFailed, InferenceReturned,
+    Interrupter, LostEffect, ParentRun, PolicyRecord, Predicate, PredicateName, Probed,
+    ProbedTarget, ProviderAddress, ReportRecord, ReportSource, Resumed, RunStarted, State,
+    ToolReturned,
 };
 use crate::message::{
     AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeFields, EnvelopeStatus,
@@ -131,11 +132,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         request_hash,
         usage,
     };
-    let approval = Approval {
-        arguments_hash: digest,
-        call: CallSeq(1),
-        content: None,
-    };
+    let approval = Approval::to(CallSeq(1), digest);
     let changed = |before, after| FileChange {
         after,
         before,
@@ -250,10 +247,24 @@ pub(crate) fn every_event() -> Vec<Event> {
         EventKind::Interrupted(Interrupter::Shutdown),
         EventKind::ApprovalGiven(approval.clone()),
         EventKind::ApprovalGiven(Approval {
+            answerer: Some(Answerer {
+                key: odd.clone(),
+                signature: odd.clone(),
+            }),
             content: Some(ObjectText::empty()),
+            reason: Some(odd.clone()),
             ..approval.clone()
         }),
-        EventKind::ApprovalDenied(approval),
+        EventKind::ApprovalDenied(approval.clone()),
+        EventKind::ApprovalDenied(Approval {
+            answerer: Some(Answerer {
+                key: odd.clone(),
+                signature: odd.clone(),
+            }),
+            proposal: Some(ObjectText::empty()),
+            reason: Some(odd.clone()),
+            ..approval
+        }),
         EventKind::EffectLost(LostEffect::Probe),
         EventKind::EffectLost(LostEffect::Inference(InferenceSeq(2))),
         EventKind::EffectLost(LostEffect::Wait),
@@ -350,6 +361,12 @@ pub(crate) fn full_action() -> Action {
             },
             EffectRecord::AwaitApproval {
                 arguments_hash: digest,
+                asked_by: None,
+                call: CallSeq(1),
+            },
+            EffectRecord::AwaitApproval {
+                arguments_hash: digest,
+                asked_by: Some(RulePlace::Approval(2)),
                 call: CallSeq(1),
             },
             EffectRecord::Wait { until_ms: 9 },

@@ -6,8 +6,8 @@ use std::fmt;
 use super::origin::ValueOrigin;
 
 use crate::contract::{
-    CallLimits, Completion, ContractMetadata, FlowRule, HttpGetTerms, LabelRule, McpTerms,
-    ModelProfile, OAuthGrant, Page, PinnedOffers, PriceTable, ProviderType, QueueTerms,
+    ApprovalRule, CallLimits, Completion, ContractMetadata, FlowRule, HttpGetTerms, LabelRule,
+    McpTerms, ModelProfile, OAuthGrant, Page, PinnedOffers, PriceTable, ProviderType, QueueTerms,
     ReasoningValue, RedactionTerms, Remote, ReportFormat, SandboxSpec, TextProfile, Tokenizer,
     ToolFilter, ToolPolicy, ToolProof, ToolTransport,
 };
@@ -39,7 +39,9 @@ pub struct ContractSpec {
     /// The adapter that the author expects; must be the one the factory chooses.
     pub adapter_version: Option<String>,
     pub allowed_tools: Option<Vec<String>>,
+    pub approval: Vec<ApprovalRule>,
     pub approval_timeout_ms: Option<u64>,
+    pub approvers: Vec<String>,
     /// Whether `agent__batch` is offered.
     pub batch: Option<bool>,
     pub checkpoint_every: Option<u64>,

@@ -318,8 +318,8 @@ fn dotted(form: &dyn Form) -> Option<&'static str> {
         "final-report" => "final_report.",
         "redact" => "redact.",
         // In a list that an override cannot lengthen: it is given as a whole.
-        "profile" | "profile-sampling" | "match" | "cycle-exception" | "label-rule"
-        | "flow-rule" => {
+        "approval-rule" | "profile" | "profile-sampling" | "match" | "cycle-exception"
+        | "label-rule" | "flow-rule" => {
             return None;
         }
         other => panic!("where does {other} stand?"),

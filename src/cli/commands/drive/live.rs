@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::accounts::Accounts;
 use crate::cli::context::app::{App, hint};
+use crate::cli::context::changes::Changes;
 use crate::cli::context::departed::warned;
 use crate::cli::context::error::CliError;
 use crate::cli::context::source::Recorded;
@@ -42,6 +43,8 @@ struct Following {
     /// Where lines go once they are final, and how many of them went there.
     billing: Option<(Accounts, usize)>,
     billing_fault: Option<BillingFault>,
+    /// Where it is looked up what a call would change.
+    changes: Option<Changes>,
     /// Whether it was reported that what is shown is not the machine's state.
     departed: bool,
     drawn: bool,
@@ -90,6 +93,7 @@ impl Live {
             awaited: None,
             billing,
             billing_fault: None,
+            changes: None,
             departed: false,
             drawn: false,
             leaves: "",
@@ -133,6 +137,8 @@ impl Live {
         let mut following = self.lock();
         following.starting = request.spec.tools.mcp.keys().cloned().collect();
         following.await_servers();
+        let withheld = request.environment.withheld().clone();
+        following.changes = Changes::of(&request.spec, &request.contract_dir, withheld);
         let live = self.clone();
         let watch = move |name: &str| {
             let mut following = live.lock();
@@ -203,6 +209,18 @@ impl Live {
         let following = self.lock();
         let run_id = following.view.as_ref().and_then(RunView::run_id);
         following.awaited.clone().zip(run_id.cloned())
+    }
+
+    /// Where it is looked up what a call of the run would change.
+    pub(in crate::cli) fn changes(&self) -> Option<Changes> {
+        self.lock().changes.clone()
+    }
+
+    /// Whether answers to calls that wait count only where an approver has signed them.
+    pub(in crate::cli) fn takes_signed_answers(&self) -> bool {
+        let following = self.lock();
+        let view = following.view.as_ref();
+        view.is_some_and(|view| !view.contract().approvers.is_empty())
     }
 
     /// A command to type next.
