@@ -48,6 +48,8 @@ pub struct ApprovalRule {
 pub enum RulePlace {
     /// A rule of `approval`, by its number from 0.
     Approval(u32),
+    /// A rule of `flow`, by its number from 0.
+    Flow(u32),
     /// The list `require_approval`.
     RequireApproval,
 }
@@ -69,6 +71,7 @@ impl fmt::Display for RulePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Approval(n) => write!(f, "approval.{n}"),
+            Self::Flow(n) => write!(f, "flow.{n}"),
             Self::RequireApproval => f.write_str("require_approval"),
         }
     }

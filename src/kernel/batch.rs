@@ -116,8 +116,6 @@ pub(super) struct Part {
 pub(super) struct BatchCall<S> {
     pub(super) invocation: ToolInvocation,
     pub(super) arguments_hash: Digest,
-    /// Whether a rule of `flow` has a person asked before it starts.
-    pub(super) asks: bool,
     /// What it goes on with, once its server had an answer.
     pub(super) input: Option<Box<GivenInput>>,
     /// How often its server has asked a person.
@@ -133,7 +131,6 @@ impl<S> BatchCall<S> {
         BatchCall {
             invocation: self.invocation,
             arguments_hash: self.arguments_hash,
-            asks: self.asks,
             input: self.input,
             questions: self.questions,
             returned_in: self.returned_in,

@@ -181,7 +181,7 @@ fn slot_key(call: &BatchCall<Slot>) -> (u8, CallSeq, u64) {
     let questions = u64::from(call.questions);
     match &call.slot {
         Slot::Settled(settled) => settled_key(settled),
-        Slot::Pending(seq) => (1, *seq, u64::from(call.asks)),
+        Slot::Pending(seq) => (1, *seq, 0),
         Slot::ToAsk(seq, by) => match rule_key(*by) {
             // As a call that is pending was before there were rules: its name says that a person is asked.
             0 => (1, *seq, 0),
@@ -210,7 +210,8 @@ fn slot_key(call: &BatchCall<Slot>) -> (u8, CallSeq, u64) {
 const fn rule_key(by: RulePlace) -> u64 {
     match by {
         RulePlace::RequireApproval => 0,
-        RulePlace::Approval(n) => n as u64 + 1,
+        RulePlace::Approval(n) => 2 * n as u64 + 1,
+        RulePlace::Flow(n) => 2 * n as u64 + 2,
     }
 }
 

@@ -11,7 +11,6 @@ use super::machine::{Machine, Verdict};
 use super::outbox::Outbox;
 use super::texts::FailedReason;
 use super::{BlockReason, ContextBlock, DroppedResult, EventKind, LostEffect, ToolReturned};
-use crate::contract::RulePlace;
 use crate::message::{CallSeq, ToolEnvelope, ToolOutcome, estimate_tokens, exact_sum};
 
 /// How often the server of one call may ask a person.
@@ -277,8 +276,6 @@ impl Machine {
         let mut started = 0_usize;
         for call in &mut batch.calls {
             let (seq, asked_by) = match call.slot {
-                // Which rule of `flow` that is stands in the entry that judged the message.
-                Slot::Pending(seq) if call.asks => (seq, Some(RulePlace::RequireApproval)),
                 Slot::Pending(seq) | Slot::Approved(seq) => (seq, None),
                 Slot::ToAsk(seq, by) => (seq, Some(by)),
                 Slot::Settled(_)

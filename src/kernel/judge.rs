@@ -110,7 +110,9 @@ impl Machine {
                 Judged::Answered(FailedReason::DeniedByRule(rule))
             }
             Ruling::Ask(rule) if holds(Guard::RuleAsks, true) => Judged::IsAsked(rule),
-            Ruling::Allow | Ruling::Ask(_) | Ruling::Deny(_) => Judged::Runs,
+            Ruling::Allow | Ruling::Ask(_) | Ruling::Deny(_) => {
+                self.flow_asks(call).map_or(Judged::Runs, Judged::IsAsked)
+            }
         }
     }
 

@@ -429,7 +429,6 @@ impl Machine {
             if let Some(settled) = own(self, call) {
                 calls.push(BatchCall {
                     arguments_hash: call.arguments.digest(),
-                    asks: false,
                     input: None,
                     invocation: call.clone(),
                     part: None,
@@ -442,7 +441,6 @@ impl Machine {
                 let slot = place(self, &unit.invocation, answer);
                 calls.push(BatchCall {
                     arguments_hash: unit.invocation.arguments.digest(),
-                    asks: self.flow_asks(&unit.invocation),
                     input: None,
                     part: unit.part.map(|label| Part {
                         container: call.id.clone(),

@@ -39,6 +39,8 @@ mod run_log;
 #[cfg(test)]
 pub(crate) mod sample;
 #[cfg(test)]
+mod sample_actions;
+#[cfg(test)]
 mod sample_values;
 mod secret_key;
 #[cfg(test)]

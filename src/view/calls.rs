@@ -52,6 +52,8 @@ impl Calls {
                 .ok()
                 .and_then(|n| contract.approval.get(n))
                 .is_some_and(|rule| pattern_takes(&rule.tool, name)),
+            // The entry that judged the message names its calls.
+            Some(RulePlace::Flow(_)) => false,
             Some(RulePlace::RequireApproval) | None => {
                 contract.require_approval.iter().any(|one| one == name)
             }
