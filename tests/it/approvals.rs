@@ -1,11 +1,13 @@
 //! Rules about calls, the inbox, reasons, proposals and signed answers, on the command line.
 
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, calls, says};
 
-const RULES: &str =
-    "tool_policy: optional\ntools: {builtin: [echo, write_file, edit_file]}\nstrict_mode: true\n";
+const RULES: &str = "tool_policy: optional\ntools: {builtin: [echo, write_file, edit_file, apply_patch]}\nstrict_mode: true\n";
 
 /// A desk whose scripted model makes these calls, one after the other, and answers.
 fn desk(rules: &str, asked: &[(&str, &str)]) -> Desk {
@@ -306,4 +308,105 @@ fn the_question_shows_what_a_call_would_change_of_a_file() {
         std::fs::read_to_string(desk.path("new.txt")).unwrap(),
         "a\nb\n"
     );
+}
+
+#[test]
+fn the_question_shows_what_a_patch_would_change_of_each_file() {
+    let patch = |lines: &str| {
+        let patch = format!("*** Begin Patch\n{lines}\n*** End Patch");
+        json!({ "patch": patch }).to_string()
+    };
+    let several = patch(
+        "*** Update File: notes.txt\n one\n-two\n+2\n three\n*** Add File: new.txt\n+a\n*** Delete File: old.txt\n\
+         *** Update File: moved.txt\n*** Move to: there.txt\n-x\n+y",
+    );
+    let (exists, unfit) = (
+        patch("*** Add File: notes.txt\n+a"),
+        patch("*** Update File: notes.txt\n-four\n+4"),
+    );
+    let asked = [
+        ("apply_patch", exists.as_str()),
+        ("apply_patch", unfit.as_str()),
+        ("apply_patch", several.as_str()),
+    ];
+    let desk = desk("require_approval: [apply_patch]\n", &asked);
+    for (name, text) in [
+        ("notes.txt", "one\ntwo\nthree\n"),
+        ("old.txt", "gone\n"),
+        ("moved.txt", "x\n"),
+    ] {
+        desk.write(name, text);
+    }
+    let mut left = desk
+        .ends(&["run", "c.yaml", "--no-wait", "--run-id", "r1"], 8)
+        .said();
+    for expect in [
+        "  change     cannot be shown: \"notes.txt\" is there already",
+        "  change     cannot be shown: hunk 1 of \"notes.txt\": the lines that stay or go do",
+    ] {
+        assert!(left.contains(expect), "{left}");
+        let hash = Desk::hash_of(&left);
+        desk.ok(&["deny", "r1", "--yes", "--arguments", &hash]);
+        left = desk.ends(&["resume", "r1", "--no-wait"], 8).said();
+    }
+    let expect = [
+        "  change     notes.txt, 1 line added, 1 removed\n  @@ -1,3 +1,3 @@\n   one\n  -two\n  +2\n   three\n",
+        "  change     new.txt is made, 1 line\n  @@ -0,0 +1 @@\n  +a\n",
+        "  change     old.txt is removed, 1 line\n  @@ -1 +0,0 @@\n  -gone\n",
+        "  change     there.txt is made, 1 line\n  @@ -0,0 +1 @@\n  +y\n",
+        "  change     moved.txt is removed, 1 line\n  @@ -1 +0,0 @@\n  -x\n",
+    ];
+    assert!(left.contains(&expect.concat()), "{left}");
+    // Nothing of it was done for the question.
+    assert!(desk.path("old.txt").exists() && !desk.path("new.txt").exists());
+}
+
+/// What a person allowed is one call with one text of arguments: the same tool with other arguments is asked about again, whoever
+/// brings the answer back, and an entry whose arguments were changed is none.
+#[test]
+fn an_answer_holds_across_a_kill_and_for_the_arguments_that_were_shown_alone() {
+    let asked = [("echo", r#"{"text":"a"}"#), ("echo", r#"{"text":"b"}"#)];
+    let place = desk("require_approval: [echo]\n", &asked);
+    let hash = place.left_waiting("r1");
+    place.ok(&["key", "generate", "anna"]);
+    place.ok(&[
+        "approve",
+        "r1",
+        "--yes",
+        "--arguments",
+        &hash,
+        "--key",
+        "anna",
+    ]);
+    let file = place.path("home/runs.db.answers/r1");
+    let given = std::fs::read_to_string(&file).unwrap();
+    // The process that goes on with it waits for the second call when it is killed.
+    let mut process = place
+        .command(&["resume", "r1"])
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(process.stderr.take().unwrap()).lines();
+    let mut lines = lines.map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("call 2 of echo asks for your approval")));
+    process.kill().unwrap();
+    process.wait().unwrap();
+    // The first answer was taken, and is none to the second call: as it was, and with that call's number.
+    for again in [given.clone(), given.replace("\"call\":1", "\"call\":2")] {
+        std::fs::write(&file, again).unwrap();
+        let left = place.ends(&["resume", "r1", "--no-wait"], 8).said();
+        assert!(!left.contains("EXECUTE → OBSERVE"), "{left}");
+        let (_, inbox) = place.json(&["approvals"]);
+        assert_eq!(inbox["approvals"][0]["call"], json!(2), "{inbox}");
+        assert_eq!(inbox["approvals"][0]["answer"], Value::Null, "{inbox}");
+    }
+    let (_, inbox) = place.json(&["approvals"]);
+    let second = inbox["approvals"][0]["arguments_hash"].as_str().unwrap();
+    assert_ne!(second, hash);
+    place.ok(&["approve", "r1", "--yes", "--arguments", second]);
+    assert_eq!(place.observations("r1"), ["a", "b"]);
+    let verified = place.ok(&["verify", "r1"]);
+    assert!(verified.contains("1 signed by anna+"), "{verified}");
+    place.ok(&["replay", "r1"]);
 }

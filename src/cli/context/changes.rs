@@ -1,4 +1,4 @@
-//! What a call that waits would change of a file of the run's workspace. Changes nothing, and finds no more than the tool would.
+//! What a call that waits would change of files of the run's workspace. Changes nothing, and finds no more than the tool would.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use crate::contract::ContractSpec;
 use crate::kernel::CallOrder;
 use crate::tools::{FileChange, Withheld};
 
-/// How long reading the file may take: a person waits for the question.
+/// How long reading the files may take: a person waits for the question.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Where changes are looked up: the workspace of a run.
@@ -38,7 +38,7 @@ impl Changes {
     pub(in crate::cli) async fn of_call(
         &self,
         order: &CallOrder,
-    ) -> Option<Result<FileChange, String>> {
+    ) -> Option<Result<Vec<FileChange>, String>> {
         if order.input.is_some() {
             return None;
         }
@@ -46,6 +46,6 @@ impl Changes {
         let (root, withheld) = (self.root.clone(), self.withheld.clone());
         let found = FileChange::of_call(root, withheld, &call.name, &call.arguments);
         let found = tokio::time::timeout(PATIENCE, found).await;
-        found.unwrap_or_else(|_| Some(Err("reading the file takes too long".to_owned())))
+        found.unwrap_or_else(|_| Some(Err("reading its files takes too long".to_owned())))
     }
 }

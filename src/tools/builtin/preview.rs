@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+use serde::de::DeserializeOwned;
+
+use super::apply_patch::{self, ApplyPatch, Planned};
 use super::edit_file::{self, EditFile};
 use super::read_file::whole_text;
 use super::refusal::Refusal;
@@ -17,36 +20,38 @@ pub(crate) struct FileChange {
     pub(crate) path: String,
     /// What it holds now; none where it is not there.
     pub(crate) before: Option<String>,
-    /// What it would hold.
-    pub(crate) after: String,
+    /// What it would hold; none where it would not be there.
+    pub(crate) after: Option<String>,
 }
 
 impl FileChange {
-    /// What a call of a built-in tool would make of its file in that folder, or why it would fail; none of a tool that writes none.
+    /// What a call of a built-in tool would make of its files in that folder, or why it would fail; none of a tool that writes none.
     ///
-    /// The file is opened as the tool opens it: nothing outside the folder is read, and nothing of monolith's own state.
+    /// A file is opened as the tool opens it: nothing outside the folder is read, and nothing of monolith's own state.
     pub(crate) async fn of_call(
         root: PathBuf,
         withheld: Withheld,
         tool: &str,
         arguments: &ObjectText,
-    ) -> Option<Result<Self, String>> {
+    ) -> Option<Result<Vec<Self>, String>> {
         let call = match tool {
-            "edit_file" => serde_json::from_str(arguments.as_str()).map(Call::Edit),
-            "write_file" => serde_json::from_str(arguments.as_str()).map(Call::Write),
+            "apply_patch" => read(arguments).map(Call::Patch),
+            "edit_file" => read(arguments).map(Call::Edit),
+            "write_file" => read(arguments).map(Call::Write),
             _ => return None,
         };
         let call = match call {
             Ok(call) => call,
-            Err(fault) => return Some(Err(fault.to_string())),
+            Err(fault) => return Some(Err(fault)),
         };
         let workspace = match Workspace::open(root, withheld) {
             Ok(workspace) => workspace,
             Err(fault) => return Some(Err(format!("the workspace cannot be opened: {fault}"))),
         };
         let found = match call {
-            Call::Edit(request) => edit(&workspace, request).await,
-            Call::Write(request) => write(&workspace, request).await,
+            Call::Edit(request) => edit(&workspace, request).await.map(|one| vec![one]),
+            Call::Patch(request) => patch(&workspace, &request).await,
+            Call::Write(request) => write(&workspace, request).await.map(|one| vec![one]),
         };
         Some(found.map_err(|refusal| refusal.message))
     }
@@ -54,7 +59,12 @@ impl FileChange {
 
 enum Call {
     Edit(EditFile),
+    Patch(ApplyPatch),
     Write(WriteFile),
+}
+
+fn read<C: DeserializeOwned>(arguments: &ObjectText) -> Result<C, String> {
+    serde_json::from_str(arguments.as_str()).map_err(|fault| fault.to_string())
 }
 
 async fn edit(workspace: &Workspace, request: EditFile) -> Result<FileChange, Refusal> {
@@ -64,22 +74,55 @@ async fn edit(workspace: &Workspace, request: EditFile) -> Result<FileChange, Re
     Ok(FileChange {
         path,
         before: Some(before),
-        after,
+        after: Some(after),
     })
 }
 
 async fn write(workspace: &Workspace, request: WriteFile) -> Result<FileChange, Refusal> {
     let WriteFile { content, path } = request;
-    let before = match whole_text(workspace, &path).await {
-        Ok(text) => Some(text),
+    Ok(FileChange {
+        before: text_there(workspace, &path).await?,
+        path,
+        after: Some(content),
+    })
+}
+
+async fn patch(workspace: &Workspace, request: &ApplyPatch) -> Result<Vec<FileChange>, Refusal> {
+    let mut changes = Vec::new();
+    for file in apply_patch::planned(workspace, request).await? {
+        let Planned {
+            path,
+            before,
+            after,
+            is_new,
+        } = file;
+        let before = match before {
+            Some(before) => Some(before),
+            None if is_new => text_there(workspace, &path).await?,
+            None => Some(whole_text(workspace, &path).await?),
+        };
+        if is_new && before.is_some() {
+            return Err(Refusal {
+                code: "ALREADY_EXISTS",
+                message: format!("{path:?} is there already"),
+            });
+        }
+        changes.push(FileChange {
+            path,
+            before,
+            after,
+        });
+    }
+    Ok(changes)
+}
+
+/// The text of a file; none where it is not there.
+async fn text_there(workspace: &Workspace, path: &str) -> Result<Option<String>, Refusal> {
+    match whole_text(workspace, path).await {
+        Ok(text) => Ok(Some(text)),
         Err(Refusal {
             code: "NOT_FOUND", ..
-        }) => None,
-        Err(refusal) => return Err(refusal),
-    };
-    Ok(FileChange {
-        path,
-        before,
-        after: content,
-    })
+        }) => Ok(None),
+        Err(refusal) => Err(refusal),
+    }
 }
