@@ -154,9 +154,8 @@ impl<'a> Approver<'a> {
         let taken = unforged(self.live, run_id, taken?)?;
         let approved = is_approved(&taken, order)?;
         if std::mem::take(&mut self.at_terminal) {
-            // The question stands there without an answer, and the next line behind it.
             let how = if approved { "approved" } else { "denied" };
-            self.live.ask(&format!("\n{how} elsewhere\n"));
+            self.live.ask(&format!("{how} elsewhere\n"));
         }
         Some(said(taken))
     }
@@ -166,6 +165,9 @@ impl<'a> Approver<'a> {
             return None;
         }
         let typed = self.typed()?;
+        if typed.ends_with('\n') {
+            self.live.was_typed();
+        }
         let entered = match &mut self.form {
             None => agreed(&typed).then_some(None),
             Some(form) => match form.take(typed.trim_end_matches(['\r', '\n']), typed.is_empty()) {

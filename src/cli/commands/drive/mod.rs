@@ -4,6 +4,8 @@
 
 mod accounts;
 mod approval;
+mod awaited;
+mod cursor;
 mod ended;
 mod input;
 mod job;
