@@ -17,6 +17,8 @@
 
 mod agent_profile;
 mod agent_terms;
+mod approval_check;
+mod approval_rule;
 mod author_form;
 mod big_count;
 mod check;
@@ -51,6 +53,7 @@ mod profile_check;
 mod queues;
 mod redaction;
 mod report_reader;
+mod ruling;
 mod sampling;
 mod sandbox_choice;
 mod sandbox_terms;
@@ -59,6 +62,8 @@ mod server_name;
 mod server_terms;
 mod session_tools;
 mod settled;
+#[cfg(test)]
+mod shipped_schema;
 mod spec;
 mod targets;
 mod term_fault;
@@ -78,6 +83,8 @@ pub(crate) use agent_profile::AgentProfile;
 pub(crate) use agent_terms::{
     AbilityTerms, AgentId, AgentScore, AgentSelection, AgentTerms, Confidence, Signal, SignalKind,
 };
+pub use approval_rule::RulePlace;
+pub(crate) use approval_rule::{ApprovalAction, ApprovalRule};
 pub(crate) use author_form::{AuthorForm, ChangedError};
 pub(crate) use big_count::BigCount;
 pub(crate) use check::{
@@ -114,6 +121,7 @@ pub(crate) use profile_check::profile_faults;
 pub(crate) use redaction::{
     RedactionTerms, SECRET_MARKER, placeholders, recorded_url, secret_pattern, url_secrets,
 };
+pub(crate) use ruling::Ruling;
 pub(crate) use sandbox_choice::shell_sandbox;
 pub(crate) use sandbox_terms::{Network, SandboxSpec, SandboxTerms};
 pub(crate) use server_name::check_server_name;
@@ -144,6 +152,7 @@ pub(crate) use terms::{
 pub(crate) use text_profile::TextProfile;
 pub(crate) use tokenizer::{Counting, Tokenizer};
 pub(crate) use tool_filter::ToolFilter;
+pub(crate) use tool_pattern::pattern_takes;
 pub use validators::Validators;
 pub(crate) use validators::{ArgumentFault, check_input};
 pub(crate) use value_bounds::StepsLeft;

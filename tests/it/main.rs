@@ -9,6 +9,8 @@ mod agents;
 #[cfg(test)]
 mod approval;
 #[cfg(test)]
+mod approvals;
+#[cfg(test)]
 mod atif;
 #[cfg(test)]
 mod attribution;

@@ -4,6 +4,7 @@
 //! `render` (the text). It may name the screen and the context; of another command only what that one's `mod.rs` exports.
 
 pub(in crate::cli) mod agent;
+pub(in crate::cli) mod approvals;
 pub(in crate::cli) mod approve;
 pub(in crate::cli) mod chat;
 pub(in crate::cli) mod completions;

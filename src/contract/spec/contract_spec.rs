@@ -6,10 +6,10 @@ use std::fmt;
 use super::origin::ValueOrigin;
 
 use crate::contract::{
-    AgentProfile, AgentTerms, CallLimits, Completion, ContractMetadata, FlowRule, HttpGetTerms,
-    LabelRule, McpTerms, ModelProfile, OAuthGrant, Page, PinnedOffers, PriceTable, ProviderType,
-    QueueTerms, ReasoningValue, RedactionTerms, Remote, ReportFormat, SandboxSpec, TextProfile,
-    Tokenizer, ToolFilter, ToolPolicy, ToolProof, ToolTransport,
+    AgentProfile, AgentTerms, ApprovalRule, CallLimits, Completion, ContractMetadata, FlowRule,
+    HttpGetTerms, LabelRule, McpTerms, ModelProfile, OAuthGrant, Page, PinnedOffers, PriceTable,
+    ProviderType, QueueTerms, ReasoningValue, RedactionTerms, Remote, ReportFormat, SandboxSpec,
+    TextProfile, Tokenizer, ToolFilter, ToolPolicy, ToolProof, ToolTransport,
 };
 use crate::message::Digest;
 
@@ -41,7 +41,9 @@ pub struct ContractSpec {
     /// The agent whose contract it is; the file has no key for it.
     pub(crate) agent: Option<AgentTerms>,
     pub allowed_tools: Option<Vec<String>>,
+    pub approval: Vec<ApprovalRule>,
     pub approval_timeout_ms: Option<u64>,
+    pub approvers: Vec<String>,
     /// Whether `agent__batch` is offered.
     pub batch: Option<bool>,
     pub checkpoint_every: Option<u64>,

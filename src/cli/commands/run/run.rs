@@ -36,7 +36,7 @@ pub(in crate::cli) fn run(app: &App, mut args: RunArgs) -> Result<Exit, CliError
     report(app, json, run_to_its_end(app, args))
 }
 
-/// `monolith run --dry-run`: what a run would be told before it asks a model.
+/// `monolith run --dry-run`: the findings that a run would report before it asks a model.
 fn dry_run(app: &App, mut args: RunArgs) -> Result<Exit, CliError> {
     let (mut file, task) = named(app, &mut args)?;
     let mut spec = file.read(app)?;
