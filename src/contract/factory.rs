@@ -14,7 +14,7 @@ use super::{
     FactoryError, GrammarLanguage, IntentPolicyResolver, McpTransport, ModelProfile, OAuthSpec,
     OAuthTerms, ProviderSpec, ProviderTerms, ProviderType, SEMANTICS_VERSION, ServerKind,
     ServerTerms, Setting, TargetCapability, TargetSpec, TargetTerms, Terms, ToolOutputBudget,
-    ToolTransport, shell_sandbox, wire_version,
+    ToolTransport, server_sandbox, shell_sandbox, wire_version,
 };
 use crate::message::{Digest, MAX_EXACT, NoTokenizers, QuarterBytes};
 
@@ -459,7 +459,7 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
             pin: None,
             queue: queue_of(spec, given),
             roots: given.terms.roots.clone(),
-            sandbox: None,
+            sandbox: given.sandbox.as_ref().map(server_sandbox),
             shared: given.shared,
             tools_allowed: given.tools.allowed.clone(),
             tools_denied: given.tools.denied.clone(),

@@ -122,7 +122,7 @@ pub(crate) use redaction::{
     RedactionTerms, SECRET_MARKER, placeholders, recorded_url, secret_pattern, url_secrets,
 };
 pub(crate) use ruling::Ruling;
-pub(crate) use sandbox_choice::shell_sandbox;
+pub(crate) use sandbox_choice::{server_sandbox, shell_sandbox};
 pub(crate) use sandbox_terms::{Network, SandboxSpec, SandboxTerms};
 pub(crate) use server_name::check_server_name;
 pub use server_terms::ServerKind;

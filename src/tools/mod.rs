@@ -13,8 +13,8 @@
 //! ```
 //!
 //! The built-ins confine themselves to the workspace: they open each step of a path beneath a folder that is held; what they ask on the web goes
-//! through the address guard. What the shell runs is
-//! confined by the kernel, in [`sandbox`](mod@sandbox). A server is a child process with the user's own rights.
+//! through the address guard. What the shell runs, and
+//! what a server is, is confined by the kernel, in [`sandbox`](mod@sandbox).
 
 mod address_guard;
 mod blob_sink;

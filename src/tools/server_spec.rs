@@ -8,7 +8,7 @@ use std::sync::Arc;
 use url::Url;
 
 use super::oauth::{Authorization, OAuthFault};
-use super::{ClientTerms, ShellSpec, TokenKeeper, Withheld};
+use super::{ClientTerms, SandboxProfile, ShellSpec, TokenKeeper, Withheld};
 use crate::contract::{Elicitation, HttpGetTerms, McpTerms, Remote, ServerKind};
 
 /// How one tool server is reached, with every value resolved. Holds secrets, so its `Debug` shows names only.
@@ -35,6 +35,8 @@ pub(crate) enum ServerSpec {
         env: BTreeMap<String, String>,
         /// The folder that a relative path of the program begins in, absolute.
         folder: PathBuf,
+        /// What confines it; its workspace is added when it is started.
+        sandbox: Option<SandboxProfile>,
         /// Whether other runs of this process use it, too.
         shared: bool,
         /// What it is granted, and what is wanted of it.

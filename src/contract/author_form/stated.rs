@@ -158,6 +158,9 @@ fn state_server(
     if !terms.roots.is_empty() {
         state(SERVER.roots.name, json!(terms.roots));
     }
+    if let Some(sandbox) = &terms.sandbox {
+        state(SERVER.sandbox.name, sandbox_form(sandbox));
+    }
     if !terms.shared {
         state(SERVER.shared.name, json!(false));
     }

@@ -310,6 +310,8 @@ pub struct McpSpec {
     pub pin: Option<Digest>,
     /// The queue that its calls wait in, where the author names one.
     pub queue: Option<String>,
+    /// What confines it, where the author says.
+    pub sandbox: Option<SandboxSpec>,
     /// Whether the runs of one process share it.
     pub shared: bool,
     /// What it is granted, and what is wanted of it.

@@ -276,6 +276,7 @@ impl Read for McpSpec {
             let enabled = section.get(&SERVER.enabled).unwrap_or(true);
             let pin = section.get(&SERVER.pin);
             let queue = section.get(&SERVER.queue);
+            let sandbox = section.get(&SERVER.sandbox);
             let shared = section.get(&SERVER.shared).unwrap_or(true);
             let remote = section.get(&SERVER.server_type);
             let tools = ToolFilter {
@@ -339,6 +340,7 @@ impl Read for McpSpec {
                 enabled,
                 pin,
                 queue,
+                sandbox,
                 shared,
                 terms,
                 tools,

@@ -16,7 +16,8 @@ use crate::cli::ui::escape::{brief, line};
 use crate::cli::ui::numbers::counted;
 use crate::cli::ui::screen::{Screen, Style};
 use crate::contract::{
-    ApprovalAction, ExecutionContract, ServerKind, ServerTerms, ToolTerms, tool_warnings,
+    ApprovalAction, ExecutionContract, SandboxTerms, ServerKind, ServerTerms, ToolTerms,
+    tool_warnings,
 };
 use crate::message::Digest;
 
@@ -40,6 +41,8 @@ struct ListedServer<'c> {
     pin: Option<Digest>,
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<&'c str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandbox: Option<&'c SandboxTerms>,
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<&'c str>,
 }
@@ -125,6 +128,7 @@ fn listing(contract: &ExecutionContract) -> Listing<'_> {
             available: server.available,
             pin: server.pin,
             command: server.command.as_deref(),
+            sandbox: server.sandbox.as_ref(),
             url: server.url.as_deref(),
         };
         (name.as_str(), listed)
@@ -157,6 +161,9 @@ fn shown(screen: Screen, contract: &ExecutionContract, schemas: bool) -> String 
         );
         let heading = screen.paint_out(Style::Bold, &line(name));
         let _ = writeln!(out, "{heading}  {}  {pin}", line(&reached_by(server)));
+        if let Some(sandbox) = &server.sandbox {
+            let _ = writeln!(out, "  {}", line(&sandbox.to_string()));
+        }
         let origin = match server.kind {
             ServerKind::Builtin => "builtin".to_owned(),
             ServerKind::Stdio | ServerKind::Http | ServerKind::Sse | ServerKind::Websocket => {
