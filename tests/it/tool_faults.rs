@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 use crate::desk::{Desk, Left, calls, says};
 use crate::terminal::Terminal;
 
+mod beside;
+
 /// Characters that no terminal shows, as the scripted server has them.
 const HIDDEN: [char; 6] = [
     '\u{200b}',

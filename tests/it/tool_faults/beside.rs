@@ -1,0 +1,146 @@
+//! Faulty servers beside others, in one process: each ends its own calls, and what other runs and servers do goes on.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use super::*;
+
+/// So long has a call of a run with a faulty server. It covers the start of every server of this test.
+const PATIENCE_MS: u64 = 15_000;
+/// What a call came to that has no answer.
+const LATE: &str = "(tool failed: timeout)";
+/// What a call came to whose server is gone.
+const GONE: &str = "(tool failed: connection lost)";
+/// What a call came to whose answer is none.
+const UNKNOWN: &str = "(tool failed: interrupted, effect unknown)";
+
+/// The tool, and what its call came to.
+const FAULTS: [(&str, &str); 10] = [
+    ("killed", GONE),
+    ("die_midway", GONE),
+    ("freeze", LATE),
+    ("flood", LATE),
+    ("late", LATE),
+    ("wrong_id", LATE),
+    ("twice", "first"),
+    ("stray", "after strays"),
+    ("wrong_type", UNKNOWN),
+    ("broken_json", UNKNOWN),
+];
+
+/// A contract of that name with these servers, each in a mode of its own name, and the line of a list that runs it.
+fn contract(desk: &Desk, name: &str, timeout_ms: u64, servers: &[&str], lines: &[&str]) -> String {
+    let modes: Vec<[&str; 1]> = servers.iter().map(|server| [*server]).collect();
+    let named: Vec<(&str, &[&str])> = servers
+        .iter()
+        .zip(&modes)
+        .map(|(server, mode)| (*server, &mode[..]))
+        .collect();
+    // The definitions of all tools of all servers would be more than the model can read.
+    let faults: Vec<&str> = FAULTS.iter().map(|(tool, _)| *tool).collect();
+    let taken = format!(
+        "tools_allowed: [hello, wait_for, {}], health_probe",
+        faults.join(", ")
+    );
+    let tools = tools(&named).replace("health_probe", &taken);
+    let terms = format!("tool_policy: required\ntool_timeout_ms: {timeout_ms}\n{tools}");
+    desk.script(&terms, lines);
+    let contract = desk.read("c.yaml");
+    desk.write(
+        &format!("{name}.yaml"),
+        &contract.replace("s.jsonl", &format!("{name}.jsonl")),
+    );
+    desk.write(&format!("{name}.jsonl"), &lines.join("\n"));
+    json!({"contract": format!("{name}.yaml"), "run_id": name}).to_string() + "\n"
+}
+
+/// What each call of a run came to, as its model was shown it, and how it ended.
+fn end(result: &Value) -> (Vec<String>, String) {
+    let conversation = result["conversation"].as_array().unwrap();
+    let of_tools = conversation
+        .iter()
+        .filter(|message| message["role"] == "tool");
+    let texts = of_tools.map(|tool| tool["content"].as_str().unwrap().to_owned());
+    let outcome = [&result["outcome"]["class"], &result["outcome"]["code"]];
+    let outcome = outcome.map(|word| word.as_str().unwrap());
+    (texts.collect(), outcome.join(" "))
+}
+
+/// One run has a call in flight while every faulty server does what it does to a run of its own. That call returns, every run can use
+/// another server after the fault, and the servers that were faulty serve the first run afterwards.
+#[test]
+fn s5_what_a_faulty_server_does_ends_its_own_calls_and_no_others() {
+    if !python() {
+        return;
+    }
+    let desk = Desk::new();
+    let files = |makes: &str, awaits: &str| json!({"makes": makes, "awaits": awaits}).to_string();
+    let faulty: Vec<String> = FAULTS.iter().map(|(tool, _)| format!("x-{tool}")).collect();
+    let (hello, done) = (calls("other__hello", "{}"), says("Done."));
+
+    let mut servers: Vec<&str> = faulty.iter().map(String::as_str).collect();
+    servers.push("steady");
+    let mut lines = vec![calls("steady__wait_for", &files("in", "out"))];
+    lines.extend(
+        faulty
+            .iter()
+            .map(|server| calls(&format!("{server}__hello"), "{}")),
+    );
+    lines.push(done.clone());
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let mut list = contract(&desk, "steady", 600_000, &servers, &lines);
+
+    for ((tool, _), server) in FAULTS.iter().zip(&faulty) {
+        let waits = calls("other__wait_for", &files("there", "in"));
+        let fault = calls(&format!("{server}__{tool}"), "{}");
+        let again = calls(&format!("{server}__hello"), "{}");
+        let lines = [&waits, &fault, &again, &hello, &done].map(String::as_str);
+        list += &contract(&desk, tool, PATIENCE_MS, &[server, "other"], &lines);
+    }
+    desk.write("list.jsonl", &list);
+
+    let mut command = desk.command(&["run", "--contracts", "list.jsonl", "--max-runs", "20"]);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let printed = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut ends = BTreeMap::new();
+    for line in printed {
+        let result: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let run = result["run_id"].as_str().unwrap().to_owned();
+        assert!(ends.insert(run, end(&result)).is_none(), "{result}");
+        if ends.len() == FAULTS.len() {
+            // Every other run is over: the call that began before them may return.
+            assert!(!ends.contains_key("steady"), "{ends:?}");
+            desk.write("out", "");
+        }
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+
+    let completed = "COMPLETED_WITH_TOOLS final_message".to_owned();
+    let (texts, outcome) = &ends["steady"];
+    let mut expect = vec!["was there"];
+    expect.extend(FAULTS.map(|_| "hello"));
+    assert_eq!(
+        (texts, outcome),
+        (
+            &expect.iter().map(ToString::to_string).collect(),
+            &completed
+        )
+    );
+    for (tool, came_to) in FAULTS {
+        let (texts, outcome) = &ends[tool];
+        if came_to == UNKNOWN {
+            assert_eq!(*texts, ["was there", UNKNOWN], "{tool}");
+            assert_eq!(outcome, "FAILED_VALIDATION tool_envelope", "{tool}");
+        } else {
+            assert_eq!(*texts, ["was there", came_to, "hello", "hello"], "{tool}");
+            assert_eq!(*outcome, completed, "{tool}");
+        }
+        desk.ok(&["verify", tool]);
+    }
+    desk.is_left();
+}
