@@ -21,10 +21,10 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use monolith::{
-    CapabilityManifest, ContentBlock, ContractFactory, ContractSpec, Digest, EnvelopeStatus, Input,
-    NoSecrets, Output, Probed, ProbedTarget, QuarterBytes, ResponseMeta, RunId, RunStarted,
-    SealedEntry, ServerCapability, ServerKind, Session, TargetCapability, ToolCapability,
-    ToolEnvelope, ToolInvocation, ToolOutcome, blob_line, entry_line, header_line,
+    CapabilityManifest, ContentBlock, ContractFactory, ContractSpec, Digest, EnvelopeFields,
+    EnvelopeStatus, Input, NoSecrets, Output, Probed, ProbedTarget, QuarterBytes, ResponseMeta,
+    RunId, RunStarted, SealedEntry, ServerCapability, ServerKind, Session, TargetCapability,
+    ToolCapability, ToolEnvelope, ToolInvocation, ToolOutcome, blob_line, entry_line, header_line,
 };
 use serde_json::{Value, json};
 
@@ -148,7 +148,7 @@ fn tools() -> CapabilityManifest {
 /// The result of the tool. Its text is shorter than the contract's budget; the session counts its tokens.
 fn envelope(call: &ToolInvocation, at_ms: u64) -> ToolEnvelope {
     let text = "12:00".to_owned();
-    ToolEnvelope {
+    ToolEnvelope::new(EnvelopeFields {
         bytes_in: call.arguments.as_str().len() as u64,
         bytes_out: text.len() as u64,
         content: vec![ContentBlock::Text(text)],
@@ -160,7 +160,7 @@ fn envelope(call: &ToolInvocation, at_ms: u64) -> ToolEnvelope {
         tokens: 0,
         tool: call.name.clone(),
         tool_call_id: call.id.clone(),
-    }
+    })
 }
 
 /// A response in which the model calls a tool.

@@ -95,8 +95,8 @@ pub use kernel::{
     ToolExposure,
 };
 pub use message::{
-    AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeStatus, InferenceSeq, InputAnswer,
-    InputExchange, InputQuestion, NoSecrets, ObjectFault, ObjectText, ProviderFault,
+    AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeFields, EnvelopeStatus, InferenceSeq,
+    InputAnswer, InputExchange, InputQuestion, NoSecrets, ObjectFault, ObjectText, ProviderFault,
     ProviderFaultClass, QuarterBytes, Role, RunId, Scrubber, TokenCounter, TokenCounters,
     ToolEnvelope, ToolInvocation, ToolOutcome,
 };

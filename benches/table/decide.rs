@@ -12,8 +12,8 @@ use monolith::door::{
 };
 use monolith::{
     AgentMessage, CallSeq, ContentBlock, ContractFactory, ContractSpec, Digest, EntryDraft,
-    EnvelopeStatus, EventKind, InferenceSeq, ObjectText, Probed, ProbedTarget, Role, Run, RunId,
-    RunStarted, ToolEnvelope, ToolInvocation, ToolOutcome,
+    EnvelopeFields, EnvelopeStatus, EventKind, InferenceSeq, ObjectText, Probed, ProbedTarget,
+    Role, Run, RunId, RunStarted, ToolEnvelope, ToolInvocation, ToolOutcome,
 };
 
 use crate::allocations;
@@ -231,7 +231,7 @@ fn answered(call: CallSeq) -> EventKind {
     EventKind::ToolReturned(Box::new(ToolReturned {
         call,
         exchanges: Vec::new(),
-        outcome: ToolOutcome::Returned(ToolEnvelope {
+        outcome: ToolOutcome::Returned(ToolEnvelope::new(EnvelopeFields {
             bytes_in: 30,
             bytes_out: 600,
             content: vec![ContentBlock::Text("a line of text\n".repeat(40))],
@@ -243,6 +243,6 @@ fn answered(call: CallSeq) -> EventKind {
             tokens: 150,
             tool: "read_file".to_owned(),
             tool_call_id: "call_1".to_owned(),
-        }),
+        })),
     }))
 }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use monolith::{
-    Call, CapabilityManifest, ContentBlock, ContractFactory, ContractSpec, EnvelopeStatus, Input,
-    NoSecrets, Output, Probed, ProbedTarget, QuarterBytes, Request, ResponseMeta, RunId,
-    RunStarted, SealedEntry, ServerCapability, ServerKind, Session, TargetCapability,
-    ToolCapability, ToolEnvelope, ToolOutcome,
+    Call, CapabilityManifest, ContentBlock, ContractFactory, ContractSpec, EnvelopeFields,
+    EnvelopeStatus, Input, NoSecrets, Output, Probed, ProbedTarget, QuarterBytes, Request,
+    ResponseMeta, RunId, RunStarted, SealedEntry, ServerCapability, ServerKind, Session,
+    TargetCapability, ToolCapability, ToolEnvelope, ToolOutcome,
 };
 
 use crate::whole::contract;
@@ -123,7 +123,7 @@ fn called(call: &Call, folder: &Path) -> Input {
     let value: serde_json::Value = serde_json::from_str(arguments).expect("JSON");
     let path = folder.join(value["path"].as_str().expect("a path"));
     let text = fs::read_to_string(path).expect("the file");
-    let envelope = ToolEnvelope {
+    let envelope = ToolEnvelope::new(EnvelopeFields {
         bytes_in: arguments.len() as u64,
         bytes_out: text.len() as u64,
         content: vec![ContentBlock::Text(text)],
@@ -135,7 +135,7 @@ fn called(call: &Call, folder: &Path) -> Input {
         tokens: 0,
         tool: call.order.invocation.name.clone(),
         tool_call_id: call.order.invocation.id.clone(),
-    };
+    });
     Input::ToolResult {
         call: call.order.call,
         exchanges: Vec::new(),

@@ -3,8 +3,8 @@
 use super::drive::{Drive, Running};
 use super::script::{ToolResult, Word};
 use crate::message::{
-    CallSeq, ContentBlock, EnvelopeError, EnvelopeStatus, InputQuestion, ObjectText, ToolEnvelope,
-    ToolOutcome,
+    CallSeq, ContentBlock, EnvelopeError, EnvelopeFields, EnvelopeStatus, InputQuestion,
+    ObjectText, ToolEnvelope, ToolOutcome,
 };
 use crate::session::Input;
 
@@ -80,7 +80,7 @@ impl Drive {
         let length = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX);
         let too_long = length(text.len()) > budget.max_bytes_per_call;
         let full = too_long.then(|| self.keep(text.clone().into_bytes()));
-        let envelope = ToolEnvelope {
+        let envelope = ToolEnvelope::new(EnvelopeFields {
             bytes_in: length(order.invocation.arguments.as_str().len()),
             bytes_out: length(bytes_out),
             content: if error.is_none() {
@@ -104,7 +104,7 @@ impl Drive {
             } else {
                 order.invocation.id.clone()
             },
-        };
+        });
         ToolOutcome::Returned(envelope)
     }
 }

@@ -18,9 +18,9 @@ use crate::contract::{
 };
 use crate::message::{
     AdapterStatus, AgentMessage, CallSeq, ContentBlock, DEFAULT_TRUNCATION_MARKER, Digest,
-    EnvelopeError, EnvelopeStatus, FailureCode, InferenceSeq, ObjectText, ProtocolAdapterResult,
-    ProviderFault, ProviderFaultClass, Role, StopReason, ToolEnvelope, ToolInvocation, ToolOutcome,
-    Usage,
+    EnvelopeError, EnvelopeFields, EnvelopeStatus, FailureCode, InferenceSeq, ObjectText,
+    ProtocolAdapterResult, ProviderFault, ProviderFaultClass, Role, StopReason, ToolEnvelope,
+    ToolInvocation, ToolOutcome, Usage,
 };
 
 /// Terms of a contract with the tools `read`, `write` (schema: `{path: string}`) and `outside` (not allowed), one target.
@@ -459,7 +459,7 @@ pub(super) fn call(id: &str, name: &str, arguments: &str) -> ToolInvocation {
 }
 
 pub(super) fn envelope(id: &str, name: &str, content: &str) -> ToolEnvelope {
-    ToolEnvelope {
+    ToolEnvelope::new(EnvelopeFields {
         bytes_in: 12,
         bytes_out: content.len() as u64,
         content: vec![ContentBlock::Text(content.to_owned())],
@@ -471,19 +471,19 @@ pub(super) fn envelope(id: &str, name: &str, content: &str) -> ToolEnvelope {
         tokens: 2,
         tool: name.to_owned(),
         tool_call_id: id.to_owned(),
-    }
+    })
 }
 
 pub(super) fn error_envelope(id: &str, name: &str) -> ToolEnvelope {
-    ToolEnvelope {
+    ToolEnvelope::new(EnvelopeFields {
         content: Vec::new(),
         error: Some(EnvelopeError {
             code: "TOOL_ERROR".to_owned(),
             message: "no such file".to_owned(),
         }),
         status: EnvelopeStatus::Error,
-        ..envelope(id, name, "")
-    }
+        ..envelope(id, name, "").into_fields()
+    })
 }
 
 pub(super) fn tool(call: CallSeq, outcome: ToolOutcome) -> EventKind {

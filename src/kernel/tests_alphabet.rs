@@ -6,9 +6,9 @@ use super::tests_monitors::{Ledger, OpenCall};
 use super::{Approval, Event, EventKind, InferenceFailed, Interrupter, LostEffect, Resumed, Run};
 use crate::contract::{BATCH, FINAL_REPORT, PROGRESS_REPORT};
 use crate::message::{
-    AdapterStatus, AgentMessage, CallSeq, Digest, FailureCode, InferenceSeq, InputQuestion,
-    ObjectText, ProtocolAdapterResult, ProviderFaultClass, StopReason, ToolInvocation, ToolOutcome,
-    Usage,
+    AdapterStatus, AgentMessage, CallSeq, Digest, EnvelopeFields, FailureCode, InferenceSeq,
+    InputQuestion, ObjectText, ProtocolAdapterResult, ProviderFaultClass, StopReason, ToolEnvelope,
+    ToolInvocation, ToolOutcome, Usage,
 };
 
 /// What a model says.
@@ -246,25 +246,25 @@ fn does(does: Does, c: &OpenCall) -> ToolOutcome {
     match does {
         Does::Ok => ToolOutcome::Returned(ok()),
         Does::Error => ToolOutcome::Returned(error_envelope(&c.id, &c.name)),
-        Does::Large => ToolOutcome::Returned(crate::message::ToolEnvelope {
+        Does::Large => ToolOutcome::Returned(ToolEnvelope::new(EnvelopeFields {
             tokens: 90_000,
-            ..ok()
-        }),
-        Does::TooLong => ToolOutcome::Returned(crate::message::ToolEnvelope {
+            ..ok().into_fields()
+        })),
+        Does::TooLong => ToolOutcome::Returned(ToolEnvelope::new(EnvelopeFields {
             bytes_out: 400,
             full: Some(Digest::of(b"the whole")),
             tokens: 50,
-            ..ok()
-        }),
+            ..ok().into_fields()
+        })),
         Does::Malformed => ToolOutcome::Malformed {
             detail: "no".to_owned(),
             raw_hash: None,
         },
         Does::WrongId => ToolOutcome::Returned(envelope("c77", &c.name, "MIT")),
-        Does::Contradicts => ToolOutcome::Returned(crate::message::ToolEnvelope {
+        Does::Contradicts => ToolOutcome::Returned(ToolEnvelope::new(EnvelopeFields {
             error: None,
-            ..error_envelope(&c.id, &c.name)
-        }),
+            ..error_envelope(&c.id, &c.name).into_fields()
+        })),
         Does::TimesOut => ToolOutcome::TimedOut,
         Does::Disconnects => ToolOutcome::ConnectionLost {
             detail: "eof".to_owned(),

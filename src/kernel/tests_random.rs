@@ -9,7 +9,8 @@ use super::tests_variants::{VARIANTS, Variant};
 use super::{Effect, EntryDraft, Event, EventKind, InferenceReturned, Run, State};
 use crate::contract::{ExecutionContract, ToolPolicy, Validators};
 use crate::message::{
-    CallSeq, InferenceSeq, ProviderFault, ProviderFaultClass, ToolEnvelope, ToolOutcome, Usage,
+    CallSeq, EnvelopeFields, InferenceSeq, ProviderFault, ProviderFaultClass, ToolEnvelope,
+    ToolOutcome, Usage,
 };
 
 /// SplitMix64: small, seeded, the same everywhere.
@@ -187,11 +188,11 @@ fn numbers_at_their_limits_do_not_panic() {
 
     let mut h = Harness::inferring(terms(ToolPolicy::Optional));
     h.answer(calls(&["read"]));
-    let result = ToolEnvelope {
+    let result = ToolEnvelope::new(EnvelopeFields {
         bytes_out: u64::MAX,
         tokens: u64::MAX,
-        ..envelope("c1", "read", "x")
-    };
+        ..envelope("c1", "read", "x").into_fields()
+    });
     h.push(tool(CallSeq(1), ToolOutcome::Returned(result)));
     assert_eq!(
         h.observations(),

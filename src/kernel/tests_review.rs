@@ -4,8 +4,8 @@ use super::testing::*;
 use super::{Approval, Effect, EventKind, Interrupter, LostEffect};
 use crate::contract::{BigCount, Terms, ToolPolicy};
 use crate::message::{
-    AgentMessage, CallSeq, InferenceSeq, ProtocolAdapterResult, ProviderFaultClass, StopReason,
-    ToolEnvelope, ToolOutcome,
+    AgentMessage, CallSeq, EnvelopeFields, InferenceSeq, ProtocolAdapterResult, ProviderFaultClass,
+    StopReason, ToolEnvelope, ToolOutcome,
 };
 
 fn loose() -> Terms {
@@ -183,10 +183,10 @@ fn keys_tell_results_apart_that_lead_to_different_ends() {
     let key_after = |outcome: fn(ToolEnvelope) -> ToolOutcome| {
         let mut h = Harness::inferring(loose());
         h.answer(calls(&["read", "write"]));
-        let free = ToolEnvelope {
+        let free = ToolEnvelope::new(EnvelopeFields {
             tokens: 0,
-            ..envelope("c1", "read", "")
-        };
+            ..envelope("c1", "read", "").into_fields()
+        });
         h.push(tool(CallSeq(1), outcome(free)));
         h.run.decision_key()
     };

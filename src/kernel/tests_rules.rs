@@ -7,7 +7,8 @@ use super::{
 };
 use crate::contract::{BigCount, CycleException, Terms, ToolPolicy, ToolProof};
 use crate::message::{
-    AgentMessage, CallSeq, ContentBlock, Digest, ProviderFaultClass, ToolEnvelope, ToolOutcome,
+    AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeFields, ProviderFaultClass, ToolEnvelope,
+    ToolOutcome,
 };
 
 /// Terms of a run that may call tools and is not strict.
@@ -91,10 +92,10 @@ fn every_way_a_call_ends_has_its_words() {
     let lost = ToolOutcome::ConnectionLost {
         detail: "eof".to_owned(),
     };
-    let own = ToolEnvelope {
+    let own = ToolEnvelope::new(EnvelopeFields {
         content: vec![ContentBlock::Text("no luck".to_owned())],
-        ..error_envelope("c1", "read")
-    };
+        ..error_envelope("c1", "read").into_fields()
+    });
     let table = [
         (ToolOutcome::TimedOut, "(tool failed: timeout)"),
         (lost, "(tool failed: connection lost)"),
@@ -161,10 +162,10 @@ fn calls_side_by_side_are_observed_in_call_order() {
 fn a_result_that_does_not_fit_is_dropped_and_closes() {
     let mut h = Harness::inferring(optional());
     h.answer(calls(&["read", "write"]));
-    let large = ToolEnvelope {
+    let large = ToolEnvelope::new(EnvelopeFields {
         tokens: 99_000,
-        ..envelope("c1", "read", "MIT")
-    };
+        ..envelope("c1", "read", "MIT").into_fields()
+    });
     h.push(tool(CallSeq(1), ToolOutcome::Returned(large)));
     assert_eq!(
         h.observations(),

@@ -1,5 +1,7 @@
 //! The result envelope of a tool call. Plain data; does not cut or scrub it.
 
+use std::ops::Deref;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Digest, ObjectText};
@@ -46,10 +48,10 @@ pub struct EnvelopeError {
     pub message: String,
 }
 
-/// The result of one executed call, immutable once made (semantics §6, 003 INV-TOOL-002).
+/// What a [`ToolEnvelope`] is made of. While a result is being made it is this, and can be changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ToolEnvelope {
+pub struct EnvelopeFields {
     /// Size of the argument text in bytes.
     pub bytes_in: u64,
     /// Size of the whole text result in bytes, also where `content` holds only its beginning.
@@ -76,7 +78,71 @@ pub struct ToolEnvelope {
     pub tool_call_id: String,
 }
 
+/// The result of one executed call, immutable once made (semantics §6, 003 INV-TOOL-002).
+///
+/// Its fields are read as those of [`EnvelopeFields`]:
+///
+/// ```
+/// use monolith::{EnvelopeFields, EnvelopeStatus, ToolEnvelope};
+///
+/// fn failed(envelope: &ToolEnvelope) -> bool {
+///     envelope.status == EnvelopeStatus::Error
+/// }
+/// ```
+///
+/// They cannot be assigned to:
+///
+/// ```compile_fail,E0594
+/// use monolith::{EnvelopeStatus, ToolEnvelope};
+///
+/// fn pretend(envelope: &mut ToolEnvelope) {
+///     envelope.status = EnvelopeStatus::Ok;
+/// }
+/// ```
+///
+/// Nor can what is in them be changed in place:
+///
+/// ```compile_fail,E0596
+/// use monolith::ToolEnvelope;
+///
+/// fn forget(envelope: &mut ToolEnvelope) {
+///     envelope.content.clear();
+/// }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ToolEnvelope(EnvelopeFields);
+
+/// Reading alone: there is no `DerefMut`.
+impl Deref for ToolEnvelope {
+    type Target = EnvelopeFields;
+
+    fn deref(&self) -> &EnvelopeFields {
+        &self.0
+    }
+}
+
 impl ToolEnvelope {
+    /// The result with these fields.
+    #[must_use]
+    pub const fn new(fields: EnvelopeFields) -> Self {
+        Self(fields)
+    }
+
+    /// Its fields, to make another result of them.
+    #[must_use]
+    pub fn into_fields(self) -> EnvelopeFields {
+        self.0
+    }
+
+    /// The same result, counted: what makes a result does not count its tokens.
+    #[must_use]
+    pub(crate) fn counted(self, tokens: u64) -> Self {
+        Self(EnvelopeFields { tokens, ..self.0 })
+    }
+}
+
+impl EnvelopeFields {
     /// The text the model is shown before any cut: text blocks joined by line feeds, other blocks as one
     /// line each, the error's message where the tool failed and gave no content.
     #[must_use]

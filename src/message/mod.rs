@@ -48,7 +48,9 @@ pub use digest::Digest;
 pub(crate) use digest::hashed;
 pub(crate) use digest::{DigestBuilder, DigestContext};
 pub(crate) use envelope::EnvelopeError;
-pub use envelope::{ContentBlock, EnvelopeStatus, InputQuestion, ToolEnvelope, ToolOutcome};
+pub use envelope::{
+    ContentBlock, EnvelopeFields, EnvelopeStatus, InputQuestion, ToolEnvelope, ToolOutcome,
+};
 pub(crate) use exact::{MAX_EXACT, exact_sum, inexact_integer};
 pub(crate) use excerpt::excerpt;
 pub(crate) use fault::FailureCode;

@@ -189,13 +189,13 @@ fn cut_again(envelope: &ToolEnvelope, whole: &[u8], limit: usize) -> Vec<(String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{EnvelopeError, EnvelopeStatus};
+    use crate::message::{EnvelopeError, EnvelopeFields, EnvelopeStatus};
 
     fn envelope(content: &[&str], bytes_out: u64) -> ToolEnvelope {
         let blocks = content
             .iter()
             .map(|text| ContentBlock::Text((*text).to_owned()));
-        ToolEnvelope {
+        ToolEnvelope::new(EnvelopeFields {
             bytes_in: 2,
             bytes_out,
             content: blocks.collect(),
@@ -207,7 +207,7 @@ mod tests {
             tokens: 0,
             tool: "read_file".to_owned(),
             tool_call_id: "c".to_owned(),
-        }
+        })
     }
 
     #[test]
@@ -229,11 +229,13 @@ mod tests {
 
     #[test]
     fn the_words_of_a_failure_without_content_are_held_against_the_whole() {
-        let mut failed = envelope(&[], 6);
-        failed.status = EnvelopeStatus::Error;
-        failed.error = Some(EnvelopeError {
-            code: "TOOL_ERROR".to_owned(),
-            message: "abcd".to_owned(),
+        let failed = ToolEnvelope::new(EnvelopeFields {
+            error: Some(EnvelopeError {
+                code: "TOOL_ERROR".to_owned(),
+                message: "abcd".to_owned(),
+            }),
+            status: EnvelopeStatus::Error,
+            ..envelope(&[], 6).into_fields()
         });
         assert_eq!(cut_again(&failed, b"abcdef", 4), []);
         let found = cut_again(&failed, b"abXdef", 4);

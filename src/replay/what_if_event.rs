@@ -186,17 +186,20 @@ impl RecordedAnswers {
             &self.recorded.tool_output_budget,
             &self.other.tool_output_budget,
         );
-        if let ToolOutcome::Returned(envelope) = &mut returned.outcome
+        if let ToolOutcome::Returned(envelope) = &returned.outcome
             && (was != is || self.counts_otherwise())
         {
-            if was != is {
-                refit(envelope, is.max_bytes_per_call, blobs)?;
-            }
+            let envelope = if was == is {
+                envelope.clone()
+            } else {
+                refit(envelope, is.max_bytes_per_call, blobs)?
+            };
             let counter = self.counter.as_ref().map_err(|reason| {
                 let recorded = amount(envelope.tokens, "token");
                 Mismatch::new("a result cannot be counted again", recorded, reason)
             })?;
-            envelope.tokens = observation_tokens(envelope, is, counter.as_ref());
+            let tokens = observation_tokens(&envelope, is, counter.as_ref());
+            returned.outcome = ToolOutcome::Returned(envelope.counted(tokens));
         }
         Ok(EventKind::ToolReturned(Box::new(returned)))
     }
@@ -285,8 +288,12 @@ fn names(targets: &[TargetTerms]) -> Vec<(String, String)> {
     targets.iter().map(name).collect()
 }
 
-/// Gives an envelope as much of its text as another budget lets it have.
-fn refit(envelope: &mut ToolEnvelope, limit: u64, blobs: &dyn BlobSource) -> Result<(), Mismatch> {
+/// The envelope with as much of its text as another budget lets it have.
+fn refit(
+    envelope: &ToolEnvelope,
+    limit: u64,
+    blobs: &dyn BlobSource,
+) -> Result<ToolEnvelope, Mismatch> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let whole = match envelope.full {
         None => envelope.text(),
@@ -298,13 +305,14 @@ fn refit(envelope: &mut ToolEnvelope, limit: u64, blobs: &dyn BlobSource) -> Res
             String::from_utf8_lossy(&bytes).into_owned()
         }
     };
-    envelope.full = (whole.len() > limit).then(|| Digest::of(whole.as_bytes()));
+    let mut fields = envelope.clone().into_fields();
+    fields.full = (whole.len() > limit).then(|| Digest::of(whole.as_bytes()));
     let kept = char_prefix(&whole, limit);
-    match (envelope.content.as_mut_slice(), &mut envelope.error) {
+    match (fields.content.as_mut_slice(), &mut fields.error) {
         ([], Some(error)) => kept.clone_into(&mut error.message),
         ([ContentBlock::Text(text)], _) => kept.clone_into(text),
         // Beside what is no text, the blocks keep what they have: the observation is cut from them.
         _ => {}
     }
-    Ok(())
+    Ok(ToolEnvelope::new(fields))
 }

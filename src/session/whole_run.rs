@@ -335,9 +335,10 @@ impl Session {
             Scrub(scrubber.as_ref()).exchanges(&mut exchanges);
             Scrub(scrubber.as_ref()).outcome(&mut outcome);
         }
-        if let ToolOutcome::Returned(envelope) = &mut outcome {
+        if let ToolOutcome::Returned(envelope) = outcome {
             let budget = &self.contract.tool_output_budget;
-            envelope.tokens = observation_tokens(envelope, budget, self.counter.as_ref());
+            let tokens = observation_tokens(&envelope, budget, self.counter.as_ref());
+            outcome = ToolOutcome::Returned(envelope.counted(tokens));
         }
         EventKind::ToolReturned(Box::new(ToolReturned {
             call,

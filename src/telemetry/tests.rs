@@ -12,8 +12,8 @@ use crate::kernel::{
     ToolReturned,
 };
 use crate::message::{
-    AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeStatus, FailureCode,
-    InferenceSeq, ObjectText, ProviderFault, ProviderFaultClass, Role, ToolEnvelope,
+    AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeFields, EnvelopeStatus,
+    FailureCode, InferenceSeq, ObjectText, ProviderFault, ProviderFaultClass, Role, ToolEnvelope,
     ToolInvocation, ToolOutcome, Usage,
 };
 use crate::transcript::sample;
@@ -118,7 +118,7 @@ fn tool(outcome: ToolOutcome) -> EventKind {
 }
 
 fn envelope(error: Option<&str>) -> ToolOutcome {
-    ToolOutcome::Returned(ToolEnvelope {
+    ToolOutcome::Returned(ToolEnvelope::new(EnvelopeFields {
         bytes_in: 12,
         bytes_out: 99_000,
         content: vec![ContentBlock::Text("MIT".to_owned())],
@@ -133,7 +133,7 @@ fn envelope(error: Option<&str>) -> ToolOutcome {
         tokens: 1,
         tool: "read_file".to_owned(),
         tool_call_id: "c1".to_owned(),
-    })
+    }))
 }
 
 #[test]

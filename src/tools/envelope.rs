@@ -3,7 +3,8 @@
 use super::CallTerms;
 use crate::kernel::CallOrder;
 use crate::message::{
-    ContentBlock, EnvelopeError, EnvelopeStatus, Scrubber, ToolEnvelope, char_prefix,
+    ContentBlock, EnvelopeError, EnvelopeFields, EnvelopeStatus, Scrubber, ToolEnvelope,
+    char_prefix,
 };
 
 /// The code of a failure without one of the tool's own.
@@ -111,7 +112,7 @@ impl ToolResponse {
                 }
             })
             .collect();
-        let mut envelope = ToolEnvelope {
+        let mut fields = EnvelopeFields {
             bytes_in: size(order.invocation.arguments.as_str().len()),
             bytes_out: 0,
             content,
@@ -125,24 +126,24 @@ impl ToolResponse {
             tool_call_id: order.invocation.id.clone(),
         };
         if let Some(failure) = self.failure {
-            envelope.status = EnvelopeStatus::Error;
+            fields.status = EnvelopeStatus::Error;
             let message = failure
                 .message
                 .map(|message| terms.scrub.owned_text(message));
-            let message = message.unwrap_or_else(|| envelope.text());
-            envelope.error = Some(EnvelopeError {
+            let message = message.unwrap_or_else(|| fields.text());
+            fields.error = Some(EnvelopeError {
                 code: terms.scrub.owned_text(failure.code),
                 message,
             });
         }
-        let whole = envelope.text();
-        envelope.bytes_out = size(whole.len());
+        let whole = fields.text();
+        fields.bytes_out = size(whole.len());
         if whole.len() > limit {
-            envelope.full = Some(terms.blobs.put(whole.into_bytes()));
-            keep_text(&mut envelope.content, limit);
+            fields.full = Some(terms.blobs.put(whole.into_bytes()));
+            keep_text(&mut fields.content, limit);
         }
-        if let Some(error) = &mut envelope.error {
-            let room = if envelope.content.is_empty() {
+        if let Some(error) = &mut fields.error {
+            let room = if fields.content.is_empty() {
                 limit
             } else {
                 limit.min(REPEATED_MESSAGE_BYTES)
@@ -151,7 +152,7 @@ impl ToolResponse {
                 .message
                 .truncate(char_prefix(&error.message, room).len());
         }
-        envelope
+        ToolEnvelope::new(fields)
     }
 }
 

@@ -7,8 +7,8 @@ use crate::kernel::{
     InferenceReturned, Outcome, OutcomeCode, Probed, ProbedTarget, RunStarted, State, ToolReturned,
 };
 use crate::message::{
-    AdapterStatus, AgentMessage, CallSeq, ContentBlock, Digest, DigestContext, EnvelopeStatus,
-    FailureCode, InferenceSeq, ObjectText, ProtocolAdapterResult, ProviderFault,
+    AdapterStatus, AgentMessage, CallSeq, ContentBlock, Digest, DigestContext, EnvelopeFields,
+    EnvelopeStatus, FailureCode, InferenceSeq, ObjectText, ProtocolAdapterResult, ProviderFault,
     ProviderFaultClass, Role, RunId, StopReason, ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
     Withheld,
 };
@@ -214,10 +214,10 @@ fn drafts(contract: &ExecutionContract, run_id: &RunId) -> Vec<EntryDraft> {
     let tool = EventKind::ToolReturned(Box::new(ToolReturned {
         call: CallSeq(1),
         exchanges: Vec::new(),
-        outcome: ToolOutcome::Returned(ToolEnvelope {
+        outcome: ToolOutcome::Returned(ToolEnvelope::new(EnvelopeFields {
             full: Some(Digest::of(BLOBS[3])),
-            ..envelope()
-        }),
+            ..envelope().into_fields()
+        })),
     }));
     let steps = [
         (
@@ -371,7 +371,7 @@ pub(crate) fn returned(
 }
 
 pub(super) fn envelope() -> ToolEnvelope {
-    ToolEnvelope {
+    ToolEnvelope::new(EnvelopeFields {
         bytes_in: 18,
         bytes_out: 24,
         content: vec![ContentBlock::Text("the whole".to_owned())],
@@ -383,5 +383,5 @@ pub(super) fn envelope() -> ToolEnvelope {
         tokens: 7,
         tool: "read_file".to_owned(),
         tool_call_id: "call_1".to_owned(),
-    }
+    })
 }

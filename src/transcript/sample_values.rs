@@ -10,11 +10,11 @@ use crate::kernel::{
     ReportSource, Resumed, RunStarted, State, ToolReturned,
 };
 use crate::message::{
-    AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeStatus, FailureCode,
-    InferenceSeq, InputAnswer, InputExchange, InputQuestion, NamedText, ObjectText, Observed,
-    ObservedStatus, ProtocolAdapterResult, ProviderFault, ProviderFaultClass, ReasoningPart,
-    ReasoningText, ReasoningTrace, Repair, Role, ServedBy, TagFlaw, TagWarning, ToolEnvelope,
-    ToolInvocation, ToolOutcome, ToolServerStatement, Usage, Withheld,
+    AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeFields, EnvelopeStatus,
+    FailureCode, InferenceSeq, InputAnswer, InputExchange, InputQuestion, NamedText, ObjectText,
+    Observed, ObservedStatus, ProtocolAdapterResult, ProviderFault, ProviderFaultClass,
+    ReasoningPart, ReasoningText, ReasoningTrace, Repair, Role, ServedBy, TagFlaw, TagWarning,
+    ToolEnvelope, ToolInvocation, ToolOutcome, ToolServerStatement, Usage, Withheld,
 };
 
 /// An event of every kind, with every optional field once present and once absent, and text that JSON must escape.
@@ -135,7 +135,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         call: CallSeq(1),
         content: None,
     };
-    let resource = ToolEnvelope {
+    let resource = ToolEnvelope::new(EnvelopeFields {
         content: vec![
             ContentBlock::Text(odd.clone()),
             ContentBlock::Resource {
@@ -150,8 +150,8 @@ pub(crate) fn every_event() -> Vec<Event> {
         }),
         full: Some(digest),
         status: EnvelopeStatus::Error,
-        ..envelope()
-    };
+        ..envelope().into_fields()
+    });
     let detail = odd.clone();
     let tool = |outcome| {
         EventKind::ToolReturned(Box::new(ToolReturned {

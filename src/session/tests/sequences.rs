@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::kernel::Fold;
 use crate::message::{
-    ContentBlock, EnvelopeStatus, ProviderFault, ProviderFaultClass, ToolEnvelope,
+    ContentBlock, EnvelopeFields, EnvelopeStatus, ProviderFault, ProviderFaultClass, ToolEnvelope,
 };
 use crate::transcript::Chain;
 
@@ -16,7 +16,7 @@ pub(super) fn long_result(full: Digest, whole: &str) -> Input {
     Input::ToolResult {
         call: CallSeq(1),
         exchanges: Vec::new(),
-        outcome: ToolOutcome::Returned(ToolEnvelope {
+        outcome: ToolOutcome::Returned(ToolEnvelope::new(EnvelopeFields {
             bytes_in: 2,
             bytes_out: whole.len() as u64,
             content: vec![ContentBlock::Text(whole[..100].to_owned())],
@@ -28,7 +28,7 @@ pub(super) fn long_result(full: Digest, whole: &str) -> Input {
             tokens: 0,
             tool: "a__time".to_owned(),
             tool_call_id: "c0".to_owned(),
-        }),
+        })),
     }
 }
 

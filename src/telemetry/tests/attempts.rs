@@ -97,11 +97,13 @@ fn the_call_whose_answer_was_no_result_is_named_and_no_other() {
         name: "read_file".to_owned(),
     };
     let failed = |id: &str| {
-        let mut outcome = envelope(Some("no such file"));
-        if let ToolOutcome::Returned(envelope) = &mut outcome {
-            envelope.tool_call_id = id.to_owned();
-        }
-        outcome
+        let ToolOutcome::Returned(envelope) = envelope(Some("no such file")) else {
+            panic!("the fixture returns an envelope");
+        };
+        ToolOutcome::Returned(ToolEnvelope::new(EnvelopeFields {
+            tool_call_id: id.to_owned(),
+            ..envelope.into_fields()
+        }))
     };
     let check = |bad: ToolOutcome, error: &str| {
         for bad_first in [true, false] {
@@ -137,10 +139,12 @@ fn the_call_whose_answer_was_no_result_is_named_and_no_other() {
         "malformed result: the envelope answers call \"c9\", expected \"c1\"",
     );
     let ok = match envelope(None) {
-        ToolOutcome::Returned(envelope) => ToolOutcome::Returned(ToolEnvelope {
-            tool: "echo".to_owned(),
-            ..envelope
-        }),
+        ToolOutcome::Returned(envelope) => {
+            ToolOutcome::Returned(ToolEnvelope::new(EnvelopeFields {
+                tool: "echo".to_owned(),
+                ..envelope.into_fields()
+            }))
+        }
         other => other,
     };
     check(

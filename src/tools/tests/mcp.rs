@@ -84,7 +84,7 @@ async fn a_call_returns_the_servers_result() {
     let failed = fixture.envelope("s__failed", "{}").await;
     assert_eq!(failed.status, EnvelopeStatus::Error);
     assert_eq!(failed.text(), "it went wrong\ntwice");
-    assert_eq!(failed.error.unwrap().code, "TOOL_ERROR");
+    assert_eq!(failed.into_fields().error.unwrap().code, "TOOL_ERROR");
     fixture.up.servers.close().await;
 }
 

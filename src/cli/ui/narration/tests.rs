@@ -10,9 +10,9 @@ use crate::contract::{
 };
 use crate::kernel::{Effect, Event, Probed, ProbedTarget, Run, RunStarted, ToolReturned};
 use crate::message::{
-    AgentMessage, CallSeq, ContentBlock, Digest, FailureCode, InferenceSeq, ObjectText,
-    ProviderFault, ProviderFaultClass, Role, RunId, ToolEnvelope, ToolInvocation, ToolOutcome,
-    Usage,
+    AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeFields, FailureCode, InferenceSeq,
+    ObjectText, ProviderFault, ProviderFaultClass, Role, RunId, ToolEnvelope, ToolInvocation,
+    ToolOutcome, Usage,
 };
 use crate::transcript::sample;
 
@@ -83,7 +83,7 @@ fn ended(call: u64, outcome: ToolOutcome) -> EventKind {
 }
 
 fn envelope(id: &str) -> ToolOutcome {
-    ToolOutcome::Returned(ToolEnvelope {
+    ToolOutcome::Returned(ToolEnvelope::new(EnvelopeFields {
         bytes_in: 2,
         bytes_out: 20_000,
         content: vec![ContentBlock::Text("hi".to_owned())],
@@ -95,7 +95,7 @@ fn envelope(id: &str) -> ToolOutcome {
         tokens: 1,
         tool: "echo".to_owned(),
         tool_call_id: id.to_owned(),
-    })
+    }))
 }
 
 /// The lines of a run to which these events happen, 100 ms apart.
