@@ -10,11 +10,11 @@ use super::sampling::{Layers, model_of};
 use super::session_tools::{report_terms, session_tools};
 use super::spec::{CONTEXT_BUDGET, FILE, PROFILE, TOOL_OUTPUT_BUDGET};
 use super::{
-    BigCount, CONTRACT_FORMAT, CapabilityManifest, ContextBudget, ContractSpec, Elicitation,
-    ExecutionContract, FactoryError, GrammarLanguage, HealthProbe, IntentPolicyResolver,
-    McpTransport, ModelProfile, ProviderSpec, ProviderTerms, ProviderType, SEMANTICS_VERSION,
-    ServerKind, ServerTerms, Setting, TargetCapability, TargetSpec, TargetTerms, Terms,
-    ToolOutputBudget, ToolTransport, wire_version,
+    BigCount, CONTRACT_FORMAT, CapabilityManifest, ContextBudget, ContractSpec, ExecutionContract,
+    FactoryError, GrammarLanguage, IntentPolicyResolver, McpTransport, ModelProfile, OAuthSpec,
+    OAuthTerms, ProviderSpec, ProviderTerms, ProviderType, SEMANTICS_VERSION, ServerKind,
+    ServerTerms, Setting, TargetCapability, TargetSpec, TargetTerms, Terms, ToolOutputBudget,
+    ToolTransport, wire_version,
 };
 use crate::message::{Digest, MAX_EXACT, NoTokenizers, QuarterBytes};
 
@@ -380,36 +380,32 @@ fn providers(spec: &ContractSpec) -> BTreeMap<String, ProviderTerms> {
     spec.providers.iter().map(one).collect()
 }
 
+/// As what monolith comes to the authorization server of a server; none where its author says nothing of that.
+fn oauth_terms(given: &OAuthSpec) -> Option<Box<OAuthTerms>> {
+    let address = |address: &Option<String>| address.as_deref().map(recorded_url);
+    let terms = OAuthTerms {
+        client_id: given.client_id.clone(),
+        client_secret_env: given.client_secret_env.clone(),
+        grant: given.grant,
+        id_token_env: given.id_token_env.clone(),
+        idp_client_id: given.idp_client_id.clone(),
+        idp_token_endpoint: address(&given.idp_token_endpoint),
+        issuer: address(&given.issuer),
+        private_key_env: given.private_key_env.clone(),
+        scopes: given.scopes.clone(),
+    };
+    (terms != OAuthTerms::default()).then(|| Box::new(terms))
+}
+
 /// How each server is reached. What it offers is added once it was started.
 fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
     let mut servers = BTreeMap::new();
     if !spec.tools.builtin.is_empty() {
-        let terms = ServerTerms {
-            args: Vec::new(),
-            available: false,
-            command: None,
-            elicitation: Elicitation::Denied,
-            env_names: Vec::new(),
-            env_variables: BTreeMap::new(),
-            expected_pin: None,
-            header_names: Vec::new(),
-            header_variables: BTreeMap::new(),
-            health_probe: HealthProbe::Ping,
-            kind: ServerKind::Builtin,
-            offers: Vec::new(),
-            pin: None,
-            queue: None,
-            roots: Vec::new(),
-            shared: true,
-            tools_allowed: None,
-            tools_denied: Vec::new(),
-            url: None,
-        };
-        servers.insert(BUILTIN.to_owned(), terms);
+        servers.insert(BUILTIN.to_owned(), ServerTerms::builtin());
     }
     for (name, given) in &spec.tools.mcp {
         let none = BTreeMap::new();
-        let (kind, command, args, env, url, headers) = match &given.transport {
+        let (kind, command, args, env, url, headers, oauth) = match &given.transport {
             McpTransport::Stdio { args, command, env } => (
                 ServerKind::Stdio,
                 Some(command.clone()),
@@ -417,12 +413,13 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
                 env,
                 None,
                 &none,
+                None,
             ),
             McpTransport::Remote {
                 headers,
+                oauth,
                 remote,
                 url,
-                ..
             } => (
                 remote.kind(),
                 None,
@@ -430,6 +427,7 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
                 &none,
                 Some(recorded_url(url)),
                 headers,
+                oauth.as_deref(),
             ),
         };
         let terms = ServerTerms {
@@ -444,6 +442,7 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
             header_variables: variables_of(headers),
             health_probe: given.terms.health_probe,
             kind,
+            oauth: oauth.and_then(oauth_terms),
             offers: given.terms.offers.clone(),
             pin: None,
             queue: queue_of(spec, given),

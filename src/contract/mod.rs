@@ -34,6 +34,7 @@ mod hidden_characters;
 mod intent;
 mod manifest;
 mod meant_tool;
+mod oauth_terms;
 mod offer_difference;
 mod offered_tools;
 mod pattern_states;
@@ -84,6 +85,7 @@ pub(crate) use grammar::{CALL_CLOSE, CALL_OPEN, GateGrammar, GrammarLanguage, ga
 pub(crate) use intent::{IntentPolicyResolver, Resolution};
 pub(crate) use manifest::ToolPin;
 pub use manifest::{CapabilityManifest, ServerCapability, TargetCapability, ToolCapability};
+pub(crate) use oauth_terms::{OAuthGrant, OAuthTerms};
 pub(crate) use offer_difference::change_of_tool;
 pub(crate) use pinned_offers::PinnedOffers;
 pub(crate) use prices::{ModelPrice, PriceTable};
@@ -95,9 +97,7 @@ pub(crate) use redaction::{
 };
 pub(crate) use server_name::check_server_name;
 pub use server_terms::ServerKind;
-pub(crate) use server_terms::{
-    Beside, Elicitation, HealthProbe, McpTerms, OAuthGrant, Remote, ServerTerms,
-};
+pub(crate) use server_terms::{Beside, Elicitation, HealthProbe, McpTerms, Remote, ServerTerms};
 #[cfg(test)]
 pub(crate) use session_tools::session_tools;
 pub(crate) use session_tools::{BATCH, PROGRESS_REPORT, SessionTool};

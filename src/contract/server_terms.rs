@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::hex_digest::HexDigest;
+use super::oauth_terms::OAuthTerms;
 use super::tool_filter;
 use crate::message::Digest;
 
@@ -69,18 +70,6 @@ impl Elicitation {
     fn is_denied(&self) -> bool {
         *self == Self::Denied
     }
-}
-
-/// How tokens for a server at an address are got (OAuth 2.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum OAuthGrant {
-    /// By a person's login in a browser.
-    #[default]
-    AuthorizationCode,
-    /// By the client's own proof, without a person.
-    ClientCredentials,
-    /// By an identity that its provider exchanges for this server, without a person.
-    CrossAppAccess,
 }
 
 /// What a server may offer beside its tools.
@@ -161,6 +150,9 @@ pub struct ServerTerms {
     pub health_probe: HealthProbe,
     /// How it is reached.
     pub kind: ServerKind,
+    /// As what monolith comes to its authorization server; left out where nothing is said of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oauth: Option<Box<OAuthTerms>>,
     /// BLAKE3 over the sorted pins of what it offers; null where it was not reached.
     #[schemars(with = "Option<HexDigest>")]
     pub pin: Option<Digest>,
@@ -184,6 +176,32 @@ pub struct ServerTerms {
 }
 
 impl ServerTerms {
+    /// Those of the tools that are built in, before they are offered.
+    pub(crate) const fn builtin() -> Self {
+        Self {
+            args: Vec::new(),
+            available: false,
+            command: None,
+            elicitation: Elicitation::Denied,
+            env_names: Vec::new(),
+            env_variables: BTreeMap::new(),
+            expected_pin: None,
+            header_names: Vec::new(),
+            header_variables: BTreeMap::new(),
+            health_probe: HealthProbe::Ping,
+            kind: ServerKind::Builtin,
+            oauth: None,
+            offers: Vec::new(),
+            pin: None,
+            queue: None,
+            roots: Vec::new(),
+            shared: true,
+            tools_allowed: None,
+            tools_denied: Vec::new(),
+            url: None,
+        }
+    }
+
     /// Whether the contract takes every tool of it.
     pub(super) const fn takes_all_tools(&self) -> bool {
         self.tools_allowed.is_none() && self.tools_denied.is_empty()

@@ -11,10 +11,9 @@ use super::{
 };
 use crate::contract::{
     BigCount, CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata,
-    Elicitation, ExecutionContract, FinalReportTerms, Grounds, HealthProbe, PolicyDecision,
-    ProviderTerms, ProviderType, RedactionTerms, ReportFormat, SEMANTICS_VERSION, Sampling,
-    ServerKind, ServerTerms, TargetTerms, Terms, ToolOutputBudget, ToolPolicy, ToolProof,
-    ToolTerms, ToolTransport, Validators, session_tools,
+    ExecutionContract, FinalReportTerms, Grounds, PolicyDecision, ProviderTerms, ProviderType,
+    RedactionTerms, ReportFormat, SEMANTICS_VERSION, Sampling, ServerTerms, TargetTerms, Terms,
+    ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport, Validators, session_tools,
 };
 use crate::message::{
     AdapterStatus, AgentMessage, CallSeq, ContentBlock, DEFAULT_TRUNCATION_MARKER, Digest,
@@ -106,25 +105,8 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
         servers: BTreeMap::from([(
             "builtin".to_owned(),
             ServerTerms {
-                args: Vec::new(),
                 available: true,
-                command: None,
-                elicitation: Elicitation::Denied,
-                env_names: Vec::new(),
-                env_variables: BTreeMap::new(),
-                expected_pin: None,
-                header_names: Vec::new(),
-                header_variables: BTreeMap::new(),
-                health_probe: HealthProbe::Ping,
-                kind: ServerKind::Builtin,
-                offers: Vec::new(),
-                pin: None,
-                queue: None,
-                roots: Vec::new(),
-                shared: true,
-                tools_allowed: None,
-                tools_denied: Vec::new(),
-                url: None,
+                ..ServerTerms::builtin()
             },
         )]),
         session_tools: Vec::new(),

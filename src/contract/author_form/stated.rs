@@ -134,6 +134,10 @@ fn state_server(
     if terms.health_probe != SERVER.health_probe.default_value {
         state(SERVER.health_probe.name, json!(terms.health_probe));
     }
+    if let Some(oauth) = &terms.oauth {
+        // It is recorded under the keys of the file.
+        state(SERVER.oauth.name, json!(oauth));
+    }
     if !terms.offers.is_empty() {
         state(SERVER.offers.name, json!(terms.offers));
     }

@@ -33,6 +33,7 @@ tools:
   mcp:
     files: {command: run, args: [-x, 7], env: {TOKEN: "${TOKEN}", MODE: fast}, queue: slow}
     web: {url: "https://example.org/mcp?token=s3cret", headers: {authorization: "Bearer ${WEB}"}, shared: false}
+    locked: {url: "https://example.org/x", oauth: {client_id: me, client_secret_env: S, grant: client_credentials, issuer: "https://login/", scopes: [r]}}
 queues: {slow: {concurrent: 2}}
 max_calls: {run: 9, per_tool: {files__read: 2}}
 max_cost_micro_usd: 18446744073709551615

@@ -1,5 +1,7 @@
 //! Tests of the servers of a contract: which of their tools it takes, and when two offers are the same.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 
 use super::{
@@ -79,6 +81,33 @@ fn a_tool_that_is_to_be_taken_and_is_not_offered_is_a_warning() {
     assert_eq!(contract_warnings(&contract), [""; 0]);
 }
 
+/// Semantics §8: which key goes where is a term of the contract. So is where a login goes.
+#[test]
+fn a_contract_holds_as_what_it_comes_to_an_authorization_server() {
+    let base = make("type: http");
+    assert_eq!(make("oauth: {}").contract_hash(), base.contract_hash());
+    let mut hashes = BTreeSet::from([base.contract_hash()]);
+    for oauth in [
+        "client_id: me",
+        "client_id: you",
+        "client_id: me, client_secret_env: S",
+        "client_id: me, private_key_env: S",
+        "client_id: me, client_secret_env: S, grant: client_credentials",
+        "issuer: 'https://a/'",
+        "issuer: 'https://b/'",
+        "scopes: [read]",
+        "client_id: me, grant: cross_app_access, id_token_env: T, idp_client_id: i, idp_token_endpoint: 'https://i/'",
+        "client_id: me, grant: cross_app_access, id_token_env: T, idp_client_id: i, idp_token_endpoint: 'https://j/'",
+    ] {
+        let contract = make(&format!("oauth: {{{oauth}}}"));
+        assert!(hashes.insert(contract.contract_hash()), "{oauth}");
+        let back = ExecutionContract::decode(&contract.canonical_text()).unwrap();
+        assert_eq!(back, contract, "{oauth}");
+    }
+    let secret = make("oauth: {issuer: 'https://a/?key=hunter2'}");
+    assert!(!secret.canonical_text().contains("hunter2"));
+}
+
 /// What a recorded contract did not take of a server is not known of another one.
 #[test]
 fn an_offer_is_known_where_the_recorded_contract_took_all_of_it_or_the_same() {
@@ -97,6 +126,7 @@ fn an_offer_is_known_where_the_recorded_contract_took_all_of_it_or_the_same() {
         false,
     );
     check("type: http", "headers: {A: b}", false);
+    check("type: http", "oauth: {client_id: me}", false);
 }
 
 /// S3: two servers whose names meet: no tool takes the place of another.

@@ -1,0 +1,61 @@
+//! As what monolith comes to the authorization server of a tool server, as a contract records it: addresses and names, no secret. It is
+//! what the hash covers of a login; the tokens that come of it lie in the key folder.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How tokens for a server at an address are got (OAuth 2.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OAuthGrant {
+    /// By a person's login in a browser.
+    #[default]
+    AuthorizationCode,
+    /// By the client's own proof, without a person.
+    ClientCredentials,
+    /// By an identity that its provider exchanges for this server, without a person.
+    CrossAppAccess,
+}
+
+impl OAuthGrant {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde hands in a reference"
+    )]
+    fn is_login(&self) -> bool {
+        *self == Self::AuthorizationCode
+    }
+}
+
+/// As what monolith comes to the authorization server of a tool server (OAuth 2.1).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OAuthTerms {
+    /// What monolith is called there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
+    /// The variable with its secret there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_secret_env: Option<String>,
+    /// How tokens are got; left out where that is a person's login.
+    #[serde(default, skip_serializing_if = "OAuthGrant::is_login")]
+    pub grant: OAuthGrant,
+    /// The variable with the identity that is exchanged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id_token_env: Option<String>,
+    /// What monolith is called at the identity provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idp_client_id: Option<String>,
+    /// Where the identity provider exchanges; of a query the names alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idp_token_endpoint: Option<String>,
+    /// The only authorization server that secrets go to; of a query the names alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<String>,
+    /// The variable with what it signs with in place of a secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub private_key_env: Option<String>,
+    /// Scopes that are asked for in any case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<String>,
+}
