@@ -39,6 +39,7 @@ mod offer_difference;
 mod offered_tools;
 mod pattern_states;
 mod pinned_offers;
+mod pins_schema;
 mod prices;
 mod profile;
 mod profile_check;
@@ -88,6 +89,7 @@ pub use manifest::{CapabilityManifest, ServerCapability, TargetCapability, ToolC
 pub(crate) use oauth_terms::{OAuthGrant, OAuthTerms};
 pub(crate) use offer_difference::change_of_tool;
 pub(crate) use pinned_offers::PinnedOffers;
+pub(crate) use pins_schema::pins_schema;
 pub(crate) use prices::{ModelPrice, PriceTable};
 pub use profile::ModelProfile;
 pub(crate) use profile::{ProfileMatch, SamplingDefaults};

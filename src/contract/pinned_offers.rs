@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -12,7 +13,7 @@ use super::{CapabilityManifest, ExecutionContract, ServerKind, ToolCapability};
 use crate::message::Digest;
 
 /// The format of the file.
-const FORMAT: &str = "monolith-pins/1";
+pub(super) const FORMAT: &str = "monolith-pins/1";
 /// The most bytes that a difference has.
 const DIFFERENCE_BYTES: usize = 2_000;
 
@@ -24,19 +25,27 @@ pub(crate) struct PinnedOffers {
     servers: BTreeMap<String, ServerCapability>,
 }
 
-#[derive(Deserialize, Serialize)]
+/// The file.
+#[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Document {
+pub(super) struct Document {
+    /// The format of this file.
     format: String,
+    /// What each tool server of the contract offered, by its name there.
     servers: BTreeMap<String, Vec<PinnedTool>>,
 }
 
-#[derive(Deserialize, Serialize)]
+/// A tool as its server described it.
+#[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PinnedTool {
+    /// The server's own hints, or null.
     annotations: Value,
+    /// What the tool says of itself; empty where it says nothing.
     description: String,
+    /// JSON Schema of its arguments.
     input_schema: Value,
+    /// The name at its server.
     name: String,
 }
 

@@ -20,7 +20,16 @@ pub(in crate::cli) enum ContractCommand {
     /// is written to NAME.pins.json beside it: with that a later change can be shown.
     Pin(ContractPinArgs),
     /// Print the JSON Schema of contract files, for editors
-    Schema,
+    Schema(ContractSchemaArgs),
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ContractSchemaArgs {
+    /// Print that of NAME.pins.json instead
+    ///
+    /// Print the JSON Schema of the file that `contract pin` writes beside a contract file.
+    #[arg(long)]
+    pub(in crate::cli) pins: bool,
 }
 
 #[derive(Debug, Args)]

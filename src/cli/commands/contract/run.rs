@@ -19,7 +19,7 @@ use crate::cli::context::secrets;
 use crate::cli::ui::escape::{line, text};
 use crate::cli::ui::numbers::counted;
 use crate::cli::ui::screen::Style;
-use crate::contract::{ContractSpec, ExecutionContract, contract_file_schema};
+use crate::contract::{ContractSpec, ExecutionContract, contract_file_schema, pins_schema};
 use crate::driver::{Preview, Unmatched};
 use crate::kernel::CheckName;
 
@@ -52,9 +52,14 @@ pub(in crate::cli) fn contract(app: &App, command: &ContractCommand) -> Result<E
             Ok(Exit::OK)
         }
         ContractCommand::Pin(args) => pin(app, args),
-        ContractCommand::Schema => {
+        ContractCommand::Schema(args) => {
+            let schema = if args.pins {
+                pins_schema()
+            } else {
+                contract_file_schema()
+            };
             // With line feeds, so that it can be kept as a file beside contracts.
-            let schema = format!("{:#}\n", contract_file_schema());
+            let schema = format!("{schema:#}\n");
             app.screen.out_json_text(&schema)?;
             Ok(Exit::OK)
         }
