@@ -14,7 +14,7 @@ started_unix_ms tokenizer_fault? tool_servers? workspace?; infer: attempt infere
 tool_call_id? tool_calls?; usage: cache_read cache_write? cost_fault? cost_micro_usd? estimated input output; inference_returned: gate_breached gated? inference redacted? request_hash
 result server_headers? usage; await_approval approval_denied: arguments_hash call; approval_given: arguments_hash call content?; input_required: question resume?; context: blocked? ctx expected limit pending projected remaining schema;
 inference_failed: fault gated? inference redacted? request_hash? usage?; tool_calls: arguments fault? id name raw_payload? source_model; fault: class message raw_hash?
-retry_after_ms? status? unknown_model?; header: contract format run_id; decision: grounds policy rules_hash rules_version; resumed: addresses? contract_hash tool_servers? tools_changed; addresses: address provider; resource: blob
+retry_after_ms? status? unknown_model?; header: contract format run_id; decision: grounds policy rules_hash rules_version; resumed: addresses? bring_up? contract_hash tool_servers? tools_changed; addresses: address provider; resource: blob
 bytes mime_type; policy: decision matched; entry: action event hash seq; tool_returned: call exchanges? outcome; exchanges: answer content? message method requested_schema? url?; targets: detail properties? responsive server_headers?; withheld: blank bytes hash report_bytes?;
 malformed: detail raw_hash; bring_up: detail server; connection_lost restart_failed tool_changed: detail; checkpoint: checkpoint; checks: detail name ok; blob_line: blob bytes; predicate:
 item name; block:; outcome: class code; parent: head run_id; error: code message; event: at_ms event; probed: targets; trace_call: signature?; trace_text: bytes

@@ -49,6 +49,7 @@ impl Drive {
             // No session says so of its own contract: this is one that was changed under it.
             self.push(EventKind::Resumed(Resumed {
                 addresses: Vec::new(),
+                bring_up: Vec::new(),
                 contract_hash: Digest::of(b"another contract"),
                 tool_servers: Vec::new(),
                 tools_changed: resumed.tools_changed.clone(),
@@ -56,6 +57,7 @@ impl Drive {
         } else {
             self.hand_in(Input::Resumed {
                 addresses: Vec::new(),
+                bring_up: Vec::new(),
                 tool_servers: Vec::new(),
                 tools_changed: resumed.tools_changed.clone(),
             })?;

@@ -88,7 +88,7 @@ pub(crate) use manifest::ToolPin;
 pub use manifest::{CapabilityManifest, ServerCapability, TargetCapability, ToolCapability};
 pub(crate) use oauth_terms::{OAuthGrant, OAuthTerms};
 pub(crate) use offer_difference::change_of_tool;
-pub(crate) use pinned_offers::PinnedOffers;
+pub(crate) use pinned_offers::{PinnedOffers, changed_offers};
 pub(crate) use pins_schema::pins_schema;
 pub(crate) use prices::{ModelPrice, PriceTable};
 pub use profile::ModelProfile;

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::manifest::{ServerCapability, mcp_origin};
 use super::offer_difference::offer_difference;
+use super::settled::settled;
 use super::{CapabilityManifest, ExecutionContract, ServerKind, ToolCapability};
 use crate::message::Digest;
 
@@ -157,6 +158,34 @@ impl PinnedOffers {
     }
 }
 
+/// What each server of the tools named `changed` offers otherwise than a contract holds it; sorted by server.
+pub(crate) fn changed_offers(
+    contract: &ExecutionContract,
+    offered: &BTreeMap<String, ServerCapability>,
+    changed: &[String],
+) -> Vec<(String, String)> {
+    let held = PinnedOffers::of(contract).servers;
+    let differences = held.iter().filter_map(|(name, was)| {
+        let (terms, is) = contract.servers.get(name).zip(offered.get(name))?;
+        let origin = mcp_origin(name);
+        let mut own = contract.tools.iter().filter(|tool| tool.origin == origin);
+        if !own.any(|tool| changed.contains(&tool.name)) {
+            return None;
+        }
+        let taken = is.tools.iter().filter(|tool| terms.takes_tool(&tool.name));
+        // A contract holds values in the form that they are stored in.
+        let taken = taken.map(|tool| ToolCapability {
+            annotations: settled(&tool.annotations),
+            input_schema: settled(&tool.input_schema),
+            ..tool.clone()
+        });
+        let taken: Vec<ToolCapability> = taken.collect();
+        let difference = offer_difference(&was.tools, &taken, DIFFERENCE_BYTES);
+        Some((name.clone(), difference))
+    });
+    differences.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,6 +215,29 @@ mod tests {
         let differs = kept.differences(&contract(Some(pin), "Sends."));
         let text = "`search` has changed: description: \"Searches.\" → \"Sends.\"";
         assert_eq!(differs, [("web".to_owned(), text.to_owned())]);
+    }
+
+    #[test]
+    fn a_recorded_offer_is_compared_with_what_the_contract_takes_of_the_one_now() {
+        let was = contract(None, "Searches.");
+        let check = |edit: &dyn Fn(&mut Vec<ToolCapability>), changed: &[&str], expect: &[&str]| {
+            let mut offered = manifest().servers;
+            let web = offered.get_mut("web").unwrap();
+            web.tools[0].description = "Searches.".to_owned();
+            edit(&mut web.tools);
+            let changed: Vec<String> = changed.iter().map(|&name| name.to_owned()).collect();
+            let found = changed_offers(&was, &offered, &changed);
+            let found: Vec<String> = found
+                .into_iter()
+                .map(|(server, text)| format!("{server}: {text}"))
+                .collect();
+            assert_eq!(found, expect);
+        };
+        let sends = |tools: &mut Vec<ToolCapability>| tools[0].description = "Sends.".to_owned();
+        let differs = "web: `search` has changed: description: \"Searches.\" → \"Sends.\"";
+        check(&sends, &["web__search"], &[differs]);
+        check(&sends, &[], &[]);
+        check(&Vec::clear, &["web__search"], &["web: `search` is gone"]);
     }
 
     /// A changed file explains nothing away: it must come to the pin.

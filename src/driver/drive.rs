@@ -238,14 +238,12 @@ impl<'s> StartedRun<'s> {
         (counter, scrubber): (Arc<dyn TokenCounter>, Arc<dyn Scrubber>),
     ) -> Result<Self, DriverError> {
         let Resumption {
-            addresses,
             at_ms,
+            first,
             head,
             lock,
             session,
             started_unix_ms,
-            tool_servers,
-            tools_changed,
         } = resumption;
         let handle = store.claim_run(run_id).await?;
         // Another process that does not know the lock has written since the run was read.
@@ -255,11 +253,7 @@ impl<'s> StartedRun<'s> {
         }
         Ok(Self {
             at_ms,
-            first: Input::Resumed {
-                addresses,
-                tool_servers,
-                tools_changed,
-            },
+            first,
             lock,
             recorder: Recorder::going_on(store, handle),
             session: session.resume(counter, scrubber)?,

@@ -196,11 +196,11 @@ impl RunStarted {
     }
 }
 
-/// A tool server that did not come up.
+/// A tool server that did not come up, or that offers other tools than the contract holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BringUpFault {
-    /// What the system or the server said; at most 2,048 bytes.
+    /// What the system or the server said, or what differs; at most 2,048 bytes.
     pub detail: String,
     /// The server's name in the contract.
     pub server: String,
@@ -372,6 +372,9 @@ pub struct Resumed {
     /// As [`RunStarted::addresses`], for what follows: a model server may have moved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<ProviderAddress>,
+    /// What each tool server offers otherwise than the contract holds it, for people; sorted by server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bring_up: Vec<BringUpFault>,
     /// The hash of the contract, computed anew.
     pub contract_hash: Digest,
     /// As [`RunStarted::tool_servers`], for what follows: a server may be another version.

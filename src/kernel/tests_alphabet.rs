@@ -314,6 +314,7 @@ impl Letter {
         let resumed = |other: bool, changed: &[&str]| {
             EventKind::Resumed(Resumed {
                 addresses: Vec::new(),
+                bring_up: Vec::new(),
                 contract_hash: if other {
                     Digest::of(b"other")
                 } else {

@@ -23,6 +23,7 @@ pub(super) fn optional() -> Terms {
 pub(super) fn resumed(h: &Harness) -> EventKind {
     EventKind::Resumed(Resumed {
         addresses: Vec::new(),
+        bring_up: Vec::new(),
         contract_hash: h.run.contract().contract_hash(),
         tool_servers: Vec::new(),
         tools_changed: Vec::new(),
@@ -32,6 +33,7 @@ pub(super) fn resumed(h: &Harness) -> EventKind {
 fn other_contract() -> EventKind {
     EventKind::Resumed(Resumed {
         addresses: Vec::new(),
+        bring_up: Vec::new(),
         contract_hash: Digest::of(b"another"),
         tool_servers: Vec::new(),
         tools_changed: Vec::new(),

@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::base64;
 use crate::adapter::ResponseMeta;
-use crate::kernel::{Approval, EventKind, LostEffect, Probed, ProviderAddress, RunStarted};
+use crate::kernel::{
+    Approval, BringUpFault, EventKind, LostEffect, Probed, ProviderAddress, RunStarted,
+};
 use crate::message::{
     CallSeq, Digest, InferenceSeq, InputExchange, ProviderFault, ToolOutcome, ToolServerStatement,
 };
@@ -97,6 +99,9 @@ pub enum Input {
         /// Where each provider is whose address the contract gives by a variable's name.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         addresses: Vec<ProviderAddress>,
+        /// What each tool server offers otherwise than the contract holds it, for people; sorted by server.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        bring_up: Vec<BringUpFault>,
         /// What each tool server said of itself that came up again.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tool_servers: Vec<ToolServerStatement>,

@@ -364,6 +364,7 @@ fn a_resumed_run_loses_what_had_no_result() {
     let tools_changed = Vec::new();
     let outputs = host.hand_in(Input::Resumed {
         addresses: Vec::new(),
+        bring_up: Vec::new(),
         tool_servers: Vec::new(),
         tools_changed,
     });

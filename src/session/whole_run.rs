@@ -13,12 +13,11 @@ use super::scrub::Scrub;
 use crate::adapter::AdapterError;
 use crate::contract::ExecutionContract;
 use crate::kernel::{
-    Event, EventKind, Interrupter, LostEffect, Probed, ProviderAddress, Resumed, Run, RunStarted,
-    ToolReturned, observation_tokens,
+    Event, EventKind, Interrupter, LostEffect, Probed, Resumed, Run, RunStarted, ToolReturned,
+    observation_tokens,
 };
 use crate::message::{
     CallSeq, Digest, InferenceSeq, InputExchange, RunId, Scrubber, TokenCounter, ToolOutcome,
-    ToolServerStatement,
 };
 use crate::transcript::Chain;
 
@@ -193,9 +192,19 @@ impl Session {
             }
             Input::Resumed {
                 addresses,
+                bring_up,
                 tool_servers,
                 tools_changed,
-            } => return self.resumed(at_ms, addresses, (tool_servers, tools_changed)),
+            } => {
+                let resumed = Resumed {
+                    addresses,
+                    bring_up,
+                    contract_hash: self.contract.rehash(),
+                    tool_servers,
+                    tools_changed,
+                };
+                return self.resumed(at_ms, resumed);
+            }
             Input::ResponseBegan { inference, meta } => {
                 self.response(inference, ResponsePart::Head(meta))?
             }
@@ -349,24 +358,15 @@ impl Session {
 
     /// Another process goes on: what the last one had begun and not ended is lost, in the order in which it was begun. An approval that
     /// is waited for is not; it is still waited for.
-    fn resumed(
-        &mut self,
-        at_ms: u64,
-        addresses: Vec<ProviderAddress>,
-        (mut tool_servers, tools_changed): (Vec<ToolServerStatement>, Vec<String>),
-    ) -> Result<(), SessionError> {
+    fn resumed(&mut self, at_ms: u64, mut resumed: Resumed) -> Result<(), SessionError> {
         if let Some(scrubber) = &self.scrubber {
-            Scrub(scrubber.as_ref()).statements(&mut tool_servers);
+            let scrub = Scrub(scrubber.as_ref());
+            scrub.statements(&mut resumed.tool_servers);
+            scrub.faults(&mut resumed.bring_up);
         }
         let run = self.run().ok_or(SessionError::NotStarted)?;
         let lost = run.unresolved();
         self.resuming = false;
-        let resumed = Resumed {
-            addresses,
-            contract_hash: self.contract.rehash(),
-            tool_servers,
-            tools_changed,
-        };
         self.happened(at_ms, EventKind::Resumed(resumed))?;
         for effect in lost {
             // What the machine does not wait for any more is not lost.

@@ -240,6 +240,10 @@ pub(crate) fn every_event() -> Vec<Event> {
         EventKind::EffectLost(LostEffect::Call(CallSeq(3))),
         EventKind::Resumed(Resumed {
             addresses: moved.clone(),
+            bring_up: vec![BringUpFault {
+                detail: odd.clone(),
+                server: "fs".to_owned(),
+            }],
             contract_hash: digest,
             tool_servers: tool_servers.clone(),
             tools_changed: vec!["fs__read".to_owned()],
@@ -423,6 +427,7 @@ pub(crate) fn sparse_events() -> Vec<Event> {
         }),
         EventKind::Resumed(Resumed {
             addresses: Vec::new(),
+            bring_up: Vec::new(),
             contract_hash: digest,
             tool_servers: Vec::new(),
             tools_changed: Vec::new(),

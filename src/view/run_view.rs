@@ -320,6 +320,7 @@ impl RunView {
                 self.suspended = false;
                 let (addresses, introduced) = (&resumed.addresses, &resumed.tool_servers);
                 self.servers.take(self.entries, addresses, introduced);
+                self.servers.differ(self.entries, &resumed.bring_up);
             }
         }
     }

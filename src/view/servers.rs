@@ -1,6 +1,6 @@
 //! Where the servers of a run were, and what they said of themselves. Does not know requests.
 
-use crate::kernel::{InferenceReturned, ProviderAddress};
+use crate::kernel::{BringUpFault, InferenceReturned, ProviderAddress};
 use crate::message::{NamedText, ServedBy, ToolServerStatement};
 
 /// Where a provider is whose address the contract gives by a variable's name.
@@ -34,11 +34,21 @@ pub(crate) struct ToolServerFrom {
     pub seq: u64,
 }
 
+/// What a tool server offers otherwise than the contract holds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ToolServerDiffers {
+    /// The server, and what differs.
+    pub is: BringUpFault,
+    /// The entry from which on it was so.
+    pub seq: u64,
+}
+
 /// What is known of the servers of a run: of each, one value each time that it changed, in the order of the entries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Servers {
     pub(super) addresses: Vec<AddressFrom>,
     pub(super) answers: Vec<AnswerFrom>,
+    pub(super) differing: Vec<ToolServerDiffers>,
     pub(super) statements: Vec<ToolServerFrom>,
 }
 
@@ -66,6 +76,20 @@ impl Servers {
             if last.is_none_or(|last| last.said != *said) {
                 self.statements.push(ToolServerFrom {
                     said: said.clone(),
+                    seq,
+                });
+            }
+        }
+    }
+
+    /// Takes what tool servers offer otherwise from the entry `seq` on.
+    pub(super) fn differ(&mut self, seq: u64, differing: &[BringUpFault]) {
+        for is in differing {
+            let mut known = self.differing.iter().rev();
+            let last = known.find(|known| known.is.server == is.server);
+            if last.is_none_or(|last| last.is != *is) {
+                self.differing.push(ToolServerDiffers {
+                    is: is.clone(),
                     seq,
                 });
             }

@@ -179,6 +179,24 @@ fn tools_that_have_changed_are_refused_call_by_call() {
     let entries = bench.stored(&name());
     let changed = r#""tools_changed":["fs__count","fs__safe"]"#;
     assert!(entries.iter().any(|entry| entry.event.contains(changed)));
+    let shown = text(&bench.says(&["show", "r1"]).stdout);
+    for (told, before) in [
+        (
+            text(&left.stderr),
+            "note: tool server fs offers other tools than the contract holds: ",
+        ),
+        (
+            shown,
+            "server    fs offers other tools than the contract holds, from entry ",
+        ),
+    ] {
+        let line = told.lines().find(|line| line.starts_with(before));
+        let differs = "`count` has changed: description: \"";
+        assert!(
+            line.is_some_and(|line| line.contains(differs) && line.contains("Counts otherwise.")),
+            "{told}"
+        );
+    }
     assert_eq!(bench.says(&["replay", "r1"]).status.code(), Some(0));
 }
 

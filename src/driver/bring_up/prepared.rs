@@ -6,9 +6,9 @@ use std::time::Duration;
 use crate::contract::ExecutionContract;
 use crate::driver::shared::Shared;
 use crate::inference::Backend;
-use crate::kernel::{ProviderAddress, RunStarted};
-use crate::message::{Digest, RunId, TokenCounter, ToolServerStatement};
-use crate::session::{Redactor, Session};
+use crate::kernel::RunStarted;
+use crate::message::{Digest, RunId, TokenCounter};
+use crate::session::{Input, Redactor, Session};
 use crate::store::{Invocation, RunLock};
 use crate::tools::ToolServers;
 
@@ -77,16 +77,12 @@ impl Prepared {
 
 /// What the loop needs to go on where the transcript ends.
 pub(in crate::driver) struct Resumption {
-    /// Where each provider is whose address is in a variable.
-    pub(in crate::driver) addresses: Vec<ProviderAddress>,
     pub(in crate::driver) at_ms: u64,
+    /// What this process begins with: where everything is now, and what differs.
+    pub(in crate::driver) first: Input,
     pub(in crate::driver) head: Digest,
     pub(in crate::driver) lock: RunLock,
     /// The run, as far as it is recorded.
     pub(in crate::driver) session: Session,
     pub(in crate::driver) started_unix_ms: u64,
-    /// What each tool server said of itself that came up again.
-    pub(in crate::driver) tool_servers: Vec<ToolServerStatement>,
-    /// Exposed names of tools whose pin no longer holds.
-    pub(in crate::driver) tools_changed: Vec<String>,
 }

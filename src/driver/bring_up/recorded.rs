@@ -12,7 +12,7 @@ use super::servers::{Offer, ServersToStart, Started};
 use super::tokenizers::Tokenizers;
 use super::workspace::Workspace;
 use crate::contract::{
-    CapabilityManifest, ContractDraft, ExecutionContract, FactoryError, ToolPin,
+    CapabilityManifest, ContractDraft, ExecutionContract, FactoryError, ToolPin, changed_offers,
 };
 use crate::driver::DriverError;
 use crate::inference::Backend;
@@ -63,6 +63,8 @@ pub(in crate::driver) struct BroughtUp {
     /// Tools that are not the pinned ones any more, sorted.
     pub(in crate::driver) changed: Vec<String>,
     pub(in crate::driver) counter: Arc<dyn TokenCounter>,
+    /// What the servers of such tools offer otherwise, sorted by server.
+    pub(in crate::driver) differing: Vec<BringUpFault>,
     pub(in crate::driver) redactor: Arc<Redactor>,
     /// None is running where none was to be started.
     pub(in crate::driver) servers: ToolServers,
@@ -132,7 +134,7 @@ pub(in crate::driver) async fn bring_up_again(
         backends = found.backends(contract, &reached, models.with_keys, &models.played)?;
     }
     let (mut running, mut changed) = (ToolServers::default(), Vec::new());
-    let mut tool_servers = Vec::new();
+    let (mut tool_servers, mut differing) = (Vec::new(), Vec::new());
     if let (Some(servers), Some(workspace)) = (servers, workspace) {
         let started = Started::up(
             servers?,
@@ -145,16 +147,22 @@ pub(in crate::driver) async fn bring_up_again(
         .await?;
         let checked = started.then(async |offer| match missing_server(contract, &offer) {
             Some(fault) => Err(Mismatch::Server(fault)),
-            None => Ok(offer.statements),
+            None => Ok((offer.statements, offer.capabilities)),
         });
-        (tool_servers, running) = checked.await?;
+        let ((statements, offered), up) = checked.await?;
+        (tool_servers, running) = (statements, up);
         changed = running.expect_pins(pins_of(contract));
+        let differences = changed_offers(contract, &offered, &changed).into_iter();
+        differing = differences
+            .map(|(server, detail)| BringUpFault { detail, server })
+            .collect();
     }
     Ok(BroughtUp {
         addresses,
         backends,
         changed,
         counter,
+        differing,
         redactor,
         servers: running,
         tool_servers,

@@ -11,6 +11,7 @@ use super::request::RunRequest;
 use crate::driver::DriverError;
 use crate::driver::ancestry::by_target;
 use crate::message::RunId;
+use crate::session::Input;
 
 /// Brings up again what a reopened run needs. The contract is the stored one; `request` only supplies what a contract
 /// does not hold: values of variables and headers, keys, the folder. Its task and name are the run's own.
@@ -47,6 +48,7 @@ pub(crate) async fn prepare_resume(
         backends,
         changed,
         counter,
+        differing,
         redactor,
         servers,
         tool_servers,
@@ -54,14 +56,17 @@ pub(crate) async fn prepare_resume(
     } = up.map_err(|mismatch| fault_of(mismatch, &run_id))?;
     let unfinished = reopened.unfinished;
     let start = Start::Resume(Box::new(Resumption {
-        addresses,
         at_ms: unfinished.at_ms,
+        first: Input::Resumed {
+            addresses,
+            bring_up: differing,
+            tool_servers,
+            tools_changed: changed,
+        },
         head: unfinished.head,
         lock: reopened.lock,
         session: unfinished.session,
         started_unix_ms: reopened.started.started_unix_ms,
-        tool_servers,
-        tools_changed: changed,
     }));
     Ok(Prepared {
         backends,

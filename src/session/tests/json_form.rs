@@ -141,6 +141,7 @@ fn exchange() -> Vec<Value> {
         200,
         Input::Resumed {
             addresses: Vec::new(),
+            bring_up: Vec::new(),
             tool_servers: Vec::new(),
             tools_changed,
         },

@@ -36,6 +36,7 @@ fn what_tool_servers_say_is_scrubbed_by_the_session() {
     let mut again = Session::resume(host.session, QuarterBytes::counter(), scrubber).unwrap();
     let resumed = Input::Resumed {
         addresses: Vec::new(),
+        bring_up: Vec::new(),
         tool_servers: said,
         tools_changed: Vec::new(),
     };

@@ -9,7 +9,7 @@ use crate::kernel::{ClosingReason, Counters, Outcome, Run};
 use crate::message::{CallSeq, Digest, InferenceSeq, RunId};
 use crate::view::activity::Activity;
 use crate::view::decision::Decision;
-use crate::view::servers::{AddressFrom, AnswerFrom, ToolServerFrom};
+use crate::view::servers::{AddressFrom, AnswerFrom, ToolServerDiffers, ToolServerFrom};
 use crate::view::turns::Turn;
 use crate::view::usage_totals::UsageTotals;
 use crate::view::{
@@ -57,6 +57,11 @@ impl RunView {
     /// What tool servers said of themselves, in the order of the entries: one each time that it changed.
     pub(crate) fn tool_servers(&self) -> &[ToolServerFrom] {
         &self.servers.statements
+    }
+
+    /// What tool servers offer otherwise than the contract holds it, in the order of the entries: one each time that it changed.
+    pub(crate) fn differing_servers(&self) -> &[ToolServerDiffers] {
+        &self.servers.differing
     }
 
     /// Whether a process left the run, to be gone on with, and no process has since.

@@ -18,7 +18,7 @@ use crate::cli::ui::streamed::Streamed;
 use crate::cli::ui::wrap::cut;
 use crate::contract::ExecutionContract;
 use crate::driver::{Observer, RunRequest};
-use crate::kernel::{Action, CallOrder, EffectRecord, EntryDraft, Run, State};
+use crate::kernel::{Action, CallOrder, EffectRecord, EntryDraft, EventKind, Run, State};
 use crate::message::{InferenceSeq, RunId};
 use crate::store::Durability;
 use crate::telemetry::{AccountingLine, BillingFault, verbose_lines};
@@ -280,6 +280,7 @@ impl Following {
         view.take(entry);
         let transition = Transition::of(view, entry);
         self.report_departure();
+        self.report_changed_tools(entry);
         self.awaited = run.awaited();
         self.bill();
         if !self.screen.is_watched() && !self.verbose {
@@ -308,6 +309,21 @@ impl Following {
         }
         self.reported = None;
         self.since = Instant::now();
+    }
+
+    /// Names what tool servers offer otherwise than when the run was begun: calls of such tools are refused.
+    fn report_changed_tools(&mut self, entry: Entry<'_>) {
+        let Some(EventKind::Resumed(resumed)) = entry.event.map(|event| &event.event) else {
+            return;
+        };
+        for server in &resumed.bring_up {
+            self.wipe();
+            self.screen.write_err(&format!(
+                "note: tool server {} offers other tools than the contract holds: {}\n",
+                line(&server.server),
+                line(&server.detail)
+            ));
+        }
     }
 
     fn text(&mut self, inference: InferenceSeq, text: &str) {

@@ -55,6 +55,17 @@ fn lines(view: &RunView) -> String {
         }
         let _ = writeln!(out, "{}", since(server.seq));
     }
+    for server in view.differing_servers() {
+        let (name, differs) = (
+            brief(&server.is.server, MOST_CHARS),
+            line(&server.is.detail),
+        );
+        let _ = writeln!(
+            out,
+            "server    {name} offers other tools than the contract holds{}: {differs}",
+            since(server.seq)
+        );
+    }
     // What a server said of itself when it was asked, and said again with its first answer, is one text.
     let mut last: BTreeMap<u32, String> = BTreeMap::new();
     for (index, target) in view.preflight().probed.iter().enumerate() {

@@ -35,7 +35,7 @@ const transcript = (() => {
     error: code message; resource: blob bytes mime_type; malformed: detail raw_hash; connection_lost restart_failed tool_changed: detail;
     blocked: dropped? limit projected reason remaining target; dropped: original replacement; dropped_targets: limit? projected? reason target;
     report: bytes format hash source warnings?; observed: duration_ms status;
-    resumed: addresses? contract_hash tool_servers? tools_changed; addresses: address provider`
+    resumed: addresses? bring_up? contract_hash tool_servers? tools_changed; addresses: address provider`
     .split(";").flatMap((row) => {
       const [names, keys] = row.split(":");
       return names.trim().split(/\s+/).map((name) => [name, keys.trim().split(/\s+/).filter(Boolean)]);
