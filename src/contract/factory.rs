@@ -447,6 +447,7 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
             pin: None,
             queue: queue_of(spec, given),
             roots: given.terms.roots.clone(),
+            sampling: given.terms.sampling.clone(),
             shared: given.shared,
             tools_allowed: given.tools.allowed.clone(),
             tools_denied: given.tools.denied.clone(),

@@ -114,6 +114,8 @@ pub struct McpTerms {
     pub offers: Vec<Beside>,
     /// The folders that it is named where it asks for them (MCP roots).
     pub roots: Vec<String>,
+    /// The model that it may have asked (MCP sampling).
+    pub sampling: Option<String>,
 }
 
 /// A tool server as the contract sees it.
@@ -162,6 +164,9 @@ pub struct ServerTerms {
     /// The folders that it is named where it asks for them, as the author wrote them; left out where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roots: Vec<String>,
+    /// The model that it may have asked (MCP sampling), as `provider/model` or by its name alone; left out where it may have none asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<String>,
     /// Whether the runs of one process that reach it in the same way share it; left out where they do.
     #[serde(default = "shared_by_default", skip_serializing_if = "is_shared")]
     pub shared: bool,
@@ -195,6 +200,7 @@ impl ServerTerms {
             pin: None,
             queue: None,
             roots: Vec::new(),
+            sampling: None,
             shared: true,
             tools_allowed: None,
             tools_denied: Vec::new(),

@@ -271,15 +271,15 @@ struct Host<'s> {
     grace: Duration,
     /// When a suspended run is left, whatever is still in flight.
     leaves_at: Option<Instant>,
-    pieces: mpsc::Receiver<Input>,
+    pieces: mpsc::Receiver<Done>,
     questions: OpenQuestions,
     /// Ends the reading of one response.
     reading: BTreeMap<InferenceSeq, CancellationToken>,
     recorder: Recorder<'s>,
-    sender: mpsc::Sender<Input>,
+    sender: mpsc::Sender<Done>,
     session: Session,
     slots: RequestSlots,
-    /// Whole results of the step under way, of which a summary may be asked for.
+    /// Whole results of the step under way, of which a summary may be asked for, and prompts of servers.
     summable: BTreeMap<Digest, Vec<u8>>,
     tasks: Tasks,
     tools: Tools,
@@ -328,7 +328,7 @@ impl<'s> Host<'s> {
             while next.ends_a_task()
                 && let Ok(piece) = self.pieces.try_recv()
             {
-                self.hand_in(piece.into())?;
+                self.hand_in(piece)?;
                 if self.done(observer).await? {
                     return Ok(());
                 }
@@ -360,7 +360,7 @@ impl<'s> Host<'s> {
                     () = sleep_until(self.leaves_at) => return Ok(()),
                     // Before the pieces: a response that arrives faster than it is taken lets the time pass all the same.
                     () = sleep_until(self.due_ms.map(|at_ms| self.tools.clock.instant_of(at_ms))) => break Input::Timer.into(),
-                    Some(piece) = self.pieces.recv() => break piece.into(),
+                    Some(piece) = self.pieces.recv() => break piece,
                     Some(done) = self.tasks.next() => break done,
                 }
             };
@@ -375,10 +375,12 @@ impl<'s> Host<'s> {
         }
         if let Input::ToolResult { outcome, .. } = &input {
             let full = match outcome {
-                ToolOutcome::Returned(envelope) => envelope.full,
+                ToolOutcome::Returned(envelope) => envelope
+                    .full
+                    .filter(|_| self.session.contract().summarizer().is_some()),
+                ToolOutcome::SamplingRequired(asked) => Some(asked.prompt),
                 _ => None,
             };
-            let full = full.filter(|_| self.session.contract().summarizer().is_some());
             self.summable.clear();
             for blob in blobs {
                 if let Some(hash) = full.filter(|hash| Digest::of(&blob) == *hash) {
@@ -405,7 +407,11 @@ impl<'s> Host<'s> {
                 }
                 Output::Send(request) => self.send(request),
                 Output::Call(call) => self.call(call),
-                Output::Summarise { full, inference } => {
+                Output::Summarise { full, inference }
+                | Output::Sample {
+                    inference,
+                    prompt: full,
+                } => {
                     let input = match self.summable.get(&full).cloned() {
                         Some(bytes) => Input::Blob { bytes, hash: full },
                         None => Input::Lost(LostEffect::Inference(inference)),

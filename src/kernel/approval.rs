@@ -62,6 +62,8 @@ impl Machine {
             | Slot::Pending(_)
             | Slot::Approved(_)
             | Slot::Running(_)
+            | Slot::Unsampled { .. }
+            | Slot::Sampling { .. }
             | Slot::Unsummarised { .. }
             | Slot::Summarising { .. } => return None,
         };

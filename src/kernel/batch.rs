@@ -2,7 +2,9 @@
 
 use super::texts::FailedReason;
 use super::{CallOrder, GivenInput};
-use crate::message::{CallSeq, Digest, InferenceSeq, InputQuestion, ToolEnvelope, ToolInvocation};
+use crate::message::{
+    CallSeq, Digest, InferenceSeq, InputQuestion, SamplingRequest, ToolEnvelope, ToolInvocation,
+};
 
 /// What became of a call that needs nothing more.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +64,17 @@ pub(super) enum Slot {
     Asking {
         call: CallSeq,
         asked: Box<InputQuestion>,
+    },
+    /// Started, and its server wants a model to be asked, were the run not suspended.
+    Unsampled {
+        call: CallSeq,
+        asked: Box<SamplingRequest>,
+    },
+    /// Started, and what its server wants a model to be asked is asked.
+    Sampling {
+        call: CallSeq,
+        asked: Box<SamplingRequest>,
+        inference: InferenceSeq,
     },
     /// Returned, and a summary of its result would be asked for, were the run not suspended.
     Unsummarised {
@@ -171,6 +184,8 @@ impl BatchCall<Slot> {
             | Slot::Pending(_)
             | Slot::Approved(_)
             | Slot::Running(_)
+            | Slot::Unsampled { .. }
+            | Slot::Sampling { .. }
             | Slot::Unsummarised { .. }
             | Slot::Summarising { .. } => None,
         }
@@ -184,6 +199,8 @@ impl BatchCall<Slot> {
             | Slot::Approved(_)
             | Slot::Running(_)
             | Slot::Asking { .. }
+            | Slot::Unsampled { .. }
+            | Slot::Sampling { .. }
             | Slot::Unsummarised { .. }
             | Slot::Summarising { .. } => None,
         }
@@ -225,19 +242,63 @@ impl Batch {
         self.calls.iter().filter_map(|call| match &call.slot {
             Slot::Running(seq) => Some(*seq),
             Slot::Asking { call, asked } if asked.resume.is_none() => Some(*call),
+            Slot::Unsampled { call, asked } | Slot::Sampling { call, asked, .. }
+                if asked.resume.is_none() =>
+            {
+                Some(*call)
+            }
             Slot::Settled(_)
             | Slot::Pending(_)
             | Slot::Awaiting(_)
             | Slot::Approved(_)
             | Slot::Asking { .. }
+            | Slot::Unsampled { .. }
+            | Slot::Sampling { .. }
             | Slot::Unsummarised { .. }
             | Slot::Summarising { .. } => None,
         })
     }
 
-    /// The summaries that are waited for, in call order.
-    pub(super) fn summaries(&self) -> impl Iterator<Item = InferenceSeq> {
-        self.in_summary().map(|(inference, _)| inference)
+    /// The inferences that are waited for, in call order: of summaries, and what servers want asked.
+    pub(super) fn inferences(&self) -> impl Iterator<Item = InferenceSeq> {
+        self.calls.iter().filter_map(|call| match &call.slot {
+            Slot::Summarising { inference, .. } | Slot::Sampling { inference, .. } => {
+                Some(*inference)
+            }
+            Slot::Settled(_)
+            | Slot::Pending(_)
+            | Slot::Awaiting(_)
+            | Slot::Approved(_)
+            | Slot::Running(_)
+            | Slot::Asking { .. }
+            | Slot::Unsampled { .. }
+            | Slot::Unsummarised { .. } => None,
+        })
+    }
+
+    /// What servers want models to be asked that is waited for, each with its inference.
+    pub(super) fn in_sampling(&self) -> impl Iterator<Item = (InferenceSeq, &SamplingRequest)> {
+        self.calls.iter().filter_map(|call| match &call.slot {
+            Slot::Sampling {
+                asked, inference, ..
+            } => Some((*inference, asked.as_ref())),
+            Slot::Settled(_)
+            | Slot::Pending(_)
+            | Slot::Awaiting(_)
+            | Slot::Approved(_)
+            | Slot::Running(_)
+            | Slot::Asking { .. }
+            | Slot::Unsampled { .. }
+            | Slot::Unsummarised { .. }
+            | Slot::Summarising { .. } => None,
+        })
+    }
+
+    /// The call whose server waits for that inference.
+    pub(super) fn sampling(&mut self, inference: InferenceSeq) -> Option<&mut BatchCall<Slot>> {
+        self.calls.iter_mut().find(
+            |c| matches!(&c.slot, Slot::Sampling { inference: awaited, .. } if *awaited == inference),
+        )
     }
 
     /// The summaries that are waited for, each with the result that it is of.
@@ -254,6 +315,8 @@ impl Batch {
             | Slot::Approved(_)
             | Slot::Running(_)
             | Slot::Asking { .. }
+            | Slot::Unsampled { .. }
+            | Slot::Sampling { .. }
             | Slot::Unsummarised { .. } => None,
         })
     }
@@ -293,6 +356,10 @@ impl Batch {
             Slot::Running(seq) => *seq == call,
             // Its server may end it without the answer.
             Slot::Asking { call: seq, asked } => *seq == call && asked.resume.is_none(),
+            Slot::Unsampled { call: seq, asked }
+            | Slot::Sampling {
+                call: seq, asked, ..
+            } => *seq == call && asked.resume.is_none(),
             Slot::Settled(_)
             | Slot::Pending(_)
             | Slot::Awaiting(_)
@@ -314,7 +381,7 @@ impl Batch {
                     };
                     call.slot = Settled::Answered(reason.clone()).into();
                 }
-                Slot::Asking { .. } => {
+                Slot::Asking { .. } | Slot::Unsampled { .. } => {
                     call.slot = Settled::Answered(FailedReason::EffectUnknown).into();
                 }
                 Slot::Unsummarised {
@@ -324,14 +391,17 @@ impl Batch {
                     let (seq, envelope) = (*seq, envelope.clone());
                     call.slot = Settled::cut(seq, envelope).into();
                 }
-                Slot::Settled(_) | Slot::Running(_) | Slot::Summarising { .. } => {}
+                Slot::Settled(_)
+                | Slot::Running(_)
+                | Slot::Sampling { .. }
+                | Slot::Summarising { .. } => {}
             }
         }
     }
 
-    /// Whether something that was begun has not ended: a call, or a summary of its result.
+    /// Whether something that was begun has not ended: a call, a summary of its result, or what its server wants a model to be asked.
     pub(super) fn is_busy(&self) -> bool {
-        self.is_running() || self.summaries().next().is_some()
+        self.is_running() || self.inferences().next().is_some()
     }
 
     /// Ends the wait for a summary: `shown` says what is made of the result. False where no such summary is waited for.
@@ -381,7 +451,10 @@ impl Batch {
             Slot::Pending(_) | Slot::Awaiting(_) | Slot::Approved(_) => {
                 FailedReason::NotStartedCutShort.into()
             }
-            Slot::Running(_) | Slot::Asking { .. } => FailedReason::EffectUnknown.into(),
+            Slot::Running(_)
+            | Slot::Asking { .. }
+            | Slot::Unsampled { .. }
+            | Slot::Sampling { .. } => FailedReason::EffectUnknown.into(),
             Slot::Unsummarised { call, envelope } | Slot::Summarising { call, envelope, .. } => {
                 Settled::cut(call, envelope)
             }

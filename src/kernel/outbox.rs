@@ -3,7 +3,7 @@
 
 use super::{
     CallOrder, Check, ContextAccount, ContextBlock, DroppedTarget, Effect, EffectRecord,
-    EntryDraft, Event, InferRequest, Outcome, PolicyRecord, Predicate, ReportRecord,
+    EntryDraft, Event, InferRequest, Outcome, PolicyRecord, Predicate, ReportRecord, SampleRequest,
     SummaryRequest, ToolExposure,
 };
 use crate::message::Digest;
@@ -76,6 +76,15 @@ impl Outbox {
             target: u32::try_from(asked.request.target).unwrap_or(u32::MAX),
         };
         self.issue(record, Effect::Summarise(asked));
+    }
+
+    pub(super) fn sample(&mut self, asked: SampleRequest) {
+        let record = EffectRecord::Sample {
+            call: asked.call,
+            inference: asked.request.inference,
+            target: u32::try_from(asked.request.target).unwrap_or(u32::MAX),
+        };
+        self.issue(record, Effect::Sample(asked));
     }
 
     pub(super) fn await_approval(&mut self, order: CallOrder) {

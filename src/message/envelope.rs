@@ -175,6 +175,21 @@ pub struct InputQuestion {
     pub resume: Option<String>,
 }
 
+/// What a tool server wants a model to be asked before a call goes on (MCP sampling).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SamplingRequest {
+    /// Size of the prompt in bytes.
+    pub bytes: u64,
+    /// The most tokens that the server wants for an answer.
+    pub max_tokens: u64,
+    /// The blob that holds the prompt: a [`SamplingPrompt`](super::SamplingPrompt) as JSON.
+    pub prompt: Digest,
+    /// As [`InputQuestion::resume`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<String>,
+}
+
 /// How one call that was started came to an end, or to a question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
@@ -195,6 +210,8 @@ pub enum ToolOutcome {
     },
     /// It goes on once a person has answered what its server asks for, or has refused.
     InputRequired(InputQuestion),
+    /// It goes on once a model has answered what its server wants it to be asked, or that was refused.
+    SamplingRequired(SamplingRequest),
     /// `tool_timeout_ms` passed; whether the tool acted is unknown.
     TimedOut,
     /// The tool's transport closed before an answer; whether the tool acted is unknown.

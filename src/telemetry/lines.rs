@@ -60,7 +60,11 @@ impl LlmLine {
             index: index(number),
             turn: request.turn,
             attempt: request.attempt,
-            purpose: request.is_summary().then_some(Purpose::Summary),
+            purpose: match request.purpose {
+                RequestPurpose::Attempt => None,
+                RequestPurpose::Summary(_) => Some(Purpose::Summary),
+                RequestPurpose::Sampling(_) => Some(Purpose::Sampling),
+            },
             txn_id: run.own,
             parent_txn_id: run.parent,
             origin_txn_id: run.origin,

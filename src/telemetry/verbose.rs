@@ -38,6 +38,9 @@ pub(crate) fn verbose_lines(
         EffectRecord::Summarise { inference, .. } => {
             request(view, *inference, "summary of a result")
         }
+        EffectRecord::Sample { inference, .. } => {
+            request(view, *inference, "for the server of a call")
+        }
         EffectRecord::Execute { call, .. } => started(view, *call),
         _ => None,
     });

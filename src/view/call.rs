@@ -174,7 +174,7 @@ impl CallEnd {
                 detail: detail.clone(),
             },
             // An execution goes on with it: `calls` keeps the question.
-            ToolOutcome::InputRequired(_) => Self::GivenUp,
+            ToolOutcome::InputRequired(_) | ToolOutcome::SamplingRequired(_) => Self::GivenUp,
             ToolOutcome::TimedOut => Self::TimedOut,
             ToolOutcome::ConnectionLost { detail } => Self::ConnectionLost {
                 detail: detail.clone(),

@@ -125,6 +125,9 @@ impl Calls {
             known.question = Some(asked.question.to_string());
             return;
         }
+        if let ToolOutcome::SamplingRequired(_) = outcome {
+            return;
+        }
         let judged = judged_outcome(outcome, &known.id, &known.name);
         let end = CallEnd::of(outcome, &judged);
         let was_running = known.is_running();

@@ -151,6 +151,9 @@ fn state_server(
     if !terms.roots.is_empty() {
         state(SERVER.roots.name, json!(terms.roots));
     }
+    if let Some(model) = &terms.sampling {
+        state(SERVER.sampling.name, json!(model));
+    }
     if !terms.shared {
         state(SERVER.shared.name, json!(false));
     }

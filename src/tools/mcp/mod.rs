@@ -43,6 +43,7 @@ mod opening;
 mod process;
 mod progress;
 mod response;
+mod sampling;
 mod server;
 mod sse_transport;
 mod stderr_tail;

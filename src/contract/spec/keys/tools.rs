@@ -62,8 +62,10 @@ form! {
         "The queue that its calls wait in." => nullable;
         roots: Vec<String>, DefaultText = DefaultText("none"),
         "Folders that the server is named where it asks for them; those that are there. A relative path begins in the folder of the contract file. They grant it nothing else: a server reads what its user may.";
+        sampling: String, DefaultText = DefaultText("none"),
+        "The model that the server may have asked during a call, as `provider/model` or one of `targets` by its name. What it is asked counts in every budget of the run." => nullable;
         shared: bool, bool = true,
-        "Whether the runs of one process that reach it in the same way share it; with `false` each run has one of its own, as it has of a server with `elicitation`." => nullable;
+        "Whether the runs of one process that reach it in the same way share it; with `false` each run has one of its own, as it has of a server with `elicitation` or `sampling`." => nullable;
         tools_allowed: Vec<String>, DefaultText = DefaultText("all"),
         "The tools of the server that the contract takes, by the server's own names: no other one reaches the model, the pin or the \
          hash. Case does not count; `*` and `any` mean every tool." => nullable;
