@@ -10,9 +10,9 @@ executed_ok format_retries inferences resumes tokens_cache_read tokens_in tokens
 effect_lost timer_fired stop_requested suspended timed_out cancelled restart_in_progress:; tombstone: tombstone; result: adapter_version canonical_message? excerpt? failure_code?
 pointer? raw_hash repair? served_by? status stop tag_warnings? usage? withheld?; tag_warnings: flaw slot?; served_by: model? system_fingerprint?; server_headers properties: name value; tool_servers: instructions? name? protocol server version?; repair: original repaired steps; returned: bytes_in bytes_out content duration_ms error? full?
 started_at_ms status tokens tool tool_call_id; execute: arguments_hash call id name; run_started: addresses? bring_up contract_hash intent_words messages parent? run_id
-started_unix_ms tokenizer_fault? tool_servers? workspace?; infer: attempt inference notices target tools; summarise: call inference target; messages canonical_message: content observed? reasoning? reasoning_trace? role tokens
+started_unix_ms tokenizer_fault? tool_servers? workspace?; infer: attempt inference notices target tools; sample summarise: call inference target; messages canonical_message: content observed? reasoning? reasoning_trace? role tokens
 tool_call_id? tool_calls?; usage: cache_read cache_write? cost_fault? cost_micro_usd? estimated input output; inference_returned: gate_breached gated? inference redacted? request_hash
-result server_headers? usage; await_approval approval_denied: arguments_hash call; approval_given: arguments_hash call content?; input_required: question resume?; context: blocked? ctx expected limit pending projected remaining schema;
+result server_headers? usage; await_approval approval_denied: arguments_hash call; approval_given: arguments_hash call content?; input_required: question resume?; sampling_required: bytes max_tokens prompt resume?; context: blocked? ctx expected limit pending projected remaining schema;
 inference_failed: fault gated? inference redacted? request_hash? usage?; tool_calls: arguments fault? id name raw_payload? source_model; fault: class message raw_hash?
 retry_after_ms? status? unknown_model?; header: contract format run_id; decision: grounds policy rules_hash rules_version; resumed: addresses? bring_up? contract_hash tool_servers? tools_changed; addresses: address provider; resource: blob
 bytes mime_type; policy: decision matched; entry: action event hash seq; tool_returned: call exchanges? outcome; exchanges: answer content? message method requested_schema? url?; targets: detail properties? responsive server_headers?; withheld: blank bytes hash report_bytes?;
@@ -21,9 +21,9 @@ item name; block:; outcome: class code; parent: head run_id; error: code message
 signature?; blocked: dropped? limit projected reason remaining target; dropped: original replacement; dropped_targets: limit? projected? reason target; report: bytes format hash source warnings?; observed: duration_ms status"""
 # What stands under a key: that of `row.key` comes before that of `key`, and what is not named is text. `wait` has a value as an effect alone.
 TYPES = """number: at_ms attempt bytes bytes_in bytes_out cache_read cache_write call call.value calls cost_micro_usd ctx duration_ms executed executed_ok expected
-format_retries inference inference.value inferences input item length limit original output pending projected remaining replacement report_bytes resumes retry_after_ms
+format_retries inference inference.value inferences input item length limit max_tokens original output pending projected remaining replacement report_bytes resumes retry_after_ms
 rules_version schema seq started_at_ms started_unix_ms fault.status step_id target tokens tokens_cache_read tokens_in tokens_out turns until_ms; truth: blank cost_fault
-estimated gate_breached gated ok redacted responsive tools unknown_model; hash: arguments_hash blob contract_hash conversation_digest full hash head raw_hash request_hash
+estimated gate_breached gated ok redacted responsive tools unknown_model; hash: arguments_hash blob contract_hash conversation_digest full hash head prompt raw_hash request_hash
 rules_hash state_digest workspace; object: action blocked canonical_message context counters decision dropped error event fault observed outcome parent policy predicate
 reasoning_trace repair report result returned.error served_by usage value withheld; objects: addresses bring_up checks returned.content dropped_targets effects exchanges messages parts properties
 server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words matched notices steps tools_changed warnings; text: blob_line.bytes context.blocked tool_calls.fault repair.original decision.policy blocked.target

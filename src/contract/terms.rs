@@ -361,7 +361,8 @@ impl Terms {
     #[must_use]
     pub fn sampler(&self, tool: &str) -> Option<usize> {
         let origin = &self.tool(tool)?.origin;
-        let server = self.servers.get(origin.strip_prefix("mcp:")?)?;
+        let server = origin.strip_prefix("mcp:").unwrap_or(origin);
+        let server = self.servers.get(server)?;
         let named = server.sampling.as_deref()?;
         self.targets
             .iter()

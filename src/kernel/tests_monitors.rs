@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     AgentOutcome as Class, EDGES, Effect, EntryDraft, EntryKind, Event, EventKind, LostEffect,
-    Outcome, OutcomeCode as Code, Run, State, ToolExposure,
+    Outcome, OutcomeCode as Code, Run, SampleRequest, State, SummaryRequest, ToolExposure,
 };
 use crate::contract::{
     Completion, ExecutionContract, FINAL_REPORT, PROGRESS_REPORT, ToolPolicy, ToolProof,
@@ -218,10 +218,15 @@ impl Ledger {
                 let Some(at) = self.running.iter().position(|c| c.call == r.call) else {
                     return false;
                 };
-                if let ToolOutcome::InputRequired(asked) = &r.outcome {
+                let resume = match &r.outcome {
+                    ToolOutcome::InputRequired(asked) => Some(&asked.resume),
+                    ToolOutcome::SamplingRequired(asked) => Some(&asked.resume),
+                    _ => None,
+                };
+                if let Some(resume) = resume {
                     // It is started once more, and was counted.
                     self.due.push(r.call);
-                    if asked.resume.is_none() {
+                    if resume.is_none() {
                         return false;
                     }
                 }
@@ -357,8 +362,8 @@ impl Ledger {
                 self.inflight = None;
                 self.waiting_until = Some(*until_ms);
             }
-            Effect::Summarise(asked) => {
-                let r = &asked.request;
+            Effect::Summarise(SummaryRequest { request: r, .. })
+            | Effect::Sample(SampleRequest { request: r, .. }) => {
                 self.may_ask(terms, r)?;
                 self.inferences += 1;
                 self.summaries.push(r.inference);

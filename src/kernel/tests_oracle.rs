@@ -6,6 +6,7 @@ mod commit;
 mod events;
 mod questions;
 mod responses;
+mod samples;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -36,6 +37,7 @@ pub(super) enum Reaction {
     Waits(u64),
     Starts(Vec<u64>),
     Summarises(u64),
+    Samples(u64),
     AwaitsApproval(u64),
     Ends(Outcome),
 }
@@ -76,6 +78,7 @@ impl Reaction {
                 Effect::Summarise(asked) => {
                     seen = Some(Self::Summarises(asked.request.inference.0));
                 }
+                Effect::Sample(asked) => seen = Some(Self::Samples(asked.request.inference.0)),
                 Effect::AwaitApproval(order) => seen = Some(Self::AwaitsApproval(order.call.0)),
                 Effect::Wait { until_ms } => seen = Some(Self::Waits(*until_ms)),
                 Effect::Finish(outcome) => seen = Some(Self::Ends(*outcome)),
@@ -132,6 +135,19 @@ enum Slot {
     Question {
         call: u64,
         hash: Digest,
+        live: bool,
+    },
+    /// Its server wants a model to be asked so many bytes, once the run is resumed; whether it waits for the answer in the call.
+    Unsampled {
+        call: u64,
+        bytes: u64,
+        live: bool,
+    },
+    /// That inference is waited for, for its server, whose prompt is so many tokens.
+    Sampled {
+        call: u64,
+        inference: u64,
+        expected: u64,
         live: bool,
     },
     /// Due when the run is resumed: approved, or lost.
@@ -382,6 +398,9 @@ impl Oracle {
                     self.facts.notices = 0;
                     return self.answered(r);
                 }
+                if let Some(reaction) = self.sample_ended(r.inference.0) {
+                    return reaction;
+                }
                 self.summary_ended(r.inference.0, Some(r))
             }
             EventKind::InferenceFailed(f) => {
@@ -391,6 +410,13 @@ impl Oracle {
                 if place != Place::Inference(f.inference.0) {
                     if f.fault.unknown_model && self.awaits_summary(f.inference.0) {
                         self.facts.dropped.extend(self.summarizer());
+                    }
+                    if f.fault.unknown_model {
+                        let sampler = self.sampler_of(f.inference.0);
+                        self.facts.dropped.extend(sampler);
+                    }
+                    if let Some(reaction) = self.sample_ended(f.inference.0) {
+                        return reaction;
                     }
                     return self.summary_ended(f.inference.0, None);
                 }

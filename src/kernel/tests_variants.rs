@@ -465,6 +465,25 @@ pub(super) const VARIANTS: &[Variant] = &[
         ],
     },
     Variant {
+        name: "optional: servers that have a model asked",
+        terms: sampling,
+        letters: &[
+            BASE,
+            LIFE,
+            &[
+                Says(Said::ReadWrite),
+                Says(Said::Rejected),
+                Tool(Does::Samples),
+                Tool(Does::SamplesWaiting),
+                Tool(Does::TimesOut),
+                Letter::FailsUnknown,
+                Letter::Stop,
+                ToolAt(Does::Samples, When::PastStep),
+                SaysAt(Said::Text, When::PastStep),
+            ],
+        ],
+    },
+    Variant {
         name: "required: approval",
         terms: || Terms {
             require_approval: vec!["read".to_owned()],

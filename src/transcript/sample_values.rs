@@ -13,8 +13,8 @@ use crate::message::{
     AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeFields, EnvelopeStatus,
     FailureCode, InferenceSeq, InputAnswer, InputExchange, InputQuestion, NamedText, ObjectText,
     Observed, ObservedStatus, ProtocolAdapterResult, ProviderFault, ProviderFaultClass,
-    ReasoningPart, ReasoningText, ReasoningTrace, Repair, Role, ServedBy, TagFlaw, TagWarning,
-    ToolEnvelope, ToolInvocation, ToolOutcome, ToolServerStatement, Usage, Withheld,
+    ReasoningPart, ReasoningText, ReasoningTrace, Repair, Role, SamplingRequest, ServedBy, TagFlaw,
+    TagWarning, ToolEnvelope, ToolInvocation, ToolOutcome, ToolServerStatement, Usage, Withheld,
 };
 
 /// An event of every kind, with every optional field once present and once absent, and text that JSON must escape.
@@ -215,6 +215,18 @@ pub(crate) fn every_event() -> Vec<Event> {
             question: ObjectText::empty(),
             resume: None,
         })),
+        tool(ToolOutcome::SamplingRequired(SamplingRequest {
+            bytes: 9,
+            max_tokens: 7,
+            prompt: digest,
+            resume: Some(odd.clone()),
+        })),
+        tool(ToolOutcome::SamplingRequired(SamplingRequest {
+            bytes: 9,
+            max_tokens: 7,
+            prompt: digest,
+            resume: None,
+        })),
         tool(ToolOutcome::ConnectionLost {
             detail: detail.clone(),
         }),
@@ -315,6 +327,11 @@ pub(crate) fn full_action() -> Action {
             EffectRecord::Summarise {
                 call: CallSeq(1),
                 inference: InferenceSeq(2),
+                target: 0,
+            },
+            EffectRecord::Sample {
+                call: CallSeq(1),
+                inference: InferenceSeq(3),
                 target: 0,
             },
             EffectRecord::AwaitApproval {

@@ -83,6 +83,18 @@ impl Oracle {
     fn go_on_tools(&mut self) -> Reaction {
         let mut last = None;
         for at in 0..self.facts.batch.len() {
+            if let Slot::Unsampled {
+                call,
+                bytes,
+                live: false,
+            } = self.facts.batch[at].slot
+            {
+                if self.nothing_starts().is_none() {
+                    return self.sample(at, call, bytes, false);
+                }
+                self.facts.batch[at].slot = Slot::Said(failed("interrupted, effect unknown"));
+                continue;
+            }
             let Slot::Untold((tool, whole, cut)) = self.facts.batch[at].slot.clone() else {
                 continue;
             };
@@ -96,7 +108,12 @@ impl Oracle {
     }
 
     fn busy(&self) -> bool {
-        let busy = |c: &Call| matches!(c.slot, Slot::Running(_) | Slot::Told { .. });
+        let busy = |c: &Call| {
+            matches!(
+                c.slot,
+                Slot::Running(_) | Slot::Told { .. } | Slot::Sampled { .. }
+            )
+        };
         self.facts.batch.iter().any(busy)
     }
 
@@ -141,7 +158,9 @@ impl Oracle {
                     ..Found::default()
                 })
             }
-            (LostEffect::Inference(n), Place::Tools) => self.summary_ended(n.0, None),
+            (LostEffect::Inference(n), Place::Tools) => self
+                .sample_ended(n.0)
+                .unwrap_or_else(|| self.summary_ended(n.0, None)),
             (LostEffect::Call(call), Place::Tools) => {
                 let nothing_starts = self.nothing_starts().is_some();
                 let Some(lost) = self.facts.batch.iter_mut().find(|c| c.is_under_way(call.0))
@@ -209,6 +228,20 @@ impl Oracle {
                 }
                 Slot::Said(failed("interrupted, effect unknown"))
             }
+            ToolOutcome::SamplingRequired(asked) => {
+                let too_often =
+                    self.facts.batch[at].questions == crate::kernel::execute::MOST_QUESTIONS;
+                if !too_often && self.nothing_starts().is_none() {
+                    self.facts.batch[at].questions += 1;
+                    let (bytes, live) = (asked.bytes, asked.resume.is_none());
+                    if self.facts.suspended {
+                        self.facts.batch[at].slot = Slot::Unsampled { call, bytes, live };
+                        return Reaction::Noted;
+                    }
+                    return self.sample(at, call, bytes, live);
+                }
+                Slot::Said(failed("interrupted, effect unknown"))
+            }
             ToolOutcome::TimedOut => Slot::Said(failed("timeout")),
             ToolOutcome::ConnectionLost { .. } => Slot::Said(failed("connection lost")),
             ToolOutcome::Cancelled if self.facts.stop => {
@@ -265,7 +298,7 @@ impl Oracle {
         let expected = (texts::summary_preamble(tool, room).len() as u64 + whole).div_ceil(4);
         // What the next request needs at least is left to it, and what the summaries in flight will use is gone.
         let in_flight = |c: &Call| match c.slot {
-            Slot::Told { expected, .. } => expected,
+            Slot::Told { expected, .. } | Slot::Sampled { expected, .. } => expected,
             _ => 0,
         };
         let in_flight: u64 = self.facts.batch.iter().map(in_flight).sum();
@@ -322,7 +355,7 @@ impl Oracle {
     }
 
     /// What the results of the turn weigh so far.
-    fn results(&self) -> u64 {
+    pub(super) fn results(&self) -> u64 {
         let weigh = |c: &Call| match c.slot {
             Slot::Result(n) | Slot::Told { cut: n, .. } | Slot::Untold((_, _, n)) => n,
             _ => 0,
@@ -363,7 +396,7 @@ impl Oracle {
         if let Some(reason) = self.nothing_starts() {
             for call in &mut self.facts.batch {
                 match call.slot {
-                    Slot::Question { .. } => {
+                    Slot::Question { .. } | Slot::Unsampled { .. } => {
                         call.slot = Slot::Said(failed("interrupted, effect unknown"));
                     }
                     Slot::Ready(_) if call.answered => {
@@ -377,12 +410,12 @@ impl Oracle {
                 }
             }
         }
-        if self
-            .facts
-            .batch
-            .iter()
-            .any(|c| matches!(c.slot, Slot::Pending(_) | Slot::Ready(_) | Slot::Untold(_)))
-        {
+        if self.facts.batch.iter().any(|c| {
+            matches!(
+                c.slot,
+                Slot::Pending(_) | Slot::Ready(_) | Slot::Untold(_) | Slot::Unsampled { .. }
+            )
+        }) {
             return self.start();
         }
         let settled = self.settle(true);

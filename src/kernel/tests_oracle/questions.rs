@@ -80,7 +80,9 @@ impl Call {
     pub(super) fn is_under_way(&self, n: u64) -> bool {
         match self.slot {
             Slot::Running(call) => call == n,
-            Slot::Question { call, live, .. } => call == n && live,
+            Slot::Question { call, live, .. }
+            | Slot::Unsampled { call, live, .. }
+            | Slot::Sampled { call, live, .. } => call == n && live,
             _ => false,
         }
     }

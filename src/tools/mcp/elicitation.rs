@@ -330,19 +330,20 @@ mod tests {
         let answers = |required: InputRequired, elicitation| {
             let mut round = Round::new(1, required);
             let question = round.fill(&granting(elicitation), (&log, &NoSecrets));
-            assert_eq!(question.map_err(str::to_owned)?, None);
-            Ok::<_, String>(round.into_input())
+            assert_eq!(question?, None);
+            Ok::<_, Refused>(round.into_input())
         };
         assert_eq!(
             answers(asked("elicitation/create"), Elicitation::Denied),
-            Err("elicitation/create".to_owned())
+            Err(Refused::NotGranted("elicitation/create".to_owned()))
         );
         let (granted, state) = answers(asked("elicitation/create"), Elicitation::Defaults).unwrap();
         assert_eq!(granted["a"], json!({"action": "accept", "content": {}}));
         assert_eq!(state.as_deref(), Some("s"));
         for other in ["sampling/createMessage", "roots/list", "made/up"] {
             for granted in [Elicitation::Ask, Elicitation::Defaults] {
-                assert_eq!(answers(asked(other), granted), Err(other.to_owned()));
+                let refused = Refused::NotGranted(other.to_owned());
+                assert_eq!(answers(asked(other), granted), Err(refused));
             }
         }
         // Without a schema there is nothing to fill in.
@@ -366,16 +367,17 @@ mod tests {
         let terms = granting(Elicitation::Ask);
         let mut round = Round::new(1, serde_json::from_value(required).unwrap());
         let first = round.fill(&terms, noted).unwrap().unwrap();
-        assert_eq!(first.as_str(), r#"{"message":"A?"}"#);
+        let question = |text: &str| Asked::Person(ObjectText::parse(text).unwrap());
+        assert_eq!(first, question(r#"{"message":"A?"}"#));
         let content = ObjectText::parse(r#"{"n":1}"#).unwrap();
-        round.give(Some(&content), noted);
+        round.give(Some(&content), noted).unwrap();
         assert_eq!(
-            round.fill(&terms, noted).unwrap().unwrap().as_str(),
-            r#"{"message":"B?"}"#
+            round.fill(&terms, noted).unwrap().unwrap(),
+            question(r#"{"message":"B?"}"#)
         );
         let kept = round.resume(&NoSecrets).unwrap();
         let mut round: Round = serde_json::from_str(&kept).unwrap();
-        round.give(None, noted);
+        round.give(None, noted).unwrap();
         assert_eq!(round.fill(&terms, noted), Ok(None));
         let (answers, state) = round.into_input();
         let declined = json!({"action": "decline"});

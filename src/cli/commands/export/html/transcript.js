@@ -16,8 +16,8 @@ const transcript = (() => {
     outcome: class code;
     probe cancel finish inference call text interrupted effect_lost timer_fired stop_requested suspended timed_out cancelled
       restart_in_progress:;
-    infer: attempt inference notices target tools; summarise: call inference target; execute: arguments_hash call id name;
-    await_approval approval_denied: arguments_hash call; approval_given: arguments_hash call content?; input_required: question resume?; wait: until_ms;
+    infer: attempt inference notices target tools; sample summarise: call inference target; execute: arguments_hash call id name;
+    await_approval approval_denied: arguments_hash call; approval_given: arguments_hash call content?; input_required: question resume?; sampling_required: bytes max_tokens prompt resume?; wait: until_ms;
     event: at_ms event;
     run_started: addresses? bring_up contract_hash intent_words messages parent? run_id started_unix_ms tokenizer_fault? tool_servers? workspace?;
     bring_up: detail server; parent: head run_id; probed: targets; targets: detail properties? responsive server_headers?;
@@ -45,9 +45,9 @@ const transcript = (() => {
   // value as an effect alone.
   const TYPES = new Map(`
     number: at_ms attempt bytes bytes_in bytes_out cache_read cache_write call call.value calls cost_micro_usd ctx duration_ms executed executed_ok expected
-    format_retries inference inference.value inferences input item length limit original output pending projected remaining replacement report_bytes resumes retry_after_ms
+    format_retries inference inference.value inferences input item length limit max_tokens original output pending projected remaining replacement report_bytes resumes retry_after_ms
     rules_version schema seq started_at_ms started_unix_ms fault.status step_id target tokens tokens_cache_read tokens_in tokens_out turns until_ms; truth: blank cost_fault
-    estimated gate_breached gated ok redacted responsive tools unknown_model; hash: arguments_hash blob contract_hash conversation_digest full hash head raw_hash request_hash
+    estimated gate_breached gated ok redacted responsive tools unknown_model; hash: arguments_hash blob contract_hash conversation_digest full hash head prompt raw_hash request_hash
     rules_hash state_digest workspace; object: action blocked canonical_message context counters decision dropped error event fault observed outcome parent policy predicate
     reasoning_trace repair report result returned.error served_by usage value withheld; objects: addresses bring_up checks returned.content dropped_targets effects exchanges messages parts properties
     server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words matched notices steps tools_changed warnings; text: blob_line.bytes context.blocked tool_calls.fault repair.original decision.policy blocked.target
