@@ -22,9 +22,10 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use monolith::{
     CapabilityManifest, ContentBlock, ContractFactory, ContractSpec, Digest, EnvelopeFields,
-    EnvelopeStatus, Input, NoSecrets, Output, Probed, ProbedTarget, QuarterBytes, ResponseMeta,
-    RunId, RunStarted, SealedEntry, ServerCapability, ServerKind, Session, TargetCapability,
-    ToolCapability, ToolEnvelope, ToolInvocation, ToolOutcome, blob_line, entry_line, header_line,
+    EnvelopeStatus, FileChanges, Input, NoSecrets, Output, Probed, ProbedTarget, QuarterBytes,
+    ResponseMeta, RunId, RunStarted, SealedEntry, ServerCapability, ServerKind, Session,
+    TargetCapability, ToolCapability, ToolEnvelope, ToolInvocation, ToolOutcome, blob_line,
+    entry_line, header_line,
 };
 use serde_json::{Value, json};
 
@@ -151,6 +152,7 @@ fn envelope(call: &ToolInvocation, at_ms: u64) -> ToolEnvelope {
     ToolEnvelope::new(EnvelopeFields {
         bytes_in: call.arguments.as_str().len() as u64,
         bytes_out: text.len() as u64,
+        changes: FileChanges::default(),
         content: vec![ContentBlock::Text(text)],
         duration_ms: 0,
         error: None,

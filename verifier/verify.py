@@ -4,11 +4,11 @@ import base64, decimal, hashlib, json, os, re, sys
 from blake3 import blake3
 
 # The keys of every object, `?` for those that may be left out. A row is named by the key that its object stands under, or by its kind.
-ROWS = """action: adapter_version attempt blocked? checks? closing? context? conversation_digest counters dropped_targets? effects? from kind length? model_fingerprint model_profile_id
+ROWS = """action: adapter_version attempt blocked? checks? closing? context? conversation_digest counters dropped_targets? effects? flow? from kind length? model_fingerprint model_profile_id
 note? outcome? policy? predicate? report? seq state_digest step_id target to; reasoning_trace: adapter_version model parts; counters: calls cost_micro_usd executed
 executed_ok format_retries inferences resumes tokens_cache_read tokens_in tokens_out turns; wait: until_ms; probe cancel finish inference call text interrupted
 effect_lost timer_fired stop_requested suspended timed_out cancelled restart_in_progress:; tombstone: tombstone; result: adapter_version canonical_message? excerpt? failure_code?
-pointer? raw_hash repair? served_by? status stop tag_warnings? usage? withheld?; tag_warnings: flaw slot?; served_by: model? system_fingerprint?; server_headers properties: name value; tool_servers: instructions? name? protocol server version?; repair: original repaired steps; returned: bytes_in bytes_out content duration_ms error? full?
+pointer? raw_hash repair? served_by? status stop tag_warnings? usage? withheld?; tag_warnings: flaw slot?; served_by: model? system_fingerprint?; server_headers properties: name value; tool_servers: instructions? name? protocol server version?; repair: original repaired steps; changes: files incomplete?; files: after? before? lines_added lines_removed path; returned: bytes_in bytes_out changes? content duration_ms error? full?
 started_at_ms status tokens tool tool_call_id; execute: arguments_hash call id name; run_started: addresses? bring_up contract_hash intent_words messages parent? run_id
 started_unix_ms tokenizer_fault? tool_servers? workspace?; infer: attempt inference notices target tools; sample summarise: call inference target; messages canonical_message: content observed? reasoning? reasoning_trace? role tokens
 tool_call_id? tool_calls?; usage: cache_read cache_write? cost_fault? cost_micro_usd? estimated input output; inference_returned: gate_breached gated? inference redacted? request_hash
@@ -18,15 +18,16 @@ retry_after_ms? status? unknown_model?; header: contract format run_id; decision
 bytes mime_type; policy: decision matched; entry: action event hash seq; tool_returned: call exchanges? outcome; exchanges: answer content? message method requested_schema? url?; targets: detail properties? responsive server_headers?; withheld: blank bytes hash report_bytes?;
 malformed: detail raw_hash; bring_up: detail server; connection_lost restart_failed tool_changed: detail; checkpoint: checkpoint; checks: detail name ok; blob_line: blob bytes; predicate:
 item name; block:; outcome: class code; parent: head run_id; error: code message; event: at_ms event; probed: targets; trace_call: signature?; trace_text: bytes
-signature?; blocked: dropped? limit projected reason remaining target; dropped: original replacement; dropped_targets: limit? projected? reason target; report: bytes format hash source warnings?; observed: duration_ms status"""
+signature?; blocked: dropped? limit projected reason remaining target; dropped: original replacement; dropped_targets: limit? projected? reason target; report: bytes format hash source warnings?; observed: duration_ms status; flow: action call rule seen tool;
+seen: entry label tool"""
 # What stands under a key: that of `row.key` comes before that of `key`, and what is not named is text. `wait` has a value as an effect alone.
 TYPES = """number: at_ms attempt bytes bytes_in bytes_out cache_read cache_write call call.value calls cost_micro_usd ctx duration_ms executed executed_ok expected
-format_retries inference inference.value inferences input item length limit max_tokens original output pending projected remaining replacement report_bytes resumes retry_after_ms
-rules_version schema seq started_at_ms started_unix_ms fault.status step_id target tokens tokens_cache_read tokens_in tokens_out turns until_ms; truth: blank cost_fault
-estimated gate_breached gated ok redacted responsive tools unknown_model; hash: arguments_hash blob contract_hash conversation_digest full hash head prompt raw_hash request_hash
-rules_hash state_digest workspace; object: action blocked canonical_message context counters decision dropped error event fault observed outcome parent policy predicate
-reasoning_trace repair report result returned.error served_by usage value withheld; objects: addresses bring_up checks returned.content dropped_targets effects exchanges messages parts properties
-server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words matched notices steps tools_changed warnings; text: blob_line.bytes context.blocked tool_calls.fault repair.original decision.policy blocked.target
+format_retries inference inference.value inferences input item length limit lines_added lines_removed max_tokens original output pending projected remaining replacement report_bytes resumes retry_after_ms
+rule rules_version schema seen.entry seq started_at_ms started_unix_ms fault.status step_id target tokens tokens_cache_read tokens_in tokens_out turns until_ms; truth: blank cost_fault
+estimated gate_breached gated incomplete ok redacted responsive tools unknown_model; hash: after arguments_hash before blob contract_hash conversation_digest full hash head prompt raw_hash request_hash
+rules_hash state_digest workspace; object: action blocked canonical_message changes context counters decision dropped error event fault observed outcome parent policy predicate
+reasoning_trace repair report result returned.error served_by usage value withheld; objects: addresses bring_up checks returned.content dropped_targets effects exchanges files flow messages parts properties seen
+server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words matched notices steps tools_changed warnings; text: blob_line.bytes flow.action flow.call context.blocked tool_calls.fault repair.original decision.policy blocked.target
 dropped_targets.target block.value properties.value server_headers.value text.value interrupted.value; object?: entry.event; hash?: malformed.raw_hash;
 nothing: cancel.value cancelled.value finish.value probe.value stop_requested.value suspended.value timed_out.value timer_fired.value restart_in_progress.value wait.value"""
 ROWS = {name: keys.split() for names, keys in (row.split(":") for row in ROWS.split(";")) for name in names.split()}

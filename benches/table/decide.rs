@@ -12,8 +12,8 @@ use monolith::door::{
 };
 use monolith::{
     AgentMessage, CallSeq, ContentBlock, ContractFactory, ContractSpec, Digest, EntryDraft,
-    EnvelopeFields, EnvelopeStatus, EventKind, InferenceSeq, ObjectText, Probed, ProbedTarget,
-    Role, Run, RunId, RunStarted, ToolEnvelope, ToolInvocation, ToolOutcome,
+    EnvelopeFields, EnvelopeStatus, EventKind, FileChanges, InferenceSeq, ObjectText, Probed,
+    ProbedTarget, Role, Run, RunId, RunStarted, ToolEnvelope, ToolInvocation, ToolOutcome,
 };
 
 use crate::allocations;
@@ -234,6 +234,7 @@ fn answered(call: CallSeq) -> EventKind {
         outcome: ToolOutcome::Returned(ToolEnvelope::new(EnvelopeFields {
             bytes_in: 30,
             bytes_out: 600,
+            changes: FileChanges::default(),
             content: vec![ContentBlock::Text("a line of text\n".repeat(40))],
             duration_ms: 1,
             error: None,

@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use monolith::{
     Call, CapabilityManifest, ContentBlock, ContractFactory, ContractSpec, EnvelopeFields,
-    EnvelopeStatus, Input, NoSecrets, Output, Probed, ProbedTarget, QuarterBytes, Request,
-    ResponseMeta, RunId, RunStarted, SealedEntry, ServerCapability, ServerKind, Session,
+    EnvelopeStatus, FileChanges, Input, NoSecrets, Output, Probed, ProbedTarget, QuarterBytes,
+    Request, ResponseMeta, RunId, RunStarted, SealedEntry, ServerCapability, ServerKind, Session,
     TargetCapability, ToolCapability, ToolEnvelope, ToolOutcome,
 };
 
@@ -126,6 +126,7 @@ fn called(call: &Call, folder: &Path) -> Input {
     let envelope = ToolEnvelope::new(EnvelopeFields {
         bytes_in: arguments.len() as u64,
         bytes_out: text.len() as u64,
+        changes: FileChanges::default(),
         content: vec![ContentBlock::Text(text)],
         duration_ms: 1,
         error: None,

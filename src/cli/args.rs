@@ -10,6 +10,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use super::commands::approve::ApproveArgs;
 use super::commands::chat::ChatArgs;
 use super::commands::completions::CompletionsArgs;
+use super::commands::config::ConfigCommand;
 use super::commands::continuation::ContinueArgs;
 use super::commands::contract::ContractCommand;
 use super::commands::corpus::CorpusCommand;
@@ -38,12 +39,14 @@ use super::commands::resume::ResumeArgs;
 use super::commands::run::RunArgs;
 use super::commands::show::ShowArgs;
 use super::commands::tools::ToolsArgs;
+use super::commands::trust::TrustArgs;
+use super::commands::undo::UndoArgs;
 use super::commands::verify::VerifyArgs;
 use super::context::accounting::AccountingArgs;
 use super::ui::screen::help_width;
 use super::ui::wrap::wrapped;
 use super::version::{AFTER_HELP, LONG_VERSION, NEW_HERE};
-use crate::tools::SUPERVISE_COMMAND;
+use crate::tools::{SANDBOX_COMMAND, SUPERVISE_COMMAND};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -94,13 +97,13 @@ const TOPICS: [(&str, &[&str]); 5] = [
     (
         "Runs",
         &[
-            "run", "continue", "chat", "approve", "resume", "show", "list",
+            "run", "continue", "chat", "approve", "resume", "show", "list", "undo",
         ],
     ),
     (
         "Contracts",
         &[
-            "init", "doctor", "contract", "tools", "mcp", "profile", "machine",
+            "init", "doctor", "contract", "trust", "tools", "config", "mcp", "profile", "machine",
         ],
     ),
     (
@@ -163,6 +166,10 @@ pub(in crate::cli) enum Command {
     Show(ShowArgs),
     /// List runs, the newest first
     List(ListArgs),
+    /// Give the files that a run changed back what they held
+    ///
+    /// A file that something else has changed since stays, and is named; so does one whose content was not kept.
+    Undo(UndoArgs),
     /// Write a run as a file that anyone can verify
     Export(ExportArgs),
     /// Take transcript files that verify into the store
@@ -178,6 +185,11 @@ pub(in crate::cli) enum Command {
     /// Look at a contract without running it
     #[command(subcommand)]
     Contract(ContractCommand),
+    /// Let a contract of a folder start what it names
+    ///
+    /// A contract that is found and not named, and that starts commands or hands on variables, is asked about once. This answers for it, as it is
+    /// now: when the file changes, it is asked about again.
+    Trust(TrustArgs),
     /// List the tools of a contract: names, servers, pins
     Tools(ToolsArgs),
     /// Log in at tool servers
@@ -200,6 +212,9 @@ pub(in crate::cli) enum Command {
     /// What is known of families of models
     #[command(subcommand)]
     Profile(ProfileCommand),
+    /// What .ai-agent.json says here, and which file says it
+    #[command(subcommand)]
+    Config(ConfigCommand),
     /// Write a contract that works with what this machine has
     Init(InitArgs),
     /// Report what is here, what is missing, and how to get it
@@ -214,6 +229,13 @@ pub(in crate::cli) enum Command {
     #[command(name = SUPERVISE_COMMAND, hide = true)]
     Supervise {
         /// The process that wants the server, the server, and its arguments
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        given: Vec<OsString>,
+    },
+    /// Where a command runs that is confined
+    #[command(name = SANDBOX_COMMAND, hide = true)]
+    Sandbox {
+        /// The profile, the program, and its arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         given: Vec<OsString>,
     },

@@ -19,9 +19,9 @@ use crate::cli::log;
 use crate::cli::tips::with_tip;
 use crate::cli::ui::progress::watched;
 use crate::cli::ui::screen::Screen;
-use crate::driver::Environment;
+use crate::driver::{Environment, MCP_ROOT};
 use crate::telemetry::AgentResult;
-use crate::tools::supervise;
+use crate::tools::{confine, supervise};
 
 /// Runs the command line of this process.
 #[must_use]
@@ -30,15 +30,20 @@ pub fn main() -> ExitCode {
     let given: Vec<OsString> = std::env::args_os().collect();
     let parsed = Cli::try_parse_from(&given);
     // Before anything else is read: what a supervisor runs has the server's environment and streams.
-    if let Ok(Cli {
-        command: Command::Supervise { given },
-        ..
-    }) = parsed
-    {
-        return Exit(supervise(given)).into();
+    match parsed {
+        Ok(Cli {
+            command: Command::Supervise { given },
+            ..
+        }) => return Exit(supervise(given)).into(),
+        // Nor a thread: what confines a process confines the one that asks for it.
+        Ok(Cli {
+            command: Command::Sandbox { given },
+            ..
+        }) => return Exit(confine(given)).into(),
+        Ok(_) | Err(_) => {}
     }
     interrupts::watch();
-    let environment = Environment::new(|name| std::env::var(name).ok());
+    let environment = Environment::new(variable);
     let screen = Screen::of_process(&environment);
     let cli = match parsed {
         Ok(cli) => cli,
@@ -125,12 +130,15 @@ fn perform(
         Command::Export(args) => commands::export::export(&app, &args),
         Command::Contract(command) => commands::contract::contract(&app, &command),
         Command::Tools(args) => commands::tools::tools(&app, &args),
+        Command::Undo(args) => commands::undo::undo(&app, &args),
+        Command::Trust(args) => commands::trust::trust(&app, &args),
         Command::Mcp(command) => commands::mcp::mcp(&app, &command),
         Command::Machine(args) => commands::machine::machine(&app, &args),
         Command::Key(command) => commands::key::key(&app, &command),
         Command::Log(command) => commands::log::log(&app, &command),
         Command::Corpus(command) => commands::corpus::corpus(&app, &command),
         Command::Model(command) => commands::model::model(&app, &command),
+        Command::Config(command) => commands::config::config(&app, &command),
         Command::Profile(command) => commands::profile::profile(&app, &command),
         Command::Init(args) => commands::init::init(&app, &args),
         Command::Doctor(args) => commands::doctor::doctor(&app, &args),
@@ -140,6 +148,7 @@ fn perform(
         }
         Command::Man(args) => commands::man::man(&app, &args, Cli::visible()),
         Command::Supervise { given } => Ok(Exit(supervise(given))),
+        Command::Sandbox { given } => Ok(Exit(confine(given))),
         Command::SlowTool => commands::internal::slow_tool(&app),
         #[cfg(feature = "local")]
         Command::Template => commands::internal::template(),
@@ -168,4 +177,14 @@ fn usage(fault: &clap::Error, given: &[OsString], screen: Screen) -> Exit {
         drop(screen.out_json(&result));
     }
     Exit::USAGE
+}
+
+/// A variable of this process. A root for tool servers that is missing or blank is the folder where the command was typed (001 §6).
+fn variable(name: &str) -> Option<String> {
+    let value = std::env::var(name).ok();
+    if name != MCP_ROOT {
+        return value;
+    }
+    let here = || Some(std::env::current_dir().ok()?.display().to_string());
+    value.filter(|value| !value.trim().is_empty()).or_else(here)
 }

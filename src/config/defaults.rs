@@ -5,12 +5,15 @@ use serde_json::json;
 use super::builder::Builder;
 use super::fault::DefinitionFault;
 use super::merged::Merged;
-use super::names::DEFAULTS;
-use crate::contract::Definition;
+use crate::contract::{Definition, KNOBS, ReportFormat};
 
-/// Keys of `defaults` that only other programs read: how they write their logs, and what they show where.
-const OF_OTHERS: [&str; 7] = [
-    "formats",
+/// The key of forms by where results are shown, and this program's place in it.
+const FORMATS: (&str, &str) = ("formats", "cli");
+/// The keys of the form of reports.
+const FORMAT: [&str; 2] = ["outputFormat", "format"];
+
+/// Keys of `defaults` that only other programs read: how they write their logs.
+const OF_OTHERS: [&str; 6] = [
     "traceLLM",
     "traceMCP",
     "traceSdk",
@@ -25,7 +28,9 @@ pub(super) fn defaults(
     merged: &Merged,
 ) -> Result<Definition, DefinitionFault> {
     for (key, value) in merged.members() {
-        if OF_OTHERS.contains(&key.as_str()) {
+        // The form of a report is a default of agents alone: a contract file has a report only where it says so.
+        let is_form = key == FORMATS.0 || FORMAT.contains(&key.as_str());
+        if is_form || OF_OTHERS.contains(&key.as_str()) {
             continue;
         }
         let refuse = |rule: &str| DefinitionFault {
@@ -33,14 +38,9 @@ pub(super) fn defaults(
             layer: value.layer(),
             rule: rule.to_owned(),
         };
-        let known = DEFAULTS.iter().find(|(name, _)| name == key);
+        let known = KNOBS.iter().find(|(name, _)| name == key);
         let Some((_, path)) = known else {
-            return Err(match key.as_str() {
-                "format" | "outputFormat" => {
-                    refuse("the form of a report is said by final_report.format of the contract")
-                }
-                _ => refuse("a contract has no place for it"),
-            });
+            return Err(refuse("a contract has no place for it"));
         };
         let (expanded, origin) = builder.expanded(key, value)?;
         if expanded.is_object() || expanded.is_array() {
@@ -63,4 +63,34 @@ pub(super) fn defaults(
         builder.from(path, origin);
     }
     Ok(builder.finish())
+}
+
+/// The form of an agent's report: that of the command line, else the one for every place.
+///
+/// # Errors
+/// A form that is no word.
+pub(super) fn report_format(merged: &Merged) -> Result<Option<String>, DefinitionFault> {
+    let by_place = merged.member(FORMATS.0);
+    let by_place = by_place.and_then(|formats| formats.member(FORMATS.1));
+    let by_place = by_place.map(|value| (FORMATS.0, value));
+    let everywhere = FORMAT.into_iter();
+    let mut everywhere = everywhere.filter_map(|key| Some((key, merged.member(key)?)));
+    let Some((key, value)) = by_place.or_else(|| everywhere.next()) else {
+        return Ok(None);
+    };
+    let known = value.text().map(|(_, word)| word).filter(|word| {
+        let mut all = ReportFormat::ALL.into_iter();
+        all.any(|format| format.as_str() == *word)
+    });
+    match known {
+        Some(word) => Ok(Some(word.to_owned())),
+        None => Err(DefinitionFault {
+            key: key.to_owned(),
+            layer: value.layer(),
+            rule: format!(
+                "it is none of {}",
+                ReportFormat::ALL.map(ReportFormat::as_str).join(", ")
+            ),
+        }),
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::driver::MCP_ROOT;
+
 /// Reads a file of variables (001 §7): `NAME=value` lines, with or without `export`; quotes around a value go; `#` begins a
 /// comment at the beginning of a line, and behind white space after a value without quotes.
 ///
@@ -28,7 +30,10 @@ pub(super) fn read(text: &str) -> Result<BTreeMap<String, String>, String> {
         }
         let value = value_of(value.trim())
             .ok_or_else(|| format!("line {number}: the quote of the value is not closed"))?;
-        variables.insert(name.to_owned(), value);
+        // A blank root is none: that of the process counts, which is never blank (001 §6).
+        if name != MCP_ROOT || !value.trim().is_empty() {
+            variables.insert(name.to_owned(), value);
+        }
     }
     Ok(variables)
 }

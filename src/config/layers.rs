@@ -3,14 +3,16 @@
 use std::cell::OnceCell;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::builder::Builder;
-use super::defaults::defaults;
+use super::defaults::{defaults, report_format};
 use super::definition::definition;
 use super::fault::{ConfigFault, DefinitionFault};
 use super::layer::Layer;
 use super::merged::Merged;
-use super::names::{DEFAULTS_SECTION, default_term, term};
+use super::names::{DEFAULTS_SECTION, SECTIONS, default_term, term};
+use super::shown::{ShownValue, values};
 use crate::contract::{Definition, DefinitionKind, Definitions};
 use crate::driver::Environment;
 
@@ -134,6 +136,43 @@ impl Layers {
         Ok(Builder::new(layers, &self.environment))
     }
 
+    /// Every value of the layers, and the files, the highest first. Nothing is expanded.
+    ///
+    /// # Errors
+    /// [`ConfigFault`] where a file that is there cannot be used.
+    pub(crate) fn shown(&self) -> Result<(Vec<ShownValue>, Vec<Arc<Path>>), ConfigFault> {
+        let layers = self.all()?;
+        let file = |layer: usize| {
+            let layer = layers.get(layer);
+            layer.map_or_else(|| Path::new("").into(), |layer| layer.path.clone())
+        };
+        let mut out = Vec::new();
+        for section in sections(layers) {
+            for name in names(layers, section) {
+                let merged = match section {
+                    DEFAULTS_SECTION => self
+                        .merged_defaults()?
+                        .and_then(|all| all.member(name).cloned()),
+                    _ => self.merged(section, name)?,
+                };
+                let mut path = vec![section.to_owned(), name.to_owned()];
+                if let Some(merged) = merged {
+                    values(&mut path, &merged, &file, &mut out);
+                }
+            }
+        }
+        let files = layers.iter().map(|layer| layer.path.clone());
+        Ok((out, files.collect()))
+    }
+
+    fn fault_of_defaults(&self, fault: &DefinitionFault) -> String {
+        let origin = self.file_of(fault.layer);
+        format!(
+            "{DEFAULTS_SECTION}.{} in {origin}: {}",
+            fault.key, fault.rule
+        )
+    }
+
     /// The file of a layer, as messages name it.
     fn file_of(&self, layer: usize) -> String {
         let layer = self.all().ok().and_then(|layers| layers.get(layer));
@@ -177,15 +216,41 @@ impl Definitions for Layers {
         let Some(merged) = merged else {
             return Ok(None);
         };
-        let located = |fault: DefinitionFault| {
-            let origin = self.file_of(fault.layer);
-            format!(
-                "{DEFAULTS_SECTION}.{} in {origin}: {}",
-                fault.key, fault.rule
-            )
-        };
         defaults(self.builder()?, &merged)
             .map(Some)
-            .map_err(located)
+            .map_err(|fault| self.fault_of_defaults(&fault))
     }
+
+    fn report_format(&self) -> Result<Option<String>, String> {
+        let merged = self.merged_defaults().map_err(|fault| fault.to_string())?;
+        let format = merged.as_ref().map(report_format).transpose();
+        let format = format.map_err(|fault| self.fault_of_defaults(&fault))?;
+        Ok(format.flatten())
+    }
+}
+
+/// The sections of all layers that are mappings, each once: those that are read first.
+fn sections(layers: &[Layer]) -> Vec<&str> {
+    let all = layers.iter().filter_map(|layer| layer.value.as_object());
+    let all = all.flatten().filter(|(_, value)| value.is_object());
+    let all = all.map(|(name, _)| name.as_str());
+    once(SECTIONS.into_iter().chain(all))
+}
+
+/// The names in that section of all layers, each once.
+fn names<'l>(layers: &'l [Layer], section: &str) -> Vec<&'l str> {
+    let all = layers
+        .iter()
+        .filter_map(|layer| layer.value.get(section)?.as_object());
+    once(all.flatten().map(|(name, _)| name.as_str()))
+}
+
+fn once<'n>(names: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
+    let mut found = Vec::new();
+    for name in names {
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    found
 }

@@ -17,8 +17,10 @@ mod layer;
 mod layers;
 mod merged;
 mod names;
+mod shown;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use fault::ConfigFault;
 pub(crate) use layers::{Layers, Locations};
+pub(crate) use shown::ShownValue;

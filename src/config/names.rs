@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::contract::KNOBS;
+
 /// The section of a layer with defaults for contracts.
 pub(super) const DEFAULTS_SECTION: &str = "defaults";
 /// The sections of a layer that are read.
@@ -25,30 +27,6 @@ const KEYS: [(&str, &str); 5] = [
     ("toolsDenied", "tools_denied"),
 ];
 
-/// The keys of `defaults`, and their paths in a contract file.
-pub(super) const DEFAULTS: [(&str, &str); 17] = [
-    ("caching", "sampling.caching"),
-    ("contextWindowBufferTokens", "context_budget.buffer"),
-    ("llmTimeout", "llm_timeout_ms"),
-    ("maxOutputTokens", "sampling.max_output_tokens"),
-    ("maxRetries", "max_attempts_per_turn"),
-    ("maxToolCallsPerTurn", "max_tool_calls_per_turn"),
-    ("maxToolTurns", "max_turns"),
-    ("maxTurns", "max_turns"),
-    ("parallelToolCalls", "parallel_tool_calls"),
-    ("reasoning", "sampling.reasoning"),
-    ("reasoningTokens", "sampling.reasoning_tokens"),
-    ("repeatPenalty", "sampling.repeat_penalty"),
-    ("stream", "sampling.stream"),
-    ("temperature", "sampling.temperature"),
-    (
-        "toolResponseMaxBytes",
-        "tool_output_budget.max_bytes_per_call",
-    ),
-    ("toolTimeout", "tool_timeout_ms"),
-    ("topP", "sampling.top_p"),
-];
-
 /// The one name of a key of a definition.
 pub(super) fn term(key: &str) -> &str {
     let mut known = PARAMETERS.iter().chain(&KEYS);
@@ -59,7 +37,7 @@ pub(super) fn term(key: &str) -> &str {
 
 /// The one name of a key of `defaults`.
 pub(super) fn default_term(key: &str) -> &str {
-    let mut known = DEFAULTS.iter();
+    let mut known = KNOBS.iter();
     known
         .find(|(written, _)| *written == key)
         .map_or(key, |(_, path)| path)

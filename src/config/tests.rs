@@ -345,12 +345,6 @@ fn a_default_that_no_contract_allows_is_refused_by_its_name() {
         &format!("defaults.topK {at}: a contract has no place for it"),
     );
     check(
-        json!({"outputFormat": "json"}),
-        &format!(
-            "defaults.outputFormat {at}: the form of a report is said by final_report.format of the contract"
-        ),
-    );
-    check(
         json!({"maxTurns": 4, "maxToolTurns": 5}),
         &format!("defaults.maxToolTurns {at}: maxTurns and maxToolTurns are one and the same"),
     );
@@ -446,4 +440,54 @@ fn a_contract_can_do_without_the_tokenizer_of_a_layer() {
         Some("o200k_base/1"),
     );
     check("providers: {cloud: {models: {m: null}}}", Some("anthropic"));
+}
+
+/// 001 §6: the form of this place counts before the one for every place; a contract file has a report only where it says so.
+#[test]
+fn the_form_of_reports_is_a_default_of_agents_alone() {
+    let check = |defaults: Value, expect: Result<Option<&str>, &str>| {
+        let fixture = Fixture::new();
+        fixture.write("cwd/.ai-agent.json", &json!({"defaults": defaults}));
+        let layers = fixture.layers(None);
+        let found = layers.report_format();
+        let found = found.map_err(|fault| fixture.shown(&fault));
+        assert_eq!(
+            found,
+            expect
+                .map(|word| word.map(str::to_owned))
+                .map_err(str::to_owned)
+        );
+    };
+    check(json!({}), Ok(None));
+    check(json!({"outputFormat": "pipe"}), Ok(Some("pipe")));
+    check(
+        json!({"format": "text", "formats": {"slack": "json"}}),
+        Ok(Some("text")),
+    );
+    check(
+        json!({"outputFormat": "pipe", "formats": {"cli": "tty"}}),
+        Ok(Some("tty")),
+    );
+    let all = "json, markdown, markdown+mermaid, pipe, slack-block-kit, sub-agent, text, tty";
+    let fault = format!("defaults.outputFormat in /cwd/.ai-agent.json: it is none of {all}");
+    check(json!({"outputFormat": "pdf"}), Err(&fault));
+}
+
+/// 001 §6: a root that is missing or blank is the folder of the process.
+#[test]
+fn a_blank_root_beside_a_layer_is_none() {
+    let fixture = Fixture::new();
+    let server = json!({"command": "${MCP_ROOT}/serve"});
+    fixture.write("cwd/.ai-agent.json", &json!({"mcpServers": {"fs": server}}));
+    let command = |variables: &str| {
+        fixture.write("cwd/.ai-agent.env", variables);
+        let found = fixture.layers(None).find(DefinitionKind::Server, "fs");
+        found.map(|found| found.unwrap().members["command"].clone())
+    };
+    assert_eq!(command("MCP_ROOT=/srv\n"), Ok(json!("/srv/serve")));
+    let fault = command("MCP_ROOT='  '\n").unwrap_err();
+    assert!(
+        fault.contains("the variable MCP_ROOT is set neither"),
+        "{fault}"
+    );
 }

@@ -59,6 +59,9 @@ pub(super) const CASES: &[(&str, &str)] = corpus![
         "ollama_error_in_a_stream", "ollama_stream_without_end", "openai_filter_without_message",
         "responses_call_of_another_kind", "responses_failed",
     ],
+    "flow": [
+        "asked", "denied", "denied_strict", "summary", "trifecta", "unless_given",
+    ],
     "format": [
         "args_cut_by_length", "args_duplicate_key", "args_not_object", "arguments_cut_not_strict",
         "arguments_repaired_not_strict", "arguments_repaired_strict", "body_of_another_shape", "duplicate_id",

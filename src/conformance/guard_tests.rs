@@ -24,6 +24,8 @@ const TELLING: &[(Guard, &str)] = &[
     (Guard::ForbiddenCall, "core/forbidden_call"),
     (Guard::ToolNotAllowed, "format/outside_name_strict"),
     (Guard::CycleForbidden, "cycle/within_a_batch"),
+    (Guard::FlowAsked, "flow/asked"),
+    (Guard::FlowDenied, "flow/denied"),
     (Guard::RequiredProof, "session/batch_is_no_proof"),
     (Guard::MalformedEnvelope, "batch/envelope_of_another_call"),
     (Guard::FatalProviderFault, "session/key_refused"),

@@ -3,8 +3,8 @@
 use super::drive::{Drive, Running};
 use super::script::{ToolResult, Word};
 use crate::message::{
-    CallSeq, ContentBlock, EnvelopeError, EnvelopeFields, EnvelopeStatus, InputQuestion,
-    ObjectText, ToolEnvelope, ToolOutcome,
+    CallSeq, ContentBlock, EnvelopeError, EnvelopeFields, EnvelopeStatus, FileChanges,
+    InputQuestion, ObjectText, ToolEnvelope, ToolOutcome,
 };
 use crate::session::Input;
 
@@ -83,6 +83,7 @@ impl Drive {
         let envelope = ToolEnvelope::new(EnvelopeFields {
             bytes_in: length(order.invocation.arguments.as_str().len()),
             bytes_out: length(bytes_out),
+            changes: FileChanges::default(),
             content: if error.is_none() {
                 vec![ContentBlock::Text(text)]
             } else {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::exact_numbers::inexact_integer_at;
+use super::flow_check::{flow_faults, flow_warnings};
 use super::hidden_characters::hidden_characters;
 use super::meant_tool::meant_tool;
 use super::schema_bounds::SchemaFault;
@@ -170,6 +171,7 @@ pub(crate) fn structure_faults(terms: &Terms) -> Vec<TermFault> {
     );
     faults.extend(unknown_prices(terms));
     faults.extend(unknown_names(terms));
+    faults.extend(flow_faults(terms));
     faults
 }
 
@@ -208,6 +210,7 @@ pub(crate) fn contract_warnings(terms: &Terms) -> Vec<String> {
     );
     let mut warnings: Vec<String> = never.then_some(warning).into_iter().collect();
     warnings.extend(tool_warnings(terms));
+    warnings.extend(flow_warnings(terms));
     warnings
 }
 

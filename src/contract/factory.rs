@@ -14,7 +14,7 @@ use super::{
     FactoryError, GrammarLanguage, IntentPolicyResolver, McpTransport, ModelProfile, OAuthSpec,
     OAuthTerms, ProviderSpec, ProviderTerms, ProviderType, SEMANTICS_VERSION, ServerKind,
     ServerTerms, Setting, TargetCapability, TargetSpec, TargetTerms, Terms, ToolOutputBudget,
-    ToolTransport, wire_version,
+    ToolTransport, shell_sandbox, wire_version,
 };
 use crate::message::{Digest, MAX_EXACT, NoTokenizers, QuarterBytes};
 
@@ -116,10 +116,12 @@ impl ContractFactory {
             context_budget: context_budget(spec, &targets),
             cycle_forbid: spec.cycle_forbid.clone(),
             final_report,
+            flow: spec.flow.clone(),
             format: CONTRACT_FORMAT.to_owned(),
             grammar: spec.grammar.clone(),
             grammar_profile: grammar_profile(spec),
             idempotent: spec.idempotent.clone(),
+            labels: spec.labels.clone(),
             llm_timeout_ms: spec
                 .llm_timeout_ms
                 .unwrap_or(FILE.llm_timeout_ms.default_value),
@@ -401,7 +403,13 @@ fn oauth_terms(given: &OAuthSpec) -> Option<Box<OAuthTerms>> {
 fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
     let mut servers = BTreeMap::new();
     if !spec.tools.builtin.is_empty() {
-        servers.insert(BUILTIN.to_owned(), ServerTerms::builtin());
+        let has_shell = spec.tools.has_shell();
+        let terms = ServerTerms {
+            http_get: spec.tools.http_get.clone(),
+            sandbox: has_shell.then(|| shell_sandbox(spec.tools.sandbox.as_ref())),
+            ..ServerTerms::builtin()
+        };
+        servers.insert(BUILTIN.to_owned(), terms);
     }
     for (name, given) in &spec.tools.mcp {
         let none = BTreeMap::new();
@@ -441,6 +449,7 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
             header_names: headers.keys().cloned().collect(),
             header_variables: variables_of(headers),
             health_probe: given.terms.health_probe,
+            http_get: None,
             kind,
             oauth: oauth.and_then(oauth_terms),
             offers: given.terms.offers.clone(),
@@ -448,6 +457,7 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
             queue: queue_of(spec, given),
             roots: given.terms.roots.clone(),
             sampling: given.terms.sampling.clone(),
+            sandbox: None,
             shared: given.shared,
             tools_allowed: given.tools.allowed.clone(),
             tools_denied: given.tools.denied.clone(),

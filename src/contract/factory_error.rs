@@ -23,6 +23,9 @@ pub enum FactoryError {
         /// The exposed name of the tool with which it is passed.
         name: String,
     },
+    /// The task is not the input that the agent's file asks for.
+    #[error("invalid_parameters: {0}")]
+    Input(String),
     /// A target's requests are to name no limit, and its protocol takes none without.
     #[error(
         "target {target}: max_output_tokens cannot be switched off; every request of type {} states it",

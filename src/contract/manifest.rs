@@ -162,6 +162,7 @@ impl ServerTerms {
             health_probe: HealthProbe::Ping,
             pin: None,
             queue: None,
+            sandbox: None,
             shared: true,
             tools_allowed: None,
             tools_denied: Vec::new(),

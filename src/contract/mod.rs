@@ -28,9 +28,12 @@ mod execution_contract;
 mod factory;
 mod factory_error;
 mod final_report;
+mod flow_check;
 mod grammar;
 mod hex_digest;
 mod hidden_characters;
+mod http_get_terms;
+mod information_flow;
 mod intent;
 mod manifest;
 mod meant_tool;
@@ -47,6 +50,8 @@ mod queues;
 mod redaction;
 mod report_reader;
 mod sampling;
+mod sandbox_choice;
+mod sandbox_terms;
 mod schema_bounds;
 mod server_name;
 mod server_terms;
@@ -61,6 +66,8 @@ mod tests;
 mod text_profile;
 mod tokenizer;
 mod tool_filter;
+mod tool_labels;
+mod tool_pattern;
 mod validators;
 mod value_bounds;
 pub(crate) mod wire_version;
@@ -83,6 +90,10 @@ pub(crate) use final_report::{
     FINAL_REPORT, FinalReport, FinalReportTerms, ReportContent, ReportFormat,
 };
 pub(crate) use grammar::{CALL_CLOSE, CALL_OPEN, GateGrammar, GrammarLanguage, gate_awaits_tools};
+pub(crate) use http_get_terms::{
+    HostPattern, HttpGetTerms, MOST_BODY_BYTES, MOST_HOSTS, MOST_REDIRECTS, WebScheme,
+};
+pub(crate) use information_flow::{FlowAction, FlowRule, Label, LabelRule};
 pub(crate) use intent::{IntentPolicyResolver, Resolution};
 pub(crate) use manifest::ToolPin;
 pub use manifest::{CapabilityManifest, ServerCapability, TargetCapability, ToolCapability};
@@ -97,6 +108,8 @@ pub(crate) use profile_check::profile_faults;
 pub(crate) use redaction::{
     RedactionTerms, SECRET_MARKER, placeholders, recorded_url, secret_pattern, url_secrets,
 };
+pub(crate) use sandbox_choice::shell_sandbox;
+pub(crate) use sandbox_terms::{Network, SandboxSpec, SandboxTerms};
 pub(crate) use server_name::check_server_name;
 pub use server_terms::ServerKind;
 pub(crate) use server_terms::{Beside, Elicitation, HealthProbe, McpTerms, Remote, ServerTerms};
@@ -104,6 +117,10 @@ pub(crate) use server_terms::{Beside, Elicitation, HealthProbe, McpTerms, Remote
 pub(crate) use session_tools::session_tools;
 pub(crate) use session_tools::{BATCH, PROGRESS_REPORT, SessionTool};
 pub(crate) use spec::check_address;
+pub(crate) use spec::{
+    AGENT_SET, AgentFiles, AgentSource, FORMAT, IncludeFault, KNOBS, PROMPT_SET, prompt_names,
+    with_includes,
+};
 pub use spec::{ContractSpec, SpecErrors};
 pub(crate) use spec::{
     Definition, DefinitionKind, Definitions, FinalReportSpec, McpSpec, McpTransport, ModelSpec,
@@ -121,6 +138,6 @@ pub(crate) use terms::{
 pub(crate) use text_profile::TextProfile;
 pub(crate) use tokenizer::{Counting, Tokenizer};
 pub(crate) use tool_filter::ToolFilter;
-pub(crate) use validators::ArgumentFault;
 pub use validators::Validators;
+pub(crate) use validators::{ArgumentFault, check_input};
 pub(crate) use value_bounds::StepsLeft;

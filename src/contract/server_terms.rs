@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::hex_digest::HexDigest;
+use super::http_get_terms::HttpGetTerms;
 use super::oauth_terms::OAuthTerms;
-use super::tool_filter;
+use super::{SandboxTerms, tool_filter};
 use crate::message::Digest;
 
 /// How a tool server is reached.
@@ -150,6 +151,9 @@ pub struct ServerTerms {
     /// What it is asked for a sign of life with; left out where that is a ping.
     #[serde(default, skip_serializing_if = "HealthProbe::is_ping")]
     pub health_probe: HealthProbe,
+    /// Where the built-in tool `http_get` may ask; left out where the contract has no such tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http_get: Option<HttpGetTerms>,
     /// How it is reached.
     pub kind: ServerKind,
     /// As what monolith comes to its authorization server; left out where nothing is said of that.
@@ -167,6 +171,9 @@ pub struct ServerTerms {
     /// The model that it may have asked (MCP sampling), as `provider/model` or by its name alone; left out where it may have none asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<String>,
+    /// What confines the commands of the built-in shell, or the server, where its author says so; left out elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxTerms>,
     /// Whether the runs of one process that reach it in the same way share it; left out where they do.
     #[serde(default = "shared_by_default", skip_serializing_if = "is_shared")]
     pub shared: bool,
@@ -181,7 +188,7 @@ pub struct ServerTerms {
 }
 
 impl ServerTerms {
-    /// Those of the tools that are built in, before they are offered.
+    /// The tools inside monolith, none of which is known to be there.
     pub(crate) const fn builtin() -> Self {
         Self {
             args: Vec::new(),
@@ -194,6 +201,7 @@ impl ServerTerms {
             header_names: Vec::new(),
             header_variables: BTreeMap::new(),
             health_probe: HealthProbe::Ping,
+            http_get: None,
             kind: ServerKind::Builtin,
             oauth: None,
             offers: Vec::new(),
@@ -201,6 +209,7 @@ impl ServerTerms {
             queue: None,
             roots: Vec::new(),
             sampling: None,
+            sandbox: None,
             shared: true,
             tools_allowed: None,
             tools_denied: Vec::new(),

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::hex_digest::HexDigest;
 use super::{
-    BigCount, FinalReportTerms, ModelProfile, PriceTable, ProviderTerms, RedactionTerms,
-    ServerTerms, TargetTerms,
+    BigCount, FinalReportTerms, FlowRule, LabelRule, ModelProfile, PriceTable, ProviderTerms,
+    RedactionTerms, ServerTerms, TargetTerms,
 };
 use crate::message::Digest;
 
@@ -236,6 +236,9 @@ pub struct Terms {
     /// What the final report must be; exactly where `completion` is `final_report`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub final_report: Option<FinalReportTerms>,
+    /// Flows of data that need a person, or may not be; left out where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flow: Vec<FlowRule>,
     /// Format of this document.
     pub format: String,
     /// Compiled grammar of the closed token gate, where a profile has one.
@@ -244,6 +247,9 @@ pub struct Terms {
     pub grammar_profile: Option<String>,
     /// Exposed names of tools that may be run again with the same idempotency key.
     pub idempotent: Vec<String>,
+    /// How results of tools are labelled; left out where kinds of tools say enough.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<LabelRule>,
     /// Time without a chunk after which an inference has failed.
     pub llm_timeout_ms: u64,
     /// Token mask for local targets.

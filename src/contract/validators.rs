@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::schema_bounds::{SchemaFault, bounds};
 use super::value_bounds::{StepsLeft, ValueBounds};
 use super::{FINAL_REPORT, FinalReportTerms, Terms, ToolTerms};
-use crate::message::{Digest, ObjectText};
+use crate::message::{Digest, ObjectText, exact_value};
 
 /// Bytes of one compiled regular expression.
 const MAX_REGEX_BYTES: usize = 1 << 20;
@@ -151,6 +151,32 @@ impl Validators {
     pub(super) fn fault_of(schema: &Value) -> Option<SchemaFault> {
         Compiled::of(schema, Digest::ZERO).err()
     }
+}
+
+/// Checks a task that is to be JSON, against its schema where there is one.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn check_input(schema: Option<&Value>, task: &str) -> Result<(), String> {
+    let value = exact_value(task).map_err(|fault| format!("the task is to be JSON: {fault}"))?;
+    let Some(schema) = schema else {
+        return Ok(());
+    };
+    let compiled = Compiled::of(schema, Digest::ZERO).map_err(|fault| {
+        format!(
+            "the input's schema cannot be used: {}: {}",
+            fault.pointer, fault.rule
+        )
+    })?;
+    let checked = compiled.validate(&value, &mut StepsLeft::WHOLE.clone());
+    checked.map_err(|fault| {
+        let pointer = if fault.pointer.is_empty() {
+            "the task"
+        } else {
+            &fault.pointer
+        };
+        format!("{pointer}: {}", fault.rule)
+    })
 }
 
 impl fmt::Debug for Validators {

@@ -20,7 +20,7 @@ use crate::inference::Backend;
 use crate::kernel::{LostEffect, Run, RunStarted};
 use crate::message::{Digest, InferenceSeq, RunId, Scrubber, TokenCounter, ToolOutcome};
 use crate::session::{Append, Call, Control, Input, Output, Request, Session, SessionError};
-use crate::store::{Invocation, NewRun, RunLock, Store, StoreError};
+use crate::store::{Invocation, KeptFiles, NewRun, RunLock, Store, StoreError};
 use crate::tools::Clock;
 
 /// Pieces of responses that wait to be taken.
@@ -82,7 +82,6 @@ pub struct Finished {
 /// assert_eq!(finished.entries, states.0.len() as u64);
 /// assert_eq!(states.0.last().map(String::as_str), Some("TERMINATE"));
 /// assert!(finished.run.outcome().is_some_and(|end| end.class.is_success()));
-///
 /// assert!(store.reader()?.verify_run(&finished.run_id, false)?.holds());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # })?;
@@ -147,6 +146,7 @@ pub async fn drive(
         Tools {
             clock,
             contract: Arc::clone(session.contract()),
+            keeper: Some(Arc::new(KeptFiles::of(store.path(), &run_id))),
             queues: Arc::new(Queues::of(session.contract(), &shared)),
             scrubber,
             servers: Arc::clone(&servers),

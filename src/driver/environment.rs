@@ -12,6 +12,9 @@ use super::turn::Turn;
 use crate::contract::{ContractSpec, ValueOrigin};
 use crate::tools::{CallWatch, ServerWatch, TokenKeeper, Withheld};
 
+/// The variable for the folder that tool servers are to see (001 §6).
+pub(crate) const MCP_ROOT: &str = "MCP_ROOT";
+
 /// Where variables come from, where models are stored, and which program this is. The command line hands in the process environment; tests hand in
 /// a map. Each variable is looked up once: what is taken out of a transcript is what was sent.
 /// Runs that are given copies of one environment share tool servers, queues and connections.

@@ -27,6 +27,7 @@ mod drive;
 mod environment;
 mod error;
 mod interned;
+mod kept_files;
 mod key_file_error;
 mod key_files;
 mod key_leftovers;
@@ -79,6 +80,7 @@ pub use bring_up::{Prepared, RunRequest, prepare};
 
 pub use drive::{Finished, drive};
 pub use environment::Environment;
+pub(crate) use environment::MCP_ROOT;
 pub use error::DriverError;
 pub(crate) use key_file_error::KeyFileError;
 pub(crate) use key_files::KeyFolder;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::shared::Shared;
-use super::{DriverError, Environment};
+use super::{DriverError, Environment, MCP_ROOT};
 use crate::contract::{
     ContractSpec, McpTransport, ProviderSpec, RedactionTerms, Terms, placeholders, url_secrets,
 };
@@ -16,9 +16,9 @@ use crate::session::{KnownSecrets, KnownValues, Redactor, SCHEMES, can_be_matche
 
 /// Variables that hold paths, and are no secret if a contract file names them: taking their values out would
 /// take out every path. `redact.env` makes a secret of any variable.
-const OPEN_VARIABLES: [&str; 14] = [
-    "HOME", "HOSTNAME", "LANG", "LC_ALL", "LOGNAME", "PATH", "PWD", "SHELL", "TEMP", "TERM", "TMP",
-    "TMPDIR", "TZ", "USER",
+const OPEN_VARIABLES: [&str; 15] = [
+    "HOME", "HOSTNAME", "LANG", "LC_ALL", "LOGNAME", MCP_ROOT, "PATH", "PWD", "SHELL", "TEMP",
+    "TERM", "TMP", "TMPDIR", "TZ", "USER",
 ];
 /// Parts of a name that mark its value as secret.
 const TELLING: [&str; 9] = [

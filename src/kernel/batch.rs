@@ -126,10 +126,14 @@ pub(super) struct Part {
 pub(super) struct BatchCall<S> {
     pub(super) invocation: ToolInvocation,
     pub(super) arguments_hash: Digest,
+    /// Whether a rule of `flow` has a person asked before it starts.
+    pub(super) asks: bool,
     /// What it goes on with, once its server had an answer.
     pub(super) input: Option<Box<GivenInput>>,
     /// How often its server has asked a person.
     pub(super) questions: u32,
+    /// The entry that records its result; 0 before.
+    pub(super) returned_in: u64,
     pub(super) slot: S,
     pub(super) part: Option<Part>,
 }
@@ -139,8 +143,10 @@ impl<S> BatchCall<S> {
         BatchCall {
             invocation: self.invocation,
             arguments_hash: self.arguments_hash,
+            asks: self.asks,
             input: self.input,
             questions: self.questions,
+            returned_in: self.returned_in,
             slot: slot(self.slot),
             part: self.part,
         }

@@ -11,6 +11,7 @@ use super::machine::{Machine, Verdict};
 use super::stage::{Awaited, StageView};
 use super::turn::Turn;
 use super::{ClosingReason, Counters, Interrupter, Outcome, Run, State};
+use crate::contract::Label;
 use crate::message::{
     CallSeq, Digest, DigestContext, EnvelopeStatus, ToolEnvelope, estimate_tokens,
 };
@@ -41,6 +42,7 @@ pub struct DecisionKey {
     gate_open: bool,
     proven: bool,
     history: CallHistory,
+    labels: BTreeSet<Label>,
     batch: Vec<CallKey>,
     parked: bool,
     notice_tokens: u64,
@@ -118,6 +120,9 @@ impl Machine {
             history: Digest,
             interrupted: Option<Interrupter>,
             invalid_turns: u32,
+            /// Left out where nothing labelled was shown, and under contracts without rules of `flow`.
+            #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+            labels: BTreeSet<Label>,
             last_call: Option<&'a str>,
             notices: u64,
             outcome: Option<Outcome>,
@@ -149,6 +154,7 @@ impl Machine {
             history: self.history.digest,
             interrupted: self.interrupted,
             invalid_turns: self.invalid_turns,
+            labels: self.labels.labels(),
             last_call: self.history.last.as_deref(),
             notices: self.notice_tokens(),
             outcome: at.outcome(),
@@ -175,7 +181,7 @@ fn slot_key(call: &BatchCall<Slot>) -> (u8, CallSeq, u64) {
     let questions = u64::from(call.questions);
     match &call.slot {
         Slot::Settled(settled) => settled_key(settled),
-        Slot::Pending(seq) => (1, *seq, 0),
+        Slot::Pending(seq) => (1, *seq, u64::from(call.asks)),
         Slot::Awaiting(seq) => (2, *seq, 0),
         Slot::Running(seq) => (3, *seq, questions),
         // Which question it is stands in the events.
@@ -305,6 +311,7 @@ impl Run {
                 digest: Digest::ZERO,
                 ..m.history.clone()
             },
+            labels: m.labels.labels(),
             batch: at.batch_key(),
             parked: m.clock.parked_since().is_some(),
             notice_tokens: m.notice_tokens(),

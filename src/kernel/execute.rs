@@ -106,6 +106,7 @@ impl Machine {
             // Its server did not wait for the answer.
             self.unpark();
         }
+        call.returned_in = self.seq;
         let invocation = &call.invocation;
         let outcome = judged_outcome(&returned.outcome, &invocation.id, &invocation.name);
         let failed = |end| Settled::Failed {
@@ -303,7 +304,8 @@ impl Machine {
                 continue;
             };
             let asks = call.slot == Slot::Pending(seq);
-            let needs_approval = |name: &str| asks && needs_approval(name);
+            let by_flow = call.asks;
+            let needs_approval = |name: &str| asks && (by_flow || needs_approval(name));
             let name = &call.invocation.name;
             if started > 0 && !(group_is_parallel && parallel(name) && !needs_approval(name)) {
                 break;

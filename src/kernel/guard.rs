@@ -30,6 +30,8 @@ guards! {
     ForbiddenCall,
     ToolNotAllowed,
     CycleForbidden,
+    FlowAsked,
+    FlowDenied,
     RequiredProof,
     MalformedEnvelope,
     FatalProviderFault,

@@ -67,7 +67,22 @@ impl Machine {
         if holds(Guard::CycleForbidden, self.cycle_in(runnable())) {
             return Judgement::Violation(OutcomeCode::CycleForbidden);
         }
+        if terms.strict_mode && runnable().any(|call| self.flow_denies(call)) {
+            return Judgement::Violation(OutcomeCode::FlowForbidden);
+        }
         Judgement::Calls(answers)
+    }
+
+    /// Whether the mere request of these calls breaks the contract: then a refusal beside it does not excuse it.
+    pub(super) fn violates_by_asking(&self, message: &AgentMessage) -> bool {
+        match self.judge(message) {
+            Judgement::Violation(OutcomeCode::ForbiddenCall) => true,
+            Judgement::Violation(OutcomeCode::ToolNotAllowed) => self.closing.is_none(),
+            Judgement::Violation(_)
+            | Judgement::Invalid(_)
+            | Judgement::Limit(_)
+            | Judgement::Calls(_) => false,
+        }
     }
 
     /// What is wrong with one call, if anything is. Its check takes from the steps that the calls before it have left.
@@ -94,13 +109,18 @@ impl Machine {
         if holds(Guard::UnreadableCall, call.fault.is_some()) {
             return Some(FailedReason::NotJson);
         }
-        self.validators
-            .validate_within(&name, &call.arguments, left)
-            .err()
-            .map(|fault| FailedReason::Invalid {
+        let fault = self
+            .validators
+            .validate_within(&name, &call.arguments, left);
+        match fault {
+            Err(fault) => Some(FailedReason::Invalid {
                 pointer: fault.pointer,
                 rule: fault.rule,
-            })
+            }),
+            // Under strict mode such a call breaks the contract, once the message is judged as a whole.
+            Ok(()) if self.contract.strict_mode => None,
+            Ok(()) => self.flow_denial(call),
+        }
     }
 
     /// The names that requests offer and that are nearest to one that is in no manifest.

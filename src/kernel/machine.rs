@@ -10,6 +10,7 @@ use statig::{Outcome as Handled, StateOrSuperstate};
 use super::context::ContextLedger;
 use super::conversation::Conversation;
 use super::edges::{FromExecute, FromInfer, FromPrecheck, Reply};
+use super::flow::LabelLedger;
 use super::guard::{Guard, holds};
 use super::history::CallHistory;
 use super::lineup::Lineup;
@@ -91,6 +92,7 @@ pub(super) struct Machine {
     pub(super) tools_changed: BTreeSet<String>,
     pub(super) checks: Vec<Check>,
     pub(super) intent_words: Vec<String>,
+    pub(super) labels: LabelLedger,
     pub(super) clock: RunClock,
 }
 

@@ -30,6 +30,7 @@ mod entry;
 mod event;
 mod execute;
 mod first_request;
+mod flow;
 mod fold;
 mod gate;
 mod guard;
@@ -60,9 +61,13 @@ mod target_cycle;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
+mod testing_messages;
+#[cfg(test)]
 mod tests_alphabet;
 #[cfg(test)]
 mod tests_explore;
+#[cfg(test)]
+mod tests_flow;
 #[cfg(test)]
 mod tests_letters;
 #[cfg(test)]
@@ -98,7 +103,8 @@ pub use effect::{CallOrder, Effect, InferRequest, ToolExposure};
 pub(crate) use effect::{SampleRequest, SummaryRequest, XmlOffer};
 pub(crate) use entry::{
     Action, BlockReason, Check, CheckName, ClosingReason, ContextAccount, ContextBlock, DropReason,
-    DroppedResult, DroppedTarget, EntryKind, PolicyRecord, ReportRecord, ReportSource,
+    DroppedResult, DroppedTarget, EntryKind, FlowRecord, FlowSource, PolicyRecord, ReportRecord,
+    ReportSource,
 };
 pub use entry::{Counters, EffectRecord, EntryDraft};
 pub use event::{

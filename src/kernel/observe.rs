@@ -32,6 +32,7 @@ impl Machine {
         for call in calls {
             let (id, name) = (call.invocation.id, call.invocation.name);
             let observed = self.observed(&call.slot);
+            let source = Some((name.clone(), call.returned_in)).filter(|_| shows(&call.slot));
             let (text, tokens) = match call.slot {
                 Settled::Answered(reason) => counted(reason.observation()),
                 Settled::Said(text) => counted(text),
@@ -46,6 +47,7 @@ impl Machine {
             };
             let seen = Seen {
                 observed,
+                source,
                 text,
                 tokens,
             };
@@ -70,6 +72,7 @@ impl Machine {
                     let (text, tokens) = counted(reason.observation());
                     let seen = Seen {
                         observed,
+                        source: None,
                         text,
                         tokens,
                     };
@@ -83,6 +86,7 @@ impl Machine {
 
     /// One call's observation. EXECUTE has already counted what returned; the rest is counted here.
     fn append_observation(&mut self, id: String, seen: Seen) {
+        self.label_next(&seen);
         let observation = |tokens| AgentMessage {
             observed: seen.observed,
             ..AgentMessage::observation(id, seen.text, tokens)
@@ -90,6 +94,14 @@ impl Machine {
         match seen.tokens {
             Counted::Already(tokens) => self.conversation.push(observation(tokens)),
             Counted::Now(tokens) => self.append_pending(observation(tokens)),
+        }
+    }
+
+    /// The next message of the conversation shows this.
+    fn label_next(&mut self, seen: &Seen) {
+        if let Some((tool, entry)) = &seen.source {
+            let place = self.conversation.messages().len();
+            self.show_labelled(place, tool, *entry);
         }
     }
 
@@ -140,6 +152,9 @@ impl Machine {
                 }
             });
         self.context.new = exact_sum(self.context.new, fresh);
+        for (.., seen) in parts {
+            self.label_next(seen);
+        }
         let tokens = exact_sum(fresh, already);
         let text = rendered(|seen| &seen.text);
         // The container took as long as its parts, and failed where one of them did.
@@ -271,6 +286,8 @@ enum Observation {
 /// What is shown of one call.
 struct Seen {
     observed: Option<Observed>,
+    /// The tool whose words it shows, and the entry that records them; none where it is monolith that speaks.
+    source: Option<(String, u64)>,
     text: String,
     tokens: Counted,
 }
@@ -287,6 +304,11 @@ struct PartShown<'a> {
     id: &'a str,
     output: &'a str,
     tool: &'a str,
+}
+
+/// Whether the model is shown words of the tool: the result, its beginning, its error, or a summary of it.
+fn shows(call: &Settled) -> bool {
+    matches!(call, Settled::Returned { shown, .. } if *shown != Shown::Nothing)
 }
 
 fn counted(text: String) -> (String, Counted) {

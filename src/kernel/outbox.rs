@@ -3,8 +3,8 @@
 
 use super::{
     CallOrder, Check, ContextAccount, ContextBlock, DroppedTarget, Effect, EffectRecord,
-    EntryDraft, Event, InferRequest, Outcome, PolicyRecord, Predicate, ReportRecord, SampleRequest,
-    SummaryRequest, ToolExposure,
+    EntryDraft, Event, FlowRecord, InferRequest, Outcome, PolicyRecord, Predicate, ReportRecord,
+    SampleRequest, SummaryRequest, ToolExposure,
 };
 use crate::message::Digest;
 
@@ -20,6 +20,7 @@ pub(super) struct Outbox {
     pub(super) blocked: Option<ContextBlock>,
     pub(super) context: Option<ContextAccount>,
     pub(super) dropped: Vec<DroppedTarget>,
+    pub(super) flow: Vec<FlowRecord>,
     pub(super) note: Option<String>,
     pub(super) report: Option<ReportRecord>,
 }

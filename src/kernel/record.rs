@@ -56,6 +56,7 @@ impl Outbox {
             counters: machine.counters,
             dropped_targets: std::mem::take(&mut self.dropped),
             effects: std::mem::take(&mut self.records),
+            flow: std::mem::take(&mut self.flow),
             from,
             kind,
             length,

@@ -7,6 +7,7 @@ use statig::blocking::{IntoStateMachineExt, StateMachine};
 
 use super::context::ContextLedger;
 use super::conversation::Conversation;
+use super::flow::LabelLedger;
 use super::history::CallHistory;
 use super::machine::{Input, Machine, Verdict};
 use super::outbox::Outbox;
@@ -68,11 +69,13 @@ impl Run {
             tools_changed: BTreeSet::new(),
             checks: Vec::new(),
             intent_words: started.intent_words.clone(),
+            labels: LabelLedger::default(),
             clock: RunClock::default(),
         };
         for message in &started.messages {
             machine.append_pending(message.clone());
         }
+        machine.label_history(&started.messages);
         machine.context.flush();
         let fits = machine.judge_first_request(&started.messages);
         machine.checks = machine.static_checks(&started, fits.err());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
+pub(super) use super::testing_messages::{call, calls, native, rejected, text};
 use super::{
     BringUpFault, Effect, EntryDraft, Event, EventKind, InferRequest, InferenceFailed,
     InferenceReturned, Outcome, Probed, ProbedTarget, Run, RunStarted, State, ToolReturned,
@@ -16,10 +17,9 @@ use crate::contract::{
     ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport, Validators, session_tools,
 };
 use crate::message::{
-    AdapterStatus, AgentMessage, CallSeq, ContentBlock, DEFAULT_TRUNCATION_MARKER, Digest,
-    EnvelopeError, EnvelopeFields, EnvelopeStatus, FailureCode, InferenceSeq, ObjectText,
-    ProtocolAdapterResult, ProviderFault, ProviderFaultClass, Role, StopReason, ToolEnvelope,
-    ToolInvocation, ToolOutcome, Usage,
+    AgentMessage, CallSeq, ContentBlock, DEFAULT_TRUNCATION_MARKER, Digest, EnvelopeError,
+    EnvelopeFields, EnvelopeStatus, FileChanges, InferenceSeq, ProtocolAdapterResult,
+    ProviderFault, ProviderFaultClass, Role, ToolEnvelope, ToolOutcome, Usage,
 };
 
 /// Terms of a contract with the tools `read`, `write` (schema: `{path: string}`) and `outside` (not allowed), one target.
@@ -54,10 +54,12 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
         },
         cycle_forbid: Vec::new(),
         final_report: None,
+        flow: Vec::new(),
         format: CONTRACT_FORMAT.to_owned(),
         grammar: None,
         grammar_profile: None,
         idempotent: Vec::new(),
+        labels: Vec::new(),
         llm_timeout_ms: 600_000,
         logits_mask: None,
         max_attempts_per_turn: 3,
@@ -386,64 +388,11 @@ pub(super) fn failed(inference: InferenceSeq, class: ProviderFaultClass) -> Even
     })
 }
 
-pub(super) fn native(message: AgentMessage) -> ProtocolAdapterResult {
-    ProtocolAdapterResult {
-        adapter_version: "openai-chat/1".to_owned(),
-        canonical_message: Some(message),
-        excerpt: None,
-        failure_code: None,
-        pointer: None,
-        raw_hash: Digest::ZERO,
-        repair: None,
-        status: AdapterStatus::Native,
-        stop: StopReason::End,
-        served_by: None,
-        tag_warnings: Vec::new(),
-        usage: None,
-        withheld: None,
-    }
-}
-
-pub(super) fn rejected(code: FailureCode) -> ProtocolAdapterResult {
-    ProtocolAdapterResult {
-        canonical_message: None,
-        failure_code: Some(code),
-        pointer: Some("/choices/0".to_owned()),
-        status: AdapterStatus::Rejected,
-        ..native(text(""))
-    }
-}
-
-pub(super) fn text(content: &str) -> AgentMessage {
-    AgentMessage::text(Role::Assistant, content, 0)
-}
-
-/// A message with one call for each name, ids `c1`, `c2`, …, arguments `{"path":"a"}`.
-pub(super) fn calls(names: &[&str]) -> AgentMessage {
-    AgentMessage {
-        tool_calls: (1..)
-            .zip(names)
-            .map(|(n, name)| call(&format!("c{n}"), name, "{\"path\":\"a\"}"))
-            .collect(),
-        ..text("")
-    }
-}
-
-pub(super) fn call(id: &str, name: &str, arguments: &str) -> ToolInvocation {
-    ToolInvocation {
-        arguments: ObjectText::parse(arguments).expect("an object"),
-        id: id.to_owned(),
-        name: name.to_owned(),
-        fault: None,
-        raw_payload: None,
-        source_model: "script".to_owned(),
-    }
-}
-
 pub(super) fn envelope(id: &str, name: &str, content: &str) -> ToolEnvelope {
     ToolEnvelope::new(EnvelopeFields {
         bytes_in: 12,
         bytes_out: content.len() as u64,
+        changes: FileChanges::default(),
         content: vec![ContentBlock::Text(content.to_owned())],
         duration_ms: 1,
         error: None,

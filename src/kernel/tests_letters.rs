@@ -147,3 +147,23 @@ pub(super) const PRICED: &[Letter] = &[
     Letter::FailsFor(Fault::Network, 200),
 ];
 pub(super) const APPROVALS: &[Letter] = &[Letter::Approved, Letter::ApprovedOther, Letter::Denied];
+pub(super) const BESIDE_REPORTS: &[Letter] = &[
+    Says(Said::Blank),
+    Says(Said::TextRead),
+    Says(Said::Rejected),
+    Tool(Does::TimesOut),
+    Tool(Does::Malformed),
+    LastTool(Does::Ok),
+    Letter::Stop,
+    Timer(When::PastStep),
+    Fails(Fault::ContextOverflow),
+];
+pub(super) const FLOWS: &[Letter] = &[
+    Says(Said::Write),
+    Says(Said::ReadWrite),
+    Says(Said::WriteRead),
+    Tool(Does::TimesOut),
+    LastTool(Does::Ok),
+    Letter::Stop,
+];
+pub(super) const SUSPENSIONS: &[Letter] = &[Letter::Suspended, Letter::Resumed];

@@ -1,6 +1,7 @@
 //! Monitors: what must hold on every path, judged by events, effects and entries alone.
 
 mod ends;
+mod flows;
 mod limits;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,6 +59,7 @@ pub(super) struct Ledger {
     dropped: BTreeSet<String>,
     entries: u64,
     place: State,
+    flows: flows::Shown,
 }
 
 type Verdict = Result<(), String>;
@@ -101,6 +103,7 @@ impl Ledger {
             dropped: BTreeSet::new(),
             entries,
             place: State::Precheck,
+            flows: flows::Shown::default(),
         }
     }
 
@@ -237,6 +240,7 @@ impl Ledger {
                     && envelope.tool == call.name
                     && (envelope.status == EnvelopeStatus::Error) == envelope.error.is_some()
                 {
+                    self.flows.returned(terms, &call.name);
                     self.executed += 1;
                     self.executed_ok += u64::from(envelope.status == EnvelopeStatus::Ok);
                 }
@@ -388,6 +392,7 @@ impl Ledger {
                     "a request while a summary is waited for".to_owned()
                 })?;
                 self.waiting_until = None;
+                self.flows.asked();
                 self.may_ask(terms, r)?;
                 self.inferences += 1;
                 self.inflight = Some(r.inference);
@@ -463,12 +468,14 @@ impl Ledger {
                 if !again {
                     self.limits(terms, &open)?;
                 }
+                self.flows.may_call(terms, &open.name)?;
                 if matches!(effect, Effect::AwaitApproval(_)) {
                     self.parked_ms += self.parked_since.map_or(0, |since| self.at_ms - since);
                     self.parked_since = Some(self.at_ms);
                     self.awaiting = Some(open);
                 } else {
-                    let needs = terms.require_approval.contains(&open.name);
+                    let needs = terms.require_approval.contains(&open.name)
+                        || self.flows.asks(terms, &open.name);
                     hold(
                         !needs || self.awaiting.as_ref() == Some(&open) || again,
                         || "a call without its approval".to_owned(),

@@ -94,6 +94,11 @@ const TELLING: &[(&str, &[Guard])] = &[
         "required: cycles without exceptions",
         &[Guard::CycleForbidden],
     ),
+    (
+        "optional, strict: flows that are denied",
+        &[Guard::FlowDenied],
+    ),
+    ("optional: flows that are asked about", &[Guard::FlowAsked]),
 ];
 
 fn telling(guard: Guard) -> &'static str {

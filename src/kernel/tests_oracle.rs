@@ -4,6 +4,7 @@
 
 mod commit;
 mod events;
+mod flows;
 mod questions;
 mod responses;
 mod samples;
@@ -18,8 +19,8 @@ use super::{
     Outcome, Resumed, ToolExposure, texts,
 };
 use crate::contract::{
-    BATCH, Completion, ExecutionContract, FINAL_REPORT, PROGRESS_REPORT, ToolPolicy, ToolProof,
-    ToolTransport, Validators,
+    BATCH, Completion, ExecutionContract, FINAL_REPORT, FlowAction, Label, PROGRESS_REPORT,
+    ToolPolicy, ToolProof, ToolTransport, Validators,
 };
 use crate::message::{
     AdapterStatus, AgentMessage, Digest, EnvelopeStatus, ObjectText, ProviderFaultClass as Fault,
@@ -175,6 +176,10 @@ struct Call {
     arguments: Digest,
     /// Whether its server had an answer: then it was started before.
     answered: bool,
+    /// Whether a rule of `flow` has a person asked about it.
+    asks: bool,
+    /// Whether the model is shown what its tool said.
+    shows: bool,
     /// How often its server has asked a person.
     questions: u32,
     slot: Slot,
@@ -255,6 +260,8 @@ pub(super) struct Facts {
     pending: u64,
     notices: u64,
     changed: BTreeSet<String>,
+    /// The labels of what the model was shown.
+    seen: BTreeSet<Label>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -343,6 +350,7 @@ impl Oracle {
                 pending,
                 notices: 0,
                 changed: BTreeSet::new(),
+                seen: BTreeSet::new(),
             },
             clock: Clock::default(),
         }

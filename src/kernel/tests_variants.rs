@@ -47,21 +47,7 @@ pub(super) const VARIANTS: &[Variant] = &[
             token_gate: false,
             ..reporting(small(ToolPolicy::Required))
         },
-        letters: &[
-            BASE,
-            REPORTS,
-            &[
-                Says(Said::Blank),
-                Says(Said::TextRead),
-                Says(Said::Rejected),
-                Tool(Does::TimesOut),
-                Tool(Does::Malformed),
-                LastTool(Does::Ok),
-                Letter::Stop,
-                Timer(When::PastStep),
-                Fails(Fault::ContextOverflow),
-            ],
-        ],
+        letters: &[BASE, REPORTS, BESIDE_REPORTS],
     },
     Variant {
         name: "required, gated: reports",
@@ -374,6 +360,16 @@ pub(super) const VARIANTS: &[Variant] = &[
             ..loose(ToolPolicy::Required)
         },
         letters: &[BASE, CALLS, &[Letter::Stop]],
+    },
+    Variant {
+        name: "optional, strict: flows that are denied",
+        terms: flows_denied,
+        letters: &[BASE, FLOWS, &[Tool(Does::Error), Tool(Does::Large)]],
+    },
+    Variant {
+        name: "optional: flows that are asked about",
+        terms: flows_asked,
+        letters: &[BASE, FLOWS, APPROVALS, SUSPENSIONS],
     },
     Variant {
         name: "optional: side by side",

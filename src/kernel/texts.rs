@@ -117,6 +117,8 @@ pub(super) enum FailedReason {
     ConnectionLost,
     EffectUnknown,
     DeniedApproval,
+    /// A rule of `flow` holds for it: which flow that is.
+    DeniedFlow(String),
     /// The tool ran and reported an error in its own words.
     Tool(String),
 }
@@ -179,6 +181,7 @@ impl FailedReason {
             Self::ConnectionLost => "connection lost".to_owned(),
             Self::EffectUnknown => "interrupted, effect unknown".to_owned(),
             Self::DeniedApproval => "denied: approval".to_owned(),
+            Self::DeniedFlow(flow) => format!("denied: flow: {flow}"),
             Self::Tool(text) => text.clone(),
         }
     }

@@ -77,18 +77,6 @@ impl Machine {
         self.fail(Failure::Cut)
     }
 
-    /// Whether the mere request of these calls breaks the contract: then a refusal beside it does not excuse it.
-    fn violates_by_asking(&self, message: &AgentMessage) -> bool {
-        match self.judge(message) {
-            Judgement::Violation(OutcomeCode::ForbiddenCall) => true,
-            Judgement::Violation(OutcomeCode::ToolNotAllowed) => self.closing.is_none(),
-            Judgement::Violation(_)
-            | Judgement::Invalid(_)
-            | Judgement::Limit(_)
-            | Judgement::Calls(_) => false,
-        }
-    }
-
     fn fail(&mut self, failure: Failure) -> FromValidateCalls {
         self.verdict = Verdict::Failed(failure);
         FromValidateCalls::Commit
@@ -224,6 +212,7 @@ impl Machine {
                 };
             }
             Judgement::Violation(code) => {
+                self.record_violation(code, &message, outbox);
                 self.accept_unstarted(message, usage, &FailedReason::NotStartedCutShort);
                 self.verdict = Verdict::Violation(code);
             }
@@ -324,6 +313,7 @@ impl Machine {
         outbox: &mut Outbox,
     ) -> FromValidateCalls {
         self.count_refused(&message, answers.iter().map(Option::as_ref), outbox);
+        self.record_flows(&message, &answers, outbox);
         let place = |machine: &mut Self, call: &ToolInvocation, answer| machine.slot(call, answer);
         let calls = self.take_calls(message, usage, answers, outbox, place);
         let mut batch = Batch { calls };
@@ -437,10 +427,12 @@ impl Machine {
             if let Some(settled) = own(self, call) {
                 calls.push(BatchCall {
                     arguments_hash: call.arguments.digest(),
+                    asks: false,
                     input: None,
                     invocation: call.clone(),
                     part: None,
                     questions: 0,
+                    returned_in: 0,
                     slot: settled.into(),
                 });
             }
@@ -448,6 +440,7 @@ impl Machine {
                 let slot = place(self, &unit.invocation, answer);
                 calls.push(BatchCall {
                     arguments_hash: unit.invocation.arguments.digest(),
+                    asks: self.flow_asks(&unit.invocation),
                     input: None,
                     part: unit.part.map(|label| Part {
                         container: call.id.clone(),
@@ -455,6 +448,7 @@ impl Machine {
                     }),
                     invocation: unit.invocation.into_owned(),
                     questions: 0,
+                    returned_in: 0,
                     slot,
                 });
             }

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Digest, ObjectText};
+use super::{Digest, FileChanges, ObjectText};
 
 /// Whether the tool reported success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,6 +56,9 @@ pub struct EnvelopeFields {
     pub bytes_in: u64,
     /// Size of the whole text result in bytes, also where `content` holds only its beginning.
     pub bytes_out: u64,
+    /// What the call did to files of the workspace; left out where that is nothing that is known.
+    #[serde(default, skip_serializing_if = "FileChanges::is_none")]
+    pub changes: FileChanges,
     /// The result. Text beyond the output budget is not here but in `full`.
     pub content: Vec<ContentBlock>,
     /// How long the call took, in milliseconds.

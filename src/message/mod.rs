@@ -18,6 +18,7 @@ mod envelope;
 mod exact;
 mod excerpt;
 mod fault;
+mod file_changes;
 mod genesis;
 mod ids;
 mod input_exchange;
@@ -56,6 +57,7 @@ pub use envelope::{
 pub(crate) use exact::{MAX_EXACT, exact_sum, inexact_integer};
 pub(crate) use excerpt::excerpt;
 pub(crate) use fault::FailureCode;
+pub use file_changes::{FileChange, FileChanges};
 #[cfg(test)]
 pub(crate) use genesis::GENESIS_CONTEXT;
 pub(crate) use genesis::genesis;

@@ -189,7 +189,7 @@ fn cut_again(envelope: &ToolEnvelope, whole: &[u8], limit: usize) -> Vec<(String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{EnvelopeError, EnvelopeFields, EnvelopeStatus};
+    use crate::message::{EnvelopeError, EnvelopeFields, EnvelopeStatus, FileChanges};
 
     fn envelope(content: &[&str], bytes_out: u64) -> ToolEnvelope {
         let blocks = content
@@ -198,6 +198,7 @@ mod tests {
         ToolEnvelope::new(EnvelopeFields {
             bytes_in: 2,
             bytes_out,
+            changes: FileChanges::default(),
             content: blocks.collect(),
             duration_ms: 1,
             error: None,

@@ -15,6 +15,8 @@ const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// How the folders of its locks and answers are called.
 const LOCKS: &str = ".locks";
 const ANSWERS: &str = ".answers";
+/// How the folder is called of what files held before runs changed them.
+const KEPT: &str = ".files";
 
 /// The file of a store, found once: what is judged is what is opened, and what lies beside it lies beside the file, not beside a link.
 #[derive(Clone, Debug)]
@@ -132,8 +134,9 @@ pub(crate) fn judge_store(path: &Path) -> Result<(), StoreError> {
 pub(crate) struct StorePlaces {
     /// Its files, and the folder of its answers.
     pub(crate) files: Vec<PathBuf>,
-    /// The folder of its locks; none where the path leads nowhere. A file there says nothing but the number of a process.
-    pub(crate) locks: Option<PathBuf>,
+    /// The folders of its locks and of what files held before; none where the path leads nowhere. They may hold a file for each run, so none of
+    /// these is looked at by itself.
+    pub(crate) folders: Vec<PathBuf>,
 }
 
 /// The places of the store at a path.
@@ -141,15 +144,21 @@ pub(crate) fn places_of(path: &Path) -> StorePlaces {
     let Ok(file) = StoreFile::of(path) else {
         return StorePlaces {
             files: vec![path.to_owned()],
-            locks: None,
+            folders: Vec::new(),
         };
     };
     let locks = file.named(LOCKS);
     let files = [file.path.clone()].into_iter().chain(file.beside());
     StorePlaces {
         files: files.filter(|path| *path != locks).collect(),
-        locks: Some(locks),
+        folders: vec![locks, file.named(KEPT)],
     }
+}
+
+/// The folder of what files held before runs of the store at that path changed them.
+pub(super) fn kept_folder(path: &Path) -> PathBuf {
+    let named = |file: StoreFile| file.named(KEPT);
+    StoreFile::of(path).map_or_else(|_| path.with_extension("files"), named)
 }
 
 fn folder_of(path: &Path) -> PathBuf {

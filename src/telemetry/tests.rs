@@ -13,8 +13,8 @@ use crate::kernel::{
 };
 use crate::message::{
     AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeFields, EnvelopeStatus,
-    FailureCode, InferenceSeq, ObjectText, ProviderFault, ProviderFaultClass, Role, ToolEnvelope,
-    ToolInvocation, ToolOutcome, Usage,
+    FailureCode, FileChanges, InferenceSeq, ObjectText, ProviderFault, ProviderFaultClass, Role,
+    ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
 };
 use crate::transcript::sample;
 use crate::view::{Entry, RunView};
@@ -121,6 +121,7 @@ fn envelope(error: Option<&str>) -> ToolOutcome {
     ToolOutcome::Returned(ToolEnvelope::new(EnvelopeFields {
         bytes_in: 12,
         bytes_out: 99_000,
+        changes: FileChanges::default(),
         content: vec![ContentBlock::Text("MIT".to_owned())],
         duration_ms: 7,
         error: error.map(|message| EnvelopeError {

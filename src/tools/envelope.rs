@@ -3,8 +3,8 @@
 use super::CallTerms;
 use crate::kernel::CallOrder;
 use crate::message::{
-    ContentBlock, EnvelopeError, EnvelopeFields, EnvelopeStatus, Scrubber, ToolEnvelope,
-    char_prefix,
+    ContentBlock, EnvelopeError, EnvelopeFields, EnvelopeStatus, FileChanges, Scrubber,
+    ToolEnvelope, char_prefix,
 };
 
 /// The code of a failure without one of the tool's own.
@@ -17,6 +17,8 @@ const MIME_TYPE_BYTES: usize = 255;
 /// The response of a tool, before it is cut to the output budget.
 #[derive(Debug, Default)]
 pub(super) struct ToolResponse {
+    /// What it did to files of the workspace.
+    changes: FileChanges,
     failure: Option<Failure>,
     parts: Vec<Part>,
 }
@@ -53,14 +55,24 @@ impl ToolResponse {
                 code: code.into(),
                 message: Some(message.into()),
             }),
-            parts: Vec::new(),
+            ..Self::default()
         }
+    }
+
+    /// The same, with what it did to files of the workspace.
+    pub(super) fn with_changes(self, changes: FileChanges) -> Self {
+        Self { changes, ..self }
     }
 
     /// Makes this a failure whose words are its content.
     pub(super) fn mark_failed(&mut self) {
+        self.mark_failed_as(TOOL_ERROR.to_owned());
+    }
+
+    /// The same with a code of the tool's own.
+    pub(super) fn mark_failed_as(&mut self, code: String) {
         self.failure = Some(Failure {
-            code: TOOL_ERROR.to_owned(),
+            code,
             message: None,
         });
     }
@@ -115,6 +127,7 @@ impl ToolResponse {
         let mut fields = EnvelopeFields {
             bytes_in: size(order.invocation.arguments.as_str().len()),
             bytes_out: 0,
+            changes: scrubbed(self.changes, terms.scrub),
             content,
             duration_ms: terms.clock.run_ms().saturating_sub(started_at_ms),
             error: None,
@@ -265,6 +278,14 @@ fn keep_text(content: &mut Vec<ContentBlock>, limit: usize) {
             kept > 0
         }
     });
+}
+
+/// The changes, without secrets in their paths.
+fn scrubbed(mut changes: FileChanges, scrub: &dyn Scrubber) -> FileChanges {
+    for change in &mut changes.files {
+        change.path = scrub.owned_text(std::mem::take(&mut change.path));
+    }
+    changes
 }
 
 fn size(bytes: usize) -> u64 {

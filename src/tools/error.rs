@@ -87,6 +87,16 @@ pub(crate) enum ToolServerError {
         /// The name as given.
         name: String,
     },
+    /// The operator: the kernel lacks a part of the sandbox.
+    #[error(
+        "set up the sandbox of `shell`: this system lacks {part}: {reason}; with tools.sandbox: off commands run without it"
+    )]
+    Sandbox {
+        /// The part.
+        part: String,
+        /// Why it is not to be had.
+        reason: String,
+    },
     /// The operator: the workspace cannot be resolved.
     #[error("open the workspace: {reason}")]
     Workspace {

@@ -12,9 +12,11 @@
 //!                                                        └─▶ BlobSink (whole text, images, malformed answers)
 //! ```
 //!
-//! There is no sandbox: a server is a child process with the user's own rights. The built-ins confine themselves to the
-//! workspace: they open each step of a path beneath a folder that is held.
+//! The built-ins confine themselves to the workspace: they open each step of a path beneath a folder that is held; what they ask on the web goes
+//! through the address guard. What the shell runs is
+//! confined by the kernel, in [`sandbox`](mod@sandbox). A server is a child process with the user's own rights.
 
+mod address_guard;
 mod blob_sink;
 mod builtin;
 mod call_terms;
@@ -22,6 +24,7 @@ mod clock;
 mod envelope;
 mod error;
 mod exchange_log;
+mod file_keeper;
 mod http_client;
 mod kept_server;
 mod mcp;
@@ -29,11 +32,14 @@ mod mcp_login;
 mod oauth;
 mod offer;
 mod pool;
+mod process;
 mod registry;
 mod restarts;
 mod running;
+mod sandbox;
 mod scrub;
 mod server_spec;
+mod shell_spec;
 mod supervisor;
 #[cfg(test)]
 mod tests;
@@ -42,10 +48,12 @@ mod withheld;
 mod withheld_files;
 
 pub(crate) use blob_sink::BlobSink;
+pub(crate) use builtin::{Restored, RestoredFolder};
 pub(crate) use call_terms::{CallTerms, CallWatch};
 pub(crate) use clock::Clock;
 pub(crate) use error::ToolServerError;
 pub(crate) use exchange_log::{Asked, ExchangeLog, ModelAsked};
+pub(crate) use file_keeper::FileKeeper;
 pub(crate) use mcp_login::{LoginFault, begin_login};
 pub(crate) use oauth::{
     ClientTerms, Exchange, Login, LoginTerms, OAuthFault, ReturnedCode, StoredAuthorization,
@@ -53,6 +61,10 @@ pub(crate) use oauth::{
 };
 pub(crate) use pool::{ServerHost, ServerPool};
 pub(crate) use registry::{BringUp, ServerWatch, ToolServers};
+pub(crate) use sandbox::{
+    Base, Confined, Limits, PartFound, SANDBOX_COMMAND, SandboxProfile, confine, parts_of,
+};
 pub(crate) use server_spec::ServerSpec;
+pub(crate) use shell_spec::ShellSpec;
 pub(crate) use supervisor::{SUPERVISE_COMMAND, supervise};
 pub(crate) use withheld::Withheld;

@@ -9,8 +9,9 @@ use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
 use super::builtin::Builtins;
-use super::mcp::{McpServer, Place, Program, Timeouts};
+use super::mcp::{McpServer, Place, Timeouts};
 use super::offer::{self, BUILTIN, Offer, changed};
+use super::process::Program;
 use super::restarts::Restarts;
 use super::{CallTerms, ServerSpec, ToolServerError};
 use crate::contract::{ToolCapability, ToolPin, check_server_name};
@@ -23,7 +24,7 @@ pub(super) enum RunningServer {
     Builtin {
         offer: Arc<Offer>,
         pins: BTreeMap<String, ToolPin>,
-        tools: Builtins,
+        tools: Box<Builtins>,
     },
     Mcp {
         /// Given back when it is closed.
@@ -66,13 +67,24 @@ impl RunningServer {
     ) -> Result<Self, ToolServerError> {
         check_name(name, spec)?;
         let server = match spec {
-            ServerSpec::Builtin { names, withheld } => {
-                let (tools, offered) = Builtins::choose(names, workspace, withheld.clone())?;
+            ServerSpec::Builtin {
+                http_get,
+                names,
+                shell,
+                withheld,
+            } => {
+                let shell = shell.as_ref().map(|shell| shell.in_workspace(&workspace));
+                if let Some(shell) = &shell {
+                    shell.check().await?;
+                }
+                let (withheld, more) = (withheld.clone(), (http_get.clone(), shell));
+                let (tools, offered) = Builtins::choose(names, workspace, withheld, more)?;
                 let pins = offer::pins(BUILTIN, &offered);
                 let offer = Arc::new(Offer {
                     tools: offered,
                     unusable: Vec::new(),
                 });
+                let tools = Box::new(tools);
                 return Ok(Self::Builtin { offer, pins, tools });
             }
             ServerSpec::Stdio {
@@ -89,6 +101,7 @@ impl RunningServer {
                     command,
                     env,
                     folder,
+                    sandbox: None,
                     supervisor: supervisor.as_deref(),
                     workspace: &workspace,
                 };
@@ -272,7 +285,7 @@ async fn call_builtin(
     let response = tokio::select! {
         biased;
         () = terms.cancel.cancelled() => return ToolOutcome::Cancelled,
-        response = tools.call(tool, &order.invocation.arguments, terms.clock) => response,
+        response = tools.call(tool, &order.invocation.arguments, terms) => response,
         () = tokio::time::sleep(Duration::from_millis(terms.timeout_ms)) => {
             return ToolOutcome::TimedOut;
         }

@@ -8,16 +8,20 @@ use std::sync::Arc;
 use url::Url;
 
 use super::oauth::{Authorization, OAuthFault};
-use super::{ClientTerms, TokenKeeper, Withheld};
-use crate::contract::{Elicitation, McpTerms, Remote, ServerKind};
+use super::{ClientTerms, ShellSpec, TokenKeeper, Withheld};
+use crate::contract::{Elicitation, HttpGetTerms, McpTerms, Remote, ServerKind};
 
 /// How one tool server is reached, with every value resolved. Holds secrets, so its `Debug` shows names only.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) enum ServerSpec {
     /// Tools inside monolith; its server name is `builtin`.
     Builtin {
+        /// Where `http_get` may ask.
+        http_get: Option<HttpGetTerms>,
         /// Which of them, such as `read_file`.
         names: Vec<String>,
+        /// How commands are run, where `shell` is one of them.
+        shell: Option<ShellSpec>,
         /// What none of them reads.
         withheld: Withheld,
     },

@@ -8,9 +8,9 @@ use crate::kernel::{
 };
 use crate::message::{
     AdapterStatus, AgentMessage, CallSeq, ContentBlock, Digest, DigestContext, EnvelopeFields,
-    EnvelopeStatus, FailureCode, InferenceSeq, ObjectText, ProtocolAdapterResult, ProviderFault,
-    ProviderFaultClass, Role, RunId, StopReason, ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
-    Withheld,
+    EnvelopeStatus, FailureCode, FileChanges, InferenceSeq, ObjectText, ProtocolAdapterResult,
+    ProviderFault, ProviderFaultClass, Role, RunId, StopReason, ToolEnvelope, ToolInvocation,
+    ToolOutcome, Usage, Withheld,
 };
 
 /// A finished run as it is stored.
@@ -158,6 +158,7 @@ pub(crate) fn action(seq: u64, kind: EntryKind, from: State, to: State) -> Actio
         conversation_digest: DigestContext::new("sample").rolled(Digest::ZERO, &seq.to_le_bytes()),
         counters: Counters::default(),
         dropped_targets: Vec::new(),
+        flow: Vec::new(),
         effects: Vec::new(),
         from,
         kind,
@@ -374,6 +375,7 @@ pub(super) fn envelope() -> ToolEnvelope {
     ToolEnvelope::new(EnvelopeFields {
         bytes_in: 18,
         bytes_out: 24,
+        changes: FileChanges::default(),
         content: vec![ContentBlock::Text("the whole".to_owned())],
         duration_ms: 3,
         error: None,

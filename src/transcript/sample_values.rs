@@ -1,20 +1,21 @@
 //! A value of every recorded kind, for tests of their text.
 
 use super::sample::{DONE, action, call, contract, envelope, event, run_id_of, verdict};
-use crate::contract::ReportFormat;
+use crate::contract::{FlowAction, Label, ReportFormat};
 use crate::kernel::{
     Action, Approval, BlockReason, BringUpFault, Check, CheckName, ClosingReason, ContextAccount,
     ContextBlock, DropReason, DroppedResult, DroppedTarget, EffectRecord, EntryKind, Event,
-    EventKind, InferenceFailed, InferenceReturned, Interrupter, LostEffect, ParentRun,
-    PolicyRecord, Predicate, PredicateName, Probed, ProbedTarget, ProviderAddress, ReportRecord,
-    ReportSource, Resumed, RunStarted, State, ToolReturned,
+    EventKind, FlowRecord, FlowSource, InferenceFailed, InferenceReturned, Interrupter, LostEffect,
+    ParentRun, PolicyRecord, Predicate, PredicateName, Probed, ProbedTarget, ProviderAddress,
+    ReportRecord, ReportSource, Resumed, RunStarted, State, ToolReturned,
 };
 use crate::message::{
     AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeFields, EnvelopeStatus,
-    FailureCode, InferenceSeq, InputAnswer, InputExchange, InputQuestion, NamedText, ObjectText,
-    Observed, ObservedStatus, ProtocolAdapterResult, ProviderFault, ProviderFaultClass,
-    ReasoningPart, ReasoningText, ReasoningTrace, Repair, Role, SamplingRequest, ServedBy, TagFlaw,
-    TagWarning, ToolEnvelope, ToolInvocation, ToolOutcome, ToolServerStatement, Usage, Withheld,
+    FailureCode, FileChange, FileChanges, InferenceSeq, InputAnswer, InputExchange, InputQuestion,
+    NamedText, ObjectText, Observed, ObservedStatus, ProtocolAdapterResult, ProviderFault,
+    ProviderFaultClass, ReasoningPart, ReasoningText, ReasoningTrace, Repair, Role,
+    SamplingRequest, ServedBy, TagFlaw, TagWarning, ToolEnvelope, ToolInvocation, ToolOutcome,
+    ToolServerStatement, Usage, Withheld,
 };
 
 /// An event of every kind, with every optional field once present and once absent, and text that JSON must escape.
@@ -135,7 +136,18 @@ pub(crate) fn every_event() -> Vec<Event> {
         call: CallSeq(1),
         content: None,
     };
+    let changed = |before, after| FileChange {
+        after,
+        before,
+        lines_added: 2,
+        lines_removed: 1,
+        path: odd.clone(),
+    };
     let resource = ToolEnvelope::new(EnvelopeFields {
+        changes: FileChanges {
+            files: vec![changed(Some(digest), None), changed(None, Some(digest))],
+            incomplete: true,
+        },
         content: vec![
             ContentBlock::Text(odd.clone()),
             ContentBlock::Resource {
@@ -150,6 +162,13 @@ pub(crate) fn every_event() -> Vec<Event> {
         }),
         full: Some(digest),
         status: EnvelopeStatus::Error,
+        ..envelope().into_fields()
+    });
+    let listed = ToolEnvelope::new(EnvelopeFields {
+        changes: FileChanges {
+            files: vec![changed(Some(digest), Some(Digest::ZERO))],
+            incomplete: false,
+        },
         ..envelope().into_fields()
     });
     let detail = odd.clone();
@@ -197,6 +216,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         EventKind::InferenceFailed(failed(Some(digest), Some(usage))),
         EventKind::InferenceFailed(failed(None, None)),
         tool(ToolOutcome::Returned(envelope())),
+        tool(ToolOutcome::Returned(listed)),
         tool(ToolOutcome::Returned(resource)),
         tool(ToolOutcome::Malformed {
             detail: detail.clone(),
@@ -309,6 +329,17 @@ pub(crate) fn full_action() -> Action {
                 target: "demo/\u{e9}".to_owned(),
             },
         ],
+        flow: vec![FlowRecord {
+            action: FlowAction::Ask,
+            call: "c\u{e9}/1".to_owned(),
+            rule: 3,
+            seen: vec![FlowSource {
+                entry: 4,
+                label: Label::Untrusted,
+                tool: "t\u{e9}".to_owned(),
+            }],
+            tool: "t\u{e9}".to_owned(),
+        }],
         effects: vec![
             EffectRecord::Probe,
             EffectRecord::Infer {

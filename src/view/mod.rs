@@ -31,6 +31,7 @@ mod servers;
 mod tests;
 mod turns;
 mod usage_totals;
+mod work_changes;
 
 pub(crate) use activity::Activity;
 pub use agreement::Departure;

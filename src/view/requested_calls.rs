@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::contract::{BATCH, ExecutionContract, SessionTool};
+use crate::contract::{BATCH, ExecutionContract, FlowAction, SessionTool};
+use crate::kernel::FlowRecord;
 use crate::message::{AgentMessage, CallSeq, Digest, InferenceSeq, ObjectText, ToolInvocation};
 
 /// A call that a message of the model asked for: of the message itself, or in a batch.
@@ -19,6 +20,8 @@ pub(super) struct RequestedCall {
     pub(super) inference: InferenceSeq,
     /// The exposed tool name.
     pub(super) name: String,
+    /// Whether a rule of `flow` has a person asked about it.
+    asks: bool,
     /// Whether an approval of it has been asked for.
     awaited: Option<CallSeq>,
 }
@@ -52,6 +55,17 @@ impl RequestedCalls {
             .iter()
             .flat_map(|call| read(inference, call))
             .collect();
+    }
+
+    /// Takes what rules of `flow` decided about the calls.
+    pub(super) fn judged(&mut self, flows: &[FlowRecord]) {
+        let asked = flows.iter().filter(|flow| flow.action == FlowAction::Ask);
+        for flow in asked {
+            let of_id = self.last.iter_mut().find(|one| one.id == flow.call);
+            if let Some(requested) = of_id {
+                requested.asks = true;
+            }
+        }
     }
 
     /// How many calls all messages asked for; a batch counts as one.
@@ -93,7 +107,7 @@ impl RequestedCalls {
     ) -> Option<&RequestedCall> {
         let requested = self.last.iter_mut().find(|requested| {
             requested.awaited.is_none()
-                && waits(&requested.name)
+                && (requested.asks || waits(&requested.name))
                 && Digest::of(requested.arguments.as_bytes()) == hash
         })?;
         requested.awaited = Some(call);
@@ -106,6 +120,7 @@ fn read(inference: InferenceSeq, call: &ToolInvocation) -> Vec<RequestedCall> {
     let one =
         |id: String, name: String, arguments: &ObjectText, batch: Option<&String>| RequestedCall {
             arguments: arguments.to_string(),
+            asks: false,
             awaited: None,
             batch: batch.cloned(),
             id,

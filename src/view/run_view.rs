@@ -12,11 +12,12 @@ use super::requests::Requests;
 use super::servers::Servers;
 use super::turns::Turns;
 use super::usage_totals::UsageTotals;
+use super::work_changes::WorkChanges;
 use super::{Approvals, Entry, Preflight, RequestEnd, RequestPurpose, RunStart};
 use crate::contract::ExecutionContract;
 use crate::kernel::{
-    Action, ClosingReason, Counters, EffectRecord, EntryKind, EventKind, InferenceReturned,
-    LostEffect, Outcome, Run, RunClock, RunStarted, State, ToolReturned,
+    Action, ClosingReason, Counters, EffectRecord, EntryKind, EventKind, FlowRecord,
+    InferenceReturned, LostEffect, Outcome, Run, RunClock, RunStarted, State, ToolReturned,
 };
 use crate::message::{Digest, InferenceSeq, RunId, ToolOutcome, Usage};
 
@@ -71,6 +72,8 @@ pub struct RunView {
     counters: Counters,
     decisions: Vec<Decision>,
     entries: u64,
+    /// What rules of `flow` decided about calls, each with its entry, in the order of the entries.
+    flows: Vec<(u64, FlowRecord)>,
     /// Bytes of text that the token gate held back.
     held_back: u64,
     head: Option<Digest>,
@@ -91,6 +94,7 @@ pub struct RunView {
     suspended: bool,
     turns: Turns,
     usage: UsageTotals,
+    work_changes: WorkChanges,
 }
 
 /// What passed between an entry and the one before.
@@ -131,6 +135,7 @@ impl RunView {
             counters: Counters::default(),
             decisions: Vec::new(),
             entries: 0,
+            flows: Vec::new(),
             held_back: 0,
             head: None,
             judged: None,
@@ -146,6 +151,7 @@ impl RunView {
             suspended: false,
             turns: Turns::default(),
             usage: UsageTotals::default(),
+            work_changes: WorkChanges::default(),
         }
     }
 
@@ -182,6 +188,11 @@ impl RunView {
             && self.requested.are_refused(&self.contract)
     }
 
+    /// What the run did to files of its workspace, as far as its calls tell.
+    pub(crate) const fn work_changes(&self) -> &WorkChanges {
+        &self.work_changes
+    }
+
     /// Takes the next entry.
     pub fn take(&mut self, entry: Entry<'_>) -> Step {
         let Entry {
@@ -211,6 +222,11 @@ impl RunView {
         if let Some((call, end)) = self.approvals.take(action, event) {
             self.calls.settle(call, end);
             self.clock.unpark(self.at_ms);
+        }
+        if action.from == State::ValidateCalls {
+            self.requested.judged(&action.flow);
+            let flows = action.flow.iter().cloned();
+            self.flows.extend(flows.map(|flow| (action.seq, flow)));
         }
         if let Some((call, hash)) = self.approvals.awaited() {
             self.clock.park(self.at_ms);
@@ -363,6 +379,9 @@ impl RunView {
 
     fn call_returned(&mut self, action: &Action, returned: &ToolReturned) {
         let (call, at_ms) = (returned.call, self.at_ms);
+        if let ToolOutcome::Returned(envelope) = &returned.outcome {
+            self.work_changes.take(&envelope.changes);
+        }
         self.calls.returned(&mut self.activities, returned, at_ms);
         if matches!(
             returned.outcome,

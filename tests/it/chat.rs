@@ -360,6 +360,95 @@ fn a_chat_that_is_ended_during_an_answer_suspends_its_run() {
     assert_eq!(last["outcome"], serde_json::Value::Null, "{last}");
 }
 
+/// Nothing is begun any more, also where the answer came in the time that was left for it.
+#[test]
+fn a_chat_that_is_ended_during_an_answer_takes_no_further_message() {
+    let desk = Desk::new();
+    let mut slow: serde_json::Value = serde_json::from_str(&says("One.")).unwrap();
+    slow["delay_ms"] = json!(1500);
+    let mut chat = chat(&desk, "", &[&slow.to_string(), &says("Two.")]);
+    chat.types("first\r").until("PRECHECK → INFER");
+    chat.types("second\r").signal("TERM").until("suspending");
+    let (code, shown) = chat.end();
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("One.") && !shown.contains("Two."), "{shown}");
+    assert_eq!(runs(&desk).len(), 1);
+}
+
+/// What is typed there is never the answer's.
+#[test]
+fn the_prompt_of_a_chat_is_not_in_a_file_that_takes_its_answers() {
+    let desk = Desk::new();
+    desk.script("", &[&says("One.")]);
+    let inner = desk.command(&["chat", "c.yaml", "--quiet"]);
+    // The prompt goes to the terminal that controls the process.
+    let mut shell = Command::new("setsid");
+    shell.current_dir(desk.path(""));
+    for (name, value) in inner.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    let words = inner.get_args().map(|word| word.to_str().unwrap());
+    let words = words.collect::<Vec<_>>().join(" ");
+    let program = inner.get_program().to_str().unwrap();
+    let inner = format!("exec {program} {words} > out.txt");
+    shell.args(["--ctty", "--wait", "sh", "-c", &inner]);
+    let mut chat = Terminal::start(shell);
+    chat.until("> ")
+        .types("first\r")
+        .until("> ")
+        .types("/quit\r");
+    assert_eq!(chat.end().0, 0);
+    assert_eq!(desk.read("out.txt"), "One.\n");
+}
+
+/// A line in another encoding is refused alone.
+#[test]
+fn a_line_that_is_no_text_is_not_sent_and_the_chat_goes_on() {
+    let desk = Desk::new();
+    desk.script("", &[&says("One.")]);
+    let mut command = desk.command(&["chat", "c.yaml"]);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"caf\xe9\nsecond\n").unwrap();
+    drop(stdin);
+    let left: Left = child.wait_with_output().unwrap().into();
+    assert_eq!(
+        (left.code, left.out.as_str()),
+        (0, "One.\n"),
+        "{}",
+        left.err
+    );
+    assert!(
+        left.err.contains("send the line: it is not UTF-8"),
+        "{}",
+        left.err
+    );
+}
+
+#[test]
+fn the_text_of_an_attempt_that_was_left_is_marked_as_discarded() {
+    let desk = Desk::new();
+    let line = streams("The licence ", "is MIT.", Some(1));
+    let line = line.replace("\"reset\"", "\"hang\"");
+    desk.script("sampling: {stream: true}\n", &[&line]);
+    let mut run = Terminal::start(desk.command(&["run", "c.yaml"]));
+    run.until("The licence").signal("TERM").until("suspending");
+    run.signal("TERM");
+    let (code, shown) = run.end();
+    assert_eq!(code, 8, "{shown}");
+    assert!(
+        shown.contains("the text above is of an attempt that was left"),
+        "{shown}"
+    );
+}
+
 #[test]
 fn what_helps_in_a_chat_is_typed_in_a_chat() {
     let desk = Desk::new();

@@ -259,3 +259,43 @@ fn a_file_that_has_changed_is_refused_before_the_rule_of_its_policy_is_stated() 
     assert!(shown.contains("--contract c.yaml"), "{shown}");
     assert!(!shown.contains("note: tool_policy"), "{shown}");
 }
+
+/// A change of the page alone would be refused as another contract's.
+#[test]
+fn a_message_that_a_page_judges_otherwise_is_refused_with_what_to_type() {
+    let desk = Desk::new();
+    let more =
+        "page: code\ntool_policy: required\ntools: {builtin: [list_directory], workspace: .}\n";
+    let lines = [
+        calls("list_directory", "{\"path\":\".\"}"),
+        says("Two."),
+        says("You are welcome."),
+    ];
+    desk.script(more, &lines.each_ref().map(String::as_str));
+    desk.ok(&[
+        "run",
+        "c.yaml",
+        "--task",
+        "List the files of this folder.",
+        "--run-id",
+        "r1",
+    ]);
+    let left = desk.ends(&["continue", "r1", "Thanks!"], 4);
+    let way_on = "--contract c.yaml --set page=null";
+    assert!(left.err.contains(way_on), "{}", left.err);
+    let typed = [
+        "continue",
+        "r1",
+        "Thanks!",
+        "--contract",
+        "c.yaml",
+        "--set",
+        "page=null",
+    ];
+    let left = desk.run(&typed);
+    assert!(
+        !left.err.contains("tool_policy is required, but"),
+        "{}",
+        left.err
+    );
+}

@@ -7,7 +7,7 @@ use monolith::{Digest, RunId};
 use serde_json::{Value, json};
 
 use crate::browser::{body, opened, page_of, printed};
-use crate::desk::Desk;
+use crate::desk::{Desk, says};
 use crate::golden::{Golden, file_of};
 use crate::statements::serving;
 
@@ -280,4 +280,19 @@ fn a_page_opens_the_digests_of_its_own_run_and_says_what_it_could_not() {
     let document = opened(&changed, "").unwrap();
     assert_eq!(printed(&document, "agrees"), "departs");
     assert_eq!(printed(&document, "departure"), "0");
+}
+
+/// What turns a line round is in no form that a pipe carries to a terminal.
+#[test]
+fn a_trajectory_carries_no_character_that_steers_a_terminal() {
+    let desk = Desk::new();
+    desk.script("", &[&says("a\u{202e}b\u{9b}c")]);
+    desk.ok(&["run", "c.yaml", "--run-id", "r1"]);
+    let printed = desk.ok(&["export", "r1", "--format", "atif"]);
+    assert!(!printed.contains(['\u{202e}', '\u{9b}']), "{printed}");
+    let document: Value = serde_json::from_str(&printed).unwrap();
+    assert!(
+        document.to_string().contains("a\u{202e}b\u{9b}c"),
+        "{document}"
+    );
 }

@@ -685,6 +685,8 @@ fn manual_pages_and_completions_are_written_for_every_command() {
     }
     assert!(!folder.path().join("pages/monolith-__supervise.1").exists());
     let (code, main) = said(monolith(&folder).arg("man"));
+    // An option that the short help does not list has its text in the page.
+    assert!(main.contains("The file that keeps runs"), "{main}");
     assert_eq!(code, 0, "{main}");
     assert!(main.contains(".TH monolith 1"), "{main}");
     for (shell, sign) in [

@@ -8,6 +8,7 @@ use std::os::unix::fs::{PermissionsExt as _, chown, lchown, symlink};
 use serde_json::json;
 
 use crate::desk::{Desk, Left};
+use crate::terminal::Terminal;
 
 /// A user who is neither this process's nor root.
 const STRANGER: u32 = 65534;
@@ -116,6 +117,9 @@ fn a_contract_that_was_found_and_not_named_is_this_users_or_roots() {
         }
         assert_eq!(place.run(&["chat", "./agent.yaml"]).code, 0);
     };
+    // Whose it is, and whether it may start commands, are two questions.
+    let trusted = || assert_eq!(place.run(&["trust", "agent.yaml"]).code, 0);
+    trusted();
     let taken = || {
         for command in &FOUND[..4] {
             place.starts(command);
@@ -149,6 +153,7 @@ fn a_contract_that_was_found_and_not_named_is_this_users_or_roots() {
     place.mode("open", 0o777);
     refused(&["everybody can write", "its mode is 0777"]);
     place.mode("open", 0o755);
+    trusted();
     taken();
     if !is_root(2) {
         return;
@@ -159,6 +164,167 @@ fn a_contract_that_was_found_and_not_named_is_this_users_or_roots() {
         place.give(path, 0);
     }
     taken();
+}
+
+/// S21: a repository's own contract starts nothing and hands on no variable before a person has said so.
+#[test]
+fn s21_a_contract_that_was_found_starts_nothing_before_it_is_trusted() {
+    let place = Place::new();
+    let desk = &place.desk;
+    let write = |system: &str| {
+        let contract = json!({
+            "task": "hi",
+            "system": system,
+            "targets": [{"provider": "demo", "model": "m"}],
+            "providers": {"demo": {"type": "scripted", "file": "s.jsonl"}},
+            "tools": {"mcp": {"theirs": {"command": "sh", "args": place.command().as_array().unwrap()[1..]}}},
+        });
+        desk.write("place/agent.yaml", &contract.to_string());
+    };
+    write("first");
+    let refused = || {
+        for command in FOUND {
+            // What it reaches is shown, and what to type.
+            place.refuses(
+                command,
+                &[
+                    "is not trusted as it is now",
+                    "command sh -c touch",
+                    "tools.mcp.theirs",
+                    "monolith trust ./agent.yaml",
+                ],
+            );
+        }
+    };
+    let taken = || {
+        for command in &FOUND[..4] {
+            place.starts(command);
+        }
+        assert_eq!(place.run(&["chat"]).code, 0);
+    };
+    let trust = |args: &[&str], code: i32| {
+        let left = place.run(&[&["trust"], args].concat());
+        assert_eq!(left.code, code, "{args:?}: {}", left.said());
+        assert!(!desk.path("marker").exists());
+        left.said()
+    };
+    refused();
+    // What starts nothing needs no trust, and what is named has it.
+    for command in [
+        &["contract", "check"] as &[&str],
+        &["contract", "hash"],
+        &["contract", "show"],
+    ] {
+        let left = place.run(command);
+        assert_ne!(left.code, 4, "{command:?}: {}", left.said());
+    }
+    place.starts(&["run", "./agent.yaml"]);
+    refused();
+    assert!(trust(&["--list"], 0).contains("No contract is trusted"));
+    let said = trust(&["agent.yaml"], 0);
+    assert!(said.contains("command   sh -c touch"), "{said}");
+    taken();
+    assert!(trust(&["--list"], 0).contains("as trusted"));
+    // As it is, and under that path.
+    write("second");
+    refused();
+    assert!(trust(&["--list"], 0).contains("changed since"));
+    write("first");
+    taken();
+    fs::create_dir(desk.path("elsewhere")).unwrap();
+    fs::copy(
+        desk.path("place/agent.yaml"),
+        desk.path("elsewhere/agent.yaml"),
+    )
+    .unwrap();
+    desk.write("elsewhere/s.jsonl", "");
+    let mut there = desk.command(&["run"]);
+    let left: Left = there
+        .current_dir(desk.path("elsewhere"))
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(left.code, 4, "{}", left.said());
+    trust(&["--remove", "agent.yaml"], 0);
+    refused();
+    trust(&["--remove", "agent.yaml"], 4);
+    // A list that cannot be read trusts nothing.
+    trust(&["agent.yaml"], 0);
+    desk.write("home/trusted-contracts.jsonl", "no list");
+    place.refuses(&["run"], &["read the trusted contracts", "line 1"]);
+}
+
+#[test]
+fn s21_a_found_contract_that_hands_on_a_variable_is_asked_about_and_another_is_not() {
+    let place = Place::new();
+    let desk = &place.desk;
+    let provider = "{type: openai, base_url: 'http://127.0.0.1:1/v1'";
+    let check = |provider: &str, more: &str, asks: bool| {
+        let text = format!(
+            "task: hi\ntargets: [{{provider: p, model: m}}]\ncontext_budget: {{context_window: 9000}}\nproviders: {{p: {provider}}}\n{more}"
+        );
+        desk.write("place/agent.yaml", &text);
+        let mut command = desk.command(&["run"]);
+        command
+            .current_dir(desk.path("place"))
+            .env("MY_KEY", "s3cret");
+        let left: Left = command.output().unwrap().into();
+        let asked = left.said().contains("is not trusted as it is now");
+        assert_eq!(asked, asks, "{text}: {}", left.said());
+        assert_eq!(left.code == 4, asks, "{text}: {}", left.said());
+    };
+    check(&format!("{provider}}}"), "", false);
+    check(&format!("{provider}, api_key_env: MY_KEY}}"), "", true);
+    check(
+        &format!("{provider}, headers: {{x: '${{MY_KEY}}'}}}}"),
+        "",
+        true,
+    );
+    check(&format!("{provider}, headers: {{x: plain}}}}"), "", false);
+    let server =
+        |more: &str| format!("tools: {{mcp: {{s: {{url: 'http://127.0.0.1:1/', {more}}}}}}}");
+    check(
+        &format!("{provider}}}"),
+        &server("headers: {x: '${MY_KEY}'}"),
+        true,
+    );
+    check(
+        &format!("{provider}}}"),
+        &server("oauth: {client_id: c, client_secret_env: MY_KEY}"),
+        true,
+    );
+}
+
+#[test]
+fn a_person_is_asked_once_whether_a_found_contract_is_trusted() {
+    let place = Place::new();
+    let contract = json!({
+        "task": "hi",
+        "targets": [{"provider": "demo", "model": "m"}],
+        "providers": {"demo": {"type": "scripted", "file": "s.jsonl"}},
+        "tools": {"mcp": {"theirs": {"command": "sh", "args": place.command().as_array().unwrap()[1..]}}},
+    });
+    place.desk.write("place/agent.yaml", &contract.to_string());
+    let start = || {
+        let mut command = place.desk.command(&["tools"]);
+        command.current_dir(place.desk.path("place"));
+        Terminal::start(command)
+    };
+    let marker = place.desk.path("marker");
+    let mut asked = start();
+    asked
+        .until("command   sh -c touch")
+        .until("Trust agent.yaml as it is now? [y/N]")
+        .types("\r");
+    let (code, shown) = asked.end();
+    assert_eq!(code, 4, "{shown}");
+    assert!(!marker.exists(), "{shown}");
+    let mut asked = start();
+    asked.until("[y/N]").types("y\r");
+    asked.end();
+    assert!(fs::remove_file(&marker).is_ok());
+    let (_, shown) = start().end();
+    assert!(marker.exists() && !shown.contains("[y/N]"), "{shown}");
 }
 
 /// Where what a contract names is defined, commands and addresses are: so is where their variables are.

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod accounting;
 #[cfg(test)]
+mod agents;
+#[cfg(test)]
 mod approval;
 #[cfg(test)]
 mod atif;
@@ -54,6 +56,7 @@ mod host;
 #[cfg(test)]
 mod http;
 #[cfg(test)]
+mod information_flow;
 mod invented;
 #[cfg(test)]
 mod keys;
@@ -117,6 +120,9 @@ mod run_input;
 #[cfg(test)]
 mod same_name;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod sandbox_faults;
+#[cfg(test)]
 #[cfg(unix)]
 mod screens;
 #[cfg(test)]
@@ -143,6 +149,8 @@ mod tokenizers;
 #[cfg(test)]
 #[cfg(unix)]
 mod tool_faults;
+#[cfg(test)]
+mod undo;
 #[cfg(test)]
 mod verifier;
 #[cfg(test)]

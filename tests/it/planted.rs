@@ -349,11 +349,11 @@ fn an_export_replaces_no_pipe_and_no_device() {
 async fn an_init_writes_through_no_link_and_waits_for_no_pipe() {
     let desk = Desk::new();
     desk.write("victim", KEPT);
-    pipe(&desk, "pipe");
-    symlink("pipe", desk.path("to_pipe")).unwrap();
-    symlink("victim", desk.path("link")).unwrap();
-    symlink("nothing", desk.path("nowhere")).unwrap();
-    fs::hard_link(desk.path("victim"), desk.path("linked")).unwrap();
+    pipe(&desk, "pipe.yaml");
+    symlink("pipe.yaml", desk.path("to_pipe.yaml")).unwrap();
+    symlink("victim", desk.path("link.yaml")).unwrap();
+    symlink("nothing", desk.path("nowhere.yaml")).unwrap();
+    fs::hard_link(desk.path("victim"), desk.path("linked.yaml")).unwrap();
     let server = Loopback::serving(Vec::new()).await;
     let address = server.address_of(0);
     let init = |name| {
@@ -361,7 +361,7 @@ async fn an_init_writes_through_no_link_and_waits_for_no_pipe() {
         let model = ["--model", "m", "--force", name];
         desk.ends_soon(&[&address[..], &model].concat())
     };
-    for name in ["pipe", "to_pipe"] {
+    for name in ["pipe.yaml", "to_pipe.yaml"] {
         let left = init(name);
         assert_ne!(left.code, 0, "{}", left.said());
         assert!(
@@ -371,7 +371,7 @@ async fn an_init_writes_through_no_link_and_waits_for_no_pipe() {
         );
         assert!(!desk.path(name).metadata().unwrap().is_file());
     }
-    for name in ["link", "nowhere", "linked", "new"] {
+    for name in ["link.yaml", "nowhere.yaml", "linked.yaml", "new.yaml"] {
         let left = init(name);
         assert_eq!(left.code, 0, "{name}: {}", left.said());
         assert_eq!(desk.read("victim"), KEPT, "{name}");

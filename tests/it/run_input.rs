@@ -140,16 +140,11 @@ fn what_cannot_be_run_is_named_with_the_way_out() {
             "{result}"
         );
     };
-    check(&["x.ai"], &[".ai files are not supported yet"]);
-    check(&["x.ai", "Go."], &[".ai files are not supported yet"]);
-    check(
-        &["--contract", "x.ai"],
-        &[".ai files are not supported yet"],
-    );
-    check(
-        &["You are brief.", "Go."],
-        &["not supported yet", "monolith run FILE"],
-    );
+    let no_model = ["no model is named", "--models"];
+    check(&["x.ai"], &no_model);
+    check(&["x.ai", "Go."], &no_model);
+    check(&["--contract", "x.ai"], &no_model);
+    check(&["You are brief.", "Go."], &no_model);
     check(&["c.yaml", "--contract", "agent.yaml"], &["both name one"]);
     check(&["c.yaml", "Go.", "--task", "Go."], &["two are given"]);
     check(&["--task", "@none.txt"], &["none.txt"]);

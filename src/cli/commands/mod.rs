@@ -6,6 +6,7 @@
 pub(in crate::cli) mod approve;
 pub(in crate::cli) mod chat;
 pub(in crate::cli) mod completions;
+pub(in crate::cli) mod config;
 pub(in crate::cli) mod continuation;
 pub(in crate::cli) mod contract;
 pub(in crate::cli) mod corpus;
@@ -33,5 +34,7 @@ pub(in crate::cli) mod resume;
 pub(in crate::cli) mod run;
 pub(in crate::cli) mod show;
 pub(in crate::cli) mod tools;
+pub(in crate::cli) mod trust;
+pub(in crate::cli) mod undo;
 pub(in crate::cli) mod values;
 pub(in crate::cli) mod verify;

@@ -5,14 +5,16 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use crate::cli::context::agent::{Beside, MAX_FILE_BYTES, Placeholders, is_agent};
 use crate::cli::context::app::App;
+use crate::cli::context::contract_values::{faults_of, is_kept, path_of};
 use crate::cli::context::error::{Advice as _, CliError, ContractFault, InputFault};
 use crate::cli::context::secrets;
+use crate::cli::context::trust::ReadContract;
 use crate::cli::ui::command::{shell_word, unkept};
 use crate::cli::ui::escape::line;
 use crate::contract::{
-    ContractSpec, ExecutionContract, PinnedOffers, SpecErrors, TermFault, Validators,
-    context_feasible, profile_faults, structure_faults, tool_faults_with,
+    ContractSpec, ExecutionContract, FactoryError, PinnedOffers, SpecErrors, with_includes,
 };
 use crate::driver::{DriverError, RunRequest};
 use crate::kernel::CheckName;
@@ -21,8 +23,10 @@ use crate::store::{Foreign, Invocation, open_given, open_regular};
 
 /// What the contract of a folder may be called; where there are several, the first one is it.
 const AGENT_FILES: [&str; 2] = ["agent.yaml", "agent.yml"];
-/// How much of a contract file is read; more is refused by its reader.
-const MAX_FILE_BYTES: u64 = 2 << 20;
+/// What messages call a system prompt in the place of a file.
+const PROMPT_NAME: &str = "<system prompt>";
+/// What an override begins with that is such a prompt.
+const PROMPT_KEPT: &str = "agent.prompt=";
 /// What the file of pins is called that lies beside `NAME.yaml`: `NAME.pins.json`.
 const PINS_EXTENSION: &str = "pins.json";
 /// How much of it is read: more than definitions of tools take in a contract.
@@ -39,8 +43,14 @@ pub(in crate::cli) struct ContractFile {
     is_found: bool,
     /// As messages call it.
     name: PathBuf,
+    /// Whether it must be trusted to start what it names: it is the folder's own, and no run was begun with it.
+    needs_trust: bool,
     /// Where it is.
     path: PathBuf,
+    /// A system prompt in the place of a file.
+    prompt: Option<String>,
+    /// What placeholders mean in the prompt of an agent's file.
+    placeholders: Placeholders,
     /// What is changed of its values.
     sets: Vec<String>,
 }
@@ -52,10 +62,27 @@ impl ContractFile {
             base_dir: app.cwd.clone(),
             config: app.named_config(),
             is_found: false,
+            needs_trust: false,
             path: app.cwd.join(&name),
+            placeholders: Placeholders::now(),
+            prompt: None,
             name,
             sets,
         }
+    }
+
+    /// An agent that is a system prompt and no file.
+    pub(in crate::cli) fn prompt(app: &App, prompt: String, sets: Vec<String>) -> Self {
+        Self {
+            placeholders: Placeholders::now().with_place(app),
+            prompt: Some(prompt),
+            ..Self::given(app, PROMPT_NAME.into(), sets)
+        }
+    }
+
+    /// Whether it is an agent's file, or a system prompt.
+    pub(in crate::cli) fn is_agent(&self) -> bool {
+        self.prompt.is_some() || is_agent(&self.path)
     }
 
     /// The file that the caller names, else that of the folder.
@@ -66,6 +93,7 @@ impl ContractFile {
     ) -> Self {
         Self {
             is_found: name.is_none(),
+            needs_trust: name.is_none(),
             ..Self::given(app, name.unwrap_or_else(|| agent_file(app).into()), sets)
         }
     }
@@ -76,7 +104,10 @@ impl ContractFile {
             config: app.named_config(),
             is_found: false,
             name: name.into(),
+            needs_trust: false,
             path: folder.join(name),
+            placeholders: Placeholders::now(),
+            prompt: None,
             base_dir: folder,
             sets: Vec::new(),
         }
@@ -96,14 +127,22 @@ impl ContractFile {
             return Some(Self::given(app, named?, sets));
         };
         let is_found = named.is_none();
+        let kept = begun.sets.iter();
+        let mut kept = kept.filter_map(|set| set.strip_prefix(PROMPT_KEPT));
+        let prompt = kept.next().filter(|_| is_found).map(str::to_owned);
         let name = named.unwrap_or(begun.contract_file);
+        let begun_sets = begun.sets.iter();
+        let begun_sets = begun_sets.filter(|set| !set.starts_with(PROMPT_KEPT));
         Some(Self {
-            base_dir: begun.base_dir,
+            prompt,
+            base_dir: begun.base_dir.clone(),
             config: app.named_config().or(begun.config),
             is_found,
+            needs_trust: false,
             path: app.cwd.join(&name),
+            placeholders: Placeholders::now(),
             name,
-            sets: begun.sets.into_iter().chain(sets).collect(),
+            sets: begun_sets.cloned().chain(sets).collect(),
         })
     }
 
@@ -120,18 +159,80 @@ impl ContractFile {
     /// What is recorded of it for a resume and a continuation. Changes that may hold secrets are left out: they are given again.
     pub(in crate::cli) fn invocation(&self) -> Invocation {
         let kept = self.sets.iter().filter(|set| is_kept(set));
+        let mut sets: Vec<String> = kept.cloned().collect();
+        // A prompt that names the time names the same one in a resume.
+        if self.is_agent()
+            && let Ok(text) = self.text().and_then(|text| self.whole(&text))
+        {
+            sets.extend(self.placeholders.kept(&text, &self.sets));
+        }
+        if let Some(prompt) = &self.prompt {
+            sets.push(format!("{PROMPT_KEPT}{prompt}"));
+        }
         Invocation {
             base_dir: self.base_dir.clone(),
             config: self.config.clone(),
             contract_file: self.path.clone(),
-            sets: kept.cloned().collect(),
+            sets,
+        }
+    }
+
+    /// The text of an agent's file with everything that it includes.
+    fn whole(&self, text: &str) -> Result<String, ContractFault> {
+        let beside = self.beside();
+        with_includes(&self.path, text, &beside).map_err(ContractFault::Include)
+    }
+
+    /// The files beside an agent's.
+    fn beside(&self) -> Beside<'_> {
+        Beside {
+            cwd: &self.base_dir,
+            folder: self.folder(),
         }
     }
 
     /// Reads the file. What it names and does not define is taken from the layers of configuration. From now on nothing is said
     /// that holds one of its secrets.
+    ///
+    /// One of the folder that was not named is refused here, or asked about, where it starts commands and is not trusted.
     pub(in crate::cli) fn read(&self, app: &App) -> Result<ContractSpec, CliError> {
+        let text = self.text()?;
+        let spec = self.parse(app, &text)?;
+        self.judge_trust(app, &text, &spec)?;
+        Ok(spec)
+    }
+
+    /// The same where nothing of it is started and nothing sent.
+    pub(in crate::cli) fn read_to_look(&self, app: &App) -> Result<ContractSpec, CliError> {
         self.parse(app, &self.text()?)
+    }
+
+    /// Whether it may start what it names, where it holds this text.
+    pub(in crate::cli) fn judge_trust(
+        &self,
+        app: &App,
+        text: &str,
+        spec: &ContractSpec,
+    ) -> Result<(), CliError> {
+        if self.needs_trust {
+            self.as_read(text, spec).judge(app)?;
+        }
+        Ok(())
+    }
+
+    /// As it was read.
+    pub(in crate::cli) fn as_read<'c>(
+        &'c self,
+        text: &'c str,
+        spec: &'c ContractSpec,
+    ) -> ReadContract<'c> {
+        ReadContract {
+            folder: self.folder(),
+            name: &self.name,
+            path: &self.path,
+            spec,
+            text,
+        }
     }
 
     /// The same of a text that the file may hold.
@@ -139,7 +240,13 @@ impl ContractFile {
         let place = (self.base_dir.as_path(), self.config.clone());
         let layers = app.layers(place, self.folder())?;
         let name = self.name.display().to_string();
-        let mut spec = ContractSpec::parse_with(&name, text, &self.sets, &layers)?;
+        let mut spec = if self.is_agent() {
+            let (text, beside) = (self.whole(text)?, self.beside());
+            let source = self.placeholders.source(&name, &text, &beside);
+            ContractSpec::parse_agent(&source, &self.sets, &layers)?
+        } else {
+            ContractSpec::parse_with(&name, text, &self.sets, &layers)?
+        };
         secrets::learn(&spec, &app.environment);
         if spec.tools.mcp.values().any(|server| server.pin.is_some()) {
             spec.pinned = self.pinned();
@@ -237,6 +344,16 @@ impl ContractFile {
                 given,
             },
             DriverError::ChangedScript { .. } => fault,
+            // A change of the page alone would be refused as another contract.
+            DriverError::Contract(FactoryError::PolicyDisagrees { .. }) => {
+                let name = self.name.strip_prefix(&self.base_dir);
+                let name = name.unwrap_or(&self.name).display().to_string();
+                let help = format!(
+                    "say what is to be done with files; for any other message: --contract {} --set page=null",
+                    shell_word(&line(&name))
+                );
+                return CliError::ChangedFile(Box::new(fault), help);
+            }
             other => return self.located(other),
         };
         match self.place_of(&fault, Some(unkept(way_on))) {
@@ -287,14 +404,22 @@ impl ContractFile {
         let (name, text) = (self.name.display().to_string(), self.text().ok()?);
         let ends = path.match_indices('.').map(|(end, _)| end);
         let ends = ends.chain([path.len()]).collect::<Vec<_>>();
-        ends.into_iter().rev().find_map(|end| {
-            let path = path.get(..end)?;
-            ContractSpec::fault_at((&name, &text), &self.sets, path, found.clone())
-        })
+        let mut paths = ends.into_iter().rev().filter_map(|end| path.get(..end));
+        if !self.is_agent() {
+            let at = |path| ContractSpec::fault_at((&name, &text), &self.sets, path, found.clone());
+            return paths.find_map(at);
+        }
+        let (text, beside) = (self.whole(&text).ok()?, self.beside());
+        let source = self.placeholders.source(&name, &text, &beside);
+        paths
+            .find_map(|path| ContractSpec::agent_fault_at(&source, &self.sets, path, found.clone()))
     }
 
     /// What the file holds.
     pub(in crate::cli) fn text(&self) -> Result<String, ContractFault> {
+        if let Some(prompt) = &self.prompt {
+            return Ok(prompt.clone());
+        }
         let refuse = |reason: String| ContractFault::Unreadable {
             path: self.name.clone(),
             reason,
@@ -323,24 +448,6 @@ impl ContractFile {
     }
 }
 
-/// What a check of a contract is about, where it is about values of the file.
-fn faults_of(contract: &ExecutionContract, check: CheckName) -> Vec<TermFault> {
-    match check {
-        CheckName::Structure => structure_faults(contract),
-        CheckName::Profile => profile_faults(contract),
-        CheckName::Context => context_feasible(contract).err().into_iter().collect(),
-        CheckName::Tools => {
-            let faults = tool_faults_with(contract, &Validators::default());
-            faults.into_iter().map(|(_, fault)| fault).collect()
-        }
-        CheckName::Provenance
-        | CheckName::Hash
-        | CheckName::Format
-        | CheckName::Semantics
-        | CheckName::Backend => Vec::new(),
-    }
-}
-
 /// What the contract of the folder that the caller stands in is called, or would be.
 fn agent_file(app: &App) -> &'static str {
     let [first, ..] = AGENT_FILES;
@@ -362,70 +469,4 @@ pub(in crate::cli) fn look_for_agent_file(
     }
     let task = task.map(|task| task.chars().take(80).collect());
     Err(InputFault::NoAgentFile { task, with_file })
-}
-
-/// Which value of the file a fault is about, as a dotted path; none where it is about no value.
-fn path_of(fault: &DriverError) -> Option<String> {
-    match fault {
-        DriverError::Workspace { .. } | DriverError::OtherWorkspace { .. } => {
-            Some("tools.workspace".to_owned())
-        }
-        DriverError::MissingVariable { place, .. }
-        | DriverError::Address { place, .. }
-        | DriverError::Placeholder { place }
-        | DriverError::UnknownServer { place, .. }
-        | DriverError::UnknownWindow { place, .. }
-        | DriverError::SecretInContract { place, .. } => Some(place.clone()),
-        DriverError::ScriptUnreadable { provider, .. }
-        | DriverError::Script { provider, .. }
-        | DriverError::OtherScript { provider, .. }
-        | DriverError::ChangedScript { provider, .. } => Some(format!("providers.{provider}.file")),
-        DriverError::Backend { provider, .. } => Some(format!("providers.{provider}")),
-        DriverError::OtherContract { pointer, .. }
-        | DriverError::ChangedContract { pointer, .. } => {
-            let path = pointer.strip_prefix('/')?.replace('/', ".");
-            Some(path.replace("~1", "/").replace("~0", "~"))
-        }
-        _ => None,
-    }
-}
-
-/// Whether a change of the file's values is recorded: below `providers` and `tools` only where the contract or the row records the value
-/// anyhow. An address with a user or a query holds secrets.
-fn is_kept(set: &str) -> bool {
-    let (path, value) = set.split_once('=').unwrap_or((set, ""));
-    let keys: Vec<&str> = path.split('.').collect();
-    match keys.as_slice() {
-        ["providers", _, "base_url"] => !value.contains(['?', '@', '#']),
-        [
-            "providers",
-            _,
-            "api_key_env" | "base_url_env" | "file" | "type",
-        ]
-        | ["tools", "builtin" | "workspace"] => true,
-        [first, ..] => !["providers", "tools"].contains(first),
-        [] => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_change_that_may_hold_a_secret_is_not_recorded() {
-        let check = |set: &str, expect: bool| assert_eq!(is_kept(set), expect, "{set}");
-        check("max_turns=4", true);
-        check("sampling.temperature=0.1", true);
-        check("system=providers.x", true);
-        check("providers.p.base_url=http://127.0.0.1:1/v1", true);
-        check("providers.p.base_url=http://u:s3cret@h/v1", false);
-        check("providers.p.base_url=http://h/v1?key=s3cret", false);
-        check("providers.p.provider_options={key: s3cret}", false);
-        check("tools.workspace=ws", true);
-        check("providers.p.headers.authorization=Bearer s3cret", false);
-        check("providers={p: {headers: {x: s3cret}}}", false);
-        check("tools.mcp.fs.env.TOKEN=s3cret", false);
-        check("tools={mcp: {fs: {env: {TOKEN: s3cret}}}}", false);
-    }
 }

@@ -28,6 +28,7 @@ mod store;
 mod system;
 mod transcript;
 mod trust;
+mod undo;
 
 pub(in crate::cli) use advice::Advice;
 pub(in crate::cli) use contract::ContractFault;
@@ -39,6 +40,7 @@ pub(in crate::cli) use state::StateFault;
 pub(in crate::cli) use system::SystemFault;
 pub(in crate::cli) use transcript::TranscriptFault;
 pub(in crate::cli) use trust::TrustFault;
+pub(in crate::cli) use undo::UndoFault;
 
 /// Why a command did not do what it was asked. Completes "failed to …" where it does not stand alone.
 ///
@@ -70,6 +72,9 @@ pub(in crate::cli) enum CliError {
     /// What a run is to do, and under which contract.
     #[error(transparent)]
     Input(#[from] InputFault),
+    /// What a run did to files was not taken back.
+    #[error(transparent)]
+    Undo(#[from] UndoFault),
     /// There was no login at a tool server.
     #[error(transparent)]
     Login(#[from] LoginRefused),
@@ -182,6 +187,7 @@ impl CliError {
             Self::State(fault) => fault,
             Self::Input(fault) => fault,
             Self::Login(fault) => fault,
+            Self::Undo(fault) => fault,
             Self::Store(fault) => fault,
             Self::Erase(fault) => fault,
             Self::Remove(fault) => fault,

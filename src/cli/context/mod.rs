@@ -3,12 +3,14 @@
 //! Knows where things are and how they are opened; of the screen only where to write. It knows no command.
 
 pub(in crate::cli) mod accounting;
+pub(in crate::cli) mod agent;
 pub(in crate::cli) mod app;
 pub(in crate::cli) mod approval;
 pub(in crate::cli) mod ask;
 pub(in crate::cli) mod clock;
 mod config;
 pub(in crate::cli) mod contract_file;
+mod contract_values;
 pub(in crate::cli) mod departed;
 pub(in crate::cli) mod error;
 pub(in crate::cli) mod exit;
@@ -19,6 +21,7 @@ pub(in crate::cli) mod interrupts;
 pub(in crate::cli) mod keys;
 pub(in crate::cli) mod panics;
 pub(in crate::cli) mod permissions;
+pub(in crate::cli) mod reach;
 pub(in crate::cli) mod reading;
 pub(in crate::cli) mod run_status;
 pub(in crate::cli) mod runtime;
@@ -28,3 +31,5 @@ pub(in crate::cli) mod source;
 mod store;
 #[cfg(test)]
 pub(in crate::cli) mod testing;
+pub(in crate::cli) mod trust;
+pub(in crate::cli) mod trusted;

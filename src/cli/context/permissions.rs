@@ -30,7 +30,9 @@ impl Looser {
         let keys = app.keys()?;
         let is_store = |path: &Path| {
             let name = path.to_string_lossy();
-            name.ends_with(".locks") || name.ends_with(".answers")
+            [".locks", ".answers", ".files"]
+                .iter()
+                .any(|end| name.ends_with(end))
         };
         let folders = withheld
             .iter()

@@ -2,7 +2,7 @@
 
 use super::escape::{brief, line};
 use super::numbers::{counted, grouped, seconds};
-use crate::contract::{ExecutionContract, TextProfile, ToolPolicy};
+use crate::contract::{ExecutionContract, FlowAction, TextProfile, ToolPolicy};
 use crate::kernel::{
     Action, ClosingReason, EffectRecord, EntryKind, EventKind, InferenceFailed, InferenceReturned,
     Interrupter, LostEffect, Predicate, PredicateName, State,
@@ -211,7 +211,11 @@ fn started(view: &RunView, action: &Action) -> String {
         EffectRecord::AwaitApproval { .. } => Some("waits for an approval".to_owned()),
         _ => None,
     });
-    started.collect::<Vec<String>>().join("; ")
+    // What is denied stands in the entry's note.
+    let asked = action.flow.iter();
+    let asked = asked.filter(|flow| flow.action == FlowAction::Ask);
+    let asked = asked.map(|flow| line(&flow.sentence()));
+    started.chain(asked).collect::<Vec<String>>().join("; ")
 }
 
 /// What the adapter made of a response, and the tags in it that are warned of.

@@ -48,14 +48,29 @@ impl Streamed {
         };
         let kept = view.request(inference).and_then(|request| request.kept);
         if kept == Some(false) {
-            self.close(screen);
-            let mark = screen.paint(Style::Bad, "discarded");
-            screen.note(&format!(
-                "        {mark}: the text above is of a failed attempt"
-            ));
-            self.inference = None;
-            self.text.clear();
+            self.discard(screen, "is of a failed attempt");
         }
+    }
+
+    /// Marks what was shown of an attempt that has no end when the run is left: a resume asks again.
+    pub(in crate::cli) fn leave(&mut self, screen: Screen, view: &RunView) {
+        let Some(inference) = self.inference.filter(|_| !self.text.is_empty()) else {
+            return;
+        };
+        if view
+            .request(inference)
+            .is_none_or(|request| request.kept.is_none())
+        {
+            self.discard(screen, "is of an attempt that was left");
+        }
+    }
+
+    fn discard(&mut self, screen: Screen, why: &str) {
+        self.close(screen);
+        let mark = screen.paint(Style::Bad, "discarded");
+        screen.note(&format!("        {mark}: the text above {why}"));
+        self.inference = None;
+        self.text.clear();
     }
 
     /// Whether that text is what was shown last.

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use super::document::Document;
 use crate::contract::offered_tools::BUILTIN;
 use crate::contract::spec::{
-    FILE, PRICE, PRICES, PROVIDER, SERVER, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
+    FILE, HTTP_GET, PRICE, PRICES, PROVIDER, SANDBOX, SERVER, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
 };
 use crate::contract::{
-    BATCH, BigCount, ExecutionContract, Grounds, ModelPrice, PROGRESS_REPORT, PriceTable,
-    ProviderTerms, QueueTerms, ServerKind, ServerTerms,
+    BATCH, BigCount, ExecutionContract, Grounds, HttpGetTerms, ModelPrice, PROGRESS_REPORT,
+    PriceTable, ProviderTerms, QueueTerms, SandboxTerms, ServerKind, ServerTerms,
 };
 
 /// The file with every value that is not a default.
@@ -100,6 +100,13 @@ fn state_server(
         let tools = recorded.tools.iter().filter(|tool| tool.origin == BUILTIN);
         let names = tools.map(|tool| json!(tool.name)).collect();
         file.state(&[FILE.tools.name, TOOLS.builtin.name], names);
+        if let Some(sandbox) = &terms.sandbox {
+            let path = [FILE.tools.name, TOOLS.sandbox.name];
+            file.state(&path, sandbox_form(sandbox));
+        }
+        if let Some(terms) = &terms.http_get {
+            state_http_get(file, terms);
+        }
         return;
     }
     let path = [FILE.tools.name, TOOLS.mcp.name, name];
@@ -163,6 +170,49 @@ fn state_server(
     if !terms.tools_denied.is_empty() {
         state(SERVER.tools_denied.name, json!(terms.tools_denied));
     }
+}
+
+/// The mapping, or the word in its place.
+fn sandbox_form(terms: &SandboxTerms) -> Value {
+    if !terms.confined {
+        return json!("off");
+    }
+    let network = if terms.network { "on" } else { "off" };
+    let limits = [
+        (SANDBOX.cpu_s.name, terms.cpu_s),
+        (SANDBOX.file_mb.name, terms.file_mb),
+        (SANDBOX.memory_mb.name, terms.memory_mb),
+        (SANDBOX.open_files.name, terms.open_files),
+        (SANDBOX.processes.name, terms.processes),
+    ];
+    let limits = limits.into_iter();
+    let limits = limits.filter_map(|(name, limit)| Some((name.to_owned(), json!(limit?))));
+    let rest = [
+        (SANDBOX.network.name.to_owned(), json!(network)),
+        (SANDBOX.read.name.to_owned(), json!(terms.read)),
+        (SANDBOX.write.name.to_owned(), json!(terms.write)),
+    ];
+    limits.chain(rest).collect()
+}
+
+fn state_http_get(file: &mut Document, terms: &HttpGetTerms) {
+    let mut stated =
+        json!({HTTP_GET.hosts.name: terms.hosts, HTTP_GET.schemes.name: terms.schemes});
+    let mut state = |key: &str, value: Value| {
+        if let Some(stated) = stated.as_object_mut() {
+            stated.insert(key.to_owned(), value);
+        }
+    };
+    if terms.loopback != HTTP_GET.loopback.default_value {
+        state(HTTP_GET.loopback.name, json!(terms.loopback));
+    }
+    if terms.max_bytes != HTTP_GET.max_bytes.default_value {
+        state(HTTP_GET.max_bytes.name, json!(terms.max_bytes));
+    }
+    if terms.max_redirects != HTTP_GET.max_redirects.default_value {
+        state(HTTP_GET.max_redirects.name, json!(terms.max_redirects));
+    }
+    file.state(&[FILE.tools.name, TOOLS.http_get.name], stated);
 }
 
 /// Values of headers or variables, of which a contract holds the names and the variables that they are made of.

@@ -6,9 +6,10 @@ use std::fmt;
 use super::origin::ValueOrigin;
 
 use crate::contract::{
-    CallLimits, Completion, ContractMetadata, McpTerms, ModelProfile, OAuthGrant, Page,
-    PinnedOffers, PriceTable, ProviderType, QueueTerms, ReasoningValue, RedactionTerms, Remote,
-    ReportFormat, TextProfile, Tokenizer, ToolFilter, ToolPolicy, ToolProof, ToolTransport,
+    CallLimits, Completion, ContractMetadata, FlowRule, HttpGetTerms, LabelRule, McpTerms,
+    ModelProfile, OAuthGrant, Page, PinnedOffers, PriceTable, ProviderType, QueueTerms,
+    ReasoningValue, RedactionTerms, Remote, ReportFormat, SandboxSpec, TextProfile, Tokenizer,
+    ToolFilter, ToolPolicy, ToolProof, ToolTransport,
 };
 use crate::message::Digest;
 
@@ -46,9 +47,13 @@ pub struct ContractSpec {
     pub context_budget: ContextBudgetSpec,
     pub cycle_forbid: Vec<(String, String)>,
     pub final_report: FinalReportSpec,
+    pub flow: Vec<FlowRule>,
     pub grammar: Option<String>,
     pub grammar_profile: Option<String>,
     pub idempotent: Vec<String>,
+    /// What the task must be, where an agent's file says so; an input of the run, not a field of the contract.
+    pub(crate) input: Option<InputSpec>,
+    pub labels: Vec<LabelRule>,
     pub llm_timeout_ms: Option<u64>,
     pub logits_mask: Option<Vec<f64>>,
     pub max_attempts_per_turn: Option<u32>,
@@ -153,6 +158,13 @@ impl ContractSpec {
         own.next()
             .or_else(|| ModelProfile::describing(provider, model))
     }
+}
+
+/// A task in JSON (001 §2).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct InputSpec {
+    /// JSON Schema of it.
+    pub(crate) schema: Option<serde_json::Value>,
 }
 
 /// The section `final_report`.
@@ -262,10 +274,25 @@ impl fmt::Debug for ProviderSpec {
 pub struct ToolsSpec {
     /// Built-in tools by name.
     pub builtin: Vec<String>,
+    /// Where `http_get` may ask; there exactly when that is one of them.
+    pub http_get: Option<HttpGetTerms>,
     /// MCP servers by name.
     pub mcp: BTreeMap<String, McpSpec>,
+    /// What confines commands of the shell, where the author says.
+    pub sandbox: Option<SandboxSpec>,
     /// The folder that file tools see, as written.
     pub workspace: Option<String>,
+}
+
+impl ToolsSpec {
+    /// The built-in tool that runs commands.
+    pub(crate) const SHELL: &str = "shell";
+
+    /// Whether commands may be run.
+    #[must_use]
+    pub fn has_shell(&self) -> bool {
+        self.builtin.iter().any(|name| name == Self::SHELL)
+    }
 }
 
 /// One entry of `tools.mcp`.

@@ -288,8 +288,8 @@ impl<'a> Findings<'a> {
     }
 
     /// The errors in the order of the file. `text` and `sets` are the file and the overrides as they may be shown.
-    pub(super) fn into_errors(self, file: &str, text: &str, sets: &[String]) -> SpecErrors {
-        let mut list = self.list.into_inner();
+    pub(super) fn errors(&self, file: &str, text: &str, sets: &[String]) -> SpecErrors {
+        let mut list = self.list.take();
         list.sort();
         list.dedup();
         list.truncate(MAX_ERRORS);

@@ -8,6 +8,7 @@ use super::contract_spec::{
     ContextBudgetSpec, ContractSpec, FinalReportSpec, Setting, TargetSpec, ToolOutputBudgetSpec,
     ToolsSpec,
 };
+use super::flow_values::FlowRules;
 use super::form::{Read, Schemas};
 use super::keys::{
     CONTEXT_BUDGET, CYCLE_EXCEPTION, FILE, FINAL_REPORT, MAX_CALLS, METADATA, PRICES, QUEUE,
@@ -42,9 +43,13 @@ pub(super) fn read_file(root: &Node, reporter: &Reporter<'_>) -> Option<Contract
             context_budget: file.get(&FILE.context_budget).unwrap_or_default(),
             cycle_forbid: file.get(&FILE.cycle_forbid).unwrap_or_default(),
             final_report: file.get(&FILE.final_report).unwrap_or_default(),
+            flow: file
+                .get(&FILE.flow)
+                .map_or_else(Vec::new, |FlowRules(rules)| rules),
             grammar: file.get(&FILE.grammar),
             grammar_profile: file.get(&FILE.grammar_profile),
             idempotent: file.get(&FILE.idempotent).unwrap_or_default(),
+            labels: file.get(&FILE.labels).unwrap_or_default(),
             llm_timeout_ms: file.get(&FILE.llm_timeout_ms),
             logits_mask: file.get(&FILE.logits_mask),
             max_attempts_per_turn: file.get(&FILE.max_attempts_per_turn),
@@ -87,6 +92,7 @@ pub(super) fn read_file(root: &Node, reporter: &Reporter<'_>) -> Option<Contract
             tools: file.get(&FILE.tools).unwrap_or_default(),
             total_timeout_ms: file.get(&FILE.total_timeout_ms),
             clamped: Vec::new(),
+            input: None,
             origins: BTreeMap::new(),
             pinned: PinnedOffers::default(),
         }

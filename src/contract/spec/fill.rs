@@ -52,6 +52,14 @@ pub(crate) trait Definitions {
     /// # Errors
     /// Why what there is cannot be used: where, and which rule.
     fn defaults(&self, uses_layers: bool) -> Result<Option<Definition>, String>;
+
+    /// The form of an agent's report where the agent asks for none.
+    ///
+    /// # Errors
+    /// Why what there is cannot be used: where, and which rule.
+    fn report_format(&self) -> Result<Option<String>, String> {
+        Ok(None)
+    }
 }
 
 /// No definitions: the file must define everything itself.
@@ -208,7 +216,7 @@ impl Filler<'_> {
 }
 
 /// A value as a node of the tree, all of it at one place; none if it nests deeper than `depth` levels.
-fn node_of(value: Value, place: &SourceRange, depth: usize) -> Option<Node> {
+pub(super) fn node_of(value: Value, place: &SourceRange, depth: usize) -> Option<Node> {
     let plain = |text: String| Kind::Scalar { text, plain: true };
     let kind = match value {
         Value::Null => plain("null".to_owned()),
@@ -256,7 +264,11 @@ fn lay_under(over: &mut Node, under: Node) {
 }
 
 /// The node at that path, made where it is missing; none if the file has something else there, which its reader refuses.
-fn target<'n>(root: &'n mut Node, path: &[&str], place: &SourceRange) -> Option<&'n mut Node> {
+pub(super) fn target<'n>(
+    root: &'n mut Node,
+    path: &[&str],
+    place: &SourceRange,
+) -> Option<&'n mut Node> {
     let mut target = root;
     for name in path {
         if target.is_null() {
@@ -278,7 +290,7 @@ fn target<'n>(root: &'n mut Node, path: &[&str], place: &SourceRange) -> Option<
     Some(target)
 }
 
-fn child<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
+pub(super) fn child<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
     entries(node)
         .iter()
         .find(|(known, _)| known.text == key)

@@ -8,10 +8,16 @@
 //!                                                            └────▶ SpecErrors (line, caret, rule, help)
 //! ```
 
+mod agent;
+mod agent_file;
+mod builtin_terms;
+mod confinement;
 mod contract_spec;
 mod error;
 mod file;
 mod fill;
+mod flow;
+mod flow_values;
 mod foreign;
 mod form;
 mod keys;
@@ -44,6 +50,8 @@ mod texts;
 mod tree;
 mod words;
 
+pub(crate) use agent::{AGENT_SET, AgentSource, FORMAT, PROMPT_SET};
+pub(crate) use agent_file::{AgentFiles, IncludeFault, KNOBS, prompt_names, with_includes};
 pub use contract_spec::ContractSpec;
 pub(crate) use contract_spec::{
     FinalReportSpec, McpSpec, McpTransport, ModelSpec, OAuthSpec, ProviderSpec, SamplingSpec,
@@ -52,8 +60,8 @@ pub(crate) use contract_spec::{
 pub use error::SpecErrors;
 pub(crate) use fill::{Definition, DefinitionKind, Definitions};
 pub(in crate::contract) use keys::{
-    CONTEXT_BUDGET, FILE, FINAL_REPORT, FileKeys, MODEL, PRICE, PRICES, PROFILE, PROVIDER,
-    SAMPLING, SERVER, SamplingKeys, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
+    CONTEXT_BUDGET, FILE, FINAL_REPORT, FileKeys, HTTP_GET, MODEL, PRICE, PRICES, PROFILE,
+    PROVIDER, SAMPLING, SANDBOX, SERVER, SamplingKeys, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
 };
 pub(crate) use origin::ValueOrigin;
 pub(crate) use pin_edit::with_pins;

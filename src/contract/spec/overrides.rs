@@ -8,8 +8,22 @@ use super::tree::{self, Key, Kind, Node};
 ///
 /// A value that begins with `[`, `{` or a quote is YAML; any other is one scalar, taken whole.
 pub(super) fn apply(root: &mut Node, sets: &[String], findings: &Findings<'_>) {
-    for (index, set) in sets.iter().enumerate() {
-        let whole = Origin::Set { index, base: 0 };
+    apply_some(root, sets, findings, Some);
+}
+
+/// The same of those overrides of which `own` gives a part: the key and its value, at the end of the override.
+pub(super) fn apply_some<'s>(
+    root: &mut Node,
+    sets: &'s [String],
+    findings: &Findings<'_>,
+    own: impl Fn(&'s str) -> Option<&'s str>,
+) {
+    for (index, whole_set) in sets.iter().enumerate() {
+        let Some(set) = own(whole_set) else {
+            continue;
+        };
+        let base = whole_set.len() - set.len();
+        let whole = Origin::Set { index, base };
         let Some((key, value)) = set.split_once('=') else {
             let help = "write --set key=value".to_owned();
             findings.add(&whole.place(0, set.len()), "", "no `=` in it", Some(help));
@@ -17,7 +31,7 @@ pub(super) fn apply(root: &mut Node, sets: &[String], findings: &Findings<'_>) {
         };
         let origin = Origin::Set {
             index,
-            base: key.len() + 1,
+            base: base + key.len() + 1,
         };
         let Some(value) = read_value(value, origin, findings) else {
             continue;

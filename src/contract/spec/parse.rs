@@ -1,9 +1,12 @@
 //! From the text of a contract file to its spec. Opens no file.
 
+use std::collections::BTreeMap;
+
 use super::contract_spec::ContractSpec;
 use super::error::{Findings, Origin, SourceRange, SpecErrors};
 use super::file::read_file;
 use super::fill::{Definitions, NoDefinitions, fill};
+use super::origin::ValueOrigin;
 use super::reporter::Reporter;
 use super::tree::Node;
 use super::{overrides, secrets, tree};
@@ -33,36 +36,18 @@ impl ContractSpec {
         // A byte-order mark is no part of the first line.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let findings = Findings::new(text, sets);
-        let longest = sets.iter().map(String::len).chain([text.len()]).max();
-        if longest.unwrap_or_default() > MAX_BYTES {
-            let rule = format!("a contract file holds at most {MAX_BYTES} bytes");
-            findings.add(&Origin::File.place(0, 0), "", rule, None);
-            return Err(findings.into_errors(file, text, sets));
+        let whole = Whole { file, text, sets };
+        if let Some(errors) = whole.too_long(&findings) {
+            return Err(errors);
         }
         let (mut root, secret) = settled(text, sets, &findings);
         let origins = root.as_mut().map(|root| fill(root, known, &findings));
-        let origins = origins.unwrap_or_default();
-        let spec = root.as_ref().and_then(|root| {
-            let reporter = Reporter {
-                findings: &findings,
-                path: String::new(),
-            };
-            read_file(root, &reporter)
-        });
-        match spec {
-            Some(spec) if findings.is_empty() => Ok(Self {
-                clamped: findings.take_clamped(),
-                origins,
-                ..spec
-            }),
-            _ => {
-                let (mut text, sets) = secrets::masked(&secret, text, sets);
-                if root.is_none() {
-                    text = secrets::masked_blindly(&text);
-                }
-                Err(findings.into_errors(file, &text, &sets))
-            }
-        }
+        whole.spec(
+            &findings,
+            root.as_ref(),
+            &secret,
+            origins.unwrap_or_default(),
+        )
     }
 
     /// A fault of the value that the file, with `sets`, has at a dotted path; none if it has no such value.
@@ -79,7 +64,59 @@ impl ContractSpec {
         let node = path.split('.').try_fold(root.as_ref()?, Node::below)?;
         findings.add(&node.place, path, rule, help);
         let (text, sets) = secrets::masked(&secret, text, sets);
-        Some(findings.into_errors(file, &text, &sets))
+        Some(findings.errors(file, &text, &sets))
+    }
+}
+
+/// A file that is being read, as messages show it.
+pub(super) struct Whole<'a> {
+    pub(super) file: &'a str,
+    pub(super) text: &'a str,
+    pub(super) sets: &'a [String],
+}
+
+impl Whole<'_> {
+    /// The fault of a file, or of an override, with too many bytes.
+    pub(super) fn too_long(&self, findings: &Findings<'_>) -> Option<SpecErrors> {
+        let lengths = self.sets.iter().map(String::len);
+        let longest = lengths.chain([self.text.len()]).max();
+        if longest.unwrap_or_default() <= MAX_BYTES {
+            return None;
+        }
+        let rule = format!("a contract file holds at most {MAX_BYTES} bytes");
+        findings.add(&Origin::File.place(0, 0), "", rule, None);
+        Some(findings.errors(self.file, self.text, self.sets))
+    }
+
+    /// What the tree says, none where the syntax is broken; `secret` is where it holds secrets.
+    pub(super) fn spec(
+        &self,
+        findings: &Findings<'_>,
+        root: Option<&Node>,
+        secret: &[SourceRange],
+        origins: BTreeMap<String, ValueOrigin>,
+    ) -> Result<ContractSpec, SpecErrors> {
+        let spec = root.and_then(|root| {
+            let reporter = Reporter {
+                findings,
+                path: String::new(),
+            };
+            read_file(root, &reporter)
+        });
+        match spec {
+            Some(spec) if findings.is_empty() => Ok(ContractSpec {
+                clamped: findings.take_clamped(),
+                origins,
+                ..spec
+            }),
+            _ => {
+                let (mut text, sets) = secrets::masked(secret, self.text, self.sets);
+                if root.is_none() {
+                    text = secrets::masked_blindly(&text);
+                }
+                Err(findings.errors(self.file, &text, &sets))
+            }
+        }
     }
 }
 

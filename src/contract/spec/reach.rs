@@ -1,5 +1,6 @@
 //! Reads providers and tool servers. Reaches nothing.
 
+use super::builtin_terms::refuse_unused_terms;
 use super::contract_spec::{
     McpSpec, McpTransport, OAuthSpec, ProviderSpec, ReasoningMap, ToolsSpec,
 };
@@ -121,9 +122,18 @@ impl Read for ToolsSpec {
                 }
             }
             let Servers(mcp) = section.get(&TOOLS.mcp).unwrap_or_default();
+            let sandbox = section.get(&TOOLS.sandbox);
+            if sandbox.is_some() && !names.iter().any(|name| name == Self::SHELL) {
+                let rule = "`sandbox` confines `shell`, which is not one of `builtin`";
+                section.refuse_key(TOOLS.sandbox.name, rule, None);
+            }
+            let http_get = section.get(&TOOLS.http_get);
+            refuse_unused_terms(section, &names);
             Self {
                 builtin: names,
+                http_get,
                 mcp,
+                sandbox,
                 workspace: section.get(&TOOLS.workspace),
             }
         })

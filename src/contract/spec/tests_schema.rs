@@ -306,6 +306,8 @@ fn dotted(form: &dyn Form) -> Option<&'static str> {
         "prices" => "prices.",
         "price" => "prices.models.p.m.",
         "tools" => "tools.",
+        "sandbox" => "tools.sandbox.",
+        "http-get" => "tools.http_get.",
         "server" => "tools.mcp.fs.",
         "oauth" => "tools.mcp.fs.oauth.",
         "queue" => "queues.slow.",
@@ -316,7 +318,10 @@ fn dotted(form: &dyn Form) -> Option<&'static str> {
         "final-report" => "final_report.",
         "redact" => "redact.",
         // In a list that an override cannot lengthen: it is given as a whole.
-        "profile" | "profile-sampling" | "match" | "cycle-exception" => return None,
+        "profile" | "profile-sampling" | "match" | "cycle-exception" | "label-rule"
+        | "flow-rule" => {
+            return None;
+        }
         other => panic!("where does {other} stand?"),
     })
 }

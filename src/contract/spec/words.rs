@@ -3,12 +3,25 @@
 use super::form::Choice;
 use crate::contract::prices::PriceUnit;
 use crate::contract::{
-    Beside, Completion, Elicitation, HealthProbe, OAuthGrant, Page, ProviderType, Remote,
-    ReportFormat, TextProfile, ToolPolicy, ToolProof, ToolTransport,
+    Beside, Completion, Elicitation, FlowAction, HealthProbe, Label, Network, OAuthGrant, Page,
+    ProviderType, Remote, ReportFormat, TextProfile, ToolPolicy, ToolProof, ToolTransport,
+    WebScheme,
 };
 
 impl Choice for Page {
     const WORDS: &'static [(&'static str, Self)] = &[("chat", Self::Chat), ("code", Self::Code)];
+}
+
+impl Choice for Label {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("trusted", Self::Trusted),
+        ("untrusted", Self::Untrusted),
+        ("private", Self::Private),
+    ];
+}
+
+impl Choice for FlowAction {
+    const WORDS: &'static [(&'static str, Self)] = &[("deny", Self::Deny), ("ask", Self::Ask)];
 }
 
 impl Choice for Elicitation {
@@ -17,6 +30,10 @@ impl Choice for Elicitation {
         ("defaults", Self::Defaults),
         ("ask", Self::Ask),
     ];
+}
+
+impl Choice for Network {
+    const WORDS: &'static [(&'static str, Self)] = &[("off", Self::Off), ("on", Self::On)];
 }
 
 impl Choice for OAuthGrant {
@@ -38,6 +55,10 @@ impl Choice for Remote {
         ("sse", Self::Sse),
         ("websocket", Self::Websocket),
     ];
+}
+
+impl Choice for WebScheme {
+    const WORDS: &'static [(&'static str, Self)] = &[("http", Self::Http), ("https", Self::Https)];
 }
 
 impl Choice for Beside {
@@ -154,13 +175,16 @@ pub(in crate::contract) struct Builtin(pub(super) &'static str);
 
 impl Choice for Builtin {
     const WORDS: &'static [(&'static str, Self)] = &[
+        ("apply_patch", Self("apply_patch")),
         ("clock", Self("clock")),
         ("edit_file", Self("edit_file")),
         ("echo", Self("echo")),
         ("glob", Self("glob")),
         ("grep", Self("grep")),
+        ("http_get", Self("http_get")),
         ("list_directory", Self("list_directory")),
         ("read_file", Self("read_file")),
+        ("shell", Self("shell")),
         ("write_file", Self("write_file")),
     ];
 }

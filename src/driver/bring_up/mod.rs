@@ -17,6 +17,7 @@
 
 mod addresses;
 mod backends;
+mod confinement;
 mod engine;
 mod guard;
 mod local_models;

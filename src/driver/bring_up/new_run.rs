@@ -11,7 +11,7 @@ use super::resume::fault_of;
 use super::run_id::random_run_id;
 use super::servers::{ServersToStart, Started};
 use super::workspace::Workspace;
-use crate::contract::{ExecutionContract, TargetSpec};
+use crate::contract::{ExecutionContract, FactoryError, TargetSpec, check_input};
 use crate::driver::DriverError;
 use crate::driver::ancestry::by_target;
 use crate::driver::clock::unix_ms;
@@ -232,6 +232,10 @@ async fn begin(
     cancel: &CancellationToken,
 ) -> Result<Prepared, DriverError> {
     let intent = beginning.intent().ok_or(DriverError::NoTask)?;
+    // What is said in a conversation that has begun is text.
+    if let (Some(input), None) = (&request.spec.input, beginning.parent_contract()) {
+        check_input(input.schema.as_ref(), &intent).map_err(FactoryError::Input)?;
+    }
     request.spec.task = Some(intent.clone());
     let run_id = match request.run_id.take() {
         Some(id) => id,

@@ -143,6 +143,12 @@ impl Reach {
                 }
             }
         }
+        for host in spec.tools.http_get.iter().flat_map(|terms| &terms.hosts) {
+            reach.hosts.push(ReachedHost {
+                place: "tools.http_get.hosts".to_owned(),
+                address: Some(host.as_str().to_owned()),
+            });
+        }
         for name in &spec.redact.env {
             reach.variable(environment, name, format!("redact.env.{name}"), None);
         }

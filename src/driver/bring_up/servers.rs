@@ -5,7 +5,10 @@ use std::path::Path;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::contract::{ContractSpec, ExecutionContract, McpTransport, OAuthSpec, ServerCapability};
+use super::confinement::shell_spec;
+use crate::contract::{
+    ContractSpec, ExecutionContract, McpTransport, OAuthSpec, ServerCapability, shell_sandbox,
+};
 use crate::driver::{DriverError, Environment};
 use crate::kernel::BringUpFault;
 use crate::message::ToolServerStatement;
@@ -35,7 +38,12 @@ pub(super) fn server_specs(
         servers.insert(
             "builtin".to_owned(),
             ServerSpec::Builtin {
+                http_get: spec.tools.http_get.clone(),
                 names: spec.tools.builtin.clone(),
+                shell: spec.tools.has_shell().then(|| {
+                    let terms = shell_sandbox(spec.tools.sandbox.as_ref());
+                    shell_spec(&terms, &folder, environment)
+                }),
                 withheld: environment.withheld().clone(),
             },
         );

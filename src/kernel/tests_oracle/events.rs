@@ -203,7 +203,7 @@ impl Oracle {
                 self.facts.executed += 1;
                 let ok = envelope.status == EnvelopeStatus::Ok;
                 self.facts.proof |= ok || self.terms.tool_proof == ToolProof::Executed;
-                self.weigh(envelope.tokens)
+                self.weigh(at, envelope.tokens)
             }
             ToolOutcome::Returned(_) | ToolOutcome::Malformed { .. } => {
                 self.facts.malformed = true;
@@ -364,7 +364,7 @@ impl Oracle {
     }
 
     /// tool_preflight: a result that does not fit is dropped.
-    pub(super) fn weigh(&mut self, tokens: u64) -> Slot {
+    pub(super) fn weigh(&mut self, at: usize, tokens: u64) -> Slot {
         let smallest = self.left().map(|t| self.limit(t)).min().unwrap_or(u64::MAX);
         let schema = self.schema(false);
         let results = self.results();
@@ -373,6 +373,7 @@ impl Oracle {
             f.tripped = true;
             return Slot::Result(estimate(&failed("context window budget exceeded")));
         }
+        f.batch[at].shows = true;
         Slot::Result(tokens)
     }
 
@@ -428,7 +429,10 @@ impl Oracle {
             || self.overdrawn().is_some()
             || self.left().next().is_none()
             || self.facts.invalid >= self.terms.max_invalid_turns;
+        let shown = self.facts.batch.iter().filter(|call| call.shows);
+        let shown: Vec<Label> = shown.flat_map(|call| self.labels(&call.name)).collect();
         let f = &mut self.facts;
+        f.seen.extend(shown);
         for call in std::mem::take(&mut f.batch) {
             f.pending += match call.slot {
                 Slot::Said(text) => estimate(&text),
@@ -480,8 +484,10 @@ impl Oracle {
             let (Slot::Pending(n) | Slot::Ready(n)) = call.slot else {
                 continue;
             };
-            let ask = |name: &String| call.slot == Slot::Pending(n) && ask(name);
-            let joins = started.is_empty() || (group && beside(&call.name));
+            let pending = call.slot == Slot::Pending(n);
+            let by_flow = pending && call.asks;
+            let ask = |name: &String| pending && (call.asks || ask(name));
+            let joins = started.is_empty() || (group && beside(&call.name) && !by_flow);
             if !joins {
                 break;
             }

@@ -173,6 +173,12 @@ impl Oracle {
                     pointer => pointer,
                 };
                 Some(format!("TOOL_VALIDATION_ERROR: {place}: {}", fault.rule))
+            } else if let Some((FlowAction::Deny, from)) =
+                self.flow(name).filter(|_| !self.terms.strict_mode)
+            {
+                Some(format!(
+                    "denied: flow: no call of {name} after {from} results"
+                ))
             } else if room == 0 {
                 let limit = self.terms.max_tool_calls_per_turn;
                 Some(format!("too many tool calls in this turn (limit {limit})"))
@@ -198,7 +204,11 @@ impl Oracle {
             cycle |= after.authorise(&self.terms, call);
         }
         let over = self.over_calls(&after, &runnable);
+        let denied =
+            |call: &&ToolInvocation| matches!(self.flow(&call.name), Some((FlowAction::Deny, _)));
+        let denied = self.terms.strict_mode && runnable.iter().any(denied);
         let violation = cycle.then_some(Code::CycleForbidden);
+        let violation = violation.or(denied.then_some(Code::FlowForbidden));
         if over.is_some() || violation.is_some() {
             self.accept_unstarted(r, message, "not started: step cut short");
             return self.commit(Found {
@@ -319,13 +329,16 @@ impl Oracle {
         answers: Vec<Option<String>>,
     ) {
         let mut next = self.facts.calls;
-        self.facts.batch = calls
+        let asks = |name: &str| matches!(self.flow(name), Some((FlowAction::Ask, _)));
+        let batch = calls
             .iter()
             .zip(answers)
             .map(|((call, _), answer)| Call {
                 id: call.id.clone(),
                 name: call.name.clone(),
                 answered: false,
+                asks: asks(&call.name),
+                shows: false,
                 questions: 0,
                 arguments: call.arguments.digest(),
                 slot: if let Some(reason) = answer {
@@ -336,6 +349,7 @@ impl Oracle {
                 },
             })
             .collect();
+        self.facts.batch = batch;
         self.facts.frames = 0;
         self.facts.report = None;
         if !self.reports() {

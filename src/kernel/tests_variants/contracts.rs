@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::super::testing::{reporting, target, terms};
 use crate::contract::{
-    BigCount, CycleException, ModelPrice, PriceTable, TargetTerms, Terms, ToolPolicy,
+    BigCount, CycleException, FlowAction, FlowRule, Label, LabelRule, ModelPrice, PriceTable,
+    TargetTerms, Terms, ToolPolicy,
 };
 
 /// `MONOLITH_EXPLORE_MORE=n` lets every variant make n inferences more; the number of states multiplies with each.
@@ -126,6 +127,55 @@ pub(super) fn summaries_by_the_target() -> Terms {
         parallel_tool_calls: true,
         parallel_safe: vec!["read".to_owned()],
         ..terms
+    }
+}
+
+/// After what a stranger wrote nothing is written.
+pub(super) fn flows_denied() -> Terms {
+    Terms {
+        max_turns: 3,
+        labels: vec![
+            label("read", Label::Untrusted),
+            label("write", Label::Trusted),
+        ],
+        flow: vec![flow(&[Label::Untrusted], Some("write"), FlowAction::Deny)],
+        ..small(ToolPolicy::Optional)
+    }
+}
+
+/// After what a stranger wrote a person is asked before anything is sent, and once both were seen nothing is read.
+pub(super) fn flows_asked() -> Terms {
+    let both = [Label::Private, Label::Untrusted];
+    Terms {
+        max_turns: 4,
+        max_inferences: 4 + more(),
+        labels: vec![
+            label("read", Label::Untrusted),
+            label("write", Label::Private),
+        ],
+        flow: vec![
+            flow(&[Label::Untrusted], None, FlowAction::Ask),
+            flow(&both, Some("read"), FlowAction::Deny),
+        ],
+        parallel_tool_calls: true,
+        parallel_safe: vec!["read".to_owned(), "write".to_owned()],
+        ..loose(ToolPolicy::Optional)
+    }
+}
+
+fn label(tool: &str, label: Label) -> LabelRule {
+    LabelRule {
+        labels: [label].into(),
+        tool: tool.to_owned(),
+    }
+}
+
+fn flow(from: &[Label], to: Option<&str>, action: FlowAction) -> FlowRule {
+    FlowRule {
+        action,
+        from: from.iter().copied().collect(),
+        to: to.map(str::to_owned),
+        unless_given: Vec::new(),
     }
 }
 

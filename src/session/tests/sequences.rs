@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::kernel::Fold;
 use crate::message::{
-    ContentBlock, EnvelopeFields, EnvelopeStatus, ProviderFault, ProviderFaultClass, ToolEnvelope,
+    ContentBlock, EnvelopeFields, EnvelopeStatus, FileChanges, ProviderFault, ProviderFaultClass,
+    ToolEnvelope,
 };
 use crate::transcript::Chain;
 
@@ -19,6 +20,7 @@ pub(super) fn long_result(full: Digest, whole: &str) -> Input {
         outcome: ToolOutcome::Returned(ToolEnvelope::new(EnvelopeFields {
             bytes_in: 2,
             bytes_out: whole.len() as u64,
+            changes: FileChanges::default(),
             content: vec![ContentBlock::Text(whole[..100].to_owned())],
             duration_ms: 1,
             error: None,

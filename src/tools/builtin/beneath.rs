@@ -100,6 +100,11 @@ impl Beneath {
         })
     }
 
+    /// The resolved path of the folder.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Opens the regular file at that path.
     pub(super) fn file(&self, path: &Path) -> Result<File, OpenError> {
         let mut walk = self.walk(path)?;

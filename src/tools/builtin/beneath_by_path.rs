@@ -36,6 +36,11 @@ impl Beneath {
         Ok(Self { root, withheld })
     }
 
+    /// The resolved path of the folder.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Opens the regular file at that path.
     pub(super) fn file(&self, path: &Path) -> Result<File, OpenError> {
         let resolved = self.resolved(path)?;
@@ -71,6 +76,21 @@ impl Beneath {
     pub(super) fn put(&self, _: &Path, _: &[u8]) -> Result<bool, OpenError> {
         let words = "files cannot be written on this system";
         Err(io::Error::new(io::ErrorKind::Unsupported, words).into())
+    }
+
+    /// Whether a file may be put at that path: none may.
+    pub(super) fn stands(&self, path: &Path) -> Result<bool, OpenError> {
+        self.put(path, &[])
+    }
+
+    /// Whether the file at that path may be removed: none may.
+    pub(super) fn is_removable(&self, path: &Path) -> Result<bool, OpenError> {
+        self.put(path, &[])
+    }
+
+    /// Takes the file at that path away. Not on this system, for the same reason.
+    pub(super) fn remove(&self, path: &Path) -> Result<(), OpenError> {
+        self.put(path, &[]).map(drop)
     }
 
     fn resolved(&self, path: &Path) -> Result<PathBuf, OpenError> {

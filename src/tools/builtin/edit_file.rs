@@ -3,10 +3,11 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::change::{FileStep, change};
+use super::change_log::ChangeLog;
 use super::read_file::whole_text;
 use super::refusal::Refusal;
 use super::workspace::Workspace;
-use super::write_file::put;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -46,11 +47,20 @@ pub(super) fn properties() -> Value {
     })
 }
 
-pub(super) async fn perform(workspace: &Workspace, request: EditFile) -> Result<String, Refusal> {
+pub(super) async fn perform(
+    workspace: &Workspace,
+    request: EditFile,
+    log: &ChangeLog,
+) -> Result<String, Refusal> {
     let EditFile { edits, path } = request;
     let text = whole_text(workspace, &path).await?;
     let edited = edited(&path, text, &edits)?;
-    put(workspace, path, edited).await
+    let step = FileStep::Put {
+        is_new: false,
+        path,
+        text: edited.into_bytes(),
+    };
+    change(workspace, vec![step], log).await
 }
 
 fn edited(path: &str, mut text: String, edits: &[Edit]) -> Result<String, Refusal> {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::beneath::{Beneath, OpenError};
 use super::entry::Entry;
 use super::refusal::Refusal;
+use super::step_fault::StepFault;
 use crate::tools::withheld::Withheld;
 #[cfg(unix)]
 use crate::tools::withheld_files::MOST_FILES;
@@ -62,10 +63,42 @@ impl Workspace {
         let done = done.unwrap_or_else(|fault| Err(io::Error::other(fault).into()));
         done.map_err(|miss| missed(path, miss))
     }
+
+    /// The same for several paths; where it fails, `step` says at which of them.
+    pub(super) async fn look_at_all<T: Send + 'static>(
+        &self,
+        paths: Vec<String>,
+        step: impl FnOnce(&Beneath) -> Result<T, (usize, StepFault)> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        if let Some(path) = paths.iter().find(|path| !stays_inside(Path::new(path))) {
+            return Err(missed(path, OpenError::Outside));
+        }
+        let beneath = Arc::clone(&self.0);
+        let done = tokio::task::spawn_blocking(move || step(&beneath)).await;
+        let done = done.unwrap_or_else(|fault| {
+            let fault = OpenError::from(io::Error::other(fault));
+            Err((0, fault.into()))
+        });
+        done.map_err(|(at, fault)| {
+            let path = paths.get(at).map_or("", String::as_str);
+            match fault {
+                StepFault::Open(miss) => missed(path, miss),
+                StepFault::Exists => Refusal {
+                    code: "ALREADY_EXISTS",
+                    message: format!("{path:?} is there already; update it, or delete it first"),
+                },
+                StepFault::Partly { done, fault } => {
+                    let Refusal { code, message } = missed(path, fault);
+                    let message = format!("{message}; changed before: {done}");
+                    Refusal { code, message }
+                }
+            }
+        })
+    }
 }
 
 /// Whether the path, read as text, never climbs above where it starts. Nothing outside is even looked at.
-fn stays_inside(path: &Path) -> bool {
+pub(super) fn stays_inside(path: &Path) -> bool {
     let mut depth = 0_usize;
     path.components().all(|component| match component {
         Component::Prefix(_) | Component::RootDir => false,
@@ -85,7 +118,7 @@ fn stays_inside(path: &Path) -> bool {
 }
 
 /// Why a path was not opened, as a tool error.
-fn missed(path: &str, miss: OpenError) -> Refusal {
+pub(super) fn missed(path: &str, miss: OpenError) -> Refusal {
     let (code, words) = match miss {
         OpenError::Outside => (
             "PATH_OUTSIDE_WORKSPACE",

@@ -3,12 +3,10 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::change::{FILE_BYTES, FileStep, change};
+use super::change_log::ChangeLog;
 use super::refusal::Refusal;
 use super::workspace::Workspace;
-use crate::message::amount;
-
-/// Most bytes of a file that is written.
-pub(super) const FILE_BYTES: usize = 16 * 1024 * 1024;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,27 +29,16 @@ pub(super) fn properties() -> Value {
     })
 }
 
-pub(super) async fn perform(workspace: &Workspace, request: WriteFile) -> Result<String, Refusal> {
-    let WriteFile { content, path } = request;
-    put(workspace, path, content).await
-}
-
-/// Puts a file in its place, and tells what became of it.
-pub(super) async fn put(
+pub(super) async fn perform(
     workspace: &Workspace,
-    path: String,
-    text: String,
+    request: WriteFile,
+    log: &ChangeLog,
 ) -> Result<String, Refusal> {
-    if text.len() > FILE_BYTES {
-        return Err(Refusal {
-            code: "TOO_LARGE",
-            message: format!("{path:?} would have more than {FILE_BYTES} bytes"),
-        });
-    }
-    let bytes = amount(text.len(), "byte");
-    let replaced = workspace.look(&path, move |beneath, path| {
-        beneath.put(path, text.as_bytes())
-    });
-    let what = if replaced.await? { "replaced" } else { "made" };
-    Ok(format!("{what} {path}, {bytes}"))
+    let WriteFile { content, path } = request;
+    let step = FileStep::Put {
+        is_new: false,
+        path,
+        text: content.into_bytes(),
+    };
+    change(workspace, vec![step], log).await
 }

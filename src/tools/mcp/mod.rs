@@ -40,7 +40,6 @@ mod line_transport;
 )]
 mod listener;
 mod opening;
-mod process;
 mod progress;
 mod response;
 mod sampling;
@@ -52,6 +51,5 @@ mod tool_list;
 mod websocket;
 
 pub(super) use opening::Place;
-pub(super) use process::Program;
 pub(super) use server::McpServer;
 pub(super) use timeouts::Timeouts;

@@ -15,7 +15,6 @@ use super::address::{self, Address};
 use super::connection::{self, Connection, Handshake, Introduction, NotIntroduced};
 use super::line_transport::LineTransport;
 use super::listener::Changes;
-use super::process::{InputWatch, Process, Program};
 use super::response::FRAME_BYTES;
 use super::sse_transport::SseTransport;
 use super::stderr_tail::StderrTail;
@@ -24,6 +23,7 @@ use crate::contract::{McpTerms, Remote};
 use crate::message::Scrubber;
 use crate::tools::ToolServerError;
 use crate::tools::oauth::Authorization;
+use crate::tools::process::{InputWatch, Process, Program};
 
 /// How long the exit status of a child whose output ended is waited for.
 const STATUS_GRACE: Duration = Duration::from_millis(200);

@@ -18,7 +18,6 @@ use super::call_result::CallResult;
 use super::connection::{Connection, NoResponse, UNWATCHED};
 use super::elicitation::{INPUT_NOT_GRANTED, Round};
 use super::opening::Place;
-use super::process::{Process, Program};
 use super::response::{PendingResponse, Response};
 use super::timeouts::{LIST_MS, Timeouts, deadline, person_until};
 use super::{call_result, opening, tool_list};
@@ -29,6 +28,7 @@ use crate::message::{ToolOutcome, ToolServerStatement, char_prefix};
 use crate::tools::envelope::ToolResponse;
 use crate::tools::oauth::Authorization;
 use crate::tools::offer::{self, Offer, changed};
+use crate::tools::process::{Process, Program};
 use crate::tools::{CallTerms, ToolServerError};
 
 /// Bytes of a detail that is recorded.

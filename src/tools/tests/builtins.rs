@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{Fixture, texts};
-use crate::contract::McpTerms;
+use crate::contract::{HostPattern, HttpGetTerms, McpTerms, WebScheme};
 use crate::message::{Digest, EnvelopeStatus, ToolOutcome};
 use crate::tools::offer;
 use crate::tools::{ServerSpec, Withheld};
@@ -12,7 +12,9 @@ use crate::tools::{ServerSpec, Withheld};
 fn all() -> ServerSpec {
     let names = ["clock", "echo", "list_directory", "read_file"];
     ServerSpec::Builtin {
+        http_get: None,
         names: names.map(str::to_owned).to_vec(),
+        shell: None,
         withheld: Withheld::default(),
     }
 }
@@ -327,7 +329,9 @@ async fn a_built_in_can_be_cancelled_and_times_out() {
 async fn what_cannot_be_brought_up_is_a_fault_with_its_rule() {
     let root = tempfile::tempdir().unwrap();
     let builtin = |name: &str| ServerSpec::Builtin {
+        http_get: None,
         names: vec![name.to_owned()],
+        shell: None,
         withheld: Withheld::default(),
     };
     let stdio = || ServerSpec::Stdio {
@@ -349,7 +353,7 @@ async fn what_cannot_be_brought_up_is_a_fault_with_its_rule() {
     insta::assert_snapshot!(fixture.faults().join("\n"), @r#"
     a b: failed to use the server name: a server's name is 1 to 32 characters of A–Z a–z 0–9 _ -
     agent: failed to use the server name: tools that begin with agent__ are monolith's own; call the server otherwise
-    builtin: failed to find the built-in tool "rm"; there are clock, edit_file, echo, glob, grep, list_directory, read_file, write_file
+    builtin: failed to find the built-in tool "rm"; there are apply_patch, clock, edit_file, echo, glob, grep, http_get, list_directory, read_file, shell, write_file
     other: failed to use the server name: the built-in tools are called builtin
     "#);
     assert!(
@@ -365,4 +369,33 @@ async fn what_cannot_be_brought_up_is_a_fault_with_its_rule() {
         "{:?}",
         missing.faults()
     );
+}
+
+#[tokio::test]
+async fn a_host_that_says_nothing_ends_at_the_calls_timeout() {
+    let root = tempfile::tempdir().unwrap();
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let own = silent.local_addr().unwrap();
+    let spec = ServerSpec::Builtin {
+        http_get: Some(HttpGetTerms {
+            hosts: vec![HostPattern::parse(&own.to_string()).unwrap()],
+            loopback: true,
+            max_bytes: 1_000,
+            max_redirects: 0,
+            schemes: vec![WebScheme::Http],
+        }),
+        names: vec!["http_get".to_owned()],
+        shell: None,
+        withheld: Withheld::default(),
+    };
+    let mut fixture = Fixture::bring_up([("builtin", spec)], root.path()).await;
+    let tool = &fixture.up.capabilities["builtin"].tools[0];
+    assert_eq!(tool.annotations["openWorldHint"], true);
+    assert_eq!(tool.annotations["readOnlyHint"], true);
+    fixture.timeout_ms = 200;
+    let arguments = format!(r#"{{"url":"http://{own}/"}}"#);
+    let outcome = fixture.call("http_get", &arguments).await;
+    assert_eq!(outcome, ToolOutcome::TimedOut);
+    // It was asked.
+    assert!(silent.accept().await.is_ok());
 }

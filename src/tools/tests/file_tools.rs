@@ -9,9 +9,18 @@ use super::Fixture;
 use crate::tools::{ServerSpec, Withheld};
 
 async fn fixture(root: &Path, withheld: Withheld) -> Fixture {
-    let names = ["edit_file", "glob", "grep", "read_file", "write_file"];
+    let names = [
+        "apply_patch",
+        "edit_file",
+        "glob",
+        "grep",
+        "read_file",
+        "write_file",
+    ];
     let spec = ServerSpec::Builtin {
+        http_get: None,
         names: names.map(str::to_owned).to_vec(),
+        shell: None,
         withheld,
     };
     let mut fixture = Fixture::bring_up([("builtin", spec)], root).await;
@@ -258,6 +267,130 @@ mod written {
             fs::read_to_string(outside.path().join("theirs")).unwrap(),
             "theirs"
         );
+    }
+
+    async fn patch(fixture: &Fixture, body: &str) -> String {
+        let patch = format!("*** Begin Patch\n{body}\n*** End Patch");
+        let arguments = json!({"patch": patch}).to_string();
+        fixture.said("apply_patch", &arguments).await
+    }
+
+    /// Every regular file below a folder, with its text.
+    fn texts_below(folder: &Path) -> std::collections::BTreeMap<String, String> {
+        let mut found = std::collections::BTreeMap::new();
+        for entry in fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            let name = entry.file_name().into_string().unwrap();
+            let kind = entry.file_type().unwrap();
+            if kind.is_dir() {
+                let below = texts_below(&entry.path());
+                found.extend(
+                    below
+                        .into_iter()
+                        .map(|(path, text)| (format!("{name}/{path}"), text)),
+                );
+            } else if kind.is_file() {
+                found.insert(name, fs::read_to_string(entry.path()).unwrap());
+            }
+        }
+        found
+    }
+
+    #[tokio::test]
+    async fn a_patch_changes_several_files_in_one_call() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        fs::create_dir(at("src")).unwrap();
+        fs::write(at("src/a.rs"), "fn a() {\n    1\n}\n").unwrap();
+        fs::write(at("old.txt"), "old\n").unwrap();
+        fs::write(at("name.txt"), "x\ny\n").unwrap();
+        let fixture = fixture(root.path(), Withheld::default()).await;
+        let said = patch(
+            &fixture,
+            "*** Update File: src/a.rs\n@@ fn a() {\n-    1\n+    2\n*** Add File: new/b.txt\n+b\n*** Delete File: old.txt\n\
+             *** Update File: name.txt\n*** Move to: named.txt\n x\n-y\n+z",
+        )
+        .await;
+        assert_eq!(
+            said,
+            "replaced src/a.rs, 17 bytes\nmade new/b.txt, 2 bytes\nremoved old.txt\nmade named.txt, 4 bytes\nremoved name.txt"
+        );
+        let texts = texts_below(root.path());
+        let texts: Vec<(&str, &str)> = texts
+            .iter()
+            .map(|(p, t)| (p.as_str(), t.as_str()))
+            .collect();
+        assert_eq!(
+            texts,
+            [
+                ("named.txt", "x\nz\n"),
+                ("new/b.txt", "b\n"),
+                ("src/a.rs", "fn a() {\n    2\n}\n"),
+            ]
+        );
+    }
+
+    /// S9: nothing outside of the workspace, in `.git` or of monolith's own is changed, and with it nothing of the same patch.
+    #[tokio::test]
+    async fn s9_a_patch_with_one_part_that_is_refused_changes_nothing() {
+        let outside = tempfile::tempdir().unwrap();
+        fs::write(outside.path().join("theirs"), "theirs\n").unwrap();
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        fs::create_dir_all(at(".git/hooks")).unwrap();
+        fs::write(at(".git/config"), "[core]\n").unwrap();
+        fs::create_dir(at("state")).unwrap();
+        fs::write(at("state/runs.db"), "rows\n").unwrap();
+        fs::hard_link(at("state/runs.db"), at("rows")).unwrap();
+        fs::write(at("a"), "a\n").unwrap();
+        symlink(outside.path(), at("out")).unwrap();
+        symlink(outside.path().join("theirs"), at("leak")).unwrap();
+        symlink(".git/hooks/pre-commit", at("hook")).unwrap();
+        symlink("a", at("link")).unwrap();
+        let before = (texts_below(root.path()), texts_below(outside.path()));
+        let withheld = Withheld::new(vec![at("state")], Vec::new());
+        let fixture = fixture(root.path(), withheld).await;
+        for (part, code) in [
+            ("*** Add File: ../x\n+x", "PATH_OUTSIDE_WORKSPACE"),
+            ("*** Add File: /etc/x\n+x", "PATH_OUTSIDE_WORKSPACE"),
+            ("*** Add File: out/x\n+x", "PATH_OUTSIDE_WORKSPACE"),
+            (
+                "*** Update File: leak\n-theirs\n+ours",
+                "PATH_OUTSIDE_WORKSPACE",
+            ),
+            ("*** Delete File: leak", "NOT_A_FILE"),
+            ("*** Delete File: out/theirs", "PATH_OUTSIDE_WORKSPACE"),
+            (
+                "*** Update File: a\n*** Move to: out/a\n-a\n+b",
+                "PATH_OUTSIDE_WORKSPACE",
+            ),
+            ("*** Add File: .git/hooks/pre-commit\n+x", "PATH_CLOSED"),
+            ("*** Add File: sub/.GIT/hooks/pre-commit\n+x", "PATH_CLOSED"),
+            ("*** Add File: hook\n+x", "PATH_CLOSED"),
+            ("*** Update File: .git/config\n-[core]\n+x", "PATH_CLOSED"),
+            ("*** Delete File: .git/config", "PATH_CLOSED"),
+            ("*** Update File: rows\n-rows\n+x", "PATH_WITHHELD"),
+            ("*** Delete File: rows", "PATH_WITHHELD"),
+            ("*** Delete File: state/runs.db", "PATH_WITHHELD"),
+            ("*** Add File: state/new\n+x", "PATH_WITHHELD"),
+            ("*** Add File: a\n+x", "ALREADY_EXISTS"),
+            ("*** Delete File: none", "NOT_FOUND"),
+            ("*** Delete File: none/x", "NOT_FOUND"),
+            ("*** Delete File: link", "NOT_A_FILE"),
+            ("*** Delete File: .git", "PATH_CLOSED"),
+            ("*** Delete File: state", "NOT_A_FILE"),
+            ("*** Update File: none\n-x", "NOT_FOUND"),
+            ("*** Update File: a\n-b\n+c", "NO_MATCH"),
+            ("*** Delete File: ./new", "INVALID_PATCH"),
+            ("*** Rename File: a", "INVALID_PATCH"),
+        ] {
+            let said = patch(&fixture, &format!("*** Add File: new\n+new\n{part}")).await;
+            assert!(said.starts_with(&format!("{code}: ")), "{part}: {said}");
+            let after = (texts_below(root.path()), texts_below(outside.path()));
+            assert_eq!(before, after, "{part}");
+        }
+        let said = patch(&fixture, "*** Add File: new\n+new").await;
+        assert_eq!(said, "made new, 4 bytes");
     }
 
     #[cfg(target_os = "linux")]

@@ -1,6 +1,8 @@
 //! The module from the outside: servers are brought up and called as the driver does it.
 
 mod builtins;
+#[cfg(unix)]
+mod changes;
 mod file_tools;
 mod fixture;
 mod http;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::RunView;
 use crate::contract::ExecutionContract;
-use crate::kernel::{ClosingReason, Counters, Outcome, Run};
+use crate::kernel::{ClosingReason, Counters, FlowRecord, Outcome, Run};
 use crate::message::{CallSeq, Digest, InferenceSeq, RunId};
 use crate::view::activity::Activity;
 use crate::view::decision::Decision;
@@ -25,6 +25,11 @@ impl RunView {
     /// The numbers of the activities that have ended, in the order in which they did; it only ever grows.
     pub(crate) fn ended(&self) -> &[usize] {
         self.activities.ended()
+    }
+
+    /// What rules of `flow` decided about calls, each with the entry that says so, in the order of the entries.
+    pub(crate) fn flows(&self) -> &[(u64, FlowRecord)] {
+        &self.flows
     }
 
     /// Where the entries taken so far are not those that the machine makes of their events; none where all are.

@@ -55,7 +55,7 @@ fn a_path_that_leads_to_no_contract_is_never_the_task_of_another() {
     check("nosuch.yaml", "there is no such file");
     check("nosuch.yml", "there is no such file");
     check("bad/nosuch/agent.yaml", "there is no such file");
-    check("bad/notes.txt", "it is no .yaml, .yml or .json file");
+    check("bad/notes.txt", "it is no .yaml, .yml, .json or .ai file");
     check("bad", "it is a folder");
     assert!(desk.ok(&["list"]).is_empty() || !desk.ok(&["list"]).contains("COMPLETED"));
     desk.ok(&["run", "--task", "bad"]);

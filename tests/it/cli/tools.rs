@@ -60,7 +60,7 @@ fn a_server_that_does_not_come_up_is_named_and_the_command_fails() {
         "agent.yaml",
         &CONTRACT.replace("echo]", "echo], mcp: {gone: {command: no-such-command}}"),
     );
-    let left = desk.ends(&["tools"], 3);
+    let left = desk.ends(&["tools", "agent.yaml"], 3);
     assert!(
         left.out
             .contains("gone  no-such-command  did not come up\n"),

@@ -38,13 +38,17 @@ fn contract(desk: &Desk, name: &str, timeout_ms: u64, servers: &[&str], lines: &
         .map(|(server, mode)| (*server, &mode[..]))
         .collect();
     // The definitions of all tools of all servers would be more than the model can read.
-    let faults: Vec<&str> = FAULTS.iter().map(|(tool, _)| *tool).collect();
-    let taken = format!(
-        "tools_allowed: [hello, wait_for, {}], health_probe",
-        faults.join(", ")
+    let mut taken = vec!["hello", "wait_for"];
+    taken.extend(
+        FAULTS
+            .map(|(tool, _)| tool)
+            .iter()
+            .filter(|tool| **tool == name),
     );
+    let taken = format!("tools_allowed: [{}], health_probe", taken.join(", "));
     let tools = tools(&named).replace("health_probe", &taken);
-    let terms = format!("tool_policy: required\ntool_timeout_ms: {timeout_ms}\n{tools}");
+    let terms =
+        format!("tool_policy: required\nmax_turns: 20\ntool_timeout_ms: {timeout_ms}\n{tools}");
     desk.script(&terms, lines);
     let contract = desk.read("c.yaml");
     desk.write(

@@ -2,8 +2,10 @@
 
 use std::io::{self, IsTerminal as _};
 
-use rustyline::DefaultEditor;
+use futures_util::FutureExt as _;
+use rustyline::config::Behavior;
 use rustyline::error::ReadlineError;
+use rustyline::{Config, DefaultEditor};
 use tokio::runtime::Runtime;
 
 use crate::cli::context::error::{CliError, InputFault, SystemFault};
@@ -18,6 +20,8 @@ const INTERRUPTS: usize = 2;
 pub(in crate::cli) struct Prompt {
     /// None while a line is read, and once the process is to end.
     editor: Option<DefaultEditor>,
+    /// From the beginning of the conversation on: what came during an answer is heard at the next line.
+    signals: Signals,
 }
 
 /// What came.
@@ -28,6 +32,8 @@ pub(in crate::cli) enum Typed {
     Interrupted,
     /// The line was given up.
     Nothing,
+    /// The line is no text: nothing of it is sent.
+    NotText,
     /// There is no more.
     End,
     /// The process was asked to end.
@@ -35,10 +41,22 @@ pub(in crate::cli) enum Typed {
 }
 
 impl Prompt {
-    pub(in crate::cli) fn new() -> Result<Self, CliError> {
-        let editor = DefaultEditor::new().map_err(|fault| unreadable(&fault))?;
+    pub(in crate::cli) fn new(runtime: &Runtime) -> Result<Self, CliError> {
+        // The prompt is for the person: where stdout is a file or a pipe, it goes to the terminal by another way.
+        let behavior = if io::stdin().is_terminal() && !io::stdout().is_terminal() {
+            Behavior::PreferTerm
+        } else {
+            Behavior::Stdio
+        };
+        let config = Config::builder().behavior(behavior).build();
+        let editor = DefaultEditor::with_config(config).map_err(|fault| unreadable(&fault))?;
+        let signals = runtime.block_on(async { Signals::listen() });
+        let signals = signals.map_err(|fault| SystemFault::Runtime {
+            reason: fault.to_string(),
+        })?;
         Ok(Self {
             editor: Some(editor),
+            signals,
         })
     }
 
@@ -48,10 +66,14 @@ impl Prompt {
             return Ok(Typed::End);
         };
         let terminal = Terminal::now();
+        let signals = &mut self.signals;
         let read = runtime.block_on(async {
-            let mut signals = Signals::listen().map_err(|fault| SystemFault::Runtime {
-                reason: fault.to_string(),
-            })?;
+            // An interrupt of an answer was that answer's.
+            while let Some(signal) = signals.next().now_or_never() {
+                if signal == Signal::Terminate {
+                    return Ok(Err(Typed::Terminated));
+                }
+            }
             let mut reading = tokio::task::spawn_blocking(move || {
                 let line = editor.readline(PROMPT);
                 (editor, line)
@@ -59,10 +81,7 @@ impl Prompt {
             let mut interrupts = 0;
             loop {
                 tokio::select! {
-                    read = &mut reading => {
-                        let (editor, line) = read.map_err(io::Error::other)?;
-                        return Ok::<_, CliError>(Ok((editor, line)));
-                    }
+                    biased;
                     signal = signals.next() => match signal {
                         Signal::Terminate => return Ok(Err(Typed::Terminated)),
                         Signal::Interrupt => {
@@ -72,6 +91,10 @@ impl Prompt {
                             }
                         }
                     },
+                    read = &mut reading => {
+                        let (editor, line) = read.map_err(io::Error::other)?;
+                        return Ok::<_, CliError>(Ok((editor, line)));
+                    }
                 }
             }
         });
@@ -90,6 +113,10 @@ impl Prompt {
             }
             Err(ReadlineError::Interrupted) => Typed::Nothing,
             Err(ReadlineError::Eof) => Typed::End,
+            // The line is gone from the input, and the next one may be text.
+            Err(ReadlineError::Io(fault)) if fault.kind() == io::ErrorKind::InvalidData => {
+                Typed::NotText
+            }
             Err(fault) => return Err(unreadable(&fault)),
         };
         self.editor = Some(editor);

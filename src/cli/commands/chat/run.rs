@@ -93,13 +93,14 @@ pub(in crate::cli) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> 
             None => look_for_agent_file(app, None, "chat FILE")?,
             Some(path) => refuse_run(app, path)?,
         }
-        chat.contract = RunInput::of(app, Vec::new(), args.contract, None)?.file;
+        let input = RunInput::of(app, Vec::new(), args.contract, None)?;
+        chat.contract = input.named.file();
     }
     // What is wrong with the file is better known before the first message.
     let file = chat.file();
     let spec = file.read(app)?;
     offer_models(app, &spec)?;
-    let prompt = Prompt::new()?;
+    let prompt = Prompt::new(&chat.runtime)?;
     app.screen.note(&opening_text(file.name(), &spec));
     if let Some(turn) = chat.turns.last() {
         app.screen
@@ -142,6 +143,12 @@ impl Chat<'_> {
                 Typed::Terminated => return Ok(End::Asked(self.exit())),
                 Typed::Interrupted => return Ok(End::Asked(Exit(interrupts::EXIT_CODE))),
                 Typed::Nothing => continue,
+                Typed::NotText => {
+                    let fault = CliError::from(InputFault::NotText);
+                    self.failed = Some(Exit::from(&fault));
+                    fault.show(self.app.screen);
+                    continue;
+                }
                 Typed::Line(typed) => typed,
             };
             let wish = Wish::of(&typed);

@@ -5,10 +5,9 @@ mod check_report;
 mod dry_precheck;
 mod pin;
 mod preview;
-mod reach;
 mod run;
 
 pub(in crate::cli) use self::args::ContractCommand;
 pub(in crate::cli) use self::check_report::code_of;
 pub(in crate::cli) use self::preview::{preview_of, preview_on, report_gaps, report_warnings};
-pub(in crate::cli) use self::run::{contract, failures, judge};
+pub(in crate::cli) use self::run::{check_file, contract, failures, judge};

@@ -11,6 +11,7 @@ use crate::cli::context::app::App;
 use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
 use crate::cli::context::error::{CliError, ContractFault, SystemFault};
 use crate::cli::context::exit::Exit;
+use crate::cli::context::trusted::Trusted;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::screen::Style;
 use crate::contract::{ContractSpec, PinnedOffers, ServerKind, tool_warnings, with_pins};
@@ -28,6 +29,7 @@ pub(super) fn pin(app: &App, args: &ContractPinArgs) -> Result<Exit, CliError> {
     let file = ContractFile::given_or_found(app, args.file.clone(), Vec::new());
     let text = file.text()?;
     let spec = file.parse(app, &text)?;
+    file.judge_trust(app, &text, &spec)?;
     let preview = preview_of(app, &file, spec.clone(), true)?;
     let contract = &preview.contract;
     let outside = contract.servers.iter();
@@ -46,7 +48,12 @@ pub(super) fn pin(app: &App, args: &ContractPinArgs) -> Result<Exit, CliError> {
         let beside = file.pins_path();
         put(&beside, &PinnedOffers::of(contract).text())?;
         if pinned != text {
+            let trusted = Trusted::of(app)?;
+            let was_trusted = trusted.has(file.path(), &text);
             put(file.path(), &pinned)?;
+            if was_trusted {
+                trusted.add(app, file.path(), &pinned)?;
+            }
         }
     }
     let mut out = String::new();

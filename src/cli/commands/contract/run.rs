@@ -10,11 +10,11 @@ use super::check_report::{CheckReport, awaits_window};
 use super::dry_precheck::dry_precheck;
 use super::pin::pin;
 use super::preview::{preview_of, report_gaps, report_warnings};
-use super::reach::{listed, variables};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
 use crate::cli::context::error::{CliError, ContractFault};
 use crate::cli::context::exit::Exit;
+use crate::cli::context::reach::{listed, variables};
 use crate::cli::context::secrets;
 use crate::cli::ui::escape::{line, text};
 use crate::cli::ui::numbers::counted;
@@ -93,7 +93,12 @@ fn preview(app: &App, args: &ContractArgs, with_file: &'static str) -> Result<Pr
         look_for_agent_file(app, None, with_file)?;
     }
     let file = file_of(app, args);
-    preview_of(app, &file, file.read(app)?, args.start_servers)
+    let spec = if args.start_servers {
+        file.read(app)?
+    } else {
+        file.read_to_look(app)?
+    };
+    preview_of(app, &file, spec, args.start_servers)
 }
 
 /// What `contract check` would find wrong with a file that is to hold this, in the order of the checks; no server is started.
@@ -117,20 +122,39 @@ pub(in crate::cli) fn failures(preview: &Preview) -> Vec<(CheckName, String)> {
 }
 
 fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {
-    let mut preview = match preview(app, &args.contract, "contract check FILE") {
+    let checked = preview(app, &args.contract, "contract check FILE");
+    report_check(app, &file_of(app, &args.contract), checked, args.json)
+}
+
+/// What `contract check --start-servers` says of a file that was read.
+pub(in crate::cli) fn check_file(
+    app: &App,
+    file: &ContractFile,
+    spec: ContractSpec,
+    json: bool,
+) -> Result<Exit, CliError> {
+    report_check(app, file, preview_of(app, file, spec, true), json)
+}
+
+fn report_check(
+    app: &App,
+    file: &ContractFile,
+    checked: Result<Preview, CliError>,
+    json: bool,
+) -> Result<Exit, CliError> {
+    let mut preview = match checked {
         Ok(preview) => preview,
         Err(fault) => {
-            if args.json {
+            if json {
                 app.screen.out_json(&CheckReport::refused(&fault))?;
             }
             return Err(fault);
         }
     };
     let unmet = std::mem::take(&mut preview.unmet).into_iter();
-    let file = file_of(app, &args.contract);
     let unmet: Vec<CliError> = unmet.map(|fault| file.located(fault)).collect();
     let report = CheckReport::of(&preview, &unmet);
-    if args.json {
+    if json {
         app.screen.out_json(&report)?;
         return Ok(Exit(report.exit_code));
     }

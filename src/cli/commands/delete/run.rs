@@ -13,7 +13,7 @@ use crate::cli::context::source::Source;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::counted;
 use crate::message::{RunId, utc};
-use crate::store::{Removal, RunFilter, RunRow, remove};
+use crate::store::{Removal, RunFilter, RunRow, remove, remove_kept};
 
 /// `monolith delete`.
 pub(in crate::cli) fn delete(app: &App, args: &DeleteArgs) -> Result<Exit, CliError> {
@@ -87,6 +87,9 @@ fn deleted(app: &App, runs: Vec<RunId>, reason: String, force: bool) -> Result<E
     )?;
     let runs: Vec<&str> = done.runs.iter().map(RunId::as_str).collect();
     app.screen.out(&format!("deleted: {}\n", runs.join(", ")))?;
+    for run_id in &done.runs {
+        remove_kept(&path, run_id)?;
+    }
     if let Some(fault) = done.stopped {
         return Err(fault.into());
     }

@@ -19,12 +19,14 @@ use crate::driver::KeyFileError;
 use crate::store::{Exposure, RunFilter, StoreError, free_bytes, replace_own};
 
 mod answered;
+mod confinement;
 mod embedded;
 mod finding;
 mod needed;
 mod program;
 mod progress;
 
+use confinement::confinement;
 use embedded::{build_tools, engine, models, tokenizers};
 pub(super) use finding::{Finding, Status};
 use finding::{missing, ok, wrong};
@@ -97,6 +99,7 @@ pub(in crate::cli) fn checkup(app: &App, args: &DoctorArgs) -> Result<Checkup, C
         found.push(missing("model server", asked, ways_out()));
     }
     found.push(keys(app));
+    found.extend(confinement());
     found.extend(python());
     let needed = match &args.contract {
         Some(file) => needed(app, file, &args.sets)?,

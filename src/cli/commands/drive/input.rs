@@ -17,10 +17,28 @@ const MAX_TASK_BYTES: u64 = 2 << 20;
 /// Under which contract a run is begun, and what it is to do.
 #[derive(Debug)]
 pub(in crate::cli) struct RunInput {
-    /// None where it is the folder's own.
-    pub(in crate::cli) file: Option<PathBuf>,
+    pub(in crate::cli) named: NamedContract,
     /// None where the file or a pipe is to say it.
     pub(in crate::cli) task: Option<String>,
+}
+
+/// Where the contract is.
+#[derive(Debug)]
+pub(in crate::cli) enum NamedContract {
+    /// In a file; none where it is the folder's own.
+    File(Option<PathBuf>),
+    /// It is what follows from a system prompt.
+    Prompt(String),
+}
+
+impl NamedContract {
+    /// The file that is named.
+    pub(in crate::cli) fn file(self) -> Option<PathBuf> {
+        match self {
+            Self::File(path) => path,
+            Self::Prompt(_) => None,
+        }
+    }
 }
 
 /// What an argument names.
@@ -30,8 +48,8 @@ enum Named {
 }
 
 impl RunInput {
-    /// What the arguments come to. A contract is an existing .yaml, .yml or .json file; any other text is the task, and the contract
-    /// then is the folder's own. What can only be a slip in the name of a file is refused: it would be the task of another agent.
+    /// What the arguments come to. A contract is an existing .yaml, .yml, .json or .ai file; any other text is the task, and the
+    /// contract then is the folder's own. Two texts are a system prompt and the task. What can only be a slip in the name of a file is refused: it would be the task of another agent.
     pub(in crate::cli) fn of(
         app: &App,
         given: Vec<OsString>,
@@ -47,38 +65,57 @@ impl RunInput {
             let (word, task) = (word.clone(), second);
             return Err(InputFault::WordForFile { path, task, word }.into());
         }
+        let both = (&contract, &first, &second);
+        if let (None, Some(Named::Task(system)), Some(user)) = both
+            && task.is_none()
+            && !is_file_behind(&app.cwd, user)
+        {
+            return Self::direct(app, system.clone(), user.clone());
+        }
         let (file, positional) = match (contract, first, second) {
             (Some(_), Some(Named::Contract(path)), _) => {
                 return Err(InputFault::TwoContracts { path }.into());
             }
             (Some(_), Some(Named::Task(_)), Some(_)) => return Err(InputFault::TwoTasks.into()),
             (None, Some(Named::Task(task)), Some(second)) => {
-                let path = PathBuf::from(second);
-                if has_ending(&path, &CONTRACT_ENDINGS) && app.cwd.join(&path).is_file() {
+                if is_file_behind(&app.cwd, &second) {
+                    let path = PathBuf::from(second);
                     return Err(InputFault::FileFirst { path, task }.into());
                 }
-                return Err(InputFault::SystemAndUser.into());
+                return Err(InputFault::TwoTasks.into());
             }
             (Some(contract), Some(Named::Task(task)), None) => (Some(contract), Some(task)),
             (None, Some(Named::Task(task)), None) => (None, Some(task)),
             (None, Some(Named::Contract(path)), second) => (Some(path), second),
             (contract, None, _) => (contract, None),
         };
-        match &file {
-            Some(path) if has_ending(path, &["ai"]) => {
-                let path = path.clone();
-                return Err(InputFault::AiFile { path }.into());
-            }
-            Some(_) => {}
-            None => look_for_agent_file(app, positional.as_deref(), "run FILE \"task\"")?,
+        if file.is_none() {
+            look_for_agent_file(app, positional.as_deref(), "run FILE \"task\"")?;
         }
         let task = match (positional, task) {
             (Some(_), Some(_)) => return Err(InputFault::TwoTasks.into()),
             (Some(text), None) => Some(argument(text)?),
             (None, task) => task.map(|task| task_of(app, task)).transpose()?,
         };
-        Ok(Self { file, task })
+        let named = NamedContract::File(file);
+        Ok(Self { named, task })
     }
+
+    /// A system prompt and a task, each a text, `@FILE`, or one of them `-` (001 §11).
+    fn direct(app: &App, system: String, user: String) -> Result<Self, CliError> {
+        if is_piped_task(&system) && is_piped_task(&user) {
+            return Err(InputFault::OneInputTwice.into());
+        }
+        let named = NamedContract::Prompt(task_of(app, system)?);
+        let task = Some(task_of(app, user)?);
+        Ok(Self { named, task })
+    }
+}
+
+/// Whether a word names a contract file that is there.
+fn is_file_behind(cwd: &Path, word: &str) -> bool {
+    let path = Path::new(word);
+    has_ending(path, &CONTRACT_ENDINGS) && cwd.join(path).is_file()
 }
 
 /// A task as an argument: the text, or `-` for standard input.
@@ -161,7 +198,7 @@ fn named(app: &App, given: OsString) -> Result<Named, CliError> {
     let why = if found.is_dir() {
         "it is a folder"
     } else if is_file {
-        "it is no .yaml, .yml or .json file"
+        "it is no .yaml, .yml, .json or .ai file"
     } else {
         "there is no such file"
     };

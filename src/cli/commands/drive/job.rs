@@ -124,6 +124,7 @@ fn driven_on(
 
 fn came_to(driven: Result<Driven, CliError>, live: &Live) -> Result<Ended, Broken> {
     live.rest();
+    live.left_text();
     match driven {
         Ok(Driven::Finished(finished, stopped)) => Ok(Ended {
             stopped,

@@ -119,6 +119,15 @@ impl Live {
         following.streamed.as_ref().is_some_and(|s| s.is(answer))
     }
 
+    /// The run is left: text of an attempt without an end counts for nothing.
+    pub(in crate::cli) fn left_text(&self) {
+        let mut following = self.lock();
+        let following = &mut *following;
+        if let (Some(streamed), Some(view)) = (&mut following.streamed, &following.view) {
+            streamed.leave(following.screen, view);
+        }
+    }
+
     /// The request of a run that is followed from its bring-up on: which tool servers are not up yet is shown.
     pub(in crate::cli) fn preparing(&self, request: RunRequest) -> RunRequest {
         let mut following = self.lock();

@@ -22,7 +22,7 @@ pub(in crate::cli) use self::approval::{
 };
 pub(in crate::cli) use self::ended::{Broken, Ended};
 pub(in crate::cli) use self::input::{
-    RunInput, argument, is_piped_task, leaves_piped_input, piped_task, task_of,
+    NamedContract, RunInput, argument, is_piped_task, leaves_piped_input, piped_task, task_of,
 };
 pub(in crate::cli) use self::job::{Job, broken_run, drive_job, drive_to_the_end, finished_run};
 pub(in crate::cli) use self::leaving::LeavingArgs;

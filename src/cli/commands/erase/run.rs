@@ -11,8 +11,10 @@ use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Source;
 use crate::cli::ui::numbers::counted;
-use crate::message::RunId;
-use crate::store::{Elsewhere, ElsewherePlace, Erasure, erase as erase_blob, named_blob};
+use crate::message::{Digest, RunId};
+use crate::store::{
+    Elsewhere, ElsewherePlace, Erasure, erase as erase_blob, erase_kept, kept_content, named_blob,
+};
 
 /// `monolith erase`.
 pub(in crate::cli) fn erase(app: &App, args: &EraseArgs) -> Result<Exit, CliError> {
@@ -20,7 +22,16 @@ pub(in crate::cli) fn erase(app: &App, args: &EraseArgs) -> Result<Exit, CliErro
         return Ok(Exit::USAGE);
     };
     let path = app.store_path()?;
-    let hash = named_blob(&path, &run_id, &args.blob.to_ascii_lowercase())?;
+    let asked = args.blob.to_ascii_lowercase();
+    let hash = match named_blob(&path, &run_id, &asked) {
+        Ok(hash) => hash,
+        // What a file held before the run changed it is no blob of the run.
+        Err(fault) => {
+            let kept = kept_content(&path, &run_id, &asked)?.ok_or(fault)?;
+            drop(reader);
+            return erase_content(app, args, &run_id, kept);
+        }
+    };
     app.screen.out(&elsewhere(&reader.elsewhere(hash)?))?;
     drop(reader);
     if !args.yes {
@@ -31,7 +42,7 @@ pub(in crate::cli) fn erase(app: &App, args: &EraseArgs) -> Result<Exit, CliErro
     let erased = erase_blob(
         &path,
         &Erasure {
-            run_id,
+            run_id: run_id.clone(),
             blob: hash.to_string(),
             reason: args.reason.clone(),
             at_unix_ms: unix_ms(),
@@ -39,6 +50,7 @@ pub(in crate::cli) fn erase(app: &App, args: &EraseArgs) -> Result<Exit, CliErro
             key: &key,
         },
     )?;
+    erase_kept(&path, &run_id, hash)?;
     let runs: Vec<&str> = erased.runs.iter().map(RunId::as_str).collect();
     let hash = erased.hash;
     let runs = runs.join(", ");
@@ -51,6 +63,24 @@ pub(in crate::cli) fn erase(app: &App, args: &EraseArgs) -> Result<Exit, CliErro
     })?;
     app.screen
         .note("What entries say of the bytes stays, and so do copies elsewhere: exports, backups, copies made by migrate.");
+    Ok(Exit::OK)
+}
+
+/// Erases what a file held before the run changed it: undo cannot restore it any more.
+fn erase_content(
+    app: &App,
+    args: &EraseArgs,
+    run_id: &RunId,
+    hash: Digest,
+) -> Result<Exit, CliError> {
+    if !args.yes {
+        let question = format!("Erase {hash}, which a file held before run {run_id}, for good?");
+        confirm(app, "erase", &question)?;
+    }
+    erase_kept(&app.store_path()?, run_id, hash)?;
+    app.screen.out(&format!(
+        "erased: {hash}, which a file held before run {run_id}; undo restores it no more\n"
+    ))?;
     Ok(Exit::OK)
 }
 

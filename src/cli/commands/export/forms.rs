@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::html::{Folded, write_page};
 use crate::cli::context::error::{CliError, TranscriptFault};
 use crate::cli::context::source::{Source, each_line};
-use crate::cli::ui::escape::brief;
+use crate::cli::ui::escape::{brief, piped_json};
 use crate::cli::ui::narration::Transition;
 use crate::message::{Digest, RunId};
 use crate::store::ExportError;
@@ -120,7 +120,9 @@ pub(in crate::cli) fn atif(
     if let (Some(extra), Some(mark)) = (extra, mark) {
         extra.insert("not_verified".to_owned(), json!(mark));
     }
-    serde_json::to_writer_pretty(&mut *out, &document).map_err(io::Error::from)?;
+    // The same JSON wherever it goes: a pipe may end at a terminal.
+    let text = serde_json::to_string_pretty(&document).map_err(io::Error::from)?;
+    out.write_all(piped_json(&text).as_bytes())?;
     out.write_all(b"\n")?;
     Ok(0)
 }

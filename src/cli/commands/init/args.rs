@@ -1,6 +1,6 @@
 //! The arguments of `monolith init`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -46,6 +46,15 @@ pub(in crate::cli) struct InitArgs {
 fn file(given: &str) -> Result<PathBuf, String> {
     match base_url(given) {
         Ok(address) => Err(format!("it is an address: --base-url {address}")),
-        Err(_) => Ok(PathBuf::from(given)),
+        Err(_) if is_contract(Path::new(given)) => Ok(PathBuf::from(given)),
+        // `run` would take it for a task.
+        Err(_) => Err("the name of a contract ends in .yaml, .yml or .json".to_owned()),
     }
+}
+
+fn is_contract(path: &Path) -> bool {
+    let ending = path.extension().unwrap_or_default();
+    ["yaml", "yml", "json"]
+        .iter()
+        .any(|known| ending.eq_ignore_ascii_case(known))
 }

@@ -17,6 +17,8 @@ use crate::cli::context::found::{
     Choice, Looked, NoWay, UNCHECKED, choices, endpoint, other_profile, running,
 };
 use crate::cli::context::runtime::runtime;
+use crate::cli::context::trust::needs_trust;
+use crate::cli::context::trusted::Trusted;
 use crate::cli::ui::command::shell_word;
 use crate::cli::ui::escape::line;
 use crate::contract::{ContractSpec, ProviderType, recorded_url};
@@ -103,6 +105,7 @@ fn finish(app: &App, args: &InitArgs, path: &Path, way: &Choice) -> Result<Exit,
     let name = args.file.display().to_string();
     let spec = ContractSpec::parse(&name, &text, &[])?;
     let file = ContractFile::given(app, args.file.clone(), Vec::new());
+    let judged_spec = spec.clone();
     let judged = judge(app, &file, spec)?;
     if let Some((check, why)) = judged.into_iter().next() {
         return Err(ModelFault::ContractOfInit {
@@ -113,6 +116,10 @@ fn finish(app: &App, args: &InitArgs, path: &Path, way: &Choice) -> Result<Exit,
         .into());
     }
     write(path, &text, args.force)?;
+    // Who has a contract written here knows what it reaches.
+    if needs_trust(&judged_spec) {
+        Trusted::of(app)?.add(app, path, &text)?;
+    }
     app.screen.out(&format!(
         "{}: written for {}; it passes monolith contract check\n\nNext:\n  {}\n",
         line(&name),

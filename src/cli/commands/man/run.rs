@@ -11,7 +11,11 @@ pub(in crate::cli) fn man(
     args: &ManArgs,
     program: clap::Command,
 ) -> Result<Exit, CliError> {
+    let program = with_texts(program);
     let Some(out) = &args.out else {
+        if app.screen.is_shown() {
+            app.screen.note("to read it: monolith man | man -l -");
+        }
         let mut page = Vec::new();
         clap_mangen::Man::new(program).render(&mut page)?;
         app.screen.out_whole(&String::from_utf8_lossy(&page))?;
@@ -25,4 +29,13 @@ pub(in crate::cli) fn man(
         reason: fault.to_string(),
     })?;
     Ok(Exit::OK)
+}
+
+/// Every option with its text: a page leaves out the short one of an option that short help does not list.
+fn with_texts(program: clap::Command) -> clap::Command {
+    let program = program.mut_args(|arg| match arg.get_help().cloned() {
+        Some(help) if arg.get_long_help().is_none() => arg.long_help(help),
+        _ => arg,
+    });
+    program.mut_subcommands(with_texts)
 }

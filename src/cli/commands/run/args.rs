@@ -8,19 +8,88 @@ use clap::Args;
 use crate::cli::commands::drive::{LeavingArgs, RecordingArgs};
 use crate::cli::commands::many::LimitArgs;
 use crate::cli::commands::values::run_id;
+use crate::contract::AGENT_SET;
 use crate::message::RunId;
+
+/// What is changed of an agent: a `.ai` file, or a system prompt.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct AgentArgs {
+    /// Of an agent (.ai) or a system prompt: what to ask, in order, as provider/model
+    #[arg(
+        long,
+        value_name = "PROVIDER/MODEL,…",
+        value_delimiter = ',',
+        hide_short_help = true,
+        conflicts_with = "contracts"
+    )]
+    models: Vec<String>,
+    /// The same: which tool servers, or single tools as SERVER__TOOL
+    #[arg(
+        long,
+        value_name = "SERVER,…",
+        value_delimiter = ',',
+        hide_short_help = true,
+        conflicts_with = "contracts"
+    )]
+    tools: Vec<String>,
+    /// The same: change a key of front matter, such as temperature=0.2
+    #[arg(
+        long = "override",
+        value_name = "KEY=VALUE",
+        hide_short_help = true,
+        conflicts_with = "contracts"
+    )]
+    overrides: Vec<String>,
+    /// The form of the report, such as json
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        hide_short_help = true,
+        conflicts_with = "contracts"
+    )]
+    format: Option<String>,
+    /// As `contract check --start-servers`: ask no model
+    #[arg(long, hide_short_help = true, conflicts_with_all = ["contracts", "run_id"])]
+    pub(in crate::cli) dry_run: bool,
+}
+
+impl AgentArgs {
+    /// The same as overrides of the file.
+    pub(in crate::cli) fn sets(&self) -> Vec<String> {
+        let list = |key: &str, words: &[String]| {
+            let list = serde_json::to_string(words).unwrap_or_default();
+            (!words.is_empty()).then(|| format!("{AGENT_SET}{key}={list}"))
+        };
+        let overrides = self.overrides.iter();
+        let overrides = overrides.map(|set| format!("{AGENT_SET}{set}"));
+        let format = self.format.iter();
+        let format = format.map(|format| format!("final_report.format={format}"));
+        let lists = [list("models", &self.models), list("tools", &self.tools)];
+        let lists = lists.into_iter().flatten();
+        overrides.chain(lists).chain(format).collect()
+    }
+
+    /// The first option that changes front matter.
+    pub(in crate::cli) fn of_agents(&self) -> Option<&'static str> {
+        let given = [
+            ("--models", !self.models.is_empty()),
+            ("--tools", !self.tools.is_empty()),
+            ("--override", !self.overrides.is_empty()),
+        ];
+        let mut given = given.into_iter().filter(|(_, given)| *given);
+        given.next().map(|(option, _)| option)
+    }
+}
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RunArgs {
     /// A contract file, a task, or both (else agent.yaml)
     ///
-    /// Without a file the contract is agent.yaml or agent.yml of this folder. Relative paths in a contract begin in the folder
-    /// of its file.
+    /// A contract is a .yaml, .yml, .json or .ai file; without one it is agent.yaml or agent.yml of this folder. Relative paths in it
+    /// begin in its folder. Two texts are a system prompt and the task (each may be @FILE or -); --models names what is asked.
     #[arg(value_name = "FILE|TASK", num_args = 0..=2)]
     pub(in crate::cli) given: Vec<OsString>,
-    /// The contract file
-    ///
-    /// It is taken as the file whatever its name is.
+    /// The contract file, whatever its name is
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) contract: Option<PathBuf>,
     /// Change a value, such as max_turns=3
@@ -33,6 +102,8 @@ pub(in crate::cli) struct RunArgs {
     /// The text, @FILE for the text of a file, or - for standard input.
     #[arg(long, value_name = "TEXT|@FILE|-")]
     pub(in crate::cli) task: Option<String>,
+    #[command(flatten)]
+    pub(in crate::cli) agent: AgentArgs,
     /// Print the result as one JSON document
     ///
     /// With --contracts one a line; in a pipe that is always so.

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use super::args::RunArgs;
+use super::args::{AgentArgs, RunArgs};
+use crate::cli::commands::contract::check_file;
 use crate::cli::commands::drive::{
-    Accounts, Broken, Ended, Job, Live, RunInput, drive_job, is_piped_task, leaves_piped_input,
-    offer_models, piped_task, report, task_of,
+    Accounts, Broken, Ended, Job, Live, NamedContract, RunInput, drive_job, is_piped_task,
+    leaves_piped_input, offer_models, piped_task, report, task_of,
 };
 use crate::cli::commands::many::{Fleet, Lines, NewRuns, Terms};
 use crate::cli::context::app::App;
@@ -22,7 +23,40 @@ pub(in crate::cli) fn run(app: &App, mut args: RunArgs) -> Result<Exit, CliError
     }
     args.limits.refused_unless("--contracts")?;
     let json = args.json;
+    if args.agent.dry_run {
+        return dry_run(app, args);
+    }
     report(app, json, run_to_its_end(app, args))
+}
+
+/// `monolith run --dry-run`: what a run would be told before it asks a model.
+fn dry_run(app: &App, args: RunArgs) -> Result<Exit, CliError> {
+    let input = RunInput::of(app, args.given, args.contract, args.task)?;
+    let file = file_of(app, input.named, &args.agent, args.sets)?;
+    let mut spec = file.read(app)?;
+    spec.task = input.task.or(spec.task);
+    check_file(app, &file, spec, args.json)
+}
+
+/// The contract that the arguments name, with what they change of it.
+fn file_of(
+    app: &App,
+    named: NamedContract,
+    agent: &AgentArgs,
+    mut sets: Vec<String>,
+) -> Result<ContractFile, CliError> {
+    sets.extend(agent.sets());
+    let file = match named {
+        NamedContract::File(path) => ContractFile::given_or_found(app, path, sets),
+        NamedContract::Prompt(system) => ContractFile::prompt(app, system, sets),
+    };
+    match agent.of_agents().filter(|_| !file.is_agent()) {
+        Some(option) => {
+            let path = file.name().to_owned();
+            Err(InputFault::OnlyAgents { option, path }.into())
+        }
+        None => Ok(file),
+    }
 }
 
 /// `monolith run --contracts`.
@@ -68,7 +102,7 @@ fn words_again(args: &RunArgs, contracts: &Path) -> String {
 
 fn run_to_its_end(app: &App, args: RunArgs) -> Result<Ended, Broken> {
     let input = RunInput::of(app, args.given, args.contract, args.task)?;
-    let file = ContractFile::given_or_found(app, input.file, args.sets);
+    let file = file_of(app, input.named, &args.agent, args.sets)?;
     let mut spec = file.read(app)?;
     for clamped in spec.clamped.iter().filter(|_| !app.accounting.quiet) {
         let note = format!("note: {}\n", line(clamped));

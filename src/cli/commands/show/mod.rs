@@ -5,6 +5,7 @@ mod conversation;
 mod diff;
 #[cfg(test)]
 mod display_tests;
+mod files;
 mod follow;
 mod next_step;
 mod reasons;

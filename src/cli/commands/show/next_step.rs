@@ -1,7 +1,7 @@
 //! What a person may type after a run was shown: go on with it, answer it, or find out why it ended so.
 
 use super::shown_run::ShownRun;
-use crate::cli::context::app::App;
+use crate::cli::context::app::{App, DEMO_PREFIX};
 use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::run_status::RunStatus;
 use crate::message::RunId;
@@ -18,6 +18,10 @@ pub(super) fn next_step(app: &App, run: &ShownRun, why: bool) -> String {
     match run.view.outcome() {
         None => of_unfinished(app, run, run_id),
         Some(_) if why => String::new(),
+        // The script of a demo has no more answers.
+        Some(outcome) if outcome.class.is_success() && run_id.as_str().starts_with(DEMO_PREFIX) => {
+            String::new()
+        }
         Some(outcome) if outcome.class.is_success() => {
             format!("\nContinue it: {}\n", hint("continue", " \"…\""))
         }

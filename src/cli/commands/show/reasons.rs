@@ -1,5 +1,6 @@
 //! Why a run ended as it did: the rule that decided, its figures, and the entries that led there.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::render::{budgets, end};
@@ -47,6 +48,7 @@ pub(super) fn why(screen: Screen, run: &ShownRun) -> String {
         }
     }
     let rows = || run.rows.iter().filter(|row| !row.is_seal());
+    out.push_str(&flows(screen, view, &rows().collect::<Vec<_>>()));
     let failed: Vec<&EntryRow> = rows().filter(|row| row.failed()).collect();
     out.push_str(&listed(screen, "What failed", &failed));
     let warned: Vec<&EntryRow> = rows().filter(|row| row.warned()).collect();
@@ -62,6 +64,31 @@ pub(super) fn why(screen: Screen, run: &ShownRun) -> String {
     out.push_str(&listed(screen, title, &others));
     out.push_str("\nUsed:\n");
     out.push_str(&budgets(view));
+    out
+}
+
+/// The last calls that rules of `flow` decided about, and the entries that show what tainted them.
+fn flows(screen: Screen, view: &RunView, rows: &[&EntryRow]) -> String {
+    let before = view.flows().len().saturating_sub(MOST_ENTRIES);
+    let flows = view.flows().get(before..).unwrap_or_default();
+    if flows.is_empty() {
+        return String::new();
+    }
+    let mut out = "\nInformation flow:\n".to_owned();
+    for (entry, flow) in flows {
+        let _ = writeln!(out, "  entry {entry}: {}", line(&flow.sentence()));
+    }
+    let tainting: BTreeSet<u64> = flows
+        .iter()
+        .flat_map(|(_, flow)| flow.seen.iter().map(|source| source.entry))
+        .collect();
+    let rows = rows.iter().copied();
+    let rows: Vec<&EntryRow> = rows.filter(|row| tainting.contains(&row.seq())).collect();
+    out.push_str(&listed(
+        screen,
+        "The results that the model had seen",
+        &rows,
+    ));
     out
 }
 

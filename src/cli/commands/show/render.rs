@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::conversation::conversation;
+use super::files::files;
 use super::servers::{not_up, servers};
 use super::shown_run::ShownRun;
 use crate::cli::commands::list::forked_from;
@@ -84,6 +85,7 @@ pub(in crate::cli) fn overview(
             let _ = writeln!(out, "     {asked}");
         }
     }
+    out.push_str(&files(view));
     out
 }
 

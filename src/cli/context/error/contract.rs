@@ -6,7 +6,7 @@ use crate::cli::context::error::advice::Advice;
 use crate::cli::context::exit::Exit;
 use crate::cli::ui::command::{command, shell_word};
 use crate::config::ConfigFault;
-use crate::contract::SpecErrors;
+use crate::contract::{IncludeFault, SpecErrors};
 use crate::message::RunId;
 use crate::store::Foreign;
 use crate::telemetry::BillingFault;
@@ -17,9 +17,18 @@ pub(in crate::cli) enum ContractFault {
     /// The author: there is no such contract file.
     #[error("read the contract {}: {reason}", path.display())]
     Unreadable { path: PathBuf, reason: String },
+    /// The author: an agent's file includes what it cannot.
+    #[error(transparent)]
+    Include(IncludeFault),
     /// The caller: the file was found and not named, and it is not the caller's.
     #[error("trust the contract {}, which was found and not named: {foreign}", path.display())]
     Foreign { path: PathBuf, foreign: Foreign },
+    /// The caller: the file was found and not named, and nothing says that it may start what it names.
+    #[error("run the contract {}, which was found and not named: it starts commands or hands on variables, and is not trusted as it is now", path.display())]
+    Untrusted { path: PathBuf },
+    /// The caller: there is nothing to take back.
+    #[error("trust the contract {} no longer: it was not trusted", path.display())]
+    NotTrusted { path: PathBuf },
     /// The build: it cannot count as the contract's tokenizer does, and the contract holds counts.
     #[error("hash the contract: {fault}")]
     NoTokenizer { fault: String },
@@ -63,12 +72,21 @@ impl Advice for ContractFault {
                     "a contract is a program; name it to trust it: {run}, {given}, {check}"
                 ));
             }
+            Self::Untrusted { path } => {
+                let here = word(&Path::new(".").join(path));
+                let trust = command(&format!("monolith trust {here}"));
+                let name = command(&format!("monolith run {here} \"task\""));
+                return Some(format!(
+                    "a contract is a program; trust it as it is, or name it each time: {trust}, {name}"
+                ));
+            }
+            Self::NotTrusted { .. } => "monolith trust --list shows what is trusted",
             Self::NoContractFile { .. } => "name it: monolith resume RUN --contract FILE",
             Self::NoFileOfRun { .. } => "name it with --contract FILE",
             Self::Unreadable { .. } => {
                 "name a contract file, as seen from the current folder; monolith init writes one"
             }
-            Self::NoTokenizer { .. } => return None,
+            Self::Include(_) | Self::NoTokenizer { .. } => return None,
         };
         Some(text.to_owned())
     }

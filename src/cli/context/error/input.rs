@@ -36,15 +36,15 @@ pub(in crate::cli) enum InputFault {
         task: Option<String>,
         word: String,
     },
-    /// The caller: an agent file of another form.
-    #[error("run {}: .ai files are not supported yet", path.display())]
-    AiFile { path: PathBuf },
     /// The caller: the contract file stands behind the task.
     #[error("run {}: the file comes first, then the task", path.display())]
     FileFirst { path: PathBuf, task: String },
-    /// The caller: two texts and no contract file.
-    #[error("run a system prompt and a user prompt without a contract file: not supported yet")]
-    SystemAndUser,
+    /// The caller: what only an agent's file has, for a contract file.
+    #[error("change {} with {option}: it has no front matter", path.display())]
+    OnlyAgents { option: &'static str, path: PathBuf },
+    /// The caller: system prompt and task are both to be read from standard input.
+    #[error("read the system prompt and the task from standard input: only one of them can be")]
+    OneInputTwice,
     /// The caller: a change that a recorded run says nothing of.
     #[error("replay with another {key}: it cannot be judged from the recorded run: {why}")]
     NotJudged {
@@ -94,14 +94,17 @@ pub(in crate::cli) enum InputFault {
     /// The caller: the text of the task cannot be read.
     #[error("read the task from {from}: {reason}")]
     Task { from: String, reason: String },
+    /// The caller: a message that is no text.
+    #[error("send the line: it is not UTF-8")]
+    NotText,
     /// The operator: the terminal gives no lines.
-    #[error("read a line from the terminal: {reason}")]
+    #[error("read a line: {reason}")]
     Line { reason: String },
 }
 
 fn taken(task: Option<&str>) -> String {
     task.map_or(String::new(), |task| {
-        format!("; `{task}` is no .yaml, .yml or .json file here, so it is the task")
+        format!("; `{task}` is no .yaml, .yml, .json or .ai file here, so it is the task")
     })
 }
 
@@ -147,9 +150,10 @@ impl Advice for InputFault {
                 let words = format!("monolith run {} {}", shell_word(&path), shell_word(&task));
                 return Some(command(&words));
             }
-            Self::AiFile { .. } | Self::SystemAndUser => {
-                "a contract is a .yaml, .yml or .json file: monolith run FILE \"task\"; monolith init writes one"
+            Self::OnlyAgents { .. } => {
+                "--set changes a contract file: --set max_turns=3; front matter is that of an agent's file (.ai)"
             }
+            Self::OneInputTwice => "give the other one as @FILE",
             Self::TwoTasks => "give it as an argument, or with --task",
             Self::NoRun { last, message } => {
                 let last = match last {
@@ -179,7 +183,8 @@ impl Advice for InputFault {
             | Self::PastTheEnd { .. }
             | Self::TwoContracts { .. }
             | Self::Task { .. }
-            | Self::Line { .. } => return None,
+            | Self::Line { .. }
+            | Self::NotText => return None,
         };
         Some(text.to_owned())
     }

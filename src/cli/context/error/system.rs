@@ -34,6 +34,9 @@ pub(in crate::cli) enum SystemFault {
     /// The operator: a file cannot be written.
     #[error("write {}: {reason}", path.display())]
     CannotWrite { path: PathBuf, reason: String },
+    /// The operator: the list of trusted contracts cannot be read.
+    #[error("read the trusted contracts {}: {reason}", path.display())]
+    UnreadableTrust { path: PathBuf, reason: String },
     /// The operator: the process stands in no folder.
     #[error("find the current folder: {reason}")]
     CurrentFolder { reason: String },
@@ -88,6 +91,7 @@ impl Advice for SystemFault {
             | Self::FileLimit { .. }
             | Self::NoContracts { .. }
             | Self::UnreadableList { .. }
+            | Self::UnreadableTrust { .. }
             | Self::LogFilter { .. } => Exit::USAGE,
             Self::ResultsUnwritten {
                 suspended: true, ..
@@ -119,6 +123,7 @@ impl Advice for SystemFault {
             Self::LogFilter { .. } => {
                 "a level (error, warn, info, debug, trace), or monolith::tools=debug"
             }
+            Self::UnreadableTrust { .. } => "remove it: what it held is asked about again",
             Self::Panic { .. } => OUR_BUG,
             Self::FileLimit { .. } => {
                 "a lower --max-runs or --max-inferences; or raise the system's limit (ulimit -Hn)"

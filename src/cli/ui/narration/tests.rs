@@ -10,9 +10,9 @@ use crate::contract::{
 };
 use crate::kernel::{Effect, Event, Probed, ProbedTarget, Run, RunStarted, ToolReturned};
 use crate::message::{
-    AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeFields, FailureCode, InferenceSeq,
-    ObjectText, ProviderFault, ProviderFaultClass, Role, RunId, ToolEnvelope, ToolInvocation,
-    ToolOutcome, Usage,
+    AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeFields, FailureCode, FileChanges,
+    InferenceSeq, ObjectText, ProviderFault, ProviderFaultClass, Role, RunId, ToolEnvelope,
+    ToolInvocation, ToolOutcome, Usage,
 };
 use crate::transcript::sample;
 
@@ -86,6 +86,7 @@ fn envelope(id: &str) -> ToolOutcome {
     ToolOutcome::Returned(ToolEnvelope::new(EnvelopeFields {
         bytes_in: 2,
         bytes_out: 20_000,
+        changes: FileChanges::default(),
         content: vec![ContentBlock::Text("hi".to_owned())],
         duration_ms: 7,
         error: None,

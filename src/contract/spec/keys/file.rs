@@ -6,11 +6,12 @@ use crate::contract::spec::contract_spec::{
     ContextBudgetSpec, FinalReportSpec, ProviderSpec, SamplingSpec, TargetSpec,
     ToolOutputBudgetSpec, ToolsSpec,
 };
+use crate::contract::spec::flow_values::FlowRules;
 use crate::contract::spec::form::{DefaultText, NEEDED, form};
 use crate::contract::spec::reader::Big;
 use crate::contract::{
-    CallLimits, Completion, ContractMetadata, ModelProfile, Page, PriceTable, QueueTerms,
-    RedactionTerms, ToolPolicy, ToolProof, ToolTransport,
+    CallLimits, Completion, ContractMetadata, LabelRule, ModelProfile, Page, PriceTable,
+    QueueTerms, RedactionTerms, ToolPolicy, ToolProof, ToolTransport,
 };
 
 form! {
@@ -62,6 +63,12 @@ form! {
         require_approval: Vec<String>, DefaultText = DefaultText("none"),
         "Tools whose calls wait for a person. The person at the terminal of the run is asked, and `monolith approve RUN` answers \
          from elsewhere; without an answer the call is denied after `approval_timeout_ms`.";
+        labels: Vec<LabelRule>, DefaultText = DefaultText("by the kind of tool"),
+        "What results are: a list of {`tool`, `labels`}, the first that takes a tool's name decides. Without one: `echo` and `clock` trusted; \
+         tools of the workspace private; what comes from the network untrusted; every other tool both ([information-flow.md](information-flow.md)).";
+        flow: FlowRules, DefaultText = DefaultText("none"),
+        "What the model may not do with what it has seen: a list of {`from`, `to`, `action`}, or `trifecta`: once it saw private and \
+         untrusted results, a person is asked before any call that may send ([information-flow.md](information-flow.md)).";
         parallel_tool_calls: bool, bool = false,
         "Whether adjacent calls of `parallel_safe` run beside each other.";
         parallel_safe: Vec<String>, DefaultText = DefaultText("none"),

@@ -13,8 +13,8 @@ pub(in crate::contract) use models::{
     TARGET,
 };
 pub(in crate::contract) use tools::{
-    CONTEXT_BUDGET, CYCLE_EXCEPTION, FINAL_REPORT, MAX_CALLS, METADATA, OAUTH, QUEUE, REDACT,
-    SERVER, TOOL_OUTPUT_BUDGET, TOOLS,
+    CONTEXT_BUDGET, CYCLE_EXCEPTION, FINAL_REPORT, FLOW_RULE, HTTP_GET, LABEL_RULE, MAX_CALLS,
+    METADATA, OAUTH, QUEUE, REDACT, SANDBOX, SERVER, TOOL_OUTPUT_BUDGET, TOOLS,
 };
 
 /// Every mapping of the file.
@@ -31,12 +31,16 @@ pub(super) static FORMS: &[&dyn super::form::Form] = &[
     &PRICES,
     &PRICE,
     &TOOLS,
+    &SANDBOX,
+    &HTTP_GET,
     &SERVER,
     &OAUTH,
     &QUEUE,
     &MAX_CALLS,
     &METADATA,
     &CYCLE_EXCEPTION,
+    &LABEL_RULE,
+    &FLOW_RULE,
     &TOOL_OUTPUT_BUDGET,
     &CONTEXT_BUDGET,
     &FINAL_REPORT,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::contract::spec::contract_spec::OAuthSpec;
+use crate::contract::spec::flow_values::Labels;
 use crate::contract::spec::form::{DefaultText, NEEDED, form};
 use crate::contract::spec::reader::ScalarText;
 use crate::contract::spec::texts::{
@@ -10,7 +11,8 @@ use crate::contract::spec::texts::{
 };
 use crate::contract::spec::words::Builtin;
 use crate::contract::{
-    Beside, CycleException, Elicitation, HealthProbe, OAuthGrant, Remote, ReportFormat,
+    Beside, CycleException, Elicitation, FlowAction, HealthProbe, HostPattern, HttpGetTerms,
+    Network, OAuthGrant, Remote, ReportFormat, SandboxSpec, WebScheme,
 };
 use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest};
 
@@ -19,11 +21,57 @@ form! {
     TOOLS: ToolsKeys, "tools", "where tools come from";
     "tools": {
         builtin: Vec<Builtin>, DefaultText = DefaultText("none"),
-        "Tools inside monolith: `echo`, `clock`; `read_file`, `list_directory`, `glob`, `grep`, which read the workspace; `write_file`, `edit_file`, which change it.";
+        "Tools inside monolith: `echo`, `clock`; `read_file`, `list_directory`, `glob`, `grep`, which read the workspace; `write_file`, `edit_file`, `apply_patch`, which change it; `shell`, which runs commands in it ([sandbox.md](sandbox.md)); `http_get`, which asks hosts.";
+        http_get: HttpGetTerms, DefaultText = DefaultText("none"),
+        "Where the tool `http_get` may ask; needed with it, and only with it." => nullable;
         mcp: Servers, DefaultText = DefaultText("none"),
         "Tool servers by name; their tools are called `<server>__<tool>`.";
+        sandbox: SandboxSpec, DefaultText = DefaultText("on, without a network"),
+        "What confines the commands of `shell`; `off`: nothing does. See [sandbox.md](sandbox.md)." => nullable;
         workspace: String, DefaultText = DefaultText("none"),
         "The folder that file tools see and tool servers are started in. A relative path begins in the folder of the contract file; without this key it is that folder." => nullable;
+    }
+}
+
+form! {
+    /// The mapping `sandbox`.
+    SANDBOX: SandboxKeys, "sandbox", "what confines commands";
+    "sandbox": {
+        network: Network, Network = Network::Off,
+        "`on`: the host's network, all of it. `off`: one of their own, which leads nowhere." => nullable;
+        read: Vec<String>, DefaultText = DefaultText("none"),
+        "Folders and files that may be read beside the system's programs and their settings. `~/` is the home; a relative path begins in the folder of the \
+         contract file. What is not there is left out.";
+        write: Vec<String>, DefaultText = DefaultText("none"),
+        "Folders and files that may be written beside the workspace; written in the same way.";
+        memory_mb: u64, u64 = 4_096,
+        "Memory of each process in MiB, and of all together where monolith may make a control group.";
+        processes: u64, u64 = 512,
+        "Processes and threads at once.";
+        file_mb: u64, u64 = 2_048,
+        "The size of one file in MiB.";
+        open_files: u64, u64 = 1_024,
+        "Open files of one process.";
+        cpu_s: u64, u64 = 1_800,
+        "Seconds of processor time of one process.";
+    }
+}
+
+form! {
+    /// The section `tools.http_get`.
+    HTTP_GET: HttpGetKeys, "http-get", "where the tool `http_get` may ask";
+    "http-get": {
+        hosts: Vec<HostPattern>, DefaultText = NEEDED,
+        "The hosts that it may ask, redirects included: `docs.rs`, `docs.rs:8443`, `*.docs.rs` for every host below, `*` for any. Without a port it is the \
+         scheme's own." => needed, at_least_one;
+        schemes: Vec<WebScheme>, DefaultText = DefaultText("`[https]`"),
+        "The schemes of addresses: `https`, `http`." => at_least_one;
+        loopback: bool, bool = false,
+        "Whether a listed host may be this machine. No other address that is not public is ever asked.";
+        max_bytes: u64, u64 = 1_048_576,
+        "Bytes of a body that are returned; the rest is left out. At most 16 MiB.";
+        max_redirects: u32, u32 = 5,
+        "Redirects that are followed; at most 20.";
     }
 }
 
@@ -139,6 +187,32 @@ form! {
         "The second." => needed;
         max: u64, DefaultText = NEEDED,
         "How often the pair may occur in the run." => needed;
+    }
+}
+
+form! {
+    /// One entry of `labels`.
+    LABEL_RULE: LabelRuleKeys, "label-rule", "how the results of tools are labelled";
+    "label-rule": {
+        tool: String, DefaultText = NEEDED,
+        "The name of a tool, as the model sees it; `*` stands for any characters." => needed;
+        labels: Labels, DefaultText = NEEDED,
+        "`untrusted`: a stranger may have written it. `private`: not everyone may read it. `trusted`: neither. One of them, or a list." => needed;
+    }
+}
+
+form! {
+    /// One entry of `flow`.
+    FLOW_RULE: FlowRuleKeys, "flow-rule", "a flow of data that needs a person, or may not be";
+    "flow-rule": {
+        from: Labels, DefaultText = NEEDED,
+        "`untrusted`, `private`, or a list: the rule holds once the model was shown results with all of these labels." => needed;
+        to: String, DefaultText = DefaultText("every tool that may send"),
+        "The tools that are not to be called then, by name; `*` stands for any characters. A tool may send unless its annotations say `openWorldHint: false`." => nullable;
+        unless_given: Vec<String>, DefaultText = DefaultText("none"),
+        "Arguments: a call is let through where all their values stand, word for word, in the system prompt, in what the user said, or in results without these labels.";
+        action: FlowAction, DefaultText = NEEDED,
+        "`deny`: the call is not made; under `strict_mode` it ends the run. `ask`: a person is asked first." => needed;
     }
 }
 

@@ -35,6 +35,17 @@ struct Place {
     name: OsString,
 }
 
+/// How a place is looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Search {
+    /// Folders that are missing are made, and a link leads on.
+    Put,
+    /// Nothing is made, and a link leads on.
+    Judge,
+    /// Nothing is made, and a link is not a file.
+    Remove,
+}
+
 impl Beneath {
     /// Puts a file at that path, in the place of what is there; folders that are missing are made. Whether a file was there.
     pub(in crate::tools::builtin) fn put(
@@ -42,16 +53,9 @@ impl Beneath {
         path: &Path,
         text: &[u8],
     ) -> Result<bool, OpenError> {
-        let mut walk = self.walk(path)?;
-        let place = walk.place();
-        let withheld = self.withheld.ids();
-        if walk.opened.iter().any(|id| withheld.has(*id)) || withheld.holds_folder(&self.root) {
-            return Err(OpenError::Withheld);
-        }
-        if let Some(folder) = withheld.uncounted() {
-            return Err(OpenError::Uncounted(folder.to_owned()));
-        }
-        let place = place?;
+        let Some(place) = self.place(path, Search::Put)? else {
+            return Err(Errno::NOENT.into());
+        };
         let mut tries = 0_u32;
         let (file, interim) = loop {
             let mut interim = OsString::from(format!(".monolith-{}-{tries}.", std::process::id()));
@@ -79,6 +83,47 @@ impl Beneath {
         written?;
         Ok(place.mode.is_some())
     }
+
+    /// Whether a file is at that path, where one may be put; changes nothing.
+    pub(in crate::tools::builtin) fn stands(&self, path: &Path) -> Result<bool, OpenError> {
+        let place = self.place(path, Search::Judge)?;
+        Ok(place.is_some_and(|place| place.mode.is_some()))
+    }
+
+    /// Whether a file is at that path, and may be removed; changes nothing.
+    pub(in crate::tools::builtin) fn is_removable(&self, path: &Path) -> Result<bool, OpenError> {
+        let place = self.place(path, Search::Remove)?;
+        Ok(place.is_some_and(|place| place.mode.is_some()))
+    }
+
+    /// Takes the file at that path away; its other names keep it.
+    pub(in crate::tools::builtin) fn remove(&self, path: &Path) -> Result<(), OpenError> {
+        match self.place(path, Search::Remove)? {
+            Some(place) if place.mode.is_some() => {
+                unlinkat(&place.folder, &place.name, AtFlags::empty())?;
+                Ok(())
+            }
+            _ => Err(Errno::NOENT.into()),
+        }
+    }
+
+    /// The place that a path leads to; none where a folder on the way is missing. What is withheld is refused.
+    fn place(&self, path: &Path, search: Search) -> Result<Option<Place>, OpenError> {
+        let mut walk = self.walk(path)?;
+        let place = walk.place(search);
+        let withheld = self.withheld.ids();
+        if walk.opened.iter().any(|id| withheld.has(*id)) || withheld.holds_folder(&self.root) {
+            return Err(OpenError::Withheld);
+        }
+        if let Some(folder) = withheld.uncounted() {
+            return Err(OpenError::Uncounted(folder.to_owned()));
+        }
+        place
+    }
+}
+
+fn is_closed(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(CLOSED.as_bytes())
 }
 
 fn written(mut file: File, text: &[u8], mode: Option<Mode>) -> Result<(), OpenError> {
@@ -91,32 +136,50 @@ fn written(mut file: File, text: &[u8], mode: Option<Mode>) -> Result<(), OpenEr
 }
 
 impl Walk<'_> {
-    /// Takes every step but the last one, and finds what has the last name.
-    fn place(&mut self) -> Result<Place, OpenError> {
+    /// Takes every step but the last one, and finds what has the last name. None where a folder is missing that is not made.
+    fn place(&mut self, search: Search) -> Result<Option<Place>, OpenError> {
         while let Some(step) = self.steps.pop_front() {
             match step.as_bytes() {
                 b"." => {}
                 b".." => {
                     self.folders.pop().ok_or(OpenError::Outside)?;
                 }
-                name if name.eq_ignore_ascii_case(CLOSED.as_bytes()) => {
-                    return Err(OpenError::Closed(CLOSED));
-                }
+                name if is_closed(name) => return Err(OpenError::Closed(CLOSED)),
                 _ if self.steps.is_empty() => {
-                    if let Some(place) = self.last_place(step)? {
-                        return Ok(place);
+                    if let Some(place) = self.last_place(step, search)? {
+                        return Ok(Some(place));
                     }
                 }
-                _ => self.folder_step(step)?,
+                _ => {
+                    if !self.folder_step(step, search)? {
+                        return self.missing();
+                    }
+                }
             }
         }
         Err(OpenError::NotAFile)
     }
 
-    /// Takes a step to a folder, which is made where it is missing.
-    fn folder_step(&mut self, name: OsString) -> Result<(), OpenError> {
+    /// What is left of a path leads through a folder that is not there: its names are judged all the same.
+    fn missing(&self) -> Result<Option<Place>, OpenError> {
+        for step in &self.steps {
+            match step.as_bytes() {
+                b".." => return Err(Errno::NOENT.into()),
+                name if is_closed(name) => return Err(OpenError::Closed(CLOSED)),
+                _ => {}
+            }
+        }
+        match self.steps.back() {
+            Some(last) if last.as_bytes() != b"." => Ok(None),
+            _ => Err(OpenError::NotAFile),
+        }
+    }
+
+    /// Takes a step to a folder, which is made where it is missing and wanted; whether it is there.
+    fn folder_step(&mut self, name: OsString, search: Search) -> Result<bool, OpenError> {
         let all = Mode::RWXU | Mode::RWXG | Mode::RWXO;
         match statat(self.here(), &name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) if search != Search::Put => return Ok(false),
             Err(Errno::NOENT) => match mkdirat(self.here(), &name, all) {
                 // Another process has made it meanwhile.
                 Ok(()) | Err(Errno::EXIST) => {}
@@ -126,17 +189,18 @@ impl Walk<'_> {
             Ok(_) => {}
         }
         match self.step(name)? {
-            None => Ok(()),
+            None => Ok(true),
             Some(_) => Err(Errno::NOTDIR.into()),
         }
     }
 
     /// The place of the last name; none where it is a link, whose steps are taken next.
-    fn last_place(&mut self, name: OsString) -> Result<Option<Place>, OpenError> {
+    fn last_place(&mut self, name: OsString, search: Search) -> Result<Option<Place>, OpenError> {
         let mode = match statat(self.here(), &name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => None,
             Err(fault) => return Err(fault.into()),
             Ok(found) => match FileType::from_raw_mode(found.st_mode) {
+                FileType::Symlink if search == Search::Remove => return Err(OpenError::NotAFile),
                 FileType::Symlink => {
                     let target = readlinkat(self.here(), &name, Vec::new())?;
                     let target = OsString::from_vec(target.into_bytes());

@@ -7,7 +7,7 @@ const transcript = (() => {
   const ROWS = new Map(`
     header: contract format run_id; entry: action event hash seq; blob_line: blob bytes; checkpoint: checkpoint;
     tombstone: tombstone;
-    action: adapter_version attempt blocked? checks? closing? context? conversation_digest counters dropped_targets? effects? from kind length?
+    action: adapter_version attempt blocked? checks? closing? context? conversation_digest counters dropped_targets? effects? flow? from kind length?
       model_fingerprint model_profile_id note? outcome? policy? predicate? report? seq state_digest step_id target to;
     counters: calls cost_micro_usd executed executed_ok format_retries inferences resumes tokens_cache_read tokens_in
       tokens_out turns;
@@ -31,10 +31,10 @@ const transcript = (() => {
     repair: original repaired steps; usage: cache_read cache_write? cost_fault? cost_micro_usd? estimated input output;
     withheld: blank bytes hash report_bytes?; inference_failed: fault gated? inference redacted? request_hash? usage?;
     fault: class message raw_hash? retry_after_ms? status? unknown_model?; tool_returned: call exchanges? outcome; exchanges: answer content? message method requested_schema? url?;
-    returned: bytes_in bytes_out content duration_ms error? full? started_at_ms status tokens tool tool_call_id;
+    changes: files incomplete?; files: after? before? lines_added lines_removed path; returned: bytes_in bytes_out changes? content duration_ms error? full? started_at_ms status tokens tool tool_call_id;
     error: code message; resource: blob bytes mime_type; malformed: detail raw_hash; connection_lost restart_failed tool_changed: detail;
     blocked: dropped? limit projected reason remaining target; dropped: original replacement; dropped_targets: limit? projected? reason target;
-    report: bytes format hash source warnings?; observed: duration_ms status;
+    report: bytes format hash source warnings?; observed: duration_ms status; flow: action call rule seen tool; seen: entry label tool;
     resumed: addresses? bring_up? contract_hash tool_servers? tools_changed; addresses: address provider`
     .split(";").flatMap((row) => {
       const [names, keys] = row.split(":");
@@ -45,12 +45,12 @@ const transcript = (() => {
   // value as an effect alone.
   const TYPES = new Map(`
     number: at_ms attempt bytes bytes_in bytes_out cache_read cache_write call call.value calls cost_micro_usd ctx duration_ms executed executed_ok expected
-    format_retries inference inference.value inferences input item length limit max_tokens original output pending projected remaining replacement report_bytes resumes retry_after_ms
-    rules_version schema seq started_at_ms started_unix_ms fault.status step_id target tokens tokens_cache_read tokens_in tokens_out turns until_ms; truth: blank cost_fault
-    estimated gate_breached gated ok redacted responsive tools unknown_model; hash: arguments_hash blob contract_hash conversation_digest full hash head prompt raw_hash request_hash
-    rules_hash state_digest workspace; object: action blocked canonical_message context counters decision dropped error event fault observed outcome parent policy predicate
-    reasoning_trace repair report result returned.error served_by usage value withheld; objects: addresses bring_up checks returned.content dropped_targets effects exchanges messages parts properties
-    server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words matched notices steps tools_changed warnings; text: blob_line.bytes context.blocked tool_calls.fault repair.original decision.policy blocked.target
+    format_retries inference inference.value inferences input item length limit lines_added lines_removed max_tokens original output pending projected remaining replacement report_bytes resumes retry_after_ms
+    rule rules_version schema seen.entry seq started_at_ms started_unix_ms fault.status step_id target tokens tokens_cache_read tokens_in tokens_out turns until_ms; truth: blank cost_fault
+    estimated gate_breached gated incomplete ok redacted responsive tools unknown_model; hash: after arguments_hash before blob contract_hash conversation_digest full hash head prompt raw_hash request_hash
+    rules_hash state_digest workspace; object: action blocked canonical_message changes context counters decision dropped error event fault observed outcome parent policy predicate
+    reasoning_trace repair report result returned.error served_by usage value withheld; objects: addresses bring_up checks returned.content dropped_targets effects exchanges files flow messages parts properties seen
+    server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words matched notices steps tools_changed warnings; text: blob_line.bytes flow.action flow.call context.blocked tool_calls.fault repair.original decision.policy blocked.target
     dropped_targets.target block.value properties.value server_headers.value text.value interrupted.value; object?: entry.event; hash?: malformed.raw_hash;
     nothing: cancel.value cancelled.value finish.value probe.value stop_requested.value suspended.value timed_out.value timer_fired.value restart_in_progress.value wait.value`
     .split(";").flatMap((row) => {

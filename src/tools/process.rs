@@ -1,4 +1,4 @@
-//! The child process of a server and its group. Does not know MCP.
+//! A child process and its group. Does not know what it is started for.
 
 use std::collections::BTreeMap;
 #[cfg(target_os = "linux")]
@@ -16,9 +16,12 @@ use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
 use tokio::io::AsyncWrite;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
+use super::ToolServerError;
 #[cfg(target_os = "linux")]
-use crate::tools::SUPERVISE_COMMAND;
-use crate::tools::ToolServerError;
+use super::sandbox::SANDBOX_COMMAND;
+use super::sandbox::{Confined, SandboxProfile};
+#[cfg(target_os = "linux")]
+use super::supervisor::SUPERVISE_COMMAND;
 
 /// Variables that a child inherits; everything else it gets from the author's map.
 const INHERITED: &[&str] = &[
@@ -66,6 +69,8 @@ pub(in crate::tools) struct Program<'a> {
     pub(in crate::tools) command: &'a str,
     pub(in crate::tools) env: &'a BTreeMap<String, String>,
     pub(in crate::tools) folder: &'a Path,
+    /// What confines the child; only a supervisor can set that up.
+    pub(in crate::tools) sandbox: Option<&'a SandboxProfile>,
     /// This program, where it is to supervise the child.
     pub(in crate::tools) supervisor: Option<&'a Path>,
     pub(in crate::tools) workspace: &'a Path,
@@ -76,21 +81,21 @@ pub(in crate::tools) struct Program<'a> {
 ///
 /// Without a supervisor a descendant that makes a session of its own leaves the group and is not reached.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(in crate::tools) struct Process {
     child: Box<dyn ChildWrapper>,
     supervised: bool,
 }
 
 /// The child's ends of its standard streams.
-pub(super) struct Streams {
-    pub(super) stderr: Option<ChildStderr>,
-    pub(super) stdin: ChildStdin,
-    pub(super) stdout: ChildStdout,
+pub(in crate::tools) struct Streams {
+    pub(in crate::tools) stderr: Option<ChildStderr>,
+    pub(in crate::tools) stdin: ChildStdin,
+    pub(in crate::tools) stdout: ChildStdout,
 }
 
 /// Whether a child has read anything of what was written to its input: a look at the pipe that outlives both ends.
 #[derive(Debug)]
-pub(super) struct InputWatch {
+pub(in crate::tools) struct InputWatch {
     #[cfg(unix)]
     pipe: Option<std::os::fd::OwnedFd>,
     written: Arc<AtomicU64>,
@@ -98,14 +103,14 @@ pub(super) struct InputWatch {
 
 /// The child's input, whose bytes are counted.
 #[derive(Debug)]
-pub(super) struct WatchedInput {
+pub(in crate::tools) struct WatchedInput {
     stdin: ChildStdin,
     written: Arc<AtomicU64>,
 }
 
 impl InputWatch {
     /// The input, to be written to through what comes back with the watch.
-    pub(super) fn of(stdin: ChildStdin) -> (WatchedInput, Self) {
+    pub(in crate::tools) fn of(stdin: ChildStdin) -> (WatchedInput, Self) {
         let written = Arc::<AtomicU64>::default();
         let watch = Self {
             #[cfg(unix)]
@@ -117,7 +122,7 @@ impl InputWatch {
 
     /// Whether all of it lies there unread. Where the system does not say, it is read.
     #[cfg(unix)]
-    pub(super) fn is_unread(&self) -> bool {
+    pub(in crate::tools) fn is_unread(&self) -> bool {
         let written = self.written.load(Ordering::Relaxed);
         let pipe = self.pipe.as_ref().filter(|_| written > 0);
         pipe.is_some_and(|pipe| rustix::io::ioctl_fionread(pipe).is_ok_and(|left| left >= written))
@@ -125,7 +130,7 @@ impl InputWatch {
 
     #[cfg(not(unix))]
     #[expect(clippy::unused_self, reason = "elsewhere the pipe says it")]
-    pub(super) const fn is_unread(&self) -> bool {
+    pub(in crate::tools) const fn is_unread(&self) -> bool {
         false
     }
 }
@@ -213,9 +218,20 @@ impl Program<'_> {
             let mut command = Command::new(supervisor);
             command
                 .arg(SUPERVISE_COMMAND)
-                .arg(std::process::id().to_string())
-                .arg(file);
+                .arg(std::process::id().to_string());
+            if let Some(profile) = self.sandbox {
+                let profile = serde_json::to_string(profile)?;
+                command.arg(supervisor).arg(SANDBOX_COMMAND).arg(profile);
+            }
+            command.arg(file);
             return Ok((command, true));
+        }
+        if self
+            .sandbox
+            .is_some_and(|profile| profile.confined == Confined::Always)
+        {
+            let words = "it is to run in the sandbox, which is built of parts that only Linux has, and by monolith itself";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, words));
         }
         Ok((Command::new(self.path()), false))
     }
@@ -223,7 +239,9 @@ impl Program<'_> {
 
 impl Process {
     /// Starts a program in its workspace.
-    pub(super) fn start(program: &Program<'_>) -> Result<(Self, Streams), ToolServerError> {
+    pub(in crate::tools) fn start(
+        program: &Program<'_>,
+    ) -> Result<(Self, Streams), ToolServerError> {
         let spawn = |error: io::Error| program.not_started(&error);
         let (mut command, supervised) = program.command().map_err(spawn)?;
         command
@@ -270,13 +288,13 @@ impl Process {
     }
 
     /// How it ended, where it ends within `timeouts`.
-    pub(super) async fn ended(&mut self, timeouts: Duration) -> Option<ExitStatus> {
+    pub(in crate::tools) async fn ended(&mut self, timeouts: Duration) -> Option<ExitStatus> {
         let wait = tokio::time::timeout(timeouts, self.child.wait()).await;
         wait.ok().and_then(Result::ok)
     }
 
     /// Waits for the child to end, its input being closed; then SIGTERM, then SIGKILL, to the whole group.
-    pub(super) async fn end(mut self) {
+    pub(in crate::tools) async fn end(mut self) {
         if self.ended(END_BY_ITSELF).await.is_some() {
             return;
         }
@@ -288,7 +306,8 @@ impl Process {
         let _ = self.ended(END_ON_SIGNAL).await;
     }
 
-    fn kill(&mut self) {
+    /// Kills it and its group.
+    pub(in crate::tools) fn kill(&mut self) {
         #[cfg(target_os = "linux")]
         if self.supervised {
             // The supervisor must outlive what it is to kill.

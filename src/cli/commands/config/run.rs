@@ -1,0 +1,82 @@
+//! `monolith config show`: what the layers say together, and which file says it.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::args::{ConfigCommand, ShowConfigArgs};
+use crate::cli::context::app::App;
+use crate::cli::context::error::CliError;
+use crate::cli::context::exit::Exit;
+use crate::cli::ui::escape::line;
+use crate::config::ShownValue;
+
+/// `monolith config`.
+pub(in crate::cli) fn config(app: &App, command: &ConfigCommand) -> Result<Exit, CliError> {
+    match command {
+        ConfigCommand::Show(args) => show(app, args),
+    }
+}
+
+fn show(app: &App, args: &ShowConfigArgs) -> Result<Exit, CliError> {
+    let beside = args.file.as_deref().and_then(Path::parent);
+    let folder = beside.map_or_else(|| app.cwd.clone(), |folder| app.cwd.join(folder));
+    let layers = app.layers((&app.cwd, app.named_config()), &folder)?;
+    let (values, files) = layers.shown()?;
+    if files.is_empty() {
+        app.screen.note(
+            "No .ai-agent.json was found here, in the program's folder, in the home or in /etc.",
+        );
+    }
+    if args.origin {
+        app.screen.out(&listed(&values))?;
+    } else {
+        let document = Value::Object(together(&values));
+        let text = serde_json::to_string_pretty(&document).map_err(std::io::Error::from)?;
+        app.screen.out_json_text(&format!("{text}\n"))?;
+    }
+    Ok(Exit::OK)
+}
+
+/// Each value with its key, below the file that it is from.
+fn listed(values: &[ShownValue]) -> String {
+    let mut out = String::new();
+    let mut files: Vec<&Path> = Vec::new();
+    for value in values {
+        if !files.contains(&&*value.file) {
+            files.push(&value.file);
+        }
+    }
+    for file in files {
+        let _ = writeln!(out, "{}", line(&file.display().to_string()));
+        for value in values.iter().filter(|value| *value.file == *file) {
+            let path = line(&value.path.join("."));
+            let _ = writeln!(out, "  {path} = {}", line(&value.value.to_string()));
+        }
+    }
+    out
+}
+
+/// The values as one document.
+fn together(values: &[ShownValue]) -> Map<String, Value> {
+    let mut document = Map::new();
+    for shown in values {
+        put(&mut document, &shown.path, &shown.value);
+    }
+    document
+}
+
+fn put(document: &mut Map<String, Value>, path: &[String], value: &Value) {
+    match path {
+        [] => {}
+        [last] => drop(document.insert(last.clone(), value.clone())),
+        [first, rest @ ..] => {
+            let below = document.entry(first.clone());
+            let below = below.or_insert_with(|| Value::Object(Map::new()));
+            if let Value::Object(below) = below {
+                put(below, rest, value);
+            }
+        }
+    }
+}

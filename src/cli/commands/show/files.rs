@@ -1,0 +1,53 @@
+//! The files of the workspace that a run changed, as its transcript tells.
+
+use std::fmt::Write as _;
+
+use crate::cli::ui::escape::line;
+use crate::cli::ui::numbers::counted;
+use crate::message::Digest;
+use crate::view::RunView;
+
+/// Digits of a hash that one line shows.
+const DIGITS: usize = 12;
+
+/// One line for each file, with the lines that were added and removed and the hashes before and after; empty where none was changed.
+pub(super) fn files(view: &RunView) -> String {
+    let changes = view.work_changes();
+    let mut out = String::new();
+    let all: Vec<_> = changes.files().collect();
+    if all.is_empty() && !changes.incomplete() {
+        return out;
+    }
+    // Writing to a String cannot fail.
+    let _ = writeln!(
+        out,
+        "\n{} of the workspace changed",
+        counted(all.len(), "file")
+    );
+    for (path, change) in all {
+        let what = match (change.before, change.after) {
+            (None, _) => "made",
+            (_, None) => "removed",
+            _ => "changed",
+        };
+        let hash = |hash: Option<Digest>| {
+            hash.map_or_else(|| "none".to_owned(), |hash| hash.short(DIGITS))
+        };
+        let (before, after) = (hash(change.before), hash(change.after));
+        let (added, removed) = (change.lines_added, change.lines_removed);
+        let mixed = if change.interleaved {
+            "; something else changed it in between"
+        } else {
+            ""
+        };
+        let path = line(path);
+        let _ = writeln!(
+            out,
+            "  {what:<7}  {path}  +{added} -{removed}  {before} -> {after}{mixed}"
+        );
+    }
+    if changes.incomplete() {
+        out.push_str("  there may be more: not every file was compared\n");
+    }
+    out
+}

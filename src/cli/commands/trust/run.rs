@@ -1,0 +1,66 @@
+//! `monolith trust`: trusts a contract as it is, lists what is trusted, and takes that back.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use super::args::TrustArgs;
+use crate::cli::context::app::App;
+use crate::cli::context::contract_file::ContractFile;
+use crate::cli::context::error::{CliError, ContractFault};
+use crate::cli::context::exit::Exit;
+use crate::cli::context::reach::listed;
+use crate::cli::context::trusted::Trusted;
+use crate::cli::ui::escape::line;
+use crate::message::Digest;
+
+/// `monolith trust`.
+pub(in crate::cli) fn trust(app: &App, args: &TrustArgs) -> Result<Exit, CliError> {
+    let trusted = Trusted::of(app)?;
+    let Some(name) = &args.file else {
+        app.screen.out(&list_of(&trusted))?;
+        return Ok(Exit::OK);
+    };
+    let path = app.cwd.join(name);
+    let shown = line(&name.display().to_string());
+    if args.remove {
+        if !trusted.remove(&path)? {
+            return Err(ContractFault::NotTrusted { path: name.clone() }.into());
+        }
+        app.screen.out(&format!("no longer trusted: {shown}\n"))?;
+        return Ok(Exit::OK);
+    }
+    let file = ContractFile::given(app, name.clone(), Vec::new());
+    let text = file.text()?;
+    let spec = file.parse(app, &text)?;
+    let reach = file.as_read(&text, &spec).reach(app)?;
+    trusted.add(app, &path, &text)?;
+    let hash = Digest::of(text.as_bytes()).short(12);
+    app.screen.out(&format!(
+        "trusted as it is now: {shown} ({hash})\n{}",
+        listed(&reach)
+    ))?;
+    Ok(Exit::OK)
+}
+
+/// Each contract, one a line, with what has become of it.
+fn list_of(trusted: &Trusted) -> String {
+    let mut out = String::new();
+    for (path, hash) in trusted.all() {
+        let now = match now(path) {
+            Some(now) if now == hash => "as trusted",
+            Some(_) => "changed since",
+            None => "not there",
+        };
+        let shown = line(&path.display().to_string());
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "{}  {now:<13}  {shown}", hash.short(12));
+    }
+    if out.is_empty() {
+        out.push_str("No contract is trusted that is not named.\n");
+    }
+    out
+}
+
+fn now(path: &Path) -> Option<Digest> {
+    std::fs::read(path).ok().map(|bytes| Digest::of(&bytes))
+}

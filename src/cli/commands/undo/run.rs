@@ -1,0 +1,131 @@
+//! `monolith undo`: each file that the run changed, and that nothing else has changed since, gets back what it held.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use super::args::UndoArgs;
+use crate::cli::commands::verify;
+use crate::cli::context::app::App;
+use crate::cli::context::departed::agreeing;
+use crate::cli::context::error::{CliError, TranscriptFault, UndoFault};
+use crate::cli::context::exit::Exit;
+use crate::cli::context::run_status::RunStatus;
+use crate::cli::context::source::Source;
+use crate::cli::ui::escape::line;
+use crate::cli::ui::numbers::counted;
+use crate::message::{Digest, RunId};
+use crate::store::ReadKept;
+use crate::tools::{Restored, RestoredFolder};
+use crate::view::RunView;
+
+/// `monolith undo`.
+pub(in crate::cli) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, CliError> {
+    let Source::Run(run_id, mut reader) = app.run(&args.run)? else {
+        return Ok(Exit::USAGE);
+    };
+    let row = reader.read_run(&run_id)?.row().clone();
+    if let Some(RunStatus::Running { .. }) = RunStatus::of(&mut reader, &row)? {
+        return Err(UndoFault::Running { run_id }.into());
+    }
+    drop(reader);
+    let view = verified(app, &run_id)?;
+    let changed = view.work_changes().files().count();
+    if changed == 0 {
+        app.screen.out(&format!(
+            "run {run_id} left no file otherwise than it had found it\n"
+        ))?;
+        return Ok(Exit::OK);
+    }
+    let kept =
+        ReadKept::of(&app.store_path()?, &run_id).map_err(|fault| UndoFault::Unreadable {
+            reason: fault.to_string(),
+            run_id: run_id.clone(),
+        })?;
+    let Some(mut kept) = kept else {
+        return Err(UndoFault::NothingKept { run_id }.into());
+    };
+    let folder = workspace(&view, &run_id, kept.workspace())?;
+    let opened = RestoredFolder::open(folder.clone(), app.withheld()?);
+    let opened = opened.map_err(|fault| UndoFault::Workspace {
+        path: folder.clone(),
+        reason: fault.to_string(),
+        run_id: run_id.clone(),
+    })?;
+    let (mut out, mut left) = (String::new(), 0_usize);
+    for (path, change) in view.work_changes().files() {
+        let end = if change.interleaved {
+            None
+        } else {
+            let hashes = (change.before, change.after);
+            Some(opened.restore(path, hashes, |hash| kept.content(hash), args.dry_run))
+        };
+        let (word, why) = words(end.as_ref());
+        left += usize::from(why.is_some());
+        let why = why.map_or_else(String::new, |why| format!(": {}", line(&why)));
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "{word:<13}  {}{why}", line(path));
+    }
+    if view.work_changes().incomplete() {
+        out.push_str("More files may have been changed than the run recorded.\n");
+    }
+    if args.dry_run {
+        out.push_str("Nothing was changed (--dry-run).\n");
+    }
+    app.screen.out(&out)?;
+    if left == 0 {
+        return Ok(Exit::OK);
+    }
+    let of = counted(changed, "file");
+    app.screen
+        .write_err(&format!("{left} of {of} were not restored\n"));
+    Ok(Exit::FAILED)
+}
+
+/// The run, where its transcript verifies: what is restored is decided by it.
+fn verified(app: &App, run_id: &RunId) -> Result<RunView, CliError> {
+    let trust = app.trust(&[], &[], &[])?;
+    let source = || app.source(run_id.as_str());
+    let (report, _) = verify::report_of(source()?, true, &trust)?;
+    if let Some(bad) = &report.first_bad {
+        return Err(TranscriptFault::NotVerified {
+            asked: run_id.to_string(),
+            place: verify::place(bad),
+        }
+        .into());
+    }
+    let view = source()?.each_step(|_, _, _| Ok(()))?;
+    agreeing(run_id.as_str(), &view)?;
+    Ok(view)
+}
+
+/// The folder whose files they are: the one that the run committed to, where it still is.
+fn workspace(view: &RunView, run_id: &RunId, kept: &Path) -> Result<PathBuf, UndoFault> {
+    let committed = view.start().and_then(|start| start.workspace);
+    let refuse = |reason: &str| UndoFault::Workspace {
+        path: kept.to_owned(),
+        reason: reason.to_owned(),
+        run_id: run_id.clone(),
+    };
+    if committed != Some(Digest::of(kept.as_os_str().as_encoded_bytes())) {
+        return Err(refuse("it is not the folder that the run recorded"));
+    }
+    match kept.canonicalize() {
+        Ok(now) if now == kept => Ok(now),
+        Ok(_) => Err(refuse("a link stands in its place now")),
+        Err(fault) => Err(refuse(&fault.to_string())),
+    }
+}
+
+/// What became of a file, and why it was not restored.
+fn words(end: Option<&Restored>) -> (&'static str, Option<String>) {
+    let not = |why: &str| ("NOT RESTORED", Some(why.to_owned()));
+    match end {
+        Some(Restored::Done) => ("restored", None),
+        Some(Restored::Removed) => ("removed", None),
+        Some(Restored::AsBefore) => ("as before", None),
+        Some(Restored::ChangedSince) => not("something else has changed it since the run"),
+        Some(Restored::NotKept) => not("what it held was not kept, or was erased"),
+        Some(Restored::Refused(why)) => not(why),
+        None => not("something else changed it between two changes of the run"),
+    }
+}

@@ -1,0 +1,152 @@
+//! An agent's file (`.ai`) as a command names it: the files beside it, and the values of its prompt's placeholders.
+
+use std::collections::BTreeMap;
+use std::ffi::CStr;
+use std::fs;
+use std::io::{IsTerminal as _, Read as _, stdout};
+use std::path::{Path, PathBuf};
+
+use jiff::Zoned;
+use rustix::system::uname;
+use serde_json::Value;
+
+use super::app::App;
+use crate::contract::{AgentFiles, AgentSource, FORMAT, PROMPT_SET, ReportFormat, prompt_names};
+use crate::store::open_given;
+
+/// How much of a contract file is read; more is refused by its reader.
+pub(super) const MAX_FILE_BYTES: u64 = 2 << 20;
+/// What the name of an agent's file ends in.
+const ENDING: &str = "ai";
+
+/// Whether a path names an agent's file.
+pub(in crate::cli) fn is_agent(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|ending| ending.eq_ignore_ascii_case(ENDING))
+}
+
+/// What the placeholders of prompts mean in this command. A run keeps those that it used, so a resume says the same.
+#[derive(Clone, Debug)]
+pub(in crate::cli) struct Placeholders {
+    format: ReportFormat,
+    values: BTreeMap<String, String>,
+}
+
+impl Placeholders {
+    /// The time and the place of now, and the form for where results are shown.
+    pub(in crate::cli) fn now() -> Self {
+        let now = Zoned::now();
+        let zone = now.time_zone().iana_name().unwrap_or("UTC");
+        let values = [
+            ("DATETIME", now.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()),
+            ("DAY", now.strftime("%A").to_string()),
+            ("TIMEZONE", zone.to_owned()),
+        ];
+        let values = values.map(|(name, value)| (name.to_owned(), value));
+        let format = if stdout().is_terminal() {
+            ReportFormat::Tty
+        } else {
+            ReportFormat::Markdown
+        };
+        Self {
+            format,
+            values: values.into(),
+        }
+    }
+
+    /// The same, and the machine and the user (001 §3): what a prompt of the command line may name.
+    pub(in crate::cli) fn with_place(mut self, app: &App) -> Self {
+        let uname = uname();
+        let word = |text: &CStr| text.to_string_lossy().into_owned();
+        let kernel = format!("{} {}", word(uname.sysname()), word(uname.release()));
+        let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
+        let name = release
+            .lines()
+            .find_map(|line| line.strip_prefix("PRETTY_NAME="));
+        let name = name.map(|name| name.trim_matches('"').to_owned());
+        let user = ["USER", "LOGNAME", "USERNAME"];
+        let user = user.into_iter().find_map(|name| app.environment.raw(name));
+        let values = [
+            ("ARCH", Some(std::env::consts::ARCH.to_owned())),
+            ("CD", Some(app.cwd.display().to_string())),
+            ("HOSTNAME", Some(word(uname.nodename()))),
+            ("OS", Some(name.unwrap_or_else(|| kernel.clone()))),
+            ("KERNEL", Some(kernel)),
+            ("USER", user),
+        ];
+        let values = values.into_iter();
+        let values = values.filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        self.values.extend(values);
+        self
+    }
+
+    /// The agent's file with everything included, to be read.
+    pub(in crate::cli) fn source<'a>(
+        &'a self,
+        file: &'a str,
+        text: &'a str,
+        beside: &'a dyn AgentFiles,
+    ) -> AgentSource<'a> {
+        AgentSource {
+            beside,
+            file,
+            format: self.format,
+            text,
+            variables: &self.values,
+        }
+    }
+
+    /// What a prompt took from here, as overrides that give it again; `sets` are those that there are.
+    pub(in crate::cli) fn kept(&self, text: &str, sets: &[String]) -> Vec<String> {
+        let format = (FORMAT, self.format.as_str());
+        let used = prompt_names(text);
+        let values = self.values.iter();
+        let values = values.map(|(name, value)| (name.as_str(), value.as_str()));
+        let values = values.filter(|(name, _)| used.contains(name));
+        let all = values.chain([format]);
+        let all = all.map(|(name, value)| (format!("{PROMPT_SET}{name}="), value));
+        let new = all.filter(|(set, _)| !sets.iter().any(|known| known.starts_with(set.as_str())));
+        new.map(|(set, value)| set + value).collect()
+    }
+}
+
+/// The files that an agent's file refers to.
+pub(in crate::cli) struct Beside<'a> {
+    /// Where a schema is looked for that is not beside the agent.
+    pub(in crate::cli) cwd: &'a Path,
+    /// The agent's folder.
+    pub(in crate::cli) folder: &'a Path,
+}
+
+impl AgentFiles for Beside<'_> {
+    fn text(&self, path: &Path) -> Result<(PathBuf, String), String> {
+        let text = text_of(path)?;
+        let real = fs::canonicalize(path).map_err(|fault| fault.to_string())?;
+        Ok((real, text))
+    }
+
+    fn schema(&self, path: &str) -> Result<Value, String> {
+        let beside = self.folder.join(path);
+        let found = if beside.is_file() {
+            beside
+        } else {
+            self.cwd.join(path)
+        };
+        let text = text_of(&found)?;
+        if let Ok(schema) = serde_json::from_str(&text) {
+            return Ok(schema);
+        }
+        serde_saphyr::from_str(&text).map_err(|_| "it is no JSON and no YAML".to_owned())
+    }
+}
+
+fn text_of(path: &Path) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    let file = open_given(path).map_err(|fault| fault.to_string())?;
+    let read = file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
+    let read = read.map_err(|fault| fault.to_string())?;
+    if u64::try_from(read).is_ok_and(|read| read > MAX_FILE_BYTES) {
+        return Err(format!("it has more than {MAX_FILE_BYTES} bytes"));
+    }
+    String::from_utf8(bytes).map_err(|fault| fault.utf8_error().to_string())
+}

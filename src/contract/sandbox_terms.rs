@@ -1,0 +1,53 @@
+//! What confines the processes of a tool server, and those of the built-in shell. Plain data; the factory decides it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Whether a confined process has a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Network {
+    /// One of its own, without a way out.
+    Off,
+    /// The host's.
+    On,
+}
+
+/// The mapping `sandbox` of the author's file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+// Each field is the field of that name in SandboxTerms.
+pub struct SandboxSpec {
+    pub cpu_s: Option<u64>,
+    pub file_mb: Option<u64>,
+    pub memory_mb: Option<u64>,
+    pub network: Option<Network>,
+    /// Whether the author wants none.
+    pub off: bool,
+    pub open_files: Option<u64>,
+    pub processes: Option<u64>,
+    pub read: Vec<String>,
+    pub write: Vec<String>,
+}
+
+/// What confines the processes of a tool server, or those of the built-in shell.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SandboxTerms {
+    /// Whether they are confined at all; where not, nothing else here holds.
+    pub confined: bool,
+    /// Seconds of processor time of one process.
+    pub cpu_s: Option<u64>,
+    /// Size of one file in MiB.
+    pub file_mb: Option<u64>,
+    /// Memory in MiB.
+    pub memory_mb: Option<u64>,
+    /// Whether they have the host's network.
+    pub network: bool,
+    /// Open files of one process.
+    pub open_files: Option<u64>,
+    /// Processes and threads together.
+    pub processes: Option<u64>,
+    /// What may be read beside programs and their settings, as the author wrote it.
+    pub read: Vec<String>,
+    /// What may be written beside the workspace, as the author wrote it.
+    pub write: Vec<String>,
+}

@@ -1,0 +1,276 @@
+//! From the text of an agent's file to the spec of a contract. Opens no file.
+
+use std::collections::BTreeMap;
+
+use super::agent_file::{
+    AgentFiles, Front, Translator, expanded, format_words, narrowed, shown_path, split, translated,
+};
+use super::contract_spec::ContractSpec;
+use super::error::{Findings, Origin, SourceRange, SpecErrors};
+use super::fill::{Definition, DefinitionKind, Definitions, child, fill, target};
+use super::form::Choice;
+use super::keys::{FILE, FINAL_REPORT};
+use super::parse::Whole;
+use super::reporter::Reporter;
+use super::tree::{Kind, Node};
+use super::{overrides, secrets, tree};
+use crate::contract::{Completion, ReportFormat, ToolTransport};
+
+/// What an override begins with that gives a value to a placeholder of the prompt: `prompt.DAY=Friday`.
+pub(crate) const PROMPT_SET: &str = "prompt.";
+/// What an override begins with that changes a key of front matter: `agent.maxToolTurns=3`.
+pub(crate) const AGENT_SET: &str = "agent.";
+
+/// The placeholder of the form that the report must have; as an override, that form where neither file nor caller say another.
+pub(crate) const FORMAT: &str = "FORMAT";
+
+/// An agent's file, and what its reader needs beside it.
+pub(crate) struct AgentSource<'a> {
+    /// The files that it refers to.
+    pub(crate) beside: &'a dyn AgentFiles,
+    /// As messages call it.
+    pub(crate) file: &'a str,
+    /// The form of the report where neither file nor layer ask for another.
+    pub(crate) format: ReportFormat,
+    /// What it holds, everything included.
+    pub(crate) text: &'a str,
+    /// Values of placeholders.
+    pub(crate) variables: &'a BTreeMap<String, String>,
+}
+
+/// The tree of the contract file that an agent's file is, and what it says besides.
+struct Tree<'t> {
+    body: &'t str,
+    front: Front,
+    root: Option<Node>,
+    secret: Vec<SourceRange>,
+}
+
+impl ContractSpec {
+    /// Reads an agent's file: as [`Self::parse_with`], with the defaults of agents (semantics §4). An override `prompt.NAME=…` is the
+    /// value of a placeholder, any other changes a key of the contract file that the agent is.
+    ///
+    /// # Errors
+    /// Every fault of the file at once, under the names that it has there.
+    pub(crate) fn parse_agent(
+        source: &AgentSource<'_>,
+        sets: &[String],
+        known: &dyn Definitions,
+    ) -> Result<Self, SpecErrors> {
+        let of_prompt = values_of_prompt(sets);
+        let text = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
+        let findings = Findings::new(text, sets);
+        let whole = Whole {
+            file: source.file,
+            text,
+            sets,
+        };
+        if let Some(errors) = whole.too_long(&findings) {
+            return Err(errors);
+        }
+        let mut read = source.tree(text, sets, known, &findings);
+        let place = Origin::File.place(0, 0);
+        let wanted = known.report_format().unwrap_or_else(|rule| {
+            findings.add(&place, "", rule, None);
+            None
+        });
+        let kept = of_prompt.get(FORMAT).map(|word| (*word).to_owned());
+        let format = kept
+            .or(wanted)
+            .unwrap_or_else(|| source.format.as_str().to_owned());
+        let origins = read.root.as_mut().map(|root| {
+            let origins = fill(root, known, &findings);
+            narrowed(root, &read.front, &findings);
+            fill_in(root, &format);
+            origins
+        });
+        let origins = origins.unwrap_or_default();
+        let spec = whole.spec(&findings, read.root.as_ref(), &read.secret, origins);
+        let mut spec = spec.map_err(renamed)?;
+        spec.input = read.front.input;
+        if spec.system.is_none() {
+            let value = |name: &str| match name {
+                FORMAT => {
+                    let report = &spec.final_report;
+                    let format = report.format.or_else(|| format_named(&format));
+                    let format = format.unwrap_or(source.format);
+                    Some(format_words(format, report.schema.is_some()))
+                }
+                "MAX_TURNS" => Some(
+                    spec.max_turns
+                        .unwrap_or(FILE.max_turns.default_value)
+                        .to_string(),
+                ),
+                name => {
+                    let given = of_prompt.get(name).map(|value| (*value).to_owned());
+                    given.or_else(|| source.variables.get(name).cloned())
+                }
+            };
+            let system = expanded(read.body, &value);
+            spec.system = Some(system).filter(|system| !system.is_empty());
+        }
+        Ok(spec)
+    }
+
+    /// A fault of the value that the agent's file, with `sets`, has at a dotted path of a contract file; none if it has no such value.
+    pub(crate) fn agent_fault_at(
+        source: &AgentSource<'_>,
+        sets: &[String],
+        path: &str,
+        (rule, help): (String, Option<String>),
+    ) -> Option<SpecErrors> {
+        let text = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
+        let read = source.tree(text, sets, &AnyServer, &Findings::new(text, sets));
+        let root = read.root.as_ref()?;
+        let node = path.split('.').try_fold(root, Node::below)?;
+        let findings = Findings::new(text, sets);
+        findings.add(&node.place, path, rule, help);
+        let (text, sets) = secrets::masked(&read.secret, text, sets);
+        Some(renamed(findings.errors(source.file, &text, &sets)))
+    }
+}
+
+impl AgentSource<'_> {
+    fn tree<'t>(
+        &self,
+        text: &'t str,
+        sets: &[String],
+        known: &dyn Definitions,
+        findings: &Findings<'_>,
+    ) -> Tree<'t> {
+        let parts = match split(text) {
+            Ok(parts) => parts,
+            Err(at) => {
+                let rule = "the front matter is not closed: a second line `---` is missing";
+                findings.add(&Origin::File.place(at, "---".len()), "", rule, None);
+                return Tree {
+                    body: "",
+                    front: Front::default(),
+                    root: None,
+                    secret: Vec::new(),
+                };
+            }
+        };
+        let written = parts.front.filter(|front| !front.trim().is_empty());
+        let front = written
+            .as_deref()
+            .map(|front| tree::parse(front, Origin::File, findings));
+        let secret = front.iter().flatten().flat_map(secrets::places);
+        let mut secret: Vec<_> = secret.collect();
+        let is_broken = matches!(front, Some(None));
+        let mut front = front.flatten();
+        let begin = Origin::File.place(0, 0);
+        if sets.iter().any(|set| set.starts_with(AGENT_SET)) {
+            let front = front.get_or_insert_with(|| Node::null(begin.clone()));
+            let own = |set| str::strip_prefix(set, AGENT_SET);
+            overrides::apply_some(front, sets, findings, own);
+        }
+        let reporter = Reporter {
+            findings,
+            path: String::new(),
+        };
+        let translator = Translator {
+            beside: self.beside,
+            known,
+            reporter: &reporter,
+        };
+        let (mut root, said) = translated(front, begin, &translator);
+        let of_contract = |set| {
+            let other: [&str; 2] = [AGENT_SET, PROMPT_SET];
+            let is_own = !other.iter().any(|prefix| str::starts_with(set, prefix));
+            is_own.then_some(set)
+        };
+        overrides::apply_some(&mut root, sets, findings, of_contract);
+        secret.extend(secrets::places(&root));
+        Tree {
+            body: parts.body,
+            front: said,
+            root: (!is_broken).then_some(root),
+            secret,
+        }
+    }
+}
+
+/// Fills in what an agent has and neither its file nor a layer says (semantics §4).
+fn fill_in(root: &mut Node, format: &str) {
+    let defaults = [
+        (FILE.completion.name, word(Completion::FinalReport)),
+        (FILE.tool_transport.name, word(ToolTransport::XmlFinal)),
+        (FILE.strict_mode.name, Some("false")),
+    ];
+    for (key, text) in defaults {
+        if let Some(text) = text {
+            missing(root, &[key], text);
+        }
+    }
+    // A run that ends with a message has no report.
+    let ends_with = child(root, FILE.completion.name).map(|node| &node.kind);
+    if matches!(ends_with, Some(Kind::Scalar { text, .. }) if Some(text.as_str()) == word(Completion::FinalReport))
+    {
+        let path = [FILE.final_report.name, FINAL_REPORT.format.name];
+        missing(root, &path, format);
+    }
+}
+
+fn format_named(word: &str) -> Option<ReportFormat> {
+    let mut all = ReportFormat::ALL.into_iter();
+    all.find(|format| format.as_str() == word)
+}
+
+/// The word that a file has for a value.
+fn word<T: Choice + PartialEq>(value: T) -> Option<&'static str> {
+    let found = T::WORDS.iter().find(|(_, known)| *known == value);
+    found.map(|(word, _)| *word)
+}
+
+/// Puts a word where there is none.
+fn missing(root: &mut Node, path: &[&str], text: &str) {
+    if path
+        .iter()
+        .try_fold(&*root, |node, key| child(node, key))
+        .is_some()
+    {
+        return;
+    }
+    let place = Origin::File.place(0, 0);
+    if let Some(target) = target(root, path, &place) {
+        target.kind = Kind::Scalar {
+            text: text.to_owned(),
+            plain: true,
+        };
+    }
+}
+
+/// The values of placeholders among the overrides.
+fn values_of_prompt(sets: &[String]) -> BTreeMap<&str, &str> {
+    let values = sets.iter();
+    let values = values.filter_map(|set| set.strip_prefix(PROMPT_SET)?.split_once('='));
+    values.collect()
+}
+
+/// The errors under the names of front matter.
+fn renamed(mut errors: SpecErrors) -> SpecErrors {
+    let no_targets = format!("the key `{}` is missing", FILE.targets.name);
+    for error in errors.errors.iter_mut().filter(|e| e.set.is_none()) {
+        error.path = shown_path(&error.path);
+        if error.rule == no_targets {
+            "no model is named".clone_into(&mut error.rule);
+            let help = "write `models: [provider/model]`, or name them with --models";
+            error.help = Some(help.to_owned());
+        }
+    }
+    errors
+}
+
+/// Every name is a tool server's.
+struct AnyServer;
+
+impl Definitions for AnyServer {
+    fn find(&self, _: DefinitionKind, _: &str) -> Result<Option<Definition>, String> {
+        Ok(Some(Definition::default()))
+    }
+
+    fn defaults(&self, _: bool) -> Result<Option<Definition>, String> {
+        Ok(None)
+    }
+}

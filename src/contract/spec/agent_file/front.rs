@@ -1,0 +1,395 @@
+//! From front matter to the tree of a contract file. Fills in no default of a contract.
+
+use serde_json::Value;
+
+use super::include::AgentFiles;
+use super::keys::{KNOBS, OWN, contract_path};
+use crate::contract::spec::contract_spec::InputSpec;
+use crate::contract::spec::error::{Findings, SourceRange};
+use crate::contract::spec::fill::{DefinitionKind, Definitions, child, node_of, target};
+use crate::contract::spec::form::Read as _;
+use crate::contract::spec::keys::{FILE, FINAL_REPORT, SERVER, TARGET, TOOLS};
+use crate::contract::spec::reader::choose;
+use crate::contract::spec::reporter::Reporter;
+use crate::contract::spec::suggest::suggest;
+use crate::contract::spec::tree::{Key, Kind, MAX_DEPTH, Node};
+use crate::contract::{ReportFormat, tool_filter};
+
+/// The report's own tool, which every agent has.
+const ALWAYS_THERE: &str = "agent__final_report";
+/// What tools of REST definitions begin with.
+const REST: &str = "rest__";
+/// What agents begin with that are tools.
+const AGENT: &str = "agent__";
+
+/// What front matter says that a contract file has no key for.
+#[derive(Clone, Debug, Default)]
+pub(in crate::contract::spec) struct Front {
+    /// What the task must be.
+    pub(in crate::contract::spec) input: Option<InputSpec>,
+    /// Single tools of servers: server, tool, and where they are named.
+    single: Vec<(String, String, SourceRange)>,
+    /// Servers of which every tool is taken.
+    whole: Vec<String>,
+}
+
+/// Where front matter is translated.
+pub(in crate::contract::spec) struct Translator<'t, 'f> {
+    /// The files that the agent refers to, and what reads a schema of one.
+    pub(in crate::contract::spec) beside: &'t dyn AgentFiles,
+    pub(in crate::contract::spec) known: &'t dyn Definitions,
+    pub(in crate::contract::spec) reporter: &'t Reporter<'f>,
+}
+
+/// The tree of the contract file that the front matter is.
+pub(in crate::contract::spec) fn translated(
+    front: Option<Node>,
+    begin: SourceRange,
+    translator: &Translator<'_, '_>,
+) -> (Node, Front) {
+    let mut said = Front::default();
+    let mut root = Node {
+        kind: Kind::Map(Vec::new()),
+        place: begin,
+    };
+    let Some(front) = front.filter(|front| !front.is_null()) else {
+        return (root, said);
+    };
+    root.place = front.place.clone();
+    let Kind::Map(entries) = front.kind else {
+        translator.reporter.expected(&front, "a mapping");
+        return (root, said);
+    };
+    for (key, value) in entries {
+        translator.take(&mut root, &mut said, &key, value);
+    }
+    (root, said)
+}
+
+impl Translator<'_, '_> {
+    fn take(&self, root: &mut Node, said: &mut Front, key: &Key, value: Node) {
+        let reporter = self.reporter.below(&key.text);
+        match key.text.as_str() {
+            "agents" => {
+                let is_empty =
+                    value.is_null() || matches!(&value.kind, Kind::List(items) if items.is_empty());
+                if !is_empty {
+                    let help = "leave `agents` out, or run the agents one by one".to_owned();
+                    reporter.refuse(
+                        &value,
+                        "agents that call agents are not built yet",
+                        Some(help),
+                    );
+                }
+            }
+            "description" | "toolName" | "usage" => {
+                String::read(&value, &reporter);
+            }
+            "input" => said.input = self.input(&value, &reporter),
+            "models" => models(root, value, &reporter),
+            "output" => self.output(root, &value, &reporter),
+            "tools" => self.tools(root, said, &value, &reporter),
+            other => match contract_path(other) {
+                Some(path) => {
+                    let path: Vec<&str> = path.split('.').collect();
+                    let is_there = path.iter().try_fold(&*root, |node, key| child(node, key));
+                    if is_there.is_some() {
+                        let rule = "maxTurns and maxToolTurns are one and the same";
+                        reporter.refuse(&value, rule, None);
+                    } else {
+                        put(root, &path, value);
+                    }
+                }
+                None => self.unknown(key),
+            },
+        }
+    }
+
+    fn unknown(&self, key: &Key) {
+        let known = || OWN.into_iter().chain(KNOBS.map(|(name, _)| name));
+        let help = suggest(&key.text, known()).unwrap_or_else(|| {
+            let mut known: Vec<&str> = known().collect();
+            known.sort_unstable();
+            format!("known keys: {}", known.join(", "))
+        });
+        let rule = format!("unknown key `{}`", key.text);
+        let findings = self.reporter.findings;
+        findings.add(&key.place, &self.reporter.join(&key.text), rule, Some(help));
+    }
+
+    /// Servers by name, and single tools by id.
+    fn tools(&self, root: &mut Node, said: &mut Front, value: &Node, reporter: &Reporter<'_>) {
+        let one = std::slice::from_ref(value);
+        let items = match &value.kind {
+            Kind::List(items) => items.as_slice(),
+            Kind::Scalar { .. } if value.is_null() => &[],
+            Kind::Scalar { .. } => one,
+            Kind::Map(_) => {
+                reporter.expected(value, "a list of tool servers and tools");
+                return;
+            }
+        };
+        for (n, item) in items.iter().enumerate() {
+            let reporter = reporter.below(&n.to_string());
+            if let Some(name) = String::read(item, &reporter) {
+                self.tool(root, said, &name, item, &reporter);
+            }
+        }
+    }
+
+    fn tool(
+        &self,
+        root: &mut Node,
+        said: &mut Front,
+        name: &str,
+        item: &Node,
+        reporter: &Reporter<'_>,
+    ) {
+        let session_tool = match name {
+            ALWAYS_THERE => return,
+            "agent__batch" | "batch" => Some(FILE.batch.name),
+            "agent__progress_report" => Some(FILE.progress_report.name),
+            _ => None,
+        };
+        if let Some(key) = session_tool {
+            let kind = Kind::Scalar {
+                text: "true".to_owned(),
+                plain: true,
+            };
+            let place = item.place.clone();
+            put(root, &[key], Node { kind, place });
+            return;
+        }
+        // A definition that cannot be used is one: what is wrong with it is reported where it is filled in.
+        let is_server =
+            |name: &str| !matches!(self.known.find(DefinitionKind::Server, name), Ok(None));
+        let server = if is_server(name) {
+            said.whole.push(name.to_owned());
+            name
+        } else {
+            let splits = name.match_indices("__").map(|(at, _)| at);
+            let found = splits.filter_map(|at| Some((name.get(..at)?, name.get(at + 2..)?)));
+            let mut found = found.filter(|(server, tool)| !tool.is_empty() && is_server(server));
+            let Some((server, tool)) = found.next() else {
+                let (rule, help) = no_such_tool(name);
+                reporter.refuse(item, rule, Some(help));
+                return;
+            };
+            let single = (server.to_owned(), tool.to_owned(), item.place.clone());
+            said.single.push(single);
+            server
+        };
+        let path = [FILE.tools.name, TOOLS.mcp.name, server];
+        let _ = target(root, &path, &item.place);
+    }
+
+    /// What the task must be.
+    fn input(&self, value: &Node, reporter: &Reporter<'_>) -> Option<InputSpec> {
+        let (format, schema) = self.form(value, reporter)?;
+        let words = [("json", true), ("text", false)];
+        let is_json = match &format {
+            Some(node) => choose(node, &reporter.below("format"), &words)?,
+            None => false,
+        };
+        if let Some(schema) = schema.as_ref().filter(|_| !is_json) {
+            let help = "write `format: json`".to_owned();
+            let rule = "only input in JSON has a schema";
+            reporter.below("schema").refuse(schema, rule, Some(help));
+        }
+        let schema = schema.and_then(|node| Value::read(&node, &reporter.below("schema")));
+        is_json.then_some(InputSpec { schema })
+    }
+
+    /// What the report must be.
+    fn output(&self, root: &mut Node, value: &Node, reporter: &Reporter<'_>) {
+        let Some((format, schema)) = self.form(value, reporter) else {
+            return;
+        };
+        let section = FILE.final_report.name;
+        // Markdown gives way to the form that the place asks for (001 §11).
+        let gives_way = |node: &Node| matches!(&node.kind, Kind::Scalar { text, .. } if text == ReportFormat::Markdown.as_str());
+        if let Some(format) = format.filter(|node| !gives_way(node)) {
+            put(root, &[section, FINAL_REPORT.format.name], format);
+        }
+        if let Some(schema) = schema {
+            put(root, &[section, FINAL_REPORT.schema.name], schema);
+        }
+    }
+
+    /// `format`, and the schema that stands there or in the file that is named.
+    fn form(&self, value: &Node, reporter: &Reporter<'_>) -> Option<(Option<Node>, Option<Node>)> {
+        let Kind::Map(entries) = &value.kind else {
+            reporter.expected(value, "a mapping");
+            return None;
+        };
+        let known = ["format", "schema", "schemaRef"];
+        let (mut format, mut schema) = (None, None);
+        for (key, value) in entries {
+            let below = reporter.below(&key.text);
+            match key.text.as_str() {
+                "format" => format = Some(value.clone()),
+                "schema" | "schemaRef" if schema.is_some() => {
+                    below.refuse(value, "a schema stands here or in a file, not both", None);
+                }
+                "schema" => schema = Some(value.clone()),
+                "schemaRef" => schema = self.referred(value, &below),
+                other => {
+                    let rule = format!("unknown key `{other}`");
+                    let help = suggest(other, known.into_iter());
+                    let help = help.unwrap_or_else(|| format!("known keys: {}", known.join(", ")));
+                    let findings = reporter.findings;
+                    findings.add(&key.place, &reporter.join(other), rule, Some(help));
+                }
+            }
+        }
+        Some((format.filter(|node: &Node| !node.is_null()), schema))
+    }
+
+    /// The schema of a file.
+    fn referred(&self, value: &Node, reporter: &Reporter<'_>) -> Option<Node> {
+        let path = String::read(value, reporter)?;
+        let refuse = |rule: String| {
+            reporter.refuse(value, format!("invalid_parameters: {rule}"), None);
+        };
+        match self.beside.schema(&path) {
+            Ok(schema) => {
+                let node = node_of(schema, &value.place, MAX_DEPTH);
+                if node.is_none() {
+                    refuse(format!("`{path}` is nested deeper than {MAX_DEPTH} levels"));
+                }
+                node
+            }
+            Err(fault) => {
+                refuse(format!("`{path}`: {fault}"));
+                None
+            }
+        }
+    }
+}
+
+/// `provider/model`, in the order of attempts.
+fn models(root: &mut Node, value: Node, reporter: &Reporter<'_>) {
+    let place = value.place.clone();
+    let items = match value.kind {
+        Kind::List(items) => items,
+        Kind::Scalar { .. } if !value.is_null() => vec![value],
+        Kind::Scalar { .. } | Kind::Map(_) => {
+            reporter.expected(&value, "a list of provider/model");
+            return;
+        }
+    };
+    let mut targets = Vec::new();
+    for (n, item) in items.into_iter().enumerate() {
+        let reporter = reporter.below(&n.to_string());
+        let Some(text) = String::read(&item, &reporter) else {
+            continue;
+        };
+        let parts = text.split_once('/');
+        let parts = parts.filter(|(provider, model)| !provider.is_empty() && !model.is_empty());
+        let Some((provider, model)) = parts else {
+            let rule = format!("expected provider/model, got {}", reporter.describe(&item));
+            let help = "such as openai/gpt-4o-mini: the provider is one of .ai-agent.json";
+            reporter.refuse(&item, rule, Some(help.to_owned()));
+            continue;
+        };
+        let entry = |name: &str, text: &str| (key(name, &item.place), scalar(text, &item.place));
+        let entries = vec![
+            entry(TARGET.provider.name, provider),
+            entry(TARGET.model.name, model),
+        ];
+        targets.push(Node {
+            kind: Kind::Map(entries),
+            place: item.place.clone(),
+        });
+    }
+    let kind = Kind::List(targets);
+    put(root, &[FILE.targets.name], Node { kind, place });
+}
+
+/// Takes of a server only the tools that are named one by one. What a layer of configuration does not allow stays away.
+pub(in crate::contract::spec) fn narrowed(root: &mut Node, front: &Front, findings: &Findings<'_>) {
+    let mut done: Vec<&str> = Vec::new();
+    for (server, _, place) in &front.single {
+        if front.whole.contains(server) || done.contains(&server.as_str()) {
+            continue;
+        }
+        done.push(server);
+        let path = [FILE.tools.name, TOOLS.mcp.name, server];
+        let Some(node) = target(root, &path, place) else {
+            continue;
+        };
+        let allowed = child(node, SERVER.tools_allowed.name).and_then(words);
+        let of_server = front.single.iter().filter(|(of, ..)| of == server);
+        let mut taken = Vec::new();
+        for (_, tool, place) in of_server {
+            if tool_filter::takes(allowed.as_deref(), &[], tool) {
+                taken.push(scalar(tool, place));
+            } else {
+                let rule =
+                    format!("`toolsAllowed` of the tool server `{server}` does not name `{tool}`");
+                findings.add(place, FILE.tools.name, rule, None);
+            }
+        }
+        let kind = Kind::List(taken);
+        let place = place.clone();
+        if let Some(place_of) = target(node, &[SERVER.tools_allowed.name], &place) {
+            *place_of = Node { kind, place };
+        }
+    }
+}
+
+/// The texts of a list; none of what is no list of texts, which its reader refuses.
+fn words(node: &Node) -> Option<Vec<String>> {
+    let Kind::List(items) = &node.kind else {
+        return None;
+    };
+    let words = items.iter().map(|item| match &item.kind {
+        Kind::Scalar { text, .. } => Some(text.clone()),
+        Kind::List(_) | Kind::Map(_) => None,
+    });
+    words.collect()
+}
+
+/// Why that is no tool, and what to do.
+fn no_such_tool(name: &str) -> (String, String) {
+    if name.starts_with(REST) {
+        let rule = "REST tools are not built yet".to_owned();
+        return (
+            rule,
+            "leave it out, or put a tool server in its place".to_owned(),
+        );
+    }
+    if name.starts_with(AGENT) {
+        let rule = format!("`{name}` is an agent, not a tool server");
+        return (rule, "agents are named under `agents`".to_owned());
+    }
+    let rule = format!("no tool server `{name}` is configured");
+    let help =
+        "define it under `mcpServers` in .ai-agent.json, beside the agent or where you stand";
+    (rule, help.to_owned())
+}
+
+fn put(root: &mut Node, path: &[&str], value: Node) {
+    let place = value.place.clone();
+    if let Some(target) = target(root, path, &place) {
+        *target = value;
+    }
+}
+
+fn key(text: &str, place: &SourceRange) -> Key {
+    Key {
+        text: text.to_owned(),
+        place: place.clone(),
+    }
+}
+
+fn scalar(text: &str, place: &SourceRange) -> Node {
+    let kind = Kind::Scalar {
+        text: text.to_owned(),
+        plain: false,
+    };
+    Node {
+        kind,
+        place: place.clone(),
+    }
+}

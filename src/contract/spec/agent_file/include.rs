@@ -1,0 +1,173 @@
+//! Puts included files in their places (001 §3). Opens none itself.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+/// How deeply includes may nest.
+const MAX_DEPTH: usize = 8;
+/// The most includes of one agent: with files that include twice, depth alone is no bound.
+const MAX_INCLUDES: usize = 1000;
+/// The longest text with everything included, in bytes: that of a contract file.
+const MAX_BYTES: usize = 1 << 20;
+/// How an include begins and ends.
+const FORMS: [(&str, &str); 2] = [("${include:", "}"), ("{{include:", "}}")];
+
+/// The files beside an agent's.
+pub(crate) trait AgentFiles {
+    /// The text of a file, and its path without links.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    fn text(&self, path: &Path) -> Result<(PathBuf, String), String>;
+
+    /// The schema of the file that `schemaRef` names: JSON, or else YAML.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn schema(&self, path: &str) -> Result<Value, String>;
+}
+
+/// An include that cannot be followed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}:{line}: {rule}", file.display())]
+pub(crate) struct IncludeFault {
+    /// The file with the include.
+    pub(crate) file: PathBuf,
+    /// Its line, from 1.
+    pub(crate) line: usize,
+    pub(crate) rule: String,
+}
+
+/// The text of an agent's file with everything that it includes.
+///
+/// # Errors
+/// [`IncludeFault`]: a file that is hidden, missing, too large or that includes itself; more than 8 levels.
+pub(crate) fn with_includes(
+    file: &Path,
+    text: &str,
+    files: &dyn AgentFiles,
+) -> Result<String, IncludeFault> {
+    let mut inliner = Inliner {
+        files,
+        left: MAX_INCLUDES,
+        out: String::with_capacity(text.len()),
+    };
+    let own = files.text(file).map_or(file.to_owned(), |(path, _)| path);
+    inliner.inline(file, text, &mut vec![own])?;
+    Ok(inliner.out)
+}
+
+struct Inliner<'f> {
+    files: &'f dyn AgentFiles,
+    left: usize,
+    out: String,
+}
+
+impl Inliner<'_> {
+    /// Appends a text; `open` are the files that are being included, the outermost first.
+    fn inline(
+        &mut self,
+        file: &Path,
+        text: &str,
+        open: &mut Vec<PathBuf>,
+    ) -> Result<(), IncludeFault> {
+        let mut rest = text;
+        while let Some((at, begin, end)) = next(rest) {
+            let line = || {
+                let before = text.len() - rest.len() + at;
+                text.get(..before).unwrap_or_default().matches('\n').count() + 1
+            };
+            let refuse = |rule: String| IncludeFault {
+                file: file.to_owned(),
+                line: line(),
+                rule,
+            };
+            let (before, after) = rest.split_at_checked(at).unwrap_or((rest, ""));
+            let inner = after.get(begin.len()..).unwrap_or_default();
+            let close = inner.find(end);
+            let name = close.and_then(|close| inner.get(..close));
+            let Some(name) = name.filter(|name| !name.contains('\n')) else {
+                return Err(refuse(format!("`{begin}` is not closed by `{end}`")));
+            };
+            self.push(before).map_err(&refuse)?;
+            let (path, text) = self.opened(file, name.trim(), open).map_err(&refuse)?;
+            open.push(path.1);
+            self.inline(&path.0, &text, open)?;
+            open.pop();
+            rest = inner.get(name.len() + end.len()..).unwrap_or_default();
+        }
+        let last = |rule| IncludeFault {
+            file: file.to_owned(),
+            line: 1,
+            rule,
+        };
+        self.push(rest).map_err(last)
+    }
+
+    /// The file that an include of `file` names: as it is named and as it is without links, and its text.
+    fn opened(
+        &mut self,
+        file: &Path,
+        name: &str,
+        open: &[PathBuf],
+    ) -> Result<((PathBuf, PathBuf), String), String> {
+        if name.is_empty() {
+            return Err("an include names a file".to_owned());
+        }
+        if open.len() > MAX_DEPTH {
+            return Err(format!("includes nest more than {MAX_DEPTH} levels"));
+        }
+        self.left = self
+            .left
+            .checked_sub(1)
+            .ok_or_else(|| format!("more than {MAX_INCLUDES} includes"))?;
+        let path = file.parent().unwrap_or(Path::new("")).join(name);
+        let hidden =
+            || format!("`{name}` is hidden: such files may hold secrets and are not included");
+        if is_hidden(Path::new(name)) {
+            return Err(hidden());
+        }
+        let found = self.files.text(&path);
+        let (real, text) =
+            found.map_err(|fault| format!("`{name}` cannot be included: {fault}"))?;
+        // A link may lead to what may not be named.
+        if real
+            .file_name()
+            .is_some_and(|name| is_hidden(Path::new(name)))
+        {
+            return Err(hidden());
+        }
+        if open.contains(&real) {
+            return Err(format!("`{name}` includes itself"));
+        }
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned();
+        Ok(((path, real), text))
+    }
+
+    fn push(&mut self, text: &str) -> Result<(), String> {
+        self.out.push_str(text);
+        if self.out.len() > MAX_BYTES {
+            return Err(format!(
+                "with everything included it holds more than {MAX_BYTES} bytes"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Where the next include begins, and in which form.
+fn next(text: &str) -> Option<(usize, &'static str, &'static str)> {
+    let found = FORMS
+        .iter()
+        .filter_map(|(begin, end)| Some((text.find(begin)?, *begin, *end)));
+    found.min()
+}
+
+/// Whether a part of the path begins with a dot, `.` and `..` aside.
+fn is_hidden(path: &Path) -> bool {
+    let mut parts = path.components();
+    parts.any(|part| {
+        matches!(part, std::path::Component::Normal(name) if name.as_encoded_bytes().starts_with(b"."))
+    })
+}

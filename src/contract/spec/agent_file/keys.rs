@@ -1,0 +1,65 @@
+//! The keys of front matter (001 §2), and which key of a contract file each of them is.
+
+use crate::contract::spec::keys::{FILE, FINAL_REPORT};
+
+/// Keys of front matter, and of `defaults` in a layer of configuration, with their paths in a contract file.
+pub(crate) const KNOBS: [(&str, &str); 17] = [
+    ("caching", "sampling.caching"),
+    ("contextWindowBufferTokens", "context_budget.buffer"),
+    ("llmTimeout", "llm_timeout_ms"),
+    ("maxOutputTokens", "sampling.max_output_tokens"),
+    ("maxRetries", "max_attempts_per_turn"),
+    ("maxToolCallsPerTurn", "max_tool_calls_per_turn"),
+    ("maxToolTurns", "max_turns"),
+    ("maxTurns", "max_turns"),
+    ("parallelToolCalls", "parallel_tool_calls"),
+    ("reasoning", "sampling.reasoning"),
+    ("reasoningTokens", "sampling.reasoning_tokens"),
+    ("repeatPenalty", "sampling.repeat_penalty"),
+    ("stream", "sampling.stream"),
+    ("temperature", "sampling.temperature"),
+    (
+        "toolResponseMaxBytes",
+        "tool_output_budget.max_bytes_per_call",
+    ),
+    ("toolTimeout", "tool_timeout_ms"),
+    ("topP", "sampling.top_p"),
+];
+
+/// The other keys of front matter.
+pub(super) const OWN: [&str; 8] = [
+    "agents",
+    "description",
+    "input",
+    "models",
+    "output",
+    "toolName",
+    "tools",
+    "usage",
+];
+
+/// The path in a contract file of a key that is one there.
+pub(super) fn contract_path(key: &str) -> Option<&'static str> {
+    let known = KNOBS.iter().find(|(name, _)| *name == key);
+    known.map(|(_, path)| *path)
+}
+
+/// What front matter calls the value at a path of a contract file: `temperature` for `sampling.temperature`.
+pub(in crate::contract::spec) fn shown_path(path: &str) -> String {
+    let mut parts = path.split('.');
+    let (first, second) = (parts.next().unwrap_or_default(), parts.next());
+    if first == FILE.targets.name {
+        return match second {
+            Some(index) => format!("models.{index}"),
+            None => "models".to_owned(),
+        };
+    }
+    if first == FILE.final_report.name && second.is_none_or(|key| key == FINAL_REPORT.format.name) {
+        return "output.format".to_owned();
+    }
+    if first == FILE.final_report.name {
+        return path.replacen(first, "output", 1);
+    }
+    let known = KNOBS.iter().find(|(_, known)| *known == path);
+    known.map_or(path, |(name, _)| name).to_owned()
+}

@@ -1,0 +1,308 @@
+//! Agents' files as the spec of a contract (001 §2, §3).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use super::{AgentFiles, with_includes};
+use crate::contract::spec::agent::AgentSource;
+use crate::contract::spec::fill::{Definition, DefinitionKind, Definitions};
+use crate::contract::{Completion, ContractSpec, ReportFormat, SpecErrors, ToolTransport};
+
+/// Files by path.
+#[derive(Default)]
+struct Files(BTreeMap<&'static str, &'static str>);
+
+impl AgentFiles for Files {
+    fn text(&self, path: &Path) -> Result<(PathBuf, String), String> {
+        // As a file system without links does it.
+        let mut real = PathBuf::new();
+        for part in path.components() {
+            match part {
+                std::path::Component::ParentDir => drop(real.pop()),
+                std::path::Component::CurDir => {}
+                other => real.push(other),
+            }
+        }
+        let text = real.to_str().and_then(|path| self.0.get(path));
+        let text = text.ok_or("there is no such file")?;
+        Ok((real, (*text).to_owned()))
+    }
+
+    fn schema(&self, path: &str) -> Result<Value, String> {
+        let text = self.0.get(path).ok_or("there is no such file")?;
+        serde_json::from_str(text).map_err(|fault| fault.to_string())
+    }
+}
+
+/// A layer with one provider and two tool servers, of which one allows a single tool.
+struct Layer;
+
+impl Definitions for Layer {
+    fn find(&self, wanted: DefinitionKind, name: &str) -> Result<Option<Definition>, String> {
+        let members = match (wanted, name) {
+            (DefinitionKind::Provider, "openai") => json!({"type": "openai"}),
+            (DefinitionKind::Server, "files") => json!({"command": "files"}),
+            (DefinitionKind::Server, "web") => {
+                json!({"command": "web", "tools_allowed": ["fetch"]})
+            }
+            _ => return Ok(None),
+        };
+        let Value::Object(members) = members else {
+            return Ok(None);
+        };
+        Ok(Some(Definition {
+            members,
+            origins: BTreeMap::new(),
+        }))
+    }
+
+    fn defaults(&self, _: bool) -> Result<Option<Definition>, String> {
+        let mut members = Map::new();
+        members.insert("max_turns".to_owned(), json!(6));
+        Ok(Some(Definition {
+            members,
+            origins: BTreeMap::new(),
+        }))
+    }
+}
+
+fn parse_under(
+    text: &str,
+    sets: &[&str],
+    format: ReportFormat,
+) -> Result<ContractSpec, SpecErrors> {
+    let variables = [("DAY".to_owned(), "Friday".to_owned())].into();
+    let files = Files([("report.json", r#"{"type":"object"}"#)].into());
+    let source = AgentSource {
+        beside: &files,
+        file: "a.ai",
+        format,
+        text,
+        variables: &variables,
+    };
+    let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+    ContractSpec::parse_agent(&source, &sets, &Layer)
+}
+
+fn parse(text: &str) -> ContractSpec {
+    parse_under(text, &[], ReportFormat::Markdown).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn refused(text: &str) -> String {
+    let parsed = parse_under(text, &[], ReportFormat::Markdown);
+    parsed.map(|_| ()).unwrap_err().to_string()
+}
+
+const AGENT: &str = "#!/usr/bin/env monolith
+---
+description: Trend analyst
+toolName: trend.analyzer
+models:
+  - openai/gpt-4o-mini
+  - openai/org/other
+tools: [files, web__fetch]
+temperature: 0.2
+toolResponseMaxBytes: 100
+---
+
+You have ${MAX_TURNS} turns. Answer in {{FORMAT}}. It is ${DAY}, ${day}, ${ELSE} and ${not a name}.
+";
+
+/// 001 §2: every key of the example, and where a contract has it.
+#[test]
+fn front_matter_is_a_contract_file_that_is_written_otherwise() {
+    let spec = parse(AGENT);
+    let targets = spec.targets.iter();
+    let targets: Vec<_> = targets
+        .map(|t| (t.provider.as_str(), t.model.as_str()))
+        .collect();
+    assert_eq!(
+        targets,
+        [("openai", "gpt-4o-mini"), ("openai", "org/other")]
+    );
+    let servers: Vec<_> = spec.tools.mcp.keys().map(String::as_str).collect();
+    assert_eq!(servers, ["files", "web"]);
+    assert_eq!(spec.tool_output_budget.max_bytes_per_call, Some(100));
+    assert_eq!(spec.max_turns, Some(6), "a layer's default");
+}
+
+/// Semantics §4: the defaults of agents, which a change of the caller's overrides.
+#[test]
+fn an_agent_reports_as_a_tag_and_is_not_strict() {
+    let spec = parse(AGENT);
+    assert_eq!(spec.completion, Some(Completion::FinalReport));
+    assert_eq!(spec.tool_transport, Some(ToolTransport::XmlFinal));
+    assert_eq!(spec.strict_mode, Some(false));
+    let sets = ["strict_mode=true", "tool_transport=native"];
+    let spec = parse_under(AGENT, &sets, ReportFormat::Markdown).unwrap();
+    assert_eq!(spec.tool_transport, Some(ToolTransport::Native));
+    assert_eq!(spec.strict_mode, Some(true));
+}
+
+/// 001 §3: both forms, case counts, what is not known stays.
+#[test]
+fn placeholders_that_are_known_are_replaced_and_no_others() {
+    let spec = parse(AGENT);
+    let expect = "You have 6 turns. Answer in GitHub-flavoured Markdown. It is Friday, ${day}, ${ELSE} and ${not a name}.";
+    assert_eq!(spec.system.as_deref(), Some(expect));
+    let sets = ["prompt.ELSE=Paris", "max_turns=3", "prompt.DAY=Monday"];
+    let spec = parse_under(AGENT, &sets, ReportFormat::Tty).unwrap();
+    let system = spec.system.unwrap();
+    assert!(system.starts_with("You have 3 turns. Answer in plain text for a terminal"));
+    assert!(system.ends_with("It is Monday, ${day}, Paris and ${not a name}."));
+}
+
+/// 001 §11: the place asks for its form, but an agent of JSON answers in JSON.
+#[test]
+fn the_form_of_the_report_is_json_where_the_agent_says_so_else_the_places() {
+    let check = |front: &str, sets: &[&str], expect: ReportFormat| {
+        let text = format!("---\nmodels: [openai/m]\n{front}\n---\nHi");
+        let spec = parse_under(&text, sets, ReportFormat::Tty).unwrap();
+        assert_eq!(spec.final_report.format, Some(expect), "{front} {sets:?}");
+    };
+    check("", &[], ReportFormat::Tty);
+    check("output: {format: markdown}", &[], ReportFormat::Tty);
+    check("output: {format: json}", &[], ReportFormat::Json);
+    check("output: {format: text}", &[], ReportFormat::Text);
+    let set = ["final_report.format=markdown"];
+    check("output: {format: json}", &set, ReportFormat::Markdown);
+    check("", &set, ReportFormat::Markdown);
+    check("", &["prompt.FORMAT=pipe"], ReportFormat::Pipe);
+}
+
+/// 001 §6: a server by its key gives all that its configuration allows, an id one tool of that.
+#[test]
+fn an_id_takes_one_tool_of_a_server_and_never_more_than_its_configuration_allows() {
+    let allowed = |tools: &str, server: &str| {
+        let text = format!("---\nmodels: [openai/m]\ntools: {tools}\n---\nHi");
+        parse(&text).tools.mcp[server].tools.allowed.clone()
+    };
+    let one = |name: &str| Some(vec![name.to_owned()]);
+    assert_eq!(allowed("[files]", "files"), None);
+    assert_eq!(allowed("[files__read]", "files"), one("read"));
+    assert_eq!(allowed("[files, files__read]", "files"), None);
+    assert_eq!(allowed("[web]", "web"), one("fetch"));
+    assert_eq!(allowed("[web__FETCH]", "web"), one("FETCH"));
+    let said = refused("---\nmodels: [openai/m]\ntools: [web__post]\n---\nHi");
+    assert!(
+        said.contains("`toolsAllowed` of the tool server `web` does not name `post`"),
+        "{said}"
+    );
+}
+
+/// 001 §2: a closed list of keys, all faults at once, with the line of the agent's file and its own names.
+#[test]
+fn every_fault_is_found_at_once_under_the_name_that_it_has_in_the_file() {
+    let said = refused(
+        "#!/usr/bin/env monolith
+---
+modls: [openai/m]
+models: [openai/m, nowhere/m, plain]
+temperature: warm
+maxToolTurn: 3
+tools: [nothing, rest__x, agent__child]
+agents: [./child.ai]
+output: {format: jsn, schma: {}}
+---
+Hi
+",
+    );
+    insta::assert_snapshot!(said);
+}
+
+/// 001 §2: schemas stand in the file or beside it.
+#[test]
+fn schemas_are_read_in_place_or_from_the_file_that_is_named() {
+    let spec =
+        parse("---\nmodels: [openai/m]\noutput: {format: json, schemaRef: report.json}\n---\nHi");
+    assert_eq!(spec.final_report.schema, Some(json!({"type": "object"})));
+    let spec = parse(
+        "---\nmodels: [openai/m]\ninput: {format: json, schema: {type: object, required: [topic]}}\n---\nHi",
+    );
+    let input = spec.input.unwrap();
+    let check = |task: &str| crate::contract::check_input(input.schema.as_ref(), task);
+    assert_eq!(check(r#"{"topic":"x"}"#), Ok(()));
+    assert!(
+        check("x")
+            .unwrap_err()
+            .starts_with("the task is to be JSON")
+    );
+    assert!(check("{}").unwrap_err().contains("required"));
+    let said =
+        refused("---\nmodels: [openai/m]\noutput: {format: json, schemaRef: none.json}\n---\nHi");
+    assert!(
+        said.contains("output.schemaRef: invalid_parameters: `none.json`: there is no such file"),
+        "{said}"
+    );
+}
+
+#[test]
+fn front_matter_that_is_not_closed_is_refused_where_it_begins() {
+    let said = refused("#!x\n---\nmodels: [openai/m]\nHi");
+    assert!(said.contains("a.ai:2:1"), "{said}");
+    assert!(said.contains("a second line `---` is missing"), "{said}");
+}
+
+/// 001 §3: relative to the file with the include, in both forms, in place.
+#[test]
+fn includes_are_put_in_their_places_before_anything_is_read() {
+    let files = Files(
+        [
+            ("top/a.ai", "A ${include:sub/b.md} {{include: ../c.md }} E"),
+            ("top/sub/b.md", "B ${include:d.md}"),
+            ("top/sub/d.md", "D"),
+            ("c.md", "C"),
+            ("top/self.md", "${include:self.md}"),
+            ("top/.env", "KEY=1"),
+        ]
+        .into(),
+    );
+    let flat = |text: &str| with_includes(Path::new("top/a.ai"), text, &files);
+    assert_eq!(flat(files.0["top/a.ai"]).unwrap(), "A B D C E");
+    let refused = |text: &str| flat(text).unwrap_err().to_string();
+    assert_eq!(
+        refused("x\n${include:.env}"),
+        "top/a.ai:2: `.env` is hidden: such files may hold secrets and are not included"
+    );
+    assert_eq!(
+        refused("${include:none.md}"),
+        "top/a.ai:1: `none.md` cannot be included: there is no such file"
+    );
+    assert_eq!(
+        refused("${include:a.ai}"),
+        "top/a.ai:1: `a.ai` includes itself"
+    );
+    assert_eq!(
+        refused("${include:self.md}"),
+        "top/self.md:1: `self.md` includes itself"
+    );
+    assert_eq!(
+        refused("${include:x\n}"),
+        "top/a.ai:1: `${include:` is not closed by `}`"
+    );
+}
+
+/// 001 §3: eight levels, and no more.
+#[test]
+fn includes_nest_eight_levels_and_no_more() {
+    const NAMES: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+    const TEXTS: [&str; 10] = [
+        "${include:1}",
+        "${include:2}",
+        "${include:3}",
+        "${include:4}",
+        "${include:5}",
+        "${include:6}",
+        "${include:7}",
+        "${include:8}",
+        "${include:9}",
+        "end",
+    ];
+    let files = Files(NAMES.into_iter().zip(TEXTS).collect());
+    let from = |name: &str| with_includes(Path::new(name), files.0[name], &files);
+    assert_eq!(from("1").unwrap(), "end");
+    let fault = from("0").unwrap_err().to_string();
+    assert_eq!(fault, "8:1: includes nest more than 8 levels");
+}

@@ -1,0 +1,137 @@
+//! Reads the terms of tools inside monolith. Does not know what the tools do.
+
+use serde_json::{Value, json};
+
+use super::form::{Read, Schemas};
+use super::keys::{HTTP_GET, TOOLS};
+use super::reporter::Reporter;
+use super::section::Section;
+use super::tree::Node;
+use crate::contract::{
+    HostPattern, HttpGetTerms, MOST_BODY_BYTES, MOST_HOSTS, MOST_REDIRECTS, WebScheme,
+};
+
+impl Read for HostPattern {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        let text = String::read(node, reporter)?;
+        match Self::parse(&text) {
+            Ok(pattern) => Some(pattern),
+            Err(rule) => {
+                reporter.refuse(node, rule, None);
+                None
+            }
+        }
+    }
+
+    fn schema(_: &mut Schemas) -> Value {
+        json!({"type": "string", "pattern": r"^[^\s/@?#]+$"})
+    }
+}
+
+impl Read for HttpGetTerms {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        Section::read(node, reporter, &HTTP_GET, |section| {
+            let hosts = section.get(&HTTP_GET.hosts);
+            let loopback = section.get(&HTTP_GET.loopback);
+            let max_bytes = section.get(&HTTP_GET.max_bytes);
+            let max_redirects = section.get(&HTTP_GET.max_redirects);
+            let schemes = section.get(&HTTP_GET.schemes);
+            if hosts
+                .as_ref()
+                .is_some_and(|h| h.is_empty() || h.len() > MOST_HOSTS)
+            {
+                let rule = format!("expected 1 to {MOST_HOSTS} hosts");
+                section.refuse_key(HTTP_GET.hosts.name, rule, None);
+            }
+            if schemes.as_ref().is_some_and(Vec::is_empty) {
+                section.refuse_key(HTTP_GET.schemes.name, "expected at least one scheme", None);
+            }
+            if max_bytes.is_some_and(|bytes| !(1..=MOST_BODY_BYTES).contains(&bytes)) {
+                let rule = format!("out of range: expected 1 to {MOST_BODY_BYTES}");
+                section.refuse_key(HTTP_GET.max_bytes.name, rule, None);
+            }
+            if max_redirects.is_some_and(|most| most > MOST_REDIRECTS) {
+                let rule = format!("out of range: expected 0 to {MOST_REDIRECTS}");
+                section.refuse_key(HTTP_GET.max_redirects.name, rule, None);
+            }
+            Some(Self {
+                hosts: hosts?,
+                loopback: loopback.unwrap_or(HTTP_GET.loopback.default_value),
+                max_bytes: max_bytes.unwrap_or(HTTP_GET.max_bytes.default_value),
+                max_redirects: max_redirects.unwrap_or(HTTP_GET.max_redirects.default_value),
+                schemes: schemes.unwrap_or_else(|| vec![WebScheme::Https]),
+            })
+        })?
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        definitions.form(&HTTP_GET)
+    }
+}
+
+/// A tool that needs terms has them, and no terms stand there without their tool.
+pub(super) fn refuse_unused_terms(section: &Section<'_, '_>, names: &[String]) {
+    let key = TOOLS.http_get.name;
+    let is_tool = names.iter().any(|name| name == key);
+    let has_terms = section.peek(key).is_some_and(|node| !node.is_null());
+    if is_tool && !has_terms {
+        let rule = "the tool `http_get` needs the key `http_get` with the hosts that it may ask";
+        let help = "http_get: {hosts: [docs.rs]}".to_owned();
+        section.refuse_key(TOOLS.builtin.name, rule, Some(help));
+    } else if has_terms && !is_tool {
+        let rule = "`http_get` belongs to the tool of that name, which is not in `builtin`";
+        section.refuse_key(key, rule, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::spec::tests::{parse, small};
+
+    fn terms(tools: &str) -> Result<Option<HttpGetTerms>, String> {
+        let spec = parse(&small(&format!("tools: {{{tools}}}")));
+        let spec = spec.map_err(|errors| errors.errors[0].rule.clone())?;
+        Ok(spec.tools.http_get)
+    }
+
+    #[test]
+    fn http_get_has_hosts_and_defaults() {
+        let read = terms("builtin: [http_get], http_get: {hosts: [docs.rs]}").unwrap();
+        let read = read.unwrap();
+        assert_eq!(read.hosts_in_words(), "docs.rs");
+        assert_eq!(read.schemes, [WebScheme::Https]);
+        assert!(!read.loopback);
+        assert_eq!((read.max_bytes, read.max_redirects), (1_048_576, 5));
+        assert_eq!(terms("builtin: [echo]"), Ok(None));
+    }
+
+    #[test]
+    fn http_get_without_hosts_and_terms_without_the_tool_are_refused() {
+        let with = |terms: &str| format!("builtin: [http_get], http_get: {{{terms}}}");
+        for (tools, expect) in [
+            ("builtin: [http_get]".to_owned(), "needs the key `http_get`"),
+            (
+                "http_get: {hosts: [docs.rs]}".to_owned(),
+                "belongs to the tool",
+            ),
+            (with(""), "`hosts` is missing"),
+            (with("hosts: []"), "1 to 64 hosts"),
+            (with("hosts: [DOCS.rs]"), "is written \"docs.rs\""),
+            (with("hosts: [docs.rs], schemes: []"), "at least one scheme"),
+            (
+                with("hosts: [docs.rs], schemes: [ftp]"),
+                "expected one of http, https",
+            ),
+            (with("hosts: [docs.rs], max_bytes: 0"), "out of range"),
+            (
+                with("hosts: [docs.rs], max_bytes: 16777217"),
+                "out of range",
+            ),
+            (with("hosts: [docs.rs], max_redirects: 21"), "out of range"),
+        ] {
+            let fault = terms(&tools).unwrap_err();
+            assert!(fault.contains(expect), "{tools}: {fault}");
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! What the model was shown, by the labels of the tools that it came from, and which calls may not follow it (semantics §6, information
+//! flow). Judges calls and records what tainted them; starts and refuses none.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::guard::{Guard, holds};
+use super::machine::Machine;
+use super::outbox::Outbox;
+use super::session::Unit;
+use super::texts::FailedReason;
+use super::{FlowRecord, FlowSource, OutcomeCode};
+use crate::contract::{BATCH, FlowAction, FlowRule, Label};
+use crate::message::{AgentMessage, Role, ToolInvocation, is_blank};
+
+/// How tools are called that are monolith's own: what they answer comes from no source.
+const OWN_PREFIX: &str = "agent__";
+/// The most values of a call that are looked for in what was given; a call with more of them was not given them.
+const MOST_VALUES: usize = 100;
+/// What joins letters and digits to one word, such as an address.
+const JOINERS: [char; 6] = ['.', '-', '_', '@', '/', '+'];
+
+/// What the model was shown by labels. Kept only under a contract with rules of `flow`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LabelLedger {
+    /// The result that showed each label first.
+    first: BTreeMap<Label, FlowSource>,
+    /// The labels of observations, by their place in the conversation; of those that have any.
+    labelled: BTreeMap<usize, BTreeSet<Label>>,
+}
+
+impl LabelLedger {
+    /// The labels that the model has seen.
+    pub(super) fn labels(&self) -> BTreeSet<Label> {
+        self.first.keys().copied().collect()
+    }
+}
+
+impl Machine {
+    /// Takes into account what a conversation shows that the run begins with: the results of earlier runs.
+    pub(super) fn label_history(&mut self, messages: &[AgentMessage]) {
+        if self.contract.flow.is_empty() {
+            return;
+        }
+        let mut tools: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (place, message) in messages.iter().enumerate() {
+            let calls = &message.tool_calls;
+            for unit in self.units(message) {
+                if let Some(call) = calls.get(unit.call) {
+                    let names = tools.entry(call.id.clone()).or_default();
+                    names.push(unit.invocation.name.clone());
+                }
+            }
+            for call in calls
+                .iter()
+                .filter(|call| call.name.starts_with(OWN_PREFIX))
+            {
+                tools.entry(call.id.clone()).or_default();
+            }
+            if message.role != Role::Tool {
+                continue;
+            }
+            let id = message.tool_call_id.clone().unwrap_or_default();
+            match tools.get(&id).cloned() {
+                Some(names) => names
+                    .iter()
+                    .for_each(|name| self.show_labelled(place, name, 0)),
+                // No message asked for it: nothing is known of it.
+                None => self.show_labelled(place, "", 0),
+            }
+        }
+    }
+
+    /// The model is shown a result of the tool, which `entry` records, at that place of the conversation.
+    pub(super) fn show_labelled(&mut self, place: usize, tool: &str, entry: u64) {
+        if self.contract.flow.is_empty() || (tool.starts_with(OWN_PREFIX) && tool != BATCH) {
+            return;
+        }
+        let labels = self.contract.labels_of(tool);
+        for label in &labels {
+            let source = || FlowSource {
+                entry,
+                label: *label,
+                tool: tool.to_owned(),
+            };
+            self.labels.first.entry(*label).or_insert_with(source);
+        }
+        if !labels.is_empty() {
+            self.labels
+                .labelled
+                .entry(place)
+                .or_default()
+                .extend(labels);
+        }
+    }
+
+    /// The rule of `flow` that decides about a call, by its number, and what it says. A rule that denies comes before one that asks.
+    fn flow_of(&self, call: &ToolInvocation) -> Option<(usize, &FlowRule)> {
+        let rules = self.contract.flow.iter().enumerate();
+        let holding = rules.filter(|(_, rule)| self.flow_holds(rule, call));
+        holding.min_by_key(|(n, rule)| (Reverse(rule.action), *n))
+    }
+
+    fn flow_holds(&self, rule: &FlowRule, call: &ToolInvocation) -> bool {
+        let mut from = rule.from.iter();
+        from.all(|label| self.labels.first.contains_key(label))
+            && self.contract.flow_reaches(rule, &call.name)
+            && !self.is_given(rule, call)
+    }
+
+    /// Whether what the rule asks for in the call's arguments was given by something that the rule is not about.
+    fn is_given(&self, rule: &FlowRule, call: &ToolInvocation) -> bool {
+        if rule.unless_given.is_empty() {
+            return false;
+        }
+        let arguments = call.arguments.to_value();
+        let mut values = Vec::new();
+        for name in &rule.unless_given {
+            values_in(arguments.get(name).unwrap_or(&Value::Null), &mut values);
+        }
+        values.len() <= MOST_VALUES
+            && values.iter().all(|value| {
+                let mut given = self.given_texts(rule);
+                given.any(|text| stands_in(text, value))
+            })
+    }
+
+    /// What the model was shown that is not labelled so: the words of the contract and of the user, and other results.
+    fn given_texts(&self, rule: &FlowRule) -> impl Iterator<Item = &str> {
+        let messages = self.conversation.messages().iter().enumerate();
+        let given = messages.filter(|(place, message)| match message.role {
+            Role::System | Role::User => true,
+            Role::Assistant => false,
+            Role::Tool => {
+                let labels = self.labels.labelled.get(place);
+                labels.is_none_or(|labels| labels.is_disjoint(&rule.from))
+            }
+        });
+        given.map(|(_, message)| message.content.as_str())
+    }
+
+    /// Whether a rule of `flow` denies the call.
+    pub(super) fn flow_denies(&self, call: &ToolInvocation) -> bool {
+        let action = self.flow_of(call).map(|(_, rule)| rule.action);
+        holds(Guard::FlowDenied, action == Some(FlowAction::Deny))
+    }
+
+    /// Whether a rule of `flow` has a person asked about the call.
+    pub(super) fn flow_asks(&self, call: &ToolInvocation) -> bool {
+        let action = self.flow_of(call).map(|(_, rule)| rule.action);
+        holds(Guard::FlowAsked, action == Some(FlowAction::Ask))
+    }
+
+    /// What a call is answered that a rule of `flow` denies.
+    pub(super) fn flow_denial(&self, call: &ToolInvocation) -> Option<FailedReason> {
+        let (_, rule) = self.flow_of(call).filter(|_| self.flow_denies(call))?;
+        let (tool, from) = (&call.name, rule.source_words());
+        let unless = match rule.unless_given.as_slice() {
+            [] => String::new(),
+            names => format!(
+                " unless the user or another result gave {}",
+                names.join(" and ")
+            ),
+        };
+        let reason = format!("no call of {tool} after {from} results{unless}");
+        Some(FailedReason::DeniedFlow(reason))
+    }
+
+    /// Records the calls of a message that break the contract by a flow.
+    pub(super) fn record_violation(
+        &self,
+        code: OutcomeCode,
+        message: &AgentMessage,
+        outbox: &mut Outbox,
+    ) {
+        if code == OutcomeCode::FlowForbidden {
+            let units = self.units(message);
+            let denied = units
+                .iter()
+                .filter(|unit| self.flow_denies(&unit.invocation));
+            self.record(denied, outbox);
+        }
+    }
+
+    /// Records the calls of a message that a rule of `flow` denied, or has a person asked about.
+    pub(super) fn record_flows(
+        &self,
+        message: &AgentMessage,
+        answers: &[Option<FailedReason>],
+        outbox: &mut Outbox,
+    ) {
+        let units = self.units(message);
+        let decided = units.iter().zip(answers).filter(|(unit, answer)| {
+            let asked = answer.is_none() && self.flow_asks(&unit.invocation);
+            asked || matches!(answer, Some(FailedReason::DeniedFlow(_)))
+        });
+        self.record(decided.map(|(unit, _)| unit), outbox);
+    }
+
+    fn record<'u, 'm: 'u>(&self, units: impl Iterator<Item = &'u Unit<'m>>, outbox: &mut Outbox) {
+        let records = units.filter_map(|unit| self.flow_record(&unit.invocation));
+        outbox.flow = records.collect();
+        let denied = outbox.flow.iter().filter(|r| r.action == FlowAction::Deny);
+        let told: Vec<String> = denied.map(FlowRecord::sentence).collect();
+        if !told.is_empty() {
+            outbox.note.get_or_insert(told.join("; "));
+        }
+    }
+
+    /// What an entry says of a call that a rule of `flow` decides about.
+    fn flow_record(&self, call: &ToolInvocation) -> Option<FlowRecord> {
+        let (n, rule) = self.flow_of(call)?;
+        let seen = rule.from.iter();
+        Some(FlowRecord {
+            action: rule.action,
+            call: call.id.clone(),
+            rule: u32::try_from(n).unwrap_or(u32::MAX),
+            seen: seen
+                .filter_map(|label| self.labels.first.get(label).cloned())
+                .collect(),
+            tool: call.name.clone(),
+        })
+    }
+}
+
+/// The texts and numbers in a value, and the names of its members: whatever could have come from somewhere.
+fn values_in(value: &Value, found: &mut Vec<String>) {
+    // One too many is enough to know that there are too many.
+    if found.len() > MOST_VALUES {
+        return;
+    }
+    match value {
+        Value::Null | Value::Bool(_) => {}
+        Value::Number(number) => found.push(number.to_string()),
+        Value::String(text) if is_blank(text) => {}
+        Value::String(text) => found.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| values_in(item, found)),
+        Value::Object(members) => {
+            for (name, value) in members {
+                found.push(name.clone());
+                values_in(value, found);
+            }
+        }
+    }
+}
+
+/// Whether a value stands in a text as a whole: not as a part of a longer word, number or address.
+fn stands_in(text: &str, value: &str) -> bool {
+    text.match_indices(value).any(|(at, _)| {
+        let before = text.get(..at).unwrap_or_default().chars().rev();
+        let after = text.get(at + value.len()..).unwrap_or_default().chars();
+        !goes_on(before) && !goes_on(after)
+    })
+}
+
+/// Whether what follows belongs to the word before it.
+fn goes_on(mut rest: impl Iterator<Item = char>) -> bool {
+    let next = rest.next();
+    next.is_some_and(char::is_alphanumeric)
+        || (next.is_some_and(|c| JOINERS.contains(&c))
+            && rest.next().is_some_and(char::is_alphanumeric))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_stands_in_a_text_as_a_whole_or_not_at_all() {
+        for (text, value, expect) in [
+            ("Pay GB29 now", "GB29", true),
+            ("Pay GB291 now", "GB29", false),
+            ("Pay XGB29", "GB29", false),
+            ("Write to bob@corp.com.", "bob@corp.com", true),
+            ("Write to bob@corp.com.evil.org", "bob@corp.com", false),
+            ("Write to not-bob@corp.com", "bob@corp.com", false),
+            ("Write to bob@corp.com", "corp.com", false),
+            ("'general', please", "general", true),
+            ("10.5", "10", false),
+            ("Until 10. Then", "10", true),
+            ("übergeneral", "general", false),
+            ("", "x", false),
+        ] {
+            assert_eq!(stands_in(text, value), expect, "{text} {value}");
+        }
+    }
+
+    #[test]
+    fn every_text_and_number_of_a_value_counts_and_names_of_members_too() {
+        let value = serde_json::json!({"to": ["a", "", null, true, 7], "cc": {"x y": "b"}});
+        let mut found = Vec::new();
+        values_in(&value, &mut found);
+        found.sort();
+        assert_eq!(found, ["7", "a", "b", "cc", "to", "x y"]);
+    }
+}

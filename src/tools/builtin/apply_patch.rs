@@ -1,0 +1,130 @@
+//! The tool `apply_patch`. Does not see outside of the workspace.
+
+mod hunks;
+mod patch;
+
+use std::collections::HashSet;
+use std::path::{Component, Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use self::hunks::{HunkFault, patched};
+use self::patch::{Wanted, read};
+use super::change::{FileStep, change};
+use super::change_log::ChangeLog;
+use super::read_file::whole_text;
+use super::refusal::Refusal;
+use super::workspace::Workspace;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ApplyPatch {
+    patch: String,
+}
+
+pub(super) fn description() -> String {
+    "Changes several text files of the workspace at once. The patch is one text: `*** Begin Patch`, then for each file `*** Add File: PATH` with lines \
+     that begin with `+`, `*** Delete File: PATH`, or `*** Update File: PATH`, where `*** Move to: PATH` may follow, with hunks; then `*** End Patch`. \
+     A hunk is lines that stand in the file one after the other: ` ` before a line that stays, `-` before one that goes, `+` before a new one; give three \
+     that stay before and after. They must stand in the file once, or `@@ LINE` before the hunk names a line above them. Everything is judged first: where \
+     one part does not fit, no file is changed. Nothing in .git is written."
+        .to_owned()
+}
+
+pub(super) fn properties() -> Value {
+    json!({"patch": {"type": "string", "description": "The whole patch, from `*** Begin Patch` to `*** End Patch`."}})
+}
+
+pub(super) async fn perform(
+    workspace: &Workspace,
+    request: ApplyPatch,
+    log: &ChangeLog,
+) -> Result<String, Refusal> {
+    let wanted = read(&request.patch).map_err(|fault| Refusal {
+        code: "INVALID_PATCH",
+        message: format!("line {} of the patch: {}", fault.line, fault.rule),
+    })?;
+    refuse_twice(&wanted)?;
+    let mut steps = Vec::with_capacity(wanted.len());
+    for file in wanted {
+        match file {
+            Wanted::Add { path, text } => steps.push(FileStep::Put {
+                is_new: true,
+                path,
+                text: text.into_bytes(),
+            }),
+            Wanted::Delete { path } => steps.push(FileStep::Remove { path }),
+            Wanted::Update {
+                hunks,
+                moved_to,
+                path,
+            } => {
+                let text = whole_text(workspace, &path).await?;
+                let text = patched(&text, &hunks).map_err(|(n, fault)| no_fit(&path, n, &fault))?;
+                steps.push(FileStep::Put {
+                    is_new: moved_to.is_some(),
+                    path: moved_to.clone().unwrap_or_else(|| path.clone()),
+                    text: text.into_bytes(),
+                });
+                if moved_to.is_some() {
+                    steps.push(FileStep::Remove { path });
+                }
+            }
+        }
+    }
+    change(workspace, steps, log).await
+}
+
+/// A patch that has a file twice does not say which part comes first.
+fn refuse_twice(wanted: &[Wanted]) -> Result<(), Refusal> {
+    let mut seen = HashSet::new();
+    for file in wanted {
+        let (path, moved_to) = match file {
+            Wanted::Add { path, .. } | Wanted::Delete { path } => (path, None),
+            Wanted::Update { path, moved_to, .. } => (path, moved_to.as_ref()),
+        };
+        for path in [Some(path), moved_to].into_iter().flatten() {
+            let plain = Path::new(path).components();
+            let plain: PathBuf = plain.filter(|part| *part != Component::CurDir).collect();
+            if !seen.insert(plain) {
+                return Err(Refusal {
+                    code: "INVALID_PATCH",
+                    message: format!("the patch has {path:?} twice; no file was changed"),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn no_fit(path: &str, number: usize, fault: &HunkFault) -> Refusal {
+    let (code, words) = match fault {
+        HunkFault::Anchor(line) => (
+            "NO_MATCH",
+            format!("no line is {line:?}, which its @@ names"),
+        ),
+        HunkFault::Many(places) => (
+            "MANY_MATCHES",
+            format!(
+                "its lines stand {places} times in the file: give more of them, or a line above with @@"
+            ),
+        ),
+        HunkFault::Missing { behind: 0 } => (
+            "NO_MATCH",
+            "the lines that stay or go do not stand in the file one after the other".to_owned(),
+        ),
+        HunkFault::Missing { behind } => (
+            "NO_MATCH",
+            format!(
+                "the lines that stay or go do not stand in the file one after the other, from line {} on",
+                behind + 1
+            ),
+        ),
+        HunkFault::Unchanging => ("INVALID_PATCH", "it changes nothing".to_owned()),
+    };
+    Refusal {
+        code,
+        message: format!("hunk {number} of {path:?}: {words}; no file was changed"),
+    }
+}

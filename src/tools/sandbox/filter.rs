@@ -1,0 +1,182 @@
+//! The filter of system calls: what no tool needs and attacks on the kernel begin with. Does not know the program.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+    SeccompFilter, SeccompRule, TargetArch, apply_filter,
+};
+
+use super::part::{Fault, Part};
+
+/// Calls that are refused, whatever their arguments.
+const REFUSED: &[i64] = &[
+    // other processes
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    // mounts and roots
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_setns,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_fanotify_init,
+    libc::SYS_quotactl,
+    libc::SYS_acct,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    // keys
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    // the kernel itself
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_kexec_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_reboot,
+    libc::SYS_syslog,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    // input and output past this filter
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_kexec_file_load,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
+];
+/// The kinds of socket that there are. Others lead past a network namespace (vsock), or into rarely used parts of the kernel.
+const SOCKETS: [libc::c_int; 4] = [
+    libc::AF_UNIX,
+    libc::AF_INET,
+    libc::AF_INET6,
+    libc::AF_NETLINK,
+];
+/// Flags of clone(2) and unshare(2) that make namespaces.
+const NAMESPACES: [libc::c_int; 7] = [
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWCGROUP,
+];
+/// asm-generic/ioctls.h: types into the terminal, or into the console.
+const TIOCSTI: u64 = 0x5412;
+const TIOCLINUX: u64 = 0x541c;
+/// linux/sched.h: shares its bits with the signal of clone(2), so only unshare(2) has it.
+const CLONE_NEWTIME: u64 = 0x80;
+/// The same calls under other numbers (asm/unistd_x32.h), on kernels that have them.
+#[cfg(target_arch = "x86_64")]
+const X32: i64 = 0x4000_0000;
+/// Those that have a number of their own there.
+#[cfg(target_arch = "x86_64")]
+const X32_OWN: [(i64, i64); 5] = [
+    (libc::SYS_ioctl, 514),
+    (libc::SYS_ptrace, 521),
+    (libc::SYS_kexec_load, 528),
+    (libc::SYS_process_vm_readv, 539),
+    (libc::SYS_process_vm_writev, 540),
+];
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Filters the system calls of this process and of all that it starts.
+pub(super) fn apply() -> Result<(), Fault> {
+    let part = Part::Seccomp;
+    let refused = refused().map_err(part.while_at("its rules"))?;
+    let absent: Rules = [(libc::SYS_clone3, Vec::new())].into();
+    let (refused, absent) = (everywhere(refused), everywhere(absent));
+    // Its flags lie in memory, where no filter looks. A C library that is told that there is no such call uses clone.
+    let absent = compiled(absent, libc::ENOSYS).map_err(part.while_at("its first filter"))?;
+    let refused = compiled(refused, libc::EPERM).map_err(part.while_at("its second filter"))?;
+    apply_filter(&absent).map_err(part.while_at("the first filter"))?;
+    apply_filter(&refused).map_err(part.while_at("the second filter"))
+}
+
+fn refused() -> Result<Rules, BackendError> {
+    let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    let flags = NAMESPACES.into_iter().map(bits);
+    let flags: Vec<u64> = flags.collect();
+    let makes = |flag: &u64| one(0, SeccompCmpOp::MaskedEq(*flag), *flag);
+    let clone = flags.iter().map(makes).collect::<Result<_, _>>()?;
+    rules.insert(libc::SYS_clone, clone);
+    let unshare = flags.iter().chain([&CLONE_NEWTIME]).map(makes);
+    rules.insert(libc::SYS_unshare, unshare.collect::<Result<_, _>>()?);
+    let typed = [TIOCSTI, TIOCLINUX].map(|request| one(1, SeccompCmpOp::Eq, request));
+    rules.insert(
+        libc::SYS_ioctl,
+        typed.into_iter().collect::<Result<_, _>>()?,
+    );
+    let other = SOCKETS.map(|kind| condition(0, SeccompCmpOp::Ne, bits(kind)));
+    let other = other.into_iter().collect::<Result<_, _>>()?;
+    let other = SeccompRule::new(other)?;
+    rules.insert(libc::SYS_socket, vec![other.clone()]);
+    rules.insert(libc::SYS_socketpair, vec![other]);
+    Ok(rules)
+}
+
+fn bits(flag: libc::c_int) -> u64 {
+    u64::from(flag.cast_unsigned())
+}
+
+fn condition(
+    argument: u8,
+    operator: SeccompCmpOp,
+    value: u64,
+) -> Result<SeccompCondition, BackendError> {
+    // All of these arguments are ints: the upper half of the register is ignored by the kernel.
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
+}
+
+fn one(argument: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompRule, BackendError> {
+    SeccompRule::new(vec![condition(argument, operator, value)?])
+}
+
+/// The rules under every number that a call has.
+#[cfg(target_arch = "x86_64")]
+fn everywhere(rules: Rules) -> Rules {
+    let other = |call: i64| X32_OWN.iter().find(|(usual, _)| *usual == call);
+    let others: Rules = rules
+        .iter()
+        .map(|(call, rules)| {
+            let number = other(*call).map_or(*call, |(_, number)| *number);
+            (number | X32, rules.clone())
+        })
+        .collect();
+    rules.into_iter().chain(others).collect()
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn everywhere(rules: Rules) -> Rules {
+    rules
+}
+
+fn compiled(rules: Rules, errno: libc::c_int) -> Result<BpfProgram, BackendError> {
+    let answer = SeccompAction::Errno(errno.cast_unsigned());
+    let architecture = TargetArch::try_from(std::env::consts::ARCH)?;
+    SeccompFilter::new(rules, SeccompAction::Allow, answer, architecture)?.try_into()
+}

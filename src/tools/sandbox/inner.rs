@@ -1,0 +1,153 @@
+//! The process inside, the first of its pid namespace: takes the new root, gives up every power, starts the program and reaps what is left by its
+//! parents. With it everything inside ends.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::process::Command;
+
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with};
+use rustix::process::{
+    Pid, Signal, WaitOptions, WaitStatus, set_parent_process_death_signal, wait,
+};
+
+use super::layout::layout;
+use super::part::{Fault, Part};
+use super::report::Report;
+use super::root::{self, Owner};
+use super::words::{NOT_STARTED, PARTS};
+use super::{SandboxProfile, filter, identity, land, limits, raw};
+
+/// Runs the program inside; its exit code.
+pub(super) fn inner(mut given: impl Iterator<Item = OsString>) -> u8 {
+    let mut number = || given.next()?.to_str()?.parse::<u32>().ok();
+    let (Some(reports), Some(holder)) = (number(), number()) else {
+        return NOT_STARTED;
+    };
+    let reports = i32::try_from(reports).map_err(io::Error::other);
+    let Ok(reports) = reports.and_then(raw::inherited) else {
+        return NOT_STARTED;
+    };
+    let mut report = Report::to(File::from(reports));
+    let text = given.next().unwrap_or_default();
+    let profile: SandboxProfile = match serde_json::from_str(text.to_str().unwrap_or_default()) {
+        Ok(profile) => profile,
+        Err(fault) => {
+            report.lacking(&Part::Files.lacks(fault));
+            return NOT_STARTED;
+        }
+    };
+    if let Err(fault) = set_up(&profile, holder, &mut report) {
+        report.lacking(&fault);
+        return NOT_STARTED;
+    }
+    // Fails where the outer process is gone: before its end was this one's, too.
+    if report.ready().is_err() {
+        return NOT_STARTED;
+    }
+    let Some(program) = given.next().filter(|program| program != PARTS) else {
+        return 0;
+    };
+    if profile.joined_output && rustix::stdio::dup2_stderr(io::stdout()).is_err() {
+        return NOT_STARTED;
+    }
+    let mut command = Command::new(program);
+    if let Some(home) = &profile.home {
+        command.env("HOME", home);
+    }
+    let started = command.args(given).current_dir(&profile.workspace).spawn();
+    drop(command);
+    match started {
+        Ok(started) => reaped(i32::try_from(started.id()).ok().and_then(Pid::from_raw)),
+        Err(fault) => {
+            let _ = writeln!(io::stderr(), "cannot be started: {fault}");
+            NOT_STARTED
+        }
+    }
+}
+
+fn set_up(profile: &SandboxProfile, holder: u32, report: &mut Report) -> Result<(), Fault> {
+    let search = std::env::var_os("PATH");
+    let layout = layout(profile, search.as_deref())?;
+    let held = if holder == 0 {
+        None
+    } else {
+        let namespace = identity::namespace_of(holder)
+            .map_err(Part::UserNamespace.while_at("the namespace"))?;
+        let owner =
+            std::fs::metadata(&profile.workspace).map_err(Part::Files.while_at("the workspace"))?;
+        let id = identity::id_outside(holder).map_err(Part::UserNamespace.while_at("its ids"))?;
+        Some((namespace, (owner.uid(), owner.gid()), id))
+    };
+    let owner = Owner {
+        users: held.as_ref().map(|(namespace, ..)| namespace.as_fd()),
+        id: held.as_ref().map(|(.., id)| *id),
+    };
+    root::replace(&layout, &owner)?;
+    report.here(Part::Files, "")?;
+    if held.is_some() {
+        report.here(Part::IdMapping, "")?;
+    }
+    report.here(Part::Proc, "")?;
+    if !profile.network {
+        loopback_up().map_err(Part::NetworkNamespace.while_at("its loopback"))?;
+    }
+    limits::apply(&profile.limits)?;
+    identity::give_up(held.map(|(namespace, ids, _)| (namespace, ids)))?;
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(Part::PidNamespace.while_at("prctl"))?;
+    let writable: Vec<_> = root::writable(&layout).collect();
+    let rules = land::restrict(writable.iter().map(AsRef::as_ref))?;
+    report.here(Part::Landlock, &rules)?;
+    filter::apply()?;
+    report.here(Part::Seccomp, "")
+}
+
+/// Switches on the network of this namespace's own: programs talk to themselves over it.
+fn loopback_up() -> io::Result<()> {
+    /// linux/rtnetlink.h and linux/netlink.h: RTM_NEWLINK, a request that is answered with an acknowledgement.
+    const NEW_LINK: u16 = 16;
+    const REQUEST: u16 = 1;
+    /// The loopback is the first interface of every network.
+    const FIRST: u32 = 1;
+    const UP: u32 = 1;
+    const LENGTH: u32 = 32;
+    let socket = socket_with(
+        AddressFamily::NETLINK,
+        SocketType::RAW,
+        SocketFlags::CLOEXEC,
+        // NETLINK_ROUTE is 0.
+        None,
+    )?;
+    let mut message = Vec::with_capacity(32);
+    message.extend(LENGTH.to_ne_bytes());
+    message.extend(NEW_LINK.to_ne_bytes());
+    message.extend(REQUEST.to_ne_bytes());
+    // The number of the message and its sender, then family, padding and type of the interface: none is said.
+    message.extend([0; 12]);
+    message.extend(FIRST.to_ne_bytes());
+    message.extend(UP.to_ne_bytes());
+    message.extend(UP.to_ne_bytes());
+    send(&socket, &message, SendFlags::empty())?;
+    Ok(())
+}
+
+/// Waits for the program, and meanwhile for everything whose parent has ended; the program's exit code.
+fn reaped(program: Option<Pid>) -> u8 {
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if Some(pid) == program => return code_of(status),
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return NOT_STARTED,
+        }
+    }
+}
+
+fn code_of(status: WaitStatus) -> u8 {
+    let code = status
+        .exit_status()
+        .or_else(|| status.terminating_signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(255)
+}

@@ -1,0 +1,45 @@
+//! The sandbox of commands and tool servers: `monolith __sandbox PROFILE PROGRAM ARGS…`.
+//!
+//! What confines a process cannot be set up between fork and exec of a program with threads: there hardly anything may be called.
+//! So this program starts itself again, and that process sets everything up with ordinary code, one thread and no runtime:
+//!
+//! ```text
+//! monolith ─▶ __supervise ─▶ __sandbox (outer)                 ─▶ __sandbox (inner)                  ─▶ the program
+//!                            user, mount, pid, net namespaces     pid 1 of the namespace: new root,
+//!                            the pids and memory group            landlock, seccomp, limits
+//! ```
+//!
+//! The outer process waits for the inner one, which dies with it; with the inner one the kernel ends every process of its namespace.
+//! Knows the parts, and which of them the kernel lacks. It does not know contracts, nor what is run. Linux only.
+
+mod command;
+#[cfg(target_os = "linux")]
+mod filter;
+#[cfg(target_os = "linux")]
+mod group;
+#[cfg(target_os = "linux")]
+mod identity;
+#[cfg(target_os = "linux")]
+mod inner;
+#[cfg(target_os = "linux")]
+mod land;
+#[cfg(target_os = "linux")]
+mod layout;
+#[cfg(target_os = "linux")]
+mod limits;
+#[cfg(target_os = "linux")]
+mod outer;
+mod part;
+mod profile;
+#[cfg(target_os = "linux")]
+mod raw;
+#[cfg(target_os = "linux")]
+mod report;
+#[cfg(target_os = "linux")]
+mod root;
+mod words;
+
+pub(crate) use command::{confine, parts_of};
+pub(crate) use part::PartFound;
+pub(crate) use profile::{Base, Confined, Limits, SandboxProfile};
+pub(crate) use words::SANDBOX_COMMAND;

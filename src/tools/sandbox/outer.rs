@@ -1,0 +1,156 @@
+//! The outer process: makes the namespaces and the control group, starts the process inside, and waits for it.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::thread::UnshareFlags;
+
+use super::group::Groups;
+use super::identity::Held;
+use super::part::{Fault, Part};
+use super::report::{is_ready, written};
+use super::words::{INNER, NOT_STARTED, PARTS, SANDBOX_COMMAND};
+use super::{Confined, SandboxProfile, identity, raw, report};
+
+/// Signals to the group of a tool server; they are for the server.
+const FOR_THE_PROGRAM: [i32; 3] = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM];
+
+/// Confines and runs a program; its exit code.
+pub(super) fn outer(profile: &OsStr, command: impl Iterator<Item = OsString>) -> u8 {
+    let command: Vec<OsString> = command.collect();
+    let text = profile.to_str().unwrap_or_default();
+    let profile: SandboxProfile = match serde_json::from_str(text) {
+        Ok(profile) => profile,
+        Err(fault) => return failed(&format!("its profile cannot be read: {fault}")),
+    };
+    let Some((program, arguments)) = command.split_first() else {
+        return failed("there is no program");
+    };
+    if profile.confined == Confined::Never {
+        return unconfined(&profile, program, arguments);
+    }
+    let shows_parts = program == PARTS;
+    let mut lines = Vec::new();
+    let code = confined(&profile, text, &command, &mut lines);
+    if shows_parts {
+        if let Err(fault) = &code {
+            lines.extend_from_slice(written(fault.part, false, &fault.reason).as_bytes());
+        }
+        return u8::from(io::stdout().write_all(&lines).is_err());
+    }
+    match code {
+        Ok(code) if is_ready(&lines) => code,
+        Ok(_) | Err(_) if profile.confined == Confined::WherePossible => {
+            // The author asks for no sandbox, and has what the system has.
+            unconfined(&profile, program, arguments)
+        }
+        Ok(code) => {
+            let lacking = report::read(&lines)
+                .into_iter()
+                .find(|found| !found.is_here);
+            match lacking {
+                Some(found) => failed(&format!("{}: {}", found.part, found.detail)),
+                None => failed(&format!("its process ended with {code}")),
+            }
+        }
+        Err(fault) => failed(&fault.to_string()),
+    }
+}
+
+fn failed(reason: &str) -> u8 {
+    let _ = writeln!(io::stderr(), "the sandbox cannot be set up: {reason}");
+    NOT_STARTED
+}
+
+fn unconfined(profile: &SandboxProfile, program: &OsStr, arguments: &[OsString]) -> u8 {
+    if profile.joined_output && rustix::stdio::dup2_stderr(io::stdout()).is_err() {
+        return NOT_STARTED;
+    }
+    let mut command = Command::new(program);
+    let fault = command
+        .args(arguments)
+        .current_dir(&profile.workspace)
+        .exec();
+    let _ = writeln!(io::stderr(), "cannot be started: {fault}");
+    NOT_STARTED
+}
+
+fn confined(
+    profile: &SandboxProfile,
+    text: &str,
+    command: &[OsString],
+    lines: &mut Vec<u8>,
+) -> Result<u8, Fault> {
+    // Whatever becomes of the process that started this one: it ends, and with it everything inside.
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(Part::PidNamespace.while_at("prctl"))?;
+    // A handler, not a refusal to hear: that would be inherited.
+    for signal in FOR_THE_PROGRAM {
+        let unheard = Arc::new(AtomicBool::new(false));
+        signal_hook::flag::register(signal, unheard)
+            .map_err(Part::PidNamespace.while_at("signals"))?;
+    }
+    let mut note = |part: Part, detail: &str| {
+        lines.extend_from_slice(written(part, true, detail).as_bytes());
+        lines.push(b'\n');
+    };
+    note(Part::Linux, "");
+    let groups = Groups::join(&profile.limits);
+    let held = identity::take(profile)?;
+    note(
+        Part::UserNamespace,
+        &held.as_ref().map_or_else(
+            || "with the caller's own id".to_owned(),
+            |held| format!("root becomes {}", held.id),
+        ),
+    );
+    let mut namespaces = vec![(
+        Part::MountNamespace,
+        UnshareFlags::NEWNS | UnshareFlags::NEWIPC | UnshareFlags::NEWUTS,
+    )];
+    if !profile.network {
+        namespaces.push((Part::NetworkNamespace, UnshareFlags::NEWNET));
+    }
+    namespaces.push((Part::PidNamespace, UnshareFlags::NEWPID));
+    for (part, flags) in namespaces {
+        raw::unshare(flags).map_err(part.while_at("unshare"))?;
+        note(part, "");
+    }
+    note(Part::Limits, &groups.detail());
+    let (mut reports, there) = io::pipe().map_err(Part::PidNamespace.while_at("a pipe"))?;
+    rustix::io::fcntl_setfd(&there, rustix::io::FdFlags::empty())
+        .map_err(Part::PidNamespace.while_at("a pipe"))?;
+    let mut inner = Command::new("/proc/self/exe")
+        .arg(SANDBOX_COMMAND)
+        .arg(INNER)
+        .arg(there.as_raw_fd().to_string())
+        .arg(held.as_ref().map_or(0, Held::pid).to_string())
+        .arg(text)
+        .args(command)
+        .spawn()
+        .map_err(Part::PidNamespace.while_at("the process inside"))?;
+    drop(there);
+    reports
+        .read_to_end(lines)
+        .map_err(Part::PidNamespace.while_at("its report"))?;
+    // It has the namespace now, or needs none.
+    drop(held);
+    let status = inner
+        .wait()
+        .map_err(Part::PidNamespace.while_at("its end"))?;
+    drop(groups);
+    Ok(code_of(status))
+}
+
+fn code_of(status: ExitStatus) -> u8 {
+    let code = status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(255)
+}

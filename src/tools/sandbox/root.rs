@@ -1,0 +1,237 @@
+//! The new root: an empty one, into which the layout is mounted, and which then takes the place of the host's. Does not know why what lies where.
+
+use std::ffi::CString;
+use std::fmt::Write as _;
+use std::fs;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
+use rustix::mount::{
+    MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
+    mount, mount_change, move_mount, open_tree, unmount,
+};
+use rustix::process::pivot_root;
+
+use super::layout::{Layout, Put};
+use super::part::{Fault, Part};
+use super::raw;
+
+/// Where the new root is made; what the host has there is not seen meanwhile.
+const MADE_AT: &str = "/tmp";
+/// Bytes of each folder that is empty and may be written.
+const FRESH: &str = "1g";
+const DEVICES: [&str; 5] = ["full", "null", "random", "urandom", "zero"];
+const DEVICE_LINKS: [(&str, &str); 4] = [
+    ("fd", "/proc/self/fd"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+    ("stderr", "/proc/self/fd/2"),
+];
+/// What a hidden file is.
+const BLANK: &str = ".blank";
+
+/// As whom fresh folders are made, and how the owner of what is shown becomes whom the program runs as.
+pub(super) struct Owner<'o> {
+    /// The user namespace of id-mapped mounts; none where the program has the id of this process.
+    pub(super) users: Option<BorrowedFd<'o>>,
+    /// The id outside of that, for fresh folders.
+    pub(super) id: Option<u32>,
+}
+
+/// A part of the host that was taken before the host's files are gone.
+struct Taken {
+    is_folder: bool,
+    tree: OwnedFd,
+}
+
+/// Replaces the root of this process, which has a mount namespace of its own, and is the first of a pid namespace.
+pub(super) fn replace(layout: &Layout, owner: &Owner<'_>) -> Result<(), Fault> {
+    let part = Part::Files;
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", private).map_err(Part::MountNamespace.while_at("private mounts"))?;
+    let mut taken = Vec::with_capacity(layout.len());
+    for (path, put) in layout {
+        taken.push(match put {
+            Put::Shown { as_owner, writable } => {
+                let users = owner.users.filter(|_| *as_owner);
+                take(path, *writable, users)?
+            }
+            Put::Hidden => {
+                let is_folder = path.is_dir();
+                Some(Source::Hidden { is_folder })
+            }
+            Put::Fresh | Put::Link(_) => None,
+        });
+    }
+    let devices = DEVICES.map(|name| (name, Path::new("/dev").join(name)));
+    let mut nodes = Vec::with_capacity(devices.len());
+    for (name, path) in devices {
+        nodes.push((
+            name,
+            tree_of(&path, false)
+                .map_err(part.while_at(path.display()))?
+                .tree,
+        ));
+    }
+    let root = Path::new(MADE_AT);
+    fresh(root, "mode=0755,size=16m", part)?;
+    fs::write(root.join(BLANK), "").map_err(part.while_at(BLANK))?;
+    for ((path, put), source) in layout.iter().zip(taken) {
+        let at = root.join(path.strip_prefix("/").unwrap_or(path));
+        place(root, &at, put, source, owner)
+            .map_err(|fault| part.lacks(format_args!("{}: {fault}", path.display())))?;
+    }
+    let devices = root.join("dev");
+    fs::create_dir_all(&devices).map_err(part.while_at("/dev"))?;
+    for (name, node) in nodes {
+        let at = devices.join(name);
+        fs::write(&at, "").map_err(part.while_at(name))?;
+        attach(&node, &at).map_err(part.while_at(name))?;
+    }
+    for (name, target) in DEVICE_LINKS {
+        symlink(target, devices.join(name)).map_err(part.while_at(name))?;
+    }
+    for name in ["dev/shm", "run"] {
+        let at = root.join(name);
+        fs::create_dir_all(&at).map_err(part.while_at(name))?;
+    }
+    fresh(&devices.join("shm"), "mode=1777,size=256m", part)?;
+    let processes = root.join("proc");
+    fs::create_dir_all(&processes).map_err(Part::Proc.while_at("/proc"))?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("proc", &processes, "proc", flags, None).map_err(Part::Proc.while_at("mount"))?;
+    let sealed = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
+    rustix::mount::mount_remount(root, sealed, "").map_err(part.while_at("the root read-only"))?;
+    enter(root).map_err(part.while_at("the new root"))
+}
+
+/// What is put in the place of a path.
+enum Source {
+    Hidden { is_folder: bool },
+    Shown(Taken),
+}
+
+fn take(
+    path: &Path,
+    writable: bool,
+    users: Option<BorrowedFd<'_>>,
+) -> Result<Option<Source>, Fault> {
+    // Mounts below it have ids of their own, so they are left out where ids are mapped.
+    let taken = tree_of(path, users.is_none()).map_err(Part::Files.while_at(path.display()))?;
+    let mut set = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    if !writable {
+        set |= MountAttrFlags::MOUNT_ATTR_RDONLY;
+    }
+    let recursive = users.is_none();
+    raw::set_mount(taken.tree.as_fd(), set, None, recursive)
+        .map_err(Part::Files.while_at(path.display()))?;
+    if users.is_some() {
+        let none = MountAttrFlags::empty();
+        raw::set_mount(taken.tree.as_fd(), none, users, false)
+            .map_err(Part::IdMapping.while_at(path.display()))?;
+    }
+    Ok(Some(Source::Shown(taken)))
+}
+
+/// A copy of the mount at that path, which no link leads to.
+fn tree_of(path: &Path, recursive: bool) -> rustix::io::Result<Taken> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let place = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
+    let found = fstat(&place)?;
+    let mut flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    if recursive {
+        flags |= OpenTreeFlags::AT_RECURSIVE;
+    }
+    Ok(Taken {
+        is_folder: FileType::from_raw_mode(found.st_mode) == FileType::Directory,
+        tree: open_tree(&place, "", flags)?,
+    })
+}
+
+fn place(
+    root: &Path,
+    at: &Path,
+    put: &Put,
+    source: Option<Source>,
+    owner: &Owner<'_>,
+) -> Result<(), Fault> {
+    let part = Part::Files;
+    let folder = || fs::create_dir_all(at).map_err(part.while_at("a place for it"));
+    let file = || {
+        let above = at.parent().map_or(Ok(()), fs::create_dir_all);
+        above.map_err(part.while_at("a place for it"))?;
+        if fs::symlink_metadata(at).is_err() {
+            fs::write(at, "").map_err(part.while_at("a place for it"))?;
+        }
+        Ok(())
+    };
+    match (put, source) {
+        (Put::Link(target), _) => {
+            let above = at.parent().map_or(Ok(()), fs::create_dir_all);
+            above.map_err(part.while_at("a place for it"))?;
+            symlink(target, at).map_err(part.while_at("a link"))
+        }
+        (Put::Fresh, _) => {
+            folder()?;
+            let mut options = format!("mode=1777,size={FRESH}");
+            if let Some(id) = owner.id {
+                let _ = write!(options, ",uid={id},gid={id}");
+            }
+            fresh(at, &options, part)
+        }
+        (_, Some(Source::Shown(taken))) => {
+            if taken.is_folder {
+                folder()?;
+            } else {
+                file()?;
+            }
+            attach(&taken.tree, at).map_err(part.while_at("mount"))
+        }
+        (_, Some(Source::Hidden { is_folder: true })) => {
+            folder()?;
+            let options = c"mode=0555,size=4k";
+            let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
+            mount("tmpfs", at, "tmpfs", flags, Some(options)).map_err(part.while_at("mount"))
+        }
+        (_, Some(Source::Hidden { is_folder: false })) => {
+            file()?;
+            let blank = tree_of(&root.join(BLANK), false).map_err(part.while_at(BLANK))?;
+            let set = MountAttrFlags::MOUNT_ATTR_RDONLY;
+            raw::set_mount(blank.tree.as_fd(), set, None, false).map_err(part.while_at(BLANK))?;
+            attach(&blank.tree, at).map_err(part.while_at("mount"))
+        }
+        (Put::Shown { .. } | Put::Hidden, None) => Ok(()),
+    }
+}
+
+fn attach(tree: &OwnedFd, at: &Path) -> rustix::io::Result<()> {
+    move_mount(tree, "", CWD, at, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
+}
+
+fn fresh(at: &Path, options: &str, part: Part) -> Result<(), Fault> {
+    let options = CString::new(options).map_err(part.while_at("options"))?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount("tmpfs", at, "tmpfs", flags, Some(options.as_c_str()))
+        .map_err(part.while_at(at.display()))
+}
+
+/// Goes there for good: the host's files have no path any more.
+fn enter(root: &Path) -> rustix::io::Result<()> {
+    rustix::process::chdir(root)?;
+    pivot_root(".", ".")?;
+    unmount(".", UnmountFlags::DETACH)?;
+    rustix::process::chdir("/")
+}
+
+/// Every folder that may be written, for rules that hold beneath the mounts.
+pub(super) fn writable(layout: &Layout) -> impl Iterator<Item = PathBuf> + '_ {
+    let shared = Path::new("/dev/shm").to_owned();
+    let writable = layout
+        .iter()
+        .filter(|(_, put)| matches!(put, Put::Fresh | Put::Shown { writable: true, .. }));
+    writable.map(|(path, _)| path.clone()).chain([shared])
+}

@@ -1,0 +1,15 @@
+//! The words by which the processes of the sandbox are started. Data only.
+
+/// The hidden command of this program.
+pub(crate) const SANDBOX_COMMAND: &str = "__sandbox";
+/// The first argument of the process inside.
+#[cfg(target_os = "linux")]
+pub(super) const INNER: &str = "--inner";
+/// The first argument of the process that only holds a user namespace open.
+#[cfg(target_os = "linux")]
+pub(super) const HOLD: &str = "--hold";
+/// In the place of a program: only the parts are set up, and what became of each is printed.
+#[cfg(target_os = "linux")]
+pub(super) const PARTS: &str = "--parts";
+/// The exit code where the program cannot be started.
+pub(super) const NOT_STARTED: u8 = 125;

@@ -1,0 +1,201 @@
+//! Tests of what built-in tools state of the files that they change, and of what is kept of these.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+
+use super::Fixture;
+use crate::message::{Digest, EnvelopeStatus, FileChange};
+use crate::tools::{FileKeeper, Restored, RestoredFolder, ServerSpec, Withheld};
+
+/// A content that is kept, and what the file held on disk then.
+type Kept = (Option<Vec<u8>>, Option<String>);
+
+/// Keeps in memory what it is given, and what the file held on disk at that moment.
+#[derive(Debug)]
+struct Keeper {
+    fails: bool,
+    kept: Mutex<Vec<Kept>>,
+    watched: PathBuf,
+}
+
+impl FileKeeper for Keeper {
+    fn keep(&self, _: &Path, content: Option<&[u8]>) -> io::Result<bool> {
+        if self.fails {
+            return Err(io::Error::other("no space"));
+        }
+        let now = fs::read_to_string(&self.watched).ok();
+        let content = content.map(<[u8]>::to_vec);
+        self.kept.lock().unwrap().push((content, now));
+        Ok(true)
+    }
+}
+
+async fn fixture(root: &Path, watched: &str, fails: bool) -> (Fixture, Arc<Keeper>) {
+    let names = ["apply_patch", "edit_file", "write_file"];
+    let spec = ServerSpec::Builtin {
+        shell: None,
+        http_get: None,
+        names: names.map(str::to_owned).to_vec(),
+        withheld: Withheld::default(),
+    };
+    let mut fixture = Fixture::bring_up([("builtin", spec)], root).await;
+    let keeper = Arc::new(Keeper {
+        fails,
+        kept: Mutex::default(),
+        watched: root.join(watched),
+    });
+    let kept: Arc<dyn FileKeeper> = Arc::clone(&keeper) as _;
+    fixture.keeper = Some(kept);
+    (fixture, keeper)
+}
+
+fn change(path: &str, before: Option<&str>, after: Option<&str>) -> FileChange {
+    let (before, after) = (before.map(str::as_bytes), after.map(str::as_bytes));
+    FileChange::of(path, before, after).unwrap()
+}
+
+#[tokio::test]
+async fn a_call_states_what_each_file_held_and_holds() {
+    let root = tempfile::tempdir().unwrap();
+    fs::write(root.path().join("a"), "one\n").unwrap();
+    let (fixture, keeper) = fixture(root.path(), "a", false).await;
+    let call = async |tool: &str, arguments: serde_json::Value| {
+        fixture.envelope(tool, &arguments.to_string()).await
+    };
+    let edits = json!([{"old": "one", "new": "two"}]);
+    let edited = call("edit_file", json!({"path": "./a", "edits": edits})).await;
+    assert_eq!(
+        edited.changes.files,
+        [change("a", Some("one\n"), Some("two\n"))]
+    );
+    assert!(!edited.changes.incomplete);
+    // It was kept while the file still held it.
+    let kept = std::mem::take(&mut *keeper.kept.lock().unwrap());
+    assert_eq!(kept, [(Some(b"one\n".to_vec()), Some("one\n".to_owned()))]);
+
+    let made = call("write_file", json!({"path": "n/b", "content": "x"})).await;
+    assert_eq!(made.changes.files, [change("n/b", None, Some("x"))]);
+    let same = call("write_file", json!({"path": "n/b", "content": "x"})).await;
+    assert!(same.changes.is_none());
+    let patch =
+        "*** Begin Patch\n*** Delete File: n/b\n*** Update File: a\n-two\n+2\n*** End Patch";
+    let patched = call("apply_patch", json!({"patch": patch})).await;
+    assert_eq!(
+        patched.changes.files,
+        [
+            change("n/b", Some("x"), None),
+            change("a", Some("two\n"), Some("2\n"))
+        ]
+    );
+    let refused = call(
+        "edit_file",
+        json!({"path": "a", "edits": [{"old": "z", "new": ""}]}),
+    )
+    .await;
+    assert_eq!(refused.status, EnvelopeStatus::Error);
+    assert!(refused.changes.is_none());
+}
+
+#[tokio::test]
+async fn a_file_whose_content_cannot_be_kept_is_not_changed() {
+    let root = tempfile::tempdir().unwrap();
+    fs::write(root.path().join("a"), "one\n").unwrap();
+    let (fixture, _) = fixture(root.path(), "a", true).await;
+    let said = fixture
+        .said("write_file", r#"{"path":"a","content":"x"}"#)
+        .await;
+    assert!(
+        said.starts_with("IO_ERROR: ") && said.contains("no space"),
+        "{said}"
+    );
+    assert_eq!(fs::read_to_string(root.path().join("a")).unwrap(), "one\n");
+}
+
+#[test]
+fn a_file_is_restored_where_it_is_what_was_left() {
+    let root = tempfile::tempdir().unwrap();
+    let root_path = root.path().canonicalize().unwrap();
+    let at = |name: &str| root_path.join(name);
+    let folder = RestoredFolder::open(root_path.clone(), Withheld::default()).unwrap();
+    let hash = |text: &str| Some(Digest::of(text.as_bytes()));
+    let check = |path: &str,
+                 now: Option<&str>,
+                 of: (Option<Digest>, Option<Digest>),
+                 expect: &Restored,
+                 then: Option<&str>| {
+        match now {
+            Some(now) => fs::write(at(path), now).unwrap(),
+            None => drop(fs::remove_file(at(path))),
+        }
+        let kept = |hash: Digest| Ok((hash == Digest::of(b"old")).then(|| b"old".to_vec()));
+        let looked = folder.restore(path, of, kept, true);
+        assert_eq!(&looked, expect, "{path} {now:?}");
+        assert_eq!(fs::read_to_string(at(path)).ok().as_deref(), now);
+        assert_eq!(
+            &folder.restore(path, of, kept, false),
+            expect,
+            "{path} {now:?}"
+        );
+        assert_eq!(
+            fs::read_to_string(at(path)).ok().as_deref(),
+            then,
+            "{path} {now:?}"
+        );
+    };
+    check(
+        "a",
+        Some("new"),
+        (hash("old"), hash("new")),
+        &Restored::Done,
+        Some("old"),
+    );
+    check(
+        "a",
+        Some("old"),
+        (hash("old"), hash("new")),
+        &Restored::AsBefore,
+        Some("old"),
+    );
+    check(
+        "a",
+        Some("mine"),
+        (hash("old"), hash("new")),
+        &Restored::ChangedSince,
+        Some("mine"),
+    );
+    check(
+        "a",
+        None,
+        (hash("old"), hash("new")),
+        &Restored::ChangedSince,
+        None,
+    );
+    check("a", None, (hash("old"), None), &Restored::Done, Some("old"));
+    check(
+        "a",
+        Some("new"),
+        (None, hash("new")),
+        &Restored::Removed,
+        None,
+    );
+    check("a", None, (None, hash("new")), &Restored::AsBefore, None);
+    check(
+        "a",
+        Some("new"),
+        (hash("lost"), hash("new")),
+        &Restored::NotKept,
+        Some("new"),
+    );
+    fs::create_dir(at(".git")).unwrap();
+    fs::write(at(".git/config"), "new").unwrap();
+    for path in ["../a", "/etc/passwd", ".git/config"] {
+        let none = |_: Digest| Ok(Some(b"old".to_vec()));
+        let end = folder.restore(path, (hash("old"), hash("new")), none, false);
+        assert!(matches!(end, Restored::Refused(_)), "{path}: {end:?}");
+    }
+    assert_eq!(fs::read_to_string(at(".git/config")).unwrap(), "new");
+}

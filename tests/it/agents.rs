@@ -1,0 +1,294 @@
+//! Agents' files (`.ai`) and system prompts of the command line, as runs: 001 §2, §3, §11.
+
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, says};
+
+/// An agent that ends with its message, so that a script needs no nonce.
+const AGENT: &str = "#!/usr/bin/env monolith
+---
+description: A terse one
+models: [demo/script]
+maxToolTurns: 3
+---
+
+You are terse. ${include:sub/kind.md}
+";
+
+fn desk(lines: &[&str]) -> Desk {
+    let desk = Desk::new();
+    let layer = json!({"providers": {"demo": {"type": "scripted", "file": "s.jsonl"}}});
+    desk.write(".ai-agent.json", &layer.to_string());
+    desk.write("s.jsonl", &lines.join("\n"));
+    desk.write("a.ai", AGENT);
+    desk.write(
+        "sub/kind.md",
+        "Be kind in ${TIMEZONE}, in ${FORMAT}, for ${MAX_TURNS} turns.",
+    );
+    desk
+}
+
+/// The system prompt that a run's contract holds.
+fn system_of(desk: &Desk, run: &str) -> String {
+    let text = desk.ok(&["export", run]);
+    let header: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    let contract = &header["contract"];
+    let contract = match contract.as_str() {
+        Some(text) => serde_json::from_str(text).unwrap(),
+        None => contract.clone(),
+    };
+    contract["system"].as_str().unwrap().to_owned()
+}
+
+const MESSAGE: [&str; 4] = [
+    "--set",
+    "completion=message",
+    "--set",
+    "tool_transport=native",
+];
+
+#[test]
+fn an_agents_file_is_run_verified_and_replayed_like_a_contract_file() {
+    let desk = desk(&[&says("Hello."), &says("Again.")]);
+    let run = ["run", "a.ai", "Say hello", "--run-id", "r1"];
+    let answer = desk.ok(&[&run[..], &MESSAGE].concat());
+    assert_eq!(answer, "Hello.\n");
+    desk.ok(&["verify", "r1"]);
+    desk.ok(&["replay", "r1"]);
+    let system = system_of(&desk, "r1");
+    assert!(system.starts_with("You are terse. Be kind in "), "{system}");
+    assert!(
+        system.ends_with(", in GitHub-flavoured Markdown, for 3 turns."),
+        "{system}"
+    );
+}
+
+/// A prompt that names the time or the place would be another contract in every process.
+#[test]
+fn what_a_prompt_took_from_outside_is_the_same_in_a_continuation() {
+    let desk = desk(&[&says("Hello."), &says("Again.")]);
+    let run = ["run", "a.ai", "Say hello", "--run-id", "r1"];
+    let in_zone = |args: &[&str], zone: &str| {
+        let mut command = desk.command(args);
+        let output = command.env("TZ", zone).output().unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    };
+    in_zone(&[&run[..], &MESSAGE].concat(), "Asia/Tokyo");
+    assert!(system_of(&desk, "r1").contains("Be kind in Asia/Tokyo"));
+    in_zone(
+        &["continue", "r1", "Again", "--run-id", "r2"],
+        "Europe/Paris",
+    );
+    assert_eq!(system_of(&desk, "r2"), system_of(&desk, "r1"));
+    in_zone(
+        &[&["run", "a.ai", "x", "--run-id", "r3"], &MESSAGE[..]].concat(),
+        "Europe/Paris",
+    );
+    assert!(system_of(&desk, "r3").contains("Be kind in Europe/Paris"));
+}
+
+/// 001 §3: what may hold secrets is not included, also through a link.
+#[test]
+fn a_hidden_file_is_not_included_also_where_a_link_leads_to_it() {
+    let desk = desk(&[]);
+    desk.write("sub/.env", "KEY=1");
+    desk.write(
+        "a.ai",
+        "---\nmodels: [demo/script]\n---\nx\n${include:sub/.env}",
+    );
+    let left = desk.ends(&["run", "a.ai", "x"], 4);
+    assert!(
+        left.err.contains("a.ai:5: `sub/.env` is hidden"),
+        "{}",
+        left.err
+    );
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(".env", desk.path("sub/plain.md")).unwrap();
+        desk.write(
+            "a.ai",
+            "---\nmodels: [demo/script]\n---\n${include:sub/plain.md}",
+        );
+        let left = desk.ends(&["run", "a.ai", "x"], 4);
+        assert!(
+            left.err.contains("`sub/plain.md` is hidden"),
+            "{}",
+            left.err
+        );
+    }
+}
+
+/// 001 §2: an agent with a schema is asked nothing that does not fit it.
+#[test]
+fn a_task_that_is_not_the_agents_input_is_refused_before_anything_is_asked() {
+    let desk = desk(&[&says("Hello.")]);
+    desk.write("in.yaml", "type: object\nrequired: [topic]\n");
+    desk.write(
+        "a.ai",
+        "---\nmodels: [demo/script]\ninput: {format: json, schemaRef: in.yaml}\n---\nx",
+    );
+    let refused = |task: &str, why: &str| {
+        let left = desk.ends(&["run", "a.ai", task], 4);
+        assert!(left.err.contains("invalid_parameters: "), "{}", left.err);
+        assert!(left.err.contains(why), "{}", left.err);
+    };
+    refused("Tell me", "the task is to be JSON");
+    refused("{}", "the task: required");
+    assert!(!desk.ok(&["list"]).contains("completed"));
+    let run = ["run", "a.ai", r#"{"topic":"x"}"#];
+    assert_eq!(desk.ok(&[&run[..], &MESSAGE].concat()), "Hello.\n");
+}
+
+/// 001 §11: two texts are a system prompt and a task; a resume and a continuation know the prompt.
+#[test]
+fn a_system_prompt_and_a_task_are_an_agent_of_their_own() {
+    let desk = desk(&[&says("Hello."), &says("Again.")]);
+    let models = ["--models", "demo/script", "--override", "maxToolTurns=4"];
+    let run = [
+        "run",
+        "You sit in ${CD} for ${MAX_TURNS} turns.",
+        "Say hello",
+        "--run-id",
+        "r1",
+    ];
+    assert_eq!(desk.ok(&[&run[..], &models, &MESSAGE].concat()), "Hello.\n");
+    let folder = std::fs::canonicalize(desk.path("")).unwrap();
+    let system = system_of(&desk, "r1");
+    assert_eq!(
+        system,
+        format!("You sit in {} for 4 turns.", folder.display())
+    );
+    desk.ok(&["replay", "r1"]);
+    assert_eq!(
+        desk.ok(&["continue", "r1", "Again", "--run-id", "r2"]),
+        "Again.\n"
+    );
+    assert_eq!(system_of(&desk, "r2"), system);
+    let left = desk.ends(&["run", "You are terse.", "Say hello"], 4);
+    assert!(left.err.contains("no model is named"), "{}", left.err);
+    assert!(left.err.contains("--models"), "{}", left.err);
+}
+
+/// 001 §11: texts may come from files, and one of them from standard input.
+#[test]
+fn prompts_come_from_files_and_one_of_them_from_standard_input() {
+    let desk = desk(&[&says("Hello.")]);
+    desk.write("task.txt", "Say hello\n");
+    let models = ["--models", "demo/script"];
+    let args = [
+        &["run", "-", "@task.txt", "--run-id", "r1"],
+        &models[..],
+        &MESSAGE,
+    ]
+    .concat();
+    let mut child = desk.command(&args);
+    let mut child = child
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    std::io::Write::write_all(&mut stdin, b"You are piped.\n").unwrap();
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+    assert_eq!(system_of(&desk, "r1"), "You are piped.");
+    assert!(desk.ok(&["show", "r1"]).contains("Say hello"));
+    let left = desk.ends(&[&["run", "-", "-"], &models[..]].concat(), 4);
+    assert!(left.err.contains("only one of them can be"), "{}", left.err);
+}
+
+#[test]
+fn options_of_agents_are_refused_for_a_contract_file_and_change_an_agents_file() {
+    let desk = desk(&[&says("Hello.")]);
+    desk.script("", &[&says("Hello.")]);
+    let left = desk.ends(&["run", "c.yaml", "--override", "temperature=0.2"], 4);
+    assert!(
+        left.err.contains("change c.yaml with --override"),
+        "{}",
+        left.err
+    );
+    let changed = ["--override", "temperature=warm"];
+    let left = desk.ends(&[&["run", "a.ai", "x"], &changed[..]].concat(), 4);
+    assert!(
+        left.err.contains("expected a finite number"),
+        "{}",
+        left.err
+    );
+    let left = desk.ends(&["run", "a.ai", "x", "--format", "jsn"], 4);
+    assert!(left.err.contains("did you mean `json`?"), "{}", left.err);
+}
+
+/// 001 §11: everything is judged and no model is asked.
+#[test]
+fn a_dry_run_judges_everything_and_asks_no_model() {
+    let desk = desk(&[]);
+    let said = desk.ok(&["run", "a.ai", "x", "--dry-run"]);
+    assert!(said.contains("every tool is there"), "{said}");
+    assert!(!desk.path("home/runs.db").exists() || !desk.ok(&["list"]).contains("a.ai"));
+    desk.write(
+        "a.ai",
+        "---\nmodels: [demo/script]\ntools: [nothing]\n---\nx",
+    );
+    let left = desk.ends(&["run", "a.ai", "x", "--dry-run"], 4);
+    assert!(
+        left.err.contains("no tool server `nothing` is configured"),
+        "{}",
+        left.err
+    );
+}
+
+/// 001 §6: a filesystem server gets a root in every folder, and paths below it are no secret.
+#[test]
+fn a_root_for_tool_servers_that_is_not_set_is_the_folder_where_the_command_was_typed() {
+    let desk = desk(&[]);
+    desk.write("a.ai", "---\nmodels: [demo/script]\n---\nx");
+    let layer = json!({"providers": {"demo": {"type": "scripted", "file": "${MCP_ROOT}/s.jsonl"}}});
+    desk.write(".ai-agent.json", &layer.to_string());
+    let folder = std::fs::canonicalize(desk.path("")).unwrap();
+    let expect = format!("{}/s.jsonl", folder.display());
+    for value in [None, Some(" ")] {
+        let mut command = desk.command(&["contract", "show", "a.ai"]);
+        command.env_remove("MCP_ROOT");
+        command.envs(value.map(|value| ("MCP_ROOT", value)));
+        let shown = command.output().unwrap();
+        let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+        assert_eq!(shown["providers"]["demo"]["file"], expect, "{value:?}");
+    }
+}
+
+/// 000 §7: the higher file counts, and what is shown holds no secret.
+#[test]
+fn what_the_layers_say_is_shown_with_its_files_and_without_secrets() {
+    let desk = desk(&[]);
+    let here = json!({
+        "providers": {"demo": {"type": "scripted", "file": "s.jsonl"}},
+        "mcpServers": {"fs": {"command": "fs", "env": {"TOKEN": "s3cret-value"}}},
+    });
+    desk.write(".ai-agent.json", &here.to_string());
+    let beside = json!({"providers": {"demo": {"file": "lower"}, "cloud": {"type": "openai"}}});
+    desk.write("sub/.ai-agent.json", &beside.to_string());
+    let shown: Value = serde_json::from_str(&desk.ok(&["config", "show", "sub/a.ai"])).unwrap();
+    assert_eq!(shown["providers"]["demo"]["file"], "s.jsonl");
+    assert_eq!(shown["providers"]["cloud"]["type"], "openai");
+    assert_eq!(shown["mcpServers"]["fs"]["env"]["TOKEN"], "***");
+    let listed = desk.ok(&["config", "show", "sub/a.ai", "--origin"]);
+    let (of_here, of_sub) = listed.split_once("sub/.ai-agent.json").unwrap();
+    assert!(
+        of_here.contains("providers.demo.file = \"s.jsonl\""),
+        "{listed}"
+    );
+    assert!(
+        of_sub.contains("providers.cloud.type = \"openai\""),
+        "{listed}"
+    );
+    assert!(
+        !listed.contains("s3cret-value") && !listed.contains("lower"),
+        "{listed}"
+    );
+}

@@ -1,0 +1,758 @@
+//! Commands of the built-in shell that try to get out, to read what is not theirs, to take everything, and to stay: by the ids of the list of
+//! faults (S9, S10, S11, B5, B6), against the binary. Each is contained, and its run ends typed.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, calls, says};
+
+/// More than anything here takes.
+const LONGEST: Duration = Duration::from_secs(60);
+const SECRET: &str = "canary-9f2c-not-for-tools";
+
+/// What this system lacks of the sandbox, as `doctor` reports it; none if it lacks nothing.
+static LACKING: LazyLock<Option<String>> = LazyLock::new(|| {
+    let (_, report) = Desk::new().json(&["doctor"]);
+    let checks = report["checks"].as_array().unwrap().clone();
+    let lacking = checks
+        .into_iter()
+        .find(|check| check["name"] == "sandbox" && check["status"] != "ok")?;
+    Some(lacking["detail"].to_string())
+});
+
+/// Whether the sandbox can be set up here; prints a line where not.
+fn sandbox() -> bool {
+    if let Some(lacking) = LACKING.as_ref() {
+        println!("skipped 1 case: {lacking}");
+    }
+    LACKING.is_none()
+}
+
+/// Whether there is that program; prints a line if there is none.
+fn has(program: &str) -> bool {
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    let has = std::env::split_paths(&search).any(|folder| folder.join(program).is_file());
+    if !has {
+        println!("skipped 1 case: {program} is not here");
+    }
+    has
+}
+
+impl Desk {
+    /// A contract whose model runs each of these commands, in `work`, with that in `sandbox` and among the terms.
+    fn commands(&self, sandbox: &str, terms: &str, commands: &[&str]) {
+        let lines: Vec<String> = commands
+            .iter()
+            .map(|command| calls("shell", &json!({"command": command}).to_string()))
+            .chain([says("Done.")])
+            .collect();
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let more =
+            format!("{terms}tools: {{builtin: [shell], workspace: work, sandbox: {sandbox}}}\n");
+        fs::create_dir_all(self.path("work")).unwrap();
+        self.script(&more, &lines);
+    }
+
+    /// Runs it; what each command came to, as the model was shown it, and how the run ended.
+    #[track_caller]
+    fn commands_ended(&self) -> (Vec<String>, Value) {
+        let ended = self.run(&["run", "--json", "--run-id", "r", "--contract", "c.yaml"]);
+        let result = ended.document();
+        let conversation = result["conversation"].as_array();
+        let conversation = conversation.unwrap_or_else(|| panic!("{result}"));
+        let of_tools = conversation
+            .iter()
+            .filter(|message| message["role"] == "tool");
+        let texts = of_tools.map(|tool| tool["content"].as_str().unwrap().to_owned());
+        let texts = texts.collect();
+        for proof in ["verify", "replay"] {
+            self.ok(&[proof, "r"]);
+        }
+        (texts, result)
+    }
+
+    /// Runs commands in the sandbox as it is by default, in a run that must go well; what each came to.
+    #[track_caller]
+    fn confined(&self, commands: &[&str]) -> Vec<String> {
+        self.commands("{}", "", commands);
+        let (texts, result) = self.commands_ended();
+        assert_eq!(
+            result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
+            "{result}"
+        );
+        assert_eq!(texts.len(), commands.len());
+        texts
+    }
+}
+
+/// The one command's result, in a folder with `secret` beside the workspace.
+#[track_caller]
+fn beside_a_secret(command: &str) -> (Desk, String) {
+    let desk = Desk::new();
+    desk.write("secret", SECRET);
+    let text = desk.confined(&[command]).remove(0);
+    assert!(!text.contains(SECRET), "{command}: {text}");
+    assert_eq!(desk.read("secret"), SECRET, "{command}");
+    (desk, text)
+}
+
+/// Processes whose command line holds that.
+fn processes(marker: &str) -> Vec<String> {
+    let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let own = std::process::id().to_string();
+    let processes = processes.filter(|process| process.file_name() != own.as_str());
+    let lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
+    let lines = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
+    lines.filter(|line| line.contains(marker)).collect()
+}
+
+/// Waits until that holds.
+#[track_caller]
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let until = Instant::now() + LONGEST;
+    while !holds() {
+        assert!(Instant::now() < until, "still not: {what}");
+        std::thread::yield_now();
+    }
+}
+
+/// A name that no other test uses.
+fn marker(test: &str) -> String {
+    format!("{test}-{}-marker", std::process::id())
+}
+
+#[test]
+fn a_command_returns_its_exit_code_and_both_of_its_outputs() {
+    if !sandbox() {
+        return;
+    }
+    let desk = Desk::new();
+    let texts = desk.confined(&[
+        "echo one; echo two >&2; echo three",
+        "exit 7",
+        "cat",
+        "pwd; echo $HOME | wc -l; echo kept > made; cat made",
+        "kill -TERM $$",
+    ]);
+    let work = desk.path("work").canonicalize().unwrap();
+    assert_eq!(texts[0], "exit code 0\none\ntwo\nthree\n");
+    assert!(texts[1].contains("exit code 7"), "{}", texts[1]);
+    assert_eq!(texts[2], "exit code 0");
+    assert_eq!(
+        texts[3],
+        format!("exit code 0\n{}\n1\nkept\n", work.display())
+    );
+    assert!(texts[4].contains("exit code 143"), "{}", texts[4]);
+    assert_eq!(desk.read("work/made"), "kept\n");
+}
+
+#[test]
+fn a_command_that_fails_is_an_executed_call_and_no_success_of_it() {
+    if !sandbox() {
+        return;
+    }
+    let desk = Desk::new();
+    let terms = "tool_policy: required\ntool_proof: succeeded\n";
+    desk.commands("{}", terms, &["false"]);
+    let (_, result) = desk.commands_ended();
+    assert_eq!(result["counters"]["tools_executed"], 1, "{result}");
+    assert_eq!(result["outcome"]["class"], "FAILED_PROTOCOL_NO_TOOLS");
+    let raw = desk.ok(&["show", "r", "--raw"]);
+    assert!(raw.contains("EXIT_1"), "{raw}");
+}
+
+#[test]
+fn what_a_command_writes_belongs_to_whom_the_workspace_belongs_to() {
+    use std::os::unix::fs::MetadataExt as _;
+    if !sandbox() {
+        return;
+    }
+    let desk = Desk::new();
+    desk.confined(&["mkdir made && touch made/file"]);
+    let work = fs::metadata(desk.path("work")).unwrap();
+    let made = fs::metadata(desk.path("work/made/file")).unwrap();
+    assert_eq!((made.uid(), made.gid()), (work.uid(), work.gid()));
+}
+
+#[test]
+fn s9_a_path_that_climbs_out_of_the_workspace_leads_nowhere() {
+    if !sandbox() {
+        return;
+    }
+    let (desk, text) = beside_a_secret(
+        "cat ../secret; ls ..; echo x > ../escaped; cd ..; cat $PWD/secret; cat work/../secret",
+    );
+    assert!(!desk.path("escaped").exists(), "{text}");
+    assert!(text.contains("No such file"), "{text}");
+}
+
+#[test]
+fn s9_a_link_leads_nowhere_outside() {
+    if !sandbox() {
+        return;
+    }
+    let desk = Desk::new();
+    desk.write("secret", SECRET);
+    desk.write("work/inside", "x");
+    std::os::unix::fs::symlink("../secret", desk.path("work/before")).unwrap();
+    std::os::unix::fs::symlink(desk.path("secret"), desk.path("work/absolute")).unwrap();
+    let texts = desk.confined(&[
+        "cat before absolute; echo x > before; echo x > absolute",
+        "ln -s ../secret own; cat own; ln -s / root; cat root/etc/shadow root/root/.bashrc",
+    ]);
+    for text in &texts {
+        assert!(!text.contains(SECRET) && !text.contains("root:"), "{text}");
+    }
+    assert_eq!(desk.read("secret"), SECRET);
+}
+
+#[test]
+fn s9_a_folder_that_becomes_a_link_while_it_is_written_leads_nowhere_outside() {
+    if !sandbox() {
+        return;
+    }
+    let desk = Desk::new();
+    desk.write("outside/kept", SECRET);
+    let race = "mkdir real; ln -s ../outside out; \
+        (i=0; while [ $i -lt 300 ]; do mv -T real d 2>/dev/null; mv -T d real 2>/dev/null; mv -T out d 2>/dev/null; mv -T d out 2>/dev/null; i=$((i+1)); done) & \
+        i=0; while [ $i -lt 300 ]; do echo x > d/written 2>/dev/null; cat d/kept 2>/dev/null; i=$((i+1)); done; wait";
+    let text = desk.confined(&[race]).remove(0);
+    assert!(!text.contains(SECRET), "{text}");
+    assert_eq!(fs::read_dir(desk.path("outside")).unwrap().count(), 1);
+}
+
+#[test]
+fn s9_a_hard_link_to_what_is_outside_is_not_made() {
+    if !sandbox() {
+        return;
+    }
+    let (desk, text) = beside_a_secret("ln ../secret hard; ln /etc/passwd passwd; ls");
+    assert_eq!(
+        fs::read_dir(desk.path("work")).unwrap().count(),
+        0,
+        "{text}"
+    );
+}
+
+#[test]
+fn s9_hooks_and_settings_of_the_repository_are_not_written() {
+    if !sandbox() {
+        return;
+    }
+    let desk = Desk::new();
+    desk.write("work/.git/hooks/pre-commit", "old");
+    desk.write("work/.git/config", "old");
+    let texts = desk.confined(&[
+        "echo new > .git/hooks/pre-commit; echo new > .git/config; echo new > .git/hooks/post-checkout",
+        "mv .git moved; rm -rf .git; mkdir -p .git/hooks; ln -sf /tmp .git; mount --bind /tmp .git",
+        "chmod 777 .git .git/config; cat .git/config",
+    ]);
+    assert!(texts[2].ends_with("old"), "{}", texts[2]);
+    for file in ["hooks/pre-commit", "config"] {
+        assert_eq!(desk.read(&format!("work/.git/{file}")), "old");
+    }
+    assert_eq!(fs::read_dir(desk.path("work/.git")).unwrap().count(), 2);
+    assert_eq!(
+        fs::read_dir(desk.path("work/.git/hooks")).unwrap().count(),
+        1
+    );
+}
+
+#[test]
+fn s9_monoliths_own_state_in_the_workspace_is_neither_seen_nor_moved() {
+    if !sandbox() {
+        return;
+    }
+    let desk = Desk::new();
+    desk.ok(&["key", "generate"]);
+    let key = desk.read("home/keys/local.key");
+    let command = "ls -A home; cat home/keys/local.key home/runs.db; mv home elsewhere; rm -rf home; echo x > home/new; echo end";
+    desk.commands("{}", "", &[command, command]);
+    let contract = desk
+        .read("c.yaml")
+        .replace("workspace: work", "workspace: .");
+    desk.write("c.yaml", &contract);
+    let (texts, result) = desk.commands_ended();
+    assert_eq!(
+        result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
+        "{result}"
+    );
+    for text in texts {
+        assert!(
+            text.ends_with("end\n") && !text.contains(key.trim()),
+            "{text}"
+        );
+        assert!(!text.contains("SQLite"), "{text}");
+    }
+    assert_eq!(desk.read("home/keys/local.key"), key);
+}
+
+#[test]
+fn s10_a_disguised_command_reaches_what_a_plain_one_does() {
+    if !sandbox() {
+        return;
+    }
+    let plain =
+        "cat ../secret; echo x > ../escaped; echo x > /etc/escaped; echo y > written; cat written";
+    let encoded = "Y2F0IC4uL3NlY3JldDsgZWNobyB4ID4gLi4vZXNjYXBlZDsgZWNobyB4ID4gL2V0Yy9lc2NhcGVkOyBlY2hvIHkgPiB3cml0dGVuOyBjYXQgd3JpdHRlbg==";
+    let disguised = [
+        plain.to_owned(),
+        format!("echo {encoded} | base64 -d | sh"),
+        format!("$(echo s)h -c \"$(echo {encoded} | base64 -d)\""),
+        format!("sh <<'END'\n{plain}\nEND"),
+        format!("env -S 'sh -c \"{plain}\"'"),
+        format!("x='{plain}'; eval \"$x\""),
+        format!("printf '%s' '{plain}' > s.sh; chmod +x s.sh; exec ./s.sh"),
+        format!("setsid -w sh -c '{plain}'"),
+        format!("nohup sh -c '{plain}' 2>&1"),
+    ];
+    let desk = Desk::new();
+    desk.write("secret", SECRET);
+    let disguised: Vec<&str> = disguised.iter().map(String::as_str).collect();
+    let texts = desk.confined(&disguised);
+    for (command, text) in disguised.iter().zip(&texts) {
+        assert!(
+            text.starts_with("exit code 0\n") && text.ends_with("y\n"),
+            "{command}: {text}"
+        );
+        assert!(!text.contains(SECRET), "{command}: {text}");
+        assert!(
+            !desk.path("escaped").exists() && !Path::new("/etc/escaped").exists(),
+            "{command}"
+        );
+    }
+}
+
+#[test]
+fn s11_no_variable_but_the_usual_ones_and_no_other_process_is_seen() {
+    if !sandbox() {
+        return;
+    }
+    let desk = Desk::new();
+    desk.commands(
+        "{}",
+        "",
+        &[
+            "env; cat /proc/*/environ /proc/*/cmdline | tr '\\0' '\\n'; ls /proc | grep -c '^[0-9]'",
+            "cat /proc/1/environ /proc/1/mem /proc/1/maps /proc/self/mounts; ls -l /proc/1/fd /proc/1/root/; ls /home /root /run",
+        ],
+    );
+    let mut command = desk.command(&["run", "--json", "--run-id", "r", "c.yaml"]);
+    // What is secret by its name is taken out of results in any case; this one is not.
+    command
+        .env("PLAIN_CANARY", SECRET)
+        .env("OPENAI_API_KEY", SECRET.to_owned() + "key");
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("PATH="), "{said}");
+    for hidden in [
+        SECRET,
+        "PLAIN_CANARY",
+        "OPENAI_API_KEY",
+        "MONOLITH_HOME",
+        "--run-id",
+    ] {
+        assert!(!said.contains(hidden), "{hidden}: {said}");
+    }
+}
+
+#[test]
+fn s11_what_others_hold_in_their_homes_is_not_there() {
+    if !sandbox() {
+        return;
+    }
+    let desk = Desk::new();
+    desk.write("user/.ssh/id", SECRET);
+    desk.write("user/work/file", "x");
+    let command = "ls -A ~ | sort; cat ~/.ssh/id; echo kept > ~/kept; cat ~/kept file";
+    desk.commands("{}", "", &[command, command]);
+    let contract = desk
+        .read("c.yaml")
+        .replace("workspace: work", "workspace: user/work");
+    desk.write("c.yaml", &contract);
+    let mut run = desk.command(&["run", "--json", "--run-id", "r", "c.yaml"]);
+    let output = run.env("HOME", desk.path("user")).output().unwrap();
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let said = result.to_string();
+    assert!(!said.contains(SECRET), "{said}");
+    // The home is empty each time but for the workspace in it, and what is written there goes with it.
+    assert_eq!(said.matches("exit code 0\\nwork\\n").count(), 2, "{said}");
+    assert!(!desk.path("user/kept").exists());
+}
+
+#[test]
+fn what_the_contract_shows_may_be_read_and_what_it_gives_may_be_written() {
+    if !sandbox() {
+        return;
+    }
+    let desk = Desk::new();
+    desk.write("shown/file", "shown");
+    desk.write("given/file", "old");
+    desk.commands(
+        "{read: [shown, absent], write: [given]}",
+        "",
+        &["cat ../shown/file; echo new > ../shown/file; echo new > ../given/file; cat ../given/file"],
+    );
+    let (texts, _) = desk.commands_ended();
+    assert!(
+        texts[0].contains("shown") && texts[0].ends_with("new\n"),
+        "{}",
+        texts[0]
+    );
+    assert_eq!(desk.read("shown/file"), "shown");
+    assert_eq!(desk.read("given/file"), "new\n");
+    let contract = desk.ok(&["show", "r", "--raw"]);
+    assert!(contract.contains("given"), "{contract}");
+}
+
+/// A program that connects to an address and to the machine below this one.
+const CONNECT: &str = "import socket, sys
+try:
+    socket.create_connection(('127.0.0.1', int(sys.argv[1])), 2); print('connected')
+except OSError as fault: print('refused', fault)
+for family in (40, 38, 17):
+    try: socket.socket(family, socket.SOCK_STREAM); print('open', family)
+    except OSError as fault: print('refused', family)
+server = socket.create_server(('127.0.0.1', 0)); socket.create_connection(server.getsockname()); print('own loopback')
+";
+
+#[test]
+fn there_is_no_network_unless_the_contract_grants_it() {
+    if !sandbox() || !has("python3") {
+        return;
+    }
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let check = |network: &str, expect: &str| {
+        let desk = Desk::new();
+        desk.write("work/connect.py", CONNECT);
+        let command = format!("python3 connect.py {port}");
+        desk.commands(&format!("{{network: {network}}}"), "", &[&command]);
+        let (texts, _) = desk.commands_ended();
+        let lines: Vec<&str> = texts[0].lines().skip(1).collect();
+        assert!(lines[0].starts_with(expect), "{network}: {texts:?}");
+        // Sockets that a network namespace does not hold back are never there.
+        assert!(
+            lines[1..].iter().all(|line| !line.starts_with("open")),
+            "{texts:?}"
+        );
+        assert_eq!(lines.last(), Some(&"own loopback"), "{texts:?}");
+    };
+    check("off", "refused");
+    check("on", "connected");
+}
+
+#[test]
+fn b5_of_a_gigabyte_of_output_the_beginning_and_the_end_are_returned() {
+    if !sandbox() {
+        return;
+    }
+    let desk = Desk::new();
+    let command = "echo BEGIN; head -c 1073741824 /dev/zero | tr '\\0' x; echo; echo END";
+    let text = desk.confined(&[command]).remove(0);
+    assert!(text.starts_with("exit code 0\nBEGIN\n"), "{}", &text[..100]);
+    assert!(text.ends_with("x\nEND\n"), "{}", &text[text.len() - 100..]);
+    assert!(text.contains("[the beginning and the end of 1073741835 bytes]"));
+    assert!(text.len() <= 12_288, "{}", text.len());
+}
+
+#[test]
+fn b5_output_that_never_ends_and_output_that_drips_are_ended_by_their_timeouts() {
+    if !sandbox() {
+        return;
+    }
+    let desk = Desk::new();
+    let marker = marker("endless");
+    let drip = format!("while :; do echo drop; sleep 0.05; done # {marker}");
+    let flood = format!("yes {marker}");
+    let call = |arguments: Value| calls("shell", &arguments.to_string());
+    let lines = [
+        call(json!({"command": drip, "timeout_ms": 1000})),
+        call(json!({"command": flood})),
+        call(json!({"command": drip})),
+        says("Done."),
+    ];
+    desk.commands("{}", "tool_timeout_ms: 2000\n", &[]);
+    desk.write("s.jsonl", &lines.join("\n"));
+    let (texts, result) = desk.commands_ended();
+    assert!(
+        texts[0].contains("killed after 1000 ms\ndrop\ndrop\n"),
+        "{}",
+        texts[0]
+    );
+    assert_eq!(
+        texts[1..],
+        ["(tool failed: timeout)", "(tool failed: timeout)"]
+    );
+    assert_eq!(
+        result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
+        "{result}"
+    );
+    until("every process is gone", || processes(&marker).is_empty());
+}
+
+#[test]
+fn b6_a_fork_bomb_meets_the_limit_of_processes_and_is_ended() {
+    if !sandbox() {
+        return;
+    }
+    let desk = Desk::new();
+    let marker = marker("bomb");
+    let bomb = format!("f() {{ f | f & }}; f; sleep 100 # {marker}");
+    desk.commands(
+        "{processes: 64}",
+        "tool_timeout_ms: 3000\n",
+        &[&bomb, "echo after"],
+    );
+    let (texts, result) = desk.commands_ended();
+    // The shell that cannot fork ends by itself, or the timeout ends it.
+    let ended = ["exit code", "(tool failed: timeout)"];
+    assert!(
+        ended.iter().any(|end| texts[0].contains(end)),
+        "{}",
+        texts[0]
+    );
+    assert_eq!(texts[1], "exit code 0\nafter\n");
+    assert_eq!(
+        result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
+        "{result}"
+    );
+    until("every process is gone", || processes(&marker).is_empty());
+}
+
+#[test]
+fn b6_the_number_of_processes_is_limited() {
+    if !sandbox() {
+        return;
+    }
+    let desk = Desk::new();
+    let many = "i=0; while [ $i -lt 100 ]; do sleep 30 & i=$((i+1)); done; echo started";
+    desk.commands(
+        "{processes: 40}",
+        "",
+        &[many, "sleep 0 & sleep 0 & wait; echo few"],
+    );
+    let (texts, _) = desk.commands_ended();
+    assert!(!texts[0].contains("started"), "{}", texts[0]);
+    assert_eq!(texts[1], "exit code 0\nfew\n");
+}
+
+#[test]
+fn b6_what_takes_too_much_memory_fails_and_nothing_else_does() {
+    if !sandbox() {
+        return;
+    }
+    let desk = Desk::new();
+    // tail keeps a line until it ends.
+    let hog = "head -c 2000000000 /dev/zero | tail -c +1 | tail -n 1 | wc -c";
+    desk.commands(
+        "{memory_mb: 64}",
+        "tool_timeout_ms: 60000\n",
+        &[hog, "echo after"],
+    );
+    let (texts, result) = desk.commands_ended();
+    assert!(!texts[0].contains("2000000000"), "{}", texts[0]);
+    assert_eq!(texts[1], "exit code 0\nafter\n");
+    assert_eq!(
+        result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
+        "{result}"
+    );
+}
+
+#[test]
+fn b6_files_descriptors_and_processor_time_are_limited() {
+    if !sandbox() {
+        return;
+    }
+    let desk = Desk::new();
+    desk.commands(
+        "{file_mb: 1, open_files: 16, cpu_s: 1}",
+        "",
+        &[
+            "head -c 3000000 /dev/zero > big; wc -c < big",
+            "ulimit -n; ulimit -c",
+            "while :; do :; done",
+        ],
+    );
+    let (texts, _) = desk.commands_ended();
+    assert!(texts[0].contains("1048576"), "{}", texts[0]);
+    assert_eq!(texts[1], "exit code 0\n16\n0\n");
+    assert!(texts[2].contains("exit code 137"), "{}", texts[2]);
+}
+
+#[test]
+fn a_process_that_leaves_its_session_ends_with_its_command() {
+    if !sandbox() {
+        return;
+    }
+    let marker = marker("daemon");
+    let leave = format!(
+        "setsid sh -c 'sleep 1000; echo {marker}' > /dev/null 2>&1 & (( sh -c 'sleep 1000; echo {marker}' & ) & ) ; echo left"
+    );
+    for form in ["{}", "off"] {
+        let desk = Desk::new();
+        desk.commands(form, "", &[&leave.replace("((", "( (")]);
+        let (texts, _) = desk.commands_ended();
+        assert!(
+            texts[0].starts_with("exit code 0\nleft\n"),
+            "{form}: {texts:?}"
+        );
+        until("every process is gone", || processes(&marker).is_empty());
+    }
+}
+
+#[test]
+fn a_killed_monolith_leaves_no_process_behind() {
+    if !sandbox() {
+        return;
+    }
+    let desk = Desk::new();
+    let marker = marker("orphan");
+    let command = format!("setsid sh -c 'sleep 1000; echo {marker}' & sleep 1000; echo {marker}");
+    desk.commands("{}", "", &[&command]);
+    let mut run = desk.command(&["run", "--json", "--run-id", "r", "c.yaml"]);
+    let mut run = run
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let sleeps = || {
+        processes(&marker)
+            .iter()
+            .filter(|line| line.starts_with("sh\0"))
+            .count()
+    };
+    until("the command runs", || sleeps() > 0);
+    run.kill().unwrap();
+    run.wait().unwrap();
+    until("every process is gone", || processes(&marker).is_empty());
+    // What it did is not known, and it is not run again.
+    let resumed = desk.run(&["resume", "--json", "r"]);
+    let said = resumed.said();
+    assert!(said.contains("interrupted, effect unknown"), "{said}");
+}
+
+#[test]
+fn a_cancelled_command_is_ended_and_its_effect_unknown() {
+    if !sandbox() {
+        return;
+    }
+    let desk = Desk::new();
+    let marker = marker("cancelled");
+    desk.commands(
+        "{}",
+        "step_timeout_ms: 2000\n",
+        &[&format!("sleep 1000; echo {marker}")],
+    );
+    let (texts, result) = desk.commands_ended();
+    assert_eq!(result["outcome"]["class"], "FAILED_TIMEOUT", "{result}");
+    assert_eq!(texts, ["(tool failed: interrupted, effect unknown)"]);
+    until("every process is gone", || processes(&marker).is_empty());
+}
+
+#[test]
+fn calls_into_the_kernel_that_no_tool_needs_are_refused() {
+    if !sandbox() || !has("python3") {
+        return;
+    }
+    let desk = Desk::new();
+    // Numbers of x86_64: ptrace, mount, unshare, keyctl, bpf, userfaultfd, io_uring_setup, clone3, and ioctl(TIOCSTI).
+    let program = "import ctypes, errno, platform
+if platform.machine() != 'x86_64': print('other machine'); raise SystemExit
+libc = ctypes.CDLL(None, use_errno=True)
+for name, call in dict(ptrace=(101, 0, 0), mount=(165, 0, 0, 0, 0, 0), user=(272, 0x10000000), mounts=(272, 0x20000), keyctl=(250, 0, 0),
+        bpf=(321, 0, 0, 0), userfaultfd=(323, 0), uring=(425, 1, 0), setns=(308, 0, 0), chroot=(161, b'/'), clone=(56, 0x10000000 | 17, 0, 0, 0, 0),
+        clone3=(435, 0, 0), tiocsti=(16, 0, 0x5412, b'x'), x32=(0x40000000 | 521, 0, 0)).items():
+    done = libc.syscall(*call)
+    print(name, done, errno.errorcode.get(ctypes.get_errno()))
+";
+    desk.write("work/calls.py", program);
+    let text = desk.confined(&["python3 calls.py"]).remove(0);
+    if text.contains("other machine") {
+        println!("skipped 1 case: the numbers are those of x86_64");
+        return;
+    }
+    let lines: Vec<&str> = text.lines().skip(1).collect();
+    assert_eq!(lines.len(), 14, "{text}");
+    for line in lines {
+        let expect = if line.starts_with("clone3") {
+            "-1 ENOSYS"
+        } else {
+            "-1 EPERM"
+        };
+        assert!(line.ends_with(expect), "{line}");
+    }
+}
+
+#[test]
+fn a_system_that_lacks_a_part_is_named_and_nothing_is_run() {
+    if !sandbox() || !has("unshare") {
+        return;
+    }
+    let desk = Desk::new();
+    desk.commands("{}", "", &["echo ran > made"]);
+    let limited = |args: &str| {
+        let script = format!(
+            "echo 0 > /proc/sys/user/max_user_namespaces && exec {} {args}",
+            env!("CARGO_BIN_EXE_monolith")
+        );
+        let output = Command::new("unshare")
+            .args(["--user", "--map-root-user", "sh", "-c", &script])
+            .current_dir(desk.path(""))
+            .env("MONOLITH_HOME", desk.path("home"))
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        (
+            output.status.code(),
+            said + &String::from_utf8_lossy(&output.stderr),
+        )
+    };
+    let (code, said) = limited("run --json --run-id r c.yaml");
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("this system lacks user namespaces"), "{said}");
+    assert!(!desk.path("work/made").exists());
+    let (_, said) = limited("doctor");
+    assert!(said.contains("user namespaces"), "{said}");
+    // The author may do without.
+    let contract = desk.read("c.yaml").replace("sandbox: {}", "sandbox: off");
+    desk.write("c.yaml", &contract);
+    let (code, said) = limited("run --json --run-id s c.yaml");
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(desk.read("work/made"), "ran\n");
+}
+
+#[test]
+fn a_user_who_is_not_root_has_the_same_sandbox() {
+    if !sandbox() || !has("unshare") {
+        return;
+    }
+    let desk = Desk::new();
+    desk.write("secret", SECRET);
+    desk.write("work/.git/config", "old");
+    desk.commands(
+        "{}",
+        "",
+        &["cat ../secret; echo new > .git/config; touch made; id -u; ls /proc | grep -c '^[0-9]'"],
+    );
+    let output = Command::new("unshare")
+        .args(["--user", "--map-root-user", env!("CARGO_BIN_EXE_monolith")])
+        .args(["run", "--json", "--run-id", "r", "c.yaml"])
+        .current_dir(desk.path(""))
+        .env("MONOLITH_HOME", desk.path("home"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}");
+    assert!(!said.contains(SECRET) && said.contains("\\n0\\n"), "{said}");
+    assert_eq!(desk.read("work/.git/config"), "old");
+    assert!(desk.path("work/made").exists());
+}

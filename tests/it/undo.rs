@@ -1,0 +1,243 @@
+//! What a run changed in its workspace, listed and taken back, against the binary.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::desk::{Desk, calls, says};
+
+/// A desk with a workspace `w` of three files, and a contract whose model makes these calls.
+fn desk(made: &[(&str, serde_json::Value)]) -> Desk {
+    let desk = Desk::new();
+    desk.write("w/changed.txt", "one\ntwo\n");
+    desk.write("w/gone.txt", "gone\n");
+    desk.write("w/same.txt", "same\n");
+    let mut lines: Vec<String> = made
+        .iter()
+        .map(|(tool, arguments)| calls(tool, &arguments.to_string()))
+        .collect();
+    lines.push(says("Done."));
+    desk.write("s.jsonl", &lines.join("\n"));
+    desk.write(
+        "c.yaml",
+        "task: Change it.\ntool_policy: optional\nmax_turns: 20\ntargets: [{provider: demo, model: m}]\n\
+         providers: {demo: {type: scripted, file: s.jsonl}}\n\
+         tools: {builtin: [apply_patch, edit_file, write_file], workspace: w}\n",
+    );
+    desk
+}
+
+/// Every file of the workspace, with its text.
+fn files(desk: &Desk) -> BTreeMap<String, String> {
+    below(&desk.path("w"))
+}
+
+fn below(folder: &Path) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        if entry.file_type().unwrap().is_dir() {
+            let inner = below(&entry.path()).into_iter();
+            found.extend(inner.map(|(path, text)| (format!("{name}/{path}"), text)));
+        } else {
+            found.insert(name, fs::read_to_string(entry.path()).unwrap());
+        }
+    }
+    found
+}
+
+fn write(path: &str, content: &str) -> (&'static str, serde_json::Value) {
+    ("write_file", json!({"path": path, "content": content}))
+}
+
+fn patch(body: &str) -> (&'static str, serde_json::Value) {
+    let patch = format!("*** Begin Patch\n{body}\n*** End Patch");
+    ("apply_patch", json!({"patch": patch}))
+}
+
+fn changing() -> Desk {
+    desk(&[
+        (
+            "edit_file",
+            json!({"path": "./changed.txt", "edits": [{"old": "two", "new": "2"}]}),
+        ),
+        patch("*** Add File: new/made.txt\n+made\n*** Delete File: gone.txt"),
+        write("changed.txt", "one\n2\nthree\n"),
+        write("passing.txt", "x"),
+        patch("*** Delete File: passing.txt"),
+    ])
+}
+
+#[test]
+fn a_run_shows_what_it_changed_and_undo_restores_it() {
+    let desk = changing();
+    let before = files(&desk);
+    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
+    let after = files(&desk);
+    assert_eq!(after["changed.txt"], "one\n2\nthree\n");
+    assert!(!after.contains_key("gone.txt"));
+    // From the transcript alone, also where nothing is kept.
+    desk.ok(&["export", "r", "-o", "r.jsonl"]);
+    for run in ["r", "r.jsonl"] {
+        let shown = desk.ok(&["show", run]);
+        assert!(
+            shown.contains("3 files of the workspace changed"),
+            "{shown}"
+        );
+        let hash = |text: &str| blake3::hash(text.as_bytes()).to_hex()[..12].to_owned();
+        let line = format!(
+            "changed  changed.txt  +2 -1  {} -> {}",
+            hash("one\ntwo\n"),
+            hash("one\n2\nthree\n")
+        );
+        assert!(shown.contains(&line), "no {line}: {shown}");
+        assert!(shown.contains(&format!(
+            "removed  gone.txt  +0 -1  {} -> none",
+            hash("gone\n")
+        )));
+        assert!(shown.contains(&format!(
+            "made     new/made.txt  +1 -0  none -> {}",
+            hash("made\n")
+        )));
+        assert!(!shown.contains("passing.txt  +"), "{shown}");
+    }
+    let exported = desk.read("r.jsonl");
+    assert!(!exported.contains("gone\\n") && exported.contains("lines_removed"));
+
+    let said = desk.ok(&["undo", "r", "--dry-run"]);
+    assert!(said.contains("restored       changed.txt"), "{said}");
+    assert_eq!(files(&desk), after);
+    let said = desk.ok(&["undo", "r"]);
+    assert_eq!(
+        said,
+        "restored       changed.txt\nrestored       gone.txt\nremoved        new/made.txt\n"
+    );
+    assert_eq!(files(&desk), before);
+    let again = desk.ok(&["undo", "r"]);
+    assert_eq!(
+        again,
+        "as before      changed.txt\nas before      gone.txt\nas before      new/made.txt\n"
+    );
+    assert_eq!(files(&desk), before);
+    assert_eq!(desk.run(&["verify", "r"]).code, 0);
+}
+
+#[test]
+fn what_something_else_changed_since_stays_and_is_named() {
+    let desk = changing();
+    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
+    desk.write("w/changed.txt", "a person's\n");
+    let left = desk.ends(&["undo", "r"], 1);
+    assert!(
+        left.out
+            .contains("NOT RESTORED   changed.txt: something else has changed it since the run"),
+        "{}",
+        left.out
+    );
+    assert!(
+        left.err.contains("1 of 3 files were not restored"),
+        "{}",
+        left.err
+    );
+    let now = files(&desk);
+    assert_eq!(now["changed.txt"], "a person's\n");
+    assert_eq!(now["gone.txt"], "gone\n");
+    // Back to what the run left, it can be restored.
+    desk.write("w/changed.txt", "one\n2\nthree\n");
+    desk.ok(&["undo", "r"]);
+    assert_eq!(files(&desk)["changed.txt"], "one\ntwo\n");
+}
+
+/// Whatever was restored before the process was killed, the next undo restores the rest.
+#[test]
+fn an_undo_that_was_killed_is_made_again() {
+    let count = 120;
+    let made: Vec<(&str, serde_json::Value)> = (0..4)
+        .map(|part| {
+            let updates = (0..count / 4).map(|n| {
+                let n = part * count / 4 + n;
+                format!("*** Update File: f{n:03}\n-before {n}\n+after {n}")
+            });
+            patch(&updates.collect::<Vec<_>>().join("\n"))
+        })
+        .collect();
+    let desk = desk(&made);
+    for n in 0..count {
+        desk.write(&format!("w/f{n:03}"), &format!("before {n}\n"));
+    }
+    let before = files(&desk);
+    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
+    assert_eq!(files(&desk)["f000"], "after 0\n");
+    let mut child = desk
+        .command(&["undo", "r"])
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    // As soon as the first file is restored, in the middle of the others.
+    while fs::read_to_string(desk.path("w/f002")).unwrap() != "before 2\n" {
+        assert!(child.try_wait().unwrap().is_none() || files(&desk)["f002"] == "before 2\n");
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    desk.ok(&["undo", "r"]);
+    let mut after = files(&desk);
+    // A file that was about to take its name may be left.
+    after.retain(|name, _| !name.starts_with(".monolith-"));
+    assert_eq!(after, before);
+}
+
+#[test]
+fn what_was_kept_goes_with_the_run_and_can_be_erased() {
+    let desk = changing();
+    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
+    let kept = desk.path("home/runs.db.files/r");
+    assert!(kept.is_file());
+    let hash = blake3::hash(b"gone\n").to_hex().to_string();
+    let said = desk.ok(&["erase", "r", "--blob", &hash[..16], "--yes"]);
+    assert!(said.contains("undo restores it no more"), "{said}");
+    let left = desk.ends(&["undo", "r"], 1);
+    assert!(
+        left.out
+            .contains("NOT RESTORED   gone.txt: what it held was not kept, or was erased"),
+        "{}",
+        left.out
+    );
+    assert_eq!(files(&desk)["changed.txt"], "one\ntwo\n");
+    desk.ok(&["delete", "r", "--yes"]);
+    assert!(!kept.exists());
+    // A run of that name keeps its own.
+    desk.ok(&["run", "c.yaml", "--run-id", "r", "--set", "max_turns=19"]);
+    fs::remove_file(&kept).unwrap();
+    let left = desk.ends(&["undo", "r"], 4);
+    assert!(left.err.contains("is not kept here"), "{}", left.err);
+}
+
+#[test]
+fn a_folder_that_took_the_workspaces_place_is_not_written() {
+    let desk = changing();
+    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
+    let after = files(&desk);
+    fs::rename(desk.path("w"), desk.path("elsewhere")).unwrap();
+    let left = desk.ends(&["undo", "r"], 1);
+    assert!(left.err.contains("open its workspace"), "{}", left.err);
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("elsewhere", desk.path("w")).unwrap();
+        let left = desk.ends(&["undo", "r"], 1);
+        assert!(
+            left.err.contains("a link stands in its place now"),
+            "{}",
+            left.err
+        );
+    }
+    assert_eq!(below(&desk.path("elsewhere")), after);
+    let nothing = Desk::new();
+    nothing.script("", &[&says("Hello.")]);
+    nothing.ok(&["run", "c.yaml", "--run-id", "quiet"]);
+    let said = nothing.ok(&["undo", "quiet"]);
+    assert!(said.contains("left no file otherwise"), "{said}");
+}
