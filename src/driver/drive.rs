@@ -18,7 +18,7 @@ use super::tasks::{Performed, Tasks};
 use super::{DriverError, Prepared};
 use crate::inference::Backend;
 use crate::kernel::{LostEffect, Run, RunStarted};
-use crate::message::{Digest, InferenceSeq, RunId, Scrubber, TokenCounter, ToolOutcome};
+use crate::message::{Digest, InferenceSeq, RunId, Scrubber, TokenCounter};
 use crate::session::{Append, Call, Control, Input, Output, Request, Session, SessionError};
 use crate::store::{Invocation, KeptFiles, NewRun, RunLock, Store, StoreError};
 use crate::tools::Clock;
@@ -279,8 +279,6 @@ struct Host<'s> {
     sender: mpsc::Sender<Done>,
     session: Session,
     slots: RequestSlots,
-    /// Whole results of the step under way, of which a summary may be asked for, and prompts of servers.
-    summable: BTreeMap<Digest, Vec<u8>>,
     tasks: Tasks,
     tools: Tools,
 }
@@ -308,7 +306,6 @@ impl<'s> Host<'s> {
             sender,
             session,
             slots,
-            summable: BTreeMap::new(),
             tasks: Tasks::default(),
             tools,
         }
@@ -373,21 +370,8 @@ impl<'s> Host<'s> {
         if let Some(inference) = ended(&input) {
             self.reading.remove(&inference);
         }
-        if let Input::ToolResult { outcome, .. } = &input {
-            let full = match outcome {
-                ToolOutcome::Returned(envelope) => envelope
-                    .full
-                    .filter(|_| self.session.contract().summarizer().is_some()),
-                ToolOutcome::SamplingRequired(asked) => Some(asked.prompt),
-                _ => None,
-            };
-            self.summable.clear();
-            for blob in blobs {
-                if let Some(hash) = full.filter(|hash| Digest::of(&blob) == *hash) {
-                    self.summable.insert(hash, blob.clone());
-                }
-                self.recorder.keep(blob);
-            }
+        for blob in blobs {
+            self.recorder.keep(blob);
         }
         let at_ms = self.tools.clock.run_ms();
         Ok(self.session.handle(at_ms, input)?)
@@ -412,7 +396,7 @@ impl<'s> Host<'s> {
                     inference,
                     prompt: full,
                 } => {
-                    let input = match self.summable.get(&full).cloned() {
+                    let input = match self.recorder.blob(full).await {
                         Some(bytes) => Input::Blob { bytes, hash: full },
                         None => Input::Lost(LostEffect::Inference(inference)),
                     };

@@ -217,6 +217,9 @@ impl BatchCall<Slot> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Batch {
     pub(super) calls: Vec<BatchCall<Slot>>,
+    /// Inferences whose servers did not wait for the answer, each with the bytes of its prompt. What they use counts, so each is waited
+    /// for.
+    pub(super) unwanted: Vec<(InferenceSeq, u64)>,
 }
 
 /// The calls of one message once nothing of it goes on, in the message's order.
@@ -248,11 +251,7 @@ impl Batch {
         self.calls.iter().filter_map(|call| match &call.slot {
             Slot::Running(seq) => Some(*seq),
             Slot::Asking { call, asked } if asked.resume.is_none() => Some(*call),
-            Slot::Unsampled { call, asked } | Slot::Sampling { call, asked, .. }
-                if asked.resume.is_none() =>
-            {
-                Some(*call)
-            }
+            Slot::Sampling { call, asked, .. } if asked.resume.is_none() => Some(*call),
             Slot::Settled(_)
             | Slot::Pending(_)
             | Slot::Awaiting(_)
@@ -267,7 +266,7 @@ impl Batch {
 
     /// The inferences that are waited for, in call order: of summaries, and what servers want asked.
     pub(super) fn inferences(&self) -> impl Iterator<Item = InferenceSeq> {
-        self.calls.iter().filter_map(|call| match &call.slot {
+        let of_calls = self.calls.iter().filter_map(|call| match &call.slot {
             Slot::Summarising { inference, .. } | Slot::Sampling { inference, .. } => {
                 Some(*inference)
             }
@@ -279,32 +278,9 @@ impl Batch {
             | Slot::Asking { .. }
             | Slot::Unsampled { .. }
             | Slot::Unsummarised { .. } => None,
-        })
-    }
-
-    /// What servers want models to be asked that is waited for, each with its inference.
-    pub(super) fn in_sampling(&self) -> impl Iterator<Item = (InferenceSeq, &SamplingRequest)> {
-        self.calls.iter().filter_map(|call| match &call.slot {
-            Slot::Sampling {
-                asked, inference, ..
-            } => Some((*inference, asked.as_ref())),
-            Slot::Settled(_)
-            | Slot::Pending(_)
-            | Slot::Awaiting(_)
-            | Slot::Approved(_)
-            | Slot::Running(_)
-            | Slot::Asking { .. }
-            | Slot::Unsampled { .. }
-            | Slot::Unsummarised { .. }
-            | Slot::Summarising { .. } => None,
-        })
-    }
-
-    /// The call whose server waits for that inference.
-    pub(super) fn sampling(&mut self, inference: InferenceSeq) -> Option<&mut BatchCall<Slot>> {
-        self.calls.iter_mut().find(
-            |c| matches!(&c.slot, Slot::Sampling { inference: awaited, .. } if *awaited == inference),
-        )
+        });
+        let unwanted = self.unwanted.iter().map(|(inference, _)| *inference);
+        of_calls.chain(unwanted)
     }
 
     /// The summaries that are waited for, each with the result that it is of.
@@ -362,14 +338,14 @@ impl Batch {
             Slot::Running(seq) => *seq == call,
             // Its server may end it without the answer.
             Slot::Asking { call: seq, asked } => *seq == call && asked.resume.is_none(),
-            Slot::Unsampled { call: seq, asked }
-            | Slot::Sampling {
+            Slot::Sampling {
                 call: seq, asked, ..
             } => *seq == call && asked.resume.is_none(),
             Slot::Settled(_)
             | Slot::Pending(_)
             | Slot::Awaiting(_)
             | Slot::Approved(_)
+            | Slot::Unsampled { .. }
             | Slot::Unsummarised { .. }
             | Slot::Summarising { .. } => false,
         })
@@ -438,6 +414,9 @@ impl Batch {
 
     /// The calls, taken out, where nothing of them goes on.
     pub(super) fn settled(&mut self) -> Option<Ended> {
+        if !self.unwanted.is_empty() {
+            return None;
+        }
         let settled: Option<Vec<&Settled>> = self.calls.iter().map(|call| call.settled()).collect();
         let settled: Vec<Settled> = settled?.into_iter().cloned().collect();
         let calls = self.calls.drain(..).zip(settled);

@@ -62,11 +62,16 @@ impl StageView<'_> {
     fn batch_key(self) -> Vec<CallKey> {
         let named = |name: &String, (stands, seq, tokens)| (name.clone(), stands, seq, tokens);
         match self {
-            Self::Execute(batch) => batch
-                .calls
-                .iter()
-                .map(|call| named(&call.invocation.name, slot_key(call)))
-                .collect(),
+            Self::Execute(batch) => {
+                batch
+                    .calls
+                    .iter()
+                    .map(|call| named(&call.invocation.name, slot_key(call)))
+                    .chain(batch.unwanted.iter().map(|(inference, bytes)| {
+                        (String::new(), 25, CallSeq(inference.0), *bytes)
+                    }))
+                    .collect()
+            }
             Self::Observe(ended) => ended
                 .calls
                 .iter()

@@ -75,7 +75,7 @@ impl Machine {
         failed: &InferenceFailed,
         outbox: &mut Outbox,
     ) -> Reply<FromExecute> {
-        let is_sample = batch.sampling(failed.inference).is_some();
+        let is_sample = batch.awaits_sample(failed.inference);
         if !is_sample && !batch.end_summary(failed.inference, |_| Shown::Cut) {
             return Reply::Defer;
         }
@@ -99,6 +99,7 @@ impl Machine {
         let in_flight = self.prompts_in_flight(batch);
         let was_asking = batch.is_asking();
         let nothing_starts = self.nothing_starts();
+        batch.leave_sampling(returned.call);
         let Some(call) = batch.running_call(returned.call) else {
             return Reply::Defer;
         };
@@ -240,6 +241,7 @@ impl Machine {
         lost: CallSeq,
         outbox: &mut Outbox,
     ) -> Reply<FromExecute> {
+        batch.leave_sampling(lost);
         let Some(call) = batch.running_call(lost) else {
             return Reply::Defer;
         };

@@ -15,6 +15,57 @@ use crate::message::{
     AdapterStatus, CallSeq, InferenceSeq, ObjectText, SamplingRequest, StopReason, is_blank,
 };
 
+impl Batch {
+    /// What servers wanted models to be asked that is in flight: each inference, with the bytes of its prompt.
+    pub(super) fn in_sampling(&self) -> Vec<(InferenceSeq, u64)> {
+        let of_calls = self.calls.iter().filter_map(|call| {
+            let Slot::Sampling {
+                asked, inference, ..
+            } = &call.slot
+            else {
+                return None;
+            };
+            Some((*inference, asked.bytes))
+        });
+        of_calls.chain(self.unwanted.iter().copied()).collect()
+    }
+
+    /// Whether that inference is in flight for a server.
+    pub(super) fn awaits_sample(&self, inference: InferenceSeq) -> bool {
+        let in_flight = self.in_sampling();
+        in_flight.iter().any(|(awaited, _)| *awaited == inference)
+    }
+
+    /// The server of a call did not wait for what a model was asked: that inference is waited for all the same, since what it uses
+    /// counts. A call that the server is given the answer to later is not left by that.
+    pub(super) fn leave_sampling(&mut self, call: CallSeq) {
+        let left = self.calls.iter_mut().find_map(|one| {
+            let Slot::Sampling {
+                asked,
+                call: seq,
+                inference,
+            } = &one.slot
+            else {
+                return None;
+            };
+            let left = (*inference, asked.bytes);
+            let waits = *seq == call && asked.resume.is_none();
+            waits.then(|| {
+                one.slot = Slot::Running(call);
+                left
+            })
+        });
+        self.unwanted.extend(left);
+    }
+
+    /// The call whose server waits for that inference.
+    fn sampling(&mut self, inference: InferenceSeq) -> Option<&mut BatchCall<Slot>> {
+        self.calls.iter_mut().find(
+            |c| matches!(&c.slot, Slot::Sampling { inference: awaited, .. } if *awaited == inference),
+        )
+    }
+}
+
 impl Machine {
     /// What becomes of a call whose server wants a model to be asked. `in_flight` are the prompts of other inferences that are waited
     /// for.
@@ -27,6 +78,11 @@ impl Machine {
     ) -> &'static str {
         let asked = Box::new(asked.clone());
         if holds(Guard::Suspended, self.suspended) {
+            if asked.resume.is_none() {
+                // The call waits in the process that leaves: it ends there, or is lost with it.
+                call.slot = Slot::Running(seq);
+                return "the server of a call wants a model to be asked, but its process leaves";
+            }
             call.slot = Slot::Unsampled { asked, call: seq };
             return "the server of a call wants a model to be asked once the run is resumed";
         }
@@ -93,7 +149,9 @@ impl Machine {
         returned: &InferenceReturned,
         outbox: &mut Outbox,
     ) -> Option<Reply<FromExecute>> {
-        batch.sampling(returned.inference)?;
+        if !batch.awaits_sample(returned.inference) {
+            return None;
+        }
         self.count_usage(returned.inference, &returned.usage);
         let target = self.asked.get(&returned.inference);
         let target = target.and_then(|target| self.contract.targets.get(*target));
@@ -110,6 +168,12 @@ impl Machine {
         content: Option<ObjectText>,
         outbox: &mut Outbox,
     ) -> Option<Reply<FromExecute>> {
+        let unwanted = batch.unwanted.iter();
+        if let Some(at) = unwanted.map(|(of, _)| *of).position(|of| of == inference) {
+            batch.unwanted.remove(at);
+            let note = "a model was asked for a server that did not wait";
+            return Some(self.go_on(batch, outbox, note));
+        }
         let nothing_starts = self.nothing_starts();
         let call = batch.sampling(inference)?;
         let Slot::Sampling {
@@ -162,10 +226,6 @@ impl Machine {
         let Slot::Unsampled { asked, call: seq } = &call.slot else {
             return false;
         };
-        // What waits with the call was lost with the process that made it.
-        if asked.resume.is_none() {
-            return false;
-        }
         let (seq, asked) = (*seq, asked.clone());
         if self.nothing_starts() {
             call.slot = Settled::Answered(FailedReason::EffectUnknown).into();

@@ -77,9 +77,8 @@ impl Machine {
         let summaries = batch.in_summary();
         let summaries = summaries
             .map(|(inference, envelope)| (target(inference), self.room_and_prompt(envelope).1));
-        let samplings = batch.in_sampling();
-        let samplings =
-            samplings.map(|(inference, asked)| (target(inference), asked.bytes.div_ceil(4)));
+        let samplings = batch.in_sampling().into_iter();
+        let samplings = samplings.map(|(inference, bytes)| (target(inference), bytes.div_ceil(4)));
         summaries.chain(samplings).collect()
     }
 

@@ -44,6 +44,8 @@ pub(super) struct Ledger {
     pub(super) ended: Option<Outcome>,
     stopped: bool,
     pub(super) suspended: bool,
+    /// Whether this step takes a resumption.
+    resumes: bool,
     /// Approved or lost while the run is suspended, and due.
     due: Vec<CallSeq>,
     closing_turn: Option<u32>,
@@ -90,6 +92,7 @@ impl Ledger {
             ended: None,
             stopped: false,
             suspended: false,
+            resumes: false,
             due: Vec::new(),
             closing_turn: None,
             tokens: 0,
@@ -136,6 +139,7 @@ impl Ledger {
         let interrupted = matches!(event.event, EventKind::Interrupted(_))
             || (event.event == EventKind::StopRequested && self.stopped);
         self.stopped |= event.event == EventKind::StopRequested;
+        self.resumes = matches!(event.event, EventKind::Resumed(_));
         let requested = self.event(terms, &event.event);
         let (Some(Effect::Append(entries)), rest) =
             (effects.first(), effects.get(1..).unwrap_or(&[]))
@@ -480,6 +484,10 @@ impl Ledger {
                         !needs || self.awaiting.as_ref() == Some(&open) || again,
                         || "a call without its approval".to_owned(),
                     )?;
+                    let running = self.running.iter().any(|c| c.call == open.call);
+                    hold(!(running && self.resumes), || {
+                        "a call is started once more that another process may have made".to_owned()
+                    })?;
                     self.awaiting = None;
                     self.running.retain(|c| c.call != open.call);
                     self.running.push(open);

@@ -138,11 +138,10 @@ enum Slot {
         hash: Digest,
         live: bool,
     },
-    /// Its server wants a model to be asked so many bytes, once the run is resumed; whether it waits for the answer in the call.
+    /// Its server wants a model to be asked so many bytes, once the run is resumed.
     Unsampled {
         call: u64,
         bytes: u64,
-        live: bool,
     },
     /// That inference is waited for, for its server, whose prompt is so many tokens.
     Sampled {
@@ -250,6 +249,8 @@ pub(super) struct Facts {
     alike: BTreeMap<(String, String), u64>,
     pairs: BTreeMap<(String, String), u64>,
     batch: Vec<Call>,
+    /// Inferences whose servers did not wait: tokens of the prompt, and the target.
+    unwanted: BTreeMap<u64, (u64, Option<usize>)>,
     /// Tokens of what containers put around their calls.
     frames: u64,
     /// What the message's report comes to: valid, or why not.
@@ -342,6 +343,7 @@ impl Oracle {
                 alike: BTreeMap::new(),
                 pairs: BTreeMap::new(),
                 batch: Vec::new(),
+                unwanted: BTreeMap::new(),
                 frames: 0,
                 report: None,
                 malformed: false,

@@ -463,21 +463,7 @@ pub(super) const VARIANTS: &[Variant] = &[
     Variant {
         name: "optional: servers that have a model asked",
         terms: sampling,
-        letters: &[
-            BASE,
-            LIFE,
-            &[
-                Says(Said::ReadWrite),
-                Says(Said::Rejected),
-                Tool(Does::Samples),
-                Tool(Does::SamplesWaiting),
-                Tool(Does::TimesOut),
-                Letter::FailsUnknown,
-                Letter::Stop,
-                ToolAt(Does::Samples, When::PastStep),
-                SaysAt(Said::Text, When::PastStep),
-            ],
-        ],
+        letters: &[BASE, LIFE, SAMPLES],
     },
     Variant {
         name: "required: approval",

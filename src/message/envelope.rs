@@ -39,6 +39,15 @@ pub enum ContentBlock {
 }
 
 /// A tool's own report of its failure.
+///
+/// ```
+/// use monolith::{EnvelopeError, EnvelopeFields, EnvelopeStatus};
+///
+/// fn fail(result: &mut EnvelopeFields, message: String) {
+///     result.status = EnvelopeStatus::Error;
+///     result.error = Some(EnvelopeError { code: "TOOL_ERROR".to_owned(), message });
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnvelopeError {

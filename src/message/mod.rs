@@ -49,10 +49,9 @@ pub use digest::Digest;
 #[cfg(test)]
 pub(crate) use digest::hashed;
 pub(crate) use digest::{DigestBuilder, DigestContext};
-pub(crate) use envelope::EnvelopeError;
 pub use envelope::{
-    ContentBlock, EnvelopeFields, EnvelopeStatus, InputQuestion, SamplingRequest, ToolEnvelope,
-    ToolOutcome,
+    ContentBlock, EnvelopeError, EnvelopeFields, EnvelopeStatus, InputQuestion, SamplingRequest,
+    ToolEnvelope, ToolOutcome,
 };
 pub(crate) use exact::{MAX_EXACT, exact_sum, inexact_integer};
 pub(crate) use excerpt::excerpt;

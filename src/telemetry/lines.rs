@@ -7,7 +7,9 @@ use super::accounting::{
 use super::failures;
 use crate::contract::{FINAL_REPORT, ToolTransport};
 use crate::message::{RunId, Usage};
-use crate::view::{Activity, Call, Execution, Report, Request, RequestEnd, RunView};
+use crate::view::{
+    Activity, Call, Execution, Report, Request, RequestEnd, RequestPurpose, RunView,
+};
 
 impl AccountingLine {
     /// The accounting so far, in the order in which requests and calls were started.

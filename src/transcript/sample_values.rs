@@ -1,6 +1,6 @@
 //! A value of every recorded kind, for tests of their text.
 
-use super::sample::{DONE, action, call, contract, envelope, event, run_id_of, verdict};
+use super::sample::{DONE, action, call, contract, envelope, event, run_id_of, sampling, verdict};
 use crate::contract::{FlowAction, Label, ReportFormat};
 use crate::kernel::{
     Action, Approval, BlockReason, BringUpFault, Check, CheckName, ClosingReason, ContextAccount,
@@ -13,9 +13,9 @@ use crate::message::{
     AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeFields, EnvelopeStatus,
     FailureCode, FileChange, FileChanges, InferenceSeq, InputAnswer, InputExchange, InputQuestion,
     NamedText, ObjectText, Observed, ObservedStatus, ProtocolAdapterResult, ProviderFault,
-    ProviderFaultClass, ReasoningPart, ReasoningText, ReasoningTrace, Repair, Role,
-    SamplingRequest, ServedBy, TagFlaw, TagWarning, ToolEnvelope, ToolInvocation, ToolOutcome,
-    ToolServerStatement, Usage, Withheld,
+    ProviderFaultClass, ReasoningPart, ReasoningText, ReasoningTrace, Repair, Role, ServedBy,
+    TagFlaw, TagWarning, ToolEnvelope, ToolInvocation, ToolOutcome, ToolServerStatement, Usage,
+    Withheld,
 };
 
 /// An event of every kind, with every optional field once present and once absent, and text that JSON must escape.
@@ -235,18 +235,8 @@ pub(crate) fn every_event() -> Vec<Event> {
             question: ObjectText::empty(),
             resume: None,
         })),
-        tool(ToolOutcome::SamplingRequired(SamplingRequest {
-            bytes: 9,
-            max_tokens: 7,
-            prompt: digest,
-            resume: Some(odd.clone()),
-        })),
-        tool(ToolOutcome::SamplingRequired(SamplingRequest {
-            bytes: 9,
-            max_tokens: 7,
-            prompt: digest,
-            resume: None,
-        })),
+        tool(sampling(Some(&odd))),
+        tool(sampling(None)),
         tool(ToolOutcome::ConnectionLost {
             detail: detail.clone(),
         }),

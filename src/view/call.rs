@@ -21,6 +21,8 @@ pub(crate) struct Call {
     pub name: String,
     /// What its server asked a person last, as JSON.
     pub question: Option<String>,
+    /// Whether its server wanted a model to be asked.
+    pub samples: bool,
     /// What became of its approval, where it needed one and that is settled.
     pub approval: Option<ApprovalEnd>,
 }

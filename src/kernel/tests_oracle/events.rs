@@ -83,17 +83,8 @@ impl Oracle {
     fn go_on_tools(&mut self) -> Reaction {
         let mut last = None;
         for at in 0..self.facts.batch.len() {
-            if let Slot::Unsampled {
-                call,
-                bytes,
-                live: false,
-            } = self.facts.batch[at].slot
-            {
-                if self.nothing_starts().is_none() {
-                    return self.sample(at, call, bytes, false);
-                }
-                self.facts.batch[at].slot = Slot::Said(failed("interrupted, effect unknown"));
-                continue;
+            if let Some(reaction) = self.sample_due(at) {
+                return reaction;
             }
             let Slot::Untold((tool, whole, cut)) = self.facts.batch[at].slot.clone() else {
                 continue;
@@ -114,7 +105,7 @@ impl Oracle {
                 Slot::Running(_) | Slot::Told { .. } | Slot::Sampled { .. }
             )
         };
-        self.facts.batch.iter().any(busy)
+        self.facts.batch.iter().any(busy) || !self.facts.unwanted.is_empty()
     }
 
     /// Whether that summary is waited for.
@@ -163,6 +154,7 @@ impl Oracle {
                 .unwrap_or_else(|| self.summary_ended(n.0, None)),
             (LostEffect::Call(call), Place::Tools) => {
                 let nothing_starts = self.nothing_starts().is_some();
+                self.leave_sampling(call.0);
                 let Some(lost) = self.facts.batch.iter_mut().find(|c| c.is_under_way(call.0))
                 else {
                     return Reaction::Ignored;
@@ -193,6 +185,7 @@ impl Oracle {
         let Some(at) = self.facts.batch.iter().position(|c| c.is_under_way(call)) else {
             return Reaction::Ignored;
         };
+        self.leave_sampling(call);
         self.unpark();
         let (id, name) = (
             self.facts.batch[at].id.clone(),
@@ -228,20 +221,10 @@ impl Oracle {
                 }
                 Slot::Said(failed("interrupted, effect unknown"))
             }
-            ToolOutcome::SamplingRequired(asked) => {
-                let too_often =
-                    self.facts.batch[at].questions == crate::kernel::execute::MOST_QUESTIONS;
-                if !too_often && self.nothing_starts().is_none() {
-                    self.facts.batch[at].questions += 1;
-                    let (bytes, live) = (asked.bytes, asked.resume.is_none());
-                    if self.facts.suspended {
-                        self.facts.batch[at].slot = Slot::Unsampled { call, bytes, live };
-                        return Reaction::Noted;
-                    }
-                    return self.sample(at, call, bytes, live);
-                }
-                Slot::Said(failed("interrupted, effect unknown"))
-            }
+            ToolOutcome::SamplingRequired(asked) => match self.sampling_required(at, call, asked) {
+                Some(reaction) => return reaction,
+                None => Slot::Said(failed("interrupted, effect unknown")),
+            },
             ToolOutcome::TimedOut => Slot::Said(failed("timeout")),
             ToolOutcome::ConnectionLost { .. } => Slot::Said(failed("connection lost")),
             ToolOutcome::Cancelled if self.facts.stop => {
@@ -297,11 +280,7 @@ impl Oracle {
         let room = limit - head;
         let expected = (texts::summary_preamble(tool, room).len() as u64 + whole).div_ceil(4);
         // What the next request needs at least is left to it, and what the summaries in flight will use is gone.
-        let in_flight = |c: &Call| match c.slot {
-            Slot::Told { expected, .. } | Slot::Sampled { expected, .. } => expected,
-            _ => 0,
-        };
-        let in_flight: u64 = self.facts.batch.iter().map(in_flight).sum();
+        let in_flight = self.prompts_in_flight();
         let next = self.projected(Wish::Turn) + self.results();
         let over = self.facts.inferences + 2 > self.terms.max_inferences
             || self.facts.tokens + in_flight + expected + next > self.terms.max_tokens_consumed.0
@@ -411,12 +390,13 @@ impl Oracle {
                 }
             }
         }
-        if self.facts.batch.iter().any(|c| {
+        let is_due = |c: &Call| {
             matches!(
                 c.slot,
                 Slot::Pending(_) | Slot::Ready(_) | Slot::Untold(_) | Slot::Unsampled { .. }
             )
-        }) {
+        };
+        if self.facts.batch.iter().any(is_due) {
             return self.start();
         }
         let settled = self.settle(true);

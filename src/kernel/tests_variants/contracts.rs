@@ -109,8 +109,8 @@ pub(super) fn sampling() -> Terms {
         server.sampling = Some("small".to_owned());
     }
     Terms {
-        max_inferences: 4,
-        max_tokens_consumed: BigCount(400),
+        max_inferences: 3,
+        max_tokens_consumed: BigCount(310),
         idempotent: vec!["write".to_owned()],
         ..terms
     }

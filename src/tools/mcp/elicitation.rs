@@ -294,8 +294,8 @@ mod tests {
     use serde_json::json;
 
     use super::{
-        Elicitation, ExchangeLog, InputAnswer, InputRequired, McpTerms, ObjectText, OpenCalls,
-        Round, elicited, roots, with_defaults,
+        Asked, Elicitation, ExchangeLog, InputAnswer, InputRequired, McpTerms, ObjectText,
+        OpenCalls, Refused, Round, elicited, roots, with_defaults,
     };
     use crate::message::NoSecrets;
 

@@ -479,10 +479,7 @@ fn waiting(contract: &ExecutionContract, action: &Action) -> Option<String> {
                 let model = target_name(contract, *target);
                 waiting = Some(format!("waiting for a summary by {model}"));
             }
-            EffectRecord::Sample { target, .. } => {
-                let model = target_name(contract, *target);
-                waiting = Some(format!("waiting for {model}, for a tool server"));
-            }
+            EffectRecord::Sample { .. } => waiting = Some("a tool server waits for a model".into()),
             EffectRecord::AwaitApproval { .. } => {
                 waiting = Some("waiting for an approval".to_owned());
             }
