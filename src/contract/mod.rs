@@ -57,6 +57,8 @@ mod server_name;
 mod server_terms;
 mod session_tools;
 mod settled;
+#[cfg(test)]
+mod shipped_schema;
 mod spec;
 mod targets;
 mod term_fault;

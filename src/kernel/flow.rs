@@ -203,9 +203,9 @@ impl Machine {
         let records = units.filter_map(|unit| self.flow_record(&unit.invocation));
         outbox.flow = records.collect();
         let denied = outbox.flow.iter().filter(|r| r.action == FlowAction::Deny);
-        let told: Vec<String> = denied.map(FlowRecord::sentence).collect();
-        if !told.is_empty() {
-            outbox.note.get_or_insert(told.join("; "));
+        let sentences: Vec<String> = denied.map(FlowRecord::sentence).collect();
+        if !sentences.is_empty() {
+            outbox.note.get_or_insert(sentences.join("; "));
         }
     }
 

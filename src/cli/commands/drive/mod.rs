@@ -30,6 +30,8 @@ pub(in crate::cli) use self::live::Live;
 pub(in crate::cli) use self::not_begun::print_result;
 pub(in crate::cli) use self::offer::offer_models;
 pub(in crate::cli) use self::recording::RecordingArgs;
-pub(in crate::cli) use self::report::{held_back, report, report_end, with_withheld};
+pub(in crate::cli) use self::report::{
+    held_back, report, report_end, report_message, with_withheld,
+};
 pub(in crate::cli) use self::typed_at::TypedAt;
 pub(in crate::cli) use self::way_out::{proof_rule, way_out};
