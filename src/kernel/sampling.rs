@@ -86,20 +86,17 @@ impl Machine {
             call.slot = Slot::Unsampled { asked, call: seq };
             return "the server of a call wants a model to be asked once the run is resumed";
         }
-        match self.sample(&call.invocation.name, seq, &asked, in_flight, outbox) {
-            Some(inference) => {
-                call.slot = Slot::Sampling {
-                    asked,
-                    call: seq,
-                    inference,
-                };
-                "the server of a call wants a model to be asked"
-            }
-            None => {
-                self.goes_on(call, seq, asked.resume, None, outbox);
-                "no model is asked for the server of a call"
-            }
-        }
+        let inference = self.sample(&call.invocation.name, seq, &asked, in_flight, outbox);
+        let Some(inference) = inference else {
+            self.goes_on(call, seq, asked.resume, None, outbox);
+            return "no model is asked for the server of a call";
+        };
+        call.slot = Slot::Sampling {
+            asked,
+            call: seq,
+            inference,
+        };
+        "the server of a call wants a model to be asked"
     }
 
     /// Asks for it, where the contract grants it and the run can go on after it.
@@ -242,7 +239,7 @@ fn sampled(returned: &InferenceReturned, model: &str) -> Option<ObjectText> {
     let stop = match result.stop {
         StopReason::End | StopReason::Unknown => "endTurn",
         StopReason::Length => "maxTokens",
-        _ => return None,
+        StopReason::Refusal | StopReason::ContentFilter => return None,
     };
     let message = result.canonical_message.as_ref()?;
     let sound = result.status != AdapterStatus::Rejected && message.tool_calls.is_empty();

@@ -119,6 +119,7 @@ mod resume;
 mod run_input;
 #[cfg(test)]
 mod same_name;
+#[cfg(test)]
 mod sampling;
 #[cfg(test)]
 #[cfg(target_os = "linux")]

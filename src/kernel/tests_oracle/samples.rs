@@ -19,9 +19,10 @@ impl Oracle {
         let (bytes, live) = (asked.bytes, asked.resume.is_none());
         if self.facts.suspended {
             // One that waits in its process ends there, or is lost with it.
-            self.facts.batch[at].slot = match live {
-                true => Slot::Running(call),
-                false => Slot::Unsampled { call, bytes },
+            self.facts.batch[at].slot = if live {
+                Slot::Running(call)
+            } else {
+                Slot::Unsampled { call, bytes }
             };
             return Some(Reaction::Noted);
         }
@@ -123,9 +124,10 @@ impl Oracle {
         if place == Place::Tools && self.facts.unwanted.remove(&n).is_some() {
             let asks = |c: &Call| matches!(c.slot, Slot::Question { .. });
             let asks = self.facts.batch.iter().any(asks);
-            return Some(match asks && !nothing_starts {
-                true => Reaction::Noted,
-                false => self.rest(),
+            return Some(if asks && !nothing_starts {
+                Reaction::Noted
+            } else {
+                self.rest()
             });
         }
         let waits =
@@ -147,9 +149,10 @@ impl Oracle {
         // A call that waits with its question keeps waiting, and is lost with its process.
         let keeps_waiting = suspended && live;
         call.answered |= !keeps_waiting;
-        call.slot = match suspended && !live {
-            true => Slot::Ready(seq),
-            false => Slot::Running(seq),
+        call.slot = if suspended && !live {
+            Slot::Ready(seq)
+        } else {
+            Slot::Running(seq)
         };
         Some(if suspended {
             Reaction::Noted

@@ -93,11 +93,12 @@ pub(super) fn sampled(
     (log, scrub): Noted<'_>,
 ) -> Option<Value> {
     let result = content.map(ObjectText::to_value).map(|content| {
+        let part = |name: &str| content.get(name).cloned().unwrap_or_default();
         json!({
-            "content": {"text": content["text"], "type": "text"},
-            "model": content["model"],
+            "content": {"text": part("text"), "type": "text"},
+            "model": part("model"),
             "role": "assistant",
-            "stopReason": content["stop"],
+            "stopReason": part("stop"),
         })
     });
     let texts = params.pointer("/messages").and_then(Value::as_array);
