@@ -459,6 +459,7 @@ fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
             pin: None,
             queue: queue_of(spec, given),
             roots: given.terms.roots.clone(),
+            sampling: given.terms.sampling.clone(),
             sandbox: given.sandbox.as_ref().map(server_sandbox),
             shared: given.shared,
             tools_allowed: given.tools.allowed.clone(),

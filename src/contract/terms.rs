@@ -373,6 +373,18 @@ impl Terms {
             .position(|target| target.is_named(named))
     }
 
+    /// The target that the server of that tool may have asked; none if the contract grants it none.
+    #[must_use]
+    pub fn sampler(&self, tool: &str) -> Option<usize> {
+        let origin = &self.tool(tool)?.origin;
+        let server = origin.strip_prefix("mcp:").unwrap_or(origin);
+        let server = self.servers.get(server)?;
+        let named = server.sampling.as_deref()?;
+        self.targets
+            .iter()
+            .position(|target| target.is_named(named))
+    }
+
     /// The pinned tool of that exposed name.
     #[must_use]
     pub fn tool(&self, name: &str) -> Option<&ToolTerms> {

@@ -118,7 +118,7 @@ impl ServerSpec {
             Self::Builtin { .. } => true,
             // What a server asks for is put to the run that called it, so it must be known which one that is.
             Self::Stdio { shared, terms, .. } | Self::Remote { shared, terms, .. } => {
-                *shared && terms.elicitation == Elicitation::Denied
+                *shared && terms.elicitation == Elicitation::Denied && terms.sampling.is_none()
             }
         }
     }

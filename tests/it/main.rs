@@ -124,6 +124,8 @@ mod run_input;
 #[cfg(test)]
 mod same_name;
 #[cfg(test)]
+mod sampling;
+#[cfg(test)]
 #[cfg(target_os = "linux")]
 mod sandbox_faults;
 #[cfg(test)]

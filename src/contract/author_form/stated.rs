@@ -161,6 +161,9 @@ fn state_server(
     if let Some(sandbox) = &terms.sandbox {
         state(SERVER.sandbox.name, sandbox_form(sandbox));
     }
+    if let Some(model) = &terms.sampling {
+        state(SERVER.sampling.name, json!(model));
+    }
     if !terms.shared {
         state(SERVER.shared.name, json!(false));
     }

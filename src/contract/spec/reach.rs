@@ -272,6 +272,7 @@ impl Read for McpSpec {
                 health_probe: section.get(&SERVER.health_probe).unwrap_or_default(),
                 offers: section.get(&SERVER.offers).unwrap_or_default(),
                 roots: section.get(&SERVER.roots).unwrap_or_default(),
+                sampling: section.get(&SERVER.sampling),
             };
             let enabled = section.get(&SERVER.enabled).unwrap_or(true);
             let pin = section.get(&SERVER.pin);

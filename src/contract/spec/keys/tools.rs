@@ -113,8 +113,10 @@ form! {
         sandbox: SandboxSpec, DefaultText = DefaultText("its files, where the system can"),
         "What confines the command ([sandbox.md](sandbox.md)). Stated, it is confined or not started; its network is `on` unless it is `off`, and \
          only stated limits hold. `off`: nothing confines it." => nullable, not_with(&["url"]);
+        sampling: String, DefaultText = DefaultText("none"),
+        "The model that the server may have asked during a call, as `provider/model` or one of `targets` by its name. What it is asked counts in every budget of the run." => nullable;
         shared: bool, bool = true,
-        "Whether the runs of one process that reach it in the same way share it; with `false` each run has one of its own, as it has of a server with `elicitation`." => nullable;
+        "Whether the runs of one process that reach it in the same way share it; with `false` each run has one of its own, as it has of a server with `elicitation` or `sampling`." => nullable;
         tools_allowed: Vec<String>, DefaultText = DefaultText("all"),
         "The tools of the server that the contract takes, by the server's own names: no other one reaches the model, the pin or the \
          hash. Case does not count; `*` and `any` mean every tool." => nullable;
