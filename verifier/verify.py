@@ -12,7 +12,7 @@ pointer? raw_hash repair? served_by? status stop tag_warnings? usage? withheld?;
 started_at_ms status tokens tool tool_call_id; execute: arguments_hash call id name; run_started: addresses? bring_up contract_hash intent_words messages parent? run_id
 started_unix_ms tokenizer_fault? tool_servers? workspace?; infer: attempt inference notices target tools; summarise: call inference target; messages canonical_message: content observed? reasoning? reasoning_trace? role tokens
 tool_call_id? tool_calls?; usage: cache_read cache_write? cost_fault? cost_micro_usd? estimated input output; inference_returned: gate_breached gated? inference redacted? request_hash
-result server_headers? usage; await_approval approval_denied: arguments_hash call; approval_given: arguments_hash call content?; input_required: question resume?; context: blocked? ctx expected limit pending projected remaining schema;
+result server_headers? usage; await_approval: arguments_hash asked_by? call; asked_by: approval? flow?; approval_denied: answerer? arguments_hash call proposal? reason?; approval_given: answerer? arguments_hash call content? reason?; answerer: key signature; input_required: question resume?; context: blocked? ctx expected limit pending projected remaining schema;
 inference_failed: fault gated? inference redacted? request_hash? usage?; tool_calls: arguments fault? id name raw_payload? source_model; fault: class message raw_hash?
 retry_after_ms? status? unknown_model?; header: contract format run_id; decision: grounds policy rules_hash rules_version; resumed: addresses? bring_up? contract_hash tool_servers? tools_changed; addresses: address provider; resource: blob
 bytes mime_type; policy: decision matched; entry: action event hash seq; tool_returned: call exchanges? outcome; exchanges: answer content? message method requested_schema? url?; targets: detail properties? responsive server_headers?; withheld: blank bytes hash report_bytes?;
@@ -23,9 +23,9 @@ seen: entry label tool"""
 # What stands under a key: that of `row.key` comes before that of `key`, and what is not named is text. `wait` has a value as an effect alone.
 TYPES = """number: at_ms attempt bytes bytes_in bytes_out cache_read cache_write call call.value calls cost_micro_usd ctx duration_ms executed executed_ok expected
 format_retries inference inference.value inferences input item length limit lines_added lines_removed original output pending projected remaining replacement report_bytes resumes retry_after_ms
-rule rules_version schema seen.entry seq started_at_ms started_unix_ms fault.status step_id target tokens tokens_cache_read tokens_in tokens_out turns until_ms; truth: blank cost_fault
+rule asked_by.flow rules_version schema seen.entry seq started_at_ms started_unix_ms fault.status step_id target tokens tokens_cache_read tokens_in tokens_out turns until_ms approval; truth: blank cost_fault
 estimated gate_breached gated incomplete ok redacted responsive tools unknown_model; hash: after arguments_hash before blob contract_hash conversation_digest full hash head raw_hash request_hash
-rules_hash state_digest workspace; object: action blocked canonical_message changes context counters decision dropped error event fault observed outcome parent policy predicate
+rules_hash state_digest workspace; object: action answerer asked_by blocked canonical_message changes context counters decision dropped error event fault observed outcome parent policy predicate
 reasoning_trace repair report result returned.error served_by usage value withheld; objects: addresses bring_up checks returned.content dropped_targets effects exchanges files flow messages parts properties seen
 server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words matched notices steps tools_changed warnings; text: blob_line.bytes flow.action flow.call context.blocked tool_calls.fault repair.original decision.policy blocked.target
 dropped_targets.target block.value properties.value server_headers.value text.value interrupted.value; object?: entry.event; hash?: malformed.raw_hash;
@@ -97,6 +97,7 @@ class Transcript:
         self.last = {"kind": "", "to": "PRECHECK", "step_id": 0}
         self.earlier = 0, keyed("checkpoints")  # how many checkpoints came so far, and the hash of their texts
         self.open_run, self.keys, self.named, self.blobs, self.heads, self.signed, self.unknown = open_run, keys, {}, [""], [], [0, 0], 0
+        self.first, self.answers = "", 0  # the hash of entry 0, and how many signed answers there were
 
     def take(self, raw):
         self.line += 1
@@ -143,6 +144,9 @@ class Transcript:
                 self.line = 1  # the chain holds under this name: it is the header that is wrong
             hold((event["kind"], run_id, contract) == ("run_started", self.run_id, self.contract.hex()), "header and event differ in run_id or contract_hash")
         hold(record["hash"] == self.head.hex(), f"hash: computed {self.head.hex()}")
+        self.first = self.first or record["hash"]
+        if event.get("kind") in ("approval_given", "approval_denied") and "answerer" in event["value"]:
+            self.answer(event["value"], "allowed" if event["kind"] == "approval_given" else "denied")
         seal, self.length, self.last = action["kind"] == "seal", self.length + 1, action
         hold((action["kind"] == "start") == (self.length == 1), "kind: entry 0 is the start, and no other")
         hold(action["to"] in ("PRECHECK", "INFER", "VALIDATE_CALLS", "EXECUTE", "OBSERVE", "COMMIT", "TERMINATE"), "to: no state")
@@ -156,6 +160,14 @@ class Transcript:
         self.heads.append((self.head, outcome))
         for name, need in blob_names(event):
             self.named.setdefault(name, {}).setdefault(need, self.line)
+
+    def answer(self, answer, decision):  # a signature under a person's answer holds over this run, this call, these arguments
+        written = "".join(f"{key} {blake3(answer[key].encode()).hexdigest() if key in answer else '-'}\n" for key in ("content", "proposal", "reason"))
+        text = f"monolith/answer/1\nrun {self.first}\ncall {answer['call']}\narguments {answer['arguments_hash']}\n{decision}\n{written}"
+        encoded, self.answers = answer["answerer"]["signature"], self.answers + 1
+        signature = base64.b64decode(encoded, validate=True)
+        hold(base64.b64encode(signature).decode() == encoded and not weak(signature[:32]), "answerer: no signature")
+        public_key(answer["answerer"]["key"])[1].verify(signature, text.encode())  # raises InvalidSignature
 
     def blob(self, record, _):
         name, data = record["blob"], base64.b64decode(record["bytes"], validate=True)
@@ -215,7 +227,7 @@ class Transcript:
                 f"    missing: {len(absent)} bodies of requests and withheld blobs, {sum('withheld' in needs for needs in absent)} of them withheld",
                 f"    erased: {self.stones[0]} by design, {self.vouched} of them signed by a key that was given",
                 f"    signed: the first {self.signed[1]} entries by a key that was given; {self.unknown} signatures by others",
-                f"verified at level L{level}"]
+                *([f"    answers: {self.answers} signed, each by the key that it names"] if self.answers else []), f"verified at level L{level}"]
 
 def weak(point, prime=2**255 - 19, eighth=0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7):  # of order 1, 2, 4 or 8
     return int.from_bytes(point, "little") % 2**255 % prime in (0, 1, prime - 1, eighth, prime - eighth)

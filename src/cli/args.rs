@@ -7,7 +7,8 @@ use std::sync::LazyLock;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-use super::commands::approve::ApproveArgs;
+use super::commands::approvals::ApprovalsArgs;
+use super::commands::approve::{ApproveArgs, DenyArgs};
 use super::commands::chat::ChatArgs;
 use super::commands::completions::CompletionsArgs;
 use super::commands::config::ConfigCommand;
@@ -97,7 +98,16 @@ const TOPICS: [(&str, &[&str]); 5] = [
     (
         "Runs",
         &[
-            "run", "continue", "chat", "approve", "resume", "show", "list", "undo",
+            "run",
+            "continue",
+            "chat",
+            "approvals",
+            "approve",
+            "deny",
+            "resume",
+            "show",
+            "list",
+            "undo",
         ],
     ),
     (
@@ -158,6 +168,10 @@ pub(in crate::cli) enum Command {
     Resume(ResumeArgs),
     /// Allow or refuse the call that a run waits with
     Approve(ApproveArgs),
+    /// Refuse the call that a run waits with
+    Deny(DenyArgs),
+    /// List the calls of all runs that wait for a person
+    Approvals(ApprovalsArgs),
     /// Decide a recorded run again and compare, byte for byte
     Replay(ReplayArgs),
     /// Check that a transcript is as it was written

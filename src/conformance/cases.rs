@@ -22,8 +22,8 @@ pub(super) const CASES: &[(&str, &str)] = corpus![
         "report_native", "resumed", "tools", "xml_calls", "xml_report_fails", "xml_report_unproven",
     ],
     "approval": [
-        "abort", "denied", "given", "of_other_arguments", "question", "question_refused", "stands_outside_the_timeouts",
-        "stop", "too_late",
+        "abort", "denied", "given", "of_other_arguments", "only_signed_answers_count", "question", "question_refused",
+        "rule_asks", "rule_denies", "stands_outside_the_timeouts", "stop", "too_late",
     ],
     "attempts": [
         "blank", "blank_withheld", "content_filter", "content_filter_two_targets", "cut_by_length",

@@ -32,15 +32,12 @@ impl Drive {
     fn approval(&self, of_other_arguments: bool) -> Result<Approval, String> {
         let waiting = self.flight.awaiting.as_ref();
         let order = waiting.ok_or("no call waits for an approval")?;
-        Ok(Approval {
-            arguments_hash: if of_other_arguments {
-                Digest::of(b"other arguments")
-            } else {
-                order.arguments_hash
-            },
-            call: order.call,
-            content: None,
-        })
+        let hash = if of_other_arguments {
+            Digest::of(b"other arguments")
+        } else {
+            order.arguments_hash
+        };
+        Ok(Approval::to(order.call, hash))
     }
 
     pub(super) fn resumed(&mut self, resumed: &ResumedText) -> Result<(), String> {

@@ -68,6 +68,11 @@ const TELLING: &[(Guard, &str)] = &[
     (Guard::ReportOnly, "session/prose_is_no_report"),
     (Guard::UnreadableCall, "session/unparsable_call_alone"),
     (Guard::ReportProof, "session/report_without_proof"),
+    (Guard::RuleDenies, "approval/rule_denies"),
+    (Guard::RuleAsks, "approval/rule_asks"),
+    (Guard::FlowAsked, "flow/asked"),
+    (Guard::FlowDenied, "flow/denied"),
+    (Guard::Approvers, "approval/only_signed_answers_count"),
 ];
 
 #[test]

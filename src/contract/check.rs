@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::approval_check::{approval_faults, approval_warnings};
 use super::exact_numbers::inexact_integer_at;
 use super::flow_check::{flow_faults, flow_warnings};
 use super::hidden_characters::hidden_characters;
-use super::meant_tool::meant_tool;
+use super::meant_tool::not_offered;
 use super::schema_bounds::SchemaFault;
 use super::term_fault::TermFault;
 use super::tool_filter::is_wildcard;
@@ -171,6 +172,7 @@ pub(crate) fn structure_faults(terms: &Terms) -> Vec<TermFault> {
     );
     faults.extend(unknown_prices(terms));
     faults.extend(unknown_names(terms));
+    faults.extend(approval_faults(terms));
     faults.extend(flow_faults(terms));
     faults
 }
@@ -218,6 +220,7 @@ pub(crate) fn contract_warnings(terms: &Terms) -> Vec<String> {
 #[must_use]
 pub(crate) fn tool_warnings(terms: &Terms) -> Vec<String> {
     let mut warnings = hidden_characters(&terms.tools);
+    warnings.extend(approval_warnings(terms));
     warnings.extend(terms.servers.iter().flat_map(|(name, server)| {
         let missing = missing_tools(terms, name, server).into_iter();
         let place = server.kind.place(name);
@@ -312,13 +315,6 @@ fn unknown_names(terms: &Terms) -> Vec<TermFault> {
         }
     }
     faults
-}
-
-/// A name that no server offers, with the tool that is meant.
-fn not_offered(terms: &Terms, name: &str) -> String {
-    let meant = meant_tool(name, terms.tools.iter().map(|tool| tool.name.as_str()));
-    let meant = meant.map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
-    format!("`{name}`, which no server offers{meant}")
 }
 
 /// Which pinned tools cannot be used: FAILED_PREFLIGHT(tool_unavailable | tool_changed), missing before changed.

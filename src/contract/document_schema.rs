@@ -43,25 +43,12 @@ pub(crate) fn contract_schema() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::shipped_schema::is_shipped;
     use crate::contract::tests::make;
-
-    const FILE: &str = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/contracts/contract.schema.json"
-    );
 
     #[test]
     fn the_shipped_schema_is_the_one_the_types_give() {
-        let generated = serde_json::to_string_pretty(&contract_schema()).unwrap() + "\n";
-        if std::env::var_os("UPDATE_SCHEMAS").is_some() {
-            std::fs::write(FILE, &generated).unwrap();
-        }
-        let shipped = std::fs::read_to_string(FILE).unwrap();
-        assert!(
-            shipped == generated,
-            "contracts/contract.schema.json is not what the types give: run the tests with \
-             UPDATE_SCHEMAS=1, and think of the format version",
-        );
+        is_shipped("contracts/contract.schema.json", &contract_schema());
     }
 
     #[test]

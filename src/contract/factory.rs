@@ -105,9 +105,11 @@ impl ContractFactory {
         let terms = Terms {
             adapter_version: String::new(),
             allowed_tools: spec.allowed_tools.clone(),
+            approval: spec.approval.clone(),
             approval_timeout_ms: spec
                 .approval_timeout_ms
                 .unwrap_or(FILE.approval_timeout_ms.default_value),
+            approvers: spec.approvers.clone(),
             checkpoint_every: spec
                 .checkpoint_every
                 .unwrap_or(FILE.checkpoint_every.default_value),

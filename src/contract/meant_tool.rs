@@ -1,5 +1,7 @@
 //! Which offered tool an author means by a name that nobody offers.
 
+use super::Terms;
+
 /// The offered tool that is nearest to a name: the one of that name of any server, else one whose name is spelt nearly so.
 pub(super) fn meant_tool<'o>(
     name: &str,
@@ -15,6 +17,13 @@ pub(super) fn meant_tool<'o>(
             .min()
             .map(|(_, one)| one)
     })
+}
+
+/// A name that no server offers, with the tool that is meant.
+pub(super) fn not_offered(terms: &Terms, name: &str) -> String {
+    let meant = meant_tool(name, terms.tools.iter().map(|tool| tool.name.as_str()));
+    let meant = meant.map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
+    format!("`{name}`, which no server offers{meant}")
 }
 
 #[cfg(test)]

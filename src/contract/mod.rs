@@ -15,6 +15,8 @@
 //! recorded contract ─▶ AuthorForm ─▶ the same file, for changes of it
 //! ```
 
+mod approval_check;
+mod approval_rule;
 mod author_form;
 mod big_count;
 mod check;
@@ -51,6 +53,7 @@ mod reached_servers;
 mod redaction;
 mod report_reader;
 mod rest;
+mod ruling;
 mod sampling;
 mod sandbox_choice;
 mod sandbox_terms;
@@ -59,6 +62,8 @@ mod server_name;
 mod server_terms;
 mod session_tools;
 mod settled;
+#[cfg(test)]
+mod shipped_schema;
 mod spec;
 mod targets;
 mod term_fault;
@@ -75,6 +80,8 @@ mod value_bounds;
 mod web_address;
 pub(crate) mod wire_version;
 
+pub use approval_rule::RulePlace;
+pub(crate) use approval_rule::{ApprovalAction, ApprovalRule};
 pub(crate) use author_form::{AuthorForm, ChangedError};
 pub(crate) use big_count::BigCount;
 pub(crate) use check::{
@@ -115,6 +122,7 @@ pub(crate) use rest::{
     DefinitionFault, HttpMethod, RequestFault, RequestParts, RestTerms, RestTool, StreamReader,
     StreamTerms, WebLimits, recorded_template, without_parameters,
 };
+pub(crate) use ruling::Ruling;
 pub(crate) use sandbox_choice::shell_sandbox;
 pub(crate) use sandbox_terms::{Network, SandboxSpec, SandboxTerms};
 pub(crate) use server_name::check_server_name;
@@ -146,6 +154,7 @@ pub(crate) use terms::{
 pub(crate) use text_profile::TextProfile;
 pub(crate) use tokenizer::{Counting, Tokenizer};
 pub(crate) use tool_filter::ToolFilter;
+pub(crate) use tool_pattern::pattern_takes;
 pub use validators::Validators;
 pub(crate) use validators::{ArgumentFault, check_input};
 pub(crate) use value_bounds::StepsLeft;

@@ -31,23 +31,13 @@ pub(crate) fn pins_schema() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::shipped_schema::is_shipped;
     use crate::contract::tests::{manifest, spec};
     use crate::contract::{ContractFactory, PinnedOffers};
 
-    const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/contracts/pins.schema.json");
-
     #[test]
     fn the_shipped_schema_is_the_one_the_types_give() {
-        let generated = serde_json::to_string_pretty(&pins_schema()).unwrap() + "\n";
-        if std::env::var_os("UPDATE_SCHEMAS").is_some() {
-            std::fs::write(FILE, &generated).unwrap();
-        }
-        let shipped = std::fs::read_to_string(FILE).unwrap();
-        assert!(
-            shipped == generated,
-            "contracts/pins.schema.json is not what the types give: run the tests with \
-             UPDATE_SCHEMAS=1, and think of the format version",
-        );
+        is_shipped("contracts/pins.schema.json", &pins_schema());
     }
 
     #[test]

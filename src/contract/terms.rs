@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::approval_rule::ApprovalRule;
 use super::hex_digest::HexDigest;
 use super::{
     BigCount, FinalReportTerms, FlowRule, LabelRule, ModelProfile, PriceTable, ProviderTerms,
@@ -223,8 +224,14 @@ pub struct Terms {
     pub adapter_version: String,
     /// Exposed names that may be called; null means all, empty means none.
     pub allowed_tools: Option<Vec<String>>,
+    /// Rules about calls before they start, the first that fits first; left out where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approval: Vec<ApprovalRule>,
     /// How long an approval may be waited for.
     pub approval_timeout_ms: u64,
+    /// Public keys, as `NAME+ID+BASE64`, of those whose answers count; left out where every answer does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvers: Vec<String>,
     /// A signed checkpoint is written at least every so many entries.
     pub checkpoint_every: u64,
     /// What ends the run well.

@@ -22,6 +22,8 @@ const MAX_RULE_BYTES: usize = 200;
 /// Compiling is dear and checking is cheap, so a run compiles once; runs of one contract may share one value.
 #[derive(Clone, Default)]
 pub struct Validators {
+    /// What judges the arguments that rules of `approval` are about; none for a rule about all, or with a schema that does not compile.
+    approval: Vec<Option<Arc<Compiled>>>,
     by_tool: BTreeMap<String, Arc<Compiled>>,
     /// Why the schemas of the others cannot be used, with their pins.
     faults: BTreeMap<String, (Digest, SchemaFault)>,
@@ -61,7 +63,12 @@ impl Validators {
             .values()
             .map(|compiled| (compiled.pin, compiled))
             .collect();
+        let rules = terms
+            .approval
+            .iter()
+            .map(|rule| compile_rule(rule.arguments.as_ref()?));
         let mut found = Self {
+            approval: rules.collect(),
             report: terms.final_report.as_ref().and_then(compile_report),
             ..Self::default()
         };
@@ -121,6 +128,21 @@ impl Validators {
             None => Ok(()),
             Some(compiled) => compiled.validate(report, &mut StepsLeft::WHOLE.clone()),
         }
+    }
+
+    /// Whether the arguments are those that the rule of `approval` of that number is about; none where that cannot be judged within
+    /// the steps that are left.
+    pub(super) fn rule_takes(
+        &self,
+        rule: u32,
+        arguments: &ObjectText,
+        left: &mut StepsLeft,
+    ) -> Option<bool> {
+        let rule = usize::try_from(rule).ok()?;
+        let compiled = self.approval.get(rule)?.as_ref()?;
+        let value = arguments.to_value();
+        compiled.bounds.check(&value, left).ok()?;
+        Some(compiled.validator.is_valid(&value))
     }
 
     /// What judges a final report alone.
@@ -228,7 +250,11 @@ impl Compiled {
 
 /// None if the contract has no schema, or one that does not compile: PRECHECK refuses that.
 fn compile_report(terms: &FinalReportTerms) -> Option<Arc<Compiled>> {
-    let schema = terms.schema.as_ref()?;
+    compile_rule(terms.schema.as_ref()?)
+}
+
+/// None where it does not compile: PRECHECK refuses that.
+fn compile_rule(schema: &Value) -> Option<Arc<Compiled>> {
     Compiled::of(schema, Digest::ZERO).ok().map(Arc::new)
 }
 
@@ -259,8 +285,7 @@ mod tests {
         let compiled = compiled.unwrap_or_else(|fault| panic!("{fault:?}"));
         Validators {
             by_tool: [("t".to_owned(), Arc::new(compiled))].into(),
-            faults: BTreeMap::new(),
-            report: None,
+            ..Validators::default()
         }
     }
 

@@ -128,7 +128,7 @@ impl Environment {
     }
 
     /// The host's own files, which no built-in tool reads.
-    pub(super) fn withheld(&self) -> &Withheld {
+    pub(crate) fn withheld(&self) -> &Withheld {
         &self.withheld
     }
 

@@ -19,7 +19,7 @@ impl Machine {
         outbox: &mut Outbox,
     ) -> Reply<FromExecute> {
         let exceeded = self.head_decides();
-        let Some(call) = asked_of(batch, approval) else {
+        let Some(call) = self.asked_of(batch, approval) else {
             return Reply::Defer;
         };
         let content = approval.content.clone().unwrap_or_else(ObjectText::empty);
@@ -37,10 +37,14 @@ impl Machine {
         approval: &Approval,
         outbox: &mut Outbox,
     ) -> Reply<FromExecute> {
-        if asked_of(batch, approval).is_none() {
+        if self.asked_of(batch, approval).is_none() {
             return Reply::Defer;
         }
-        self.refused(batch, outbox, "denied")
+        let reason = FailedReason::DeniedApproval {
+            reason: approval.reason.clone(),
+            proposal: approval.proposal.as_ref().map(ToString::to_string),
+        };
+        self.refused(batch, outbox, ("denied", reason))
     }
 
     /// A person has answered: starts the call that was approved, or goes on with the one whose server asked. None where nothing may be
@@ -53,13 +57,14 @@ impl Machine {
         outbox: &mut Outbox,
     ) -> Option<&'static str> {
         let (seq, input) = match &call.slot {
-            Slot::Awaiting(seq) => (*seq, None),
+            Slot::Awaiting(seq, _) => (*seq, None),
             Slot::Asking { call, asked } => {
                 let resume = asked.resume.clone();
                 (*call, Some(Box::new(GivenInput { content, resume })))
             }
             Slot::Settled(_)
             | Slot::Pending(_)
+            | Slot::ToAsk(..)
             | Slot::Approved(_)
             | Slot::Running(_)
             | Slot::Unsummarised { .. }
@@ -92,13 +97,13 @@ impl Machine {
         &mut self,
         batch: &mut Batch,
         outbox: &mut Outbox,
-        note: &'static str,
+        (note, reason): (&'static str, FailedReason),
     ) -> Reply<FromExecute> {
         let exceeded = self.head_decides();
         self.unpark();
         if let Some(call) = batch.awaiting() {
             if !call.asks_for_input() {
-                call.slot = Settled::Answered(FailedReason::DeniedApproval).into();
+                call.slot = Settled::Answered(reason).into();
             } else if self.answered(call, None, exceeded, outbox).is_some() {
                 return Reply::Stay(note);
             }
@@ -106,18 +111,30 @@ impl Machine {
         self.go_on(batch, outbox, note)
     }
 
+    /// The call that waits for exactly this answer, where it is of one of those whose answers count.
+    fn asked_of<'b>(
+        &self,
+        batch: &'b mut Batch,
+        approval: &Approval,
+    ) -> Option<&'b mut BatchCall<Slot>> {
+        let approvers = &self.contract.approvers;
+        let of_one = || {
+            let answerer = approval.answerer.as_ref();
+            answerer.is_some_and(|answerer| approvers.contains(&answerer.key))
+        };
+        if holds(Guard::Approvers, !approvers.is_empty() && !of_one()) {
+            return None;
+        }
+        batch.awaiting().filter(|call| {
+            call.question().is_some_and(|asked| {
+                asked.call == approval.call && asked.arguments_hash == approval.arguments_hash
+            })
+        })
+    }
+
     pub(super) fn approval_expired(&self) -> bool {
         self.clock.parked_since().is_some_and(|since| {
             self.at_ms.saturating_sub(since) > self.contract.approval_timeout_ms
         })
     }
-}
-
-/// The call that waits for exactly this approval.
-fn asked_of<'b>(batch: &'b mut Batch, approval: &Approval) -> Option<&'b mut BatchCall<Slot>> {
-    batch.awaiting().filter(|call| {
-        call.question().is_some_and(|asked| {
-            asked.call == approval.call && asked.arguments_hash == approval.arguments_hash
-        })
-    })
 }

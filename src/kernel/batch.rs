@@ -2,6 +2,7 @@
 
 use super::texts::FailedReason;
 use super::{CallOrder, GivenInput};
+use crate::contract::RulePlace;
 use crate::message::{CallSeq, Digest, InferenceSeq, InputQuestion, ToolEnvelope, ToolInvocation};
 
 /// What became of a call that needs nothing more.
@@ -52,8 +53,10 @@ pub(super) enum Slot {
     Settled(Settled),
     /// Authorised, not yet started.
     Pending(CallSeq),
+    /// Authorised; a person is asked before it starts, since the contract says so there.
+    ToAsk(CallSeq, RulePlace),
     /// Authorised, waits for a person.
-    Awaiting(CallSeq),
+    Awaiting(CallSeq, RulePlace),
     /// Authorised and approved, or started once and lost; not started, since the run is suspended.
     Approved(CallSeq),
     /// Started.
@@ -113,8 +116,6 @@ pub(super) struct Part {
 pub(super) struct BatchCall<S> {
     pub(super) invocation: ToolInvocation,
     pub(super) arguments_hash: Digest,
-    /// Whether a rule of `flow` has a person asked before it starts.
-    pub(super) asks: bool,
     /// What it goes on with, once its server had an answer.
     pub(super) input: Option<Box<GivenInput>>,
     /// How often its server has asked a person.
@@ -130,7 +131,6 @@ impl<S> BatchCall<S> {
         BatchCall {
             invocation: self.invocation,
             arguments_hash: self.arguments_hash,
-            asks: self.asks,
             input: self.input,
             questions: self.questions,
             returned_in: self.returned_in,
@@ -143,6 +143,7 @@ impl<S> BatchCall<S> {
     pub(super) fn order(&self, call: CallSeq) -> CallOrder {
         CallOrder {
             arguments_hash: self.arguments_hash,
+            asked_by: None,
             call,
             input: self.input.clone(),
             invocation: self.invocation.clone(),
@@ -159,12 +160,16 @@ impl BatchCall<Slot> {
     /// What a person is asked about it now, where one is.
     pub(super) fn question(&self) -> Option<CallOrder> {
         match &self.slot {
-            Slot::Awaiting(call) => Some(self.order(*call)),
+            Slot::Awaiting(call, by) => Some(CallOrder {
+                asked_by: Some(*by).filter(|by| *by != RulePlace::RequireApproval),
+                ..self.order(*call)
+            }),
             Slot::Asking { call, asked } => {
                 let mut invocation = self.invocation.clone();
                 invocation.arguments = asked.question.clone();
                 Some(CallOrder {
                     arguments_hash: asked.question.digest(),
+                    asked_by: None,
                     call: *call,
                     input: Some(Box::new(GivenInput {
                         content: None,
@@ -175,6 +180,7 @@ impl BatchCall<Slot> {
             }
             Slot::Settled(_)
             | Slot::Pending(_)
+            | Slot::ToAsk(..)
             | Slot::Approved(_)
             | Slot::Running(_)
             | Slot::Unsummarised { .. }
@@ -186,7 +192,8 @@ impl BatchCall<Slot> {
         match &self.slot {
             Slot::Settled(settled) => Some(settled),
             Slot::Pending(_)
-            | Slot::Awaiting(_)
+            | Slot::ToAsk(..)
+            | Slot::Awaiting(..)
             | Slot::Approved(_)
             | Slot::Running(_)
             | Slot::Asking { .. }
@@ -233,7 +240,8 @@ impl Batch {
             Slot::Asking { call, asked } if asked.resume.is_none() => Some(*call),
             Slot::Settled(_)
             | Slot::Pending(_)
-            | Slot::Awaiting(_)
+            | Slot::ToAsk(..)
+            | Slot::Awaiting(..)
             | Slot::Approved(_)
             | Slot::Asking { .. }
             | Slot::Unsummarised { .. }
@@ -256,7 +264,8 @@ impl Batch {
             } => Some((*inference, envelope.as_ref())),
             Slot::Settled(_)
             | Slot::Pending(_)
-            | Slot::Awaiting(_)
+            | Slot::ToAsk(..)
+            | Slot::Awaiting(..)
             | Slot::Approved(_)
             | Slot::Running(_)
             | Slot::Asking { .. }
@@ -268,7 +277,7 @@ impl Batch {
     pub(super) fn awaiting(&mut self) -> Option<&mut BatchCall<Slot>> {
         self.calls
             .iter_mut()
-            .find(|c| matches!(c.slot, Slot::Awaiting(_) | Slot::Asking { .. }))
+            .find(|c| matches!(c.slot, Slot::Awaiting(..) | Slot::Asking { .. }))
     }
 
     /// What a person is asked to answer.
@@ -289,7 +298,7 @@ impl Batch {
 
     /// Whether a person is asked about one of them.
     pub(super) fn is_asking(&self) -> bool {
-        let asks = |c: &BatchCall<Slot>| matches!(c.slot, Slot::Awaiting(_) | Slot::Asking { .. });
+        let asks = |c: &BatchCall<Slot>| matches!(c.slot, Slot::Awaiting(..) | Slot::Asking { .. });
         self.calls.iter().any(asks)
     }
 
@@ -301,7 +310,8 @@ impl Batch {
             Slot::Asking { call: seq, asked } => *seq == call && asked.resume.is_none(),
             Slot::Settled(_)
             | Slot::Pending(_)
-            | Slot::Awaiting(_)
+            | Slot::ToAsk(..)
+            | Slot::Awaiting(..)
             | Slot::Approved(_)
             | Slot::Unsummarised { .. }
             | Slot::Summarising { .. } => false,
@@ -312,7 +322,7 @@ impl Batch {
     pub(super) fn start_no_more(&mut self, reason: &FailedReason) {
         for call in &mut self.calls {
             match &call.slot {
-                Slot::Pending(_) | Slot::Awaiting(_) | Slot::Approved(_) => {
+                Slot::Pending(_) | Slot::ToAsk(..) | Slot::Awaiting(..) | Slot::Approved(_) => {
                     // What goes on with an answer was started before.
                     let reason = match call.input {
                         Some(_) => &FailedReason::EffectUnknown,
@@ -384,7 +394,7 @@ impl Batch {
     pub(super) fn cut_short(&mut self) -> Ended {
         let end = |slot| match slot {
             Slot::Settled(settled) => settled,
-            Slot::Pending(_) | Slot::Awaiting(_) | Slot::Approved(_) => {
+            Slot::Pending(_) | Slot::ToAsk(..) | Slot::Awaiting(..) | Slot::Approved(_) => {
                 FailedReason::NotStartedCutShort.into()
             }
             Slot::Running(_) | Slot::Asking { .. } => FailedReason::EffectUnknown.into(),

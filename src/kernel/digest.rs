@@ -11,7 +11,7 @@ use super::machine::{Machine, Verdict};
 use super::stage::{Awaited, StageView};
 use super::turn::Turn;
 use super::{ClosingReason, Counters, Interrupter, Outcome, Run, State};
-use crate::contract::Label;
+use crate::contract::{Label, RulePlace};
 use crate::message::{
     CallSeq, Digest, DigestContext, EnvelopeStatus, ToolEnvelope, estimate_tokens,
 };
@@ -181,8 +181,13 @@ fn slot_key(call: &BatchCall<Slot>) -> (u8, CallSeq, u64) {
     let questions = u64::from(call.questions);
     match &call.slot {
         Slot::Settled(settled) => settled_key(settled),
-        Slot::Pending(seq) => (1, *seq, u64::from(call.asks)),
-        Slot::Awaiting(seq) => (2, *seq, 0),
+        Slot::Pending(seq) => (1, *seq, 0),
+        Slot::ToAsk(seq, by) => match rule_key(*by) {
+            // As a call that is pending was before there were rules: its name says that a person is asked.
+            0 => (1, *seq, 0),
+            key => (23, *seq, key),
+        },
+        Slot::Awaiting(seq, by) => (2, *seq, rule_key(*by)),
         Slot::Running(seq) => (3, *seq, questions),
         // Which question it is stands in the events.
         Slot::Asking { call, asked } => {
@@ -198,6 +203,15 @@ fn slot_key(call: &BatchCall<Slot>) -> (u8, CallSeq, u64) {
             inference,
             ..
         } => (15, CallSeq(inference.0), envelope.tokens),
+    }
+}
+
+/// Which rule has a person asked; 0 for the list of names.
+const fn rule_key(by: RulePlace) -> u64 {
+    match by {
+        RulePlace::RequireApproval => 0,
+        RulePlace::Approval(n) => 2 * n as u64 + 1,
+        RulePlace::Flow(n) => 2 * n as u64 + 2,
     }
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::texts::summary_preamble;
 use super::{ClosingReason, EntryDraft, Outcome};
+use crate::contract::RulePlace;
 use crate::message::{
     AgentMessage, CallSeq, Digest, InferenceSeq, ObjectText, Role, ToolInvocation, estimate_tokens,
 };
@@ -94,6 +95,10 @@ pub enum ToolExposure {
 pub struct CallOrder {
     /// BLAKE3 over the argument text.
     pub arguments_hash: Digest,
+    /// Of an order that a person is asked about: the rule of the contract that has it so; none for its list `require_approval`, and for a
+    /// server's question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_by: Option<RulePlace>,
     /// Which call of the run.
     pub call: CallSeq,
     /// What it goes on with, where its server asked for something. Of an order that a person is asked about: set where the question is

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Event, Outcome, Predicate, State};
-use crate::contract::{FlowAction, Label, PolicyDecision, ReportFormat};
+use crate::contract::{FlowAction, Label, PolicyDecision, ReportFormat, RulePlace};
 use crate::message::{CallSeq, Digest, InferenceSeq};
 
 /// One transcript entry as the machine decided it, before the transcript chains it.
@@ -416,6 +416,9 @@ pub enum EffectRecord {
     AwaitApproval {
         /// BLAKE3 over the argument text that must be approved.
         arguments_hash: Digest,
+        /// The rule of the contract that has a person asked; none for its list `require_approval`, and for a server's question.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asked_by: Option<RulePlace>,
         /// Which call.
         call: CallSeq,
     },

@@ -318,6 +318,9 @@ pub enum Interrupter {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Approval {
+    /// Who gave the answer, where it is signed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answerer: Option<Answerer>,
     /// BLAKE3 over the exact text that the person saw: the arguments of the call, or the question of its server.
     pub arguments_hash: Digest,
     /// Which call.
@@ -325,6 +328,51 @@ pub struct Approval {
     /// What the person entered, where the server asked for something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<ObjectText>,
+    /// Of a denial: the arguments that the person would have the call made with. The model is shown them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<ObjectText>,
+    /// Why; of a denial the model is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// The most bytes of a reason that a person gives: the model reads it.
+pub(crate) const MAX_REASON_BYTES: usize = 1_000;
+/// The most bytes of arguments that a person proposes.
+pub(crate) const MAX_PROPOSAL_BYTES: usize = 16 << 10;
+
+/// Who signed an answer. That the signature holds is checked by the session before there is an event, and by verification.
+///
+/// ```
+/// use monolith::Answerer;
+///
+/// let signed = r#"{"key":"anna+f00d0123+AQ==","signature":"c2lnbmVk"}"#;
+/// let signed: Answerer = serde_json::from_str(signed)?;
+/// assert_eq!(signed.key, "anna+f00d0123+AQ==");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answerer {
+    /// The public key, as `NAME+ID+BASE64`.
+    pub key: String,
+    /// The signature, in base64.
+    pub signature: String,
+}
+
+impl Approval {
+    /// An answer to that call, unsigned and without a word.
+    #[must_use]
+    pub const fn to(call: CallSeq, arguments_hash: Digest) -> Self {
+        Self {
+            answerer: None,
+            arguments_hash,
+            call,
+            content: None,
+            proposal: None,
+            reason: None,
+        }
+    }
 }
 
 /// An issued effect without a recorded result (semantics §9).

@@ -28,7 +28,11 @@ impl Machine {
             EventKind::ApprovalGiven(approval) => self.approval_given(batch, approval, outbox),
             EventKind::ApprovalDenied(approval) => self.approval_denied(batch, approval, outbox),
             EventKind::TimerFired if self.approval_expired() => {
-                self.refused(batch, outbox, "the approval came too late")
+                let reason = FailedReason::DeniedApproval {
+                    reason: None,
+                    proposal: None,
+                };
+                self.refused(batch, outbox, ("the approval came too late", reason))
             }
             EventKind::StopRequested if !self.stop_requested && !batch.is_busy() => {
                 self.stop_requested = true;
@@ -268,31 +272,36 @@ impl Machine {
         let parallel = |name: &str| {
             terms.parallel_tool_calls && terms.parallel_safe.iter().any(|safe| safe == name)
         };
-        let needs_approval = |name: &str| terms.require_approval.iter().any(|n| n == name);
         let mut group_is_parallel = false;
         let mut started = 0_usize;
         for call in &mut batch.calls {
-            let (Slot::Pending(seq) | Slot::Approved(seq)) = call.slot else {
-                continue;
+            let (seq, asked_by) = match call.slot {
+                Slot::Pending(seq) | Slot::Approved(seq) => (seq, None),
+                Slot::ToAsk(seq, by) => (seq, Some(by)),
+                Slot::Settled(_)
+                | Slot::Awaiting(..)
+                | Slot::Running(_)
+                | Slot::Asking { .. }
+                | Slot::Unsummarised { .. }
+                | Slot::Summarising { .. } => continue,
             };
-            let asks = call.slot == Slot::Pending(seq);
-            let by_flow = call.asks;
-            let needs_approval = |name: &str| asks && (by_flow || needs_approval(name));
             let name = &call.invocation.name;
-            if started > 0 && !(group_is_parallel && parallel(name) && !needs_approval(name)) {
+            let joins = group_is_parallel && parallel(name) && asked_by.is_none();
+            if started > 0 && !joins {
                 break;
             }
-            let order = call.order(seq);
             started += 1;
-            if needs_approval(name) {
-                call.slot = Slot::Awaiting(seq);
+            if let Some(by) = asked_by {
+                call.slot = Slot::Awaiting(seq, by);
                 self.clock.park(self.at_ms);
-                outbox.await_approval(order);
+                if let Some(question) = call.question() {
+                    outbox.await_approval(question);
+                }
                 break;
             }
             group_is_parallel = parallel(name);
             call.slot = Slot::Running(seq);
-            outbox.execute(order);
+            outbox.execute(call.order(seq));
         }
     }
 }

@@ -12,7 +12,7 @@ use super::outbox::Outbox;
 use super::session::Unit;
 use super::texts::FailedReason;
 use super::{FlowRecord, FlowSource, OutcomeCode};
-use crate::contract::{BATCH, FlowAction, FlowRule, Label};
+use crate::contract::{BATCH, FlowAction, FlowRule, Label, RulePlace};
 use crate::message::{AgentMessage, Role, ToolInvocation, is_blank};
 
 /// How tools are called that are monolith's own: what they answer comes from no source.
@@ -147,10 +147,10 @@ impl Machine {
         holds(Guard::FlowDenied, action == Some(FlowAction::Deny))
     }
 
-    /// Whether a rule of `flow` has a person asked about the call.
-    pub(super) fn flow_asks(&self, call: &ToolInvocation) -> bool {
-        let action = self.flow_of(call).map(|(_, rule)| rule.action);
-        holds(Guard::FlowAsked, action == Some(FlowAction::Ask))
+    /// The rule of `flow` that has a person asked about the call.
+    pub(super) fn flow_asks(&self, call: &ToolInvocation) -> Option<RulePlace> {
+        let (n, rule) = self.flow_of(call)?;
+        holds(Guard::FlowAsked, rule.action == FlowAction::Ask).then(|| RulePlace::Flow(number(n)))
     }
 
     /// What a call is answered that a rule of `flow` denies.
@@ -193,7 +193,7 @@ impl Machine {
     ) {
         let units = self.units(message);
         let decided = units.iter().zip(answers).filter(|(unit, answer)| {
-            let asked = answer.is_none() && self.flow_asks(&unit.invocation);
+            let asked = answer.is_none() && self.flow_asks(&unit.invocation).is_some();
             asked || matches!(answer, Some(FailedReason::DeniedFlow(_)))
         });
         self.record(decided.map(|(unit, _)| unit), outbox);
@@ -203,9 +203,9 @@ impl Machine {
         let records = units.filter_map(|unit| self.flow_record(&unit.invocation));
         outbox.flow = records.collect();
         let denied = outbox.flow.iter().filter(|r| r.action == FlowAction::Deny);
-        let told: Vec<String> = denied.map(FlowRecord::sentence).collect();
-        if !told.is_empty() {
-            outbox.note.get_or_insert(told.join("; "));
+        let sentences: Vec<String> = denied.map(FlowRecord::sentence).collect();
+        if !sentences.is_empty() {
+            outbox.note.get_or_insert(sentences.join("; "));
         }
     }
 
@@ -216,13 +216,18 @@ impl Machine {
         Some(FlowRecord {
             action: rule.action,
             call: call.id.clone(),
-            rule: u32::try_from(n).unwrap_or(u32::MAX),
+            rule: number(n),
             seen: seen
                 .filter_map(|label| self.labels.first.get(label).cloned())
                 .collect(),
             tool: call.name.clone(),
         })
     }
+}
+
+/// A rule's number as it is recorded.
+fn number(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
 }
 
 /// The texts and numbers in a value, and the names of its members: whatever could have come from somewhere.

@@ -89,7 +89,7 @@ impl Run {
         // A message that is not taken opens nothing, whatever it asks for.
         let taken = result.status != AdapterStatus::Recovered || !machine.contract.strict_mode;
         let opens = |message: &AgentMessage| match machine.judge(message) {
-            Judgement::Calls(answers) => taken && answers.iter().any(Option::is_none),
+            Judgement::Calls(judged) => taken && judged.iter().any(|one| one.answer().is_none()),
             Judgement::Violation(_) | Judgement::Invalid(_) | Judgement::Limit(_) => false,
         };
         let gated = machine.gate_closed() && !result.canonical_message.as_ref().is_some_and(opens);

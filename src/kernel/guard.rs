@@ -68,6 +68,9 @@ guards! {
     ReportOnly,
     ReportProof,
     UnreadableCall,
+    RuleDenies,
+    RuleAsks,
+    Approvers,
 }
 
 /// Whether `condition` holds; the shipped machine asks nothing else.

@@ -9,7 +9,7 @@ use super::machine::Machine;
 use super::nearest::nearest;
 use super::session::Unit;
 use super::texts::FailedReason;
-use crate::contract::{StepsLeft, ToolPolicy};
+use crate::contract::{RulePlace, Ruling, StepsLeft, ToolPolicy};
 use crate::message::{AgentMessage, Digest, ToolInvocation};
 
 /// What a message's calls amount to.
@@ -22,8 +22,29 @@ pub(super) enum Judgement {
     Invalid(Vec<FailedReason>),
     /// A call limit would be passed; nothing runs.
     Limit(OutcomeCode),
-    /// For each of the message's units in order: run it (none), or answer it with this.
-    Calls(Vec<Option<FailedReason>>),
+    /// For each of the message's units in order: what becomes of it.
+    Calls(Vec<Judged>),
+}
+
+/// What becomes of one call of a message that the contract lets run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Judged {
+    /// It runs.
+    Runs,
+    /// It runs once a person has allowed it: the contract says so there.
+    IsAsked(RulePlace),
+    /// It does not run, and is answered with this.
+    Answered(FailedReason),
+}
+
+impl Judged {
+    /// Why it does not run, where it does not.
+    pub(super) const fn answer(&self) -> Option<&FailedReason> {
+        match self {
+            Self::Answered(reason) => Some(reason),
+            Self::Runs | Self::IsAsked(_) => None,
+        }
+    }
 }
 
 impl Machine {
@@ -46,20 +67,22 @@ impl Machine {
             return Judgement::Violation(OutcomeCode::ToolNotAllowed);
         }
         let mut left = StepsLeft::WHOLE;
-        let answers = units.iter().map(|unit| self.fault_of(unit, &mut left));
-        let answers: Vec<Option<FailedReason>> = answers.collect();
-        let invalid = answers.iter().flatten().any(FailedReason::is_invalid);
+        let judged = units.iter().map(|unit| self.judge_unit(unit, &mut left));
+        let judged: Vec<Judged> = judged.collect();
+        let mut answers = judged.iter().filter_map(Judged::answer);
+        let invalid = answers.any(FailedReason::is_invalid);
         if holds(Guard::StrictRefuses, terms.strict_mode && invalid) {
-            let reason =
-                |answer: Option<FailedReason>| answer.unwrap_or(FailedReason::NotStartedInvalid);
-            return Judgement::Invalid(answers.into_iter().map(reason).collect());
+            let reason = |one: Judged| match one {
+                Judged::Answered(reason) => reason,
+                Judged::Runs | Judged::IsAsked(_) => FailedReason::NotStartedInvalid,
+            };
+            return Judgement::Invalid(judged.into_iter().map(reason).collect());
         }
-        let answers = self.drop_excess(answers);
+        let judged = self.drop_excess(judged);
         let runnable = || {
-            units
-                .iter()
-                .zip(&answers)
-                .filter_map(|(unit, answer)| answer.is_none().then_some(unit.invocation.as_ref()))
+            units.iter().zip(&judged).filter_map(|(unit, one)| {
+                one.answer().is_none().then_some(unit.invocation.as_ref())
+            })
         };
         if let Some(code) = self.limit_passed(runnable()) {
             return Judgement::Limit(code);
@@ -70,7 +93,27 @@ impl Machine {
         if terms.strict_mode && runnable().any(|call| self.flow_denies(call)) {
             return Judgement::Violation(OutcomeCode::FlowForbidden);
         }
-        Judgement::Calls(answers)
+        Judgement::Calls(judged)
+    }
+
+    /// What becomes of one call by itself. Its checks take from the steps that the calls before it have left.
+    fn judge_unit(&self, unit: &Unit<'_>, left: &mut StepsLeft) -> Judged {
+        if let Some(reason) = self.fault_of(unit, left) {
+            return Judged::Answered(reason);
+        }
+        let call = &unit.invocation;
+        let ruling = self
+            .contract
+            .ruling_of(&self.validators, &call.name, &call.arguments, left);
+        match ruling {
+            Ruling::Deny(rule) if holds(Guard::RuleDenies, true) => {
+                Judged::Answered(FailedReason::DeniedByRule(rule))
+            }
+            Ruling::Ask(rule) if holds(Guard::RuleAsks, true) => Judged::IsAsked(rule),
+            Ruling::Allow | Ruling::Ask(_) | Ruling::Deny(_) => {
+                self.flow_asks(call).map_or(Judged::Runs, Judged::IsAsked)
+            }
+        }
     }
 
     /// Whether the mere request of these calls breaks the contract: then a refusal beside it does not excuse it.
@@ -134,20 +177,20 @@ impl Machine {
     }
 
     /// Of the calls that could run, the first `max_tool_calls_per_turn` do.
-    fn drop_excess(&self, answers: Vec<Option<FailedReason>>) -> Vec<Option<FailedReason>> {
+    fn drop_excess(&self, judged: Vec<Judged>) -> Vec<Judged> {
         let limit = self.contract.max_tool_calls_per_turn;
         let mut runnable = 0_u64;
-        answers
-            .into_iter()
-            .map(|answer| {
-                if answer.is_some() {
-                    return answer;
-                }
-                runnable += 1;
-                holds(Guard::ExcessCalls, runnable > limit)
-                    .then_some(FailedReason::TooManyCalls { limit })
-            })
-            .collect()
+        let drop_excess = |one: Judged| {
+            if one.answer().is_some() {
+                return one;
+            }
+            runnable += 1;
+            if holds(Guard::ExcessCalls, runnable > limit) {
+                return Judged::Answered(FailedReason::TooManyCalls { limit });
+            }
+            one
+        };
+        judged.into_iter().map(drop_excess).collect()
     }
 
     /// The call limit that these calls together would pass, if any.

@@ -86,6 +86,8 @@ mod tests_review;
 #[cfg(test)]
 mod tests_rules;
 #[cfg(test)]
+mod tests_rulings;
+#[cfg(test)]
 mod tests_steps;
 #[cfg(test)]
 mod tests_strict;
@@ -107,10 +109,11 @@ pub(crate) use entry::{
 };
 pub use entry::{Counters, EffectRecord, EntryDraft};
 pub use event::{
-    Approval, Event, EventKind, InferenceReturned, LostEffect, Probed, ProbedTarget,
+    Answerer, Approval, Event, EventKind, InferenceReturned, LostEffect, Probed, ProbedTarget,
     ProviderAddress, RunStarted, ToolReturned,
 };
 pub(crate) use event::{BringUpFault, InferenceFailed, Interrupter, ParentRun, Resumed};
+pub(crate) use event::{MAX_PROPOSAL_BYTES, MAX_REASON_BYTES};
 pub(crate) use execute::judged_outcome;
 pub(crate) use fold::Fold;
 pub(crate) use gate::Admitted;

@@ -82,6 +82,7 @@ impl Outbox {
     pub(super) fn await_approval(&mut self, order: CallOrder) {
         let record = EffectRecord::AwaitApproval {
             arguments_hash: order.arguments_hash,
+            asked_by: order.asked_by,
             call: order.call,
         };
         self.issue(record, Effect::AwaitApproval(order));

@@ -41,7 +41,9 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
     Terms {
         adapter_version: "openai-chat/1".to_owned(),
         allowed_tools: Some(vec!["read".to_owned(), "write".to_owned()]),
+        approval: Vec::new(),
         approval_timeout_ms: 1_000,
+        approvers: Vec::new(),
         checkpoint_every: 256,
         completion: Completion::Message,
         context_budget: ContextBudget {

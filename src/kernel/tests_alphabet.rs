@@ -3,7 +3,9 @@
 
 use super::testing::*;
 use super::tests_monitors::{Ledger, OpenCall};
-use super::{Approval, Event, EventKind, InferenceFailed, Interrupter, LostEffect, Resumed, Run};
+use super::{
+    Answerer, Approval, Event, EventKind, InferenceFailed, Interrupter, LostEffect, Resumed, Run,
+};
 use crate::contract::{BATCH, FINAL_REPORT, PROGRESS_REPORT};
 use crate::message::{
     AdapterStatus, AgentMessage, CallSeq, Digest, EnvelopeFields, FailureCode, InferenceSeq,
@@ -112,6 +114,9 @@ pub(super) enum Letter {
     Approved,
     ApprovedOther,
     Denied,
+    /// Signed by the key of that name.
+    ApprovedBy(&'static str),
+    DeniedBy(&'static str),
     LostProbe,
     LostInference,
     LostWait,
@@ -301,14 +306,25 @@ impl Letter {
     fn kind(self, run: &Run, ledger: &Ledger) -> Option<EventKind> {
         let contract = run.contract();
         let approval = |other: bool| {
-            ledger.awaiting.as_ref().map(|c| Approval {
-                arguments_hash: if other {
+            ledger.awaiting.as_ref().map(|c| {
+                let hash = if other {
                     Digest::of(b"{}")
                 } else {
                     c.arguments
-                },
-                call: c.call,
-                content: None,
+                };
+                Approval::to(c.call, hash)
+            })
+        };
+        let signed = |by: &str| {
+            let answerer = Answerer {
+                key: by.to_owned(),
+                signature: String::new(),
+            };
+            let reason = Some("not today".to_owned());
+            approval(false).map(|approval| Approval {
+                answerer: Some(answerer),
+                reason,
+                ..approval
             })
         };
         let resumed = |other: bool, changed: &[&str]| {
@@ -366,6 +382,8 @@ impl Letter {
             Self::Approved => EventKind::ApprovalGiven(approval(false)?),
             Self::ApprovedOther => EventKind::ApprovalGiven(approval(true)?),
             Self::Denied => EventKind::ApprovalDenied(approval(false)?),
+            Self::ApprovedBy(key) => EventKind::ApprovalGiven(signed(key)?),
+            Self::DeniedBy(key) => EventKind::ApprovalDenied(signed(key)?),
             Self::LostProbe => EventKind::EffectLost(LostEffect::Probe),
             Self::LostInference => EventKind::EffectLost(LostEffect::Inference(ledger.asked()?)),
             Self::LostWait => EventKind::EffectLost(LostEffect::Wait),
@@ -406,11 +424,7 @@ impl Letter {
 }
 
 fn stale_approval() -> Approval {
-    Approval {
-        arguments_hash: Digest::ZERO,
-        call: CallSeq(777),
-        content: None,
-    }
+    Approval::to(CallSeq(777), Digest::ZERO)
 }
 
 fn fails(mut event: EventKind, change: impl FnOnce(&mut InferenceFailed)) -> EventKind {

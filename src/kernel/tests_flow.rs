@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::testing::*;
 use super::{Effect, FlowRecord, FlowSource, Run};
 use crate::contract::{
-    BATCH, ExecutionContract, FlowAction, FlowRule, Label, LabelRule, Terms, ToolPolicy, Validators,
+    ApprovalAction, ApprovalRule, BATCH, ExecutionContract, FlowAction, FlowRule, Label, LabelRule,
+    RulePlace, Terms, ToolPolicy, Validators,
 };
 use crate::message::{AgentMessage, CallSeq, Role, ToolOutcome};
 
@@ -142,9 +143,32 @@ fn a_call_that_is_asked_about_runs_once_a_person_allowed_it() {
     let Some(Effect::AwaitApproval(order)) = h.effects.first().cloned() else {
         panic!("a person is asked, got {:?}", h.effects);
     };
+    assert_eq!(order.asked_by, Some(RulePlace::Flow(0)));
     assert_eq!(h.started_calls(), []);
     h.push(allowed(&order));
     assert_eq!(h.started_calls(), [order.call]);
+}
+
+#[test]
+fn a_rule_that_allows_a_call_takes_no_question_of_a_flow_away_and_one_that_asks_is_named() {
+    let check = |action: ApprovalAction, expect: RulePlace| {
+        let terms = Terms {
+            approval: vec![ApprovalRule {
+                action,
+                arguments: None,
+                tool: "write".to_owned(),
+            }],
+            ..guarded(true, rule(FlowAction::Ask))
+        };
+        let mut h = after_read(terms, said("MIT"));
+        h.answer(writes(r#"{"path":"a"}"#));
+        let Some(Effect::AwaitApproval(order)) = h.effects.first() else {
+            panic!("a person is asked, got {:?}", h.effects);
+        };
+        assert_eq!(order.asked_by, Some(expect));
+    };
+    check(ApprovalAction::Allow, RulePlace::Flow(0));
+    check(ApprovalAction::Ask, RulePlace::Approval(0));
 }
 
 #[test]
@@ -206,9 +230,9 @@ fn a_call_with_more_values_than_are_looked_for_was_not_given_them() {
     let mut h = after_read(terms, said("MIT"));
     let arguments = format!(r#"{{"path":["{many}"]}}"#);
     let invocation = call("w", "write", &arguments);
-    assert!(h.run.storage().flow_asks(&invocation));
+    assert!(h.run.storage().flow_asks(&invocation).is_some());
     let few = call("w", "write", r#"{"path":["licence","licence"]}"#);
-    assert!(!h.run.storage().flow_asks(&few));
+    assert_eq!(h.run.storage().flow_asks(&few), None);
     h.push(super::EventKind::StopRequested);
 }
 
@@ -282,9 +306,5 @@ fn a_contract_without_flows_keeps_no_labels() {
 }
 
 fn allowed(order: &super::CallOrder) -> super::EventKind {
-    super::EventKind::ApprovalGiven(super::Approval {
-        arguments_hash: order.arguments_hash,
-        call: order.call,
-        content: None,
-    })
+    super::EventKind::ApprovalGiven(super::Approval::to(order.call, order.arguments_hash))
 }

@@ -146,6 +146,20 @@ pub(super) const PRICED: &[Letter] = &[
     SaysAtCost(Said::ReadWrite, 0),
     Letter::FailsFor(Fault::Network, 200),
 ];
+/// A public key by its form.
+pub(super) const APPROVER: &str = "anna+00000000+AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+pub(super) const RULED: &[Letter] = &[
+    Says(Said::ReadB),
+    Says(Said::Write),
+    Says(Said::ReadWrite),
+    Letter::Approved,
+    Letter::ApprovedBy(APPROVER),
+    Letter::ApprovedBy("another"),
+    Letter::DeniedBy(APPROVER),
+    Letter::DeniedBy("another"),
+    Letter::Suspended,
+    Letter::Resumed,
+];
 pub(super) const APPROVALS: &[Letter] = &[Letter::Approved, Letter::ApprovedOther, Letter::Denied];
 pub(super) const BESIDE_REPORTS: &[Letter] = &[
     Says(Said::Blank),

@@ -6,6 +6,7 @@ mod limits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::tests_rulings::{Says, counts, says};
 use super::{
     AgentOutcome as Class, EDGES, Effect, EntryDraft, EntryKind, Event, EventKind, LostEffect,
     Outcome, OutcomeCode as Code, Run, State, ToolExposure,
@@ -256,8 +257,10 @@ impl Ledger {
             }
             EventKind::ApprovalGiven(given) => {
                 let asked = self.awaiting.as_ref();
-                let this = asked
-                    .is_some_and(|c| (c.call, c.arguments) == (given.call, given.arguments_hash));
+                let this = counts(terms, given)
+                    && asked.is_some_and(|c| {
+                        (c.call, c.arguments) == (given.call, given.arguments_hash)
+                    });
                 if this && self.suspended {
                     self.due.push(given.call);
                     self.awaiting = None;
@@ -469,10 +472,15 @@ impl Ledger {
                     self.parked_since = Some(self.at_ms);
                     self.awaiting = Some(open);
                 } else {
-                    let needs = terms.require_approval.contains(&open.name)
-                        || self.flows.asks(terms, &open.name);
+                    let said = says(terms, &open.name, order.invocation.arguments.as_str());
+                    hold(!matches!(said, Says::Denies(_)), || {
+                        "a call that a rule denies".to_owned()
+                    })?;
+                    let by_flow = self.flows.asks(terms, &open.name);
                     hold(
-                        !needs || self.awaiting.as_ref() == Some(&open) || again,
+                        !(by_flow || said == Says::Asks)
+                            || self.awaiting.as_ref() == Some(&open)
+                            || again,
                         || "a call without its approval".to_owned(),
                     )?;
                     self.awaiting = None;

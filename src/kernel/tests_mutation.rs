@@ -91,6 +91,10 @@ const TELLING: &[(&str, &[Guard])] = &[
         &[Guard::CallLimit, Guard::IdenticalCalls],
     ),
     (
+        "optional: rules about calls, signed answers",
+        &[Guard::RuleDenies, Guard::RuleAsks, Guard::Approvers],
+    ),
+    (
         "required: cycles without exceptions",
         &[Guard::CycleForbidden],
     ),

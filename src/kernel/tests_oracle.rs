@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use super::AgentOutcome as Class;
 use super::OutcomeCode as Code;
+use super::tests_rulings::{Says, counts, says};
 use super::{
     Approval, ClosingReason, Effect, EntryKind, Event, EventKind, InferenceReturned, LostEffect,
     Outcome, Resumed, ToolExposure, texts,
@@ -127,6 +128,8 @@ enum Why {
 enum Slot {
     Said(String),
     Pending(u64),
+    /// As pending, and a rule asks a person first.
+    ToAsk(u64),
     Asked(u64),
     Running(u64),
     /// Its server asks a person this; whether it waits for the answer in the call.

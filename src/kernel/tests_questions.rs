@@ -30,9 +30,8 @@ fn the_question_of_a_server_is_answered_and_its_call_goes_on() {
         (h, question.digest())
     };
     let answer = |arguments_hash, content: Option<&str>| Approval {
-        arguments_hash,
-        call: CallSeq(1),
         content: content.map(|content| ObjectText::parse(content).unwrap()),
+        ..Approval::to(CallSeq(1), arguments_hash)
     };
     let goes_on = |h: &Harness| match h.effects.first() {
         Some(Effect::Execute(order)) => order.input.clone(),
@@ -117,11 +116,10 @@ fn the_server_of_a_call_asks_ten_times_and_no_more() {
             matches!(effect, Some(Effect::AwaitApproval(_))),
             "{effect:?}"
         );
-        h.push(EventKind::ApprovalDenied(Approval {
-            arguments_hash: question.digest(),
-            call: CallSeq(1),
-            content: None,
-        }));
+        h.push(EventKind::ApprovalDenied(Approval::to(
+            CallSeq(1),
+            question.digest(),
+        )));
         let effect = h.effects.first();
         assert!(matches!(effect, Some(Effect::Execute(_))), "{effect:?}");
     }

@@ -157,11 +157,8 @@ fn an_approval_starts_nothing_once_a_budget_is_exceeded() {
         panic!("an approval is asked for");
     };
     h.push(returned_for(InferenceSeq(77), text("late"), 300));
-    h.push(EventKind::ApprovalGiven(Approval {
-        arguments_hash: order.arguments_hash,
-        call: order.call,
-        content: None,
-    }));
+    let given = Approval::to(order.call, order.arguments_hash);
+    h.push(EventKind::ApprovalGiven(given));
     assert_eq!(h.end(), "FAILED_BUDGET_EXHAUSTED (max_tokens)");
     assert_eq!(h.run.counters().executed, 0);
 }

@@ -294,11 +294,7 @@ fn an_approval_is_for_exactly_these_arguments_and_stops_the_clocks() {
     let Some(Effect::AwaitApproval(order)) = asked.effects.first().cloned() else {
         panic!("an approval is asked for");
     };
-    let approval = |arguments_hash| Approval {
-        arguments_hash,
-        call: order.call,
-        content: None,
-    };
+    let approval = |arguments_hash| Approval::to(order.call, arguments_hash);
     let mut h = asked.clone();
     h.push(EventKind::ApprovalGiven(approval(Digest::ZERO)));
     assert_eq!(h.started_calls(), []);

@@ -480,4 +480,9 @@ pub(super) const VARIANTS: &[Variant] = &[
             ],
         ],
     },
+    Variant {
+        name: "optional: rules about calls, signed answers",
+        terms: ruled,
+        letters: &[BASE, RULED],
+    },
 ];

@@ -1,5 +1,6 @@
 //! The machine's own words: notices, stubs and the final instruction (semantics §4, §6). A closed list.
 
+use crate::contract::RulePlace;
 use crate::message::{AgentMessage, Role, estimate_tokens};
 
 /// Kept in the conversation as the last user message before the closing turn.
@@ -116,7 +117,15 @@ pub(super) enum FailedReason {
     RestartFailed,
     ConnectionLost,
     EffectUnknown,
-    DeniedApproval,
+    /// A person refused it, or did not answer in time.
+    DeniedApproval {
+        /// What the person gave as reason.
+        reason: Option<String>,
+        /// The arguments that the person would have it called with.
+        proposal: Option<String>,
+    },
+    /// A rule of the contract denies it.
+    DeniedByRule(RulePlace),
     /// A rule of `flow` holds for it: which flow that is.
     DeniedFlow(String),
     /// The tool ran and reported an error in its own words.
@@ -137,6 +146,11 @@ impl FailedReason {
     /// Whether the call was refused for its name or its arguments (semantics §6, invalid).
     pub(super) const fn is_invalid(&self) -> bool {
         matches!(self, Self::NotFound { .. } | Self::Invalid { .. })
+    }
+
+    /// Whether a rule of the contract denies the call.
+    pub(super) const fn is_by_rule(&self) -> bool {
+        matches!(self, Self::DeniedByRule(_))
     }
 
     /// Which tool was refused what, for people.
@@ -180,7 +194,15 @@ impl FailedReason {
             Self::RestartFailed => "mcp_restart_failed".to_owned(),
             Self::ConnectionLost => "connection lost".to_owned(),
             Self::EffectUnknown => "interrupted, effect unknown".to_owned(),
-            Self::DeniedApproval => "denied: approval".to_owned(),
+            Self::DeniedApproval { reason, proposal } => {
+                let reason = reason.as_ref().map(|reason| format!(": {reason}"));
+                let proposal = proposal
+                    .as_ref()
+                    .map(|proposal| format!("; proposed arguments: {proposal}"));
+                let (reason, proposal) = (reason.unwrap_or_default(), proposal.unwrap_or_default());
+                format!("denied: approval{reason}{proposal}")
+            }
+            Self::DeniedByRule(rule) => format!("denied: approval: {rule} of the contract"),
             Self::DeniedFlow(flow) => format!("denied: flow: {flow}"),
             Self::Tool(text) => text.clone(),
         }

@@ -4,7 +4,7 @@ use super::OutcomeCode;
 use super::batch::{Batch, BatchCall, Part, Settled, Slot};
 use super::edges::FromValidateCalls;
 use super::guard::{Guard, holds};
-use super::judge::{Judgement, PairVerdict};
+use super::judge::{Judged, Judgement, PairVerdict};
 use super::machine::{Machine, Verdict};
 use super::outbox::Outbox;
 use super::report::Report;
@@ -233,8 +233,8 @@ impl Machine {
                 outbox.note = Some("a final report that nothing proves".to_owned());
                 return self.fail(Failure::Prose);
             }
-            Judgement::Calls(answers) if holds(Guard::StopStartsNothing, self.stop_requested) => {
-                let answers = vec![FailedReason::NotStartedStop; answers.len()];
+            Judgement::Calls(judged) if holds(Guard::StopStartsNothing, self.stop_requested) => {
+                let answers = vec![FailedReason::NotStartedStop; judged.len()];
                 let calls = self.take_unstarted(message, usage, answers, outbox);
                 self.observe_calls(calls);
                 self.advanced();
@@ -251,8 +251,8 @@ impl Machine {
                 self.observe_calls(calls);
                 self.advanced();
             }
-            Judgement::Calls(answers) => {
-                return self.authorise(message, usage, answers, outbox);
+            Judgement::Calls(judged) => {
+                return self.authorise(message, usage, judged, outbox);
             }
         }
         FromValidateCalls::Commit
@@ -276,7 +276,7 @@ impl Machine {
     }
 
     /// Counts a turn of which no call is authorised, at least one of them for its name or its arguments; any such call is told in
-    /// the entry.
+    /// the entry, and so is one that a rule of the contract denies.
     fn count_refused<'a>(
         &mut self,
         message: &AgentMessage,
@@ -284,18 +284,19 @@ impl Machine {
         outbox: &mut Outbox,
     ) {
         let units = self.units(message);
+        let mut invalid = false;
         let refused = units.iter().zip(answers.clone());
         let refused = refused.filter_map(|(unit, answer)| {
-            let answer = answer.filter(|answer| answer.is_invalid())?;
+            let answer = answer.filter(|answer| answer.is_invalid() || answer.is_by_rule())?;
+            invalid |= answer.is_invalid();
             Some(answer.told_of(&unit.invocation.name))
         });
-        let mut refused = refused.peekable();
-        if refused.peek().is_none() {
-            return;
+        let refused: Vec<String> = refused.collect();
+        if !refused.is_empty() {
+            outbox.note = Some(refused.join("; "));
         }
-        outbox.note = Some(refused.collect::<Vec<_>>().join("; "));
         let mut answers = answers;
-        if answers.all(|answer| answer.is_some()) {
+        if invalid && answers.all(|answer| answer.is_some()) {
             self.invalid_turns = self.invalid_turns.saturating_add(1);
         }
     }
@@ -309,13 +310,14 @@ impl Machine {
         &mut self,
         message: AgentMessage,
         usage: Usage,
-        answers: Vec<Option<FailedReason>>,
+        judged: Vec<Judged>,
         outbox: &mut Outbox,
     ) -> FromValidateCalls {
-        self.count_refused(&message, answers.iter().map(Option::as_ref), outbox);
+        self.count_refused(&message, judged.iter().map(Judged::answer), outbox);
+        let answers: Vec<_> = judged.iter().map(|one| one.answer().cloned()).collect();
         self.record_flows(&message, &answers, outbox);
-        let place = |machine: &mut Self, call: &ToolInvocation, answer| machine.slot(call, answer);
-        let calls = self.take_calls(message, usage, answers, outbox, place);
+        let place = |machine: &mut Self, call: &ToolInvocation, judged| machine.slot(call, judged);
+        let calls = self.take_calls(message, usage, judged, outbox, place);
         let mut batch = Batch { calls };
         // Where every call is answered without starting one.
         if let Some(ended) = batch.settled() {
@@ -427,7 +429,6 @@ impl Machine {
             if let Some(settled) = own(self, call) {
                 calls.push(BatchCall {
                     arguments_hash: call.arguments.digest(),
-                    asks: false,
                     input: None,
                     invocation: call.clone(),
                     part: None,
@@ -440,7 +441,6 @@ impl Machine {
                 let slot = place(self, &unit.invocation, answer);
                 calls.push(BatchCall {
                     arguments_hash: unit.invocation.arguments.digest(),
-                    asks: self.flow_asks(&unit.invocation),
                     input: None,
                     part: unit.part.map(|label| Part {
                         container: call.id.clone(),
@@ -475,16 +475,19 @@ impl Machine {
     }
 
     /// Authorises a call that has no answer.
-    fn slot(&mut self, invocation: &ToolInvocation, answer: Option<FailedReason>) -> Slot {
-        if let Some(reason) = answer {
-            return Settled::Answered(reason).into();
-        }
+    fn slot(&mut self, invocation: &ToolInvocation, judged: Judged) -> Slot {
+        let asked_by = match judged {
+            Judged::Answered(reason) => return Settled::Answered(reason).into(),
+            Judged::IsAsked(rule) => Some(rule),
+            Judged::Runs => None,
+        };
         let trace = self.history.clone_for_cycles();
         let excepted = self.pair_allowed(&trace, &invocation.name) == PairVerdict::Excepted;
         self.history.authorise(invocation, excepted);
         self.counters.calls = self.counters.calls.saturating_add(1);
         self.gate_open = true;
         self.invalid_turns = 0;
-        Slot::Pending(CallSeq(self.counters.calls))
+        let call = CallSeq(self.counters.calls);
+        asked_by.map_or(Slot::Pending(call), |rule| Slot::ToAsk(call, rule))
     }
 }

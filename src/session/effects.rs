@@ -4,7 +4,7 @@ use super::output::{Append, Call, Output};
 use super::whole_run::{Progress, Session};
 use crate::contract::{ExecutionContract, ServerKind};
 use crate::kernel::{CallOrder, Effect, EntryDraft, EntryKind, Run};
-use crate::transcript::Checkpoint;
+use crate::transcript::{Checkpoint, SealedEntry};
 
 impl Session {
     pub(super) fn take(&mut self, effects: Vec<Effect>) {
@@ -57,7 +57,10 @@ impl Session {
         let progress = self.progress.as_mut()?;
         let before = progress.chain.length();
         let entries = drafts.iter().map(|draft| progress.chain.seal(draft));
-        let entries = entries.collect();
+        let entries: Vec<SealedEntry> = entries.collect();
+        progress.first_entry = progress
+            .first_entry
+            .or_else(|| entries.first().map(|entry| entry.hash));
         let checkpoint = self
             .driven
             .then(|| checkpoint(&self.contract, progress, before, &drafts));

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::pieces::joined;
 use crate::adapter::Decoded;
-use crate::kernel::{BringUpFault, RunStarted};
+use crate::kernel::{Approval, BringUpFault, RunStarted};
 use crate::message::{
     AdapterStatus, AgentMessage, Digest, FailureCode, InputExchange, ObjectText,
     ProtocolAdapterResult, ReasoningPart, ReasoningTrace, Scrubber, TokenCounter, ToolInvocation,
@@ -252,8 +252,19 @@ impl Scrub<'_> {
         }
     }
 
-    /// What a person entered, as it may be recorded, which is what the server gets.
-    pub(crate) fn entered(&self, content: &mut ObjectText) {
+    /// What a person answered, as it may be recorded, which is what the server or the model gets.
+    pub(crate) fn answer(&self, answer: &mut Approval) {
+        let written = [&mut answer.content, &mut answer.proposal];
+        for text in written.into_iter().flatten() {
+            self.entered(text);
+        }
+        if let Some(reason) = &mut answer.reason {
+            *reason = self.0.text(reason).into_owned();
+        }
+    }
+
+    /// What a person entered, as it may be recorded.
+    fn entered(&self, content: &mut ObjectText) {
         if let Cow::Owned(text) = self.0.text(content.as_str()) {
             *content = ObjectText::parse(text).unwrap_or_else(|_| ObjectText::empty());
         }

@@ -13,11 +13,12 @@ use super::scrub::Scrub;
 use crate::adapter::AdapterError;
 use crate::contract::ExecutionContract;
 use crate::kernel::{
-    Event, EventKind, Interrupter, LostEffect, Probed, Resumed, Run, RunStarted, ToolReturned,
-    observation_tokens,
+    Approval, Event, EventKind, Interrupter, LostEffect, MAX_PROPOSAL_BYTES, MAX_REASON_BYTES,
+    Probed, Resumed, Run, RunStarted, ToolReturned, observation_tokens,
 };
 use crate::message::{
-    CallSeq, Digest, InferenceSeq, InputExchange, RunId, Scrubber, TokenCounter, ToolOutcome,
+    CallSeq, Digest, InferenceSeq, InputExchange, ObjectText, RunId, Scrubber, TokenCounter,
+    ToolOutcome, char_prefix,
 };
 use crate::transcript::Chain;
 
@@ -111,6 +112,8 @@ pub struct Session {
 pub(super) struct Progress {
     pub(super) at_ms: u64,
     pub(super) chain: Chain,
+    /// The hash of the first entry, once there is one: signed answers bind it.
+    pub(super) first_entry: Option<Digest>,
     pub(super) run: Run,
     pub(super) run_id: RunId,
 }
@@ -227,7 +230,7 @@ impl Session {
             } => Some(self.tool_returned(call, exchanges, outcome)),
             Input::Probed(probed) => Some(EventKind::Probed(self.scrubbed_probe(probed))),
             Input::Timer => Some(EventKind::TimerFired),
-            Input::Control(control) => Some(self.scrubbed_control(control).into()),
+            Input::Control(control) => Some(self.admitted_control(control).into()),
             Input::Lost(effect) => Some(EventKind::EffectLost(effect)),
             Input::Recorded(event) => return self.recorded_event(at_ms, *event),
         };
@@ -295,6 +298,7 @@ impl Session {
         self.progress = Some(Progress {
             at_ms: 0,
             chain,
+            first_entry: None,
             run,
             run_id,
         });
@@ -324,12 +328,27 @@ impl Session {
         probed
     }
 
-    fn scrubbed_control(&self, mut control: Control) -> Control {
-        if let (Some(scrubber), Control::Approve(approval)) = (&self.scrubber, &mut control)
-            && let Some(content) = &mut approval.content
-        {
-            Scrub(scrubber.as_ref()).entered(content);
+    /// A control as it may become an event: what a person wrote is scrubbed and bounded, and a signature that does not hold over what is
+    /// left of the answer is taken off it.
+    fn admitted_control(&self, mut control: Control) -> Control {
+        let (answer, approved) = match &mut control {
+            Control::Approve(answer) => (answer, true),
+            Control::Deny(answer) => (answer, false),
+            Control::Stop | Control::Abort | Control::Suspend | Control::Parent => return control,
+        };
+        if let Some(scrubber) = &self.scrubber {
+            Scrub(scrubber.as_ref()).answer(answer);
         }
+        bound(answer);
+        // What is allowed needs no other arguments, and what is denied is given nothing.
+        if approved {
+            answer.proposal = None;
+        } else {
+            answer.content = None;
+        }
+        let first = self.progress.as_ref().and_then(|p| p.first_entry);
+        let holds = first.is_some_and(|first| answer.check_signature(first, approved).is_ok());
+        answer.answerer.take_if(|_| !holds);
         control
     }
 
@@ -408,6 +427,17 @@ impl Session {
         self.take(effects);
         Ok(())
     }
+}
+
+/// Cuts what a person wrote to what the model may be shown of it. Arguments that are too long are no proposal.
+fn bound(answer: &mut Approval) {
+    if let Some(reason) = &mut answer.reason
+        && reason.len() > MAX_REASON_BYTES
+    {
+        *reason = char_prefix(reason, MAX_REASON_BYTES).to_owned();
+    }
+    let long = |proposal: &mut ObjectText| proposal.as_str().len() > MAX_PROPOSAL_BYTES;
+    answer.proposal.take_if(long);
 }
 
 impl From<Control> for EventKind {

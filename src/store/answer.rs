@@ -13,7 +13,8 @@ use super::new_file::replace_own;
 use super::private::{open_own, own_folder, private_file, private_folder};
 use super::schema::refusal;
 use super::{Store, StoreError, StoreReader};
-use crate::message::{CallSeq, Digest, ObjectText, RunId};
+use crate::kernel::Approval;
+use crate::message::{CallSeq, Digest, RunId};
 
 /// The most bytes of an answer that are read.
 const ANSWER_BYTES: u64 = 64 << 10;
@@ -26,13 +27,8 @@ const ANSWER_BYTES: u64 = 64 << 10;
 pub(crate) struct Answer {
     /// Whether the call may be made.
     pub(crate) approved: bool,
-    /// BLAKE3 over the exact text that the person saw.
-    pub(crate) arguments_hash: Digest,
-    /// Which call of the run.
-    pub(crate) call: CallSeq,
-    /// What the person entered, where the call's server asked for something.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) content: Option<ObjectText>,
+    /// Which call of the run, by the hash of the exact text that the person saw, and what the person says to it.
+    pub(crate) approval: Approval,
     /// The hash of the run's first entry: another run of that name has another.
     pub(crate) first_entry: Digest,
 }
@@ -40,14 +36,25 @@ pub(crate) struct Answer {
 impl Answer {
     /// Whether it allows that call; none where it is to another call, or to other arguments.
     pub(crate) fn to(&self, call: CallSeq, arguments_hash: Digest) -> Option<bool> {
-        let same = self.call == call && self.arguments_hash == arguments_hash;
-        same.then_some(self.approved)
+        let to = (self.approval.call, self.approval.arguments_hash);
+        (to == (call, arguments_hash)).then_some(self.approved)
     }
 
     /// Whether it is to what the other is to, whatever it says.
     pub(crate) fn is_to_the_same(&self, other: &Self) -> bool {
-        let of = |answer: &Self| (answer.arguments_hash, answer.call, answer.first_entry);
+        let of = |answer: &Self| {
+            let approval = &answer.approval;
+            (approval.arguments_hash, approval.call, answer.first_entry)
+        };
         of(self) == of(other)
+    }
+
+    /// Whether the signature that it has does not hold.
+    pub(crate) fn is_forged(&self) -> bool {
+        let checked = self
+            .approval
+            .check_signature(self.first_entry, self.approved);
+        checked.is_err()
     }
 }
 
@@ -193,9 +200,7 @@ mod tests {
         let run = RunId::try_from("r1".to_owned()).unwrap();
         let answer = |approved| Answer {
             approved,
-            arguments_hash: Digest::of(b"{}"),
-            call: CallSeq(1),
-            content: None,
+            approval: Approval::to(CallSeq(1), Digest::of(b"{}")),
             first_entry: Digest::of(b"first"),
         };
         assert!(reader.leave_answer(&run, &answer(true), None).unwrap());
@@ -218,9 +223,7 @@ mod tests {
         let run = RunId::try_from("r1".to_owned()).unwrap();
         let answer = Answer {
             approved: true,
-            arguments_hash: Digest::of(b"{}"),
-            call: CallSeq(1),
-            content: None,
+            approval: Approval::to(CallSeq(1), Digest::of(b"{}")),
             first_entry: Digest::of(b"first"),
         };
         let reader = store.reader().unwrap();
@@ -255,9 +258,7 @@ mod tests {
         wait(store.append(&mut handle, vec![first], Vec::new())).unwrap();
         let answer = Answer {
             approved: true,
-            arguments_hash: Digest::of(b"{}"),
-            call: CallSeq(1),
-            content: None,
+            approval: Approval::to(CallSeq(1), Digest::of(b"{}")),
             first_entry,
         };
         assert!(reader.leave_answer(&run, &answer, None).unwrap());

@@ -155,7 +155,7 @@ fn the_document_names_every_key_that_a_file_can_hold() {
         add(&super::canonical::text_of(&event));
     }
     add(&super::canonical::text_of(
-        &super::sample_values::full_action(),
+        &super::sample_actions::full_action(),
     ));
     for key in found {
         assert!(

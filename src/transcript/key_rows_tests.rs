@@ -7,7 +7,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::sample::action;
-use super::sample_values::{every_event, full_action, sparse_action, sparse_events};
+use super::sample_actions::{full_action, sparse_action};
+use super::sample_values::{every_event, sparse_events};
 use crate::kernel::{EntryKind, State};
 use crate::message::Digest;
 

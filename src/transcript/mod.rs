@@ -12,6 +12,7 @@
 //! sealed run ─▶ LogLeaf ─▶ TreeHead ─▶ Note        keys, pins ─▶ Trust ─┘
 //! ```
 
+mod answer;
 mod blobs;
 mod blocks;
 mod canonical;
@@ -37,6 +38,8 @@ mod report;
 mod run_log;
 #[cfg(test)]
 pub(crate) mod sample;
+#[cfg(test)]
+mod sample_actions;
 #[cfg(test)]
 mod sample_values;
 mod secret_key;

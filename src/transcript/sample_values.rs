@@ -1,13 +1,10 @@
-//! A value of every recorded kind, for tests of their text.
+//! An event of every kind, for tests of their text.
 
-use super::sample::{DONE, action, call, contract, envelope, event, run_id_of, verdict};
-use crate::contract::{FlowAction, Label, ReportFormat};
+use super::sample::{call, envelope, event, run_id_of, verdict};
 use crate::kernel::{
-    Action, Approval, BlockReason, BringUpFault, Check, CheckName, ClosingReason, ContextAccount,
-    ContextBlock, DropReason, DroppedResult, DroppedTarget, EffectRecord, EntryKind, Event,
-    EventKind, FlowRecord, FlowSource, InferenceFailed, InferenceReturned, Interrupter, LostEffect,
-    ParentRun, PolicyRecord, Predicate, PredicateName, Probed, ProbedTarget, ProviderAddress,
-    ReportRecord, ReportSource, Resumed, RunStarted, State, ToolReturned,
+    Answerer, Approval, BringUpFault, Event, EventKind, InferenceFailed, InferenceReturned,
+    Interrupter, LostEffect, ParentRun, Probed, ProbedTarget, ProviderAddress, Resumed, RunStarted,
+    ToolReturned,
 };
 use crate::message::{
     AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeFields, EnvelopeStatus,
@@ -131,11 +128,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         request_hash,
         usage,
     };
-    let approval = Approval {
-        arguments_hash: digest,
-        call: CallSeq(1),
-        content: None,
-    };
+    let approval = Approval::to(CallSeq(1), digest);
     let changed = |before, after| FileChange {
         after,
         before,
@@ -250,10 +243,24 @@ pub(crate) fn every_event() -> Vec<Event> {
         EventKind::Interrupted(Interrupter::Shutdown),
         EventKind::ApprovalGiven(approval.clone()),
         EventKind::ApprovalGiven(Approval {
+            answerer: Some(Answerer {
+                key: odd.clone(),
+                signature: odd.clone(),
+            }),
             content: Some(ObjectText::empty()),
+            reason: Some(odd.clone()),
             ..approval.clone()
         }),
-        EventKind::ApprovalDenied(approval),
+        EventKind::ApprovalDenied(approval.clone()),
+        EventKind::ApprovalDenied(Approval {
+            answerer: Some(Answerer {
+                key: odd.clone(),
+                signature: odd.clone(),
+            }),
+            proposal: Some(ObjectText::empty()),
+            reason: Some(odd.clone()),
+            ..approval
+        }),
         EventKind::EffectLost(LostEffect::Probe),
         EventKind::EffectLost(LostEffect::Inference(InferenceSeq(2))),
         EventKind::EffectLost(LostEffect::Wait),
@@ -270,112 +277,6 @@ pub(crate) fn every_event() -> Vec<Event> {
         }),
     ];
     kinds.into_iter().map(|kind| event(7, kind)).collect()
-}
-
-/// An action with every optional field and every effect.
-pub(crate) fn full_action() -> Action {
-    let digest = Digest::of(b"y");
-    Action {
-        blocked: Some(ContextBlock {
-            dropped: Some(DroppedResult {
-                original: 9,
-                replacement: 8,
-            }),
-            limit: 1,
-            projected: 2,
-            reason: BlockReason::ToolPreflight,
-            remaining: 0,
-            target: "demo/\u{e9}".to_owned(),
-        }),
-        checks: vec![Check {
-            detail: "ok \"é\"".to_owned(),
-            name: CheckName::Structure,
-            ok: true,
-        }],
-        closing: Some(ClosingReason::FinalReportFailed),
-        context: Some(ContextAccount {
-            blocked: Some("demo/script".to_owned()),
-            ctx: 1,
-            expected: 2,
-            limit: 3,
-            pending: 4,
-            projected: 5,
-            remaining: 6,
-            schema: 7,
-        }),
-        dropped_targets: vec![
-            DroppedTarget {
-                limit: Some(1),
-                projected: Some(2),
-                reason: DropReason::FirstRequest,
-                target: "demo/\u{e9}".to_owned(),
-            },
-            DroppedTarget {
-                limit: None,
-                projected: None,
-                reason: DropReason::UnknownModel,
-                target: "demo/\u{e9}".to_owned(),
-            },
-        ],
-        flow: vec![FlowRecord {
-            action: FlowAction::Ask,
-            call: "c\u{e9}/1".to_owned(),
-            rule: 3,
-            seen: vec![FlowSource {
-                entry: 4,
-                label: Label::Untrusted,
-                tool: "t\u{e9}".to_owned(),
-            }],
-            tool: "t\u{e9}".to_owned(),
-        }],
-        effects: vec![
-            EffectRecord::Probe,
-            EffectRecord::Infer {
-                attempt: 1,
-                inference: InferenceSeq(1),
-                notices: vec![digest],
-                target: 0,
-                tools: true,
-            },
-            EffectRecord::Execute {
-                arguments_hash: digest,
-                call: CallSeq(1),
-                id: "call_1".to_owned(),
-                name: "read_file".to_owned(),
-            },
-            EffectRecord::Summarise {
-                call: CallSeq(1),
-                inference: InferenceSeq(2),
-                target: 0,
-            },
-            EffectRecord::AwaitApproval {
-                arguments_hash: digest,
-                call: CallSeq(1),
-            },
-            EffectRecord::Wait { until_ms: 9 },
-            EffectRecord::Cancel,
-            EffectRecord::Finish,
-        ],
-        length: Some(9),
-        note: Some("a note\n".to_owned()),
-        outcome: Some(DONE),
-        policy: Some(PolicyRecord {
-            decision: contract().policy_decision.clone(),
-            matched: vec!["repository".to_owned()],
-        }),
-        predicate: Some(Predicate {
-            item: 6,
-            name: PredicateName::TerminalResponse,
-        }),
-        report: Some(ReportRecord {
-            bytes: 3,
-            format: ReportFormat::MarkdownMermaid,
-            hash: digest,
-            source: ReportSource::Tool,
-            warnings: vec!["the format \"html\" was taken as text".to_owned()],
-        }),
-        ..action(8, EntryKind::Seal, State::Terminate, State::Terminate)
-    }
 }
 
 /// Events of the kinds that may leave something out, without it; and messages with the trace of a reasoning.
@@ -465,24 +366,4 @@ pub(crate) fn sparse_events() -> Vec<Event> {
         }),
     ];
     kinds.into_iter().map(|kind| event(7, kind)).collect()
-}
-
-/// The parts of an action, each without what it may leave out.
-pub(crate) fn sparse_action() -> Action {
-    let full = full_action();
-    Action {
-        blocked: full.blocked.map(|blocked| ContextBlock {
-            dropped: None,
-            ..blocked
-        }),
-        context: full.context.map(|context| ContextAccount {
-            blocked: None,
-            ..context
-        }),
-        report: full.report.map(|report| ReportRecord {
-            warnings: Vec::new(),
-            ..report
-        }),
-        ..action(9, EntryKind::Transition, State::Infer, State::Infer)
-    }
 }

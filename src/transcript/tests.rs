@@ -1,7 +1,8 @@
 //! Tests of verification: changed, cut, swapped and forged transcripts.
 
 use super::sample::{SampleRun, action};
-use super::sample_values::{every_event, full_action};
+use super::sample_actions::full_action;
+use super::sample_values::every_event;
 use super::*;
 use crate::kernel::{EntryDraft, EntryKind, State};
 use crate::message::Digest;

@@ -1,11 +1,13 @@
 //! Which calls wait or waited for approval, and how that ended. Does not ask anyone.
 
+use crate::contract::RulePlace;
 use crate::kernel::{Action, EffectRecord, EntryKind, Event, EventKind};
 use crate::message::{CallSeq, Digest};
 
 /// The call that waits for a person, and how many were not allowed. It may be fed with the last entries of a run alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Approvals {
+    asked_by: Option<RulePlace>,
     awaited: Option<(CallSeq, Digest)>,
     expired: usize,
     refused: usize,
@@ -48,9 +50,11 @@ impl Approvals {
         for effect in &action.effects {
             if let EffectRecord::AwaitApproval {
                 arguments_hash,
+                asked_by,
                 call,
             } = effect
             {
+                self.asked_by = *asked_by;
                 self.awaited = Some((*call, *arguments_hash));
             }
         }
@@ -72,6 +76,12 @@ impl Approvals {
     /// The call that waits now, and the hash of its arguments.
     pub(crate) const fn awaited(&self) -> Option<(CallSeq, Digest)> {
         self.awaited
+    }
+
+    /// The rule of the contract that has a person asked about the last call that was asked about; none for its list
+    /// `require_approval`, and for a server's question.
+    pub(crate) const fn asked_by(&self) -> Option<RulePlace> {
+        self.asked_by
     }
 
     /// How many calls a person refused.

@@ -1,6 +1,7 @@
 //! One call and its executions. Plain data; the fold is in `calls`.
 
 use super::ApprovalEnd;
+use crate::contract::RulePlace;
 use crate::kernel::DroppedResult;
 use crate::message::{EnvelopeError, EnvelopeStatus, InferenceSeq, InputExchange, ToolOutcome};
 
@@ -21,6 +22,12 @@ pub(crate) struct Call {
     pub name: String,
     /// What its server asked a person last, as JSON.
     pub question: Option<String>,
+    /// The rule of the contract that had a person asked about it; none for its list `require_approval`.
+    pub asked_by: Option<RulePlace>,
+    /// Who has signed the answer to it.
+    pub answered_by: Option<String>,
+    /// What the person said to it.
+    pub reason: Option<String>,
     /// What became of its approval, where it needed one and that is settled.
     pub approval: Option<ApprovalEnd>,
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::activity::{Activities, Activity};
 use super::requested_calls::RequestedCalls;
 use super::{ApprovalEnd, Call, CallEnd, Execution};
-use crate::contract::ExecutionContract;
-use crate::kernel::{Action, DroppedResult, ToolReturned, judged_outcome};
+use crate::contract::{ExecutionContract, RulePlace, pattern_takes};
+use crate::kernel::{Action, DroppedResult, Event, EventKind, ToolReturned, judged_outcome};
 use crate::message::{CallSeq, Digest, ToolOutcome};
 
 /// The calls of a run, by number.
@@ -41,13 +41,23 @@ impl Calls {
         &mut self,
         contract: &ExecutionContract,
         requested: &mut RequestedCalls,
-        call: CallSeq,
-        hash: Digest,
+        (call, hash): (CallSeq, Digest),
+        asked_by: Option<RulePlace>,
     ) {
         if self.all.contains_key(&call) {
             return;
         }
-        let waits = |name: &str| contract.require_approval.iter().any(|one| one == name);
+        let waits = |name: &str| match asked_by {
+            Some(RulePlace::Approval(n)) => usize::try_from(n)
+                .ok()
+                .and_then(|n| contract.approval.get(n))
+                .is_some_and(|rule| pattern_takes(&rule.tool, name)),
+            // The entry that judged the message names its calls.
+            Some(RulePlace::Flow(_)) => false,
+            Some(RulePlace::RequireApproval) | None => {
+                contract.require_approval.iter().any(|one| one == name)
+            }
+        };
         let requested = requested.awaiting(call, hash, waits).cloned();
         let known = requested.map_or_else(Call::unknown, |requested| Call {
             arguments: requested.arguments,
@@ -57,13 +67,22 @@ impl Calls {
             name: requested.name,
             ..Call::unknown()
         });
+        let known = Call { asked_by, ..known };
         self.all.insert(call, known);
     }
 
     /// The approval of the call is settled.
-    pub(super) fn settle(&mut self, call: CallSeq, end: ApprovalEnd) {
-        if let Some(call) = self.all.get_mut(&call) {
-            call.approval = Some(end);
+    pub(super) fn settle(&mut self, call: CallSeq, end: ApprovalEnd, event: Option<&Event>) {
+        let Some(call) = self.all.get_mut(&call) else {
+            return;
+        };
+        call.approval = Some(end);
+        if let Some(EventKind::ApprovalGiven(answer) | EventKind::ApprovalDenied(answer)) =
+            event.map(|event| &event.event)
+        {
+            let answerer = answer.answerer.as_ref();
+            call.answered_by = answerer.map(|answerer| answerer.key.clone());
+            call.reason.clone_from(&answer.reason);
         }
     }
 
@@ -174,6 +193,9 @@ impl Call {
     const fn unknown() -> Self {
         Self {
             approval: None,
+            asked_by: None,
+            answered_by: None,
+            reason: None,
             arguments: String::new(),
             requested_in: None,
             batch: None,

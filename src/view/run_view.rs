@@ -220,7 +220,7 @@ impl RunView {
             self.event(action, &event.event);
         }
         if let Some((call, end)) = self.approvals.take(action, event) {
-            self.calls.settle(call, end);
+            self.calls.settle(call, end, event);
             self.clock.unpark(self.at_ms);
         }
         if action.from == State::ValidateCalls {
@@ -228,10 +228,11 @@ impl RunView {
             let flows = action.flow.iter().cloned();
             self.flows.extend(flows.map(|flow| (action.seq, flow)));
         }
-        if let Some((call, hash)) = self.approvals.awaited() {
+        let asked_by = self.approvals.asked_by();
+        if let Some(asked) = self.approvals.awaited() {
             self.clock.park(self.at_ms);
             self.calls
-                .await_approval(&self.contract, &mut self.requested, call, hash);
+                .await_approval(&self.contract, &mut self.requested, asked, asked_by);
         }
         self.reports.settle(&mut self.activities, action);
         self.turns.begun(action.counters.turns, self.counted_ms());

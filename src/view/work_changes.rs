@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_something_else_changed_in_between_is_told() {
+    fn what_something_else_changed_in_between_is_reported() {
         let all = after(&[("a", Some("1"), Some("2")), ("a", Some("other"), Some("3"))]);
         let (_, file) = all.files().next().unwrap();
         assert!(file.interleaved);

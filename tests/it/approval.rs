@@ -313,3 +313,30 @@ fn what_is_typed_before_a_question_is_no_answer_and_is_shown() {
     };
     assert!(shown.contains("COMPLETED_WITH_TOOLS"), "{shown}");
 }
+
+/// A signal comes while the cursor stands behind the question.
+#[test]
+fn what_a_signal_brings_at_a_question_has_lines_of_its_own_and_fits_the_terminal() {
+    for (signal, said, code) in [("TERM", "suspending: ", 8), ("INT", "stopping: ", 0)] {
+        let desk = desk();
+        let mut terminal = Terminal::sized(desk.command(&["run", "c.yaml", "--run-id", "r1"]), 80);
+        terminal.until("allow it? [y/N] ").signal(signal);
+        let (ended, shown) = terminal.end();
+        assert_eq!(ended, code, "{shown}");
+        let expect = format!("allow it? [y/N] \r\n{said}");
+        assert!(shown.contains(&expect), "{shown:?}");
+        let (_, behind) = shown.split_once("allow it? ").unwrap();
+        for line in behind.lines() {
+            // Without its colours.
+            let bare: String = line
+                .split('\u{1b}')
+                .map(|part| {
+                    part.split_once('m')
+                        .filter(|_| part.starts_with('['))
+                        .map_or(part, |(_, text)| text)
+                })
+                .collect();
+            assert!(bare.chars().count() <= 80, "{line:?}");
+        }
+    }
+}

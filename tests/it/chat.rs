@@ -338,6 +338,19 @@ fn a_call_of_a_chat_can_be_allowed_and_the_next_line_is_a_message() {
 }
 
 #[test]
+fn a_message_that_was_stopped_and_answered_says_so() {
+    let desk = Desk::new();
+    let lines = [calls("echo", "{\"text\":\"hi\"}"), says("So far.")];
+    let more = "tools: {builtin: [echo]}\nrequire_approval: [echo]\n";
+    let mut chat = chat(&desk, more, &lines.each_ref().map(String::as_str));
+    chat.types("first\r").until("allow it? [y/N]").signal("INT");
+    chat.until("So far.")
+        .until("stopped: the model was asked to");
+    chat.until("> ").types("/quit\r");
+    assert_eq!(chat.end().0, 0);
+}
+
+#[test]
 fn a_chat_that_is_ended_leaves_its_prompt() {
     let desk = Desk::new();
     let mut chat = chat(&desk, "", &[&says("One.")]);
@@ -560,6 +573,26 @@ fn a_chat_in_a_pipe_ends_with_the_code_of_its_last_run() {
     check(&["hello", "/quit"], 1);
     check(&["/help"], 0);
     check(&[], 0);
+}
+
+#[test]
+fn a_verbose_chat_in_a_pipe_says_how_each_message_ended() {
+    let desk = Desk::new();
+    desk.script("", &[&says("One."), &says("Two.")]);
+    let mut command = desk.command(&["chat", "c.yaml", "--verbose"]);
+    let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = piped.stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"hello\nagain\n").unwrap();
+    drop(stdin);
+    let left = Left::from(child.wait_with_output().unwrap());
+    for each in [
+        "COMPLETED_CHAT_ONLY (final_message)   run ",
+        "EXIT-FINAL-ANSWER",
+    ] {
+        assert_eq!(left.err.matches(each).count(), 2, "{}", left.err);
+    }
+    assert_eq!(left.out.matches("One.").count(), 1, "{}", left.out);
 }
 
 #[test]

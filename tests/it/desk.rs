@@ -142,6 +142,24 @@ impl Desk {
         self.write("s.jsonl", &lines.join("\n"));
     }
 
+    /// Runs the contract under the name `r`; what each call came to, as the model was shown it, and how the run ended. It verifies and
+    /// replays.
+    #[track_caller]
+    pub fn called(&self) -> (Vec<String>, Value) {
+        let ended = self.run(&["run", "--json", "--run-id", "r", "--contract", "c.yaml"]);
+        let result = ended.document();
+        let conversation = result["conversation"].as_array().unwrap();
+        let of_tools = conversation
+            .iter()
+            .filter(|message| message["role"] == "tool");
+        let texts = of_tools.map(|tool| tool["content"].as_str().unwrap().to_owned());
+        let texts = texts.collect();
+        for proof in ["verify", "replay"] {
+            self.ok(&[proof, "r"]);
+        }
+        (texts, result)
+    }
+
     /// The store of the state folder, for changes: its entries are unpacked, so that SQL finds texts in them.
     pub fn plain_store(&self) -> Connection {
         let path = self.path("home/runs.db");

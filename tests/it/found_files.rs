@@ -41,6 +41,17 @@ impl Place {
         json!(["sh", "-c", format!("touch {marker}")])
     }
 
+    /// `agent.yaml`, whose tool server is that command.
+    fn contract(&self) {
+        let contract = json!({
+            "task": "hi",
+            "targets": [{"provider": "demo", "model": "m"}],
+            "providers": {"demo": {"type": "scripted", "file": "s.jsonl"}},
+            "tools": {"mcp": {"theirs": {"command": "sh", "args": self.command().as_array().unwrap()[1..]}}},
+        });
+        self.desk.write("place/agent.yaml", &contract.to_string());
+    }
+
     fn run(&self, args: &[&str]) -> Left {
         let mut command = self.desk.command(args);
         command
@@ -91,13 +102,7 @@ fn is_root(cases: usize) -> bool {
 #[test]
 fn a_contract_that_was_found_and_not_named_is_this_users_or_roots() {
     let place = Place::new();
-    let contract = json!({
-        "task": "hi",
-        "targets": [{"provider": "demo", "model": "m"}],
-        "providers": {"demo": {"type": "scripted", "file": "s.jsonl"}},
-        "tools": {"mcp": {"theirs": {"command": "sh", "args": place.command().as_array().unwrap()[1..]}}},
-    });
-    place.desk.write("place/agent.yaml", &contract.to_string());
+    place.contract();
     for (path, mode) in [("place", 0o755), ("place/agent.yaml", 0o644)] {
         place.mode(path, mode);
     }
@@ -298,13 +303,7 @@ fn s21_a_found_contract_that_hands_on_a_variable_is_asked_about_and_another_is_n
 #[test]
 fn a_person_is_asked_once_whether_a_found_contract_is_trusted() {
     let place = Place::new();
-    let contract = json!({
-        "task": "hi",
-        "targets": [{"provider": "demo", "model": "m"}],
-        "providers": {"demo": {"type": "scripted", "file": "s.jsonl"}},
-        "tools": {"mcp": {"theirs": {"command": "sh", "args": place.command().as_array().unwrap()[1..]}}},
-    });
-    place.desk.write("place/agent.yaml", &contract.to_string());
+    place.contract();
     let start = || {
         let mut command = place.desk.command(&["tools"]);
         command.current_dir(place.desk.path("place"));

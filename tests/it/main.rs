@@ -7,6 +7,8 @@ mod agents;
 #[cfg(test)]
 mod approval;
 #[cfg(test)]
+mod approvals;
+#[cfg(test)]
 mod atif;
 #[cfg(test)]
 mod attribution;

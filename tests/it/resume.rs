@@ -180,7 +180,7 @@ fn tools_that_have_changed_are_refused_call_by_call() {
     let changed = r#""tools_changed":["fs__count","fs__safe"]"#;
     assert!(entries.iter().any(|entry| entry.event.contains(changed)));
     let shown = text(&bench.says(&["show", "r1"]).stdout);
-    for (told, before) in [
+    for (printed, before) in [
         (
             text(&left.stderr),
             "note: tool server fs offers other tools than the contract holds: ",
@@ -190,11 +190,11 @@ fn tools_that_have_changed_are_refused_call_by_call() {
             "server    fs offers other tools than the contract holds, from entry ",
         ),
     ] {
-        let line = told.lines().find(|line| line.starts_with(before));
+        let line = printed.lines().find(|line| line.starts_with(before));
         let differs = "`count` has changed: description: \"";
         assert!(
             line.is_some_and(|line| line.contains(differs) && line.contains("Counts otherwise.")),
-            "{told}"
+            "{printed}"
         );
     }
     assert_eq!(bench.says(&["replay", "r1"]).status.code(), Some(0));

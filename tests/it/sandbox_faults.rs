@@ -59,29 +59,11 @@ impl Desk {
         self.script(&more, &lines);
     }
 
-    /// Runs it; what each command came to, as the model was shown it, and how the run ended.
-    #[track_caller]
-    fn commands_ended(&self) -> (Vec<String>, Value) {
-        let ended = self.run(&["run", "--json", "--run-id", "r", "--contract", "c.yaml"]);
-        let result = ended.document();
-        let conversation = result["conversation"].as_array();
-        let conversation = conversation.unwrap_or_else(|| panic!("{result}"));
-        let of_tools = conversation
-            .iter()
-            .filter(|message| message["role"] == "tool");
-        let texts = of_tools.map(|tool| tool["content"].as_str().unwrap().to_owned());
-        let texts = texts.collect();
-        for proof in ["verify", "replay"] {
-            self.ok(&[proof, "r"]);
-        }
-        (texts, result)
-    }
-
     /// Runs commands in the sandbox as it is by default, in a run that must go well; what each came to.
     #[track_caller]
     fn confined(&self, commands: &[&str]) -> Vec<String> {
         self.commands("{}", "", commands);
-        let (texts, result) = self.commands_ended();
+        let (texts, result) = self.called();
         assert_eq!(
             result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
             "{result}"
@@ -89,6 +71,20 @@ impl Desk {
         assert_eq!(texts.len(), commands.len());
         texts
     }
+}
+
+/// That command's result, under this sandbox and these terms. A second command ran undisturbed after it.
+#[track_caller]
+fn before_another(sandbox: &str, terms: &str, command: &str) -> String {
+    let desk = Desk::new();
+    desk.commands(sandbox, terms, &[command, "echo after"]);
+    let (mut texts, result) = desk.called();
+    assert_eq!(texts[1], "exit code 0\nafter\n");
+    assert_eq!(
+        result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
+        "{result}"
+    );
+    texts.swap_remove(0)
 }
 
 /// The one command's result, in a folder with `secret` beside the workspace.
@@ -160,7 +156,7 @@ fn a_command_that_fails_is_an_executed_call_and_no_success_of_it() {
     let desk = Desk::new();
     let terms = "tool_policy: required\ntool_proof: succeeded\n";
     desk.commands("{}", terms, &["false"]);
-    let (_, result) = desk.commands_ended();
+    let (_, result) = desk.called();
     assert_eq!(result["counters"]["tools_executed"], 1, "{result}");
     assert_eq!(result["outcome"]["class"], "FAILED_PROTOCOL_NO_TOOLS");
     let raw = desk.ok(&["show", "r", "--raw"]);
@@ -278,7 +274,7 @@ fn s9_monoliths_own_state_in_the_workspace_is_neither_seen_nor_moved() {
         .read("c.yaml")
         .replace("workspace: work", "workspace: .");
     desk.write("c.yaml", &contract);
-    let (texts, result) = desk.commands_ended();
+    let (texts, result) = desk.called();
     assert_eq!(
         result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
         "{result}"
@@ -399,7 +395,7 @@ fn what_the_contract_shows_may_be_read_and_what_it_gives_may_be_written() {
         "",
         &["cat ../shown/file; echo new > ../shown/file; echo new > ../given/file; cat ../given/file"],
     );
-    let (texts, _) = desk.commands_ended();
+    let (texts, _) = desk.called();
     assert!(
         texts[0].contains("shown") && texts[0].ends_with("new\n"),
         "{}",
@@ -434,7 +430,7 @@ fn there_is_no_network_unless_the_contract_grants_it() {
         desk.write("work/connect.py", CONNECT);
         let command = format!("python3 connect.py {port}");
         desk.commands(&format!("{{network: {network}}}"), "", &[&command]);
-        let (texts, _) = desk.commands_ended();
+        let (texts, _) = desk.called();
         let lines: Vec<&str> = texts[0].lines().skip(1).collect();
         assert!(lines[0].starts_with(expect), "{network}: {texts:?}");
         // Sockets that a network namespace does not hold back are never there.
@@ -480,7 +476,7 @@ fn b5_output_that_never_ends_and_output_that_drips_are_ended_by_their_timeouts()
     ];
     desk.commands("{}", "tool_timeout_ms: 2000\n", &[]);
     desk.write("s.jsonl", &lines.join("\n"));
-    let (texts, result) = desk.commands_ended();
+    let (texts, result) = desk.called();
     assert!(
         texts[0].contains("killed after 1000 ms\ndrop\ndrop\n"),
         "{}",
@@ -502,27 +498,12 @@ fn b6_a_fork_bomb_meets_the_limit_of_processes_and_is_ended() {
     if !sandbox() {
         return;
     }
-    let desk = Desk::new();
     let marker = marker("bomb");
     let bomb = format!("f() {{ f | f & }}; f; sleep 100 # {marker}");
-    desk.commands(
-        "{processes: 64}",
-        "tool_timeout_ms: 3000\n",
-        &[&bomb, "echo after"],
-    );
-    let (texts, result) = desk.commands_ended();
+    let bombed = before_another("{processes: 64}", "tool_timeout_ms: 3000\n", &bomb);
     // The shell that cannot fork ends by itself, or the timeout ends it.
     let ended = ["exit code", "(tool failed: timeout)"];
-    assert!(
-        ended.iter().any(|end| texts[0].contains(end)),
-        "{}",
-        texts[0]
-    );
-    assert_eq!(texts[1], "exit code 0\nafter\n");
-    assert_eq!(
-        result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
-        "{result}"
-    );
+    assert!(ended.iter().any(|end| bombed.contains(end)), "{bombed}");
     until("every process is gone", || processes(&marker).is_empty());
 }
 
@@ -538,7 +519,7 @@ fn b6_the_number_of_processes_is_limited() {
         "",
         &[many, "sleep 0 & sleep 0 & wait; echo few"],
     );
-    let (texts, _) = desk.commands_ended();
+    let (texts, _) = desk.called();
     assert!(!texts[0].contains("started"), "{}", texts[0]);
     assert_eq!(texts[1], "exit code 0\nfew\n");
 }
@@ -548,21 +529,10 @@ fn b6_what_takes_too_much_memory_fails_and_nothing_else_does() {
     if !sandbox() {
         return;
     }
-    let desk = Desk::new();
     // tail keeps a line until it ends.
     let hog = "head -c 2000000000 /dev/zero | tail -c +1 | tail -n 1 | wc -c";
-    desk.commands(
-        "{memory_mb: 64}",
-        "tool_timeout_ms: 60000\n",
-        &[hog, "echo after"],
-    );
-    let (texts, result) = desk.commands_ended();
-    assert!(!texts[0].contains("2000000000"), "{}", texts[0]);
-    assert_eq!(texts[1], "exit code 0\nafter\n");
-    assert_eq!(
-        result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
-        "{result}"
-    );
+    let hogged = before_another("{memory_mb: 64}", "tool_timeout_ms: 60000\n", hog);
+    assert!(!hogged.contains("2000000000"), "{hogged}");
 }
 
 #[test]
@@ -580,7 +550,7 @@ fn b6_files_descriptors_and_processor_time_are_limited() {
             "while :; do :; done",
         ],
     );
-    let (texts, _) = desk.commands_ended();
+    let (texts, _) = desk.called();
     assert!(texts[0].contains("1048576"), "{}", texts[0]);
     assert_eq!(texts[1], "exit code 0\n16\n0\n");
     assert!(texts[2].contains("exit code 137"), "{}", texts[2]);
@@ -598,7 +568,7 @@ fn a_process_that_leaves_its_session_ends_with_its_command() {
     for form in ["{}", "off"] {
         let desk = Desk::new();
         desk.commands(form, "", &[&leave.replace("((", "( (")]);
-        let (texts, _) = desk.commands_ended();
+        let (texts, _) = desk.called();
         assert!(
             texts[0].starts_with("exit code 0\nleft\n"),
             "{form}: {texts:?}"
@@ -650,7 +620,7 @@ fn a_cancelled_command_is_ended_and_its_effect_unknown() {
         "step_timeout_ms: 2000\n",
         &[&format!("sleep 1000; echo {marker}")],
     );
-    let (texts, result) = desk.commands_ended();
+    let (texts, result) = desk.called();
     assert_eq!(result["outcome"]["class"], "FAILED_TIMEOUT", "{result}");
     assert_eq!(texts, ["(tool failed: interrupted, effect unknown)"]);
     until("every process is gone", || processes(&marker).is_empty());

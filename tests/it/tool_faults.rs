@@ -56,22 +56,12 @@ fn tools(servers: &[(&str, &[&str])]) -> String {
 }
 
 impl Desk {
-    /// Runs the contract under the name `r`; what each call came to, as the model was shown it, and how the run ended.
+    /// As [`Desk::called`]; afterwards no process of the run is left.
     #[track_caller]
-    fn called(&self) -> (Vec<String>, Value) {
-        let ended = self.run(&["run", "--json", "--run-id", "r", "--contract", "c.yaml"]);
-        let result = ended.document();
-        let conversation = result["conversation"].as_array().unwrap();
-        let of_tools = conversation
-            .iter()
-            .filter(|message| message["role"] == "tool");
-        let texts = of_tools.map(|tool| tool["content"].as_str().unwrap().to_owned());
-        let texts = texts.collect();
-        for proof in ["verify", "replay"] {
-            self.ok(&[proof, "r"]);
-        }
+    fn called_and_left(&self) -> (Vec<String>, Value) {
+        let called = self.called();
         self.is_left();
-        (texts, result)
+        called
     }
 
     /// Waits until no process stands in the folder any more.
@@ -118,7 +108,7 @@ fn two_calls(tool: &str, arguments: &str) -> (Vec<String>, Value) {
         &terms,
         &[&first, &calls("odd__hello", "{}"), &says("Done.")],
     );
-    desk.called()
+    desk.called_and_left()
 }
 
 /// A server that is given up after its call, and is there again for the next one.
@@ -140,7 +130,7 @@ fn s1_a_tool_that_changes_between_list_and_call_is_not_called_and_what_changed_i
     let desk = Desk::new();
     let (rename, hello) = (calls("odd__rename", "{}"), calls("odd__hello", "{}"));
     desk.script(&tools(&[("odd", &[])]), &[&rename, &hello, &says("Done.")]);
-    let (texts, _) = desk.called();
+    let (texts, _) = desk.called_and_left();
     let changed = "(tool failed: tool changed since the contract was made)";
     assert_eq!(texts, ["renamed", changed]);
     let difference = "description: \"Says hello.\" → \"Says something else now.\"";
@@ -292,7 +282,7 @@ fn s3_a_tool_that_would_take_the_name_of_another_servers_is_refused_before_the_r
     // The same names at two servers are two tools.
     let apart = tools(&[("a", &["named:hello"]), ("b", &["named:hello"])]);
     desk.script(&apart, &[&calls("b__hello", "{}"), &says("Done.")]);
-    let (texts, _) = desk.called();
+    let (texts, _) = desk.called_and_left();
     assert_eq!(texts, ["hello"]);
     // What a contract does not take stands in no other tool's way.
     let denied = meeting.replacen("health_probe", "tools_denied: [B__C], health_probe", 1);
@@ -308,7 +298,7 @@ fn s4_a_server_that_asks_for_what_it_was_not_granted_gets_errors() {
     let desk = Desk::new();
     let asks = calls("odd__ask_back", "{}");
     desk.script(&tools(&[("odd", &[])]), &[&asks, &says("Done.")]);
-    let (texts, _) = desk.called();
+    let (texts, _) = desk.called_and_left();
     // Roots, sampling, elicitation, and a method that there is not.
     assert_eq!(texts, ["[-32601, -32601, -32601, -32601]"]);
 }

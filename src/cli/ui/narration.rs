@@ -200,7 +200,10 @@ fn started(view: &RunView, action: &Action) -> String {
             let arguments = view.call(*call).map_or("", |call| &call.arguments);
             Some(format!("{} {}", line(name), brief(arguments, 80)))
         }
-        EffectRecord::AwaitApproval { .. } => Some("waits for an approval".to_owned()),
+        EffectRecord::AwaitApproval { asked_by, .. } => {
+            let rule = asked_by.map_or_else(String::new, |rule| format!(", by {rule}"));
+            Some(format!("waits for an approval{rule}"))
+        }
         _ => None,
     });
     // What is denied stands in the entry's note.

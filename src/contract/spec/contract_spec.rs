@@ -7,9 +7,10 @@ use super::origin::ValueOrigin;
 use super::transport::{McpSpec, Names};
 
 use crate::contract::{
-    CallLimits, Completion, ContractMetadata, FlowRule, HttpGetTerms, LabelRule, ModelProfile,
-    Page, PinnedOffers, PriceTable, ProviderType, QueueTerms, ReasoningValue, RedactionTerms,
-    ReportFormat, SandboxSpec, TextProfile, Tokenizer, ToolPolicy, ToolProof, ToolTransport,
+    ApprovalRule, CallLimits, Completion, ContractMetadata, FlowRule, HttpGetTerms, LabelRule,
+    ModelProfile, Page, PinnedOffers, PriceTable, ProviderType, QueueTerms, ReasoningValue,
+    RedactionTerms, ReportFormat, SandboxSpec, TextProfile, Tokenizer, ToolPolicy, ToolProof,
+    ToolTransport,
 };
 
 /// What the author's file says, before any default is filled in. `None` is what was left out.
@@ -38,7 +39,9 @@ pub struct ContractSpec {
     /// The adapter that the author expects; must be the one the factory chooses.
     pub adapter_version: Option<String>,
     pub allowed_tools: Option<Vec<String>>,
+    pub approval: Vec<ApprovalRule>,
     pub approval_timeout_ms: Option<u64>,
+    pub approvers: Vec<String>,
     /// Whether `agent__batch` is offered.
     pub batch: Option<bool>,
     pub checkpoint_every: Option<u64>,

@@ -10,8 +10,8 @@ use super::contract_spec::{
 use super::flow_values::FlowRules;
 use super::form::{Read, Schemas};
 use super::keys::{
-    CONTEXT_BUDGET, CYCLE_EXCEPTION, FILE, FINAL_REPORT, MAX_CALLS, METADATA, PRICES, QUEUE,
-    SERVER, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
+    CONTEXT_BUDGET, FILE, FINAL_REPORT, MAX_CALLS, METADATA, PRICES, QUEUE, SERVER, TARGET,
+    TOOL_OUTPUT_BUDGET, TOOLS,
 };
 use super::reader::Big;
 use super::reporter::Reporter;
@@ -19,7 +19,7 @@ use super::section::Section;
 use super::suggest::suggest;
 use super::tree::{Kind, Node};
 use super::words::TextForm;
-use crate::contract::{CallLimits, ContractMetadata, CycleException, PinnedOffers, QueueTerms};
+use crate::contract::{CallLimits, ContractMetadata, PinnedOffers, QueueTerms};
 
 /// Reads the whole file; None if it is no mapping. Every fault is in the findings.
 pub(super) fn read_file(root: &Node, reporter: &Reporter<'_>) -> Option<ContractSpec> {
@@ -38,7 +38,9 @@ pub(super) fn read_file(root: &Node, reporter: &Reporter<'_>) -> Option<Contract
         ContractSpec {
             adapter_version: file.get(&FILE.adapter_version),
             allowed_tools: file.get(&FILE.allowed_tools),
+            approval: file.get(&FILE.approval).unwrap_or_default(),
             approval_timeout_ms: file.get(&FILE.approval_timeout_ms),
+            approvers: file.get(&FILE.approvers).unwrap_or_default(),
             batch: file.get(&FILE.batch),
             checkpoint_every: file.get(&FILE.checkpoint_every),
             completion: file.get(&FILE.completion),
@@ -374,24 +376,5 @@ impl Read for CallLimits {
 
     fn schema(definitions: &mut Schemas) -> Value {
         json!({"anyOf": [u64::schema(definitions), definitions.form(&MAX_CALLS)]})
-    }
-}
-
-impl Read for CycleException {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        Section::read(node, reporter, &CYCLE_EXCEPTION, |section| {
-            let from = section.get(&CYCLE_EXCEPTION.from);
-            let to = section.get(&CYCLE_EXCEPTION.to);
-            let max = section.get(&CYCLE_EXCEPTION.max);
-            Some(Self {
-                from: from?,
-                max: max?,
-                to: to?,
-            })
-        })?
-    }
-
-    fn schema(definitions: &mut Schemas) -> Value {
-        definitions.form(&CYCLE_EXCEPTION)
     }
 }

@@ -11,6 +11,7 @@
 mod agent;
 mod agent_file;
 mod builtin_terms;
+mod call_rules;
 mod confinement;
 mod contract_spec;
 mod error;

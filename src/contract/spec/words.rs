@@ -3,10 +3,18 @@
 use super::form::Choice;
 use crate::contract::prices::PriceUnit;
 use crate::contract::{
-    Beside, Completion, Elicitation, FlowAction, HealthProbe, Label, Network, OAuthGrant, Page,
-    ProviderType, Remote, ReportFormat, TextProfile, ToolPolicy, ToolProof, ToolTransport,
-    WebScheme,
+    ApprovalAction, Beside, Completion, Elicitation, FlowAction, HealthProbe, Label, Network,
+    OAuthGrant, Page, ProviderType, Remote, ReportFormat, TextProfile, ToolPolicy, ToolProof,
+    ToolTransport, WebScheme,
 };
+
+impl Choice for ApprovalAction {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("allow", Self::Allow),
+        ("ask", Self::Ask),
+        ("deny", Self::Deny),
+    ];
+}
 
 impl Choice for Page {
     const WORDS: &'static [(&'static str, Self)] = &[("chat", Self::Chat), ("code", Self::Code)];

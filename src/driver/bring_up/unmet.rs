@@ -19,6 +19,9 @@ pub(super) fn unknown_servers(spec: &ContractSpec) -> Vec<DriverError> {
     let allowed = allowed.map(|(at, name)| (format!("allowed_tools.{at}"), name));
     let approved = spec.require_approval.iter().enumerate();
     let approved = approved.map(|(at, name)| (format!("require_approval.{at}"), name));
+    let rules = spec.approval.iter().enumerate();
+    let rules = rules.filter(|(_, rule)| !rule.tool.contains('*'));
+    let matched = rules.map(|(at, rule)| (format!("approval.{at}.tool"), &rule.tool));
     let is_of_known = |tool: &str| {
         let mut known = servers.iter();
         known.any(|(name, server)| tool.starts_with(&server.transport.kind().prefix(name)))
@@ -32,7 +35,11 @@ pub(super) fn unknown_servers(spec: &ContractSpec) -> Vec<DriverError> {
             tool: tool.clone(),
         })
     };
-    allowed.chain(approved).filter_map(unknown).collect()
+    allowed
+        .chain(approved)
+        .chain(matched)
+        .filter_map(unknown)
+        .collect()
 }
 
 /// Every target whose context window is given neither by the file, nor by the model's own file, nor by a profile.

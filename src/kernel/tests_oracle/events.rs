@@ -370,7 +370,7 @@ impl Oracle {
                     Slot::Ready(_) if call.answered => {
                         call.slot = Slot::Said(failed("interrupted, effect unknown"));
                     }
-                    Slot::Pending(_) | Slot::Asked(_) | Slot::Ready(_) => {
+                    Slot::Pending(_) | Slot::ToAsk(_) | Slot::Asked(_) | Slot::Ready(_) => {
                         call.slot = Slot::Said(failed(reason));
                     }
                     Slot::Untold((_, _, cut)) => call.slot = Slot::Result(cut),
@@ -378,12 +378,12 @@ impl Oracle {
                 }
             }
         }
-        if self
-            .facts
-            .batch
-            .iter()
-            .any(|c| matches!(c.slot, Slot::Pending(_) | Slot::Ready(_) | Slot::Untold(_)))
-        {
+        if self.facts.batch.iter().any(|c| {
+            matches!(
+                c.slot,
+                Slot::Pending(_) | Slot::ToAsk(_) | Slot::Ready(_) | Slot::Untold(_)
+            )
+        }) {
             return self.start();
         }
         let settled = self.settle(true);
@@ -437,10 +437,8 @@ impl Oracle {
 
     pub(super) fn start(&mut self) -> Reaction {
         let terms = Arc::clone(&self.terms);
-        let ask = |name: &String| terms.require_approval.contains(name);
-        let beside = |name: &String| {
-            terms.parallel_tool_calls && terms.parallel_safe.contains(name) && !ask(name)
-        };
+        let beside =
+            |name: &String| terms.parallel_tool_calls && terms.parallel_safe.contains(name);
         self.facts.place = Place::Tools;
         if self.facts.suspended {
             return Reaction::Noted;
@@ -448,17 +446,16 @@ impl Oracle {
         let mut started = Vec::new();
         let mut group = false;
         for call in &mut self.facts.batch {
-            let (Slot::Pending(n) | Slot::Ready(n)) = call.slot else {
+            let (Slot::Pending(n) | Slot::ToAsk(n) | Slot::Ready(n)) = call.slot else {
                 continue;
             };
-            let pending = call.slot == Slot::Pending(n);
-            let by_flow = pending && call.asks;
-            let ask = |name: &String| pending && (call.asks || ask(name));
-            let joins = started.is_empty() || (group && beside(&call.name) && !by_flow);
+            let by_flow = call.slot == Slot::Pending(n) && call.asks;
+            let asks = call.slot == Slot::ToAsk(n) || by_flow;
+            let joins = started.is_empty() || (group && beside(&call.name) && !asks);
             if !joins {
                 break;
             }
-            if ask(&call.name) {
+            if asks {
                 call.slot = Slot::Asked(n);
                 self.clock.parked_since = Some(self.clock.at);
                 return Reaction::AwaitsApproval(n);

@@ -1,9 +1,12 @@
-//! What a person is asked (semantics §6): approvals, and the questions of servers.
+//! What a person is asked (semantics §6): approvals, and the questions of servers; and the calls inside a container.
 
 use super::*;
 
 impl Oracle {
     pub(super) fn approval(&mut self, approval: &Approval, given: bool) -> Reaction {
+        if !counts(&self.terms, approval) {
+            return Reaction::Ignored;
+        }
         if let Some(reaction) = self.answer_question(Some(approval)) {
             return reaction;
         }
@@ -14,7 +17,9 @@ impl Oracle {
             return Reaction::Ignored;
         }
         if !given {
-            self.say_asked("denied: approval");
+            let reason = approval.reason.as_ref();
+            let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+            self.say_asked(&format!("denied: approval{reason}"));
             return self.rest();
         }
         if self.overdrawn().is_some() {
@@ -84,4 +89,19 @@ impl Call {
             _ => false,
         }
     }
+}
+
+/// The calls inside a container.
+pub(super) fn parts(container: &ToolInvocation) -> Vec<ToolInvocation> {
+    let given = container.arguments.to_value();
+    let given = given["calls"].as_array().cloned().unwrap_or_default();
+    (1..)
+        .zip(given)
+        .map(|(n, part)| ToolInvocation {
+            arguments: ObjectText::parse(part["arguments"].to_string()).unwrap(),
+            id: format!("{}/{n}", container.id),
+            name: part["tool"].as_str().unwrap_or_default().to_owned(),
+            ..container.clone()
+        })
+        .collect()
 }

@@ -1,5 +1,6 @@
 //! What a response amounts to (semantics §2, §6).
 
+use super::questions::parts;
 use super::*;
 use crate::contract::StepsLeft;
 
@@ -179,6 +180,8 @@ impl Oracle {
                 Some(format!(
                     "denied: flow: no call of {name} after {from} results"
                 ))
+            } else if let Says::Denies(reason) = says(&self.terms, name, call.arguments.as_str()) {
+                Some(reason)
             } else if room == 0 {
                 let limit = self.terms.max_tool_calls_per_turn;
                 Some(format!("too many tool calls in this turn (limit {limit})"))
@@ -345,7 +348,10 @@ impl Oracle {
                     Slot::Said(failed(&reason))
                 } else {
                     next += 1;
-                    Slot::Pending(next)
+                    match says(&self.terms, &call.name, call.arguments.as_str()) {
+                        Says::Asks => Slot::ToAsk(next),
+                        _ => Slot::Pending(next),
+                    }
                 },
             })
             .collect();
@@ -481,19 +487,4 @@ fn edits(a: &[u8], b: &[u8]) -> usize {
 
 fn cut_report(message: &AgentMessage) -> bool {
     message.tool_calls.iter().any(|c| c.name == FINAL_REPORT)
-}
-
-/// The calls inside a container.
-fn parts(container: &ToolInvocation) -> Vec<ToolInvocation> {
-    let given = container.arguments.to_value();
-    let given = given["calls"].as_array().cloned().unwrap_or_default();
-    (1..)
-        .zip(given)
-        .map(|(n, part)| ToolInvocation {
-            arguments: ObjectText::parse(part["arguments"].to_string()).unwrap(),
-            id: format!("{}/{n}", container.id),
-            name: part["tool"].as_str().unwrap_or_default().to_owned(),
-            ..container.clone()
-        })
-        .collect()
 }

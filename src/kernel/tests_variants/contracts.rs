@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::super::testing::{reporting, target, terms};
+use super::super::tests_letters::APPROVER;
+use super::super::tests_rulings::rule;
 use crate::contract::{
-    BigCount, CycleException, FlowAction, FlowRule, Label, LabelRule, ModelPrice, PriceTable,
-    TargetTerms, Terms, ToolPolicy,
+    ApprovalAction, BigCount, CycleException, FlowAction, FlowRule, Label, LabelRule, ModelPrice,
+    PriceTable, TargetTerms, Terms, ToolPolicy,
 };
 
 /// `MONOLITH_EXPLORE_MORE=n` lets every variant make n inferences more; the number of states multiplies with each.
@@ -58,6 +60,21 @@ pub(super) fn priced(policy: ToolPolicy) -> Terms {
             version: "1".to_owned(),
         }),
         ..terms
+    }
+}
+
+/// A tool whose calls wait for one approver, and one of whose calls some are denied.
+pub(super) fn ruled() -> Terms {
+    Terms {
+        approval: vec![
+            rule("read", Some("b"), ApprovalAction::Deny),
+            rule("read", Some("c"), ApprovalAction::Ask),
+            rule("wri*", None, ApprovalAction::Ask),
+        ],
+        approvers: vec![APPROVER.to_owned()],
+        parallel_tool_calls: true,
+        parallel_safe: vec!["read".to_owned(), "write".to_owned()],
+        ..small(ToolPolicy::Optional)
     }
 }
 

@@ -46,11 +46,7 @@ impl Exchange {
 
     fn approval(&self) -> Approval {
         let asked = self.outputs.iter().find_map(|output| match output {
-            Output::Ask(order) => Some(Approval {
-                arguments_hash: order.arguments_hash,
-                call: order.call,
-                content: None,
-            }),
+            Output::Ask(order) => Some(Approval::to(order.call, order.arguments_hash)),
             _ => None,
         });
         asked.expect("a person is asked")

@@ -36,44 +36,92 @@ pub(super) fn properties() -> Value {
     json!({"patch": {"type": "string", "description": "The whole patch, from `*** Begin Patch` to `*** End Patch`."}})
 }
 
+/// What a patch makes of one file.
+pub(super) struct Planned {
+    pub(super) path: String,
+    /// What it holds now, where the patch was held against it.
+    pub(super) before: Option<String>,
+    /// What it will hold; none where it will not be there.
+    pub(super) after: Option<String>,
+    /// Whether no file may be there yet.
+    pub(super) is_new: bool,
+}
+
 pub(super) async fn perform(
     workspace: &Workspace,
     request: ApplyPatch,
     log: &ChangeLog,
 ) -> Result<String, Refusal> {
+    let planned = planned(workspace, &request).await?;
+    let steps = planned.into_iter().map(|file| match file.after {
+        Some(text) => FileStep::Put {
+            is_new: file.is_new,
+            path: file.path,
+            text: text.into_bytes(),
+        },
+        None => FileStep::Remove { path: file.path },
+    });
+    change(workspace, steps.collect(), log).await
+}
+
+/// What the patch makes of each of its files, in their order. Changes nothing.
+pub(super) async fn planned(
+    workspace: &Workspace,
+    request: &ApplyPatch,
+) -> Result<Vec<Planned>, Refusal> {
     let wanted = read(&request.patch).map_err(|fault| Refusal {
         code: "INVALID_PATCH",
         message: format!("line {} of the patch: {}", fault.line, fault.rule),
     })?;
     refuse_twice(&wanted)?;
-    let mut steps = Vec::with_capacity(wanted.len());
+    let mut planned = Vec::with_capacity(wanted.len());
     for file in wanted {
         match file {
-            Wanted::Add { path, text } => steps.push(FileStep::Put {
-                is_new: true,
+            Wanted::Add { path, text } => planned.push(Planned {
                 path,
-                text: text.into_bytes(),
+                before: None,
+                after: Some(text),
+                is_new: true,
             }),
-            Wanted::Delete { path } => steps.push(FileStep::Remove { path }),
+            Wanted::Delete { path } => planned.push(Planned {
+                path,
+                before: None,
+                after: None,
+                is_new: false,
+            }),
             Wanted::Update {
                 hunks,
                 moved_to,
                 path,
             } => {
                 let text = whole_text(workspace, &path).await?;
-                let text = patched(&text, &hunks).map_err(|(n, fault)| no_fit(&path, n, &fault))?;
-                steps.push(FileStep::Put {
-                    is_new: moved_to.is_some(),
-                    path: moved_to.clone().unwrap_or_else(|| path.clone()),
-                    text: text.into_bytes(),
+                let after =
+                    patched(&text, &hunks).map_err(|(n, fault)| no_fit(&path, n, &fault))?;
+                let Some(new_path) = moved_to else {
+                    planned.push(Planned {
+                        path,
+                        before: Some(text),
+                        after: Some(after),
+                        is_new: false,
+                    });
+                    continue;
+                };
+                planned.push(Planned {
+                    path: new_path,
+                    before: None,
+                    after: Some(after),
+                    is_new: true,
                 });
-                if moved_to.is_some() {
-                    steps.push(FileStep::Remove { path });
-                }
+                planned.push(Planned {
+                    path,
+                    before: Some(text),
+                    after: None,
+                    is_new: false,
+                });
             }
         }
     }
-    change(workspace, steps, log).await
+    Ok(planned)
 }
 
 /// A patch that has a file twice does not say which part comes first.

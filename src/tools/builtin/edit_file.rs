@@ -12,13 +12,13 @@ use super::workspace::Workspace;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EditFile {
-    edits: Vec<Edit>,
-    path: String,
+    pub(super) edits: Vec<Edit>,
+    pub(super) path: String,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Edit {
+pub(super) struct Edit {
     #[serde(default)]
     all: bool,
     new: String,
@@ -63,7 +63,7 @@ pub(super) async fn perform(
     change(workspace, vec![step], log).await
 }
 
-fn edited(path: &str, mut text: String, edits: &[Edit]) -> Result<String, Refusal> {
+pub(super) fn edited(path: &str, mut text: String, edits: &[Edit]) -> Result<String, Refusal> {
     for (at, Edit { all, new, old }) in edits.iter().enumerate() {
         let refuse = |code, words: String| {
             let message = format!("edit {}: {words}; {path:?} stays as it was", at + 1);

@@ -18,6 +18,7 @@ mod glob;
 mod grep;
 mod http_get;
 mod list_directory;
+mod preview;
 mod read_file;
 mod refusal;
 mod restore;
@@ -30,4 +31,5 @@ mod write_file;
 #[cfg(not(unix))]
 use beneath_by_path as beneath;
 pub(super) use builtins::Builtins;
+pub(crate) use preview::FileChange;
 pub(crate) use restore::{Restored, RestoredFolder};

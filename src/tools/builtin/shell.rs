@@ -178,7 +178,7 @@ impl Output {
     fn text(&self, scrub: &dyn Scrubber, limit: usize) -> String {
         let kept = u64::try_from(self.head.len() + self.tail.len()).unwrap_or(u64::MAX);
         let tail: Vec<u8> = self.tail.iter().copied().collect();
-        // Secrets go before anything is cut: nobody could recognise a part of one.
+        // Secrets go before anything is cut: a part of one is not recognised.
         let (head, tail) = if kept == self.total {
             let whole = [self.head.as_slice(), &tail].concat();
             let whole = scrub.owned_text(String::from_utf8_lossy(&whole).into_owned());

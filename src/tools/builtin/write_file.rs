@@ -11,8 +11,8 @@ use super::workspace::Workspace;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WriteFile {
-    content: String,
-    path: String,
+    pub(super) content: String,
+    pub(super) path: String,
 }
 
 pub(super) fn description() -> String {

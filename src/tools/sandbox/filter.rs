@@ -110,7 +110,7 @@ pub(super) fn apply() -> Result<(), Fault> {
     let refused = refused().map_err(part.while_at("its rules"))?;
     let absent: Rules = [(libc::SYS_clone3, Vec::new())].into();
     let (refused, absent) = (everywhere(refused), everywhere(absent));
-    // Its flags lie in memory, where no filter looks. A C library that is told that there is no such call uses clone.
+    // Its flags lie in memory, where no filter looks. Without this call a C library uses clone.
     let absent = compiled(absent, libc::ENOSYS).map_err(part.while_at("its first filter"))?;
     let refused = compiled(refused, libc::EPERM).map_err(part.while_at("its second filter"))?;
     apply_filter(&absent).map_err(part.while_at("the first filter"))?;

@@ -183,7 +183,7 @@ pub(super) fn give_up(held: Option<(OwnedFd, (u32, u32))>) -> Result<(), Fault> 
     };
     clear_ambient_capability_set().map_err(at("ambient capabilities"))?;
     set_capabilities(None, none).map_err(at("capabilities"))?;
-    // What the program starts is told nothing of this process.
+    // What the program starts can read nothing of this process.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(at("dumpable"))?;
     rustix::thread::set_no_new_privs(true).map_err(at("no_new_privs"))?;
     Ok(())

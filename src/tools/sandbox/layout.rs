@@ -69,7 +69,7 @@ pub(super) enum Put {
     /// An empty file or folder that stays so.
     Hidden,
     Link(PathBuf),
-    /// What the host has at that path. `as_owner`: whoever owns it there is whom the program runs as.
+    /// What the host has at that path. `as_owner`: the program runs as its owner there.
     Shown {
         as_owner: bool,
         writable: bool,

@@ -26,7 +26,7 @@ pub(super) fn inherited(number: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: borrowed for one call, which fails where it is not open.
     let borrowed = unsafe { BorrowedFd::borrow_raw(number.max(3)) };
     rustix::io::fcntl_setfd(borrowed, rustix::io::FdFlags::CLOEXEC)?;
-    // SAFETY: it is open, and whoever started this process handed it over for this alone.
+    // SAFETY: it is open, and the process that started this one handed it over for this alone.
     Ok(unsafe { OwnedFd::from_raw_fd(number.max(3)) })
 }
 

@@ -110,6 +110,7 @@ impl Fixture {
     pub(super) async fn call(&self, tool: &str, arguments: &str) -> ToolOutcome {
         let arguments = ObjectText::parse(arguments).unwrap();
         let order = CallOrder {
+            asked_by: None,
             arguments_hash: arguments.digest(),
             call: CallSeq(1),
             input: None,

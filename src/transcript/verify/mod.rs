@@ -1,5 +1,6 @@
 //! Verification: is this the transcript that was written? Recomputes hashes from stored bytes, record by record.
 
+mod answers;
 mod books;
 mod checks;
 mod erased;

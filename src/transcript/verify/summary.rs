@@ -60,6 +60,14 @@ impl Verifier {
             Some(Err(why)) => Some(format!("parent: {why}")),
             None => None,
         };
+        let answers = self.answers.describe();
+        if answers.is_some() || failed == Some("answers") {
+            add_check(
+                "answers",
+                book.ended || all_ended,
+                answers.unwrap_or_default(),
+            );
+        }
         let blobs = format!("each re-hashed: {}", self.blobs.present);
         add_check("blobs", all_ended, blobs);
         if self.erased.count > 0 || failed == Some("erased") {

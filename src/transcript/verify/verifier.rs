@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::answers::AnswerBook;
 use super::books::{BlobBook, EntryBook, Header, ReferencedBlob};
 use super::checks::{
     check_action, check_claims, check_hash, check_precheck, check_seal, check_start, no_header,
@@ -53,6 +54,7 @@ pub(crate) struct Verifier {
     pub(super) last_location: Option<Location>,
     pub(super) notes: Vec<String>,
     pub(super) options: VerifyOptions,
+    pub(super) answers: AnswerBook,
     pub(super) parent: ParentBook,
     pub(super) signed: SignedBook,
     pub(super) trust: Arc<Trust>,
@@ -71,6 +73,7 @@ impl Verifier {
             last_location: None,
             notes: Vec::new(),
             options,
+            answers: AnswerBook::default(),
             parent: ParentBook::default(),
             signed: SignedBook::default(),
             trust: Arc::default(),
@@ -235,6 +238,9 @@ impl Verifier {
             }
             self.parent.note(entry);
         }
+        self.answers
+            .take(entry)
+            .or_else(|flaw| refuse("answers", flaw))?;
         if action.kind == EntryKind::Seal {
             check_seal(book, entry).or_else(|flaw| refuse("seal", flaw))?;
             book.sealed = true;

@@ -80,6 +80,7 @@ fn a_list_shows_model_task_duration_and_outcome_and_picks_what_is_asked_for() {
     let (_, narrow) = Terminal::sized(desk.command(&["list"]), 60).end();
     assert_eq!(narrow.lines().count(), 2 * 3, "{narrow}");
     assert_eq!(picked(&["--model", "demo/oth"]), "r3");
+    assert_eq!(picked(&["--model", "Demo/Oth"]), "r3");
     assert_eq!(picked(&["--since", "1h"]), "r3 r2 r1");
     assert_eq!(picked(&["--since", "2999-01-01"]), "");
     assert_eq!(picked(&["--limit", "1"]), "r3");

@@ -309,6 +309,23 @@ fn a_question_for_an_approval() {
 }
 
 #[test]
+fn the_calls_that_wait_for_a_person() {
+    // A narrow terminal shows less of the arguments.
+    let inbox = Surface {
+        is_whole: false,
+        ..Surface::fixed("approvals", &["approvals"], 0)
+    };
+    inbox.check(|| {
+        let desk = asking("require_approval: [echo]\n");
+        desk.ends(
+            &["run", "c.yaml", "--no-wait", "--run-id", "nightly-build"],
+            8,
+        );
+        desk
+    });
+}
+
+#[test]
 fn a_recorded_run() {
     // A narrow terminal shows neither hashes nor where an entry came from.
     let show = Surface {

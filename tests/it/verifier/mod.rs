@@ -3,6 +3,7 @@
 //!
 //! Without python3, pip or a package registry the cases are skipped, and counted; where `CI` is set, python3 has to be there.
 
+mod answers;
 mod damage;
 mod earlier;
 mod forge;
@@ -253,6 +254,12 @@ fn signed_checkpoints_are_judged_alike_by_both_verifiers() {
 fn signatures_that_a_lenient_verifier_takes_are_refused_by_all() {
     let cases = weak::cases(&golden("core.valid_call"));
     compare(&cases, false, &[signed::key().public()]);
+}
+
+/// A person's answer carries a signature over the run, the call, its arguments, the decision and what was written.
+#[test]
+fn signed_answers_are_judged_alike_by_all_verifiers() {
+    check(&answers::cases(&golden("approval.given")), false);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The arguments of `monolith approve`.
+//! The arguments of `monolith approve` and `monolith deny`.
 
 use clap::Args;
 
@@ -7,14 +7,45 @@ pub(in crate::cli) struct ApproveArgs {
     /// A run's name, the beginning of it, or `last`
     #[arg(value_name = "RUN")]
     pub(in crate::cli) run: String,
-    /// Refuse the call instead
+    /// Refuse the call instead, as `monolith deny` does
     #[arg(long)]
     pub(in crate::cli) deny: bool,
+    /// Refuse it and propose these arguments
+    ///
+    /// A JSON object, or a file that holds one. The call is not made: the model is shown the arguments and may call again.
+    #[arg(long, value_name = "FILE|JSON", conflicts_with = "fields")]
+    pub(in crate::cli) edit: Option<String>,
     /// A field of what the call's server asks for
     ///
     /// Fields that are not given keep their defaults.
     #[arg(long = "field", value_name = "NAME=VALUE", conflicts_with = "deny", value_parser = field)]
     pub(in crate::cli) fields: Vec<(String, String)>,
+    #[command(flatten)]
+    pub(in crate::cli) answer: AnswerArgs,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct DenyArgs {
+    /// A run's name, the beginning of it, or `last`
+    #[arg(value_name = "RUN")]
+    pub(in crate::cli) run: String,
+    #[command(flatten)]
+    pub(in crate::cli) answer: AnswerArgs,
+}
+
+/// What an answer may have, whichever it is.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct AnswerArgs {
+    /// Why; a refusal tells the model
+    ///
+    /// At most 1000 bytes. It is recorded, and what the model is told of a refused call ends with it.
+    #[arg(long, value_name = "TEXT")]
+    pub(in crate::cli) reason: Option<String>,
+    /// Sign the answer with this key
+    ///
+    /// The name of a key of this machine (`monolith key generate NAME`), or the file of one. The transcript then says who answered.
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(in crate::cli) key: Option<String>,
     /// Do not ask (needs --arguments)
     ///
     /// --arguments says which call is meant.
@@ -30,6 +61,18 @@ pub(in crate::cli) struct ApproveArgs {
     /// Put this answer in the place of another one that was given before and has not been taken yet.
     #[arg(long)]
     pub(in crate::cli) replace: bool,
+}
+
+impl From<DenyArgs> for ApproveArgs {
+    fn from(args: DenyArgs) -> Self {
+        Self {
+            run: args.run,
+            deny: true,
+            edit: None,
+            fields: Vec::new(),
+            answer: args.answer,
+        }
+    }
 }
 
 fn field(given: &str) -> Result<(String, String), String> {

@@ -1,5 +1,6 @@
-//! `monolith approve`: leaves a person's answer for a call that waits. The process that drives the run takes it.
+//! `monolith approve` and `monolith deny`: leave a person's answer for a call that waits. The process that drives the run takes it.
 
+use super::answer::{NoAnswer, given};
 use super::args::ApproveArgs;
 use crate::cli::commands::drive::{agreed, fields_of, shown};
 use crate::cli::context::app::App;
@@ -7,65 +8,54 @@ use crate::cli::context::approval::verdict;
 use crate::cli::context::ask;
 use crate::cli::context::error::{CliError, SystemFault};
 use crate::cli::context::exit::Exit;
-use crate::cli::context::form;
+use crate::cli::context::runtime::runtime;
 use crate::cli::context::source::Source;
-use crate::driver::DriverError;
-use crate::kernel::{CallOrder, Run};
-use crate::message::{Digest, ObjectText, RunId};
-use crate::replay::Replayer;
+use crate::cli::context::waiting_call::WaitingCall;
+use crate::cli::ui::escape::line;
+use crate::kernel::CallOrder;
+use crate::message::RunId;
 use crate::store::{Answer, StoreError, StoreReader};
 
 /// Fewer digits of a hash could be another one's, too.
 const LEAST_DIGITS: usize = 8;
 
-/// `monolith approve`: shows the call that a run waits with, and leaves the answer for the process that drives the run.
+/// Shows the call that a run waits with, and leaves the answer for the process that drives the run.
 pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, CliError> {
     let Source::Run(run_id, reader) = app.run(&args.run)? else {
         let asked = args.run.clone();
         return Err(StoreError::NoSuchRun { asked }.into());
     };
-    let path = app.store_path()?;
-    let Some((order, first_entry)) = awaited(run_id.clone(), reader)? else {
-        let message =
-            format!("failed to answer for run {run_id}: none of its calls waits for an approval");
-        app.screen.fault(&message, Some(app.hint("list --open")));
-        return Ok(Exit::USAGE);
-    };
-    let hash = order.arguments_hash.to_string();
-    if let Some(meant) = &args.arguments
-        && (meant.len() < LEAST_DIGITS || !hash.starts_with(&meant.to_ascii_lowercase()))
-    {
-        let why = if meant.len() < LEAST_DIGITS {
-            format!("--arguments takes {LEAST_DIGITS} digits of the hash at least")
-        } else {
-            "the arguments of the call that waits have another hash".to_owned()
-        };
+    let refuse = |why: &str, help: Option<String>| {
         let message = format!("failed to answer for run {run_id}: {why}");
-        app.screen
-            .fault(&message, Some(app.hint(&format!("approve {run_id}"))));
-        return Ok(Exit::USAGE);
+        app.screen.fault(&message, help);
+        Ok(Exit::USAGE)
+    };
+    let path = app.store_path()?;
+    let Some(call) = WaitingCall::of(&run_id, reader)? else {
+        return refuse(
+            "none of its calls waits for an approval",
+            Some(app.hint("approvals")),
+        );
+    };
+    let order = &call.order;
+    if let Some(meant) = &args.answer.arguments
+        && let Some(why) = is_another(meant, order)
+    {
+        return refuse(why, Some(app.hint(&format!("approve {run_id}"))));
     }
-    let approved = !args.deny;
-    let content = match entered(&order, args) {
-        Ok(content) => content,
-        Err(why) => {
-            let message = format!("failed to answer for run {run_id}: {why}");
-            let command = format!("approve {run_id}{}", fields_of(&order));
-            app.screen.fault(&message, Some(app.hint(&command)));
-            return Ok(Exit::USAGE);
+    let answer = match given(app, &call, args) {
+        Ok(answer) => answer,
+        Err(NoAnswer::Fault(fault)) => return Err(fault),
+        Err(NoAnswer::Refused(why)) => {
+            let command = format!("approve {run_id}{}", fields_of(order));
+            return refuse(&why, Some(app.hint(&command)));
         }
     };
+    let approved = answer.approved;
     let reader = StoreReader::open(&path)?;
     let found = reader.left_answer(&run_id)?;
-    let answer = Answer {
-        approved,
-        arguments_hash: order.arguments_hash,
-        call: order.call,
-        content,
-        first_entry,
-    };
-    let given = found.as_ref().filter(|given| given.is_to_the_same(&answer));
-    match given {
+    let earlier = found.as_ref().filter(|given| given.is_to_the_same(&answer));
+    match earlier {
         Some(given) if *given == answer => {
             let what = verdict(approved);
             app.screen.out(&format!(
@@ -75,57 +65,43 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
             ))?;
             return Ok(Exit::OK);
         }
-        Some(given) if !args.replace => {
-            let message = format!(
-                "failed to answer for run {run_id}: its call was {} before, and that answer has not been taken yet",
+        Some(given) if !args.answer.replace => {
+            let why = format!(
+                "its call was {} before, and that answer has not been taken yet",
                 verdict(given.approved)
             );
             let resume = app.hint(&format!("resume {run_id}"));
             let help = format!(
                 "`{resume}` goes on with that answer; --replace puts this one in its place"
             );
-            app.screen.fault(&message, Some(help));
-            return Ok(Exit::USAGE);
+            return refuse(&why, Some(help));
         }
         Some(_) | None => {}
     }
-    if !args.yes {
+    if !args.answer.yes {
+        let question = question(app, &call, &run_id, &reader)?;
         let what = if approved { "allow" } else { "refuse" };
-        let question = format!(
-            "run {run_id}: {}  {what} it? [y/N] ",
-            shown(&order, app.screen.width())
-        );
-        let typed = ask::answer(app, &question)?;
-        if typed.is_none() {
-            let deny = if approved { "" } else { " --deny" };
-            let fields = if approved {
-                fields_of(&order)
-            } else {
-                String::new()
-            };
-            let command = format!("approve {run_id}{deny}{fields} --yes --arguments {hash}");
-            app.screen.write_err(&format!(
-                "run {run_id}: {}",
-                shown(&order, app.screen.width())
-            ));
-            let message = format!("failed to answer for run {run_id}: it was not confirmed");
+        let typed = ask::answer(
+            app,
+            &format!("{question}{}  {what} it? [y/N] ", proposed(&answer)),
+        )?;
+        let Some(typed) = typed else {
+            app.screen.write_err(&question);
+            let command = unasked(&run_id, args, order);
             let help = format!("`{}` {what}s it", app.hint(&command));
-            app.screen.fault(&message, Some(help));
-            return Ok(Exit::USAGE);
-        }
-        if !typed.is_some_and(|typed| agreed(&typed)) {
+            return refuse("it was not confirmed", Some(help));
+        };
+        if !agreed(&typed) {
             return Err(SystemFault::NotConfirmed { what: "answer" }.into());
         }
     }
     if !reader.leave_answer(&run_id, &answer, found.as_ref())? {
-        let message = format!(
-            "failed to answer for run {run_id}: somebody else answered meanwhile, or the run went on"
+        return refuse(
+            "somebody else answered meanwhile, or the run went on",
+            Some(app.hint(&format!("show {run_id}"))),
         );
-        app.screen
-            .fault(&message, Some(app.hint(&format!("show {run_id}"))));
-        return Ok(Exit::USAGE);
     }
-    let replaced = if given.is_some() {
+    let replaced = if earlier.is_some() {
         ", in the place of the answer before"
     } else {
         ""
@@ -139,14 +115,68 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
     Ok(Exit::OK)
 }
 
-/// What the person enters, where the call's server asks for something.
-fn entered(order: &CallOrder, args: &ApproveArgs) -> Result<Option<ObjectText>, String> {
-    match &order.input {
-        _ if args.deny => Ok(None),
-        Some(_) => form::content(&order.invocation.arguments, &args.fields).map(Some),
-        None if args.fields.is_empty() => Ok(None),
-        None => Err("its call waits for an approval, and its server asks for no field".to_owned()),
+/// Why the hash is not that of the call that waits, where it is not.
+fn is_another(meant: &str, order: &CallOrder) -> Option<&'static str> {
+    let hash = order.arguments_hash.to_string();
+    if meant.len() < LEAST_DIGITS {
+        return Some("--arguments takes 8 digits of the hash at least");
     }
+    let same = hash.starts_with(&meant.to_ascii_lowercase());
+    (!same).then_some("the arguments of the call that waits have another hash")
+}
+
+/// The call as a person judges it, with what it would change of a file.
+fn question(
+    app: &App,
+    call: &WaitingCall,
+    run_id: &RunId,
+    reader: &StoreReader,
+) -> Result<String, CliError> {
+    let change = match call.changes(app, run_id, reader) {
+        Some(changes) => runtime()?.block_on(changes.of_call(&call.order)),
+        None => None,
+    };
+    let shown = shown(&call.order, app.screen.width(), change.as_ref());
+    Ok(format!("run {run_id}: {shown}"))
+}
+
+/// The arguments that are proposed, where some are.
+fn proposed(answer: &Answer) -> String {
+    let proposal = answer.approval.proposal.as_ref();
+    let proposal = proposal.map(|arguments| {
+        let text = line(arguments.as_str());
+        format!("  proposed   {text}\n")
+    });
+    proposal.unwrap_or_default()
+}
+
+/// The command that answers so without a question.
+fn unasked(run_id: &RunId, args: &ApproveArgs, order: &CallOrder) -> String {
+    let verb = if args.deny { "deny" } else { "approve" };
+    let fields = if args.deny || args.edit.is_some() {
+        String::new()
+    } else {
+        fields_of(order)
+    };
+    let edit = if args.edit.is_some() {
+        " --edit …"
+    } else {
+        ""
+    };
+    let reason = if args.answer.reason.is_some() {
+        " --reason …"
+    } else {
+        ""
+    };
+    let key = if args.answer.key.is_some() {
+        " --key …"
+    } else {
+        ""
+    };
+    format!(
+        "{verb} {run_id}{edit}{fields}{reason}{key} --yes --arguments {}",
+        order.arguments_hash
+    )
 }
 
 /// What is to be typed for the answer to be taken: nothing where a process drives the run.
@@ -156,26 +186,4 @@ fn next_step(app: &App, reader: &StoreReader, run_id: &RunId) -> Result<String, 
     }
     let resume = app.hint(&format!("resume {run_id}"));
     Ok(format!("Now: {resume}\n"))
-}
-
-/// What a run waits with, as a fresh machine finds it from what is stored, and the hash of its first entry.
-fn awaited(
-    run_id: RunId,
-    mut reader: StoreReader,
-) -> Result<Option<(CallOrder, Digest)>, CliError> {
-    if reader.read_run(&run_id)?.row().outcome.is_some() {
-        return Ok(None);
-    }
-    let recorded = Source::Run(run_id.clone(), reader).load()?;
-    let mut replayer = Replayer::new(recorded.contract.clone(), &run_id);
-    for entry in &recorded.entries {
-        replayer.take(entry, &recorded);
-    }
-    match replayer.into_unfinished() {
-        Ok(unfinished) => {
-            let order = unfinished.session.run().and_then(Run::awaited);
-            Ok(order.zip(recorded.entries.first().map(|entry| entry.hash)))
-        }
-        Err(report) => Err(DriverError::DoesNotReplay { run_id, report }.into()),
-    }
 }

@@ -18,7 +18,7 @@ use crate::cli::commands::contract::preview_on;
 use crate::cli::commands::drive::LeavingArgs;
 use crate::cli::commands::drive::RunInput;
 use crate::cli::commands::drive::offer_models;
-use crate::cli::commands::drive::{Broken, Ended, Job, Live, TypedAt, drive_job, report_end};
+use crate::cli::commands::drive::{Broken, Ended, Job, Live, TypedAt, drive_job, report_message};
 use crate::cli::commands::replay::fork_point;
 use crate::cli::commands::show::ShowArgs;
 use crate::cli::commands::show::show;
@@ -31,8 +31,6 @@ use crate::cli::context::runtime::runtime;
 use crate::cli::context::source::Source;
 use crate::cli::ui::command::shell_word;
 use crate::cli::ui::escape::{brief, line};
-use crate::cli::ui::numbers::seconds;
-use crate::cli::ui::screen::Style;
 use crate::contract::ExecutionContract;
 use crate::message::{Role, RunId};
 use crate::replay::Fork;
@@ -261,7 +259,7 @@ impl Chat<'_> {
             self.last.clone_from(&result.run_id);
             self.last_held_back = ended.view.held_back_bytes() > 0;
         }
-        self.after(&ended)?;
+        report_message(self.app, &ended, TypedAt::Chat(&self.words_again()))?;
         if result.is_suspended() {
             self.left = Some(Exit(result.exit_code));
             return Ok(());
@@ -309,26 +307,6 @@ impl Chat<'_> {
         };
         let live = Live::accounting(self.app, self.durability)?;
         drive_job(self.app, Some(&self.runtime), job, &live)
-    }
-
-    /// The answer where it is not on the screen yet, and how the run ended.
-    fn after(&self, ended: &Ended) -> Result<(), CliError> {
-        let screen = self.app.screen;
-        let result = &ended.result;
-        if !result.success {
-            report_end(self.app, ended, TypedAt::Chat(&self.words_again()));
-            return Ok(());
-        }
-        if !ended.shown {
-            let answer = result.report_text().trim_end_matches('\n');
-            screen.out_foreign(&format!("{answer}\n"))?;
-        }
-        if let (Some(outcome), Some(run_id)) = (result.outcome, &result.run_id) {
-            let time = seconds(result.counters.elapsed_ms);
-            let end = format!("{time}  {outcome}   run {run_id}");
-            screen.note(&screen.paint(Style::Dim, &end));
-        }
-        Ok(())
     }
 
     /// The words with which the conversation is gone on with in another chat.

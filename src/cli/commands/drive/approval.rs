@@ -9,12 +9,11 @@ use serde_json::{Map, Value};
 
 use super::leaving::LeavingArgs;
 use super::live::Live;
+use super::question::shown;
 use crate::cli::context::form::{Field, fields, whole};
 #[cfg(unix)]
 use crate::cli::ui::escape::brief;
-use crate::cli::ui::escape::{hides, line};
-use crate::cli::ui::numbers::counted;
-use crate::cli::ui::wrap::filled;
+use crate::cli::ui::escape::line;
 use crate::driver::Reopened;
 use crate::kernel::{Approval, CallOrder};
 use crate::message::{CallSeq, Digest, ObjectText, RunId};
@@ -27,8 +26,6 @@ const DROPPED_CHARS: usize = 60;
 /// How much of it is read; a terminal keeps less.
 #[cfg(unix)]
 const MAX_AHEAD: usize = 64 << 10;
-/// The column that the arguments of a call stand in.
-const ARGUMENTS_AT: usize = 13;
 
 /// Brings the answers of people to the run that waits for them: from whoever sits at the terminal, and from
 /// `monolith approve` in another process.
@@ -68,7 +65,7 @@ impl<'a> Approver<'a> {
     }
 
     /// Called about ten times a second: asks where a call waits that nobody was asked about, and returns an answer to it.
-    pub(in crate::cli) fn look(&mut self) -> Option<Control> {
+    pub(in crate::cli) async fn look(&mut self) -> Option<Control> {
         let (order, run_id) = self.live.awaited()?;
         let answered = self.answer_left(&order, &run_id);
         if answered.is_some() {
@@ -77,18 +74,26 @@ impl<'a> Approver<'a> {
         let question = (order.call, order.arguments_hash);
         if self.asked != Some(question) {
             self.asked = Some(question);
-            self.ask(&order, &run_id);
+            self.ask(&order, &run_id).await;
             return None;
         }
         self.answer_typed(&order)
     }
 
-    fn ask(&mut self, order: &CallOrder, run_id: &RunId) {
-        let call = shown(order, self.live.width());
-        if self.leaving.no_wait || !self.live.is_watched() || !io::stdin().is_terminal() {
+    async fn ask(&mut self, order: &CallOrder, run_id: &RunId) {
+        let change = match self.live.changes() {
+            Some(changes) => changes.of_call(order).await,
+            None => None,
+        };
+        let call = shown(order, self.live.width(), change.as_ref());
+        // What is typed here is not signed.
+        let signed = self.live.takes_signed_answers();
+        let asks_here = self.live.is_watched() && io::stdin().is_terminal() && !signed;
+        if self.leaving.no_wait || !asks_here {
+            let key = if signed { " --key NAME" } else { "" };
             let approve = self
                 .live
-                .hint(&format!("approve {run_id}{}", fields_of(order)));
+                .hint(&format!("approve {run_id}{}{key}", fields_of(order)));
             let how = match self.leaving {
                 LeavingArgs { no_wait: true, .. } => format!("`{approve}` answers"),
                 LeavingArgs { is_offered, .. } => {
@@ -146,14 +151,13 @@ impl<'a> Approver<'a> {
             }
             None
         });
-        let taken = taken?;
+        let taken = unforged(self.live, run_id, taken?)?;
         let approved = is_approved(&taken, order)?;
         if std::mem::take(&mut self.at_terminal) {
-            // The question stands there without an answer, and the next line behind it.
             let how = if approved { "approved" } else { "denied" };
-            self.live.ask(&format!("\n{how} elsewhere\n"));
+            self.live.ask(&format!("{how} elsewhere\n"));
         }
-        Some(answer(order, approved, taken.content))
+        Some(said(taken))
     }
 
     fn answer_typed(&mut self, order: &CallOrder) -> Option<Control> {
@@ -161,6 +165,9 @@ impl<'a> Approver<'a> {
             return None;
         }
         let typed = self.typed()?;
+        if typed.ends_with('\n') {
+            self.live.was_typed();
+        }
         let entered = match &mut self.form {
             None => agreed(&typed).then_some(None),
             Some(form) => match form.take(typed.trim_end_matches(['\r', '\n']), typed.is_empty()) {
@@ -254,8 +261,28 @@ pub(in crate::cli) fn left_answer(
         warn_untaken(live, run_id, &fault);
         None
     });
-    let left = left?;
-    Some(answer(order, is_approved(&left, order)?, left.content))
+    let left = unforged(live, run_id, left?)?;
+    is_approved(&left, order)?;
+    Some(said(left))
+}
+
+/// What was left, but for an answer whose signature does not hold: no one knows who gave it.
+fn unforged(live: &Live, run_id: &RunId, left: Answer) -> Option<Answer> {
+    if left.is_forged() {
+        let text = format!("run {run_id}: an answer is not taken: its signature does not hold");
+        live.ask(&format!("warning: {}\n", line(&text)));
+        return None;
+    }
+    Some(left)
+}
+
+/// What was left, as it is handed to the machine.
+fn said(left: Answer) -> Control {
+    if left.approved {
+        Control::Approve(left.approval)
+    } else {
+        Control::Deny(left.approval)
+    }
 }
 
 /// Whether a run waits for a person who has not answered: a process that goes on with it would only wait. Takes no answer.
@@ -344,29 +371,6 @@ pub(in crate::cli) fn agreed(typed: &str) -> bool {
     matches!(typed.trim(), "y" | "Y" | "yes")
 }
 
-/// The whole call as a person judges it on a terminal of so many cells: the tool, every byte of its arguments with nothing in them
-/// that could hide or move another, how many bytes they are, and the hash that the answer is bound to.
-pub(in crate::cli) fn shown(order: &CallOrder, width: usize) -> String {
-    let arguments = order.invocation.arguments.as_str();
-    let hidden = if hides(arguments) {
-        "; characters that a terminal does not show are written as \\u{…}"
-    } else {
-        ""
-    };
-    let (asks, what) = match &order.input {
-        Some(_) => ("has a question of its server", "question "),
-        None => ("asks for your approval", "arguments"),
-    };
-    format!(
-        "call {} of {} {asks}\n  {what}  {}\n  length     {}{hidden}\n  blake3     {}\n",
-        order.call.0,
-        line(&order.invocation.name),
-        filled(&line(arguments), ARGUMENTS_AT, width),
-        counted(arguments.len(), "byte"),
-        order.arguments_hash
-    )
-}
-
 /// The refusal of a question that ends with this process, where no one is waited for; none where the run can be left with it.
 pub(in crate::cli) fn refused_now(order: &CallOrder) -> Option<Control> {
     let given = order.input.as_ref()?;
@@ -375,9 +379,8 @@ pub(in crate::cli) fn refused_now(order: &CallOrder) -> Option<Control> {
 
 fn answer(order: &CallOrder, approved: bool, content: Option<ObjectText>) -> Control {
     let approval = Approval {
-        arguments_hash: order.arguments_hash,
-        call: order.call,
         content: content.filter(|_| approved),
+        ..Approval::to(order.call, order.arguments_hash)
     };
     if approved {
         Control::Approve(approval)

@@ -234,7 +234,7 @@ async fn drive(
             },
             _ = tick.tick() => {
                 live.tick();
-                match approver.look() {
+                match approver.look().await {
                     Some(answer) => answer,
                     None if leaving.no_wait && !suspended => match live.awaited() {
                         Some((order, _)) => refused_now(&order).unwrap_or(Control::Suspend),

@@ -6,19 +6,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::accounts::Accounts;
+use super::awaited::{running, waiting};
+use super::cursor::Cursor;
 use crate::cli::context::app::{App, hint};
+use crate::cli::context::changes::Changes;
 use crate::cli::context::departed::warned;
 use crate::cli::context::error::CliError;
 use crate::cli::context::source::Recorded;
 use crate::cli::ui::escape::{brief, line};
-use crate::cli::ui::narration::{Transition, target_name};
+use crate::cli::ui::narration::Transition;
 use crate::cli::ui::numbers::seconds;
 use crate::cli::ui::screen::{Screen, Style};
 use crate::cli::ui::streamed::Streamed;
 use crate::cli::ui::wrap::cut;
 use crate::contract::ExecutionContract;
 use crate::driver::{Observer, RunRequest};
-use crate::kernel::{Action, CallOrder, EffectRecord, EntryDraft, EventKind, Run, State};
+use crate::kernel::{CallOrder, EntryDraft, EventKind, Run};
 use crate::message::{InferenceSeq, RunId};
 use crate::store::Durability;
 use crate::telemetry::{AccountingLine, BillingFault, verbose_lines};
@@ -42,9 +45,11 @@ struct Following {
     /// Where lines go once they are final, and how many of them went there.
     billing: Option<(Accounts, usize)>,
     billing_fault: Option<BillingFault>,
+    cursor: Cursor,
+    /// Where it is looked up what a call would change.
+    changes: Option<Changes>,
     /// Whether it was reported that what is shown is not the machine's state.
     departed: bool,
-    drawn: bool,
     /// What the run was asked for while it was driven, such as `stopping`; empty before that.
     leaves: &'static str,
     /// The first run of the line that this one was forked along, where that is known.
@@ -90,8 +95,9 @@ impl Live {
             awaited: None,
             billing,
             billing_fault: None,
+            changes: None,
+            cursor: Cursor::InAFreeLine,
             departed: false,
-            drawn: false,
             leaves: "",
             origin: None,
             reported: None,
@@ -133,6 +139,8 @@ impl Live {
         let mut following = self.lock();
         following.starting = request.spec.tools.servers.keys().cloned().collect();
         following.await_servers();
+        let withheld = request.environment.withheld().clone();
+        following.changes = Changes::of(&request.spec, &request.contract_dir, withheld);
         let live = self.clone();
         let watch = move |name: &str| {
             let mut following = live.lock();
@@ -205,6 +213,18 @@ impl Live {
         following.awaited.clone().zip(run_id.cloned())
     }
 
+    /// Where it is looked up what a call of the run would change.
+    pub(in crate::cli) fn changes(&self) -> Option<Changes> {
+        self.lock().changes.clone()
+    }
+
+    /// Whether answers to calls that wait count only where an approver has signed them.
+    pub(in crate::cli) fn takes_signed_answers(&self) -> bool {
+        let following = self.lock();
+        let view = following.view.as_ref();
+        view.is_some_and(|view| !view.contract().approvers.is_empty())
+    }
+
     /// A command to type next.
     pub(in crate::cli) fn hint(&self, words: &str) -> String {
         hint(self.lock().store.as_deref(), words)
@@ -226,6 +246,14 @@ impl Live {
         following.wipe();
         following.waiting.clear();
         following.screen.write_err(question);
+        if !question.ends_with('\n') {
+            following.cursor = Cursor::BehindAQuestion;
+        }
+    }
+
+    /// A line was typed behind the question: the cursor stands in the next one.
+    pub(in crate::cli) fn was_typed(&self) {
+        self.lock().cursor = Cursor::InAFreeLine;
     }
 
     /// The run has ended, or will not begin: nothing is waited for any longer.
@@ -339,9 +367,7 @@ impl Following {
         if self.streamed.is_none() {
             return;
         }
-        if std::mem::take(&mut self.drawn) {
-            self.screen.write_err(WIPE);
-        }
+        self.leave_line();
         if let Some(streamed) = &mut self.streamed {
             streamed.add(self.screen, inference, text);
         }
@@ -446,53 +472,23 @@ impl Following {
         let line = cut(&line, self.screen.width() - 1);
         let line = self.screen.paint(Style::Dim, &line);
         self.screen.write_err(&format!("{WIPE}{line}"));
-        self.drawn = true;
+        self.cursor = Cursor::BehindWhatIsWaitedFor;
     }
 
     /// Makes the line free for another one.
     fn wipe(&mut self) {
-        if std::mem::take(&mut self.drawn) {
-            self.screen.write_err(WIPE);
-        }
+        self.leave_line();
         if let Some(streamed) = &mut self.streamed {
             streamed.close(self.screen);
         }
     }
-}
 
-fn running(calls: &str) -> String {
-    format!("running {calls}")
-}
-
-/// What the run waits for after this entry, where the entry changes that.
-fn waiting(contract: &ExecutionContract, action: &Action) -> Option<String> {
-    let mut calls = Vec::new();
-    let mut waiting = None;
-    for effect in &action.effects {
-        match effect {
-            EffectRecord::Probe => waiting = Some("asking whether the models answer".to_owned()),
-            EffectRecord::Infer { target, .. } => {
-                waiting = Some(format!("waiting for {}", target_name(contract, *target)));
-            }
-            EffectRecord::Execute { name, .. } => calls.push(line(name)),
-            EffectRecord::Summarise { target, .. } => {
-                let model = target_name(contract, *target);
-                waiting = Some(format!("waiting for a summary by {model}"));
-            }
-            EffectRecord::AwaitApproval { .. } => {
-                waiting = Some("waiting for an approval".to_owned());
-            }
-            EffectRecord::Wait { .. } => {
-                waiting = Some("waiting before the next attempt".to_owned());
-            }
-            EffectRecord::Cancel | EffectRecord::Finish => {}
+    /// What is waited for is wiped, a question stays.
+    fn leave_line(&mut self) {
+        match std::mem::take(&mut self.cursor) {
+            Cursor::BehindAQuestion => self.screen.write_err("\n"),
+            Cursor::BehindWhatIsWaitedFor => self.screen.write_err(WIPE),
+            Cursor::InAFreeLine => {}
         }
     }
-    if !calls.is_empty() {
-        return Some(running(&calls.join(", ")));
-    }
-    if action.to == State::Terminate {
-        return Some("closing".to_owned());
-    }
-    waiting
 }

@@ -4,6 +4,8 @@
 
 mod accounts;
 mod approval;
+mod awaited;
+mod cursor;
 mod ended;
 mod input;
 mod job;
@@ -11,6 +13,7 @@ mod leaving;
 mod live;
 mod not_begun;
 mod offer;
+mod question;
 mod recording;
 mod report;
 mod typed_at;
@@ -18,7 +21,7 @@ mod way_out;
 
 pub(in crate::cli) use self::accounts::Accounts;
 pub(in crate::cli) use self::approval::{
-    agreed, fields_of, left_answer, refused_now, shown, waits_unanswered,
+    agreed, fields_of, left_answer, refused_now, waits_unanswered,
 };
 pub(in crate::cli) use self::ended::{Broken, Ended};
 pub(in crate::cli) use self::input::{
@@ -29,7 +32,10 @@ pub(in crate::cli) use self::leaving::LeavingArgs;
 pub(in crate::cli) use self::live::Live;
 pub(in crate::cli) use self::not_begun::print_result;
 pub(in crate::cli) use self::offer::offer_models;
+pub(in crate::cli) use self::question::shown;
 pub(in crate::cli) use self::recording::RecordingArgs;
-pub(in crate::cli) use self::report::{held_back, report, report_end, with_withheld};
+pub(in crate::cli) use self::report::{
+    held_back, report, report_end, report_message, with_withheld,
+};
 pub(in crate::cli) use self::typed_at::TypedAt;
 pub(in crate::cli) use self::way_out::{proof_rule, way_out};

@@ -71,14 +71,43 @@ fn report_summary(app: &App, result: &AgentResult) {
 
 /// What a pipe hears on stderr of a run that succeeded: how it ended, in one line. Of another one it hears the error.
 fn report_outcome(app: &App, ended: &Ended) {
-    let result = &ended.result;
-    if let (Some(outcome), Some(run_id)) = (result.outcome, &result.run_id) {
-        let time = seconds(result.counters.elapsed_ms);
-        let flaw = ended.flaw().map(|flaw| format!("   {flaw}"));
-        let flaw = flaw.unwrap_or_default();
-        let end = format!("{time}  {outcome}   run {run_id}{flaw}\n");
-        app.screen.write_err(&end);
+    if let Some(end) = end_line(ended) {
+        app.screen.write_err(&format!("{end}\n"));
     }
+}
+
+/// How long a run took, how it ended, its name, and what is wrong with it although it succeeded.
+fn end_line(ended: &Ended) -> Option<String> {
+    let result = &ended.result;
+    let (outcome, run_id) = (result.outcome?, result.run_id.as_ref()?);
+    let time = seconds(result.counters.elapsed_ms);
+    let flaw = ended.flaw().map(|flaw| format!("   {flaw}"));
+    let flaw = flaw.unwrap_or_default();
+    Some(format!("{time}  {outcome}   run {run_id}{flaw}"))
+}
+
+/// The end of one message of a chat: its answer where it is not on the screen yet, and how its run ended.
+pub(in crate::cli) fn report_message(
+    app: &App,
+    ended: &Ended,
+    typed_at: TypedAt<'_>,
+) -> Result<(), CliError> {
+    let (screen, result) = (app.screen, &ended.result);
+    if result.success {
+        if !ended.shown {
+            let answer = result.report_text().trim_end_matches('\n');
+            screen.out_foreign(&format!("{answer}\n"))?;
+        }
+        match end_line(ended) {
+            Some(end) if screen.is_watched() => screen.note(&screen.paint(Style::Dim, &end)),
+            Some(_) if app.accounting.verbose => report_outcome(app, ended),
+            _ => {}
+        }
+    } else {
+        report_end(app, ended, typed_at);
+    }
+    report_summary(app, result);
+    Ok(())
 }
 
 /// The end of a run and what to type next: for a person who watches, and on failure for every caller.

@@ -70,7 +70,11 @@ impl<'a> Wanted<'a> {
     /// What only the run can tell.
     pub(in crate::cli) fn has(&self, row: &RunRow, outline: Option<&RunOutline>) -> bool {
         let of_model = |asked: &String| {
-            outline.is_some_and(|outline| outline.models.iter().any(|model| model.contains(asked)))
+            let asked = asked.to_lowercase();
+            outline.is_some_and(|outline| {
+                let mut models = outline.models.iter();
+                models.any(|model| model.to_lowercase().contains(&asked))
+            })
         };
         let hash = row.contract_hash.to_string();
         let under = |asked: &String| {

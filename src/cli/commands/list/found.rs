@@ -62,6 +62,11 @@ pub(super) fn found(reader: &mut StoreReader, row: &RunRow) -> Result<Found, Dam
     look().map_err(|fault| DamagedRow { run, fault })
 }
 
+/// Whether a call of that run waits for a person, as far as its last entries show; true where they cannot be read.
+pub(in crate::cli) fn waits(reader: &mut StoreReader, row: &RunRow) -> bool {
+    found(reader, row).map_or(true, |found| found.approval.is_some())
+}
+
 /// What the first and the last entries show.
 struct Outlined {
     outline: Option<RunOutline>,

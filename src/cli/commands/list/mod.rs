@@ -8,5 +8,6 @@ mod render;
 mod run;
 
 pub(in crate::cli) use self::args::ListArgs;
+pub(in crate::cli) use self::found::waits;
 pub(in crate::cli) use self::render::forked_from;
 pub(in crate::cli) use self::run::{list, name_damaged};

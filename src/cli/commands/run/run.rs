@@ -29,7 +29,7 @@ pub(in crate::cli) fn run(app: &App, mut args: RunArgs) -> Result<Exit, CliError
     report(app, json, run_to_its_end(app, args))
 }
 
-/// `monolith run --dry-run`: what a run would be told before it asks a model.
+/// `monolith run --dry-run`: the findings that a run would report before it asks a model.
 fn dry_run(app: &App, args: RunArgs) -> Result<Exit, CliError> {
     let input = RunInput::of(app, args.given, args.contract, args.task)?;
     let file = file_of(app, input.named, &args.agent, args.sets)?;

@@ -94,13 +94,20 @@ fn ended(call: &Call) -> Option<String> {
     if call.is_started() {
         return call.reported().map(call_end);
     }
-    let end = match call.approval? {
+    Some(match call.approval? {
         ApprovalEnd::Allowed => return None,
-        ApprovalEnd::Refused => "denied: approval, a person refused it",
-        ApprovalEnd::Expired => "denied: approval, nobody answered in time",
-        ApprovalEnd::Stopped => "not started: the run was stopped while it waited",
-    };
-    Some(end.to_owned())
+        ApprovalEnd::Refused => {
+            // A name in a key holds no white space, and no control character.
+            let key = call.answered_by.as_deref();
+            let who = key.and_then(|key| key.split('+').next());
+            let who = who.map_or_else(|| "a person".to_owned(), line);
+            let reason = call.reason.as_deref();
+            let reason = reason.map_or_else(String::new, |why| format!(": {}", brief(why, 200)));
+            format!("denied: approval, {who} refused it{reason}")
+        }
+        ApprovalEnd::Expired => "denied: approval, nobody answered in time".to_owned(),
+        ApprovalEnd::Stopped => "not started: the run was stopped while it waited".to_owned(),
+    })
 }
 
 /// How many calls there were; one that still runs has not failed.

@@ -96,7 +96,12 @@ impl Family {
             }
             root = parent;
         }
-        self.draw(paint, root, run, 0, &mut out);
+        let at = Branch {
+            depth: 0,
+            indent: String::new(),
+            is_last: true,
+        };
+        self.draw(paint, root, run, &at, &mut out);
         out
     }
 
@@ -105,7 +110,7 @@ impl Family {
         paint: &dyn Fn(&str) -> String,
         name: &str,
         asked: &str,
-        depth: usize,
+        at: &Branch,
         out: &mut String,
     ) {
         let Some(row) = self.rows.get(name) else {
@@ -120,12 +125,9 @@ impl Family {
         } else {
             name.to_owned()
         };
-        let (indent, mark) = (
-            "   ".repeat(depth.saturating_sub(1)),
-            if depth > 0 { "└─ " } else { "" },
-        );
+        let (indent, mark) = (&at.indent, at.mark());
         let here = if name == asked { "   ◀ this run" } else { "" };
-        let from = self.parents.get(name).filter(|_| depth > 0);
+        let from = self.parents.get(name).filter(|_| at.depth > 0);
         let from = from.map(|parent| format!(", from head {}", parent.head.short(8)));
         let _ = writeln!(
             out,
@@ -134,10 +136,44 @@ impl Family {
             line(&outcome),
             from.unwrap_or_default()
         );
-        if depth < MOST_DEPTH {
-            for child in self.children.get(name).into_iter().flatten() {
-                self.draw(paint, child, asked, depth.saturating_add(1), out);
+        if at.depth < MOST_DEPTH {
+            let children = self.children.get(name).map_or(&[][..], Vec::as_slice);
+            for (n, child) in children.iter().enumerate() {
+                let is_last = n.saturating_add(1) == children.len();
+                self.draw(paint, child, asked, &at.below(is_last), out);
             }
+        }
+    }
+}
+
+/// Where a run is drawn.
+struct Branch {
+    depth: usize,
+    /// What stands before its mark: the lines of the runs above that have further children.
+    indent: String,
+    is_last: bool,
+}
+
+impl Branch {
+    fn mark(&self) -> &'static str {
+        match (self.depth, self.is_last) {
+            (0, _) => "",
+            (_, true) => "└─ ",
+            (_, false) => "├─ ",
+        }
+    }
+
+    /// That of a child.
+    fn below(&self, is_last: bool) -> Self {
+        let line = match (self.depth, self.is_last) {
+            (0, _) => "",
+            (_, true) => "   ",
+            (_, false) => "│  ",
+        };
+        Self {
+            depth: self.depth.saturating_add(1),
+            indent: format!("{}{line}", self.indent),
+            is_last,
         }
     }
 }
@@ -211,7 +247,7 @@ mod tests {
             ("d", Some("a")),
             ("e", None),
         ];
-        check(&runs, "b", &["a", "└─ *b*", "   └─ c", "└─ d"]);
+        check(&runs, "b", &["a", "├─ *b*", "│  └─ c", "└─ d"]);
         check(&runs, "e", &["*e*"]);
     }
 

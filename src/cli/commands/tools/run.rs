@@ -15,7 +15,9 @@ use crate::cli::context::exit::Exit;
 use crate::cli::ui::escape::{brief, line};
 use crate::cli::ui::numbers::counted;
 use crate::cli::ui::screen::{Screen, Style};
-use crate::contract::{ExecutionContract, ServerKind, ServerTerms, ToolTerms, tool_warnings};
+use crate::contract::{
+    ApprovalAction, ExecutionContract, ServerKind, ServerTerms, ToolTerms, tool_warnings,
+};
 use crate::message::Digest;
 
 /// Characters of a description that one line shows.
@@ -48,11 +50,46 @@ struct ListedTool<'c> {
     origin: &'c str,
     /// Whether the model is offered it.
     exposed: bool,
+    /// What is done with its calls before they start, the first that fits first; absent where they start.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    approval: Vec<ListedRule>,
     pin: Digest,
     schema_tokens: u64,
     description: &'c str,
     input_schema: &'c Value,
     annotations: &'c Value,
+}
+
+/// A rule about the calls of a tool.
+#[derive(Serialize)]
+struct ListedRule {
+    /// Where the contract says so.
+    rule: String,
+    action: ApprovalAction,
+    /// Whether it is about some arguments only.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    some: bool,
+}
+
+fn rules(contract: &ExecutionContract, tool: &ToolTerms) -> Vec<ListedRule> {
+    let rules = contract.rules_of(&tool.name).into_iter();
+    let rules = rules.map(|(rule, action, some)| ListedRule {
+        rule: rule.to_string(),
+        action,
+        some,
+    });
+    rules.collect()
+}
+
+/// The same in words: `calls: allow by approval.0 for some arguments, then ask by approval.1`.
+fn ruled(contract: &ExecutionContract, tool: &ToolTerms) -> Option<String> {
+    let rules = rules(contract, tool).into_iter();
+    let words = rules.map(|ListedRule { rule, action, some }| {
+        let some = if some { " for some arguments" } else { "" };
+        format!("{} by {rule}{some}", action.name())
+    });
+    let words = words.collect::<Vec<_>>().join(", then ");
+    (!words.is_empty()).then(|| format!("calls: {words}"))
 }
 
 /// `monolith tools`.
@@ -96,6 +133,7 @@ fn listing(contract: &ExecutionContract) -> Listing<'_> {
         name: &tool.name,
         origin: &tool.origin,
         exposed: is_exposed(contract, tool),
+        approval: rules(contract, tool),
         pin: tool.pin,
         schema_tokens: tool.schema_tokens,
         description: &tool.description,
@@ -141,6 +179,9 @@ fn shown(screen: Screen, contract: &ExecutionContract, schemas: bool) -> String 
                     )
                 ),
             );
+            if let Some(ruled) = ruled(contract, tool) {
+                let _ = writeln!(out, "    {ruled}");
+            }
             if schemas {
                 let _ = writeln!(out, "    {}", line(&tool.input_schema.to_string()));
             } else {

@@ -10,8 +10,8 @@ use crate::contract::spec::flow_values::FlowRules;
 use crate::contract::spec::form::{DefaultText, NEEDED, form};
 use crate::contract::spec::reader::Big;
 use crate::contract::{
-    CallLimits, Completion, ContractMetadata, LabelRule, ModelProfile, Page, PriceTable,
-    QueueTerms, RedactionTerms, ToolPolicy, ToolProof, ToolTransport,
+    ApprovalRule, CallLimits, Completion, ContractMetadata, LabelRule, ModelProfile, Page,
+    PriceTable, QueueTerms, RedactionTerms, ToolPolicy, ToolProof, ToolTransport,
 };
 
 form! {
@@ -63,6 +63,11 @@ form! {
         require_approval: Vec<String>, DefaultText = DefaultText("none"),
         "Tools whose calls wait for a person. The person at the terminal of the run is asked, and `monolith approve RUN` answers \
          from elsewhere; without an answer the call is denied after `approval_timeout_ms`.";
+        approval: Vec<ApprovalRule>, DefaultText = DefaultText("none"),
+        "Rules about calls before they start: a list of {`tool`, `arguments`, `action`}. The first that a call falls under decides; \
+         `require_approval` comes behind them ([approvals.md](approvals.md)).";
+        approvers: Vec<String>, DefaultText = DefaultText("everyone who may write to the state folder"),
+        "Public keys as `NAME+ID+BASE64`: only answers that one of them has signed count.";
         labels: Vec<LabelRule>, DefaultText = DefaultText("by the kind of tool"),
         "What results are: a list of {`tool`, `labels`}, the first that takes a tool's name decides. Without one: `echo` and `clock` trusted; \
          tools of the workspace private; what comes from the network untrusted; every other tool both ([information-flow.md](information-flow.md)).";

@@ -12,8 +12,8 @@ use crate::contract::spec::transport::OAuthSpec;
 use crate::contract::spec::web_tools::RestTools;
 use crate::contract::spec::words::Builtin;
 use crate::contract::{
-    Beside, CycleException, Elicitation, FlowAction, HealthProbe, HostPattern, HttpGetTerms,
-    Network, OAuthGrant, Remote, ReportFormat, SandboxSpec, WebScheme,
+    ApprovalAction, Beside, CycleException, Elicitation, FlowAction, HealthProbe, HostPattern,
+    HttpGetTerms, Network, OAuthGrant, Remote, ReportFormat, SandboxSpec, WebScheme,
 };
 use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest};
 
@@ -188,6 +188,19 @@ form! {
         "The second." => needed;
         max: u64, DefaultText = NEEDED,
         "How often the pair may occur in the run." => needed;
+    }
+}
+
+form! {
+    /// One entry of `approval`.
+    APPROVAL_RULE: ApprovalRuleKeys, "approval-rule", "a rule about calls before they start";
+    "approval-rule": {
+        tool: String, DefaultText = NEEDED,
+        "The name of a tool, as the model sees it; `*` stands for any characters." => needed;
+        arguments: serde_json::Value, DefaultText = DefaultText("any"),
+        "A JSON Schema: the rule is about calls whose arguments fit it." => nullable;
+        action: ApprovalAction, DefaultText = NEEDED,
+        "`allow`: it may start. `ask`: a person is asked first. `deny`: it is not made, and the model is told." => needed;
     }
 }
 

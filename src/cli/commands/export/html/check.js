@@ -47,6 +47,9 @@ const checking = (() => {
     }
     if (!sealed) not("end: there is none, so nothing tells a run that goes on from one whose end was cut off");
     if (!book) return items;
+    const answers = counted(verifier.answers.length, "answer");
+    for (const [key, signed] of book.answerers ?? []) ok(`answers: ${signed} signed by ${key}`);
+    if (!book.answerers) not(`answers: ${answers} signed, which this browser cannot check`);
     if (book.signedTo) ok(`signature: the first ${grouped(book.signedTo)} entries, by ${book.signers.join(", ")}`);
     if (book.pins) ok(`pins: ${counted(book.pins, "head")} that you noted earlier${book.pinned ? ", one of every entry" : ", none of every entry"}`);
     if (book.witnesses.length) ok(`witness: signed by ${book.witnesses.join(", ")}`);

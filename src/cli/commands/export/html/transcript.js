@@ -17,7 +17,9 @@ const transcript = (() => {
     probe cancel finish inference call text interrupted effect_lost timer_fired stop_requested suspended timed_out cancelled
       restart_in_progress:;
     infer: attempt inference notices target tools; summarise: call inference target; execute: arguments_hash call id name;
-    await_approval approval_denied: arguments_hash call; approval_given: arguments_hash call content?; input_required: question resume?; wait: until_ms;
+    await_approval: arguments_hash asked_by? call; asked_by: approval? flow?; answerer: key signature;
+    approval_denied: answerer? arguments_hash call proposal? reason?; approval_given: answerer? arguments_hash call content? reason?;
+    input_required: question resume?; wait: until_ms;
     event: at_ms event;
     run_started: addresses? bring_up contract_hash intent_words messages parent? run_id started_unix_ms tokenizer_fault? tool_servers? workspace?;
     bring_up: detail server; parent: head run_id; probed: targets; targets: detail properties? responsive server_headers?;
@@ -46,9 +48,9 @@ const transcript = (() => {
   const TYPES = new Map(`
     number: at_ms attempt bytes bytes_in bytes_out cache_read cache_write call call.value calls cost_micro_usd ctx duration_ms executed executed_ok expected
     format_retries inference inference.value inferences input item length limit lines_added lines_removed original output pending projected remaining replacement report_bytes resumes retry_after_ms
-    rule rules_version schema seen.entry seq started_at_ms started_unix_ms fault.status step_id target tokens tokens_cache_read tokens_in tokens_out turns until_ms; truth: blank cost_fault
+    rule asked_by.flow rules_version schema seen.entry seq started_at_ms started_unix_ms fault.status step_id target tokens tokens_cache_read tokens_in tokens_out turns until_ms approval; truth: blank cost_fault
     estimated gate_breached gated incomplete ok redacted responsive tools unknown_model; hash: after arguments_hash before blob contract_hash conversation_digest full hash head raw_hash request_hash
-    rules_hash state_digest workspace; object: action blocked canonical_message changes context counters decision dropped error event fault observed outcome parent policy predicate
+    rules_hash state_digest workspace; object: action answerer asked_by blocked canonical_message changes context counters decision dropped error event fault observed outcome parent policy predicate
     reasoning_trace repair report result returned.error served_by usage value withheld; objects: addresses bring_up checks returned.content dropped_targets effects exchanges files flow messages parts properties seen
     server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words matched notices steps tools_changed warnings; text: blob_line.bytes flow.action flow.call context.blocked tool_calls.fault repair.original decision.policy blocked.target
     dropped_targets.target block.value properties.value server_headers.value text.value interrupted.value; object?: entry.event; hash?: malformed.raw_hash;
@@ -251,6 +253,23 @@ const transcript = (() => {
     return { runId, name, reason, time: Number(time), note };
   }
 
+  // What a person's answer that is signed says: the text under the signature, and by which key.
+  function readAnswer(answer, allowed, first) {
+    const hash = (key) => (Object.hasOwn(answer, key) ? hex(blake3.hash(encoder.encode(answer[key]))) : "-");
+    const written = ["content", "proposal", "reason"].map((key) => `${key} ${hash(key)}\n`).join("");
+    const decision = allowed ? "allowed" : "denied";
+    const text = `monolith/answer/1\nrun ${first}\ncall ${answer.call}\narguments ${answer.arguments_hash}\n${decision}\n${written}`;
+    const { key, signature: encoded } = answer.answerer;
+    let signature = new Uint8Array();
+    try {
+      signature = fromBase64(encoded);
+    } catch {
+      // Too short below.
+    }
+    hold(signature.length === 64 && toBase64(signature) === encoded, "answerer: no signature");
+    return { key, signature, bytes: encoder.encode(text) };
+  }
+
   // Takes lines in order; throws a Flaw at the first that does not hold. With `open`, a run may lack its seal.
   class Verifier {
     constructor({ open = false } = {}) {
@@ -263,6 +282,7 @@ const transcript = (() => {
       this.blobs = [];
       this.stones = [];
       this.notes = [];
+      this.answers = [];
       this.earlier = derive("checkpoints");
       this.signedTo = 0;
     }
@@ -343,6 +363,11 @@ const transcript = (() => {
         hold(runId === this.runId && contractHash === this.contractHash, "header and event differ in run_id or contract_hash");
       }
       hold(record.hash === hex(this.head), () => `hash: computed ${hex(this.head)}, stated ${record.hash}`);
+      const allowed = event.kind === "approval_given";
+      if ((allowed || event.kind === "approval_denied") && event.value.answerer) {
+        // Whether it holds is asked of the browser, which answers later.
+        this.answers.push({ line: this.line, ...readAnswer(event.value, allowed, hex(this.heads[0][0])) });
+      }
       const seal = action.kind === "seal";
       hold((action.kind === "start") === (length === 0), "kind: entry 0 is the start, and no other");
       hold(STATES.includes(action.to), "to: no state");

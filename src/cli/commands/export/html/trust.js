@@ -155,9 +155,27 @@ const trust = (() => {
     return Object.assign(brought, { required: keys.trim() !== "" });
   }
 
+  // Who signed how many answers, by key; none where this browser cannot tell. One that does not hold is a Flaw.
+  async function answerers(answers) {
+    const signed = new Map();
+    for (const { line, key: text, signature, bytes } of answers) {
+      let holds = false;
+      try {
+        if (!globalThis.crypto?.subtle) throw new Flaw(NO_CRYPTO);
+        const key = await readKey(text);
+        holds = text === key.text && !key.cosigns && (await accepts(key, bytes, signature));
+      } catch (fault) {
+        if (fault.message === NO_CRYPTO) return undefined;
+      }
+      if (!holds) throw Object.assign(new Flaw(`answerer: ${text} has not signed this answer`), { line });
+      signed.set(text, (signed.get(text) ?? 0) + 1);
+    }
+    return signed;
+  }
+
   // What a verified transcript is worth to whoever brings this. Throws a Flaw as the verifier does, with its place.
   async function judge(verifier, { keys, pins, witnesses, required }) {
-    const book = { level: "L0", signedTo: 0, signers: [], unknown: 0, unvouched: 0, stoneSigners: new Map(), pins: 0, logPins: 0, pinned: false, witnesses: [] };
+    const book = { level: "L0", signedTo: 0, signers: [], unknown: 0, unvouched: 0, stoneSigners: new Map(), pins: 0, logPins: 0, pinned: false, witnesses: [], answerers: await answerers(verifier.answers) };
     const length = verifier.heads.length, sealed = verifier.last.kind === "seal";
     const vouch = async (note, size, place) => {
       for (const called of await signers(witnesses, note, place)) if (size === length && !book.witnesses.includes(called)) book.witnesses.push(called);

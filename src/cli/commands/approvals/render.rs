@@ -1,0 +1,83 @@
+//! The inbox as text: for each call what is asked, by whom, since when, and how it is answered.
+
+use std::fmt::Write as _;
+
+use super::waiting::Waiting;
+use crate::cli::context::app::App;
+use crate::cli::ui::escape::{brief, hides, line};
+use crate::cli::ui::numbers::counted;
+use crate::cli::ui::screen::Style;
+use crate::cli::ui::wrap::{cells, shortened};
+use crate::message::utc;
+
+/// The most characters of arguments that are looked at: `approve` shows them whole.
+const ARGUMENT_CHARS: usize = 400;
+
+/// Each call in a few lines of at most the terminal's cells; a hash and a command are not cut.
+pub(super) fn listed(app: &App, calls: &[Waiting]) -> String {
+    let mut out = String::new();
+    for (nth, call) in calls.iter().enumerate() {
+        if nth > 0 {
+            out.push('\n');
+        }
+        one(app, call, &mut out);
+    }
+    out
+}
+
+fn one(app: &App, call: &Waiting, out: &mut String) {
+    let width = app.screen.width_out();
+    let dim = |text: &str| app.screen.paint_out(Style::Dim, text);
+    // Writing to a String cannot fail.
+    let since = format!("since {} UTC", utc(call.since_unix_ms));
+    let asks = match call.asks_for {
+        "question" => "has a question of its server",
+        _ => "asks for your approval",
+    };
+    let head = format!(
+        "{}  call {} of {}",
+        call.run_id,
+        call.call.0,
+        line(&call.tool)
+    );
+    let _ = writeln!(out, "{}", shortened(&format!("{head} {asks}"), width));
+    let arguments = brief(&call.arguments, ARGUMENT_CHARS);
+    let _ = writeln!(out, "  {}", shortened(&arguments, width.saturating_sub(2)));
+    let hidden = if hides(&call.arguments) {
+        ", with characters that a terminal does not show"
+    } else {
+        ""
+    };
+    let length = format!("  {}{hidden}", counted(call.arguments.len(), "byte"));
+    let _ = writeln!(out, "{}", dim(&shortened(&length, width)));
+    let _ = writeln!(out, "{}", dim(&format!("  blake3 {}", call.arguments_hash)));
+    let model = call.models.first().map_or("", String::as_str);
+    let rule = call.asked_by.as_ref();
+    let rule = rule.map_or_else(String::new, |rule| format!(", {rule}"));
+    let contract = call.contract_hash.short(12);
+    let by = format!("  {since}, {}, contract {contract}{rule}", line(model));
+    let _ = writeln!(out, "{}", dim(&shortened(&by, width)));
+    let name = app.brief_name(call.run_id.as_str());
+    let key = if call.approvers.is_empty() {
+        ""
+    } else {
+        " --key NAME"
+    };
+    let next = match call.answer {
+        Some(answer) if call.pid.is_none() => {
+            format!("  {answer}: {}", app.hint(&format!("resume {name}")))
+        }
+        Some(answer) => format!("  {answer}"),
+        None => {
+            let approve = app.hint(&format!("approve {name}{key}"));
+            let deny = app.hint(&format!("deny {name}{key}"));
+            let both = format!("  {approve}  or  {deny}");
+            if cells(&both) <= width {
+                both
+            } else {
+                format!("  {approve}\n  {deny}")
+            }
+        }
+    };
+    let _ = writeln!(out, "{next}");
+}

@@ -1,0 +1,44 @@
+//! What a run waits for, in the words of the line that shows it. Shows nothing itself.
+
+use crate::cli::ui::escape::line;
+use crate::cli::ui::narration::target_name;
+use crate::contract::ExecutionContract;
+use crate::kernel::{Action, EffectRecord, State};
+
+/// While those calls run.
+pub(super) fn running(calls: &str) -> String {
+    format!("running {calls}")
+}
+
+/// What the run waits for after this entry, where the entry changes that.
+pub(super) fn waiting(contract: &ExecutionContract, action: &Action) -> Option<String> {
+    let mut calls = Vec::new();
+    let mut waiting = None;
+    for effect in &action.effects {
+        match effect {
+            EffectRecord::Probe => waiting = Some("asking whether the models answer".to_owned()),
+            EffectRecord::Infer { target, .. } => {
+                waiting = Some(format!("waiting for {}", target_name(contract, *target)));
+            }
+            EffectRecord::Execute { name, .. } => calls.push(line(name)),
+            EffectRecord::Summarise { target, .. } => {
+                let model = target_name(contract, *target);
+                waiting = Some(format!("waiting for a summary by {model}"));
+            }
+            EffectRecord::AwaitApproval { .. } => {
+                waiting = Some("waiting for an approval".to_owned());
+            }
+            EffectRecord::Wait { .. } => {
+                waiting = Some("waiting before the next attempt".to_owned());
+            }
+            EffectRecord::Cancel | EffectRecord::Finish => {}
+        }
+    }
+    if !calls.is_empty() {
+        return Some(running(&calls.join(", ")));
+    }
+    if action.to == State::Terminate {
+        return Some("closing".to_owned());
+    }
+    waiting
+}

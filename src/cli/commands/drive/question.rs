@@ -1,0 +1,127 @@
+//! What a person is shown of a call that waits: the tool, all of its arguments, what it would change of files, and what an answer is
+//! bound to. Asks no one.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use similar::{ChangeTag, TextDiff};
+
+use crate::cli::ui::escape::{hides, line};
+use crate::cli::ui::numbers::counted;
+use crate::cli::ui::wrap::filled;
+use crate::kernel::CallOrder;
+use crate::tools::FileChange;
+
+/// The column that the arguments of a call stand in.
+const ARGUMENTS_AT: usize = 13;
+/// The most lines of changes that are shown. The arguments stand above it whole.
+const CHANGED_LINES: usize = 200;
+/// Lines around a change that are shown with it.
+const AROUND: usize = 3;
+/// Stands behind a line of a file that ends without a line feed.
+const UNENDED: &str = "\\ no line feed at the end";
+/// How long the fewest changed lines are looked for. After that more than need be may be shown as changed, never fewer.
+const DIFF_PATIENCE: Duration = Duration::from_millis(300);
+
+/// The whole call as a person judges it on a terminal of so many cells: the tool, every byte of its arguments with nothing in them
+/// that could hide or move another, how many bytes they are, what the call would change of files, and the hash that the answer is
+/// bound to.
+pub(in crate::cli) fn shown(
+    order: &CallOrder,
+    width: usize,
+    changes: Option<&Result<Vec<FileChange>, String>>,
+) -> String {
+    let arguments = order.invocation.arguments.as_str();
+    let hidden = if hides(arguments) {
+        "; characters that a terminal does not show are written as \\u{…}"
+    } else {
+        ""
+    };
+    let (asks, what) = match &order.input {
+        Some(_) => ("has a question of its server", "question "),
+        None => ("asks for your approval", "arguments"),
+    };
+    let mut out = format!(
+        "call {} of {} {asks}\n  {what}  {}\n  length     {}{hidden}\n",
+        order.call.0,
+        line(&order.invocation.name),
+        filled(&line(arguments), ARGUMENTS_AT, width),
+        counted(arguments.len(), "byte"),
+    );
+    match changes {
+        None => {}
+        Some(Ok(changes)) => out.push_str(&shown_changes(changes, width)),
+        Some(Err(why)) => {
+            let why = filled(&line(why), ARGUMENTS_AT, width);
+            // Writing to a String cannot fail.
+            let _ = writeln!(out, "  change     cannot be shown: {why}");
+        }
+    }
+    if let Some(rule) = order.asked_by {
+        let _ = writeln!(out, "  asked by   {rule} of the contract");
+    }
+    let _ = writeln!(out, "  blake3     {}", order.arguments_hash);
+    out
+}
+
+/// What would become of each file, with the lines that would change.
+fn shown_changes(changes: &[FileChange], width: usize) -> String {
+    let mut out = String::new();
+    let (mut room, mut left_out) = (CHANGED_LINES, 0_usize);
+    for change in changes {
+        let path = line(&change.path);
+        if change.before == change.after {
+            // Writing to a String cannot fail.
+            let _ = writeln!(out, "  change     none: {path} holds that text already");
+            continue;
+        }
+        let diff = TextDiff::configure().timeout(DIFF_PATIENCE).diff_lines(
+            change.before.as_deref().unwrap_or_default(),
+            change.after.as_deref().unwrap_or_default(),
+        );
+        let count = |tag| diff.iter_all_changes().filter(|c| c.tag() == tag).count();
+        let (added, removed) = (count(ChangeTag::Insert), count(ChangeTag::Delete));
+        let what = match (&change.before, &change.after) {
+            (None, _) => format!("{path} is made, {}", counted(added, "line")),
+            (_, None) => format!("{path} is removed, {}", counted(removed, "line")),
+            _ => format!(
+                "{path}, {} added, {removed} removed",
+                counted(added, "line")
+            ),
+        };
+        let _ = writeln!(out, "  change     {}", filled(&what, ARGUMENTS_AT, width));
+        for text in unified(&diff) {
+            if room == 0 {
+                left_out += 1;
+                continue;
+            }
+            room -= 1;
+            let _ = writeln!(out, "  {}", filled(&text, 2, width));
+        }
+    }
+    if left_out > 0 {
+        let left_out = counted(left_out, "more line");
+        let _ = writeln!(
+            out,
+            "  {left_out} of the change; the arguments hold what is written"
+        );
+    }
+    out
+}
+
+/// The lines of a unified diff. Each begins with its sign, so that no line of a file looks like one of monolith's.
+fn unified<'t>(diff: &'t TextDiff<'t, 't, 't, str>) -> Vec<String> {
+    let mut lines = Vec::new();
+    for hunk in diff.unified_diff().context_radius(AROUND).iter_hunks() {
+        lines.push(hunk.header().to_string());
+        for change in hunk.iter_changes() {
+            let text = change.value();
+            let text = text.strip_suffix('\n').unwrap_or(text);
+            lines.push(format!("{}{}", change.tag(), line(text)));
+            if change.missing_newline() {
+                lines.push(UNENDED.to_owned());
+            }
+        }
+    }
+    lines
+}

@@ -1,0 +1,102 @@
+//! The call that a run waits with, as a fresh machine finds it from what is stored. Answers nothing.
+
+use std::sync::Arc;
+
+use super::app::App;
+use super::changes::Changes;
+use super::contract_file::ContractFile;
+use super::error::CliError;
+use super::source::Source;
+use crate::contract::ExecutionContract;
+use crate::driver::{DriverError, committed_workspace};
+use crate::kernel::{CallOrder, EffectRecord, Run};
+use crate::message::{Digest, RunId};
+use crate::replay::Replayer;
+use crate::store::StoreReader;
+use crate::view::RunView;
+
+/// The call that a run waits with.
+pub(in crate::cli) struct WaitingCall {
+    pub(in crate::cli) contract: Arc<ExecutionContract>,
+    /// The hash of the run's first entry: every answer names it.
+    pub(in crate::cli) first_entry: Digest,
+    /// What a person is asked.
+    pub(in crate::cli) order: CallOrder,
+    /// When it was asked first, in milliseconds since 1970-01-01 UTC, at the earliest: time in which no process drove the run before that is
+    /// recorded nowhere.
+    pub(in crate::cli) since_unix_ms: u64,
+    /// The models that the contract names, in its order.
+    pub(in crate::cli) models: Vec<String>,
+    workspace: Option<Digest>,
+}
+
+impl WaitingCall {
+    /// That of a run; none where it has ended, or waits for no person.
+    pub(in crate::cli) fn of(
+        run_id: &RunId,
+        mut reader: StoreReader,
+    ) -> Result<Option<Self>, CliError> {
+        if reader.read_run(run_id)?.row().outcome.is_some() {
+            return Ok(None);
+        }
+        let recorded = Source::Run(run_id.clone(), reader).load()?;
+        let contract = Arc::new(recorded.contract.clone());
+        let mut replayer = Replayer::new(recorded.contract.clone(), run_id);
+        let mut view = RunView::new(Arc::clone(&contract));
+        let (mut asked, mut asked_at_ms, mut at_ms) = (None, 0, 0);
+        for entry in &recorded.entries {
+            let decoded = super::source::Recorded::decode(entry)?;
+            view.take(decoded.entry());
+            at_ms = decoded.entry().event.map_or(at_ms, |event| event.at_ms);
+            for effect in &decoded.entry().action.effects {
+                if let EffectRecord::AwaitApproval {
+                    arguments_hash,
+                    call,
+                    ..
+                } = effect
+                    && asked.replace((*call, *arguments_hash)) != Some((*call, *arguments_hash))
+                {
+                    asked_at_ms = at_ms;
+                }
+            }
+            replayer.take(entry, &recorded);
+        }
+        let unfinished = replayer.into_unfinished().map_err(|report| {
+            let run_id = run_id.clone();
+            DriverError::DoesNotReplay { run_id, report }
+        })?;
+        let order = unfinished.session.run().and_then(Run::awaited);
+        let first = recorded.entries.first().map(|entry| entry.hash);
+        let started = view
+            .start()
+            .map(|start| (start.started_unix_ms, start.workspace));
+        let (Some(order), Some(first_entry), Some((began, workspace))) = (order, first, started)
+        else {
+            return Ok(None);
+        };
+        let targets = contract.targets.iter();
+        let models = targets.map(|target| format!("{}/{}", target.provider, target.model));
+        Ok(Some(Self {
+            first_entry,
+            models: models.collect(),
+            order,
+            since_unix_ms: began.saturating_add(asked_at_ms),
+            workspace,
+            contract,
+        }))
+    }
+
+    /// Where what it would change of files is looked up; none where the run's workspace is not there any more.
+    pub(in crate::cli) fn changes(
+        &self,
+        app: &App,
+        run_id: &RunId,
+        reader: &StoreReader,
+    ) -> Option<Changes> {
+        let begun = reader.invocation(run_id).ok()?;
+        let file = ContractFile::of_run(app, begun, None, Vec::new())?;
+        let spec = file.read(app).ok()?;
+        let root = committed_workspace(&spec, file.folder(), self.workspace?)?;
+        Some(Changes::beneath(root, app.withheld().ok()?))
+    }
+}
