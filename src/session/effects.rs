@@ -85,8 +85,8 @@ impl Session {
     fn call(&self, order: CallOrder) -> Option<Call> {
         let progress = self.progress.as_ref()?;
         let tool = self.contract.tool(&order.invocation.name);
-        let server = tool.and_then(|tool| tool.origin.strip_prefix("mcp:"));
-        let server = server.and_then(|name| self.contract.servers.get(name));
+        let server = tool.and_then(|tool| self.contract.server_of(tool));
+        let server = server.map(|(_, server)| server);
         let server = server.filter(|server| server.kind != ServerKind::Builtin);
         Some(Call {
             idempotency_key: format!("{}:{}", progress.run_id, order.call),

@@ -149,9 +149,7 @@ fn tool(view: &RunView, call: &Call) -> String {
     let Some(tool) = view.contract().tool(&call.name) else {
         return call.name.clone();
     };
-    let server = tool.origin.strip_prefix("mcp:");
-    let own = server.and_then(|server| call.name.strip_prefix(server)?.strip_prefix("__"));
-    format!("{}:{}", tool.origin, own.unwrap_or(&call.name))
+    format!("{}:{}", tool.origin, view.contract().own_name_of(tool))
 }
 
 fn size(message: &AgentMessage) -> usize {

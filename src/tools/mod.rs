@@ -43,6 +43,8 @@ mod shell_spec;
 mod supervisor;
 #[cfg(test)]
 mod tests;
+mod web;
+mod web_answer;
 mod withheld;
 #[cfg(unix)]
 mod withheld_files;

@@ -254,7 +254,12 @@ impl ContractFile {
             ContractSpec::parse_with(&name, text, &self.sets, &layers)?
         };
         secrets::learn(&spec, &app.environment);
-        if spec.tools.mcp.values().any(|server| server.pin.is_some()) {
+        if spec
+            .tools
+            .servers
+            .values()
+            .any(|server| server.pin.is_some())
+        {
             spec.pinned = self.pinned();
         }
         Ok(spec)

@@ -149,8 +149,11 @@ fn no_such_provider(name: &str, providers: &[String]) -> (String, Option<String>
 fn read_queues(file: &mut Section<'_, '_>) -> BTreeMap<String, QueueTerms> {
     let names = names_below(file, FILE.queues.name);
     let tools = file.peek(FILE.tools.name);
-    let servers = tools.and_then(|tools| child(tools, TOOLS.mcp.name));
-    if let Some(Kind::Map(servers)) = servers.map(|node| &node.kind) {
+    for section in [TOOLS.mcp.name, TOOLS.rest.name] {
+        let servers = tools.and_then(|tools| child(tools, section));
+        let Some(Kind::Map(servers)) = servers.map(|node| &node.kind) else {
+            continue;
+        };
         for (server, node) in servers {
             let Some(named_queue) = child(node, SERVER.queue.name) else {
                 continue;
@@ -161,7 +164,7 @@ fn read_queues(file: &mut Section<'_, '_>) -> BTreeMap<String, QueueTerms> {
             if named_queue.is_null() || text == QueueTerms::DEFAULT || names.contains(text) {
                 continue;
             }
-            let reporter = file.reporter.below(FILE.tools.name).below(TOOLS.mcp.name);
+            let reporter = file.reporter.below(FILE.tools.name).below(section);
             let reporter = reporter.below(&server.text).below(SERVER.queue.name);
             let (missing, help) = if reporter.findings.is_hidden(&reporter.path) {
                 ("of the name that a variable holds".to_owned(), None)
@@ -242,7 +245,7 @@ fn add_samplers(
     targets: &mut Vec<TargetSpec>,
     providers: &[String],
 ) {
-    for (server, spec) in &tools.mcp {
+    for (server, spec) in &tools.servers {
         let place = [
             FILE.tools.name,
             TOOLS.mcp.name,

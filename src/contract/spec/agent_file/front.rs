@@ -14,13 +14,11 @@ use crate::contract::spec::reader::choose;
 use crate::contract::spec::reporter::Reporter;
 use crate::contract::spec::suggest::suggest;
 use crate::contract::spec::tree::{Key, Kind, MAX_DEPTH, Node};
-use crate::contract::{AgentProfile, ReportFormat, tool_filter};
+use crate::contract::{AgentProfile, REST_PREFIX, ReportFormat, tool_filter};
 use crate::message::Digest;
 
 /// The report's own tool, which every agent has.
 const ALWAYS_THERE: &str = "agent__final_report";
-/// What tools of REST definitions begin with.
-const REST: &str = "rest__";
 /// What agents begin with that are tools.
 const AGENT: &str = "agent__";
 
@@ -188,8 +186,15 @@ impl Translator<'_, '_> {
             return;
         }
         // A definition that cannot be used is one: what is wrong with it is reported where it is filled in.
-        let is_server =
-            |name: &str| !matches!(self.known.find(DefinitionKind::Server, name), Ok(None));
+        let is_defined = |kind, name: &str| !matches!(self.known.find(kind, name), Ok(None));
+        if let Some(own) = name.strip_prefix(REST_PREFIX)
+            && is_defined(DefinitionKind::RestTool, own)
+        {
+            let path = [FILE.tools.name, TOOLS.rest.name, own];
+            let _ = target(root, &path, &item.place);
+            return;
+        }
+        let is_server = |name: &str| is_defined(DefinitionKind::Server, name);
         let server = if is_server(name) {
             said.whole.push(name.to_owned());
             name
@@ -379,12 +384,11 @@ fn words(node: &Node) -> Option<Vec<String>> {
 
 /// Why that is no tool, and what to do.
 fn no_such_tool(name: &str) -> (String, String) {
-    if name.starts_with(REST) {
-        let rule = "REST tools are not built yet".to_owned();
-        return (
-            rule,
-            "leave it out, or put a tool server in its place".to_owned(),
-        );
+    if let Some(own) = name.strip_prefix(REST_PREFIX) {
+        let rule = format!("no REST tool `{own}` is configured");
+        let help =
+            "define it under `restTools` in .ai-agent.json, beside the agent or where you stand";
+        return (rule, help.to_owned());
     }
     if name.starts_with(AGENT) {
         let rule = format!("`{name}` is an agent, not a tool server");

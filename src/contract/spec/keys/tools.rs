@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::contract::spec::contract_spec::OAuthSpec;
 use crate::contract::spec::flow_values::Labels;
 use crate::contract::spec::form::{DefaultText, NEEDED, form};
 use crate::contract::spec::reader::ScalarText;
 use crate::contract::spec::texts::{
     Env, EnvName, HeaderName, Headers, SecretPattern, ServerUrl, Servers, Url,
 };
+use crate::contract::spec::transport::OAuthSpec;
+use crate::contract::spec::web_tools::RestTools;
 use crate::contract::spec::words::Builtin;
 use crate::contract::{
     ApprovalAction, Beside, CycleException, Elicitation, FlowAction, HealthProbe, HostPattern,
@@ -26,6 +27,8 @@ form! {
         "Where the tool `http_get` may ask; needed with it, and only with it." => nullable;
         mcp: Servers, DefaultText = DefaultText("none"),
         "Tool servers by name; their tools are called `<server>__<tool>`.";
+        rest: RestTools, DefaultText = DefaultText("none"),
+        "Tools that are requests to web services, by name; the model sees `rest__<name>` ([rest-tools.md](rest-tools.md)).";
         sandbox: SandboxSpec, DefaultText = DefaultText("on, without a network"),
         "What confines the commands of `shell`; `off`: nothing does. See [sandbox.md](sandbox.md)." => nullable;
         workspace: String, DefaultText = DefaultText("none"),
