@@ -108,9 +108,12 @@ fn a_call_whose_question_is_answered_while_its_process_leaves_is_not_made_twice(
         h.answer(calls(&[tool_name]));
         let question = ObjectText::parse(r#"{"message":"Who?"}"#).unwrap();
         let approval = Approval {
+            answerer: None,
             arguments_hash: question.digest(),
             call: CallSeq(1),
             content: None,
+            proposal: None,
+            reason: None,
         };
         let asked = InputQuestion {
             question,

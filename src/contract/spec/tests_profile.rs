@@ -132,7 +132,7 @@ fn a_profile_is_a_contract_that_is_written_otherwise() {
     assert_eq!(spec.sampling.temperature, super::Setting::Value(0.0));
     let models = spec.targets.iter().map(|target| target.model.as_str());
     assert_eq!(models.collect::<Vec<_>>(), ["one", "two"]);
-    assert_eq!(spec.tools.mcp.keys().collect::<Vec<_>>(), ["files"]);
+    assert_eq!(spec.tools.servers.keys().collect::<Vec<_>>(), ["files"]);
     let system = spec.system.unwrap();
     assert!(
         system.starts_with("You review, in ") && !system.contains("${"),
