@@ -446,14 +446,14 @@ impl RunView {
                 self.calls
                     .start(&self.requested, &mut self.activities, which, action, at_ms);
             }
-            EffectRecord::Cancel => {
+            // What a server asked and got no answer to goes on nowhere and so is not cancelled: it ends with the run.
+            EffectRecord::Cancel | EffectRecord::Finish => {
                 self.requests.give_up(&mut self.activities, at_ms);
                 self.calls.give_up(&mut self.activities, at_ms);
             }
             EffectRecord::Probe
             | EffectRecord::AwaitApproval { .. }
-            | EffectRecord::Wait { .. }
-            | EffectRecord::Finish => {}
+            | EffectRecord::Wait { .. } => {}
         }
     }
 }
