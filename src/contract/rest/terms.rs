@@ -34,6 +34,22 @@ pub struct RestTerms {
     pub streaming: Option<StreamTerms>,
 }
 
+/// The tools of a description of a service, as the contract sees them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OpenapiTerms {
+    /// The address of the service, where its author says; else the description does.
+    pub base_url: Option<String>,
+    /// The methods that are taken; empty: all.
+    pub include_methods: Vec<HttpMethod>,
+    /// What bounds requests.
+    pub limits: WebLimits,
+    /// The file or the address of the description, as its author wrote it.
+    pub spec: String,
+    /// The tags one of which an operation has; empty: any.
+    pub tags: Vec<String>,
+}
+
 /// How the events of a stream lead to an answer: each is a line with a JSON object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

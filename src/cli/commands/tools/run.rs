@@ -200,6 +200,10 @@ fn reached_by(server: &ServerTerms) -> String {
         (None, Some(url)) if let Some(rest) = &server.rest => {
             format!("{} {url}", rest.method.as_str())
         }
+        _ if let Some(openapi) = &server.openapi => match &openapi.base_url {
+            Some(url) => format!("{} at {url}", openapi.spec),
+            None => openapi.spec.clone(),
+        },
         (Some(command), _) => [&[command.clone()][..], &server.args].concat().join(" "),
         (None, Some(url)) => url.clone(),
         (None, None) => "inside monolith".to_owned(),
