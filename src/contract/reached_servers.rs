@@ -34,10 +34,7 @@ fn openapi_terms(transport: &McpTransport) -> Option<Box<OpenapiTerms>> {
     };
     Some(Box::new(OpenapiTerms {
         base_url: terms.base_url.as_deref().map(recorded_url),
-        spec: match terms.spec.contains("://") {
-            true => recorded_url(&terms.spec),
-            false => terms.spec.clone(),
-        },
+        spec: terms.recorded_spec(),
         ..OpenapiTerms::clone(terms)
     }))
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::HttpMethod;
+use crate::contract::recorded_url;
 
 /// What bounds the requests of a tool, whatever it asks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -48,6 +49,24 @@ pub struct OpenapiTerms {
     pub spec: String,
     /// The tags one of which an operation has; empty: any.
     pub tags: Vec<String>,
+}
+
+impl OpenapiTerms {
+    /// Whether the description is at an address.
+    #[must_use]
+    pub(crate) fn is_at_address(&self) -> bool {
+        self.spec.contains("://")
+    }
+
+    /// Where the description is, as a contract or a message may say it.
+    #[must_use]
+    pub(crate) fn recorded_spec(&self) -> String {
+        if self.is_at_address() {
+            recorded_url(&self.spec)
+        } else {
+            self.spec.clone()
+        }
+    }
 }
 
 /// How the events of a stream lead to an answer: each is a line with a JSON object.

@@ -161,11 +161,6 @@ impl Read for OpenapiEntry {
                 section.refuse_key(OPENAPI.headers.name, rule, None);
             }
             let spec = spec?;
-            if spec.contains("://")
-                && let Err(rule) = check_address(&spec)
-            {
-                section.refuse_key(OPENAPI.spec.name, rule, None);
-            }
             let terms = OpenapiTerms {
                 base_url,
                 include_methods,
@@ -173,6 +168,11 @@ impl Read for OpenapiEntry {
                 spec,
                 tags,
             };
+            if terms.is_at_address()
+                && let Err(rule) = check_address(&terms.spec)
+            {
+                section.refuse_key(OPENAPI.spec.name, rule, None);
+            }
             let transport = McpTransport::Openapi {
                 headers,
                 terms: Box::new(terms),

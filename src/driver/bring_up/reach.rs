@@ -132,10 +132,10 @@ impl Reach {
                         place: place.clone(),
                         address: Some(service.map_or(unknown, recorded_url)),
                     });
-                    if terms.spec.contains("://") {
+                    if terms.is_at_address() {
                         reach.hosts.push(ReachedHost {
                             place: format!("{place}.spec"),
-                            address: Some(recorded_url(&terms.spec)),
+                            address: Some(terms.recorded_spec()),
                         });
                     }
                 }

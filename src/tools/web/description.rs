@@ -8,7 +8,7 @@ use url::Url;
 
 use super::exchange::Exchange;
 use super::fault::WebFault;
-use crate::contract::{HttpMethod, RequestFault, RequestParts, WebLimits};
+use crate::contract::{HttpMethod, OpenapiTerms, RequestFault, RequestParts};
 use crate::tools::address_guard::AddressGuard;
 use crate::tools::web_answer::{body_of, reason_of};
 
@@ -17,20 +17,20 @@ const MOST_BYTES: usize = 16 * 1024 * 1024 + 1;
 
 /// The text of a description. The author's headers are for the service, and are not sent for it.
 pub(super) async fn description(
-    spec: &str,
+    terms: &OpenapiTerms,
     folder: &Path,
-    (guard, limits): (AddressGuard, &WebLimits),
+    guard: AddressGuard,
 ) -> Result<String, WebFault> {
-    let bytes = if spec.contains("://") {
+    let bytes = if terms.is_at_address() {
         let address = |reason: String| WebFault::Request(RequestFault::Address { reason });
-        let url = Url::parse(spec).map_err(|fault| address(fault.to_string()))?;
+        let url = Url::parse(&terms.spec).map_err(|fault| address(fault.to_string()))?;
         let request = RequestParts {
             body: None,
             headers: Vec::new(),
             method: HttpMethod::Get,
             url,
         };
-        let exchange = Exchange::new(&BTreeMap::new(), limits, guard);
+        let exchange = Exchange::new(&BTreeMap::new(), &terms.limits, guard);
         let mut response = exchange.send(request).await?;
         let status = response.status();
         if !status.is_success() {
@@ -43,7 +43,7 @@ pub(super) async fn description(
         })?;
         bytes
     } else {
-        let path = folder.join(spec);
+        let path = folder.join(&terms.spec);
         let fault = |fault: std::io::Error| WebFault::File {
             path: path.display().to_string(),
             reason: fault.to_string(),
@@ -58,7 +58,7 @@ pub(super) async fn description(
         bytes
     };
     String::from_utf8(bytes).map_err(|_| WebFault::File {
-        path: spec.to_owned(),
+        path: terms.recorded_spec(),
         reason: "it is not UTF-8".to_owned(),
     })
 }

@@ -14,8 +14,8 @@ pub(in crate::tools) enum WebFault {
     #[error("{0}")]
     Address(#[from] AddressRefusal),
     /// The author: the description of a service gives no tools.
-    #[error(transparent)]
-    Description(#[from] OpenapiFault),
+    #[error("{spec}: {fault}")]
+    Description { fault: OpenapiFault, spec: String },
     /// The operator: the file of a description cannot be read.
     #[error("read {path}: {reason}")]
     File { path: String, reason: String },
@@ -49,9 +49,10 @@ impl WebFault {
             Self::Request(RequestFault::Address { .. }) => "URL_NOT_ALLOWED",
             Self::Request(_) => "INVALID_ARGUMENTS",
             Self::Address(fault) => fault.code(),
-            Self::Description(_) | Self::File { .. } | Self::Late | Self::NoDescription { .. } => {
-                "NO_DESCRIPTION"
-            }
+            Self::Description { .. }
+            | Self::File { .. }
+            | Self::Late
+            | Self::NoDescription { .. } => "NO_DESCRIPTION",
             Self::Header { .. } => "HEADER_NOT_ALLOWED",
             Self::Redirect { .. } => "REDIRECT_NOT_FOLLOWED",
             Self::TooManyRedirects { .. } => "TOO_MANY_REDIRECTS",

@@ -27,7 +27,7 @@ use crate::tools::web_answer::{body_of, charset_of, header, reason_of, text_of};
 #[derive(Debug)]
 pub(in crate::tools) struct WebTools {
     exchange: Exchange,
-    /// Operations that give no tool, and why.
+    /// Operations that give no tool, by file and place, and why.
     left_out: Vec<(String, String)>,
     tools: BTreeMap<String, WebTool>,
 }
@@ -93,16 +93,20 @@ impl WebTools {
         headers: &BTreeMap<String, String>,
     ) -> Result<Self, WebFault> {
         let guard = AddressGuard::new(terms.limits.loopback, Arc::new(SystemResolver));
-        let text = description(&terms.spec, folder, (guard.clone(), &terms.limits)).await?;
+        let text = description(terms, folder, guard.clone()).await?;
         let wanted = ImportTerms {
             base_url: terms.base_url.clone(),
             include_methods: terms.include_methods.clone(),
             name_bytes: NAME_BYTES.saturating_sub(prefix.len()),
             own_headers: headers.keys().cloned().collect(),
-            spec_url: Some(terms.spec.clone()).filter(|spec| spec.contains("://")),
+            spec_url: terms.is_at_address().then(|| terms.spec.clone()),
             tags: terms.tags.clone(),
         };
-        let found = imported(&text, &wanted)?;
+        let spec = terms.recorded_spec();
+        let found = imported(&text, &wanted).map_err(|fault| WebFault::Description {
+            fault,
+            spec: spec.clone(),
+        })?;
         let left_out = found.left_out.into_iter();
         let tools = found.tools.into_iter().map(|tool| {
             let offered = WebTool {
@@ -116,7 +120,7 @@ impl WebTools {
         Ok(Self {
             exchange: Exchange::new(headers, &terms.limits, guard),
             left_out: left_out
-                .map(|(name, fault)| (name, fault.to_string()))
+                .map(|(pointer, fault)| (format!("{spec}{pointer}"), fault.to_string()))
                 .collect(),
             tools: tools.collect(),
         })

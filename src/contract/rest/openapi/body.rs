@@ -156,11 +156,11 @@ impl Body {
     }
 }
 
-/// Whether a form cannot write a value as pairs without being told how.
+/// Whether a form writes a value as JSON unless it is told otherwise. A list is its items, so that is for lists of lists alone.
 fn is_nested(value: &Value) -> bool {
     match value {
         Value::Object(_) => true,
-        Value::Array(items) => items.iter().any(|item| item.is_object() || item.is_array()),
+        Value::Array(items) => items.iter().any(Value::is_array),
         _ => false,
     }
 }

@@ -13,6 +13,16 @@ const MOST_HOPS: usize = 32;
 #[derive(Debug)]
 pub(super) struct SpecDocument {
     root: Value,
+    version: SpecVersion,
+}
+
+/// The versions that are read. They differ in what a schema is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SpecVersion {
+    /// 3.0: a dialect of its own, in which nothing counts beside `$ref`.
+    V30,
+    /// 3.1: JSON Schema.
+    V31,
 }
 
 impl SpecDocument {
@@ -35,10 +45,17 @@ impl SpecDocument {
             return Err(OpenapiFault::Swagger { version });
         }
         let version = root.get("openapi").map(plain).unwrap_or_default();
-        if !(version.starts_with("3.0") || version.starts_with("3.1")) {
-            return Err(OpenapiFault::Version { version });
-        }
-        Ok(Self { root })
+        let mut parts = version.split('.');
+        let version = match (parts.next(), parts.next()) {
+            (Some("3"), Some("0")) => SpecVersion::V30,
+            (Some("3"), Some("1")) => SpecVersion::V31,
+            _ => return Err(OpenapiFault::Version { version }),
+        };
+        Ok(Self { root, version })
+    }
+
+    pub(super) const fn version(&self) -> SpecVersion {
+        self.version
     }
 
     pub(super) const fn root(&self) -> &Value {
@@ -89,10 +106,9 @@ fn percent_decoded(text: &str) -> Option<String> {
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('%') {
         bytes.extend_from_slice(before.as_bytes());
-        let Some(byte) = after
-            .get(..2)
-            .and_then(|hex| u8::from_str_radix(hex, 16).ok())
-        else {
+        let digits = after.get(..2);
+        let digits = digits.filter(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let Some(byte) = digits.and_then(|hex| u8::from_str_radix(hex, 16).ok()) else {
             bytes.push(b'%');
             rest = after;
             continue;

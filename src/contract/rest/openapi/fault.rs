@@ -23,7 +23,7 @@ pub(crate) enum OpenapiFault {
     NoServer { reason: String },
     /// The author of the contract: it takes too much.
     #[error(
-        "the description has {found} operations, more than {most}; `tags`, `include_methods` and `tools_allowed` take some"
+        "the description has {found} operations, more than {most}; `tags` and `include_methods` take some of them"
     )]
     TooMany { found: usize, most: usize },
     /// It refers to what is not in it.

@@ -7,7 +7,7 @@ use url::Url;
 
 use super::document::SpecDocument;
 use super::fault::OpenapiFault;
-use super::operation::{Described, Found, Service, described};
+use super::operation::{Described, Found, Service, described, pointer_to};
 use super::plan::HttpOperation;
 use crate::contract::check_address;
 use crate::contract::rest::HttpMethod;
@@ -49,12 +49,12 @@ pub(crate) struct ImportedTool {
 /// The tools of a description, sorted by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Imported {
-    /// Operations that give none, and why.
+    /// Operations that give none, by where the description has them (RFC 6901), and why.
     pub(crate) left_out: Vec<(String, OpenapiFault)>,
     pub(crate) tools: Vec<ImportedTool>,
 }
 
-/// Reads a description. The same text and terms give the same tools, whatever the order of what is in it.
+/// Reads a description. The same text and terms give the same tools.
 pub(crate) fn imported(text: &str, terms: &ImportTerms) -> Result<Imported, OpenapiFault> {
     let document = SpecDocument::parse(text)?;
     let own_headers: Vec<String> = terms
@@ -76,8 +76,17 @@ pub(crate) fn imported(text: &str, terms: &ImportTerms) -> Result<Imported, Open
             .and_then(|service| described(&document, found, service, &own_headers));
         match made {
             Ok(made) => all.push((key, wanted_name(found), made)),
-            Err(fault @ OpenapiFault::NoServer { .. }) => return Err(fault),
-            Err(fault) => left_out.push((key, fault)),
+            Err(fault) => left_out.push((found.pointer(), fault)),
+        }
+    }
+    // An address that the whole description lacks is named once.
+    if all.is_empty() {
+        let no_server = |(_, fault): &(String, OpenapiFault)| {
+            let is_it = matches!(fault, OpenapiFault::NoServer { .. });
+            is_it.then(|| fault.clone())
+        };
+        if let Some(fault) = left_out.iter().find_map(no_server) {
+            return Err(fault);
         }
     }
     let mut count: BTreeMap<String, usize> = BTreeMap::new();
@@ -114,12 +123,18 @@ fn operations<'d>(
     let paths = document.root().get("paths").and_then(Value::as_object);
     for (path, item) in paths.into_iter().flatten() {
         if !path.starts_with('/') {
+            // What begins with `x-` is an extension.
+            continue;
+        }
+        if path.contains(['?', '#']) {
+            let reason = "its path holds `?` or `#`; parameters say what the query is".to_owned();
+            left_out.push((pointer_to(path), OpenapiFault::Operation { reason }));
             continue;
         }
         let item = match document.resolved(item) {
             Ok(item) => item,
             Err(fault) => {
-                left_out.push((path.clone(), fault));
+                left_out.push((pointer_to(path), fault));
                 continue;
             }
         };

@@ -3,6 +3,7 @@
 //! Pure and tolerant: what a description leaves open or gets wrong costs the operation that it is about, never the others. Nothing outside the
 //! document is ever read, so a reference to another file or host is a fault of its operation.
 
+mod arguments;
 mod body;
 mod document;
 mod fault;

@@ -119,6 +119,15 @@ enum Shape {
 }
 
 impl Shape {
+    /// Whether it is a list or an object with nothing in it, which RFC 6570 §2.3 takes for undefined.
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::List(items) => items.is_empty(),
+            Self::Members(members) => members.is_empty(),
+            Self::One(_) => false,
+        }
+    }
+
     fn of(value: &Value) -> Self {
         let some = |value: &&Value| !value.is_null();
         match value {
@@ -147,49 +156,43 @@ impl Parameter {
         }
     }
 
-    /// Its part of a path. Nothing of a value separates segments.
+    /// Its part of a path, as RFC 6570 §3.2 expands it. Nothing of a value separates segments.
     pub(super) fn in_path(&self, value: &Value) -> String {
-        let name = escaped(&self.name);
-        let joined = |items: &[String], by: &str| items.join(by);
-        let pairs = |members: &[(String, String)], between: &str, by: &str| {
-            let pairs = members.iter();
-            let pairs = pairs.map(|(k, v)| format!("{}{between}{}", escaped(k), escaped(v)));
-            joined(&pairs.collect::<Vec<_>>(), by)
-        };
-        let all = |items: &[String]| items.iter().map(|item| escaped(item)).collect::<Vec<_>>();
-        match (self.style, self.shape(value)) {
-            (Style::Label, Shape::One(text)) => format!(".{}", escaped(&text)),
-            (Style::Label, Shape::List(items)) => {
-                format!(
-                    ".{}",
-                    joined(&all(&items), if self.explode { "." } else { "," })
-                )
-            }
-            (Style::Label, Shape::Members(members)) if self.explode => {
-                format!(".{}", pairs(&members, "=", "."))
-            }
-            (Style::Label, Shape::Members(members)) => format!(".{}", pairs(&members, ",", ",")),
-            (Style::Matrix, Shape::One(text)) if text.is_empty() => format!(";{name}"),
-            (Style::Matrix, Shape::One(text)) => format!(";{name}={}", escaped(&text)),
-            (Style::Matrix, Shape::List(items)) if self.explode => {
-                let items = all(&items)
-                    .into_iter()
-                    .map(|item| format!(";{name}={item}"));
-                items.collect()
-            }
-            (Style::Matrix, Shape::List(items)) => format!(";{name}={}", joined(&all(&items), ",")),
-            (Style::Matrix, Shape::Members(members)) if self.explode => {
-                format!(";{}", pairs(&members, "=", ";"))
-            }
-            (Style::Matrix, Shape::Members(members)) => {
-                format!(";{name}={}", pairs(&members, ",", ","))
-            }
-            (_, Shape::One(text)) => escaped(&text),
-            (_, Shape::List(items)) => joined(&all(&items), ","),
-            (_, Shape::Members(members)) => {
-                pairs(&members, if self.explode { "=" } else { "," }, ",")
-            }
+        let shape = self.shape(value);
+        if shape.is_empty() {
+            return String::new();
         }
+        let (first, between, is_named) = match self.style {
+            Style::Label => (".", ".", false),
+            Style::Matrix => (";", ";", true),
+            _ => ("", ",", false),
+        };
+        let named = |value: String| match (is_named, value.is_empty()) {
+            (false, _) => value,
+            (true, true) => escaped(&self.name),
+            (true, false) => format!("{}={value}", escaped(&self.name)),
+        };
+        let parts: Vec<String> = match shape {
+            Shape::One(text) => vec![named(escaped(&text))],
+            Shape::List(items) => {
+                let items = items.iter().map(|item| escaped(item));
+                if self.explode {
+                    items.map(named).collect()
+                } else {
+                    vec![named(items.collect::<Vec<_>>().join(","))]
+                }
+            }
+            Shape::Members(members) => {
+                let members = members.iter().map(|(k, v)| (escaped(k), escaped(v)));
+                if self.explode {
+                    members.map(|(k, v)| format!("{k}={v}")).collect()
+                } else {
+                    let parts = members.flat_map(|(k, v)| [k, v]);
+                    vec![named(parts.collect::<Vec<_>>().join(","))]
+                }
+            }
+        };
+        format!("{first}{}", parts.join(between))
     }
 
     /// Its pairs of a query, or of a form. No value adds a pair.

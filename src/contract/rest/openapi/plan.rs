@@ -25,18 +25,6 @@ pub(crate) struct HttpOperation {
 }
 
 impl HttpOperation {
-    /// Scheme, host and port of its service.
-    #[must_use]
-    pub(crate) fn origin(&self) -> &str {
-        &self.origin
-    }
-
-    /// Its method.
-    #[must_use]
-    pub(crate) const fn method(&self) -> HttpMethod {
-        self.method
-    }
-
     /// What its tool declares: what its method promises, and the request that is made.
     #[must_use]
     pub(crate) fn annotations(&self) -> Value {

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::document::{SpecDocument, reference_of};
+use super::document::{SpecDocument, SpecVersion, reference_of};
 use super::fault::OpenapiFault;
 use crate::contract::inexact_integer_at;
 
@@ -58,21 +58,27 @@ impl<'d> SchemaWriter<'d> {
     }
 
     fn at_depth(&mut self, schema: &'d Value, depth: usize) -> Result<Value, OpenapiFault> {
-        if let Some(reference) = reference_of(schema) {
-            let found = self.document.at(reference)?;
-            if self.open.iter().any(|open| open == reference) || depth == 0 {
-                return Ok(anything_like(found));
-            }
-            self.open.push(reference.to_owned());
-            let written = self.at_depth(found, depth);
-            self.open.pop();
-            let mut written = written?;
-            let own = schema.get("description").filter(|text| text.is_string());
-            if let (Some(own), Some(members)) = (own, written.as_object_mut()) {
-                members.insert("description".to_owned(), own.clone());
-            }
-            return Ok(written);
+        let Some(reference) = reference_of(schema) else {
+            return self.own(schema, depth);
+        };
+        let found = self.document.at(reference)?;
+        if depth == 0 || self.open.iter().any(|open| open == reference) {
+            return Ok(anything_like(found));
         }
+        self.open.push(reference.to_owned());
+        let there = self.at_depth(found, depth);
+        self.open.pop();
+        let there = there?;
+        let is_alone = schema.as_object().is_some_and(|members| members.len() == 1);
+        Ok(match self.document.version() {
+            _ if is_alone => there,
+            SpecVersion::V30 => with_description_of(schema, there),
+            SpecVersion::V31 => both(there, self.own(schema, depth)?),
+        })
+    }
+
+    /// What a schema says itself, but for where it refers to.
+    fn own(&mut self, schema: &'d Value, depth: usize) -> Result<Value, OpenapiFault> {
         let members = match schema {
             Value::Bool(false) => return Ok(json!({"not": {}})),
             Value::Object(members) => members,
@@ -92,11 +98,12 @@ impl<'d> SchemaWriter<'d> {
             }
         }
         bounds_of_30(&mut out);
+        any_of_several(&mut out);
         keep_required(&mut out);
-        Ok(if members.get("nullable") == Some(&json!(true)) {
-            nullable(out)
-        } else {
-            Value::Object(out)
+        let is_nullable = members.get("nullable") == Some(&json!(true));
+        Ok(match self.document.version() {
+            SpecVersion::V30 if is_nullable => nullable(out),
+            _ => Value::Object(out),
         })
     }
 
@@ -117,9 +124,10 @@ impl<'d> SchemaWriter<'d> {
                 }
                 Value::Object(out)
             }
-            ("items" | "not" | "contains", Value::Object(_) | Value::Bool(_)) => {
+            ("items" | "contains", Value::Object(_) | Value::Bool(_)) => {
                 self.at_depth(value, depth)?
             }
+            ("not", Value::Object(members)) if members.iter().all(is_exact) => value.clone(),
             ("additionalProperties", Value::Bool(_)) => value.clone(),
             ("additionalProperties", Value::Object(_)) => self.at_depth(value, depth)?,
             ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(items))
@@ -164,6 +172,14 @@ fn type_of(members: &Map<String, Value>) -> Option<Value> {
     }
 }
 
+/// Whether a keyword is written as it stands. What is simplified takes more, and the opposite of that less.
+fn is_exact((key, value): (&String, &Value)) -> bool {
+    let is_plain = PLAIN.contains(&key.as_str()) && is_sound(key, value) && !value.is_boolean();
+    is_plain
+        || matches!((key.as_str(), value), ("required", Value::Array(_)))
+        || key == "type" && value.is_string()
+}
+
 /// Whether a keyword has a value that it can have.
 fn is_sound(key: &str, value: &Value) -> bool {
     if inexact_integer_at(value).is_some() {
@@ -180,6 +196,53 @@ fn is_sound(key: &str, value: &Value) -> bool {
         "multipleOf" => value.as_f64().is_some_and(|number| number > 0.0),
         "exclusiveMaximum" | "exclusiveMinimum" => value.is_number() || value.is_boolean(),
         _ => true,
+    }
+}
+
+/// A schema with the words that stand beside its reference.
+fn with_description_of(stated: &Value, mut schema: Value) -> Value {
+    let text = stated.get("description").filter(|text| text.is_string());
+    if let (Some(text), Some(members)) = (text, schema.as_object_mut()) {
+        members.insert("description".to_owned(), text.clone());
+    }
+    schema
+}
+
+/// Two schemas that both hold.
+fn both(there: Value, beside: Value) -> Value {
+    const WORDS: [&str; 3] = ["default", "description", "title"];
+    match (there, beside) {
+        (Value::Object(mut there), Value::Object(beside))
+            if beside.keys().all(|key| WORDS.contains(&key.as_str())) =>
+        {
+            there.extend(beside);
+            Value::Object(there)
+        }
+        (there, Value::Object(mut beside)) => {
+            also(&mut beside, there);
+            Value::Object(beside)
+        }
+        (there, _) => there,
+    }
+}
+
+/// Adds a schema that holds, too.
+fn also(schema: &mut Map<String, Value>, other: Value) {
+    let all = schema.entry("allOf").or_insert_with(|| json!([]));
+    if let Value::Array(all) = all {
+        all.push(other);
+    }
+}
+
+/// Of simplified alternatives several may fit where one did: any of them is taken. Not every provider knows `oneOf` either.
+fn any_of_several(schema: &mut Map<String, Value>) {
+    let Some(several) = schema.remove("oneOf") else {
+        return;
+    };
+    if schema.contains_key("anyOf") {
+        also(schema, json!({"anyOf": several}));
+    } else {
+        schema.insert("anyOf".to_owned(), several);
     }
 }
 
@@ -231,7 +294,7 @@ fn nullable(mut schema: Map<String, Value>) -> Value {
         }
         None if schema
             .keys()
-            .any(|key| matches!(key.as_str(), "allOf" | "anyOf" | "oneOf")) =>
+            .any(|key| matches!(key.as_str(), "allOf" | "anyOf")) =>
         {
             json!({"anyOf": [Value::Object(schema), {"type": "null"}]})
         }
