@@ -225,8 +225,9 @@ impl Builder<'_> {
         for (key, value) in given.members() {
             match term(key) {
                 "headers" => self.later("headers", value),
+                "spec" => self.located("spec", key, value)?,
                 name @ ("base_url" | "include_methods" | "loopback" | "max_bytes"
-                | "max_redirects" | "pin" | "queue" | "spec" | "tags" | "tools_allowed"
+                | "max_redirects" | "pin" | "queue" | "tags" | "tools_allowed"
                 | "tools_denied") => self.put(name, key, value)?,
                 _ => return Err(refused(key, value)),
             }

@@ -133,7 +133,11 @@ impl Layers {
     /// What makes a definition of these layers.
     fn builder(&self) -> Result<Builder<'_>, String> {
         let layers = self.all().map_err(|fault| fault.to_string())?;
-        Ok(Builder::new(layers, &self.environment))
+        Ok(Builder::new(
+            layers,
+            &self.environment,
+            &self.locations.contract_dir,
+        ))
     }
 
     /// Every value of the layers, and the files, the highest first. Nothing is expanded.
