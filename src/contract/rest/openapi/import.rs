@@ -228,6 +228,12 @@ fn service(
             }
         }
     };
+    // A parser would take the braces for a host.
+    if address.contains(['{', '}']) {
+        return Err(no_server(format!(
+            "{address:?} has a variable without a default"
+        )));
+    }
     check_address(&address).map_err(|rule| no_server(format!("{address:?}: {rule}")))?;
     let url = Url::parse(&address).map_err(|fault| no_server(format!("{address:?}: {fault}")))?;
     if url.query().is_some() || url.fragment().is_some() {

@@ -193,12 +193,9 @@ fn s8_a_parameter_of_the_path_leads_to_no_other_place() {
     let label =
         json!({"name": "id", "in": "path", "required": true, "style": "label", "schema": {}});
     let label = operation("/items/{id}", "get", &json!({"parameters": [label]}));
-    for id in [json!("."), json!(""), json!([".", ""])] {
+    for id in [".", ""] {
         let said = url(&label, &json!({"id": id}));
-        assert!(
-            said.contains("made of dots") || said.contains("%2C") || said.contains(','),
-            "{id}: {said}"
-        );
+        assert!(said.contains("made of dots"), "{id:?}: {said}");
     }
     // What the description itself has there.
     let climbing = operation("/items/%2e%2e/{id}", "get", &json!({}));
