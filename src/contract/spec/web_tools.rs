@@ -160,6 +160,13 @@ impl Read for OpenapiEntry {
                     "`headers` need a `base_url`: else the description decides where they go";
                 section.refuse_key(OPENAPI.headers.name, rule, None);
             }
+            if base_url
+                .as_ref()
+                .is_some_and(|url| url.contains(['?', '#']))
+            {
+                let rule = "paths come behind it, so it has neither a query nor a fragment";
+                section.refuse_key(OPENAPI.base_url.name, rule, None);
+            }
             let spec = spec?;
             let terms = OpenapiTerms {
                 base_url,

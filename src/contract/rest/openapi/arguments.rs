@@ -95,8 +95,11 @@ impl<'d> Arguments<'d> {
             let text = char_prefix(text, DESCRIPTION_BYTES);
             members.insert("description".to_owned(), json!(text));
         }
-        let style = text("style").and_then(|word| Style::named(word, location));
-        let style = style.unwrap_or_else(|| Style::default_in(location));
+        let stated = text("style").and_then(|word| Style::named(word, location));
+        let style = match content {
+            Some(_) => Style::Json,
+            None => stated.unwrap_or_else(|| Style::default_in(location)),
+        };
         let required = flag("required") == Some(true) || location == Location::Path;
         let argument = self.add(name, location.as_str(), schema, required);
         Ok(Some(Parameter {
@@ -104,7 +107,6 @@ impl<'d> Arguments<'d> {
             allow_reserved: flag("allowReserved") == Some(true) && location == Location::Query,
             argument,
             explode: flag("explode").unwrap_or(style == Style::Form),
-            json: content.is_some(),
             location,
             name: name.to_owned(),
             style,
@@ -124,7 +126,6 @@ impl<'d> Arguments<'d> {
             allow_reserved: false,
             argument,
             explode: false,
-            json: false,
             location: Location::Path,
             name: name.to_owned(),
             style: Style::Simple,

@@ -1,6 +1,7 @@
 //! Bodies of requests: JSON, forms, parts, text. Does not know operations.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -96,13 +97,15 @@ impl Body {
             let encoding = self.encoding.get(name).unwrap_or(&none);
             let has_style =
                 encoding.style.is_some() || encoding.explode.is_some() || encoding.allow_reserved;
-            let style = encoding.style.unwrap_or(Style::Form);
+            let style = match encoding.style {
+                None if !has_style && is_nested(value) => Style::Json,
+                style => style.unwrap_or(Style::Form),
+            };
             let parameter = Parameter {
                 allow_empty: true,
                 allow_reserved: encoding.allow_reserved,
                 argument: name.clone(),
                 explode: encoding.explode.unwrap_or(style == Style::Form),
-                json: !has_style && is_nested(value),
                 location: Location::Query,
                 name: name.clone(),
                 style,
@@ -146,12 +149,14 @@ impl Body {
                     Value::String(text) => text.clone(),
                     item => item.to_string(),
                 };
-                out.push_str(&format!(
+                // Writing to a String cannot fail.
+                let _ = write!(
+                    out,
                     "--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"{file}\r\nContent-Type: {media_type}\r\n\r\n{content}\r\n"
-                ));
+                );
             }
         }
-        out.push_str(&format!("--{boundary}--\r\n"));
+        let _ = write!(out, "--{boundary}--\r\n");
         out
     }
 }

@@ -205,29 +205,10 @@ fn service(
 ) -> Result<Service, OpenapiFault> {
     let no_server = |reason: String| OpenapiFault::NoServer { reason };
     let address = match &terms.base_url {
-        Some(address) => address.clone(),
-        None => {
-            let levels = [found.operation, found.item, document.root()];
-            let server = levels
-                .iter()
-                .find_map(|level| level.get("servers")?.as_array()?.first());
-            let stated = server.map_or_else(|| "/".to_owned(), server_address);
-            let base = terms
-                .spec_url
-                .as_deref()
-                .and_then(|base| Url::parse(base).ok());
-            match (Url::parse(&stated), base) {
-                (Ok(_), _) => stated,
-                (Err(_), Some(base)) => {
-                    let joined = base
-                        .join(&stated)
-                        .map_err(|fault| no_server(fault.to_string()))?;
-                    joined.to_string()
-                }
-                (Err(_), None) => return Err(no_server(format!("it is {stated:?}"))),
-            }
-        }
+        Some(address) => Ok(address.clone()),
+        None => stated_address(document, found, terms),
     };
+    let address = address.map_err(no_server)?;
     // A parser would take the braces for a host.
     if address.contains(['{', '}']) {
         return Err(no_server(format!(
@@ -243,6 +224,32 @@ fn service(
         origin: url.origin().ascii_serialization(),
         path: url.path().trim_end_matches('/').to_owned(),
     })
+}
+
+/// What the description says, from its own address where it has one.
+///
+/// # Errors
+/// Why that is no address.
+fn stated_address(
+    document: &SpecDocument,
+    found: &Found<'_>,
+    terms: &ImportTerms,
+) -> Result<String, String> {
+    let levels = [found.operation, found.item, document.root()];
+    let mut servers = levels
+        .iter()
+        .map(|level| level.get("servers")?.as_array()?.first());
+    let server = servers.find_map(|server| server);
+    let stated = server.map_or_else(|| "/".to_owned(), server_address);
+    if Url::parse(&stated).is_ok() {
+        return Ok(stated);
+    }
+    let base = terms.spec_url.as_deref();
+    let Some(base) = base.and_then(|base| Url::parse(base).ok()) else {
+        return Err(format!("it is {stated:?}"));
+    };
+    let joined = base.join(&stated).map_err(|fault| fault.to_string())?;
+    Ok(joined.to_string())
 }
 
 /// The address of a server with the defaults of its variables.

@@ -44,6 +44,8 @@ impl Location {
 pub(super) enum Style {
     DeepObject,
     Form,
+    /// The value as JSON, whatever it is: what a description says by a media type.
+    Json,
     Label,
     Matrix,
     PipeDelimited,
@@ -94,9 +96,6 @@ pub(super) struct Parameter {
     /// The argument that is its value.
     pub(super) argument: String,
     pub(super) explode: bool,
-    /// Whether its value is written as JSON, whatever it is.
-    #[serde(skip_serializing_if = "is_false")]
-    pub(super) json: bool,
     #[serde(rename = "in")]
     pub(super) location: Location,
     pub(super) name: String,
@@ -149,7 +148,7 @@ impl Parameter {
     }
 
     fn shape(&self, value: &Value) -> Shape {
-        if self.json {
+        if self.style == Style::Json {
             Shape::One(value.to_string())
         } else {
             Shape::of(value)
@@ -198,7 +197,7 @@ impl Parameter {
     /// Its pairs of a query, or of a form. No value adds a pair.
     pub(super) fn in_query(&self, value: &Value) -> Vec<String> {
         let name = escaped(&self.name);
-        if self.style == Style::DeepObject && !self.json {
+        if self.style == Style::DeepObject {
             let mut pairs = Vec::new();
             self.deep(&name, value, &mut pairs);
             return pairs;
