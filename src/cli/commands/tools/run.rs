@@ -18,6 +18,7 @@ use crate::cli::ui::screen::{Screen, Style};
 use crate::contract::{
     ApprovalAction, ExecutionContract, ServerKind, ServerTerms, ToolTerms, tool_warnings,
 };
+use crate::driver::Preview;
 use crate::message::Digest;
 
 /// Characters of a description that one line shows.
@@ -27,10 +28,19 @@ const PIN_DIGITS: usize = 12;
 
 #[derive(Serialize)]
 struct Listing<'c> {
+    /// Servers that did not come up and tools that are left out, and why, by server.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    faults: Vec<ListedFault<'c>>,
     servers: BTreeMap<&'c str, ListedServer<'c>>,
     tools: Vec<ListedTool<'c>>,
     /// What a reader of the definitions should know.
     warnings: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct ListedFault<'c> {
+    detail: &'c str,
+    server: &'c str,
 }
 
 #[derive(Serialize)]
@@ -102,7 +112,7 @@ pub(in crate::cli) fn tools(app: &App, args: &ToolsArgs) -> Result<Exit, CliErro
     let preview = preview_of(app, &file, file.read(app)?, true)?;
     let contract = &preview.contract;
     if args.json {
-        app.screen.out_json(&listing(contract))?;
+        app.screen.out_json(&listing(&preview))?;
     } else {
         app.screen.out(&shown(app.screen, contract, args.schemas))?;
         report_warnings(app, &tool_warnings(contract));
@@ -118,7 +128,12 @@ fn is_exposed(contract: &ExecutionContract, tool: &ToolTerms) -> bool {
         .any(|other| other.name == tool.name)
 }
 
-fn listing(contract: &ExecutionContract) -> Listing<'_> {
+fn listing(preview: &Preview) -> Listing<'_> {
+    let contract = &preview.contract;
+    let faults = preview.faults.iter().map(|fault| ListedFault {
+        detail: &fault.detail,
+        server: &fault.server,
+    });
     let servers = contract.servers.iter().map(|(name, server)| {
         let listed = ListedServer {
             kind: server.kind,
@@ -141,6 +156,7 @@ fn listing(contract: &ExecutionContract) -> Listing<'_> {
         annotations: &tool.annotations,
     });
     Listing {
+        faults: faults.collect(),
         servers: servers.collect(),
         tools: tools.collect(),
         warnings: tool_warnings(contract),

@@ -83,7 +83,9 @@ pub(super) fn described<'d>(
     own_headers: &[String],
 ) -> Result<Described, OpenapiFault> {
     let mut arguments = Arguments::new(document, own_headers);
-    let in_path = names_in(found.path);
+    // No request has a fragment; some descriptions tell operations of one path apart by it.
+    let path = found.path.split('#').next().unwrap_or_default();
+    let in_path = names_in(path);
     let mut parameters: Vec<Parameter> = Vec::new();
     for stated in stated_parameters(document, found)? {
         parameters.extend(arguments.parameter(stated, &in_path)?);
@@ -106,7 +108,7 @@ pub(super) fn described<'d>(
         method: found.method,
         origin: service.origin,
         parameters,
-        path: format!("{}{}", service.path, found.path),
+        path: format!("{}{path}", service.path),
     };
     Ok(Described {
         description: found.description(),

@@ -53,6 +53,7 @@ fn a_tool_has_the_name_of_its_operation() {
     let paths = json!({
         "/a": {"get": operation("getCatalog"), "post": operation("create a/thing!")},
         "/b/{id}/c": {"get": {}, "delete": {"operationId": ""}},
+        "/c#other": {"get": {}},
         "x-note": {"get": {}},
     });
     assert_eq!(
@@ -61,7 +62,8 @@ fn a_tool_has_the_name_of_its_operation() {
             "create_a_thing",
             "delete_b_id_c",
             "getCatalog",
-            "get_b_id_c"
+            "get_b_id_c",
+            "get_c_other"
         ]
     );
     // Names that are the same, or too long, are told apart by what they ask.
