@@ -300,6 +300,10 @@ fn unknown_names(terms: &Terms) -> Vec<TermFault> {
             let text = format!("parallel_safe names `{name}`, whose server may ask a person");
             faults.push(TermFault::at("parallel_safe", text));
         }
+        if server.is_some_and(|(_, server)| server.sampling.is_some()) {
+            let text = format!("parallel_safe names `{name}`, whose server may have a model asked");
+            faults.push(TermFault::at("parallel_safe", text));
+        }
     }
     for e in exceptions {
         if !terms

@@ -104,6 +104,7 @@ impl ContractFactory {
         );
         let terms = Terms {
             adapter_version: String::new(),
+            agent: spec.agent.clone(),
             allowed_tools: spec.allowed_tools.clone(),
             approval: spec.approval.clone(),
             approval_timeout_ms: spec

@@ -15,6 +15,8 @@
 //! recorded contract ─▶ AuthorForm ─▶ the same file, for changes of it
 //! ```
 
+mod agent_profile;
+mod agent_terms;
 mod approval_check;
 mod approval_rule;
 mod author_form;
@@ -80,6 +82,10 @@ mod value_bounds;
 mod web_address;
 pub(crate) mod wire_version;
 
+pub(crate) use agent_profile::AgentProfile;
+pub(crate) use agent_terms::{
+    AbilityTerms, AgentId, AgentScore, AgentSelection, AgentTerms, Confidence, Signal, SignalKind,
+};
 pub use approval_rule::RulePlace;
 pub(crate) use approval_rule::{ApprovalAction, ApprovalRule};
 pub(crate) use author_form::{AuthorForm, ChangedError};
@@ -124,7 +130,7 @@ pub(crate) use rest::{
     imported, recorded_template, without_parameters,
 };
 pub(crate) use ruling::Ruling;
-pub(crate) use sandbox_choice::shell_sandbox;
+pub(crate) use sandbox_choice::{server_sandbox, shell_sandbox};
 pub(crate) use sandbox_terms::{Network, SandboxSpec, SandboxTerms};
 pub(crate) use server_name::check_server_name;
 pub use server_terms::ServerKind;
@@ -135,14 +141,14 @@ pub(crate) use server_terms::{
 pub(crate) use session_tools::session_tools;
 pub(crate) use session_tools::{BATCH, PROGRESS_REPORT, SessionTool};
 pub(crate) use spec::{
-    AGENT_SET, AgentFiles, AgentSource, FORMAT, IncludeFault, KNOBS, PROMPT_SET, prompt_names,
-    with_includes,
+    AGENT_SET, AgentFiles, AgentForm, AgentSource, FORMAT, IncludeFault, KNOBS, PROFILE_SET,
+    PROMPT_SET, prompt_names, with_includes,
 };
 pub use spec::{ContractSpec, SpecErrors};
 pub(crate) use spec::{
     Definition, DefinitionKind, Definitions, FinalReportSpec, McpSpec, McpTransport, ModelSpec,
-    OAuthSpec, ProviderSpec, SamplingSpec, Setting, TargetSpec, ValueOrigin, contract_file_schema,
-    with_pins,
+    OAuthSpec, ProviderSpec, SamplingSpec, Setting, TargetSpec, ValueOrigin, agent_profile_schema,
+    contract_file_schema, with_pins,
 };
 pub use targets::ProviderType;
 pub(crate) use targets::{PromptLayout, ProviderTerms, ReasoningValue, Sampling, TargetTerms};

@@ -7,7 +7,7 @@ use super::redaction::{recorded_url, variables_of};
 use super::server_terms::BUILTIN;
 use super::{
     ContractSpec, McpTransport, OAuthSpec, OAuthTerms, OpenapiTerms, RestTerms, ServerTerms,
-    recorded_template, shell_sandbox,
+    recorded_template, server_sandbox, shell_sandbox,
 };
 
 /// As what monolith comes to the authorization server of a server; none where its author says nothing of that.
@@ -121,7 +121,8 @@ pub(super) fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
             queue: queue_of(spec, given),
             rest: rest_terms(&given.transport),
             roots: given.terms.roots.clone(),
-            sandbox: None,
+            sampling: given.terms.sampling.clone(),
+            sandbox: given.sandbox.as_ref().map(server_sandbox),
             shared: given.shared,
             tools_allowed: given.tools.allowed.clone(),
             tools_denied: given.tools.denied.clone(),

@@ -22,6 +22,25 @@ pub(crate) fn shell_sandbox(given: Option<&SandboxSpec>) -> SandboxTerms {
     }
 }
 
+/// What confines a tool server, where its author says anything of it: the files, and what is stated.
+pub(crate) fn server_sandbox(given: &SandboxSpec) -> SandboxTerms {
+    let given = given.clone();
+    if given.off {
+        return unconfined();
+    }
+    SandboxTerms {
+        confined: true,
+        cpu_s: given.cpu_s,
+        file_mb: given.file_mb,
+        memory_mb: given.memory_mb,
+        network: given.network != Some(Network::Off),
+        open_files: given.open_files,
+        processes: given.processes,
+        read: given.read,
+        write: given.write,
+    }
+}
+
 const fn unconfined() -> SandboxTerms {
     SandboxTerms {
         confined: false,

@@ -1,5 +1,7 @@
 //! What confines the processes of a tool server, and those of the built-in shell. Plain data; the factory decides it.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -50,4 +52,21 @@ pub struct SandboxTerms {
     pub read: Vec<String>,
     /// What may be written beside the workspace, as the author wrote it.
     pub write: Vec<String>,
+}
+
+/// In a line, for people.
+impl fmt::Display for SandboxTerms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.confined {
+            return f.write_str("without a sandbox");
+        }
+        let network = if self.network { "with" } else { "without" };
+        write!(f, "in the sandbox, {network} the network")?;
+        for (what, paths) in [("reads", &self.read), ("writes", &self.write)] {
+            if !paths.is_empty() {
+                write!(f, "; {what} {}", paths.join(", "))?;
+            }
+        }
+        Ok(())
+    }
 }

@@ -171,6 +171,8 @@ pub struct McpTerms {
     pub offers: Vec<Beside>,
     /// The folders that it is named where it asks for them (MCP roots).
     pub roots: Vec<String>,
+    /// The model that it may have asked (MCP sampling).
+    pub sampling: Option<String>,
 }
 
 /// A tool server as the contract sees it.
@@ -228,6 +230,9 @@ pub struct ServerTerms {
     /// The folders that it is named where it asks for them, as the author wrote them; left out where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roots: Vec<String>,
+    /// The model that it may have asked (MCP sampling), as `provider/model` or by its name alone; left out where it may have none asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<String>,
     /// What confines the commands of the built-in shell, or the server, where its author says so; left out elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxTerms>,
@@ -267,6 +272,7 @@ impl ServerTerms {
             queue: None,
             rest: None,
             roots: Vec::new(),
+            sampling: None,
             sandbox: None,
             shared: true,
             tools_allowed: None,

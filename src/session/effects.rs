@@ -1,6 +1,7 @@
 //! What the machine sets going, as a host is asked for it.
 
 use super::output::{Append, Call, Output};
+use super::requests::BlobRequest;
 use super::whole_run::{Progress, Session};
 use crate::contract::{ExecutionContract, ServerKind};
 use crate::kernel::{CallOrder, Effect, EntryDraft, EntryKind, Run};
@@ -22,15 +23,20 @@ impl Session {
                 }
                 Effect::Summarise(summary) => {
                     let (full, inference) = (summary.full, summary.request.inference);
-                    self.requests.await_text(summary);
+                    self.requests.await_blob(BlobRequest::Summary(summary));
                     Some(Output::Summarise { full, inference })
+                }
+                Effect::Sample(sample) => {
+                    let (prompt, inference) = (sample.prompt, sample.request.inference);
+                    self.requests.await_blob(BlobRequest::Sample(sample));
+                    Some(Output::Sample { inference, prompt })
                 }
                 Effect::Execute(order) => self.call(order).map(Output::Call),
                 Effect::AwaitApproval(order) => Some(Output::Ask(order)),
                 // Its end is a deadline of the run.
                 Effect::Wait { .. } => None,
                 Effect::Cancel => {
-                    self.requests.forget_summaries();
+                    self.requests.forget_awaited();
                     Some(Output::Cancel)
                 }
                 Effect::Finish(outcome) => {

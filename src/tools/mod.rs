@@ -13,8 +13,8 @@
 //! ```
 //!
 //! The built-ins confine themselves to the workspace: they open each step of a path beneath a folder that is held; what they ask on the web goes
-//! through the address guard. What the shell runs is
-//! confined by the kernel, in [`sandbox`](mod@sandbox). A server is a child process with the user's own rights.
+//! through the address guard. What the shell runs, and
+//! what a server is, is confined by the kernel, in [`sandbox`](mod@sandbox).
 
 mod address_guard;
 mod blob_sink;
@@ -54,7 +54,7 @@ pub(crate) use builtin::{FileChange, Restored, RestoredFolder};
 pub(crate) use call_terms::{CallTerms, CallWatch};
 pub(crate) use clock::Clock;
 pub(crate) use error::ToolServerError;
-pub(crate) use exchange_log::ExchangeLog;
+pub(crate) use exchange_log::{Asked, ExchangeLog, ModelAsked};
 pub(crate) use file_keeper::FileKeeper;
 pub(crate) use mcp_login::{LoginFault, begin_login};
 pub(crate) use oauth::{

@@ -128,16 +128,20 @@ impl RunningServer {
                 command,
                 env,
                 folder,
+                sandbox,
                 supervisor,
                 terms,
                 ..
             } => {
+                let sandbox = sandbox
+                    .as_ref()
+                    .map(|profile| profile.in_workspace(&workspace));
                 let program = Program {
                     args,
                     command,
                     env,
                     folder,
-                    sandbox: None,
+                    sandbox: sandbox.as_ref(),
                     supervisor: supervisor.as_deref(),
                     workspace: &workspace,
                 };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use url::Url;
 
 use super::oauth::{Authorization, OAuthFault};
-use super::{ClientTerms, ShellSpec, TokenKeeper, Withheld};
+use super::{ClientTerms, SandboxProfile, ShellSpec, TokenKeeper, Withheld};
 use crate::contract::{
     Elicitation, HttpGetTerms, McpTerms, OpenapiTerms, Remote, RestTool, ServerKind, WebLimits,
 };
@@ -55,6 +55,8 @@ pub(crate) enum ServerSpec {
         env: BTreeMap<String, String>,
         /// The folder that a relative path of the program begins in, absolute.
         folder: PathBuf,
+        /// What confines it; its workspace is added when it is started.
+        sandbox: Option<SandboxProfile>,
         /// Whether other runs of this process use it, too.
         shared: bool,
         /// What it is granted, and what is wanted of it.
@@ -138,7 +140,7 @@ impl ServerSpec {
             Self::Builtin { .. } | Self::Openapi { .. } | Self::Rest { .. } => true,
             // What a server asks for is put to the run that called it, so it must be known which one that is.
             Self::Stdio { shared, terms, .. } | Self::Remote { shared, terms, .. } => {
-                *shared && terms.elicitation == Elicitation::Denied
+                *shared && terms.elicitation == Elicitation::Denied && terms.sampling.is_none()
             }
         }
     }

@@ -166,6 +166,12 @@ fn state_server(
     if !terms.roots.is_empty() {
         state(SERVER.roots.name, json!(terms.roots));
     }
+    if let Some(sandbox) = &terms.sandbox {
+        state(SERVER.sandbox.name, sandbox_form(sandbox));
+    }
+    if let Some(model) = &terms.sampling {
+        state(SERVER.sampling.name, json!(model));
+    }
     if !terms.shared {
         state(SERVER.shared.name, json!(false));
     }

@@ -7,10 +7,10 @@ use super::origin::ValueOrigin;
 use super::transport::{McpSpec, Names};
 
 use crate::contract::{
-    ApprovalRule, CallLimits, Completion, ContractMetadata, FlowRule, HttpGetTerms, LabelRule,
-    ModelProfile, Page, PinnedOffers, PriceTable, ProviderType, QueueTerms, ReasoningValue,
-    RedactionTerms, ReportFormat, SandboxSpec, TextProfile, Tokenizer, ToolPolicy, ToolProof,
-    ToolTransport,
+    AgentProfile, AgentTerms, ApprovalRule, CallLimits, Completion, ContractMetadata, FlowRule,
+    HttpGetTerms, LabelRule, ModelProfile, Page, PinnedOffers, PriceTable, ProviderType,
+    QueueTerms, ReasoningValue, RedactionTerms, ReportFormat, SandboxSpec, TextProfile, Tokenizer,
+    ToolPolicy, ToolProof, ToolTransport,
 };
 
 /// What the author's file says, before any default is filled in. `None` is what was left out.
@@ -38,6 +38,8 @@ use crate::contract::{
 pub struct ContractSpec {
     /// The adapter that the author expects; must be the one the factory chooses.
     pub adapter_version: Option<String>,
+    /// The agent whose contract it is; the file has no key for it.
+    pub(crate) agent: Option<AgentTerms>,
     pub allowed_tools: Option<Vec<String>>,
     pub approval: Vec<ApprovalRule>,
     pub approval_timeout_ms: Option<u64>,
@@ -104,8 +106,10 @@ pub struct ContractSpec {
     pub total_timeout_ms: Option<u64>,
     /// Where each value is from that the contract's own file does not hold, by its dotted path.
     pub(crate) origins: BTreeMap<String, ValueOrigin>,
-    /// Numbers that are taken at their limit instead of as they are written, in words.
+    /// What is taken otherwise than it is written, such as a number at its limit, in words.
     pub(crate) clamped: Vec<String>,
+    /// The profile, where the file is an agent's.
+    pub(crate) profile: Option<Box<AgentProfile>>,
     /// What servers offered when their pins were taken, where the caller knows that.
     pub(crate) pinned: PinnedOffers,
 }

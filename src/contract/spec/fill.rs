@@ -346,9 +346,16 @@ fn named_providers(root: &Node) -> Vec<(String, SourceRange)> {
         let (provider, _) = word(node)?.split_once('/')?;
         Some((provider.to_owned(), node.place.clone()))
     });
+    let samplers = below_tools(root, TOOLS.mcp.name)
+        .iter()
+        .filter_map(|(_, server)| {
+            let node = child(server, SERVER.sampling.name)?;
+            let (provider, _) = word(node)?.split_once('/')?;
+            Some((provider.to_owned(), node.place.clone()))
+        });
     let bare = defined.map(entries).unwrap_or_default().iter();
     let bare = bare.map(|(key, _)| (key.text.clone(), key.place.clone()));
-    let all = named.chain(summarizer).chain(bare);
+    let all = named.chain(summarizer).chain(samplers).chain(bare);
     once(all.filter(|(name, _)| !is_whole(name)))
 }
 

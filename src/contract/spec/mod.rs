@@ -42,6 +42,8 @@ mod suggest;
 #[cfg(test)]
 pub(in crate::contract) mod tests;
 #[cfg(test)]
+mod tests_profile;
+#[cfg(test)]
 mod tests_schema;
 #[cfg(test)]
 mod tests_servers;
@@ -53,8 +55,10 @@ mod tree;
 mod web_tools;
 mod words;
 
-pub(crate) use agent::{AGENT_SET, AgentSource, FORMAT, PROMPT_SET};
-pub(crate) use agent_file::{AgentFiles, IncludeFault, KNOBS, prompt_names, with_includes};
+pub(crate) use agent::{AGENT_SET, AgentSource, FORMAT, PROFILE_SET, PROMPT_SET};
+pub(crate) use agent_file::{
+    AgentFiles, AgentForm, IncludeFault, KNOBS, prompt_names, with_includes,
+};
 pub use contract_spec::ContractSpec;
 pub(crate) use contract_spec::{
     FinalReportSpec, ModelSpec, ProviderSpec, SamplingSpec, Setting, TargetSpec,
@@ -68,5 +72,5 @@ pub(in crate::contract) use keys::{
 };
 pub(crate) use origin::ValueOrigin;
 pub(crate) use pin_edit::with_pins;
-pub(crate) use schema::contract_file_schema;
+pub(crate) use schema::{agent_profile_schema, contract_file_schema};
 pub(crate) use transport::{McpSpec, McpTransport, OAuthSpec};

@@ -280,10 +280,12 @@ impl Read for McpSpec {
                 health_probe: section.get(&SERVER.health_probe).unwrap_or_default(),
                 offers: section.get(&SERVER.offers).unwrap_or_default(),
                 roots: section.get(&SERVER.roots).unwrap_or_default(),
+                sampling: section.get(&SERVER.sampling),
             };
             let enabled = section.get(&SERVER.enabled).unwrap_or(true);
             let pin = section.get(&SERVER.pin);
             let queue = section.get(&SERVER.queue);
+            let sandbox = section.get(&SERVER.sandbox);
             let shared = section.get(&SERVER.shared).unwrap_or(true);
             let remote = section.get(&SERVER.server_type);
             let tools = ToolFilter {
@@ -347,6 +349,7 @@ impl Read for McpSpec {
                 enabled,
                 pin,
                 queue,
+                sandbox,
                 shared,
                 terms,
                 tools,

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::contract::{
-    McpTerms, OAuthGrant, OpenapiTerms, Remote, RestTool, ServerKind, ToolFilter, WebLimits,
+    McpTerms, OAuthGrant, OpenapiTerms, Remote, RestTool, SandboxSpec, ServerKind, ToolFilter,
+    WebLimits,
 };
 use crate::message::Digest;
 
@@ -17,6 +18,8 @@ pub struct McpSpec {
     pub pin: Option<Digest>,
     /// The queue that its calls wait in, where the author names one.
     pub queue: Option<String>,
+    /// What confines it, where the author says.
+    pub sandbox: Option<SandboxSpec>,
     /// Whether the runs of one process share it.
     pub shared: bool,
     /// What it is granted, and what is wanted of it.

@@ -203,6 +203,7 @@ fn service(queue: Option<String>, transport: McpTransport) -> McpSpec {
         enabled: true,
         pin: None,
         queue,
+        sandbox: None,
         shared: true,
         terms: McpTerms::default(),
         tools: ToolFilter::default(),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tokio_util::sync::CancellationToken;
 
-use super::confinement::shell_spec;
+use super::confinement::{server_profile, shell_spec};
 use crate::contract::{
     ContractSpec, ExecutionContract, McpSpec, McpTransport, OAuthSpec, ServerCapability,
     shell_sandbox,
@@ -61,6 +61,12 @@ pub(super) fn server_specs(
         }
         let server = match &mcp.transport {
             McpTransport::Stdio { args, command, env } => ServerSpec::Stdio {
+                sandbox: Some(server_profile(
+                    mcp.sandbox.as_ref(),
+                    &terms.roots,
+                    &folder,
+                    environment,
+                )),
                 args: args.clone(),
                 command: command.clone(),
                 terms,

@@ -18,7 +18,7 @@ use super::part::{Fault, Part};
 use super::report::Report;
 use super::root::{self, Owner};
 use super::words::{NOT_STARTED, PARTS};
-use super::{SandboxProfile, filter, identity, land, limits, raw};
+use super::{Base, SandboxProfile, filter, identity, land, limits, raw};
 
 /// Runs the program inside; its exit code.
 pub(super) fn inner(mut given: impl Iterator<Item = OsString>) -> u8 {
@@ -54,7 +54,11 @@ pub(super) fn inner(mut given: impl Iterator<Item = OsString>) -> u8 {
         return NOT_STARTED;
     }
     let mut command = Command::new(program);
-    if let Some(home) = &profile.home {
+    if let Some(home) = profile
+        .home
+        .as_ref()
+        .filter(|_| profile.base == Base::System)
+    {
         command.env("HOME", home);
     }
     let started = command.args(given).current_dir(&profile.workspace).spawn();

@@ -18,7 +18,7 @@ const SYSTEM: [&str; 12] = [
 const OWN: [&str; 5] = ["dev", "proc", "run", "sys", "tmp"];
 const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
 /// Folders below the home that package runners write to.
-const CACHES: [&str; 9] = [
+const CACHES: [&str; 8] = [
     ".bun",
     ".cache",
     ".deno",
@@ -27,8 +27,9 @@ const CACHES: [&str; 9] = [
     ".npm",
     ".pnpm-store",
     ".yarn",
-    "Library/Caches",
 ];
+/// Those that are made where they are missing: package runners could not.
+const MADE: [&str; 2] = [".cache", ".npm"];
 /// What below the home holds credentials.
 const CREDENTIALS: [&str; 24] = [
     ".aws",
@@ -105,7 +106,7 @@ pub(super) fn layout(profile: &SandboxProfile, search: Option<&OsStr>) -> Result
         layout.entry(names).or_insert(READ_ONLY);
     }
     if workspace.parent().is_none() {
-        return Err(Part::Files.lacks("the workspace is the root of all files"));
+        return Err(Part::Places.lacks("the workspace is the root of all files"));
     }
     // What lies in the workspace is shown as it is there.
     layout.retain(|path, put| !(path.starts_with(workspace) && *put == Put::Fresh));
@@ -171,6 +172,10 @@ fn whole(profile: &SandboxProfile) -> Layout {
         }
     }
     if let Some(home) = &profile.home {
+        for name in MADE {
+            // What cannot be made is not there, as without a sandbox.
+            let _ = fs::create_dir(home.join(name));
+        }
         for (names, put) in [(CREDENTIALS.as_slice(), Put::Hidden), (&CACHES, WRITABLE)] {
             for name in names {
                 let path = home.join(name);
@@ -206,7 +211,7 @@ fn guard(layout: &mut Layout, folder: &Path) -> Result<(), Fault> {
                     "{} is a link, which cannot be kept from being replaced",
                     path.display()
                 );
-                return Err(Part::Files.lacks(words));
+                return Err(Part::Places.lacks(words));
             }
             Ok(_) => {
                 layout.insert(path, OWNED);
@@ -235,9 +240,12 @@ fn hide(layout: &mut Layout, profile: &SandboxProfile) -> Result<(), Fault> {
                 .filter_map(|open| fs::canonicalize(open).ok())
                 .any(|open| opened(&open))
             {
+                if is_shown(layout, &hidden) {
+                    layout.insert(hidden, Put::Fresh);
+                }
                 continue;
             }
-            return Err(Part::Files.lacks("the workspace lies in monolith's own state"));
+            return Err(Part::Places.lacks("the workspace lies in monolith's own state"));
         }
         if is_checked {
             check_names(&hidden)?;
@@ -250,10 +258,8 @@ fn hide(layout: &mut Layout, profile: &SandboxProfile) -> Result<(), Fault> {
         for path in below {
             layout.remove(&path);
         }
-        let above = |path: &Path| layout.get(path);
-        let nearest = hidden.ancestors().skip(1).find_map(above);
         // What lies in nothing that is shown is hidden already.
-        if !matches!(nearest, Some(Put::Shown { .. })) {
+        if !is_shown(layout, &hidden) {
             continue;
         }
         let writable = |above: &Path| layout.get(above) == Some(&WRITABLE);
@@ -266,6 +272,12 @@ fn hide(layout: &mut Layout, profile: &SandboxProfile) -> Result<(), Fault> {
         layout.insert(hidden, Put::Hidden);
     }
     Ok(())
+}
+
+/// Whether what the host has at that path is there.
+fn is_shown(layout: &Layout, path: &Path) -> bool {
+    let nearest = path.ancestors().skip(1).find_map(|above| layout.get(above));
+    matches!(nearest, Some(Put::Shown { .. }))
 }
 
 /// A file that has a second name would be seen under that.
@@ -284,7 +296,7 @@ fn check_names(hidden: &Path) -> Result<(), Fault> {
                 "{} has a second name, under which it would be seen",
                 path.display()
             );
-            Err(Part::Files.lacks(words))
+            Err(Part::Places.lacks(words))
         }
     }
 }

@@ -46,8 +46,9 @@ pub(super) fn outer(profile: &OsStr, command: impl Iterator<Item = OsString>) ->
     }
     match code {
         Ok(code) if is_ready(&lines) => code,
-        Ok(_) | Err(_) if profile.confined == Confined::WherePossible => {
-            // The author asks for no sandbox, and has what the system has.
+        // The author asks for no sandbox, and has what the system has. That files lie so that it would hide nothing is no lack of the
+        // system's: a link that somebody put there must not take the sandbox away.
+        Ok(_) | Err(_) if profile.confined == Confined::WherePossible && !is_misplaced(&lines) => {
             unconfined(&profile, program, arguments)
         }
         Ok(code) => {
@@ -61,6 +62,14 @@ pub(super) fn outer(profile: &OsStr, command: impl Iterator<Item = OsString>) ->
         }
         Err(fault) => failed(&fault.to_string()),
     }
+}
+
+/// Whether the files lie so that no sandbox can be made of them.
+fn is_misplaced(lines: &[u8]) -> bool {
+    let found = report::read(lines);
+    found
+        .iter()
+        .any(|found| !found.is_here && found.part == Part::Places)
 }
 
 fn failed(reason: &str) -> u8 {

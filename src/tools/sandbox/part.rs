@@ -15,6 +15,8 @@ pub(crate) enum Part {
     PidNamespace,
     /// A network without a way out.
     NetworkNamespace,
+    /// A workspace that is apart from what is hidden. No system lacks it: it is a matter of where things lie.
+    Places,
     /// The folders that the profile shows.
     Files,
     /// Folders of root's that an unprivileged id may write.
@@ -30,12 +32,13 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Linux,
         Self::UserNamespace,
         Self::MountNamespace,
         Self::PidNamespace,
         Self::NetworkNamespace,
+        Self::Places,
         Self::Files,
         Self::IdMapping,
         Self::Proc,
@@ -52,6 +55,7 @@ impl Part {
             Self::MountNamespace => "mount namespaces",
             Self::PidNamespace => "pid namespaces",
             Self::NetworkNamespace => "network namespaces",
+            Self::Places => "a workspace apart from what is hidden",
             Self::Files => "a view of the files",
             Self::IdMapping => "id-mapped mounts",
             Self::Proc => "a /proc of its own",

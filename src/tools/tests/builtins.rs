@@ -340,6 +340,7 @@ async fn what_cannot_be_brought_up_is_a_fault_with_its_rule() {
         command: "true".to_owned(),
         env: std::collections::BTreeMap::default(),
         folder: std::path::PathBuf::new(),
+        sandbox: None,
         shared: true,
         supervisor: None,
     };

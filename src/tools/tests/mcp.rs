@@ -33,6 +33,7 @@ pub(super) fn scripted(modes: &[&str]) -> ServerSpec {
         terms: McpTerms::default(),
         env: BTreeMap::from([("GIVEN".to_owned(), "by the author".to_owned())]),
         folder: std::path::PathBuf::new(),
+        sandbox: None,
         shared: true,
         supervisor: None,
     }
@@ -317,6 +318,7 @@ async fn bring_up_reports_a_faulty_server_and_starts_the_others() {
                 terms: McpTerms::default(),
                 env: BTreeMap::new(),
                 folder: std::path::PathBuf::new(),
+                sandbox: None,
                 shared: true,
                 supervisor: None,
             },

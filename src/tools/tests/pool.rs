@@ -102,6 +102,7 @@ fn shell(root: &std::path::Path, script: &str) -> ServerSpec {
         command: "sh".to_owned(),
         env: std::collections::BTreeMap::new(),
         folder: root.to_owned(),
+        sandbox: None,
         shared: true,
         supervisor: None,
     }

@@ -99,7 +99,7 @@ pub(in crate::cli) fn checkup(app: &App, args: &DoctorArgs) -> Result<Checkup, C
         found.push(missing("model server", asked, ways_out()));
     }
     found.push(keys(app));
-    found.extend(confinement());
+    found.push(confinement());
     found.extend(python());
     let needed = match &args.contract {
         Some(file) => needed(app, file, &args.sets)?,

@@ -16,7 +16,8 @@ use crate::cli::ui::escape::{brief, line};
 use crate::cli::ui::numbers::counted;
 use crate::cli::ui::screen::{Screen, Style};
 use crate::contract::{
-    ApprovalAction, ExecutionContract, ServerKind, ServerTerms, ToolTerms, tool_warnings,
+    ApprovalAction, ExecutionContract, SandboxTerms, ServerKind, ServerTerms, ToolTerms,
+    tool_warnings,
 };
 use crate::driver::Preview;
 use crate::message::Digest;
@@ -50,6 +51,8 @@ struct ListedServer<'c> {
     pin: Option<Digest>,
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<&'c str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandbox: Option<&'c SandboxTerms>,
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<&'c str>,
 }
@@ -140,6 +143,7 @@ fn listing(preview: &Preview) -> Listing<'_> {
             available: server.available,
             pin: server.pin,
             command: server.command.as_deref(),
+            sandbox: server.sandbox.as_ref(),
             url: server.url.as_deref(),
         };
         (name.as_str(), listed)
@@ -173,6 +177,9 @@ fn shown(screen: Screen, contract: &ExecutionContract, schemas: bool) -> String 
         );
         let heading = screen.paint_out(Style::Bold, &line(name));
         let _ = writeln!(out, "{heading}  {}  {pin}", line(&reached_by(server)));
+        if let Some(sandbox) = &server.sandbox {
+            let _ = writeln!(out, "  {}", line(&sandbox.to_string()));
+        }
         let origin = server.kind.origin(name);
         let own = contract.tools.iter().filter(|tool| tool.origin == origin);
         for tool in own {

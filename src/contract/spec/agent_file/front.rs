@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::include::AgentFiles;
 use super::keys::{KNOBS, OWN, contract_path};
+use super::profile::{AgentForm, AgentProfileKeys, read_profile};
 use crate::contract::spec::contract_spec::InputSpec;
 use crate::contract::spec::error::{Findings, SourceRange};
 use crate::contract::spec::fill::{DefinitionKind, Definitions, child, node_of, target};
@@ -13,7 +14,8 @@ use crate::contract::spec::reader::choose;
 use crate::contract::spec::reporter::Reporter;
 use crate::contract::spec::suggest::suggest;
 use crate::contract::spec::tree::{Key, Kind, MAX_DEPTH, Node};
-use crate::contract::{REST_PREFIX, ReportFormat, tool_filter};
+use crate::contract::{AgentProfile, REST_PREFIX, ReportFormat, tool_filter};
+use crate::message::Digest;
 
 /// The report's own tool, which every agent has.
 const ALWAYS_THERE: &str = "agent__final_report";
@@ -25,6 +27,10 @@ const AGENT: &str = "agent__";
 pub(in crate::contract::spec) struct Front {
     /// What the task must be.
     pub(in crate::contract::spec) input: Option<InputSpec>,
+    /// What the agent can do, and which tasks it is for.
+    pub(in crate::contract::spec) profile: Option<AgentProfile>,
+    /// The prompt of a profile.
+    pub(in crate::contract::spec) system: Option<String>,
     /// Single tools of servers: server, tool, and where they are named.
     single: Vec<(String, String, SourceRange)>,
     /// Servers of which every tool is taken.
@@ -35,6 +41,11 @@ pub(in crate::contract::spec) struct Front {
 pub(in crate::contract::spec) struct Translator<'t, 'f> {
     /// The files that the agent refers to, and what reads a schema of one.
     pub(in crate::contract::spec) beside: &'t dyn AgentFiles,
+    /// BLAKE3 of the file's text.
+    pub(in crate::contract::spec) digest: Digest,
+    /// As messages call the file.
+    pub(in crate::contract::spec) file: &'t str,
+    pub(in crate::contract::spec) form: AgentForm,
     pub(in crate::contract::spec) known: &'t dyn Definitions,
     pub(in crate::contract::spec) reporter: &'t Reporter<'f>,
 }
@@ -58,14 +69,26 @@ pub(in crate::contract::spec) fn translated(
         translator.reporter.expected(&front, "a mapping");
         return (root, said);
     };
-    for (key, value) in entries {
+    if translator.form == AgentForm::Profile {
+        let whole = Node {
+            kind: Kind::Map(entries.clone()),
+            place: front.place.clone(),
+        };
+        said.profile = read_profile(&whole, translator.reporter, translator.digest);
+        translator.take_profile(&mut root, &mut said, entries);
+        return (root, said);
+    }
+    let of_profile = |key: &Key| AgentProfileKeys::in_front_matter().any(|name| name == key.text);
+    let (own, rest): (Vec<_>, Vec<_>) = entries.into_iter().partition(|(key, _)| of_profile(key));
+    said.profile = translator.in_front_matter(own, &front.place);
+    for (key, value) in rest {
         translator.take(&mut root, &mut said, &key, value);
     }
     (root, said)
 }
 
 impl Translator<'_, '_> {
-    fn take(&self, root: &mut Node, said: &mut Front, key: &Key, value: Node) {
+    pub(super) fn take(&self, root: &mut Node, said: &mut Front, key: &Key, value: Node) {
         let reporter = self.reporter.below(&key.text);
         match key.text.as_str() {
             "agents" => {
@@ -80,7 +103,7 @@ impl Translator<'_, '_> {
                     );
                 }
             }
-            "description" | "toolName" | "usage" => {
+            "toolName" | "usage" => {
                 String::read(&value, &reporter);
             }
             "input" => said.input = self.input(&value, &reporter),
@@ -104,7 +127,11 @@ impl Translator<'_, '_> {
     }
 
     fn unknown(&self, key: &Key) {
-        let known = || OWN.into_iter().chain(KNOBS.map(|(name, _)| name));
+        let known = || {
+            let of_contract = KNOBS.map(|(name, _)| name);
+            let own = OWN.into_iter().chain(of_contract);
+            own.chain(AgentProfileKeys::in_front_matter())
+        };
         let help = suggest(&key.text, known()).unwrap_or_else(|| {
             let mut known: Vec<&str> = known().collect();
             known.sort_unstable();
@@ -406,14 +433,14 @@ fn put(root: &mut Node, path: &[&str], value: Node) {
     }
 }
 
-fn key(text: &str, place: &SourceRange) -> Key {
+pub(super) fn key(text: &str, place: &SourceRange) -> Key {
     Key {
         text: text.to_owned(),
         place: place.clone(),
     }
 }
 
-fn scalar(text: &str, place: &SourceRange) -> Node {
+pub(super) fn scalar(text: &str, place: &SourceRange) -> Node {
     let kind = Kind::Scalar {
         text: text.to_owned(),
         plain: false,

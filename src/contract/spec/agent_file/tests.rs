@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::{AgentFiles, with_includes};
+use super::{AgentFiles, AgentForm, with_includes};
 use crate::contract::spec::agent::AgentSource;
 use crate::contract::spec::fill::{Definition, DefinitionKind, Definitions};
 use crate::contract::{Completion, ContractSpec, ReportFormat, SpecErrors, ToolTransport};
@@ -85,6 +85,7 @@ fn parse_under(
     let source = AgentSource {
         beside: &files,
         file: "a.ai",
+        form: AgentForm::FrontMatter,
         format,
         text,
         variables: &variables,

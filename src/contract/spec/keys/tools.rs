@@ -43,7 +43,7 @@ form! {
     SANDBOX: SandboxKeys, "sandbox", "what confines commands";
     "sandbox": {
         network: Network, Network = Network::Off,
-        "`on`: the host's network, all of it. `off`: one of their own, which leads nowhere." => nullable;
+        "`on`: the host's network, all of it. `off`: one of their own, which leads nowhere. A tool server has the host's unless it is `off`." => nullable;
         read: Vec<String>, DefaultText = DefaultText("none"),
         "Folders and files that may be read beside the system's programs and their settings. `~/` is the home; a relative path begins in the folder of the \
          contract file. What is not there is left out.";
@@ -114,9 +114,14 @@ form! {
         queue: String, DefaultText = DefaultText("`default`, where there are queues"),
         "The queue that its calls wait in." => nullable;
         roots: Vec<String>, DefaultText = DefaultText("none"),
-        "Folders that the server is named where it asks for them; those that are there. A relative path begins in the folder of the contract file. They grant it nothing else: a server reads what its user may.";
+        "Folders that the server is named where it asks for them; those that are there. A relative path begins in the folder of the contract file. In its sandbox it may write there.";
+        sandbox: SandboxSpec, DefaultText = DefaultText("its files, where the system can"),
+        "What confines the command ([sandbox.md](sandbox.md)). Stated, it is confined or not started; its network is `on` unless it is `off`, and \
+         only stated limits hold. `off`: nothing confines it." => nullable, not_with(&["url"]);
+        sampling: String, DefaultText = DefaultText("none"),
+        "The model that the server may have asked during a call, as `provider/model` or one of `targets` by its name. What it is asked counts in every budget of the run." => nullable;
         shared: bool, bool = true,
-        "Whether the runs of one process that reach it in the same way share it; with `false` each run has one of its own, as it has of a server with `elicitation`." => nullable;
+        "Whether the runs of one process that reach it in the same way share it; with `false` each run has one of its own, as it has of a server with `elicitation` or `sampling`." => nullable;
         tools_allowed: Vec<String>, DefaultText = DefaultText("all"),
         "The tools of the server that the contract takes, by the server's own names: no other one reaches the model, the pin or the \
          hash. Case does not count; `*` and `any` mean every tool." => nullable;

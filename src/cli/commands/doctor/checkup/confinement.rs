@@ -1,4 +1,4 @@
-//! What the sandbox of commands is made of here. It is set up once, with nothing in it.
+//! What the sandbox of commands and tool servers is made of here. It is set up once, with nothing in it.
 
 use std::path::PathBuf;
 
@@ -7,26 +7,23 @@ use crate::tools::{Base, Confined, Limits, PartFound, SandboxProfile, parts_of};
 
 const NAME: &str = "sandbox";
 
-/// The parts that this system has, and the first that it lacks.
-pub(super) fn confinement() -> Vec<Finding> {
-    let fix = "commands of `shell` are refused here; a contract with tools.sandbox: off runs them without it";
+/// The parts that this system has, or the first that it lacks.
+pub(super) fn confinement() -> Finding {
+    let fix = "commands of `shell` are refused here, unless the contract has tools.sandbox: off; tool servers run without it, unless theirs states a sandbox";
     let found = match tried() {
         Ok(found) => found,
-        Err(fault) => return vec![missing(NAME, format!("it cannot be tried: {fault}"), fix)],
+        Err(fault) => return missing(NAME, format!("it cannot be tried: {fault}"), fix),
     };
     let (here, lacking): (Vec<_>, Vec<_>) = found.iter().partition(|found| found.is_here);
     let names: Vec<&str> = here.iter().map(|found| found.part.name()).collect();
-    let mut findings = Vec::new();
-    if !names.is_empty() {
-        findings.push(ok(NAME, names.join(", ")));
+    let names = names.join(", ");
+    match lacking.first() {
+        None => ok(NAME, names),
+        Some(found) => {
+            let lacks = format!("no {}: {}; there are: {names}", found.part, found.detail);
+            missing(NAME, lacks, fix)
+        }
     }
-    let lacks = |found: &PartFound| format!("no {}: {}", found.part, found.detail);
-    findings.extend(
-        lacking
-            .first()
-            .map(|found| missing(NAME, lacks(found), fix)),
-    );
-    findings
 }
 
 fn tried() -> std::io::Result<Vec<PartFound>> {
