@@ -43,13 +43,10 @@ impl Definitions for Layer {
     fn find(&self, wanted: DefinitionKind, name: &str) -> Result<Option<Definition>, String> {
         let members = match (wanted, name) {
             (DefinitionKind::Provider, "openai") => json!({"type": "openai"}),
-            (DefinitionKind::RestTool, "list") => {
+            (DefinitionKind::RestTool, "list" | "list_of_all") => {
                 json!({"description": "d", "method": "get", "url": "https://h.example/"})
             }
             (DefinitionKind::Openapi, "shop" | "shop_a" | "list_of") => json!({"spec": "s.yaml"}),
-            (DefinitionKind::RestTool, "list_of_all") => {
-                json!({"description": "d", "method": "get", "url": "https://h.example/"})
-            }
             (DefinitionKind::Server, "files") => json!({"command": "files"}),
             (DefinitionKind::Server, "web") => {
                 json!({"command": "web", "tools_allowed": ["fetch"]})
