@@ -38,7 +38,9 @@ impl Builder<'_> {
         let kind = kind.map_or("", |(_, kind)| kind);
         for (key, value) in given.members() {
             match key.as_str() {
-                "type" | "file" | "reasoning" => self.put(key, key, value)?,
+                "type" => self.provider_type(value)?,
+                "file" => self.located(key, key, value)?,
+                "reasoning" => self.put(key, key, value)?,
                 "baseUrl" | "base_url" => self.put("base_url", key, value)?,
                 "apiKey" => self.key(value)?,
                 "api_key_env" | "base_url_env" => {
@@ -61,6 +63,18 @@ impl Builder<'_> {
                 _ => return Err(refused(key, value)),
             }
         }
+        Ok(())
+    }
+
+    /// The type of a provider. Scripts have another name in layers.
+    fn provider_type(&mut self, value: &Merged) -> Result<(), DefinitionFault> {
+        let (expanded, origin) = self.expanded("type", value)?;
+        let expanded = if expanded == json!("test-llm") {
+            json!("scripted")
+        } else {
+            expanded
+        };
+        self.insert("type", expanded, origin);
         Ok(())
     }
 

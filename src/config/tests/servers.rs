@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::Fixture;
-use crate::contract::{HealthProbe, HttpMethod, McpTransport, Remote};
+use crate::contract::{HealthProbe, HttpMethod, McpTransport, ProviderType, Remote};
 
 /// 000/7.layers.5, 000/7.placeholders.5, 000/7.queues.1
 #[test]
@@ -207,5 +207,32 @@ fn a_description_of_the_layers_is_a_service_of_the_contract() {
     assert!(
         fault.contains("openapiSpecs.odd.cache") && fault.contains("no place"),
         "{fault}"
+    );
+}
+
+/// 001 §6: the provider without a model, which plays a script. The path of that begins where it is written.
+#[test]
+fn a_provider_for_tests_is_a_scripted_one() {
+    let fixture = Fixture::new();
+    let layer = |file: &str| json!({"providers": {"fake": {"type": "test-llm", "file": file}}});
+    fixture.write("prompt/.ai-agent.json", &layer("answers.jsonl"));
+    let text = "task: t\ntargets: [{provider: fake, model: m}]\n";
+    let read = |text: &str| {
+        fixture
+            .spec(text)
+            .unwrap()
+            .providers
+            .remove("fake")
+            .unwrap()
+    };
+    let here = read(text);
+    assert_eq!(here.provider_type, ProviderType::Scripted);
+    assert_eq!(here.file.as_deref(), Some("answers.jsonl"));
+    fixture.write("prompt/.ai-agent.json", &json!({}));
+    fixture.write("me/.ai-agent/ai-agent.json", &layer("answers.jsonl"));
+    let elsewhere = read(text).file.unwrap();
+    assert!(
+        elsewhere.ends_with("me/.ai-agent/answers.jsonl"),
+        "{elsewhere}"
     );
 }
