@@ -27,6 +27,7 @@ pub(super) fn definition(
         DefinitionKind::Openapi => builder.openapi(merged)?,
         DefinitionKind::RestTool => builder.rest_tool(merged)?,
         DefinitionKind::Server => builder.server(merged)?,
+        DefinitionKind::Price => builder.price(merged)?,
         DefinitionKind::Queue => builder.queue(merged)?,
     }
     Ok(builder.finish())
@@ -269,6 +270,30 @@ impl Builder<'_> {
         }
         self.members
             .insert("streaming".to_owned(), Value::Object(streaming));
+        Ok(())
+    }
+
+    /// What a model costs. There is one currency.
+    fn price(&mut self, given: &Merged) -> Result<(), DefinitionFault> {
+        for (key, value) in given.members() {
+            let name = match key.as_str() {
+                "unit" => "unit",
+                "prompt" | "input" => "input",
+                "completion" | "output" => "output",
+                "cacheRead" | "cache_read" => "cache_read",
+                "cacheWrite" | "cache_write" => "cache_write",
+                "currency" if value.value() == json!("USD") => continue,
+                "currency" => {
+                    return Err(DefinitionFault {
+                        key: key.clone(),
+                        layer: value.layer(),
+                        rule: "prices are in US dollars".to_owned(),
+                    });
+                }
+                _ => return Err(refused(key, value)),
+            };
+            self.put(name, key, value)?;
+        }
         Ok(())
     }
 
