@@ -71,8 +71,8 @@ fn a_run_leaves_its_conversation_its_snapshot_and_its_tree() {
     assert_eq!(
         ops.collect::<Vec<_>>(),
         [
-            (1, r#""llm" "ok" {"model":"script","provider":"demo"}, "tool" "ok" {"name":"echo","provider":"builtin"}"#.to_owned()),
-            (2, r#""llm" "ok" {"model":"script","provider":"demo"}"#.to_owned()),
+            (1, r#""llm" "ok" {"provider":"demo","model":"script"}, "tool" "ok" {"provider":"builtin","name":"echo"}"#.to_owned()),
+            (2, r#""llm" "ok" {"provider":"demo","model":"script"}"#.to_owned()),
         ]
     );
     // Nothing is in the tree that the accounting does not have, and it is all there.
