@@ -486,7 +486,12 @@ fn the_hash_of_a_contract_is_that_of_its_run_and_moves_with_every_override() {
 #[test]
 fn the_shipped_contracts_pass_the_check() {
     let desk = Desk::new();
-    for name in ["demo.yaml", "quickstart.yaml", "real-servers.yaml"] {
+    for name in [
+        "coder.yaml",
+        "demo.yaml",
+        "quickstart.yaml",
+        "real-servers.yaml",
+    ] {
         let path = format!("{}/contracts/{name}", env!("CARGO_MANIFEST_DIR"));
         let left = desk.run(&["contract", "check", &path]);
         assert!(

@@ -17,7 +17,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 const SECRET: &str = "canary-9f2c-not-for-tools";
 
 /// What this system lacks of the sandbox, as `doctor` reports it; none if it lacks nothing.
-static LACKING: LazyLock<Option<String>> = LazyLock::new(|| {
+pub static LACKING: LazyLock<Option<String>> = LazyLock::new(|| {
     let (_, report) = Desk::new().json(&["doctor"]);
     let checks = report["checks"].as_array().unwrap().clone();
     let lacking = checks

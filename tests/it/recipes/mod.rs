@@ -37,6 +37,7 @@ pages! {
     approval: "docs/recipes/approval.md",
     audit: "docs/recipes/audit.md",
     ci: "docs/recipes/ci.md",
+    coder: "docs/recipes/coder.md",
     crash: "docs/recipes/crash.md",
     embedding: "docs/recipes/embedding.md",
     failure: "docs/recipes/failure.md",
