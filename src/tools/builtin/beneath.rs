@@ -1,6 +1,9 @@
 //! Opens files below a folder, never through a link to the outside. Does not know tools.
 
 mod place;
+mod stamp;
+
+pub(super) use self::stamp::{Stamp, Stamps};
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::Fixture;
 use crate::message::{Digest, EnvelopeStatus, FileChange};
-use crate::tools::{FileKeeper, Restored, RestoredFolder, ServerSpec, Withheld};
+use crate::tools::{FileKeeper, Restored, RestoredFolder, RunFiles, ServerSpec, Withheld};
 
 /// A content that is kept, and what the file held on disk then.
 type Kept = (Option<Vec<u8>>, Option<String>);
@@ -32,6 +32,18 @@ impl FileKeeper for Keeper {
         self.kept.lock().unwrap().push((content, now));
         Ok(true)
     }
+
+    fn settle(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn content(&self, hash: Digest) -> io::Result<Option<Vec<u8>>> {
+        let kept = self.kept.lock().unwrap();
+        let mut contents = kept.iter().filter_map(|(content, _)| content.as_ref());
+        Ok(contents
+            .find(|content| Digest::of(content) == hash)
+            .cloned())
+    }
 }
 
 async fn fixture(root: &Path, watched: &str, fails: bool) -> (Fixture, Arc<Keeper>) {
@@ -48,8 +60,7 @@ async fn fixture(root: &Path, watched: &str, fails: bool) -> (Fixture, Arc<Keepe
         kept: Mutex::default(),
         watched: root.join(watched),
     });
-    let kept: Arc<dyn FileKeeper> = Arc::clone(&keeper) as _;
-    fixture.keeper = Some(kept);
+    fixture.files = Some(Arc::new(RunFiles::new(Arc::clone(&keeper) as _)));
     (fixture, keeper)
 }
 
