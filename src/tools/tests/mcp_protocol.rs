@@ -69,6 +69,7 @@ fn granted(modes: &[&str]) -> ServerSpec {
             command,
             env,
             folder,
+            sandbox,
             shared,
             supervisor,
             ..
@@ -77,6 +78,7 @@ fn granted(modes: &[&str]) -> ServerSpec {
             command,
             env,
             folder,
+            sandbox,
             shared,
             supervisor,
             terms,
