@@ -303,30 +303,6 @@ fn what_a_command_changed_is_listed_and_undo_restores_it() {
     desk.ok(&["replay", "r"]);
 }
 
-/// A file that the same command wrote and put back is none; one that something else changed between two commands is that one's.
-#[test]
-fn what_others_change_between_two_commands_is_not_the_runs() {
-    if !sandbox() {
-        return;
-    }
-    let desk = commands(&[
-        shell("echo x >> changed.txt; printf 'one\\ntwo\\n' > changed.txt"),
-        shell("cat same.txt; until test -e ../w/go; do :; done"),
-        shell("echo mine >> gone.txt"),
-    ]);
-    let run = desk
-        .command(&["run", "c.yaml", "--run-id", "r"])
-        .stderr(std::process::Stdio::null())
-        .stdout(std::process::Stdio::null())
-        .spawn();
-    let mut run = run.unwrap();
-    desk.write("w/go", "");
-    assert!(run.wait().unwrap().success());
-    let shown = desk.ok(&["show", "r"]);
-    assert!(!shown.contains("  changed.txt"), "{shown}");
-    assert!(shown.contains("changed  gone.txt  +1 -0"), "{shown}");
-}
-
 /// Were it taken for made, `undo` would remove what the run never saw.
 #[test]
 fn a_file_that_is_ignored_no_longer_does_not_count_as_made() {
@@ -365,14 +341,7 @@ fn what_a_command_changed_that_has_no_result_is_not_denied() {
         "tool_timeout_ms=400",
     ]);
     let shown = desk.ok(&["show", "r"]);
-    assert!(
-        shown.contains("there may be more") || shown.contains("changed  changed.txt"),
-        "{shown}"
-    );
+    assert!(shown.contains("there may be more"), "{shown}");
     let said = desk.ok(&["undo", "r"]);
-    assert!(
-        said.contains("More files may have been changed")
-            || said.contains("restored       changed.txt"),
-        "{said}"
-    );
+    assert!(said.contains("More files may have been changed"), "{said}");
 }
