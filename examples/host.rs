@@ -111,10 +111,11 @@ pub fn transcript() -> Result<String, Box<dyn Error>> {
                 }),
                 Output::Delta { text, .. } => eprintln!("model: {text}"),
                 Output::Done(outcome) => eprintln!("{outcome}"),
-                // Nothing here takes long enough for a timer, or asks for an approval or a summary.
+                // Nothing here takes long enough for a timer, or asks for an approval, a summary or a model on behalf of a tool.
                 Output::Arm(_)
                 | Output::Ask(_)
                 | Output::Summarise { .. }
+                | Output::Sample { .. }
                 | Output::Close(_)
                 | Output::Cancel => {}
             }

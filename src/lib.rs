@@ -61,6 +61,7 @@
 #![recursion_limit = "256"]
 
 mod adapter;
+mod agent;
 mod cli;
 mod config;
 mod conformance;
@@ -96,10 +97,11 @@ pub use kernel::{
     RunStarted, ToolExposure,
 };
 pub use message::{
-    AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeFields, EnvelopeStatus, FileChange,
-    FileChanges, InferenceSeq, InputAnswer, InputExchange, InputQuestion, NoSecrets, ObjectFault,
-    ObjectText, ProviderFault, ProviderFaultClass, QuarterBytes, Role, RunId, Scrubber,
-    TokenCounter, TokenCounters, ToolEnvelope, ToolInvocation, ToolOutcome,
+    AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeFields, EnvelopeStatus,
+    FileChange, FileChanges, InferenceSeq, InputAnswer, InputExchange, InputQuestion, NoSecrets,
+    ObjectFault, ObjectText, ProviderFault, ProviderFaultClass, QuarterBytes, Role, RunId,
+    SamplingRequest, Scrubber, TokenCounter, TokenCounters, ToolEnvelope, ToolInvocation,
+    ToolOutcome,
 };
 pub use replay::{
     Attribution, BlobSource, Difference, Fork, ForkFault, ForkPoint, LiveReport, LiveScope,

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
+use super::commands::agent::AgentCommand;
 use super::commands::approvals::ApprovalsArgs;
 use super::commands::approve::{ApproveArgs, DenyArgs};
 use super::commands::chat::ChatArgs;
@@ -113,7 +114,8 @@ const TOPICS: [(&str, &[&str]); 5] = [
     (
         "Contracts",
         &[
-            "init", "doctor", "contract", "trust", "tools", "config", "mcp", "profile", "machine",
+            "init", "doctor", "contract", "agent", "trust", "tools", "config", "mcp", "profile",
+            "machine",
         ],
     ),
     (
@@ -199,6 +201,9 @@ pub(in crate::cli) enum Command {
     /// Look at a contract without running it
     #[command(subcommand)]
     Contract(ContractCommand),
+    /// Register agents, and select one for a task
+    #[command(subcommand)]
+    Agent(AgentCommand),
     /// Let a contract of a folder start what it names
     ///
     /// A contract that is found and not named, and that starts commands or hands on variables, is asked about once. This answers for it, as it is

@@ -6,7 +6,7 @@ use super::builder::Builder;
 use super::env_file::is_name;
 use super::fault::DefinitionFault;
 use super::merged::Merged;
-use super::names::snake;
+use super::names::{STREAMING, snake, term};
 use crate::contract::{Definition, DefinitionKind};
 
 /// A definition in the form of a contract file.
@@ -24,6 +24,7 @@ pub(super) fn definition(
     }
     match wanted {
         DefinitionKind::Provider => builder.provider(merged)?,
+        DefinitionKind::RestTool => builder.rest_tool(merged)?,
         DefinitionKind::Server => builder.server(merged)?,
         DefinitionKind::Queue => builder.queue(merged)?,
     }
@@ -201,6 +202,44 @@ impl Builder<'_> {
         }
         self.insert("command", program, origin);
         self.insert("args", Value::Array(words), args_from);
+        Ok(())
+    }
+
+    fn rest_tool(&mut self, given: &Merged) -> Result<(), DefinitionFault> {
+        for (key, value) in given.members() {
+            match term(key) {
+                "headers" => self.later("headers", value),
+                "streaming" => self.streaming(key, value)?,
+                name @ ("body_template" | "description" | "loopback" | "max_bytes"
+                | "max_redirects" | "method" | "parameters_schema" | "queue" | "url") => {
+                    self.put(name, key, value)?;
+                }
+                _ => return Err(refused(key, value)),
+            }
+        }
+        Ok(())
+    }
+
+    /// How a stream is read. There is one mode, which a contract does not name.
+    fn streaming(&mut self, key: &str, given: &Merged) -> Result<(), DefinitionFault> {
+        let mut streaming = Map::new();
+        for (below, value) in given.members() {
+            let at = format!("{key}.{below}");
+            let (expanded, origin) = self.expanded(&at, value)?;
+            let known = STREAMING
+                .iter()
+                .find(|(camel, name)| camel == below || name == below);
+            match (below.as_str(), known) {
+                ("mode", _) if expanded == json!("json-stream") => {}
+                (_, Some((_, name))) => {
+                    streaming.insert((*name).to_owned(), expanded);
+                    self.from(&format!("streaming.{name}"), origin);
+                }
+                _ => return Err(refused(&at, value)),
+            }
+        }
+        self.members
+            .insert("streaming".to_owned(), Value::Object(streaming));
         Ok(())
     }
 

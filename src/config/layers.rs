@@ -184,6 +184,7 @@ impl Definitions for Layers {
     fn find(&self, wanted: DefinitionKind, name: &str) -> Result<Option<Definition>, String> {
         let section = match wanted {
             DefinitionKind::Provider => "providers",
+            DefinitionKind::RestTool => "restTools",
             DefinitionKind::Server => "mcpServers",
             DefinitionKind::Queue => "queues",
         };

@@ -6,7 +6,15 @@ use serde_json::{Map, Value};
 pub(super) type KeyName = fn(&str) -> &str;
 
 /// Sections whose keys are free names: they are taken as written.
-const FREE: [&str; 3] = ["custom", "env", "headers"];
+const FREE: [&str; 7] = [
+    "bodyTemplate",
+    "body_template",
+    "custom",
+    "env",
+    "headers",
+    "parametersSchema",
+    "parameters_schema",
+];
 
 fn below(key: &str, one_name: KeyName) -> KeyName {
     if FREE.contains(&key) {

@@ -7,7 +7,13 @@ use crate::contract::KNOBS;
 /// The section of a layer with defaults for contracts.
 pub(super) const DEFAULTS_SECTION: &str = "defaults";
 /// The sections of a layer that are read.
-pub(super) const SECTIONS: [&str; 4] = ["providers", "mcpServers", "queues", DEFAULTS_SECTION];
+pub(super) const SECTIONS: [&str; 5] = [
+    "providers",
+    "mcpServers",
+    "restTools",
+    "queues",
+    DEFAULTS_SECTION,
+];
 
 /// Names of parameters in a layer that are written otherwise in a contract file.
 const PARAMETERS: [(&str, &str); 5] = [
@@ -19,17 +25,31 @@ const PARAMETERS: [(&str, &str); 5] = [
 ];
 
 /// Other keys of a definition that may be written in two ways.
-const KEYS: [(&str, &str); 5] = [
+const KEYS: [(&str, &str); 9] = [
     ("apiKey", "api_key_env"),
     ("baseUrl", "base_url"),
+    ("bodyTemplate", "body_template"),
     ("healthProbe", "health_probe"),
+    ("maxBytes", "max_bytes"),
+    ("maxRedirects", "max_redirects"),
+    ("parametersSchema", "parameters_schema"),
     ("toolsAllowed", "tools_allowed"),
     ("toolsDenied", "tools_denied"),
 ];
 
+/// Keys of `streaming` of a tool, in a layer and in a contract file.
+pub(super) const STREAMING: [(&str, &str); 6] = [
+    ("answerField", "answer_field"),
+    ("discriminatorField", "discriminator_field"),
+    ("doneValue", "done_value"),
+    ("linePrefix", "line_prefix"),
+    ("tokenField", "token_field"),
+    ("tokenValue", "token_value"),
+];
+
 /// The one name of a key of a definition.
 pub(super) fn term(key: &str) -> &str {
-    let mut known = PARAMETERS.iter().chain(&KEYS);
+    let mut known = PARAMETERS.iter().chain(&KEYS).chain(&STREAMING);
     known
         .find(|(written, _)| *written == key)
         .map_or(key, |(_, name)| name)

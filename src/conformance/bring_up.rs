@@ -8,7 +8,7 @@ use super::CaseError;
 use super::case::{Base, Case, DocumentText, ServerText, bare, file_of};
 use crate::contract::{
     CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, IntentPolicyResolver,
-    McpTransport, ServerCapability, ServerKind, TargetCapability, ToolCapability,
+    ServerCapability, ServerKind, TargetCapability, ToolCapability,
 };
 use crate::kernel::{BringUpFault, RunStarted};
 use crate::message::{Digest, RunId};
@@ -104,11 +104,8 @@ fn run_id(id: &str, file: &str) -> Result<RunId, CaseError> {
 
 fn manifest(spec: &ContractSpec, servers: &BTreeMap<String, ServerText>) -> CapabilityManifest {
     let capability = |(name, server): (&String, &ServerText)| {
-        let kind = match spec.tools.mcp.get(name).map(|mcp| &mcp.transport) {
-            None => ServerKind::Builtin,
-            Some(McpTransport::Stdio { .. }) => ServerKind::Stdio,
-            Some(McpTransport::Remote { remote, .. }) => remote.kind(),
-        };
+        let defined = spec.tools.servers.get(name);
+        let kind = defined.map_or(ServerKind::Builtin, |server| server.transport.kind());
         let tools = server.tools.iter().map(|(name, tool)| ToolCapability {
             annotations: Value::Null,
             description: tool.description.clone(),

@@ -106,6 +106,10 @@ pub(super) const CASES: &[(&str, &str)] = corpus![
         "suspended_issues_nothing", "suspended_past_a_deadline", "suspended_then_aborted", "suspended_to_the_end",
         "suspended_wait", "suspended_while_asked", "too_often", "tools_changed",
     ],
+    "sampling": [
+        "abort", "accounting", "answered", "last_inference", "last_inference_but_one", "no_lost", "no_provider_error",
+        "not_granted", "spends_the_tokens", "step_timeout", "stop", "suspended", "unknown",
+    ],
     "session": [
         "accounting_of_a_call", "accounting_of_a_fallback", "accounting_of_a_request", "accounting_of_dropped_calls",
         "attempts_1", "attempts_3", "attempts_last_succeeds", "attempts_of_three_targets",

@@ -21,7 +21,7 @@ pub struct Coverage {
 /// The sentences of one subject.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CoveredSubject {
-    /// `000` or `002`.
+    /// `000`, `002` or `003`.
     pub contract: &'static str,
     /// `<section>.<subject>`.
     pub name: String,
@@ -38,7 +38,7 @@ pub struct CoveredSentence {
     pub id: String,
     /// How it is shown.
     pub kind: SentenceKind,
-    /// What it says: quoted for the machine's contract, in our words for the session contract.
+    /// What it says: in our words for the session contract, else quoted.
     pub says: String,
     /// The cases that show it.
     pub cases: Vec<ShowingCase>,
@@ -86,7 +86,7 @@ impl Corpus {
 }
 
 fn cover(
-    contracts: [(&'static str, Vec<Subject>); 2],
+    contracts: [(&'static str, Vec<Subject>); 3],
     cases: &CasesById,
     tests: &TestsById,
 ) -> Coverage {
@@ -96,8 +96,12 @@ fn cover(
         for subject in of_contract {
             let mut sentences = Vec::new();
             for (sentence, n) in subject.sentences.into_iter().zip(1_u32..) {
-                let expected = format!("{contract}/{}.{n}", subject.name);
-                let quoted = contract == "002";
+                let expected = if contract == "003" {
+                    format!("{contract}/INV-{}-{n:03}", subject.name)
+                } else {
+                    format!("{contract}/{}.{n}", subject.name)
+                };
+                let quoted = contract != "000";
                 let covered = covered(&sentence, cases, tests);
                 let flaws = flaws(&expected, quoted, &sentence, &covered);
                 gaps.extend(flaws.map(|flaw| format!("{} {flaw}", sentence.id)));
@@ -151,7 +155,10 @@ fn flaws(
     sentence: &Sentence,
     covered: &CoveredSentence,
 ) -> impl Iterator<Item = &'static str> {
-    let unseen = matches!(sentence.kind, SentenceKind::None | SentenceKind::Open);
+    let unseen = matches!(
+        sentence.kind,
+        SentenceKind::None | SentenceKind::Later | SentenceKind::Open
+    );
     let ends = |text: &Option<String>| text.as_ref().is_none_or(|text| text.ends_with('.'));
     let says = sentence.says.as_ref();
     let in_words = says.is_some_and(|says| says.ends_with(['.', ';'])) && sentence.quote.is_none();
@@ -161,6 +168,7 @@ fn flaws(
         SentenceKind::Case => (cases, "is shown by no case"),
         SentenceKind::Test => (tests, "is named by no test"),
         SentenceKind::None => (!cases && !tests, "is shown: it is not unseen"),
+        SentenceKind::Later => (!cases && !tests, "is shown: it is built"),
         SentenceKind::Open => (false, "is open"),
     };
     let rules = [
@@ -189,7 +197,7 @@ mod tests {
 
     fn check(contract: usize, sentence: &str, cases: &[&str], expect: &[&str]) {
         let text = format!("- subject: 1.a\n  title: a\n  sentences: [{{{sentence}}}]\n");
-        let mut contracts = [("000", Vec::new()), ("002", Vec::new())];
+        let mut contracts = ["000", "002", "003"].map(|contract| (contract, Vec::new()));
         contracts[contract].1 = serde_saphyr::from_str(&text).unwrap();
         let named = |id: &&str| {
             let case = ShowingCase {
@@ -259,6 +267,14 @@ mod tests {
             &["000/1.a.1", "000/1.b.1"],
             &["session/a names 000/1.b.1, which is no sentence"],
         );
+    }
+
+    #[test]
+    fn what_is_built_later_is_shown_by_nothing() {
+        let sentence = "id: 000/1.a.1, says: A., kind: later, why: so";
+        check(0, sentence, &[], &[]);
+        let gap = ["000/1.a.1 is shown: it is built"];
+        check(0, sentence, &["000/1.a.1"], &gap);
     }
 
     #[test]

@@ -214,7 +214,11 @@ impl Drive {
                 Output::Append(append) => self.append(append)?,
                 Output::Probe { .. } => self.flight.probe = true,
                 Output::Send(request) => self.send(request)?,
-                Output::Summarise { full, inference } => self.summarise(full, inference)?,
+                Output::Summarise { full, inference }
+                | Output::Sample {
+                    inference,
+                    prompt: full,
+                } => self.summarise(full, inference)?,
                 Output::Call(call) => {
                     self.flight.awaiting = None;
                     self.flight.calls.push(Running {
@@ -262,7 +266,7 @@ impl Drive {
         self.bodies.push(body);
         self.requests.push(request.inference.clone());
         let issued = self.session.issued(request.inference.inference);
-        if issued.is_some_and(|issued| !issued.is_summary) {
+        if issued.is_some_and(|issued| !issued.is_beside) {
             // A turn's own request comes after all that was in flight.
             self.flight = Flight::default();
         }
@@ -272,7 +276,7 @@ impl Drive {
 
     fn summarise(&mut self, full: Digest, inference: InferenceSeq) -> Result<(), String> {
         if self.flight.inference.is_some() {
-            return Err(format!("summary {inference} is asked for beside another"));
+            return Err(format!("request {inference} is issued beside another"));
         }
         let bytes = self.blobs.get(&full).cloned().unwrap_or_default();
         let handled = self

@@ -400,7 +400,11 @@ fn account_of(line: &AccountingLine) -> String {
                 (Some(cost), _) => format!(" {cost} said"),
                 (None, _) => String::new(),
             };
-            let purpose = line.purpose.map_or("", |Purpose::Summary| " summary");
+            let purpose = match line.purpose {
+                None => "",
+                Some(Purpose::Summary) => " summary",
+                Some(Purpose::Sampling) => " sampling",
+            };
             let text = format!(
                 "llm {}/{} {}.{}{used}{cost}{purpose}",
                 line.provider, line.model, line.turn, line.attempt

@@ -33,6 +33,7 @@ struct StepMap {
     rejected: Option<FailureCode>,
     resumed: Option<ResumedText>,
     retry_after_ms: Option<u64>,
+    samples: Option<String>,
     status: Option<u16>,
     usage: Option<UsageText>,
 }
@@ -113,6 +114,8 @@ pub(super) enum ToolResult {
     Malformed(String),
     /// Its server asks a person this.
     Asks(String),
+    /// Its server wants a model to be asked this.
+    Samples(String),
     Word(Word),
 }
 
@@ -276,6 +279,7 @@ impl StepMap {
             self.error.map(ToolResult::Error),
             self.malformed.map(ToolResult::Malformed),
             self.asks.map(ToolResult::Asks),
+            self.samples.map(ToolResult::Samples),
         ];
         let answer = |body| {
             What::Answer(Answer {

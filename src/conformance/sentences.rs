@@ -1,4 +1,4 @@
-//! The sentences of the source contracts (corpus/sentences.yaml, corpus/sentences_002.yaml) and the Rust tests that show some of them
+//! The sentences of the source contracts (corpus/sentences.yaml, _002, _003) and the Rust tests that show some of them
 //! (corpus/tests.yaml, derived). Knows no case.
 
 use std::collections::BTreeMap;
@@ -14,6 +14,8 @@ pub struct SentenceTexts {
     pub session: String,
     /// The machine's own contract, `corpus/sentences_002.yaml`.
     pub machine: String,
+    /// The contract of agents, `corpus/sentences_003.yaml`.
+    pub agents: String,
     /// `corpus/tests.yaml`: for each id the tests that name it.
     pub tests: String,
 }
@@ -22,7 +24,7 @@ pub struct SentenceTexts {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Subject {
-    /// `<section>.<subject>`.
+    /// `<section>.<subject>`; of 003 what its ids begin with, such as `AGT-SEL`.
     #[serde(rename = "subject")]
     pub(super) name: String,
     pub(super) title: String,
@@ -60,6 +62,8 @@ pub enum SentenceKind {
     Test,
     /// It cannot be observed.
     None,
+    /// It belongs to a part that this version does not have.
+    Later,
     /// It is not built yet.
     Open,
 }
@@ -69,10 +73,11 @@ pub(super) type TestsById = BTreeMap<String, Vec<String>>;
 
 impl SentenceTexts {
     /// Each list of sentences, behind the name of its contract.
-    pub(super) fn subjects(&self) -> Result<[(&'static str, Vec<Subject>); 2], CaseError> {
+    pub(super) fn subjects(&self) -> Result<[(&'static str, Vec<Subject>); 3], CaseError> {
         Ok([
             ("000", parse("sentences.yaml", &self.session)?),
             ("002", parse("sentences_002.yaml", &self.machine)?),
+            ("003", parse("sentences_003.yaml", &self.agents)?),
         ])
     }
 

@@ -50,6 +50,7 @@ impl Corpus {
             sentences: SentenceTexts {
                 session: include_str!("../../corpus/sentences.yaml").to_owned(),
                 machine: include_str!("../../corpus/sentences_002.yaml").to_owned(),
+                agents: include_str!("../../corpus/sentences_003.yaml").to_owned(),
                 tests: include_str!("../../corpus/tests.yaml").to_owned(),
             },
         }
@@ -73,6 +74,7 @@ impl Corpus {
         let sentences = SentenceTexts {
             session: own("sentences.yaml", built_in.sentences.session)?,
             machine: own("sentences_002.yaml", built_in.sentences.machine)?,
+            agents: own("sentences_003.yaml", built_in.sentences.agents)?,
             tests: own("tests.yaml", built_in.sentences.tests)?,
         };
         let mut cases = Vec::new();

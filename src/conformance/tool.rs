@@ -4,7 +4,8 @@ use super::drive::{Drive, Running};
 use super::script::{ToolResult, Word};
 use crate::message::{
     CallSeq, ContentBlock, EnvelopeError, EnvelopeFields, EnvelopeStatus, FileChanges,
-    InputQuestion, ObjectText, ToolEnvelope, ToolOutcome,
+    InputQuestion, ObjectText, Role, SampledText, SamplingPrompt, SamplingRequest, ToolEnvelope,
+    ToolOutcome,
 };
 use crate::session::Input;
 
@@ -58,6 +59,22 @@ impl Drive {
                         question,
                         resume: Some("as the case says".to_owned()),
                     })
+                });
+            }
+            ToolResult::Samples(text) => {
+                let prompt = SamplingPrompt {
+                    messages: vec![SampledText {
+                        role: Role::User,
+                        text: text.clone(),
+                    }],
+                    system: None,
+                };
+                let prompt = prompt.to_blob();
+                return ToolOutcome::SamplingRequired(SamplingRequest {
+                    bytes: u64::try_from(prompt.len()).unwrap_or(u64::MAX),
+                    max_tokens: 64,
+                    prompt: self.keep(prompt),
+                    resume: Some("as the case says".to_owned()),
                 });
             }
             ToolResult::Word(Word::Timeout) => return ToolOutcome::TimedOut,

@@ -223,10 +223,9 @@ pub(crate) fn tool_warnings(terms: &Terms) -> Vec<String> {
     warnings.extend(approval_warnings(terms));
     warnings.extend(terms.servers.iter().flat_map(|(name, server)| {
         let missing = missing_tools(terms, name, server).into_iter();
+        let place = server.kind.place(name);
         missing.map(move |tool| {
-            format!(
-                "tools.mcp.{name}.tools_allowed names `{tool}`, which the server does not offer"
-            )
+            format!("{place}.tools_allowed names `{tool}`, which the server does not offer")
         })
     }));
     warnings
@@ -236,7 +235,7 @@ pub(crate) fn tool_warnings(terms: &Terms) -> Vec<String> {
 fn missing_tools<'t>(terms: &Terms, name: &str, server: &'t ServerTerms) -> Vec<&'t str> {
     let allowed = server.tools_allowed.iter().flatten();
     let allowed = allowed.filter(|tool| server.available && !is_wildcard(tool));
-    let prefix = format!("{name}__");
+    let prefix = server.kind.prefix(name);
     let own_name = |tool: &ToolTerms| tool.name.strip_prefix(&prefix).map(str::to_ascii_lowercase);
     let offered: BTreeSet<String> = terms.tools.iter().filter_map(own_name).collect();
     let missing = allowed.filter(|tool| {
@@ -296,12 +295,13 @@ fn unknown_names(terms: &Terms) -> Vec<TermFault> {
     }
     // One person is asked one thing at a time.
     for name in &terms.parallel_safe {
-        let server = terms
-            .tool(name)
-            .and_then(|tool| tool.origin.strip_prefix("mcp:"));
-        let server = server.and_then(|server| terms.servers.get(server));
-        if server.is_some_and(|server| server.elicitation == Elicitation::Ask) {
+        let server = terms.tool(name).and_then(|tool| terms.server_of(tool));
+        if server.is_some_and(|(_, server)| server.elicitation == Elicitation::Ask) {
             let text = format!("parallel_safe names `{name}`, whose server may ask a person");
+            faults.push(TermFault::at("parallel_safe", text));
+        }
+        if server.is_some_and(|(_, server)| server.sampling.is_some()) {
+            let text = format!("parallel_safe names `{name}`, whose server may have a model asked");
             faults.push(TermFault::at("parallel_safe", text));
         }
     }
@@ -333,7 +333,7 @@ pub(crate) fn tool_faults_with(
     for (name, server) in &terms.servers {
         if !server.available {
             let text = format!("the tool server `{name}` is not available");
-            let fault = TermFault::at(format!("tools.mcp.{name}"), text);
+            let fault = TermFault::at(server.kind.place(name), text);
             faults.push((ToolFault::Unavailable, fault));
         } else if let Some(expected) = server.expected_pin
             && server.pin != Some(expected)
@@ -342,7 +342,7 @@ pub(crate) fn tool_faults_with(
                 .pin
                 .map_or_else(|| "none".to_owned(), |pin| pin.to_string());
             let text = format!("the tool server `{name}` has the pin {found}, expected {expected}");
-            let fault = TermFault::at(format!("tools.mcp.{name}.pin"), text);
+            let fault = TermFault::at(format!("{}.pin", server.kind.place(name)), text);
             faults.push((ToolFault::Changed, fault));
         }
     }

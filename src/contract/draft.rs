@@ -6,8 +6,9 @@ use std::ops::Deref;
 
 use super::document_size::check_document_size;
 use super::execution_contract::canonical;
-use super::manifest::{ServerCapability, mcp_origin};
-use super::offered_tools::{BUILTIN, tools};
+use super::manifest::ServerCapability;
+use super::offered_tools::tools;
+use super::server_terms::BUILTIN;
 use super::session_tools::weight_of_session_tool;
 use super::{
     Completion, ContractSpec, ExecutionContract, FactoryError, GateGrammar, GrammarLanguage,
@@ -144,7 +145,7 @@ impl ContractDraft {
         }
         let outside = terms.servers.iter();
         let outside = outside.filter(|(_, server)| server.kind != ServerKind::Builtin);
-        let outside = outside.map(|(name, _)| name.as_str());
+        let outside = outside.map(|(name, server)| (name.as_str(), server.kind));
         let tools = tools(&stated.builtin, outside, offered, counter)?;
         terms.tools = tools;
         if let Some(counter) = counter {
@@ -187,7 +188,8 @@ fn reach(
 ) {
     if server.kind != ServerKind::Builtin {
         server.available = found.is_some();
-        server.pin = found.map(|server| server.pin(&mcp_origin(name)));
+        let origin = server.kind.origin(name);
+        server.pin = found.map(|found| found.pin(&origin));
         return;
     }
     let offers =

@@ -3,18 +3,17 @@
 use std::collections::BTreeMap;
 
 use super::draft::{Adapters, ContractDraft, FileTerms};
-use super::offered_tools::BUILTIN;
-use super::queues::{queue_of, queues};
+use super::queues::queues;
+use super::reached_servers::servers;
 use super::redaction::{recorded_url, variables_of};
 use super::sampling::{Layers, model_of};
 use super::session_tools::{report_terms, session_tools};
 use super::spec::{CONTEXT_BUDGET, FILE, PROFILE, TOOL_OUTPUT_BUDGET};
 use super::{
     BigCount, CONTRACT_FORMAT, CapabilityManifest, ContextBudget, ContractSpec, ExecutionContract,
-    FactoryError, GrammarLanguage, IntentPolicyResolver, McpTransport, ModelProfile, OAuthSpec,
-    OAuthTerms, ProviderSpec, ProviderTerms, ProviderType, SEMANTICS_VERSION, ServerKind,
-    ServerTerms, Setting, TargetCapability, TargetSpec, TargetTerms, Terms, ToolOutputBudget,
-    ToolTransport, server_sandbox, shell_sandbox, wire_version,
+    FactoryError, GrammarLanguage, IntentPolicyResolver, ModelProfile, ProviderSpec, ProviderTerms,
+    ProviderType, SEMANTICS_VERSION, Setting, TargetCapability, TargetSpec, TargetTerms, Terms,
+    ToolOutputBudget, ToolTransport, wire_version,
 };
 use crate::message::{Digest, MAX_EXACT, NoTokenizers, QuarterBytes};
 
@@ -105,6 +104,7 @@ impl ContractFactory {
         );
         let terms = Terms {
             adapter_version: String::new(),
+            agent: spec.agent.clone(),
             allowed_tools: spec.allowed_tools.clone(),
             approval: spec.approval.clone(),
             approval_timeout_ms: spec
@@ -382,89 +382,4 @@ fn providers(spec: &ContractSpec) -> BTreeMap<String, ProviderTerms> {
         (name.clone(), terms)
     };
     spec.providers.iter().map(one).collect()
-}
-
-/// As what monolith comes to the authorization server of a server; none where its author says nothing of that.
-fn oauth_terms(given: &OAuthSpec) -> Option<Box<OAuthTerms>> {
-    let address = |address: &Option<String>| address.as_deref().map(recorded_url);
-    let terms = OAuthTerms {
-        client_id: given.client_id.clone(),
-        client_secret_env: given.client_secret_env.clone(),
-        grant: given.grant,
-        id_token_env: given.id_token_env.clone(),
-        idp_client_id: given.idp_client_id.clone(),
-        idp_token_endpoint: address(&given.idp_token_endpoint),
-        issuer: address(&given.issuer),
-        private_key_env: given.private_key_env.clone(),
-        scopes: given.scopes.clone(),
-    };
-    (terms != OAuthTerms::default()).then(|| Box::new(terms))
-}
-
-/// How each server is reached. What it offers is added once it was started.
-fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
-    let mut servers = BTreeMap::new();
-    if !spec.tools.builtin.is_empty() {
-        let has_shell = spec.tools.has_shell();
-        let terms = ServerTerms {
-            http_get: spec.tools.http_get.clone(),
-            sandbox: has_shell.then(|| shell_sandbox(spec.tools.sandbox.as_ref())),
-            ..ServerTerms::builtin()
-        };
-        servers.insert(BUILTIN.to_owned(), terms);
-    }
-    for (name, given) in &spec.tools.mcp {
-        let none = BTreeMap::new();
-        let (kind, command, args, env, url, headers, oauth) = match &given.transport {
-            McpTransport::Stdio { args, command, env } => (
-                ServerKind::Stdio,
-                Some(command.clone()),
-                args.clone(),
-                env,
-                None,
-                &none,
-                None,
-            ),
-            McpTransport::Remote {
-                headers,
-                oauth,
-                remote,
-                url,
-            } => (
-                remote.kind(),
-                None,
-                Vec::new(),
-                &none,
-                Some(recorded_url(url)),
-                headers,
-                oauth.as_deref(),
-            ),
-        };
-        let terms = ServerTerms {
-            args,
-            available: false,
-            command,
-            elicitation: given.terms.elicitation,
-            env_names: env.keys().cloned().collect(),
-            env_variables: variables_of(env),
-            expected_pin: given.pin,
-            header_names: headers.keys().cloned().collect(),
-            header_variables: variables_of(headers),
-            health_probe: given.terms.health_probe,
-            http_get: None,
-            kind,
-            oauth: oauth.and_then(oauth_terms),
-            offers: given.terms.offers.clone(),
-            pin: None,
-            queue: queue_of(spec, given),
-            roots: given.terms.roots.clone(),
-            sandbox: given.sandbox.as_ref().map(server_sandbox),
-            shared: given.shared,
-            tools_allowed: given.tools.allowed.clone(),
-            tools_denied: given.tools.denied.clone(),
-            url,
-        };
-        servers.insert(name.clone(), terms);
-    }
-    servers
 }

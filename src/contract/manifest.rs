@@ -5,13 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::execution_contract::canonical;
-use super::{ExecutionContract, HealthProbe, PromptLayout, ServerKind, ServerTerms};
+use super::{
+    ExecutionContract, HealthProbe, PromptLayout, ServerKind, ServerTerms, Terms, ToolTerms,
+};
 use crate::message::{Digest, estimate_tokens};
-
-/// The origin of the tools of an MCP server.
-pub(super) fn mcp_origin(server: &str) -> String {
-    format!("mcp:{server}")
-}
 
 /// What bring-up found: which servers answered with which tools, and what is known of each target's model.
 ///
@@ -64,12 +61,7 @@ impl CapabilityManifest {
     #[must_use]
     pub fn recorded_in(contract: &ExecutionContract) -> Self {
         let servers = contract.servers.iter().map(|(name, terms)| {
-            let (origin, prefix) = match terms.kind {
-                ServerKind::Builtin => (name.clone(), String::new()),
-                ServerKind::Stdio | ServerKind::Http | ServerKind::Sse | ServerKind::Websocket => {
-                    (mcp_origin(name), format!("{name}__"))
-                }
-            };
+            let (origin, prefix) = (terms.kind.origin(name), terms.kind.prefix(name));
             let tools = contract.tools.iter().filter(|tool| tool.origin == origin);
             let tools = tools.map(|tool| {
                 let name = tool.name.strip_prefix(&prefix).unwrap_or(&tool.name);
@@ -115,17 +107,7 @@ impl ExecutionContract {
     /// The first pin that is not the one of its definition: recomputed from the contract alone.
     pub(crate) fn pin_fault(&self) -> Option<PinFault> {
         for (server, offered) in &CapabilityManifest::recorded_in(self).servers {
-            let origin = self
-                .servers
-                .get(server)
-                .map_or("", |terms| match terms.kind {
-                    ServerKind::Builtin => "",
-                    ServerKind::Stdio
-                    | ServerKind::Http
-                    | ServerKind::Sse
-                    | ServerKind::Websocket => "mcp:",
-                });
-            let origin = format!("{origin}{server}");
+            let origin = offered.kind.origin(server);
             let own = self.tools.iter().filter(|tool| tool.origin == origin);
             for (tool, offered) in own.zip(&offered.tools) {
                 let expected = ToolPin::of(&origin, offered).0;
@@ -172,6 +154,25 @@ impl ServerTerms {
         // What the other one did not take is not recorded.
         let is_whole = recorded.takes_all_tools() || taken(self) == taken(recorded);
         is_whole && way(self) == way(recorded)
+    }
+}
+
+impl Terms {
+    /// The server of a tool of the contract, and its name.
+    #[must_use]
+    pub(crate) fn server_of(&self, tool: &ToolTerms) -> Option<(&str, &ServerTerms)> {
+        let mut servers = self.servers.iter();
+        let found = servers.find(|(name, terms)| terms.kind.origin(name) == tool.origin);
+        found.map(|(name, terms)| (name.as_str(), terms))
+    }
+
+    /// The name that a tool has at its server.
+    #[must_use]
+    pub(crate) fn own_name_of<'t>(&self, tool: &'t ToolTerms) -> &'t str {
+        let prefix = self.server_of(tool);
+        let prefix = prefix.map(|(name, terms)| terms.kind.prefix(name));
+        let own = prefix.and_then(|prefix| tool.name.strip_prefix(&prefix));
+        own.unwrap_or(&tool.name)
     }
 }
 

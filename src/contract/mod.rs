@@ -15,6 +15,8 @@
 //! recorded contract ─▶ AuthorForm ─▶ the same file, for changes of it
 //! ```
 
+mod agent_profile;
+mod agent_terms;
 mod approval_check;
 mod approval_rule;
 mod author_form;
@@ -49,8 +51,10 @@ mod prices;
 mod profile;
 mod profile_check;
 mod queues;
+mod reached_servers;
 mod redaction;
 mod report_reader;
+mod rest;
 mod ruling;
 mod sampling;
 mod sandbox_choice;
@@ -75,8 +79,13 @@ mod tool_labels;
 mod tool_pattern;
 mod validators;
 mod value_bounds;
+mod web_address;
 pub(crate) mod wire_version;
 
+pub(crate) use agent_profile::AgentProfile;
+pub(crate) use agent_terms::{
+    AbilityTerms, AgentId, AgentScore, AgentSelection, AgentTerms, Confidence, Signal, SignalKind,
+};
 pub use approval_rule::RulePlace;
 pub(crate) use approval_rule::{ApprovalAction, ApprovalRule};
 pub(crate) use author_form::{AuthorForm, ChangedError};
@@ -115,25 +124,30 @@ pub(crate) use profile_check::profile_faults;
 pub(crate) use redaction::{
     RedactionTerms, SECRET_MARKER, placeholders, recorded_url, secret_pattern, url_secrets,
 };
+pub(crate) use rest::{
+    DefinitionFault, HttpMethod, RequestFault, RequestParts, RestTerms, RestTool, StreamReader,
+    StreamTerms, WebLimits, recorded_template, without_parameters,
+};
 pub(crate) use ruling::Ruling;
 pub(crate) use sandbox_choice::{server_sandbox, shell_sandbox};
 pub(crate) use sandbox_terms::{Network, SandboxSpec, SandboxTerms};
 pub(crate) use server_name::check_server_name;
 pub use server_terms::ServerKind;
-pub(crate) use server_terms::{Beside, Elicitation, HealthProbe, McpTerms, Remote, ServerTerms};
+pub(crate) use server_terms::{
+    Beside, Elicitation, HealthProbe, McpTerms, REST_PREFIX, Remote, ServerTerms, own_name,
+};
 #[cfg(test)]
 pub(crate) use session_tools::session_tools;
 pub(crate) use session_tools::{BATCH, PROGRESS_REPORT, SessionTool};
-pub(crate) use spec::check_address;
 pub(crate) use spec::{
-    AGENT_SET, AgentFiles, AgentSource, FORMAT, IncludeFault, KNOBS, PROMPT_SET, prompt_names,
-    with_includes,
+    AGENT_SET, AgentFiles, AgentForm, AgentSource, FORMAT, IncludeFault, KNOBS, PROFILE_SET,
+    PROMPT_SET, prompt_names, with_includes,
 };
 pub use spec::{ContractSpec, SpecErrors};
 pub(crate) use spec::{
     Definition, DefinitionKind, Definitions, FinalReportSpec, McpSpec, McpTransport, ModelSpec,
-    OAuthSpec, ProviderSpec, SamplingSpec, Setting, TargetSpec, ValueOrigin, contract_file_schema,
-    with_pins,
+    OAuthSpec, ProviderSpec, SamplingSpec, Setting, TargetSpec, ValueOrigin, agent_profile_schema,
+    contract_file_schema, with_pins,
 };
 pub use targets::ProviderType;
 pub(crate) use targets::{PromptLayout, ProviderTerms, ReasoningValue, Sampling, TargetTerms};
@@ -150,3 +164,4 @@ pub(crate) use tool_pattern::pattern_takes;
 pub use validators::Validators;
 pub(crate) use validators::{ArgumentFault, check_input};
 pub(crate) use value_bounds::StepsLeft;
+pub(crate) use web_address::check_address;

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::execution_contract::canonical;
-use super::manifest::{definition, mcp_origin};
+use super::manifest::definition;
+use super::server_terms::BUILTIN;
 use super::session_tools::weight_of_session_tool;
 use super::settled::settled;
 use super::{
     BATCH, ExecutionContract, FINAL_REPORT, FactoryError, PROGRESS_REPORT, ServerCapability,
-    ToolCapability, ToolPin, ToolTerms,
+    ServerKind, ToolCapability, ToolPin, ToolTerms,
 };
 use crate::message::{MAX_EXACT, TokenCounter};
 
@@ -16,14 +17,11 @@ use crate::message::{MAX_EXACT, TokenCounter};
 /// the exposed ones are in every request.
 const MAX_DEFINITION_BYTES: usize = 4 << 20;
 
-/// The origin of tools inside monolith, and the name of their server.
-pub(super) const BUILTIN: &str = "builtin";
-
 /// The tools of what bring-up found, under the names that they are exposed by; definitions counted by `counter`, where there is one.
 /// `builtin` names those of the built-in ones that the author wants, `outside` every other server.
 pub(super) fn tools<'s>(
     builtin: &[String],
-    outside: impl Iterator<Item = &'s str>,
+    outside: impl Iterator<Item = (&'s str, ServerKind)>,
     servers: &BTreeMap<String, ServerCapability>,
     counter: Option<&dyn TokenCounter>,
 ) -> Result<Vec<ToolTerms>, FactoryError> {
@@ -81,13 +79,10 @@ pub(super) fn tools<'s>(
             add(BUILTIN, tool.name.clone(), tool)?;
         }
     }
-    for server in outside {
+    for (server, kind) in outside {
+        let (origin, prefix) = (kind.origin(server), kind.prefix(server));
         for tool in offered(server) {
-            add(
-                &mcp_origin(server),
-                format!("{server}__{}", tool.name),
-                tool,
-            )?;
+            add(&origin, format!("{prefix}{}", tool.name), tool)?;
         }
     }
     Ok(tools.into_values().collect())
@@ -101,9 +96,7 @@ impl ExecutionContract {
         counter: &dyn TokenCounter,
     ) -> Vec<(String, &ToolTerms, u64)> {
         let offered = self.tools.iter().enumerate().map(|(index, tool)| {
-            let server = tool.origin.strip_prefix("mcp:");
-            let own = server.and_then(|server| tool.name.strip_prefix(&format!("{server}__")));
-            let own = own.unwrap_or(&tool.name);
+            let own = self.own_name_of(tool);
             let text = definition(own, &tool.description, &tool.input_schema);
             let pointer = format!("/contract/tools/{index}/schema_tokens");
             (pointer, tool, MAX_EXACT.min(counter.count(&text)))

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::manifest::{ServerCapability, mcp_origin};
+use super::manifest::ServerCapability;
 use super::offer_difference::offer_difference;
 use super::settled::settled;
 use super::{CapabilityManifest, ExecutionContract, ServerKind, ToolCapability};
@@ -54,7 +54,7 @@ impl PinnedOffers {
     /// What the servers of a contract offered when it was made.
     pub(crate) fn of(contract: &ExecutionContract) -> Self {
         let servers = CapabilityManifest::recorded_in(contract).servers;
-        let is_outside = |server: &ServerCapability| server.kind != ServerKind::Builtin;
+        let is_outside = |server: &ServerCapability| !server.kind.is_of_author();
         let servers = servers.into_iter();
         Self {
             fault: None,
@@ -137,7 +137,7 @@ impl PinnedOffers {
 
     /// The same of one server; none if it offers what it offered at that pin.
     fn difference(&self, name: &str, expected: Digest, is: &ServerCapability) -> Option<String> {
-        let origin = mcp_origin(name);
+        let origin = is.kind.origin(name);
         if is.pin(&origin) == expected {
             return None;
         }
@@ -167,7 +167,7 @@ pub(crate) fn changed_offers(
     let held = PinnedOffers::of(contract).servers;
     let differences = held.iter().filter_map(|(name, was)| {
         let (terms, is) = contract.servers.get(name).zip(offered.get(name))?;
-        let origin = mcp_origin(name);
+        let origin = terms.kind.origin(name);
         let mut own = contract.tools.iter().filter(|tool| tool.origin == origin);
         if !own.any(|tool| changed.contains(&tool.name)) {
             return None;

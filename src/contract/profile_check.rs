@@ -31,6 +31,14 @@ pub(crate) fn profile_faults(terms: &Terms) -> Vec<TermFault> {
         "tool_output_budget.summarizer_model",
         "tool_output_budget.summarizer_model names no target".to_owned(),
     );
+    for (name, server) in &terms.servers {
+        let Some(model) = &server.sampling else {
+            continue;
+        };
+        let place = format!("servers.{name}.sampling");
+        let known = terms.targets.iter().any(|target| target.is_named(model));
+        rule(!known, &place, format!("{place} names no target"));
+    }
     rule(
         terms.grammar.is_some() && terms.grammar_profile.is_none(),
         "grammar",

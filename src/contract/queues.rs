@@ -9,7 +9,11 @@ const DEFAULT_CONCURRENT: u32 = 16;
 
 /// Whether the author speaks of queues at all. Where not, calls wait for nothing.
 fn has_queues(spec: &ContractSpec) -> bool {
-    let named = spec.tools.mcp.values().any(|server| server.queue.is_some());
+    let named = spec
+        .tools
+        .servers
+        .values()
+        .any(|server| server.queue.is_some());
     named || !spec.queues.is_empty()
 }
 

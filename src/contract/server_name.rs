@@ -1,5 +1,7 @@
 //! The rule for names of tool servers. Does not know which servers exist.
 
+use super::REST_PREFIX;
+
 /// The longest name of a tool server in bytes: exposed names have 64 for it, `__` and the tool's own name.
 const MAX_BYTES: usize = 32;
 
@@ -14,6 +16,11 @@ pub(crate) fn check_server_name(name: &str) -> Result<(), &'static str> {
     }
     if name == "builtin" {
         return Err("`builtin` names the tools inside monolith; call the server otherwise");
+    }
+    if name.starts_with(REST_PREFIX) {
+        return Err(
+            "names that begin with rest__ are those of web services; call the server otherwise",
+        );
     }
     if format!("{name}__").starts_with("agent__") {
         return Err("tools that begin with agent__ are monolith's own; call the server otherwise");

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::hex_digest::HexDigest;
 use super::http_get_terms::HttpGetTerms;
 use super::oauth_terms::OAuthTerms;
-use super::{SandboxTerms, tool_filter};
+use super::{RestTerms, SandboxTerms, tool_filter};
 use crate::message::Digest;
 
 /// How a tool server is reached.
@@ -17,6 +17,8 @@ use crate::message::Digest;
 pub enum ServerKind {
     /// Inside monolith.
     Builtin,
+    /// A web service, a request of which is one tool.
+    Rest,
     /// A child process that speaks MCP over its standard streams.
     Stdio,
     /// MCP over streamable HTTP.
@@ -25,6 +27,55 @@ pub enum ServerKind {
     Sse,
     /// MCP over a websocket.
     Websocket,
+}
+
+/// The origin of tools inside monolith, and the name of their server.
+pub(super) const BUILTIN: &str = "builtin";
+
+/// What the names of tools of web services begin with (001 §6), and so those of their servers.
+pub(crate) const REST_PREFIX: &str = "rest__";
+
+impl ServerKind {
+    /// Where the tools of a server of that name come from.
+    #[must_use]
+    pub(crate) fn origin(self, server: &str) -> String {
+        match self {
+            Self::Builtin => BUILTIN.to_owned(),
+            Self::Rest => format!("rest:{}", own_name(server)),
+            Self::Stdio | Self::Http | Self::Sse | Self::Websocket => format!("mcp:{server}"),
+        }
+    }
+
+    /// Where the author's file defines the server of that name.
+    #[must_use]
+    pub(crate) fn place(self, server: &str) -> String {
+        match self {
+            Self::Builtin => "tools.builtin".to_owned(),
+            Self::Rest => format!("tools.rest.{}", own_name(server)),
+            Self::Stdio | Self::Http | Self::Sse | Self::Websocket => format!("tools.mcp.{server}"),
+        }
+    }
+
+    /// What stands before a tool's own name in the name that the model sees.
+    #[must_use]
+    pub(crate) fn prefix(self, server: &str) -> String {
+        match self {
+            Self::Builtin => String::new(),
+            Self::Rest => REST_PREFIX.to_owned(),
+            Self::Stdio | Self::Http | Self::Sse | Self::Websocket => format!("{server}__"),
+        }
+    }
+
+    /// Whether its tools are the author's own words: nothing else can change them, so there is nothing to pin.
+    #[must_use]
+    pub(crate) const fn is_of_author(self) -> bool {
+        matches!(self, Self::Builtin | Self::Rest)
+    }
+}
+
+/// What the author calls a web service.
+pub(crate) fn own_name(server: &str) -> &str {
+    server.strip_prefix(REST_PREFIX).unwrap_or(server)
 }
 
 /// How a tool server at an address is reached.
@@ -115,6 +166,8 @@ pub struct McpTerms {
     pub offers: Vec<Beside>,
     /// The folders that it is named where it asks for them (MCP roots).
     pub roots: Vec<String>,
+    /// The model that it may have asked (MCP sampling).
+    pub sampling: Option<String>,
 }
 
 /// A tool server as the contract sees it.
@@ -163,9 +216,15 @@ pub struct ServerTerms {
     /// The queue that its calls wait in; left out where the contract has no queues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
+    /// What it asks, if it is a request to a web service; left out elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest: Option<Box<RestTerms>>,
     /// The folders that it is named where it asks for them, as the author wrote them; left out where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roots: Vec<String>,
+    /// The model that it may have asked (MCP sampling), as `provider/model` or by its name alone; left out where it may have none asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<String>,
     /// What confines the commands of the built-in shell, or the server, where its author says so; left out elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxTerms>,
@@ -178,7 +237,7 @@ pub struct ServerTerms {
     /// Which are not, whatever is allowed; left out where none is denied.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools_denied: Vec<String>,
-    /// Its address; of a query the names alone.
+    /// Its address; of a query the names alone, and which of its values are arguments.
     pub url: Option<String>,
 }
 
@@ -202,7 +261,9 @@ impl ServerTerms {
             offers: Vec::new(),
             pin: None,
             queue: None,
+            rest: None,
             roots: Vec::new(),
+            sampling: None,
             sandbox: None,
             shared: true,
             tools_allowed: None,

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::approval_rule::ApprovalRule;
 use super::hex_digest::HexDigest;
 use super::{
-    BigCount, FinalReportTerms, FlowRule, LabelRule, ModelProfile, PriceTable, ProviderTerms,
-    RedactionTerms, ServerTerms, TargetTerms,
+    AgentTerms, BigCount, FinalReportTerms, FlowRule, LabelRule, ModelProfile, PriceTable,
+    ProviderTerms, RedactionTerms, ServerTerms, TargetTerms,
 };
 use crate::message::Digest;
 
@@ -222,6 +222,9 @@ pub struct ToolTerms {
 pub struct Terms {
     /// Version of the adapter of the first target.
     pub adapter_version: String,
+    /// The agent whose contract it is; left out where it is none's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentTerms>,
     /// Exposed names that may be called; null means all, empty means none.
     pub allowed_tools: Option<Vec<String>>,
     /// Rules about calls before they start, the first that fits first; left out where there is none.
@@ -365,6 +368,18 @@ impl Terms {
     #[must_use]
     pub fn summarizer(&self) -> Option<usize> {
         let named = self.tool_output_budget.summarizer_model.as_deref()?;
+        self.targets
+            .iter()
+            .position(|target| target.is_named(named))
+    }
+
+    /// The target that the server of that tool may have asked; none if the contract grants it none.
+    #[must_use]
+    pub fn sampler(&self, tool: &str) -> Option<usize> {
+        let origin = &self.tool(tool)?.origin;
+        let server = origin.strip_prefix("mcp:").unwrap_or(origin);
+        let server = self.servers.get(server)?;
+        let named = server.sampling.as_deref()?;
         self.targets
             .iter()
             .position(|target| target.is_named(named))

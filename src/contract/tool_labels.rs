@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::Terms;
 use super::information_flow::{FlowRule, Label};
-use super::offered_tools::BUILTIN;
+use super::server_terms::BUILTIN;
 use super::tool_pattern::pattern_takes;
 
 /// Tools inside monolith whose results come from nowhere but the call and the clock.

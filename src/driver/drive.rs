@@ -18,7 +18,7 @@ use super::tasks::{Performed, Tasks};
 use super::{DriverError, Prepared};
 use crate::inference::Backend;
 use crate::kernel::{LostEffect, Run, RunStarted};
-use crate::message::{Digest, InferenceSeq, RunId, Scrubber, TokenCounter, ToolOutcome};
+use crate::message::{Digest, InferenceSeq, RunId, Scrubber, TokenCounter};
 use crate::session::{Append, Call, Control, Input, Output, Request, Session, SessionError};
 use crate::store::{Invocation, KeptFiles, NewRun, RunLock, Store, StoreError};
 use crate::tools::{Clock, RunFiles};
@@ -274,16 +274,14 @@ struct Host<'s> {
     grace: Duration,
     /// When a suspended run is left, whatever is still in flight.
     leaves_at: Option<Instant>,
-    pieces: mpsc::Receiver<Input>,
+    pieces: mpsc::Receiver<Done>,
     questions: OpenQuestions,
     /// Ends the reading of one response.
     reading: BTreeMap<InferenceSeq, CancellationToken>,
     recorder: Recorder<'s>,
-    sender: mpsc::Sender<Input>,
+    sender: mpsc::Sender<Done>,
     session: Session,
     slots: RequestSlots,
-    /// Whole results of the step under way, of which a summary may be asked for.
-    summable: BTreeMap<Digest, Vec<u8>>,
     tasks: Tasks,
     tools: Tools,
 }
@@ -311,7 +309,6 @@ impl<'s> Host<'s> {
             sender,
             session,
             slots,
-            summable: BTreeMap::new(),
             tasks: Tasks::default(),
             tools,
         }
@@ -331,7 +328,7 @@ impl<'s> Host<'s> {
             while next.ends_a_task()
                 && let Ok(piece) = self.pieces.try_recv()
             {
-                self.hand_in(piece.into())?;
+                self.hand_in(piece)?;
                 if self.done(observer).await? {
                     return Ok(());
                 }
@@ -363,7 +360,7 @@ impl<'s> Host<'s> {
                     () = sleep_until(self.leaves_at) => return Ok(()),
                     // Before the pieces: a response that arrives faster than it is taken lets the time pass all the same.
                     () = sleep_until(self.due_ms.map(|at_ms| self.tools.clock.instant_of(at_ms))) => break Input::Timer.into(),
-                    Some(piece) = self.pieces.recv() => break piece.into(),
+                    Some(piece) = self.pieces.recv() => break piece,
                     Some(done) = self.tasks.next() => break done,
                 }
             };
@@ -376,19 +373,8 @@ impl<'s> Host<'s> {
         if let Some(inference) = ended(&input) {
             self.reading.remove(&inference);
         }
-        if let Input::ToolResult { outcome, .. } = &input {
-            let full = match outcome {
-                ToolOutcome::Returned(envelope) => envelope.full,
-                _ => None,
-            };
-            let full = full.filter(|_| self.session.contract().summarizer().is_some());
-            self.summable.clear();
-            for blob in blobs {
-                if let Some(hash) = full.filter(|hash| Digest::of(&blob) == *hash) {
-                    self.summable.insert(hash, blob.clone());
-                }
-                self.recorder.keep(blob);
-            }
+        for blob in blobs {
+            self.recorder.keep(blob);
         }
         let at_ms = self.tools.clock.run_ms();
         Ok(self.session.handle(at_ms, input)?)
@@ -408,8 +394,12 @@ impl<'s> Host<'s> {
                 }
                 Output::Send(request) => self.send(request),
                 Output::Call(call) => self.call(call),
-                Output::Summarise { full, inference } => {
-                    let input = match self.summable.get(&full).cloned() {
+                Output::Summarise { full, inference }
+                | Output::Sample {
+                    inference,
+                    prompt: full,
+                } => {
+                    let input = match self.recorder.blob(full).await {
                         Some(bytes) => Input::Blob { bytes, hash: full },
                         None => Input::Lost(LostEffect::Inference(inference)),
                     };

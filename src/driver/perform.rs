@@ -17,9 +17,7 @@ use crate::adapter::{ResponseMeta, server_properties};
 use crate::contract::{ExecutionContract, change_of_tool};
 use crate::inference::{Backend, Reply, Timeouts, TransportFault};
 use crate::kernel::{CallOrder, LostEffect, Probed, ProbedTarget};
-use crate::message::{
-    CallSeq, Digest, InferenceSeq, InputQuestion, NamedText, ObjectText, Scrubber, ToolOutcome,
-};
+use crate::message::{CallSeq, Digest, InferenceSeq, NamedText, ObjectText, Scrubber, ToolOutcome};
 use crate::session::{Call, Input, Request};
 use crate::tools::{BlobSink, CallTerms, ExchangeLog, RunFiles, ToolServers};
 
@@ -140,7 +138,7 @@ pub(super) async fn probe(
 pub(super) async fn infer(
     backend: Arc<Backend>,
     request: Request,
-    pieces: mpsc::Sender<Input>,
+    pieces: mpsc::Sender<Done>,
     slots: RequestSlots,
     cancel: CancellationToken,
 ) -> Done {
@@ -224,7 +222,7 @@ struct ResponseBuffer {
     /// None once it was handed over.
     head: Option<ResponseMeta>,
     inference: InferenceSeq,
-    pieces: mpsc::Sender<Input>,
+    pieces: mpsc::Sender<Done>,
     waiting: Vec<u8>,
 }
 
@@ -242,7 +240,7 @@ impl ResponseBuffer {
 
     async fn send(&self, input: Input) {
         // The loop that receives ends after every task of it.
-        drop(self.pieces.send(input).await);
+        drop(self.pieces.send(input.into()).await);
     }
 
     /// The last input of a response, without what was handed over before.
@@ -279,7 +277,7 @@ pub(super) struct Tools {
 pub(super) async fn call(
     tools: Tools,
     call: Call,
-    asked: Option<(OpenQuestions, mpsc::Sender<Input>)>,
+    asked: Option<(OpenQuestions, mpsc::Sender<Done>)>,
     cancel: CancellationToken,
 ) -> Done {
     let Call {
@@ -323,17 +321,22 @@ pub(super) async fn call(
             tokio::select! {
                 biased;
                 outcome = &mut calling => break outcome,
-                Some((question, answer)) = open.recv() => {
+                Some((waits, answer)) = open.recv() => {
                     let Some((questions, pieces)) = &asked else { continue };
                     questions.put(order.call, answer);
-                    let resume = None;
-                    let asked = Input::ToolResult {
+                    let kept = CallBlobs::default();
+                    let outcome = waits.outcome(None, &kept);
+                    let input = Input::ToolResult {
                         call: order.call,
                         exchanges: Vec::new(),
-                        outcome: ToolOutcome::InputRequired(InputQuestion { question, resume }),
+                        outcome,
+                    };
+                    let piece = Done {
+                        blobs: kept.take(),
+                        input,
                     };
                     // The loop that receives ends after every task of it.
-                    drop(pieces.send(asked).await);
+                    drop(pieces.send(piece).await);
                 }
             }
         }

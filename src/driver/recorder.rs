@@ -2,8 +2,9 @@
 
 use super::DriverError;
 use crate::kernel::State;
+use crate::message::Digest;
 use crate::session::Append;
-use crate::store::{NewBlob, NewCheckpoint, NewRun, RunHandle, Store};
+use crate::store::{NewBlob, NewCheckpoint, NewRun, RunHandle, Store, StoreReader};
 use crate::transcript::EarlierCheckpoints;
 
 /// Makes entries durable, with the blobs that they name, and signs the checkpoints.
@@ -50,6 +51,13 @@ impl<'s> Recorder<'s> {
     /// Keeps bytes that the next entry names; they become durable no later than it.
     pub(super) fn keep(&mut self, bytes: Vec<u8>) {
         self.blobs.push(NewBlob::Bytes(bytes));
+    }
+
+    /// The bytes of a blob that an entry names, also of an earlier process; none where they cannot be read.
+    pub(super) async fn blob(&self, hash: Digest) -> Option<Vec<u8>> {
+        let path = self.store.path().to_path_buf();
+        let read = tokio::task::spawn_blocking(move || StoreReader::open(&path)?.blob(hash));
+        read.await.ok()?.ok().flatten()
     }
 
     /// Appends one step's entries as one batch, and takes the blobs. When this returns, they are durable.

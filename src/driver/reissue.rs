@@ -271,14 +271,14 @@ async fn read(
         tokio::select! {
             biased;
             Some(piece) = pieces.recv() => {
-                if reissuer.arrives(piece) {
+                if reissuer.arrives(piece.input) {
                     return Input::ResponseEnded { inference };
                 }
             }
             done = &mut asking => {
                 // Its last pieces may have come with its end.
                 while let Ok(piece) = pieces.try_recv() {
-                    if reissuer.arrives(piece) {
+                    if reissuer.arrives(piece.input) {
                         return Input::ResponseEnded { inference };
                     }
                 }

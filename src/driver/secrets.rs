@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::shared::Shared;
 use super::{DriverError, Environment, MCP_ROOT};
 use crate::contract::{
-    ContractSpec, McpTransport, ProviderSpec, RedactionTerms, Terms, placeholders, url_secrets,
+    ContractSpec, McpTransport, ProviderSpec, REST_PREFIX, RedactionTerms, Terms, placeholders,
+    url_secrets, without_parameters,
 };
 use crate::inference::Secret;
 use crate::message::Scrubber;
@@ -68,9 +69,13 @@ impl Secrets {
         for (name, provider) in &spec.providers {
             found.take_provider(name, provider, environment);
         }
-        for (name, server) in &spec.tools.mcp {
-            let place = format!("tools.mcp.{name}");
+        for (name, server) in &spec.tools.servers {
+            let place = server.place(name);
             match &server.transport {
+                McpTransport::Rest { headers, tool, .. } => {
+                    found.take_values(headers, &format!("{place}.headers"), environment);
+                    found.take_url(&without_parameters(&tool.url), &format!("{place}.url"));
+                }
                 McpTransport::Stdio { env, .. } => {
                     found.take_values(env, &format!("{place}.env"), environment);
                 }
@@ -260,11 +265,8 @@ fn values_only(values: Arc<KnownValues>) -> Redactor {
 fn key_in_an_address(document: &Value) -> Option<(String, String)> {
     let shapes = KnownSecrets::of([], &RedactionTerms::default());
     let finder = Redactor::fixed(Arc::new(shapes));
-    let sections = [
-        ("providers", "base_url", "providers"),
-        ("servers", "url", "tools.mcp"),
-    ];
-    sections.into_iter().find_map(|(section, key, place)| {
+    let sections = [("providers", "base_url"), ("servers", "url")];
+    sections.into_iter().find_map(|(section, key)| {
         let all = document.get(section)?.as_object()?;
         let visible = all.iter().find(|(_, terms)| {
             let address = terms.get(key).and_then(Value::as_str);
@@ -275,11 +277,13 @@ fn key_in_an_address(document: &Value) -> Option<(String, String)> {
             path.is_some_and(|path| finder.text(path) != path)
         });
         let (name, _) = visible?;
+        let place = match name.strip_prefix(REST_PREFIX) {
+            _ if section == "providers" => format!("providers.{name}"),
+            Some(own) => format!("tools.rest.{own}"),
+            None => format!("tools.mcp.{name}"),
+        };
         let step = name.replace('~', "~0").replace('/', "~1");
-        Some((
-            format!("/{section}/{step}/{key}"),
-            format!("{place}.{name}.{key}"),
-        ))
+        Some((format!("/{section}/{step}/{key}"), format!("{place}.{key}")))
     })
 }
 

@@ -53,7 +53,7 @@ impl ToolLogin {
         name: &str,
         environment: &Environment,
     ) -> Result<Reached, DriverError> {
-        let Some(server) = spec.tools.mcp.get(name) else {
+        let Some(server) = spec.tools.servers.get(name) else {
             return Ok(Reached::Unknown);
         };
         let McpTransport::Remote {

@@ -67,6 +67,8 @@ impl Machine {
             | Slot::ToAsk(..)
             | Slot::Approved(_)
             | Slot::Running(_)
+            | Slot::Unsampled { .. }
+            | Slot::Sampling { .. }
             | Slot::Unsummarised { .. }
             | Slot::Summarising { .. } => return None,
         };
@@ -78,11 +80,17 @@ impl Machine {
             call.slot = Settled::Answered(reason).into();
             return None;
         }
-        call.input = input;
         if holds(Guard::Suspended, self.suspended) {
+            if input.as_ref().is_some_and(|input| input.resume.is_none()) {
+                // The call waits with its question in the process that leaves: it ends there, or is lost with it.
+                call.slot = Slot::Running(seq);
+                return Some("answered, but the process that waits for it leaves");
+            }
+            call.input = input;
             call.slot = Slot::Approved(seq);
             return Some("approved, and due when the run is resumed");
         }
+        call.input = input;
         call.slot = Slot::Running(seq);
         outbox.execute(call.order(seq));
         Some(if call.input.is_some() {

@@ -3,7 +3,9 @@
 use super::texts::FailedReason;
 use super::{CallOrder, GivenInput};
 use crate::contract::RulePlace;
-use crate::message::{CallSeq, Digest, InferenceSeq, InputQuestion, ToolEnvelope, ToolInvocation};
+use crate::message::{
+    CallSeq, Digest, InferenceSeq, InputQuestion, SamplingRequest, ToolEnvelope, ToolInvocation,
+};
 
 /// What became of a call that needs nothing more.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +67,17 @@ pub(super) enum Slot {
     Asking {
         call: CallSeq,
         asked: Box<InputQuestion>,
+    },
+    /// Started, and its server wants a model to be asked, were the run not suspended.
+    Unsampled {
+        call: CallSeq,
+        asked: Box<SamplingRequest>,
+    },
+    /// Started, and what its server wants a model to be asked is asked.
+    Sampling {
+        call: CallSeq,
+        asked: Box<SamplingRequest>,
+        inference: InferenceSeq,
     },
     /// Returned, and a summary of its result would be asked for, were the run not suspended.
     Unsummarised {
@@ -183,6 +196,8 @@ impl BatchCall<Slot> {
             | Slot::ToAsk(..)
             | Slot::Approved(_)
             | Slot::Running(_)
+            | Slot::Unsampled { .. }
+            | Slot::Sampling { .. }
             | Slot::Unsummarised { .. }
             | Slot::Summarising { .. } => None,
         }
@@ -197,6 +212,8 @@ impl BatchCall<Slot> {
             | Slot::Approved(_)
             | Slot::Running(_)
             | Slot::Asking { .. }
+            | Slot::Unsampled { .. }
+            | Slot::Sampling { .. }
             | Slot::Unsummarised { .. }
             | Slot::Summarising { .. } => None,
         }
@@ -207,6 +224,9 @@ impl BatchCall<Slot> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Batch {
     pub(super) calls: Vec<BatchCall<Slot>>,
+    /// Inferences whose servers did not wait for the answer, each with the bytes of its prompt. What they use counts, so each is waited
+    /// for.
+    pub(super) unwanted: Vec<(InferenceSeq, u64)>,
 }
 
 /// The calls of one message once nothing of it goes on, in the message's order.
@@ -238,20 +258,38 @@ impl Batch {
         self.calls.iter().filter_map(|call| match &call.slot {
             Slot::Running(seq) => Some(*seq),
             Slot::Asking { call, asked } if asked.resume.is_none() => Some(*call),
+            Slot::Sampling { call, asked, .. } if asked.resume.is_none() => Some(*call),
             Slot::Settled(_)
             | Slot::Pending(_)
             | Slot::ToAsk(..)
             | Slot::Awaiting(..)
             | Slot::Approved(_)
             | Slot::Asking { .. }
+            | Slot::Unsampled { .. }
+            | Slot::Sampling { .. }
             | Slot::Unsummarised { .. }
             | Slot::Summarising { .. } => None,
         })
     }
 
-    /// The summaries that are waited for, in call order.
-    pub(super) fn summaries(&self) -> impl Iterator<Item = InferenceSeq> {
-        self.in_summary().map(|(inference, _)| inference)
+    /// The inferences that are waited for, in call order: of summaries, and what servers want asked.
+    pub(super) fn inferences(&self) -> impl Iterator<Item = InferenceSeq> {
+        let of_calls = self.calls.iter().filter_map(|call| match &call.slot {
+            Slot::Summarising { inference, .. } | Slot::Sampling { inference, .. } => {
+                Some(*inference)
+            }
+            Slot::Settled(_)
+            | Slot::Pending(_)
+            | Slot::ToAsk(..)
+            | Slot::Awaiting(..)
+            | Slot::Approved(_)
+            | Slot::Running(_)
+            | Slot::Asking { .. }
+            | Slot::Unsampled { .. }
+            | Slot::Unsummarised { .. } => None,
+        });
+        let unwanted = self.unwanted.iter().map(|(inference, _)| *inference);
+        of_calls.chain(unwanted)
     }
 
     /// The summaries that are waited for, each with the result that it is of.
@@ -269,6 +307,8 @@ impl Batch {
             | Slot::Approved(_)
             | Slot::Running(_)
             | Slot::Asking { .. }
+            | Slot::Unsampled { .. }
+            | Slot::Sampling { .. }
             | Slot::Unsummarised { .. } => None,
         })
     }
@@ -308,11 +348,15 @@ impl Batch {
             Slot::Running(seq) => *seq == call,
             // Its server may end it without the answer.
             Slot::Asking { call: seq, asked } => *seq == call && asked.resume.is_none(),
+            Slot::Sampling {
+                call: seq, asked, ..
+            } => *seq == call && asked.resume.is_none(),
             Slot::Settled(_)
             | Slot::Pending(_)
             | Slot::ToAsk(..)
             | Slot::Awaiting(..)
             | Slot::Approved(_)
+            | Slot::Unsampled { .. }
             | Slot::Unsummarised { .. }
             | Slot::Summarising { .. } => false,
         })
@@ -330,7 +374,7 @@ impl Batch {
                     };
                     call.slot = Settled::Answered(reason.clone()).into();
                 }
-                Slot::Asking { .. } => {
+                Slot::Asking { .. } | Slot::Unsampled { .. } => {
                     call.slot = Settled::Answered(FailedReason::EffectUnknown).into();
                 }
                 Slot::Unsummarised {
@@ -340,14 +384,17 @@ impl Batch {
                     let (seq, envelope) = (*seq, envelope.clone());
                     call.slot = Settled::cut(seq, envelope).into();
                 }
-                Slot::Settled(_) | Slot::Running(_) | Slot::Summarising { .. } => {}
+                Slot::Settled(_)
+                | Slot::Running(_)
+                | Slot::Sampling { .. }
+                | Slot::Summarising { .. } => {}
             }
         }
     }
 
-    /// Whether something that was begun has not ended: a call, or a summary of its result.
+    /// Whether something that was begun has not ended: a call, a summary of its result, or what its server wants a model to be asked.
     pub(super) fn is_busy(&self) -> bool {
-        self.is_running() || self.summaries().next().is_some()
+        self.is_running() || self.inferences().next().is_some()
     }
 
     /// Ends the wait for a summary: `shown` says what is made of the result. False where no such summary is waited for.
@@ -378,6 +425,9 @@ impl Batch {
 
     /// The calls, taken out, where nothing of them goes on.
     pub(super) fn settled(&mut self) -> Option<Ended> {
+        if !self.unwanted.is_empty() {
+            return None;
+        }
         let settled: Option<Vec<&Settled>> = self.calls.iter().map(|call| call.settled()).collect();
         let settled: Vec<Settled> = settled?.into_iter().cloned().collect();
         let calls = self.calls.drain(..).zip(settled);
@@ -397,7 +447,10 @@ impl Batch {
             Slot::Pending(_) | Slot::ToAsk(..) | Slot::Awaiting(..) | Slot::Approved(_) => {
                 FailedReason::NotStartedCutShort.into()
             }
-            Slot::Running(_) | Slot::Asking { .. } => FailedReason::EffectUnknown.into(),
+            Slot::Running(_)
+            | Slot::Asking { .. }
+            | Slot::Unsampled { .. }
+            | Slot::Sampling { .. } => FailedReason::EffectUnknown.into(),
             Slot::Unsummarised { call, envelope } | Slot::Summarising { call, envelope, .. } => {
                 Settled::cut(call, envelope)
             }

@@ -62,11 +62,16 @@ impl StageView<'_> {
     fn batch_key(self) -> Vec<CallKey> {
         let named = |name: &String, (stands, seq, tokens)| (name.clone(), stands, seq, tokens);
         match self {
-            Self::Execute(batch) => batch
-                .calls
-                .iter()
-                .map(|call| named(&call.invocation.name, slot_key(call)))
-                .collect(),
+            Self::Execute(batch) => {
+                batch
+                    .calls
+                    .iter()
+                    .map(|call| named(&call.invocation.name, slot_key(call)))
+                    .chain(batch.unwanted.iter().map(|(inference, bytes)| {
+                        (String::new(), 25, CallSeq(inference.0), *bytes)
+                    }))
+                    .collect()
+            }
             Self::Observe(ended) => ended
                 .calls
                 .iter()
@@ -197,6 +202,18 @@ fn slot_key(call: &BatchCall<Slot>) -> (u8, CallSeq, u64) {
         // It was started before, and goes on.
         Slot::Approved(seq) if call.input.is_some() => (22, *seq, questions),
         Slot::Approved(seq) => (17, *seq, questions),
+        // What is asked stands in the events; its size is judged when it is due.
+        Slot::Unsampled { call, asked } => {
+            let resumable = u64::from(asked.resume.is_some());
+            (23, *call, asked.bytes << 8 | questions << 1 | resumable)
+        }
+        Slot::Sampling {
+            asked, inference, ..
+        } => {
+            let resumable = u64::from(asked.resume.is_some());
+            let asked = asked.bytes << 8 | questions << 1 | resumable;
+            (24, CallSeq(inference.0), asked)
+        }
         Slot::Unsummarised { call, envelope } => (18, *call, envelope.tokens),
         Slot::Summarising {
             envelope,

@@ -26,6 +26,8 @@ pub enum Effect {
     Execute(CallOrder),
     /// Ask for a summary of a result; raise `InferenceReturned` or `InferenceFailed`.
     Summarise(SummaryRequest),
+    /// Ask what the server of a call wants a model to be asked; raise `InferenceReturned` or `InferenceFailed`.
+    Sample(SampleRequest),
     /// Ask a person, about the call or what its server asks for; raise `ApprovalGiven` or `ApprovalDenied`.
     AwaitApproval(CallOrder),
     /// Raise nothing but `TimerFired` at [`Run::next_deadline`](super::Run::next_deadline).
@@ -134,6 +136,19 @@ pub struct SummaryRequest {
     pub room_bytes: u64,
     /// The exposed name of the tool.
     pub tool: String,
+}
+
+/// A request that the server of a call wants a model to be sent. Its messages are not the machine's: they lie in the blob store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SampleRequest {
+    /// The call.
+    pub call: CallSeq,
+    /// The most tokens of the answer.
+    pub max_tokens: u64,
+    /// The blob that holds the messages.
+    pub prompt: Digest,
+    /// What it has in common with other requests: no notices, no tools.
+    pub request: InferRequest,
 }
 
 impl SummaryRequest {

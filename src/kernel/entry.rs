@@ -412,6 +412,15 @@ pub enum EffectRecord {
         /// Index of the target.
         target: u32,
     },
+    /// What the server of a call wants a model to be asked is asked.
+    Sample {
+        /// The call.
+        call: CallSeq,
+        /// Which inference.
+        inference: InferenceSeq,
+        /// Index of the target.
+        target: u32,
+    },
     /// An approval is asked for.
     AwaitApproval {
         /// BLAKE3 over the argument text that must be approved.

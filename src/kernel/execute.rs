@@ -10,10 +10,12 @@ use super::guard::{Guard, holds};
 use super::machine::{Machine, Verdict};
 use super::outbox::Outbox;
 use super::texts::FailedReason;
-use super::{BlockReason, ContextBlock, DroppedResult, EventKind, LostEffect, ToolReturned};
+use super::{
+    BlockReason, ContextBlock, DroppedResult, EventKind, InferenceFailed, LostEffect, ToolReturned,
+};
 use crate::message::{CallSeq, ToolEnvelope, ToolOutcome, estimate_tokens, exact_sum};
 
-/// How often the server of one call may ask a person.
+/// How often the server of one call may ask a person or a model.
 pub(super) const MOST_QUESTIONS: u32 = 10;
 
 impl Machine {
@@ -41,25 +43,19 @@ impl Machine {
             }
             EventKind::EffectLost(LostEffect::Call(call)) => self.call_lost(batch, *call, outbox),
             EventKind::InferenceReturned(returned) => {
+                if let Some(reply) = self.take_sample(batch, returned, outbox) {
+                    return reply;
+                }
                 if !self.take_summary(batch, returned) {
                     return Reply::Defer;
                 }
                 self.go_on(batch, outbox, "a summary came")
             }
-            EventKind::InferenceFailed(failed) => {
-                if !batch.end_summary(failed.inference, |_| Shown::Cut) {
-                    return Reply::Defer;
-                }
-                if let Some(usage) = &failed.usage {
-                    self.count_usage(failed.inference, usage);
-                }
-                let asked = self.asked.get(&failed.inference).copied();
-                if let Some(target) = asked.filter(|_| failed.fault.unknown_model) {
-                    self.drop_target(target, outbox);
-                }
-                self.go_on(batch, outbox, "no summary came")
-            }
+            EventKind::InferenceFailed(failed) => self.inference_failed(batch, failed, outbox),
             EventKind::EffectLost(LostEffect::Inference(lost)) => {
+                if let Some(reply) = self.end_sample(batch, *lost, None, outbox) {
+                    return reply;
+                }
                 if !batch.end_summary(*lost, |_| Shown::Cut) {
                     return Reply::Defer;
                 }
@@ -76,6 +72,28 @@ impl Machine {
         }
     }
 
+    /// A summary, or what a server wanted asked, brought no message.
+    fn inference_failed(
+        &mut self,
+        batch: &mut Batch,
+        failed: &InferenceFailed,
+        outbox: &mut Outbox,
+    ) -> Reply<FromExecute> {
+        let is_sample = batch.awaits_sample(failed.inference);
+        if !is_sample && !batch.end_summary(failed.inference, |_| Shown::Cut) {
+            return Reply::Defer;
+        }
+        if let Some(usage) = &failed.usage {
+            self.count_usage(failed.inference, usage);
+        }
+        let asked = self.asked.get(&failed.inference).copied();
+        if let Some(target) = asked.filter(|_| failed.fault.unknown_model) {
+            self.drop_target(target, outbox);
+        }
+        let reply = self.end_sample(batch, failed.inference, None, outbox);
+        reply.unwrap_or_else(|| self.go_on(batch, outbox, "no summary came"))
+    }
+
     fn tool_returned(
         &mut self,
         batch: &mut Batch,
@@ -85,6 +103,7 @@ impl Machine {
         let in_flight = self.prompts_in_flight(batch);
         let was_asking = batch.is_asking();
         let nothing_starts = self.nothing_starts();
+        batch.leave_sampling(returned.call);
         let Some(call) = batch.running_call(returned.call) else {
             return Reply::Defer;
         };
@@ -127,6 +146,16 @@ impl Machine {
                 }
                 return Reply::Stay("the server of a call asks a person");
             }
+            ToolOutcome::SamplingRequired(_)
+                if nothing_starts || call.questions == MOST_QUESTIONS =>
+            {
+                Settled::Answered(FailedReason::EffectUnknown).into()
+            }
+            ToolOutcome::SamplingRequired(asked) => {
+                call.questions += 1;
+                let asked = (returned.call, asked);
+                return Reply::Stay(self.sampling_required(call, asked, &in_flight, outbox));
+            }
             ToolOutcome::TimedOut => failed(FailedEnd::TimedOut).into(),
             // The driver cancels no running call at a stop, only one that still waits in its queue.
             ToolOutcome::Cancelled if self.stop_requested => {
@@ -151,7 +180,7 @@ impl Machine {
         &mut self,
         call: CallSeq,
         envelope: &ToolEnvelope,
-        in_flight: &[u64],
+        in_flight: &[(usize, u64)],
         outbox: &mut Outbox,
     ) -> Slot {
         let schema = schema_tokens(&self.contract, self.closing.is_some());
@@ -216,6 +245,7 @@ impl Machine {
         lost: CallSeq,
         outbox: &mut Outbox,
     ) -> Reply<FromExecute> {
+        batch.leave_sampling(lost);
         let Some(call) = batch.running_call(lost) else {
             return Reply::Defer;
         };
@@ -282,6 +312,8 @@ impl Machine {
                 | Slot::Awaiting(..)
                 | Slot::Running(_)
                 | Slot::Asking { .. }
+                | Slot::Unsampled { .. }
+                | Slot::Sampling { .. }
                 | Slot::Unsummarised { .. }
                 | Slot::Summarising { .. } => continue,
             };
@@ -316,6 +348,7 @@ pub(crate) fn judged_outcome<'o>(
         ToolOutcome::Returned(envelope) => envelope_fault(envelope, id, name),
         ToolOutcome::Malformed { .. }
         | ToolOutcome::InputRequired(_)
+        | ToolOutcome::SamplingRequired(_)
         | ToolOutcome::ConnectionLost { .. }
         | ToolOutcome::TimedOut
         | ToolOutcome::Cancelled

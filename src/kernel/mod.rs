@@ -51,6 +51,7 @@ mod record;
 mod report;
 mod run;
 mod run_clock;
+mod sampling;
 mod session;
 mod stage;
 mod state;
@@ -101,7 +102,7 @@ pub(crate) use conversation::conversation_digest;
 pub(crate) use edges::EDGES;
 pub use effect::GivenInput;
 pub use effect::{CallOrder, Effect, InferRequest, ToolExposure};
-pub(crate) use effect::{SummaryRequest, XmlOffer};
+pub(crate) use effect::{SampleRequest, SummaryRequest, XmlOffer};
 pub(crate) use entry::{
     Action, BlockReason, Check, CheckName, ClosingReason, ContextAccount, ContextBlock, DropReason,
     DroppedResult, DroppedTarget, EntryKind, FlowRecord, FlowSource, PolicyRecord, ReportRecord,

@@ -4,7 +4,7 @@
 use super::{
     CallOrder, Check, ContextAccount, ContextBlock, DroppedTarget, Effect, EffectRecord,
     EntryDraft, Event, FlowRecord, InferRequest, Outcome, PolicyRecord, Predicate, ReportRecord,
-    SummaryRequest, ToolExposure,
+    SampleRequest, SummaryRequest, ToolExposure,
 };
 use crate::message::Digest;
 
@@ -77,6 +77,15 @@ impl Outbox {
             target: u32::try_from(asked.request.target).unwrap_or(u32::MAX),
         };
         self.issue(record, Effect::Summarise(asked));
+    }
+
+    pub(super) fn sample(&mut self, asked: SampleRequest) {
+        let record = EffectRecord::Sample {
+            call: asked.call,
+            inference: asked.request.inference,
+            target: u32::try_from(asked.request.target).unwrap_or(u32::MAX),
+        };
+        self.issue(record, Effect::Sample(asked));
     }
 
     pub(super) fn await_approval(&mut self, order: CallOrder) {

@@ -133,8 +133,8 @@ impl Run {
             Stage::Infer(Awaited::Due { .. }) => Vec::new(),
             Stage::Execute(batch) => {
                 let calls = batch.bound_calls().map(LostEffect::Call);
-                let summaries = batch.summaries().map(LostEffect::Inference);
-                calls.chain(summaries).collect()
+                let inferences = batch.inferences().map(LostEffect::Inference);
+                calls.chain(inferences).collect()
             }
             Stage::ValidateCalls(_) | Stage::Observe(_) | Stage::Commit | Stage::Terminate(_) => {
                 Vec::new()

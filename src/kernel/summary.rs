@@ -19,12 +19,12 @@ fn length(text: &str) -> u64 {
 
 impl Machine {
     /// Asks for a summary of a result that is too large, where the contract names who makes it and nothing forbids another
-    /// request. `in_flight` are the prompts of the summaries that are waited for already.
+    /// request. `in_flight` are the prompts that are waited for already.
     pub(super) fn summarise(
         &mut self,
         call: CallSeq,
         envelope: &ToolEnvelope,
-        in_flight: &[u64],
+        in_flight: &[(usize, u64)],
         outbox: &mut Outbox,
     ) -> Option<InferenceSeq> {
         let terms = &self.contract;
@@ -71,12 +71,15 @@ impl Machine {
             && !self.nothing_starts()
     }
 
-    /// The tokens of the prompts that ask for the summaries that are waited for.
-    pub(super) fn prompts_in_flight(&self, batch: &Batch) -> Vec<u64> {
-        let prompts = batch.in_summary();
-        prompts
-            .map(|(_, envelope)| self.room_and_prompt(envelope).1)
-            .collect()
+    /// The prompts of the inferences that are waited for: which target is asked, and their tokens.
+    pub(super) fn prompts_in_flight(&self, batch: &Batch) -> Vec<(usize, u64)> {
+        let target = |inference| self.asked.get(&inference).copied().unwrap_or_default();
+        let summaries = batch.in_summary();
+        let summaries = summaries
+            .map(|(inference, envelope)| (target(inference), self.room_and_prompt(envelope).1));
+        let samplings = batch.in_sampling().into_iter();
+        let samplings = samplings.map(|(inference, bytes)| (target(inference), bytes.div_ceil(4)));
+        summaries.chain(samplings).collect()
     }
 
     /// How many bytes the summary of a result may have, and the tokens of the prompt that asks for it.
@@ -89,14 +92,19 @@ impl Machine {
         (room, bytes.div_ceil(4))
     }
 
-    /// Whether a summary of so many prompt tokens would take from a budget what the next request, with the cut in it, needs at
-    /// least, or the summaries that are in flight. A summary is a convenience: the run must be able to go on without it.
-    fn leaves_no_next(&self, target: usize, in_flight: &[u64], prompt: u64) -> bool {
+    /// Whether an inference of so many prompt tokens would take from a budget what the next request needs at least, or what is in
+    /// flight. A summary, and what a server wants asked, is a convenience: the run must be able to go on without it.
+    pub(super) fn leaves_no_next(
+        &self,
+        target: usize,
+        in_flight: &[(usize, u64)],
+        prompt: u64,
+    ) -> bool {
         let terms = &self.contract;
         let next = self.projected(Next::Turn);
-        // One and the same model is asked for all of them; each has its own price, since a price is rounded.
-        let prompts = in_flight.iter().copied().chain([prompt]);
-        let (prompts, least) = prompts.fold((0, 0), |(tokens, cost), prompt| {
+        // Each has its own price, since a price is rounded.
+        let prompts = in_flight.iter().copied().chain([(target, prompt)]);
+        let (prompts, least) = prompts.fold((0, 0), |(tokens, cost), (target, prompt)| {
             let least = terms.least_cost_micro_usd(target, prompt);
             (exact_sum(tokens, prompt), exact_sum(cost, least))
         });

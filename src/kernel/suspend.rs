@@ -110,6 +110,9 @@ impl Machine {
             let Some(one) = batch.calls.get_mut(nth) else {
                 continue;
             };
+            if self.sample_due(one, &in_flight, outbox) {
+                continue;
+            }
             if let Slot::Unsummarised { call, envelope } = &one.slot {
                 let (call, envelope) = (*call, envelope.clone());
                 one.slot = match self.summarise(call, &envelope, &in_flight, outbox) {

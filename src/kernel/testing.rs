@@ -40,6 +40,7 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
     };
     Terms {
         adapter_version: "openai-chat/1".to_owned(),
+        agent: None,
         allowed_tools: Some(vec!["read".to_owned(), "write".to_owned()]),
         approval: Vec::new(),
         approval_timeout_ms: 1_000,

@@ -9,8 +9,8 @@ use super::{
 use crate::contract::{BATCH, FINAL_REPORT, PROGRESS_REPORT};
 use crate::message::{
     AdapterStatus, AgentMessage, CallSeq, Digest, EnvelopeFields, FailureCode, InferenceSeq,
-    InputQuestion, ObjectText, ProtocolAdapterResult, ProviderFaultClass, StopReason, ToolEnvelope,
-    ToolInvocation, ToolOutcome, Usage,
+    InputQuestion, ObjectText, ProtocolAdapterResult, ProviderFaultClass, SamplingRequest,
+    StopReason, ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
 };
 
 /// What a model says.
@@ -75,6 +75,8 @@ pub(super) enum Does {
     Changed,
     Asks,
     AsksWaiting,
+    Samples,
+    SamplesWaiting,
 }
 
 /// When something comes.
@@ -278,6 +280,12 @@ fn does(does: Does, c: &OpenCall) -> ToolOutcome {
         Does::Changed => ToolOutcome::ToolChanged {
             detail: String::new(),
         },
+        Does::Samples | Does::SamplesWaiting => ToolOutcome::SamplingRequired(SamplingRequest {
+            bytes: 40,
+            max_tokens: 5,
+            prompt: Digest::of(b"a prompt"),
+            resume: (does == Does::Samples).then(|| "where it stands".to_owned()),
+        }),
         Does::Asks | Does::AsksWaiting => ToolOutcome::InputRequired(InputQuestion {
             question: ObjectText::parse(r#"{"message":"?"}"#).unwrap(),
             resume: (does == Does::Asks).then(|| "where it stands".to_owned()),
@@ -416,8 +424,10 @@ impl Letter {
         match self {
             Self::StaleAnswer | Self::StaleFailure => Some(Ration::Stale),
             Self::Suspended => Some(Ration::Suspended),
-            Self::Tool(Does::Asks | Does::AsksWaiting)
-            | Self::ToolAt(Does::Asks | Does::AsksWaiting, _) => Some(Ration::Asked),
+            Self::Tool(Does::Asks | Does::AsksWaiting | Does::Samples | Does::SamplesWaiting)
+            | Self::ToolAt(Does::Asks | Does::AsksWaiting | Does::Samples, _) => {
+                Some(Ration::Asked)
+            }
             _ => None,
         }
     }

@@ -181,3 +181,13 @@ pub(super) const FLOWS: &[Letter] = &[
     Letter::Stop,
 ];
 pub(super) const SUSPENSIONS: &[Letter] = &[Letter::Suspended, Letter::Resumed];
+pub(super) const SAMPLES: &[Letter] = &[
+    Says(Said::Write),
+    Tool(Does::Samples),
+    Tool(Does::SamplesWaiting),
+    Tool(Does::TimesOut),
+    Letter::FailsUnknown,
+    Letter::Stop,
+    ToolAt(Does::Samples, When::PastStep),
+    SaysAt(Said::Text, When::PastStep),
+];

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::tests_rulings::{Says, counts, says};
 use super::{
     AgentOutcome as Class, EDGES, Effect, EntryDraft, EntryKind, Event, EventKind, LostEffect,
-    Outcome, OutcomeCode as Code, Run, State, ToolExposure,
+    Outcome, OutcomeCode as Code, Run, SampleRequest, State, SummaryRequest, ToolExposure,
 };
 use crate::contract::{
     Completion, ExecutionContract, FINAL_REPORT, PROGRESS_REPORT, ToolPolicy, ToolProof,
@@ -45,6 +45,8 @@ pub(super) struct Ledger {
     pub(super) ended: Option<Outcome>,
     stopped: bool,
     pub(super) suspended: bool,
+    /// Whether this step takes a resumption.
+    resumes: bool,
     /// Approved or lost while the run is suspended, and due.
     due: Vec<CallSeq>,
     closing_turn: Option<u32>,
@@ -91,6 +93,7 @@ impl Ledger {
             ended: None,
             stopped: false,
             suspended: false,
+            resumes: false,
             due: Vec::new(),
             closing_turn: None,
             tokens: 0,
@@ -137,6 +140,7 @@ impl Ledger {
         let interrupted = matches!(event.event, EventKind::Interrupted(_))
             || (event.event == EventKind::StopRequested && self.stopped);
         self.stopped |= event.event == EventKind::StopRequested;
+        self.resumes = matches!(event.event, EventKind::Resumed(_));
         let requested = self.event(terms, &event.event);
         let (Some(Effect::Append(entries)), rest) =
             (effects.first(), effects.get(1..).unwrap_or(&[]))
@@ -222,10 +226,15 @@ impl Ledger {
                 let Some(at) = self.running.iter().position(|c| c.call == r.call) else {
                     return false;
                 };
-                if let ToolOutcome::InputRequired(asked) = &r.outcome {
+                let resume = match &r.outcome {
+                    ToolOutcome::InputRequired(asked) => Some(&asked.resume),
+                    ToolOutcome::SamplingRequired(asked) => Some(&asked.resume),
+                    _ => None,
+                };
+                if let Some(resume) = resume {
                     // It is started once more, and was counted.
                     self.due.push(r.call);
-                    if asked.resume.is_none() {
+                    if resume.is_none() {
                         return false;
                     }
                 }
@@ -364,8 +373,8 @@ impl Ledger {
                 self.inflight = None;
                 self.waiting_until = Some(*until_ms);
             }
-            Effect::Summarise(asked) => {
-                let r = &asked.request;
+            Effect::Summarise(SummaryRequest { request: r, .. })
+            | Effect::Sample(SampleRequest { request: r, .. }) => {
                 self.may_ask(terms, r)?;
                 self.inferences += 1;
                 self.summaries.push(r.inference);
@@ -483,6 +492,10 @@ impl Ledger {
                             || again,
                         || "a call without its approval".to_owned(),
                     )?;
+                    let running = self.running.iter().any(|c| c.call == open.call);
+                    hold(!(running && self.resumes), || {
+                        "a call is started once more that another process may have made".to_owned()
+                    })?;
                     self.awaiting = None;
                     self.running.retain(|c| c.call != open.call);
                     self.running.push(open);

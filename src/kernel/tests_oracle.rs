@@ -7,6 +7,7 @@ mod events;
 mod flows;
 mod questions;
 mod responses;
+mod samples;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -38,6 +39,7 @@ pub(super) enum Reaction {
     Waits(u64),
     Starts(Vec<u64>),
     Summarises(u64),
+    Samples(u64),
     AwaitsApproval(u64),
     Ends(Outcome),
 }
@@ -78,6 +80,7 @@ impl Reaction {
                 Effect::Summarise(asked) => {
                     seen = Some(Self::Summarises(asked.request.inference.0));
                 }
+                Effect::Sample(asked) => seen = Some(Self::Samples(asked.request.inference.0)),
                 Effect::AwaitApproval(order) => seen = Some(Self::AwaitsApproval(order.call.0)),
                 Effect::Wait { until_ms } => seen = Some(Self::Waits(*until_ms)),
                 Effect::Finish(outcome) => seen = Some(Self::Ends(*outcome)),
@@ -136,6 +139,18 @@ enum Slot {
     Question {
         call: u64,
         hash: Digest,
+        live: bool,
+    },
+    /// Its server wants a model to be asked so many bytes, once the run is resumed.
+    Unsampled {
+        call: u64,
+        bytes: u64,
+    },
+    /// That inference is waited for, for its server, whose prompt is so many tokens.
+    Sampled {
+        call: u64,
+        inference: u64,
+        expected: u64,
         live: bool,
     },
     /// Due when the run is resumed: approved, or lost.
@@ -237,6 +252,8 @@ pub(super) struct Facts {
     alike: BTreeMap<(String, String), u64>,
     pairs: BTreeMap<(String, String), u64>,
     batch: Vec<Call>,
+    /// Inferences whose servers did not wait: tokens of the prompt, and the target.
+    unwanted: BTreeMap<u64, (u64, Option<usize>)>,
     /// Tokens of what containers put around their calls.
     frames: u64,
     /// What the message's report comes to: valid, or why not.
@@ -329,6 +346,7 @@ impl Oracle {
                 alike: BTreeMap::new(),
                 pairs: BTreeMap::new(),
                 batch: Vec::new(),
+                unwanted: BTreeMap::new(),
                 frames: 0,
                 report: None,
                 malformed: false,
@@ -393,6 +411,9 @@ impl Oracle {
                     self.facts.notices = 0;
                     return self.answered(r);
                 }
+                if let Some(reaction) = self.sample_ended(r.inference.0) {
+                    return reaction;
+                }
                 self.summary_ended(r.inference.0, Some(r))
             }
             EventKind::InferenceFailed(f) => {
@@ -402,6 +423,13 @@ impl Oracle {
                 if place != Place::Inference(f.inference.0) {
                     if f.fault.unknown_model && self.awaits_summary(f.inference.0) {
                         self.facts.dropped.extend(self.summarizer());
+                    }
+                    if f.fault.unknown_model {
+                        let sampler = self.sampler_of(f.inference.0);
+                        self.facts.dropped.extend(sampler);
+                    }
+                    if let Some(reaction) = self.sample_ended(f.inference.0) {
+                        return reaction;
                     }
                     return self.summary_ended(f.inference.0, None);
                 }

@@ -97,6 +97,64 @@ fn the_question_of_a_server_is_answered_and_its_call_goes_on() {
     assert_eq!(lost.observations(), [unknown]);
 }
 
+/// What waits with its question in the process that leaves may have acted: an answer that comes then starts no second call.
+#[test]
+fn a_call_whose_question_is_answered_while_its_process_leaves_is_not_made_twice() {
+    let answered = |tool_name: &str, given: bool| {
+        let mut h = Harness::inferring(Terms {
+            idempotent: vec!["write".to_owned()],
+            ..optional()
+        });
+        h.answer(calls(&[tool_name]));
+        let question = ObjectText::parse(r#"{"message":"Who?"}"#).unwrap();
+        let approval = Approval {
+            answerer: None,
+            arguments_hash: question.digest(),
+            call: CallSeq(1),
+            content: None,
+            proposal: None,
+            reason: None,
+        };
+        let asked = InputQuestion {
+            question,
+            resume: None,
+        };
+        h.push(tool(CallSeq(1), ToolOutcome::InputRequired(asked)))
+            .push(EventKind::Suspended)
+            .push(if given {
+                EventKind::ApprovalGiven(approval)
+            } else {
+                EventKind::ApprovalDenied(approval)
+            });
+        h
+    };
+    let lost = || EventKind::EffectLost(LostEffect::Call(CallSeq(1)));
+    for given in [true, false] {
+        let mut h = answered("read", given);
+        assert_eq!(h.run.unresolved(), [LostEffect::Call(CallSeq(1))]);
+        let resumption = resumed(&h);
+        h.push(resumption);
+        assert!(h.effects.is_empty(), "{:?}", h.effects);
+        h.push(lost());
+        let unknown = "(tool failed: interrupted, effect unknown)";
+        assert_eq!(h.observations(), [unknown]);
+
+        // One that is declared idempotent is made again, without the answer to a question that no one waits with.
+        let mut h = answered("write", given);
+        let resumption = resumed(&h);
+        h.push(resumption).push(lost());
+        let Some(Effect::Execute(order)) = h.effects.first() else {
+            panic!("it is made again: {:?}", h.effects);
+        };
+        assert_eq!(order.input, None);
+
+        // Its process may still end it, as long as it is there.
+        let mut h = answered("read", given);
+        h.push(tool(CallSeq(1), ToolOutcome::TimedOut));
+        assert_eq!(h.run.unresolved(), []);
+    }
+}
+
 /// No time-out runs while a person is waited for, so a server that asked for ever would keep the run for ever.
 #[test]
 fn the_server_of_a_call_asks_ten_times_and_no_more() {

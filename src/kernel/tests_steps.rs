@@ -139,6 +139,9 @@ fn brief(effect: &Effect) -> String {
         Effect::Summarise(asked) => {
             format!("Summarise {} ({})", asked.call, asked.request.inference)
         }
+        Effect::Sample(asked) => {
+            format!("Sample {} ({})", asked.call, asked.request.inference)
+        }
         Effect::AwaitApproval(order) => format!("AwaitApproval {}", order.call),
         Effect::Wait { until_ms } => format!("Wait until {until_ms}"),
         Effect::Cancel => "Cancel".to_owned(),

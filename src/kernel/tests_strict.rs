@@ -69,6 +69,7 @@ fn a_recovered_message_is_a_rejected_one_under_strict() {
 const OTHER: &str = "(tool failed: not started: another call of this message is invalid)";
 const FLY: &str = "(tool failed: TOOL_NOT_FOUND: fly (nearest: read, write))";
 
+/// An unknown tool is answered with an error that names it, and the run goes on (003/INV-TOOL-003).
 #[test]
 fn beside_an_unknown_name_nothing_runs_under_strict() {
     let unknown = || native(calls(&["read", "fly"]));
@@ -76,6 +77,7 @@ fn beside_an_unknown_name_nothing_runs_under_strict() {
     check(false, unknown(), 1, &[FLY], "INFER");
 }
 
+/// A call whose arguments do not fit is not executed; its error says where and why (003/INV-TOOL-001).
 #[test]
 fn beside_invalid_arguments_nothing_runs_under_strict() {
     let rule = "(tool failed: TOOL_VALIDATION_ERROR: /path: type: value is not of type \"string\")";

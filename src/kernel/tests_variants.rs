@@ -461,6 +461,11 @@ pub(super) const VARIANTS: &[Variant] = &[
         ],
     },
     Variant {
+        name: "optional: servers that have a model asked",
+        terms: sampling,
+        letters: &[BASE, LIFE, SAMPLES],
+    },
+    Variant {
         name: "required: approval",
         terms: || Terms {
             require_approval: vec!["read".to_owned()],

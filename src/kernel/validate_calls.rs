@@ -318,7 +318,10 @@ impl Machine {
         self.record_flows(&message, &answers, outbox);
         let place = |machine: &mut Self, call: &ToolInvocation, judged| machine.slot(call, judged);
         let calls = self.take_calls(message, usage, judged, outbox, place);
-        let mut batch = Batch { calls };
+        let mut batch = Batch {
+            calls,
+            unwanted: Vec::new(),
+        };
         // Where every call is answered without starting one.
         if let Some(ended) = batch.settled() {
             self.observe_calls(ended.calls);

@@ -39,6 +39,15 @@ pub enum ContentBlock {
 }
 
 /// A tool's own report of its failure.
+///
+/// ```
+/// use monolith::{EnvelopeError, EnvelopeFields, EnvelopeStatus};
+///
+/// fn fail(result: &mut EnvelopeFields, message: String) {
+///     result.status = EnvelopeStatus::Error;
+///     result.error = Some(EnvelopeError { code: "TOOL_ERROR".to_owned(), message });
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnvelopeError {
@@ -178,6 +187,21 @@ pub struct InputQuestion {
     pub resume: Option<String>,
 }
 
+/// What a tool server wants a model to be asked before a call goes on (MCP sampling).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SamplingRequest {
+    /// Size of the prompt in bytes.
+    pub bytes: u64,
+    /// The most tokens that the server wants for an answer.
+    pub max_tokens: u64,
+    /// The blob that holds the prompt: a [`SamplingPrompt`](super::SamplingPrompt) as JSON.
+    pub prompt: Digest,
+    /// As [`InputQuestion::resume`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<String>,
+}
+
 /// How one call that was started came to an end, or to a question.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
@@ -198,6 +222,8 @@ pub enum ToolOutcome {
     },
     /// It goes on once a person has answered what its server asks for, or has refused.
     InputRequired(InputQuestion),
+    /// It goes on once a model has answered what its server wants it to be asked, or that was refused.
+    SamplingRequired(SamplingRequest),
     /// `tool_timeout_ms` passed; whether the tool acted is unknown.
     TimedOut,
     /// The tool's transport closed before an answer; whether the tool acted is unknown.

@@ -30,6 +30,7 @@ mod object_fault;
 mod object_text;
 mod provider_fault;
 mod reasoning;
+mod sampling_prompt;
 mod scrubber;
 mod server_statement;
 mod token_counter;
@@ -48,9 +49,9 @@ pub use digest::Digest;
 #[cfg(test)]
 pub(crate) use digest::hashed;
 pub(crate) use digest::{DigestBuilder, DigestContext};
-pub(crate) use envelope::EnvelopeError;
 pub use envelope::{
-    ContentBlock, EnvelopeFields, EnvelopeStatus, InputQuestion, ToolEnvelope, ToolOutcome,
+    ContentBlock, EnvelopeError, EnvelopeFields, EnvelopeStatus, InputQuestion, SamplingRequest,
+    ToolEnvelope, ToolOutcome,
 };
 pub(crate) use exact::{MAX_EXACT, exact_sum, inexact_integer};
 pub(crate) use excerpt::excerpt;
@@ -69,6 +70,7 @@ pub use object_fault::ObjectFault;
 pub use object_text::ObjectText;
 pub use provider_fault::{ProviderFault, ProviderFaultClass};
 pub(crate) use reasoning::{ReasoningPart, ReasoningText, ReasoningTrace};
+pub(crate) use sampling_prompt::{SampledText, SamplingPrompt};
 pub use scrubber::{NoSecrets, Scrubber};
 pub(crate) use server_statement::{NamedText, ServedBy, ToolServerStatement};
 pub(crate) use token_counter::NoTokenizers;

@@ -136,6 +136,7 @@ const fn name_of(event: &EventKind) -> &'static str {
             ToolOutcome::Malformed { .. } => "tool_malformed",
             ToolOutcome::ConnectionLost { .. } => "tool_connection_lost",
             ToolOutcome::InputRequired(_) => "tool_input_required",
+            ToolOutcome::SamplingRequired(_) => "tool_sampling_required",
             ToolOutcome::TimedOut => "tool_timed_out",
             ToolOutcome::Cancelled => "tool_cancelled",
             ToolOutcome::ToolChanged { .. } => "tool_changed",

@@ -82,6 +82,9 @@ pub(super) fn effect_in_words(effect: &EffectRecord, contract: &ExecutionContrac
         EffectRecord::Summarise {
             call, inference, ..
         } => format!("asks for a summary of call {call} by request {inference}"),
+        EffectRecord::Sample {
+            call, inference, ..
+        } => format!("asks for the server of call {call} by request {inference}"),
         EffectRecord::AwaitApproval { call, .. } => format!("waits for an approval of call {call}"),
         EffectRecord::Wait { until_ms } => format!("waits until {until_ms} ms"),
         EffectRecord::Cancel => "gives up what is in flight".to_owned(),

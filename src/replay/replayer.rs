@@ -392,7 +392,7 @@ impl Replayer {
                         requests.insert(inference, request);
                     }
                 }
-                Output::Summarise { full, .. } => {
+                Output::Summarise { full, .. } | Output::Sample { prompt: full, .. } => {
                     if let Some(bytes) = blobs.blob(full) {
                         let blob = Input::Blob { hash: full, bytes };
                         drop(self.session.handle(event.at_ms, blob));
@@ -459,9 +459,9 @@ pub(super) fn session_of(
 /// The inferences that an entry says were issued.
 pub(super) fn issued_by(action: &Action) -> impl Iterator<Item = InferenceSeq> {
     action.effects.iter().filter_map(|effect| match effect {
-        EffectRecord::Infer { inference, .. } | EffectRecord::Summarise { inference, .. } => {
-            Some(*inference)
-        }
+        EffectRecord::Infer { inference, .. }
+        | EffectRecord::Summarise { inference, .. }
+        | EffectRecord::Sample { inference, .. } => Some(*inference),
         _ => None,
     })
 }

@@ -216,7 +216,7 @@ impl WhatIf {
                     }
                     self.step.decided.extend(append.drafts);
                 }
-                Output::Summarise { full, .. } => {
+                Output::Summarise { full, .. } | Output::Sample { prompt: full, .. } => {
                     if let Some(bytes) = blobs.blob(full) {
                         let blob = Input::Blob { bytes, hash: full };
                         drop(self.session.handle(at_ms, blob));

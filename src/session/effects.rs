@@ -1,6 +1,7 @@
 //! What the machine sets going, as a host is asked for it.
 
 use super::output::{Append, Call, Output};
+use super::requests::BlobRequest;
 use super::whole_run::{Progress, Session};
 use crate::contract::{ExecutionContract, ServerKind};
 use crate::kernel::{CallOrder, Effect, EntryDraft, EntryKind, Run};
@@ -22,15 +23,20 @@ impl Session {
                 }
                 Effect::Summarise(summary) => {
                     let (full, inference) = (summary.full, summary.request.inference);
-                    self.requests.await_text(summary);
+                    self.requests.await_blob(BlobRequest::Summary(summary));
                     Some(Output::Summarise { full, inference })
+                }
+                Effect::Sample(sample) => {
+                    let (prompt, inference) = (sample.prompt, sample.request.inference);
+                    self.requests.await_blob(BlobRequest::Sample(sample));
+                    Some(Output::Sample { inference, prompt })
                 }
                 Effect::Execute(order) => self.call(order).map(Output::Call),
                 Effect::AwaitApproval(order) => Some(Output::Ask(order)),
                 // Its end is a deadline of the run.
                 Effect::Wait { .. } => None,
                 Effect::Cancel => {
-                    self.requests.forget_summaries();
+                    self.requests.forget_awaited();
                     Some(Output::Cancel)
                 }
                 Effect::Finish(outcome) => {
@@ -79,8 +85,8 @@ impl Session {
     fn call(&self, order: CallOrder) -> Option<Call> {
         let progress = self.progress.as_ref()?;
         let tool = self.contract.tool(&order.invocation.name);
-        let server = tool.and_then(|tool| tool.origin.strip_prefix("mcp:"));
-        let server = server.and_then(|name| self.contract.servers.get(name));
+        let server = tool.and_then(|tool| self.contract.server_of(tool));
+        let server = server.map(|(_, server)| server);
         let server = server.filter(|server| server.kind != ServerKind::Builtin);
         Some(Call {
             idempotency_key: format!("{}:{}", progress.run_id, order.call),

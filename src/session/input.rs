@@ -82,7 +82,7 @@ pub enum Input {
         /// How it ended.
         outcome: ToolOutcome,
     },
-    /// The bytes of the blob that [`Output::Summarise`](super::Output::Summarise) names.
+    /// The bytes of the blob that [`Output::Summarise`](super::Output::Summarise) or [`Output::Sample`](super::Output::Sample) names.
     Blob {
         /// Its name.
         hash: Digest,

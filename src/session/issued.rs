@@ -15,8 +15,8 @@ pub(crate) struct Issued {
     pub(crate) closed: bool,
     /// Prompt tokens that the machine expected.
     pub(crate) expected_tokens: u64,
-    /// Whether a summary was asked for, which no conversation shows.
-    pub(crate) is_summary: bool,
+    /// Whether it stands beside the turns: for a summary, or what a server wants asked. No conversation shows it.
+    pub(crate) is_beside: bool,
     /// Index of the target.
     pub(crate) target: usize,
     /// The tags that were offered.
@@ -26,6 +26,6 @@ pub(crate) struct Issued {
 impl Issued {
     /// Whether the text of a response may be shown before the whole of it is judged: tags carry what is no text.
     pub(super) const fn releases(&self) -> bool {
-        !self.is_summary && self.xml.is_none()
+        !self.is_beside && self.xml.is_none()
     }
 }

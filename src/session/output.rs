@@ -49,6 +49,13 @@ pub enum Output {
         /// Which inference the summary is.
         inference: InferenceSeq,
     },
+    /// Hand in the bytes of a blob, as `Blob`: what the server of a call wants a model to be asked follows as a request.
+    Sample {
+        /// Which inference it is.
+        inference: InferenceSeq,
+        /// The blob that holds the messages.
+        prompt: Digest,
+    },
     /// Ask a person about a call; hand in `Control::Approve` or `Control::Deny`.
     Ask(CallOrder),
     /// Hand in `Timer` at this moment, in milliseconds since the run began, and at no other; at none if it is absent.

@@ -10,9 +10,9 @@ use super::response::PartialResponse;
 use crate::adapter::{
     Adapter, AdapterError, RequestBody, RequestEncoder, RequestShape, ResponseMeta,
 };
-use crate::contract::ExecutionContract;
-use crate::kernel::{InferRequest, Run, SummaryRequest, ToolExposure};
-use crate::message::{AgentMessage, Digest, InferenceSeq};
+use crate::contract::{ExecutionContract, Terms};
+use crate::kernel::{InferRequest, Run, SampleRequest, SummaryRequest, ToolExposure};
+use crate::message::{AgentMessage, Digest, InferenceSeq, SamplingPrompt};
 
 /// Writes the requests of a run, and knows which of them have no response yet.
 #[derive(Debug)]
@@ -20,10 +20,49 @@ pub(super) struct Requests {
     begun_unix_ms: u64,
     contract: Arc<ExecutionContract>,
     in_flight: BTreeMap<InferenceSeq, InFlight>,
-    /// Requests for summaries whose text has not been handed in.
-    summaries: BTreeMap<InferenceSeq, SummaryRequest>,
+    /// Requests that are made of a blob which has not been handed in.
+    awaited: BTreeMap<InferenceSeq, BlobRequest>,
     /// One for each target of the contract.
     targets: Vec<Result<Target, AdapterError>>,
+}
+
+/// A request that is made of a blob.
+#[derive(Debug)]
+pub(super) enum BlobRequest {
+    /// For a summary of what the blob holds.
+    Summary(SummaryRequest),
+    /// For what the server of a call wants a model to be asked: the blob holds the messages.
+    Sample(SampleRequest),
+}
+
+impl BlobRequest {
+    const fn blob(&self) -> Digest {
+        match self {
+            Self::Summary(summary) => summary.full,
+            Self::Sample(sample) => sample.prompt,
+        }
+    }
+
+    const fn request(&self) -> &InferRequest {
+        match self {
+            Self::Summary(summary) => &summary.request,
+            Self::Sample(sample) => &sample.request,
+        }
+    }
+
+    fn conversation(&self, bytes: &[u8]) -> Vec<Arc<AgentMessage>> {
+        match self {
+            Self::Summary(summary) => summary.conversation(&String::from_utf8_lossy(bytes)),
+            Self::Sample(_) => SamplingPrompt::read(bytes).conversation(),
+        }
+    }
+
+    fn into_request(self) -> InferRequest {
+        match self {
+            Self::Summary(summary) => summary.request,
+            Self::Sample(sample) => sample.request,
+        }
+    }
 }
 
 /// The encoder of one target.
@@ -46,7 +85,31 @@ impl Target {
         index: usize,
         begun_unix_ms: u64,
     ) -> Result<Self, AdapterError> {
-        let encoder = RequestEncoder::new(contract, index)?;
+        Self::under(contract, contract, index, begun_unix_ms)
+    }
+
+    /// One that asks for no more than `max_tokens`.
+    fn limited(
+        contract: &ExecutionContract,
+        index: usize,
+        begun_unix_ms: u64,
+        max_tokens: u64,
+    ) -> Result<Self, AdapterError> {
+        let mut terms = Terms::clone(contract);
+        if let Some(target) = terms.targets.get_mut(index) {
+            let most = &mut target.sampling.max_output_tokens;
+            *most = (*most).min(max_tokens.max(1));
+        }
+        Self::under(contract, &terms, index, begun_unix_ms)
+    }
+
+    fn under(
+        contract: &ExecutionContract,
+        terms: &Terms,
+        index: usize,
+        begun_unix_ms: u64,
+    ) -> Result<Self, AdapterError> {
+        let encoder = RequestEncoder::new(terms, index)?;
         Ok(Self {
             adapter: Adapter::of_target(contract, index)?,
             encoder: encoder.begun_at(begun_unix_ms),
@@ -59,7 +122,7 @@ impl Requests {
         Self {
             begun_unix_ms: 0,
             in_flight: BTreeMap::new(),
-            summaries: BTreeMap::new(),
+            awaited: BTreeMap::new(),
             targets: targets(&contract, 0),
             contract,
         }
@@ -93,44 +156,49 @@ impl Requests {
         self.issue(adapter, inference, body, false)
     }
 
-    /// A summary is to be asked for, once the text is there.
-    pub(super) fn await_text(&mut self, summary: SummaryRequest) {
-        self.summaries.insert(summary.request.inference, summary);
+    /// A request is to be made, once its blob is there.
+    pub(super) fn await_blob(&mut self, request: BlobRequest) {
+        self.awaited.insert(request.request().inference, request);
     }
 
-    /// No summary is wanted any more.
-    pub(super) fn forget_summaries(&mut self) {
-        self.summaries.clear();
+    /// No such request is wanted any more.
+    pub(super) fn forget_awaited(&mut self) {
+        self.awaited.clear();
     }
 
-    /// The request for the summary of that text. Its encoder is its own: what the others keep of the conversation stays.
-    pub(super) fn summarise(
+    /// The request that is made of that blob. Its encoder is its own: what the others keep of the conversation stays.
+    pub(super) fn with_blob(
         &mut self,
-        full: Digest,
+        hash: Digest,
         bytes: &[u8],
     ) -> Result<Option<Request>, SessionError> {
-        if Digest::of(bytes) != full {
-            return Err(SessionError::OtherBlob { hash: full });
+        if Digest::of(bytes) != hash {
+            return Err(SessionError::OtherBlob { hash });
         }
         let mut waiting = self
-            .summaries
+            .awaited
             .iter()
-            .filter(|(_, summary)| summary.full == full);
+            .filter(|(_, request)| request.blob() == hash);
         let waiting = waiting.next().map(|(inference, _)| *inference);
-        let summary = waiting.and_then(|inference| self.summaries.remove(&inference));
-        let Some(summary) = summary else {
+        let request = waiting.and_then(|inference| self.awaited.remove(&inference));
+        let Some(request) = request else {
             // It was given up meanwhile.
             return Ok(None);
         };
-        let target = Target::new(&self.contract, summary.request.target, self.begun_unix_ms);
+        let index = request.request().target;
+        let target = match &request {
+            BlobRequest::Summary(_) => Target::new(&self.contract, index, self.begun_unix_ms),
+            BlobRequest::Sample(sample) => {
+                Target::limited(&self.contract, index, self.begun_unix_ms, sample.max_tokens)
+            }
+        };
         let Ok(mut target) = target else {
             return Ok(None);
         };
-        let conversation: Vec<Arc<AgentMessage>> =
-            summary.conversation(&String::from_utf8_lossy(bytes));
-        let shape = RequestShape::from(&summary.request);
+        let conversation = request.conversation(bytes);
+        let shape = RequestShape::from(request.request());
         let body = target.encoder.encode(&conversation, &shape);
-        Ok(self.issue(target.adapter, summary.request, body, true))
+        Ok(self.issue(target.adapter, request.into_request(), body, true))
     }
 
     fn issue(
@@ -138,7 +206,7 @@ impl Requests {
         adapter: Adapter,
         inference: InferRequest,
         body: RequestBody,
-        is_summary: bool,
+        is_beside: bool,
     ) -> Option<Request> {
         let terms = self.contract.targets.get(inference.target)?;
         let adapter = if inference.closing.is_some() {
@@ -151,7 +219,7 @@ impl Requests {
             body: body.digest,
             closed: adapter.is_embedded() && inference.tools == ToolExposure::Forced,
             expected_tokens: inference.expected_tokens,
-            is_summary,
+            is_beside,
             target: inference.target,
             xml: inference.xml,
         };
@@ -181,7 +249,7 @@ impl Requests {
 
     /// Takes a request out of those in flight.
     pub(super) fn take(&mut self, inference: InferenceSeq) -> Option<InFlight> {
-        self.summaries.remove(&inference);
+        self.awaited.remove(&inference);
         self.in_flight.remove(&inference)
     }
 

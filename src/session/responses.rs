@@ -202,7 +202,7 @@ impl Session {
         let decoder = self.decoder_for(inference, &in_flight.issued)?;
         let DecodedEvent { blobs, event } = decoder.decode(arrived);
         self.blobs.extend(blobs);
-        if self.driven && !in_flight.issued.is_summary {
+        if self.driven && !in_flight.issued.is_beside {
             let delta = self.deltas.last(&event);
             self.outputs.extend(delta);
         }

@@ -245,6 +245,13 @@ impl Scrub<'_> {
                     asked.resume = None;
                 }
             }
+            // The prompt was scrubbed before it was kept.
+            ToolOutcome::SamplingRequired(asked) => {
+                let resume = asked.resume.as_deref();
+                if resume.is_some_and(|resume| matches!(self.0.text(resume), Cow::Owned(_))) {
+                    asked.resume = None;
+                }
+            }
             ToolOutcome::Returned(_)
             | ToolOutcome::TimedOut
             | ToolOutcome::Cancelled

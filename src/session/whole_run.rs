@@ -189,7 +189,7 @@ impl Session {
                 return Ok(());
             }
             Input::Blob { hash, bytes } => {
-                let request = self.requests.summarise(hash, &bytes)?;
+                let request = self.requests.with_blob(hash, &bytes)?;
                 self.outputs.extend(request.map(Output::Send));
                 return Ok(());
             }

@@ -43,6 +43,8 @@ pub enum CostSource {
 pub enum Purpose {
     /// To summarise a result that was too large.
     Summary,
+    /// What a tool server wanted a model to be asked.
+    Sampling,
 }
 
 /// A request to a model (000 §4).

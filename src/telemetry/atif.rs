@@ -270,6 +270,7 @@ impl AtifTrajectory {
             ToolOutcome::Malformed { detail, .. } => format!("malformed: {detail}"),
             ToolOutcome::ConnectionLost { detail } => format!("connection lost: {detail}"),
             ToolOutcome::InputRequired(asked) => format!("its server asks: {}", asked.question),
+            ToolOutcome::SamplingRequired(_) => "its server wants a model to be asked".to_owned(),
             ToolOutcome::TimedOut => "timed out".to_owned(),
             ToolOutcome::Cancelled => "cancelled".to_owned(),
             ToolOutcome::ToolChanged { detail } if detail.is_empty() => {
@@ -374,9 +375,11 @@ fn metrics(usage: &Usage, request: Option<&Request>) -> Value {
     })
 }
 
-/// Marks the step of a summary with the call whose result it summarises.
+/// Marks the step of a request beside the turns with the call that it is for.
 fn summary_of(step: &mut Map<String, Value>, request: Option<&Request>) {
-    if let Some(RequestPurpose::Summary(call)) = request.map(|request| request.purpose) {
-        extra(step, "summary_of_call", json!(call));
+    match request.map(|request| request.purpose) {
+        Some(RequestPurpose::Summary(call)) => extra(step, "summary_of_call", json!(call)),
+        Some(RequestPurpose::Sampling(call)) => extra(step, "sampling_of_call", json!(call)),
+        Some(RequestPurpose::Attempt) | None => {}
     }
 }

@@ -7,7 +7,9 @@ use super::accounting::{
 use super::failures;
 use crate::contract::{FINAL_REPORT, ToolTransport};
 use crate::message::{RunId, Usage};
-use crate::view::{Activity, Call, Execution, Report, Request, RequestEnd, RunView};
+use crate::view::{
+    Activity, Call, Execution, Report, Request, RequestEnd, RequestPurpose, RunView,
+};
 
 impl AccountingLine {
     /// The accounting so far, in the order in which requests and calls were started.
@@ -60,7 +62,11 @@ impl LlmLine {
             index: index(number),
             turn: request.turn,
             attempt: request.attempt,
-            purpose: request.is_summary().then_some(Purpose::Summary),
+            purpose: match request.purpose {
+                RequestPurpose::Attempt => None,
+                RequestPurpose::Summary(_) => Some(Purpose::Summary),
+                RequestPurpose::Sampling(_) => Some(Purpose::Sampling),
+            },
             txn_id: run.own,
             parent_txn_id: run.parent,
             origin_txn_id: run.origin,

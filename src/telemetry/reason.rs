@@ -135,7 +135,7 @@ fn silent(contract: &ExecutionContract, probed: &[ProbedTarget]) -> Vec<String> 
 fn last_failure(view: &RunView) -> Option<String> {
     let mut last = view.activities().iter().rev();
     let last = last.find(|activity| match activity {
-        Activity::Request(inference) => !view.request(*inference).is_some_and(Request::is_summary),
+        Activity::Request(inference) => !view.request(*inference).is_some_and(Request::is_beside),
         Activity::Execution(..) | Activity::Report(_) => true,
     });
     failures::of_activity(view, *last?)

@@ -38,6 +38,9 @@ pub(crate) fn verbose_lines(
         EffectRecord::Summarise { inference, .. } => {
             request(view, *inference, "summary of a result")
         }
+        EffectRecord::Sample { inference, .. } => {
+            request(view, *inference, "for the server of a call")
+        }
         EffectRecord::Execute { call, .. } => started(view, *call),
         _ => None,
     });
@@ -114,10 +117,10 @@ fn result(view: &RunView, number: CallSeq) -> Option<String> {
     Some(format!("{mark} ← {place} tool {name}: {what}, {took} ms"))
 }
 
-/// `[turn.0]` of an attempt; a summary belongs to its call.
+/// `[turn.0]` of an attempt; a request beside it belongs to its call.
 fn place_of_request(view: &RunView, request: &Request) -> String {
     let call = match request.purpose {
-        RequestPurpose::Summary(call) => place_of_call(view, call),
+        RequestPurpose::Summary(call) | RequestPurpose::Sampling(call) => place_of_call(view, call),
         RequestPurpose::Attempt => None,
     };
     call.unwrap_or_else(|| format!("[{}.0]", request.turn))
@@ -146,9 +149,7 @@ fn tool(view: &RunView, call: &Call) -> String {
     let Some(tool) = view.contract().tool(&call.name) else {
         return call.name.clone();
     };
-    let server = tool.origin.strip_prefix("mcp:");
-    let own = server.and_then(|server| call.name.strip_prefix(server)?.strip_prefix("__"));
-    format!("{}:{}", tool.origin, own.unwrap_or(&call.name))
+    format!("{}:{}", tool.origin, view.contract().own_name_of(tool))
 }
 
 fn size(message: &AgentMessage) -> usize {

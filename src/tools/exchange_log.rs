@@ -6,20 +6,60 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use crate::message::{InputExchange, ObjectText, Scrubber};
+use super::BlobSink;
+use crate::message::{
+    InputExchange, InputQuestion, ObjectText, SamplingRequest, Scrubber, ToolOutcome,
+};
 
 /// The most exchanges of one call.
 const MOST: usize = 100;
 
-/// A question to a person, and where the answer goes: what was entered, or nothing where it was refused.
-pub(crate) type PersonAsked = (ObjectText, oneshot::Sender<Option<ObjectText>>);
+/// What a call waits with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// A question to a person.
+    Person(ObjectText),
+    /// What its server wants a model to be asked.
+    Model(ModelAsked),
+}
+
+/// What a server wants a model to be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ModelAsked {
+    /// The most tokens of the answer.
+    pub(crate) max_tokens: u64,
+    /// The bytes of the prompt, as they are kept.
+    pub(crate) prompt: Vec<u8>,
+}
+
+impl Asked {
+    /// How a call that waits with it stands, to be gone on with from `resume`.
+    pub(crate) fn outcome(self, resume: Option<String>, blobs: &dyn BlobSink) -> ToolOutcome {
+        match self {
+            Self::Person(question) => {
+                ToolOutcome::InputRequired(InputQuestion { question, resume })
+            }
+            Self::Model(ModelAsked { max_tokens, prompt }) => {
+                ToolOutcome::SamplingRequired(SamplingRequest {
+                    bytes: u64::try_from(prompt.len()).unwrap_or(u64::MAX),
+                    max_tokens,
+                    prompt: blobs.put(prompt),
+                    resume,
+                })
+            }
+        }
+    }
+}
+
+/// What a call waits with, and where the answer goes: what was entered or said, or nothing where it was refused.
+pub(crate) type WaitingCall = (Asked, oneshot::Sender<Option<ObjectText>>);
 
 /// What a server asks for during one call, and what it gets.
 #[derive(Debug, Default)]
 pub(crate) struct ExchangeLog {
     exchanges: Mutex<Vec<InputExchange>>,
     /// Where questions go; none where there is no one to ask.
-    questions: Option<mpsc::Sender<PersonAsked>>,
+    questions: Option<mpsc::Sender<WaitingCall>>,
     /// Held while a person is asked: one question at a time.
     turn: tokio::sync::Mutex<()>,
     /// Until when a person may answer.
@@ -28,7 +68,7 @@ pub(crate) struct ExchangeLog {
 
 impl ExchangeLog {
     /// One whose questions go there.
-    pub(crate) fn asking(questions: mpsc::Sender<PersonAsked>) -> Self {
+    pub(crate) fn asking(questions: mpsc::Sender<WaitingCall>) -> Self {
         Self {
             questions: Some(questions),
             ..Self::default()
@@ -56,8 +96,8 @@ impl ExchangeLog {
         *self.until.lock().unwrap_or_else(PoisonError::into_inner) = Some(moment);
     }
 
-    /// What a person enters while the call waits; none where they refuse, or do not answer in time.
-    pub(super) async fn ask(&self, question: ObjectText) -> Option<ObjectText> {
+    /// What a person enters, or a model says, while the call waits; none where that is refused, or does not come in time.
+    pub(super) async fn ask(&self, question: Asked) -> Option<ObjectText> {
         let until = *self.until.lock().unwrap_or_else(PoisonError::into_inner);
         let asked = async {
             let _turn = self.turn.lock().await;

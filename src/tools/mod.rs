@@ -43,6 +43,8 @@ mod shell_spec;
 mod supervisor;
 #[cfg(test)]
 mod tests;
+mod web;
+mod web_answer;
 mod withheld;
 #[cfg(unix)]
 mod withheld_files;
@@ -52,7 +54,7 @@ pub(crate) use builtin::{FileChange, Restored, RestoredFolder, RunFiles};
 pub(crate) use call_terms::{CallTerms, CallWatch};
 pub(crate) use clock::Clock;
 pub(crate) use error::ToolServerError;
-pub(crate) use exchange_log::ExchangeLog;
+pub(crate) use exchange_log::{Asked, ExchangeLog, ModelAsked};
 pub(crate) use file_keeper::FileKeeper;
 pub(crate) use mcp_login::{LoginFault, begin_login};
 pub(crate) use oauth::{

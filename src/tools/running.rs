@@ -8,13 +8,16 @@ use std::time::Duration;
 use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
+use super::address_guard::{AddressGuard, SystemResolver};
 use super::builtin::Builtins;
+use super::envelope::ToolResponse;
 use super::mcp::{McpServer, Place, Timeouts};
 use super::offer::{self, BUILTIN, Offer, changed};
 use super::process::Program;
 use super::restarts::Restarts;
+use super::web::WebTools;
 use super::{CallTerms, ServerSpec, ToolServerError};
-use crate::contract::{ToolCapability, ToolPin, check_server_name};
+use crate::contract::{ServerKind, ToolCapability, ToolPin, check_server_name, own_name};
 use crate::kernel::CallOrder;
 use crate::message::{Scrubber, ToolOutcome, ToolServerStatement};
 
@@ -25,6 +28,12 @@ pub(super) enum RunningServer {
         offer: Arc<Offer>,
         pins: BTreeMap<String, ToolPin>,
         tools: Box<Builtins>,
+    },
+    Web {
+        kind: ServerKind,
+        offer: Arc<Offer>,
+        pins: BTreeMap<String, ToolPin>,
+        tools: Box<WebTools>,
     },
     Mcp {
         /// Given back when it is closed.
@@ -87,6 +96,15 @@ impl RunningServer {
                 let tools = Box::new(tools);
                 return Ok(Self::Builtin { offer, pins, tools });
             }
+            ServerSpec::Rest {
+                headers,
+                limits,
+                tool,
+            } => {
+                let guard = AddressGuard::new(limits.loopback, Arc::new(SystemResolver));
+                let tools = WebTools::of_rest(own_name(name), tool, headers, limits, guard);
+                return Ok(Self::web(name, spec.kind(), tools));
+            }
             ServerSpec::Stdio {
                 args,
                 command,
@@ -139,10 +157,23 @@ impl RunningServer {
         })
     }
 
+    fn web(name: &str, kind: ServerKind, tools: WebTools) -> Self {
+        let mut offer = Offer::default();
+        for tool in tools.described() {
+            offer.add(&kind.prefix(name), tool);
+        }
+        Self::Web {
+            kind,
+            pins: offer::pins(&kind.origin(name), &offer.tools),
+            offer: Arc::new(offer),
+            tools: Box::new(tools),
+        }
+    }
+
     /// The same; it keeps that until it is closed.
     pub(super) fn keeping(self, alive: Alive) -> Self {
         match self {
-            Self::Builtin { .. } => self,
+            Self::Builtin { .. } | Self::Web { .. } => self,
             Self::Mcp {
                 restarts, server, ..
             } => Self::Mcp {
@@ -162,7 +193,7 @@ impl RunningServer {
         cancel: &CancellationToken,
     ) -> Result<Arc<Offer>, ToolServerError> {
         match self {
-            Self::Builtin { offer, .. } => Ok(Arc::clone(offer)),
+            Self::Builtin { offer, .. } | Self::Web { offer, .. } => Ok(Arc::clone(offer)),
             Self::Mcp { server, .. } => server.offer(cancel).await,
         }
     }
@@ -170,7 +201,7 @@ impl RunningServer {
     /// What it said of itself, under that name in the contract.
     pub(super) fn statement(&self, name: &str) -> Option<ToolServerStatement> {
         match self {
-            Self::Builtin { .. } => None,
+            Self::Builtin { .. } | Self::Web { .. } => None,
             Self::Mcp { server, .. } => server.statement(name),
         }
     }
@@ -178,7 +209,7 @@ impl RunningServer {
     /// Whether a call may be sent to it without another look: it is up, and its last response came in time.
     pub(super) fn is_sound(&self) -> bool {
         match self {
-            Self::Builtin { .. } => true,
+            Self::Builtin { .. } | Self::Web { .. } => true,
             Self::Mcp { server, .. } => server.is_sound(),
         }
     }
@@ -193,7 +224,7 @@ impl RunningServer {
     /// The starts that were tried in its place; none where it cannot be down.
     pub(super) const fn restarts(&self) -> Option<&Mutex<Restarts>> {
         match self {
-            Self::Builtin { .. } => None,
+            Self::Builtin { .. } | Self::Web { .. } => None,
             Self::Mcp { restarts, .. } => Some(restarts),
         }
     }
@@ -201,7 +232,7 @@ impl RunningServer {
     /// Whether no call can reach it any more.
     pub(super) fn is_closed(&self) -> bool {
         match self {
-            Self::Builtin { .. } => false,
+            Self::Builtin { .. } | Self::Web { .. } => false,
             Self::Mcp { server, .. } => server.is_closed(),
         }
     }
@@ -209,7 +240,7 @@ impl RunningServer {
     /// Whether it answers: it is asked where a response was overdue.
     pub(super) async fn answers(&self, cancel: &CancellationToken) -> bool {
         match self {
-            Self::Builtin { .. } => true,
+            Self::Builtin { .. } | Self::Web { .. } => true,
             Self::Mcp { server, .. } => server.answers(cancel).await,
         }
     }
@@ -217,6 +248,7 @@ impl RunningServer {
     pub(super) fn origin(&self, server: &str) -> String {
         match self {
             Self::Builtin { .. } => BUILTIN.to_owned(),
+            Self::Web { kind, .. } => kind.origin(server),
             Self::Mcp { .. } => format!("mcp:{server}"),
         }
     }
@@ -224,6 +256,7 @@ impl RunningServer {
     pub(super) fn exposed(&self, server: &str, tool: &str) -> String {
         match self {
             Self::Builtin { .. } => tool.to_owned(),
+            Self::Web { kind, .. } => format!("{}{tool}", kind.prefix(server)),
             Self::Mcp { .. } => format!("{server}__{tool}"),
         }
     }
@@ -231,7 +264,7 @@ impl RunningServer {
     /// A tool as it was last described.
     pub(super) fn tool(&self, tool: &str) -> Option<ToolCapability> {
         let offer = match self {
-            Self::Builtin { offer, .. } => Arc::clone(offer),
+            Self::Builtin { offer, .. } | Self::Web { offer, .. } => Arc::clone(offer),
             Self::Mcp { server, .. } => server.last_offer(),
         };
         let mut tools = offer.tools.iter();
@@ -241,7 +274,7 @@ impl RunningServer {
     /// The pin of a tool as it was last described.
     pub(super) fn pin(&self, tool: &str) -> Option<ToolPin> {
         match self {
-            Self::Builtin { pins, .. } => pins.get(tool).copied(),
+            Self::Builtin { pins, .. } | Self::Web { pins, .. } => pins.get(tool).copied(),
             Self::Mcp { server, .. } => server.pin(tool),
         }
     }
@@ -255,8 +288,19 @@ impl RunningServer {
         terms: &CallTerms<'_>,
     ) -> ToolOutcome {
         match self {
-            Self::Builtin { pins, .. } if pins.get(tool) != Some(&expected) => changed(),
-            Self::Builtin { tools, .. } => call_builtin(tools, tool, order, terms).await,
+            Self::Builtin { pins, .. } | Self::Web { pins, .. }
+                if pins.get(tool) != Some(&expected) =>
+            {
+                changed()
+            }
+            Self::Builtin { tools, .. } => {
+                let call = tools.call(tool, &order.invocation.arguments, terms);
+                bounded(call, order, terms).await
+            }
+            Self::Web { tools, .. } => {
+                let call = tools.call(tool, &order.invocation.arguments, terms);
+                bounded(call, order, terms).await
+            }
             Self::Mcp { server, .. } => Box::pin(server.call(tool, expected, order, terms)).await,
         }
     }
@@ -264,7 +308,7 @@ impl RunningServer {
     /// Stops it: closes its input, waits shortly, then ends its process group.
     pub(super) async fn close(self) {
         match self {
-            Self::Builtin { .. } => {}
+            Self::Builtin { .. } | Self::Web { .. } => {}
             Self::Mcp { server, _alive, .. } => server.close().await,
         }
     }
@@ -273,15 +317,16 @@ impl RunningServer {
 fn check_name(name: &str, spec: &ServerSpec) -> Result<(), ToolServerError> {
     let refuse = |reason| Err(ToolServerError::ServerName { reason });
     match (spec, name) {
-        (ServerSpec::Builtin { .. }, BUILTIN) => Ok(()),
+        // The file's reader has judged the name of a web service; what it exposes is judged with its tools.
+        (ServerSpec::Builtin { .. }, BUILTIN) | (ServerSpec::Rest { .. }, _) => Ok(()),
         (ServerSpec::Builtin { .. }, _) => refuse("the built-in tools are called builtin"),
         (_, name) => check_server_name(name).or_else(refuse),
     }
 }
 
-async fn call_builtin(
-    tools: &Builtins,
-    tool: &str,
+/// A call inside this process, ended with its time and by a cancellation.
+async fn bounded(
+    call: impl Future<Output = Option<ToolResponse>>,
     order: &CallOrder,
     terms: &CallTerms<'_>,
 ) -> ToolOutcome {
@@ -289,7 +334,7 @@ async fn call_builtin(
     let response = tokio::select! {
         biased;
         () = terms.cancel.cancelled() => return ToolOutcome::Cancelled,
-        response = tools.call(tool, &order.invocation.arguments, terms) => response,
+        response = call => response,
         () = tokio::time::sleep(Duration::from_millis(terms.timeout_ms)) => {
             return ToolOutcome::TimedOut;
         }

@@ -9,7 +9,9 @@ use url::Url;
 
 use super::oauth::{Authorization, OAuthFault};
 use super::{ClientTerms, SandboxProfile, ShellSpec, TokenKeeper, Withheld};
-use crate::contract::{Elicitation, HttpGetTerms, McpTerms, Remote, ServerKind};
+use crate::contract::{
+    Elicitation, HttpGetTerms, McpTerms, Remote, RestTool, ServerKind, WebLimits,
+};
 
 /// How one tool server is reached, with every value resolved. Holds secrets, so its `Debug` shows names only.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -24,6 +26,15 @@ pub(crate) enum ServerSpec {
         shell: Option<ShellSpec>,
         /// What none of them reads.
         withheld: Withheld,
+    },
+    /// A tool that is one request to a web service.
+    Rest {
+        /// Sent with the request.
+        headers: BTreeMap<String, String>,
+        /// What bounds the request.
+        limits: WebLimits,
+        /// What is asked.
+        tool: Box<RestTool>,
     },
     /// A child process that speaks MCP over its standard streams.
     Stdio {
@@ -69,6 +80,7 @@ impl ServerSpec {
     pub(crate) const fn kind(&self) -> ServerKind {
         match self {
             Self::Builtin { .. } => ServerKind::Builtin,
+            Self::Rest { .. } => ServerKind::Rest,
             Self::Stdio { .. } => ServerKind::Stdio,
             Self::Remote { remote, .. } => remote.kind(),
         }
@@ -107,7 +119,7 @@ impl ServerSpec {
     /// Whether it is a process or a connection of its own, which takes open files.
     pub(super) const fn is_outside(&self) -> bool {
         match self {
-            Self::Builtin { .. } => false,
+            Self::Builtin { .. } | Self::Rest { .. } => false,
             Self::Stdio { .. } | Self::Remote { .. } => true,
         }
     }
@@ -115,10 +127,10 @@ impl ServerSpec {
     /// Whether runs that reach it in the same way share it.
     pub(super) fn is_shared(&self) -> bool {
         match self {
-            Self::Builtin { .. } => true,
+            Self::Builtin { .. } | Self::Rest { .. } => true,
             // What a server asks for is put to the run that called it, so it must be known which one that is.
             Self::Stdio { shared, terms, .. } | Self::Remote { shared, terms, .. } => {
-                *shared && terms.elicitation == Elicitation::Denied
+                *shared && terms.elicitation == Elicitation::Denied && terms.sampling.is_none()
             }
         }
     }
@@ -128,6 +140,11 @@ impl fmt::Debug for ServerSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Builtin { names, .. } => f.debug_struct("Builtin").field("names", names).finish(),
+            Self::Rest { headers, tool, .. } => f
+                .debug_struct("Rest")
+                .field("headers", &headers.keys())
+                .field("tool", tool)
+                .finish(),
             Self::Stdio {
                 args, command, env, ..
             } => f

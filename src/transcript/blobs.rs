@@ -89,6 +89,9 @@ pub(crate) fn blob_references(event: &Event) -> Vec<BlobReference> {
                 .map(|hash| open("event.outcome.raw_hash", hash))
                 .into_iter()
                 .collect(),
+            ToolOutcome::SamplingRequired(asked) => {
+                vec![open("event.outcome.prompt", asked.prompt)]
+            }
             ToolOutcome::TimedOut
             | ToolOutcome::InputRequired(_)
             | ToolOutcome::ConnectionLost { .. }

@@ -9,8 +9,8 @@ use crate::kernel::{
 use crate::message::{
     AdapterStatus, AgentMessage, CallSeq, ContentBlock, Digest, DigestContext, EnvelopeFields,
     EnvelopeStatus, FailureCode, FileChanges, InferenceSeq, ObjectText, ProtocolAdapterResult,
-    ProviderFault, ProviderFaultClass, Role, RunId, StopReason, ToolEnvelope, ToolInvocation,
-    ToolOutcome, Usage, Withheld,
+    ProviderFault, ProviderFaultClass, Role, RunId, SamplingRequest, StopReason, ToolEnvelope,
+    ToolInvocation, ToolOutcome, Usage, Withheld,
 };
 
 /// A finished run as it is stored.
@@ -385,5 +385,15 @@ pub(super) fn envelope() -> ToolEnvelope {
         tokens: 7,
         tool: "read_file".to_owned(),
         tool_call_id: "call_1".to_owned(),
+    })
+}
+
+/// A call whose server wants a model to be asked.
+pub(super) fn sampling(resume: Option<&str>) -> ToolOutcome {
+    ToolOutcome::SamplingRequired(SamplingRequest {
+        bytes: 9,
+        max_tokens: 7,
+        prompt: Digest::ZERO,
+        resume: resume.map(str::to_owned),
     })
 }

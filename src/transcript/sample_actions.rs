@@ -85,6 +85,11 @@ pub(crate) fn full_action() -> Action {
                 inference: InferenceSeq(2),
                 target: 0,
             },
+            EffectRecord::Sample {
+                call: CallSeq(1),
+                inference: InferenceSeq(3),
+                target: 0,
+            },
             EffectRecord::AwaitApproval {
                 arguments_hash: digest,
                 asked_by: None,

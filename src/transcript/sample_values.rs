@@ -1,6 +1,6 @@
 //! An event of every kind, for tests of their text.
 
-use super::sample::{call, envelope, event, run_id_of, verdict};
+use super::sample::{call, envelope, event, run_id_of, sampling, verdict};
 use crate::kernel::{
     Answerer, Approval, BringUpFault, Event, EventKind, InferenceFailed, InferenceReturned,
     Interrupter, LostEffect, ParentRun, Probed, ProbedTarget, ProviderAddress, Resumed, RunStarted,
@@ -228,6 +228,8 @@ pub(crate) fn every_event() -> Vec<Event> {
             question: ObjectText::empty(),
             resume: None,
         })),
+        tool(sampling(Some(&odd))),
+        tool(sampling(None)),
         tool(ToolOutcome::ConnectionLost {
             detail: detail.clone(),
         }),

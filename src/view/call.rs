@@ -22,6 +22,8 @@ pub(crate) struct Call {
     pub name: String,
     /// What its server asked a person last, as JSON.
     pub question: Option<String>,
+    /// Whether its server wanted a model to be asked.
+    pub samples: bool,
     /// The rule of the contract that had a person asked about it; none for its list `require_approval`.
     pub asked_by: Option<RulePlace>,
     /// Who has signed the answer to it.
@@ -181,7 +183,7 @@ impl CallEnd {
                 detail: detail.clone(),
             },
             // An execution goes on with it: `calls` keeps the question.
-            ToolOutcome::InputRequired(_) => Self::GivenUp,
+            ToolOutcome::InputRequired(_) | ToolOutcome::SamplingRequired(_) => Self::GivenUp,
             ToolOutcome::TimedOut => Self::TimedOut,
             ToolOutcome::ConnectionLost { detail } => Self::ConnectionLost {
                 detail: detail.clone(),

@@ -105,7 +105,7 @@ impl Calls {
             known.requested_in = Some(requested.inference);
             known.batch.clone_from(&requested.batch);
         }
-        if known.question.is_some() && known.is_running() {
+        if (known.question.is_some() || known.samples) && known.is_running() {
             // Its server has its answer: the execution goes on.
             return;
         }
@@ -142,6 +142,10 @@ impl Calls {
         }
         if let ToolOutcome::InputRequired(asked) = outcome {
             known.question = Some(asked.question.to_string());
+            return;
+        }
+        if let ToolOutcome::SamplingRequired(_) = outcome {
+            known.samples = true;
             return;
         }
         let judged = judged_outcome(outcome, &known.id, &known.name);
@@ -203,6 +207,7 @@ impl Call {
             id: String::new(),
             name: String::new(),
             question: None,
+            samples: false,
         }
     }
 

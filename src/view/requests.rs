@@ -20,7 +20,7 @@ pub(crate) struct Request {
     pub target: u32,
     /// The turn that it belongs to.
     pub turn: u32,
-    /// The attempt in that turn, from 1; of a summary, the attempt whose message asked for the call.
+    /// The attempt in that turn, from 1; of one beside it, the attempt whose message asked for the call.
     pub attempt: u32,
     /// Milliseconds since the run began.
     pub sent_at_ms: u64,
@@ -43,6 +43,8 @@ pub(crate) enum RequestPurpose {
     Attempt,
     /// A summary of that call's result.
     Summary(CallSeq),
+    /// What the server of that call wanted a model to be asked.
+    Sampling(CallSeq),
 }
 
 /// How a request ended.
@@ -79,9 +81,9 @@ pub(crate) enum RequestEnd {
 pub(super) struct Requests(BTreeMap<InferenceSeq, Request>);
 
 impl Request {
-    /// Whether it summarises a result.
-    pub(crate) const fn is_summary(&self) -> bool {
-        matches!(self.purpose, RequestPurpose::Summary(_))
+    /// Whether it is no attempt of a turn: it stands beside one.
+    pub(crate) const fn is_beside(&self) -> bool {
+        !matches!(self.purpose, RequestPurpose::Attempt)
     }
 
     /// Whether a canonical message came in time.
@@ -120,8 +122,8 @@ impl Requests {
         &self.0
     }
 
-    pub(super) fn is_summary(&self, inference: InferenceSeq) -> bool {
-        self.0.get(&inference).is_some_and(Request::is_summary)
+    pub(super) fn is_beside(&self, inference: InferenceSeq) -> bool {
+        self.0.get(&inference).is_some_and(Request::is_beside)
     }
 
     /// A request is sent.

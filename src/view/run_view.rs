@@ -371,7 +371,7 @@ impl RunView {
         if let Some(withheld) = result.withheld.filter(|withheld| !withheld.blank) {
             self.held_back = self.held_back.saturating_add(withheld.bytes);
         }
-        if in_time && !self.requests.is_summary(inference) {
+        if in_time && !self.requests.is_beside(inference) {
             self.judged = Some(inference);
             self.requested
                 .take(inference, result.canonical_message.as_ref());
@@ -395,7 +395,10 @@ impl RunView {
             self.work_changes.take(&envelope.changes);
         }
         self.calls.returned(&mut self.activities, returned, at_ms);
-        if matches!(returned.outcome, ToolOutcome::InputRequired(_)) {
+        if matches!(
+            returned.outcome,
+            ToolOutcome::InputRequired(_) | ToolOutcome::SamplingRequired(_)
+        ) {
             return;
         }
         self.turns.returned(call);
@@ -437,6 +440,15 @@ impl RunView {
                 target,
             } => {
                 let what = (RequestPurpose::Summary(*call), *target, action.attempt);
+                self.requests
+                    .send(&mut self.activities, *inference, what, action, at_ms);
+            }
+            EffectRecord::Sample {
+                call,
+                inference,
+                target,
+            } => {
+                let what = (RequestPurpose::Sampling(*call), *target, action.attempt);
                 self.requests
                     .send(&mut self.activities, *inference, what, action, at_ms);
             }

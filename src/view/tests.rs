@@ -145,7 +145,7 @@ fn each_request_and_each_execution_ends_once_and_in_a_sealed_run_all_have() {
         let all: Vec<usize> = (0..view.activities().len()).collect();
         assert_eq!(ended, all, "{name}");
         let attempts = view.turns().iter().map(|turn| turn.attempts.len());
-        let summaries = view.requests().values().filter(|r| r.is_summary());
+        let summaries = view.requests().values().filter(|r| r.is_beside());
         let requests = attempts.sum::<usize>() + summaries.count();
         assert_eq!(requests, view.requests().len(), "{name}");
         for request in view.requests().values() {

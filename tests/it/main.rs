@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod accounting;
 #[cfg(test)]
+mod agent_registry;
+#[cfg(test)]
 mod agents;
 #[cfg(test)]
 mod approval;
@@ -121,6 +123,8 @@ mod resume;
 mod run_input;
 #[cfg(test)]
 mod same_name;
+#[cfg(test)]
+mod sampling;
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod sandbox_faults;

@@ -1,4 +1,5 @@
-//! The lists of sentences (corpus/sentences.yaml of the session contract, corpus/sentences_002.yaml of the machine's own) against what
+//! The lists of sentences (corpus/sentences.yaml of the session contract, corpus/sentences_002.yaml of the machine's own,
+//! corpus/sentences_003.yaml of agents) against what
 //! shows them: cases of the corpus, Rust tests, and the tables of docs/audit/conformance.md.
 //!
 //! A Rust test shows a sentence by naming its id in its doc comment, a case by naming it under `session` or `machine`.
@@ -16,6 +17,7 @@ use super::corpus::{REPORT, root, same_file};
 
 /// Where the tables begin in docs/audit/conformance.md; each ends with the next line that is empty.
 const SESSION: &str = "| section | sentences | shown by | not shown |\n|---|---|---|---|\n";
+const AGENTS: &str = "| section of 003 | sentences | shown by | not shown |\n|---|---|---|---|\n";
 const MACHINE: &str = "| section of 002 | sentences | shown by | not shown |\n|---|---|---|---|\n";
 
 /// Every sentence with what shows it, by the files as they stand.
@@ -69,8 +71,12 @@ fn named_in(text: &str) -> Vec<(String, String)> {
     for line in text.lines().map(str::trim_start) {
         if let Some(comment) = line.strip_prefix("///") {
             let words = comment.split(|c: char| c.is_whitespace() || c == ',' || c == ')');
-            let words = words.map(|word| word.trim_start_matches('(').trim_end_matches(['.', ';']));
-            let of_contract = |word: &&str| word.starts_with("000/") || word.starts_with("002/");
+            let words = words.map(|word| {
+                word.trim_start_matches('(')
+                    .trim_end_matches(['.', ';', ':'])
+            });
+            let contracts = ["000/", "002/", "003/"];
+            let of_contract = |word: &&str| contracts.iter().any(|id| word.starts_with(id));
             ids.extend(words.filter(of_contract).map(str::to_owned));
         } else if line.starts_with("#[") {
             is_test |= line.contains("test]") || line.contains("test(");
@@ -92,7 +98,11 @@ fn table(head: &str, contract: &str) -> String {
     let subjects = COVERAGE.subjects.iter();
     for subject in subjects.filter(|subject| subject.contract == contract) {
         let CoveredSubject { name, title, .. } = subject;
-        let section = name.split('.').next().unwrap_or_default();
+        // The sections of 003 have no numbers.
+        let section = name
+            .split_once('.')
+            .map(|(section, _)| format!("§{section}"));
+        let section = section.unwrap_or_else(|| "003".to_owned());
         let mut by: BTreeSet<String> = BTreeSet::new();
         for sentence in &subject.sentences {
             by.extend(sentence.cases.iter().map(|case| format!("`{}`", case.id)));
@@ -101,7 +111,7 @@ fn table(head: &str, contract: &str) -> String {
         }
         let left = subject.sentences.iter().filter_map(|sentence| {
             let why = sentence.why.as_ref()?;
-            let n = sentence.id.rsplit('.').next()?;
+            let n = sentence.id.rsplit(['.', '-']).next()?;
             Some(format!("{n}: {why}"))
         });
         let by = by.into_iter().collect::<Vec<_>>().join(", ");
@@ -109,7 +119,7 @@ fn table(head: &str, contract: &str) -> String {
         let count = subject.sentences.len();
         writeln!(
             table,
-            "| §{section} {title} | `{contract}/{name}` 1–{count} | {by} | {left} |"
+            "| {section} {title} | `{contract}/{name}` 1–{count} | {by} | {left} |"
         )
         .unwrap();
     }
@@ -125,6 +135,7 @@ fn every_sentence_of_the_source_contracts_is_shown() {
         subjects.flat_map(|s| &s.sentences).count()
     };
     assert!(of("000") >= 230 && of("002") >= 170);
+    assert_eq!(of("003"), 22);
     let sentences = || coverage.subjects.iter().flat_map(|s| &s.sentences);
     assert!(sentences().all(|sentence| sentence.kind != SentenceKind::Open));
     assert!(coverage.gaps.is_empty(), "{:#?}", coverage.gaps);
@@ -150,7 +161,7 @@ fn the_list_of_tests_is_derived() {
 fn the_tables_of_the_source_contracts_are_derived() {
     let path = root().join("docs/audit/conformance.md");
     let mut document = fs::read_to_string(&path).unwrap();
-    for (head, contract) in [(SESSION, "000"), (MACHINE, "002")] {
+    for (head, contract) in [(SESSION, "000"), (MACHINE, "002"), (AGENTS, "003")] {
         let (before, rest) = document.split_once(head).unwrap();
         let (_, after) = rest.split_once("\n\n").unwrap();
         document = format!("{before}{}\n{after}", table(head, contract));

@@ -3,6 +3,7 @@
 //! A folder has `args` (what the command line gives), `run` (what is done) and, where there is more to show than a line,
 //! `render` (the text). It may name the screen and the context; of another command only what that one's `mod.rs` exports.
 
+pub(in crate::cli) mod agent;
 pub(in crate::cli) mod approvals;
 pub(in crate::cli) mod approve;
 pub(in crate::cli) mod chat;

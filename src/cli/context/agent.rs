@@ -11,18 +11,27 @@ use rustix::system::uname;
 use serde_json::Value;
 
 use super::app::App;
-use crate::contract::{AgentFiles, AgentSource, FORMAT, PROMPT_SET, ReportFormat, prompt_names};
+use crate::contract::{
+    AgentFiles, AgentForm, AgentSource, FORMAT, PROMPT_SET, ReportFormat, prompt_names,
+};
 use crate::store::open_given;
 
 /// How much of a contract file is read; more is refused by its reader.
 pub(super) const MAX_FILE_BYTES: u64 = 2 << 20;
-/// What the name of an agent's file ends in.
-const ENDING: &str = "ai";
+/// What the names of agents' files end in.
+const ENDINGS: [(&str, AgentForm); 4] = [
+    (".ai", AgentForm::FrontMatter),
+    (".agent.json", AgentForm::Profile),
+    (".agent.yaml", AgentForm::Profile),
+    (".agent.yml", AgentForm::Profile),
+];
 
-/// Whether a path names an agent's file.
-pub(in crate::cli) fn is_agent(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|ending| ending.eq_ignore_ascii_case(ENDING))
+/// In which form an agent stands at that path; none where no agent does.
+pub(in crate::cli) fn agent_form(path: &Path) -> Option<AgentForm> {
+    let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
+    let mut endings = ENDINGS.into_iter();
+    let found = endings.find(|(ending, _)| name.len() > ending.len() && name.ends_with(ending));
+    found.map(|(_, form)| form)
 }
 
 /// What the placeholders of prompts mean in this command. A run keeps those that it used, so a resume says the same.
@@ -83,13 +92,14 @@ impl Placeholders {
     /// The agent's file with everything included, to be read.
     pub(in crate::cli) fn source<'a>(
         &'a self,
-        file: &'a str,
+        (file, form): (&'a str, AgentForm),
         text: &'a str,
         beside: &'a dyn AgentFiles,
     ) -> AgentSource<'a> {
         AgentSource {
             beside,
             file,
+            form,
             format: self.format,
             text,
             variables: &self.values,
@@ -140,7 +150,8 @@ impl AgentFiles for Beside<'_> {
     }
 }
 
-fn text_of(path: &Path) -> Result<String, String> {
+/// The text of a file that an agent names.
+pub(in crate::cli) fn text_of(path: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
     let file = open_given(path).map_err(|fault| fault.to_string())?;
     let read = file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);

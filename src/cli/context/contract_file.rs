@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use crate::cli::context::agent::{Beside, MAX_FILE_BYTES, Placeholders, is_agent};
+use crate::cli::context::agent::{Beside, MAX_FILE_BYTES, Placeholders};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_values::{faults_of, is_kept, path_of};
 use crate::cli::context::error::{Advice as _, CliError, ContractFault, InputFault};
@@ -20,6 +20,10 @@ use crate::driver::{DriverError, RunRequest};
 use crate::kernel::CheckName;
 use crate::session::RedactionKey;
 use crate::store::{Foreign, Invocation, open_given, open_regular};
+
+mod agent;
+
+pub(in crate::cli) use agent::ChosenAgent;
 
 /// What the contract of a folder may be called; where there are several, the first one is it.
 const AGENT_FILES: [&str; 2] = ["agent.yaml", "agent.yml"];
@@ -82,7 +86,7 @@ impl ContractFile {
 
     /// Whether it is an agent's file, or a system prompt.
     pub(in crate::cli) fn is_agent(&self) -> bool {
-        self.prompt.is_some() || is_agent(&self.path)
+        self.form().is_some()
     }
 
     /// The file that the caller names, else that of the folder.
@@ -240,15 +244,22 @@ impl ContractFile {
         let place = (self.base_dir.as_path(), self.config.clone());
         let layers = app.layers(place, self.folder())?;
         let name = self.name.display().to_string();
-        let mut spec = if self.is_agent() {
+        let mut spec = if let Some(form) = self.form() {
             let (text, beside) = (self.whole(text)?, self.beside());
-            let source = self.placeholders.source(&name, &text, &beside);
-            ContractSpec::parse_agent(&source, &self.sets, &layers)?
+            let source = self.placeholders.source((&name, form), &text, &beside);
+            let mut spec = ContractSpec::parse_agent(&source, &self.sets, &layers)?;
+            self.give_agent(&mut spec)?;
+            spec
         } else {
             ContractSpec::parse_with(&name, text, &self.sets, &layers)?
         };
         secrets::learn(&spec, &app.environment);
-        if spec.tools.mcp.values().any(|server| server.pin.is_some()) {
+        if spec
+            .tools
+            .servers
+            .values()
+            .any(|server| server.pin.is_some())
+        {
             spec.pinned = self.pinned();
         }
         Ok(spec)
@@ -405,12 +416,12 @@ impl ContractFile {
         let ends = path.match_indices('.').map(|(end, _)| end);
         let ends = ends.chain([path.len()]).collect::<Vec<_>>();
         let mut paths = ends.into_iter().rev().filter_map(|end| path.get(..end));
-        if !self.is_agent() {
+        let Some(form) = self.form() else {
             let at = |path| ContractSpec::fault_at((&name, &text), &self.sets, path, found.clone());
             return paths.find_map(at);
-        }
+        };
         let (text, beside) = (self.whole(&text).ok()?, self.beside());
-        let source = self.placeholders.source(&name, &text, &beside);
+        let source = self.placeholders.source((&name, form), &text, &beside);
         paths
             .find_map(|path| ContractSpec::agent_fault_at(&source, &self.sets, path, found.clone()))
     }

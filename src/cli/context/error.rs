@@ -17,6 +17,7 @@ use crate::telemetry::BillingFault;
 use crate::tools::LoginFault;
 
 mod advice;
+mod agent;
 mod contract;
 mod corpus;
 mod driver;
@@ -31,6 +32,7 @@ mod trust;
 mod undo;
 
 pub(in crate::cli) use advice::Advice;
+pub(in crate::cli) use agent::AgentFault;
 pub(in crate::cli) use contract::ContractFault;
 pub(in crate::cli) use corpus::CorpusFault;
 pub(in crate::cli) use input::InputFault;
@@ -57,6 +59,9 @@ pub(in crate::cli) enum CliError {
     /// The file of a contract gives another one than the run was begun with, which no line of it shows; what the caller may do.
     #[error("{0}")]
     ChangedFile(Box<DriverError>, String),
+    /// An agent, or the registry of agents.
+    #[error(transparent)]
+    Agent(#[from] AgentFault),
     /// The file of the contract.
     #[error(transparent)]
     Contract(#[from] ContractFault),
@@ -187,6 +192,7 @@ impl CliError {
             Self::State(fault) => fault,
             Self::Input(fault) => fault,
             Self::Login(fault) => fault,
+            Self::Agent(fault) => fault,
             Self::Undo(fault) => fault,
             Self::Store(fault) => fault,
             Self::Erase(fault) => fault,

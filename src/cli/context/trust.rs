@@ -79,12 +79,13 @@ pub(in crate::cli) fn needs_trust(spec: &ContractSpec) -> bool {
             .values()
             .any(|text| placeholders(text).next().is_some())
     };
-    let mut servers = spec.tools.mcp.values();
+    let mut servers = spec.tools.servers.values();
     let mut providers = spec.providers.values();
     let mut builtin = spec.tools.builtin.iter();
     builtin.any(|name| STARTING.contains(&name.as_str()))
         || servers.any(|server| match &server.transport {
             McpTransport::Stdio { .. } => true,
+            McpTransport::Rest { headers, .. } => hands_on(headers),
             McpTransport::Remote { headers, oauth, .. } => {
                 let oauth = oauth.as_ref();
                 hands_on(headers) || oauth.is_some_and(|oauth| oauth.variables().next().is_some())

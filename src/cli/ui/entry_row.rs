@@ -143,7 +143,7 @@ fn failed(event: &EventKind) -> bool {
         EventKind::InferenceReturned(returned) => returned.result.failure_code.is_some(),
         EventKind::ToolReturned(returned) => match &returned.outcome {
             ToolOutcome::Returned(envelope) => envelope.status != EnvelopeStatus::Ok,
-            ToolOutcome::InputRequired(_) => false,
+            ToolOutcome::InputRequired(_) | ToolOutcome::SamplingRequired(_) => false,
             ToolOutcome::Malformed { .. }
             | ToolOutcome::TimedOut
             | ToolOutcome::ConnectionLost { .. }

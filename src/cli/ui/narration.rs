@@ -8,7 +8,7 @@ use crate::kernel::{
     Interrupter, LostEffect, Predicate, PredicateName, State,
 };
 use crate::message::{EnvelopeStatus, InputAnswer, InputExchange, ToolInvocation};
-use crate::view::{CallEnd, Entry, ReportFault, Request, RunView};
+use crate::view::{CallEnd, Entry, ReportFault, RequestPurpose, RunView};
 
 /// The most tags that a line names.
 const MOST_WARNINGS: usize = 4;
@@ -147,14 +147,22 @@ fn event(view: &RunView, entry: Entry<'_>) -> String {
     let Some(event) = entry.event else {
         return String::new();
     };
-    let is_summary = |inference| view.request(inference).is_some_and(Request::is_summary);
+    let purpose = |inference| view.request(inference).map(|request| request.purpose);
+    let is_summary = |inference| matches!(purpose(inference), Some(RequestPurpose::Summary(_)));
+    let is_sampling = |inference| matches!(purpose(inference), Some(RequestPurpose::Sampling(_)));
     match &event.event {
         EventKind::InferenceReturned(returned) if is_summary(returned.inference) => {
             "a summary came".to_owned()
         }
+        EventKind::InferenceReturned(returned) if is_sampling(returned.inference) => {
+            "a model answered the server".to_owned()
+        }
         EventKind::InferenceReturned(returned) => message(&action.adapter_version, returned),
         EventKind::InferenceFailed(failed) if is_summary(failed.inference) => {
             format!("no summary: {}", fault(failed))
+        }
+        EventKind::InferenceFailed(failed) if is_sampling(failed.inference) => {
+            format!("no model answered the server: {}", fault(failed))
         }
         EventKind::InferenceFailed(failed) => fault(failed),
         EventKind::TimerFired => "a deadline passed".to_owned(),

@@ -27,14 +27,14 @@ fn servers_and_their_queues_come_from_layers_and_the_file_counts_where_both_spea
             "{text}tools: {{mcp: {{fs: , old: , web: {{queue: slow}}}}}}\n"
         ))
         .unwrap();
-    let McpTransport::Stdio { args, command, env } = &spec.tools.mcp["fs"].transport else {
+    let McpTransport::Stdio { args, command, env } = &spec.tools.servers["fs"].transport else {
         panic!("{spec:?}");
     };
     assert_eq!(
         (command.as_str(), args.as_slice()),
         ("npx", &["-y".to_owned(), "server-fs".to_owned()][..])
     );
-    let old = spec.tools.mcp["old"].transport.clone();
+    let old = spec.tools.servers["old"].transport.clone();
     assert!(matches!(
         old,
         McpTransport::Remote {
@@ -43,7 +43,7 @@ fn servers_and_their_queues_come_from_layers_and_the_file_counts_where_both_spea
         }
     ));
     assert_eq!(env["T"], "${T}", "expanded when the server is started");
-    assert_eq!(spec.tools.mcp["web"].queue.as_deref(), Some("slow"));
+    assert_eq!(spec.tools.servers["web"].queue.as_deref(), Some("slow"));
     assert_eq!(spec.queues["slow"].concurrent, 2);
     let fault = fixture
         .spec(&format!("{text}tools: {{mcp: {{web: }}}}\n"))
@@ -74,12 +74,12 @@ fn a_server_of_the_layers_keeps_its_filters_its_probe_and_whether_it_is_shared()
     let spec = fixture
         .spec(&format!("{text}tools: {{mcp: {{fs: , web: }}}}\n"))
         .unwrap();
-    let fs = &spec.tools.mcp["fs"];
+    let fs = &spec.tools.servers["fs"];
     assert_eq!(fs.tools.allowed, Some(vec!["READ_FILE".to_owned()]));
     assert_eq!(fs.tools.denied, ["write_file"]);
     assert_eq!(fs.terms.health_probe, HealthProbe::ListTools);
     assert!(!fs.shared);
-    let web = &spec.tools.mcp["web"];
+    let web = &spec.tools.servers["web"];
     assert!(matches!(
         web.transport,
         McpTransport::Remote {
@@ -92,4 +92,62 @@ fn a_server_of_the_layers_keeps_its_filters_its_probe_and_whether_it_is_shared()
         .spec(&format!("{text}tools: {{mcp: {{off: }}}}\n"))
         .unwrap_err();
     assert!(fault.contains("the server is switched off"), "{fault}");
+}
+
+/// 001 §6: a REST tool of the layers, with the names that other programs have for its keys.
+#[test]
+fn a_rest_tool_of_the_layers_is_the_tool_of_a_contract_and_keeps_places_of_arguments() {
+    let fixture = Fixture::new();
+    let mut tool = json!({
+        "description": "Lists.",
+        "method": "POST",
+        "url": "${BASE}/catalog/${parameters.shelf}",
+        "headers": {"Authorization": "Bearer ${T}"},
+        "parametersSchema": {"type": "object", "properties": {"shelf": {"type": "string"}, "topP": {}}},
+        "bodyTemplate": {"topP": "${parameters.topP}", "fixed": "${WHAT}"},
+        "streaming": {"mode": "json-stream", "linePrefix": "data: ", "doneValue": "end"},
+        "queue": "slow",
+    });
+    let layer = |tool: &serde_json::Value| {
+        fixture.write(
+            "prompt/.ai-agent.json",
+            &json!({"restTools": {"list": tool}, "queues": {"slow": {"concurrent": 2}}}),
+        );
+        fixture.write("prompt/.ai-agent.env", "BASE=https://h.example\nWHAT=x\n");
+        let text = "task: t\ntargets: [{provider: d, model: m}]\nproviders: {d: {type: ollama}}\n";
+        fixture.spec(&format!("{text}tools: {{rest: {{list: }}}}\n"))
+    };
+    let spec = layer(&tool).unwrap();
+    let server = &spec.tools.servers["rest__list"];
+    assert_eq!(server.queue.as_deref(), Some("slow"));
+    let McpTransport::Rest {
+        headers,
+        tool: read,
+        ..
+    } = &server.transport
+    else {
+        panic!("{spec:?}");
+    };
+    assert_eq!(
+        headers["Authorization"], "Bearer ${T}",
+        "expanded when it is set up"
+    );
+    assert_eq!(read.url, "https://h.example/catalog/${parameters.shelf}");
+    let body = json!({"topP": "${parameters.topP}", "fixed": "x"});
+    assert_eq!(read.body_template.as_ref(), Some(&body));
+    let streaming = read.streaming.clone().unwrap_or_default();
+    assert_eq!(
+        (
+            streaming.line_prefix.as_str(),
+            streaming.done_value.as_str()
+        ),
+        ("data: ", "end")
+    );
+    assert_eq!(streaming.token_field, "content");
+    tool["cache"] = json!(7);
+    let fault = layer(&tool).unwrap_err();
+    assert!(
+        fault.contains("restTools.list.cache") && fault.contains("no place"),
+        "{fault}"
+    );
 }

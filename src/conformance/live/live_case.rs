@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(cases.cases.len(), 7);
         for case in &cases.cases {
             let spec = cases.spec(case, &target).unwrap();
-            assert_eq!(spec.tools.mcp.len(), usize::from(case.slow));
+            assert_eq!(spec.tools.servers.len(), usize::from(case.slow));
             assert!(!case.reached.is_empty());
             assert!(
                 !case

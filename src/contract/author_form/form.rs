@@ -52,7 +52,9 @@ impl<'r> AuthorForm<'r> {
         sets: &[String],
         tokenizers: &dyn TokenCounters,
     ) -> Result<Changed, ChangedError> {
-        let spec = ContractSpec::parse(&self.name, &self.text, sets)?;
+        let mut spec = ContractSpec::parse(&self.name, &self.text, sets)?;
+        // No key of a file names it, so no change does.
+        spec.agent.clone_from(&self.recorded.agent);
         let mut draft = ContractFactory::draft(&spec, &self.found_for(&spec))?;
         draft.decide(spec.task.as_deref())?;
         let offers = RecordedOffers::of(&draft.servers, self.recorded);

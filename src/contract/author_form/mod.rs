@@ -13,10 +13,12 @@
 mod document;
 mod error;
 mod form;
+mod placeholders;
 mod sampling;
 mod servers;
 mod settle;
 mod stated;
+mod web;
 
 pub(crate) use error::ChangedError;
 pub(crate) use form::AuthorForm;

@@ -1,11 +1,11 @@
 //! What a contract holds as its author wrote it, in the file's own form.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
 
 use super::document::Document;
-use crate::contract::offered_tools::BUILTIN;
+use super::placeholders::values;
+use super::web::state_rest_tool;
+use crate::contract::server_terms::BUILTIN;
 use crate::contract::spec::{
     FILE, HTTP_GET, PRICE, PRICES, PROVIDER, SANDBOX, SERVER, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
 };
@@ -96,6 +96,10 @@ fn state_server(
     name: &str,
     terms: &ServerTerms,
 ) {
+    if let Some(rest) = &terms.rest {
+        state_rest_tool(file, recorded, (name, terms), rest);
+        return;
+    }
     if terms.kind == ServerKind::Builtin {
         let tools = recorded.tools.iter().filter(|tool| tool.origin == BUILTIN);
         let names = tools.map(|tool| json!(tool.name)).collect();
@@ -161,6 +165,9 @@ fn state_server(
     if let Some(sandbox) = &terms.sandbox {
         state(SERVER.sandbox.name, sandbox_form(sandbox));
     }
+    if let Some(model) = &terms.sampling {
+        state(SERVER.sampling.name, json!(model));
+    }
     if !terms.shared {
         state(SERVER.shared.name, json!(false));
     }
@@ -213,19 +220,6 @@ fn state_http_get(file: &mut Document, terms: &HttpGetTerms) {
         state(HTTP_GET.max_redirects.name, json!(terms.max_redirects));
     }
     file.state(&[FILE.tools.name, TOOLS.http_get.name], stated);
-}
-
-/// Values of headers or variables, of which a contract holds the names and the variables that they are made of.
-fn values(names: &[String], variables: &BTreeMap<String, Vec<String>>) -> Value {
-    let value = |name: &String| {
-        let variables = variables.get(name).into_iter().flatten();
-        let placeholders = variables.map(|variable| format!("${{{variable}}}"));
-        placeholders.collect::<Vec<_>>().concat()
-    };
-    names
-        .iter()
-        .map(|name| (name.clone(), json!(value(name))))
-        .collect()
 }
 
 fn price_table(prices: &PriceTable) -> Value {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::agent_file::{
-    AgentFiles, Front, Translator, expanded, format_words, narrowed, shown_path, split, translated,
+    AgentFiles, AgentForm, Front, Parts, Translator, expanded, format_words, narrowed, shown_path,
+    split, translated,
 };
 use super::contract_spec::ContractSpec;
 use super::error::{Findings, Origin, SourceRange, SpecErrors};
@@ -14,12 +15,18 @@ use super::parse::Whole;
 use super::reporter::Reporter;
 use super::tree::{Kind, Node};
 use super::{overrides, secrets, tree};
-use crate::contract::{Completion, ReportFormat, ToolTransport};
+use crate::contract::{AgentProfile, Completion, ReportFormat, ToolTransport};
+use crate::message::Digest;
 
+/// The rule that an agent breaks which names no model.
+const NO_MODEL: &str = "no model is named";
 /// What an override begins with that gives a value to a placeholder of the prompt: `prompt.DAY=Friday`.
 pub(crate) const PROMPT_SET: &str = "prompt.";
 /// What an override begins with that changes a key of front matter: `agent.maxToolTurns=3`.
 pub(crate) const AGENT_SET: &str = "agent.";
+
+/// What an override begins with that says how an agent is run: nothing of the contract file.
+pub(crate) const PROFILE_SET: &str = "profile.";
 
 /// The placeholder of the form that the report must have; as an override, that form where neither file nor caller say another.
 pub(crate) const FORMAT: &str = "FORMAT";
@@ -30,6 +37,8 @@ pub(crate) struct AgentSource<'a> {
     pub(crate) beside: &'a dyn AgentFiles,
     /// As messages call it.
     pub(crate) file: &'a str,
+    /// In which form it stands there.
+    pub(crate) form: AgentForm,
     /// The form of the report where neither file nor layer ask for another.
     pub(crate) format: ReportFormat,
     /// What it holds, everything included.
@@ -86,8 +95,10 @@ impl ContractSpec {
         });
         let origins = origins.unwrap_or_default();
         let spec = whole.spec(&findings, read.root.as_ref(), &read.secret, origins);
-        let mut spec = spec.map_err(renamed)?;
+        let mut spec = spec.map_err(|errors| source.renamed(errors))?;
         spec.input = read.front.input;
+        spec.profile = read.front.profile.map(Box::new);
+        let body = read.front.system.as_deref().unwrap_or(read.body);
         if spec.system.is_none() {
             let value = |name: &str| match name {
                 FORMAT => {
@@ -106,10 +117,42 @@ impl ContractSpec {
                     given.or_else(|| source.variables.get(name).cloned())
                 }
             };
-            let system = expanded(read.body, &value);
+            let system = expanded(body, &value);
             spec.system = Some(system).filter(|system| !system.is_empty());
         }
         Ok(spec)
+    }
+
+    /// The profile of an agent's file that is wholly valid, but that it may leave the models to those who run it.
+    ///
+    /// # Errors
+    /// Every other fault of the file at once.
+    pub(crate) fn agent_profile(
+        source: &AgentSource<'_>,
+        known: &dyn Definitions,
+    ) -> Result<AgentProfile, SpecErrors> {
+        let mut errors = match Self::parse_agent(source, &[], known) {
+            Ok(Self {
+                profile: Some(profile),
+                ..
+            }) => return Ok(*profile),
+            Ok(_) => {
+                let findings = Findings::new(source.text, &[]);
+                let rule = "a file without front matter is no agent that can be registered";
+                findings.add(&Origin::File.place(0, 0), "", rule, None);
+                return Err(findings.errors(source.file, source.text, &[]));
+            }
+            Err(errors) => errors,
+        };
+        let text = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
+        let findings = Findings::new(text, &[]);
+        errors.errors.retain(|error| error.rule != NO_MODEL);
+        if errors.errors.is_empty()
+            && let Some(profile) = source.tree(text, &[], known, &findings).front.profile
+        {
+            return Ok(profile);
+        }
+        Err(errors)
     }
 
     /// A fault of the value that the agent's file, with `sets`, has at a dotted path of a contract file; none if it has no such value.
@@ -126,11 +169,35 @@ impl ContractSpec {
         let findings = Findings::new(text, sets);
         findings.add(&node.place, path, rule, help);
         let (text, sets) = secrets::masked(&read.secret, text, sets);
-        Some(renamed(findings.errors(source.file, &text, &sets)))
+        Some(source.renamed(findings.errors(source.file, &text, &sets)))
     }
 }
 
 impl AgentSource<'_> {
+    fn parts<'t>(&self, text: &'t str) -> Result<Parts<'t>, usize> {
+        match self.form {
+            AgentForm::FrontMatter => split(text),
+            AgentForm::Profile => Ok(Parts {
+                body: "",
+                front: Some(text.to_owned()),
+            }),
+        }
+    }
+
+    /// The errors under the names that the file has.
+    fn renamed(&self, mut errors: SpecErrors) -> SpecErrors {
+        let no_targets = no_targets();
+        for error in errors.errors.iter_mut().filter(|e| e.set.is_none()) {
+            error.path = shown_path(&error.path, self.form);
+            if error.rule == no_targets {
+                NO_MODEL.clone_into(&mut error.rule);
+                let help = "write `models: [provider/model]`, or name them with --models";
+                error.help = Some(help.to_owned());
+            }
+        }
+        errors
+    }
+
     fn tree<'t>(
         &self,
         text: &'t str,
@@ -138,7 +205,7 @@ impl AgentSource<'_> {
         known: &dyn Definitions,
         findings: &Findings<'_>,
     ) -> Tree<'t> {
-        let parts = match split(text) {
+        let parts = match self.parts(text) {
             Ok(parts) => parts,
             Err(at) => {
                 let rule = "the front matter is not closed: a second line `---` is missing";
@@ -171,12 +238,15 @@ impl AgentSource<'_> {
         };
         let translator = Translator {
             beside: self.beside,
+            digest: Digest::of(text.as_bytes()),
+            file: self.file,
+            form: self.form,
             known,
             reporter: &reporter,
         };
         let (mut root, said) = translated(front, begin, &translator);
         let of_contract = |set| {
-            let other: [&str; 2] = [AGENT_SET, PROMPT_SET];
+            let other = [AGENT_SET, PROFILE_SET, PROMPT_SET];
             let is_own = !other.iter().any(|prefix| str::starts_with(set, prefix));
             is_own.then_some(set)
         };
@@ -248,18 +318,9 @@ fn values_of_prompt(sets: &[String]) -> BTreeMap<&str, &str> {
     values.collect()
 }
 
-/// The errors under the names of front matter.
-fn renamed(mut errors: SpecErrors) -> SpecErrors {
-    let no_targets = format!("the key `{}` is missing", FILE.targets.name);
-    for error in errors.errors.iter_mut().filter(|e| e.set.is_none()) {
-        error.path = shown_path(&error.path);
-        if error.rule == no_targets {
-            "no model is named".clone_into(&mut error.rule);
-            let help = "write `models: [provider/model]`, or name them with --models";
-            error.help = Some(help.to_owned());
-        }
-    }
-    errors
+/// The rule that a contract without a model breaks.
+fn no_targets() -> String {
+    format!("the key `{}` is missing", FILE.targets.name)
 }
 
 /// Every name is a tool server's.

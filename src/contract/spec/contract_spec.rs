@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::origin::ValueOrigin;
+use super::transport::{McpSpec, Names};
 
 use crate::contract::{
-    ApprovalRule, CallLimits, Completion, ContractMetadata, FlowRule, HttpGetTerms, LabelRule,
-    McpTerms, ModelProfile, OAuthGrant, Page, PinnedOffers, PriceTable, ProviderType, QueueTerms,
-    ReasoningValue, RedactionTerms, Remote, ReportFormat, SandboxSpec, TextProfile, Tokenizer,
-    ToolFilter, ToolPolicy, ToolProof, ToolTransport,
+    AgentProfile, AgentTerms, ApprovalRule, CallLimits, Completion, ContractMetadata, FlowRule,
+    HttpGetTerms, LabelRule, ModelProfile, Page, PinnedOffers, PriceTable, ProviderType,
+    QueueTerms, ReasoningValue, RedactionTerms, ReportFormat, SandboxSpec, TextProfile, Tokenizer,
+    ToolPolicy, ToolProof, ToolTransport,
 };
-use crate::message::Digest;
 
 /// What the author's file says, before any default is filled in. `None` is what was left out.
 ///
@@ -38,6 +38,8 @@ use crate::message::Digest;
 pub struct ContractSpec {
     /// The adapter that the author expects; must be the one the factory chooses.
     pub adapter_version: Option<String>,
+    /// The agent whose contract it is; the file has no key for it.
+    pub(crate) agent: Option<AgentTerms>,
     pub allowed_tools: Option<Vec<String>>,
     pub approval: Vec<ApprovalRule>,
     pub approval_timeout_ms: Option<u64>,
@@ -104,8 +106,10 @@ pub struct ContractSpec {
     pub total_timeout_ms: Option<u64>,
     /// Where each value is from that the contract's own file does not hold, by its dotted path.
     pub(crate) origins: BTreeMap<String, ValueOrigin>,
-    /// Numbers that are taken at their limit instead of as they are written, in words.
+    /// What is taken otherwise than it is written, such as a number at its limit, in words.
     pub(crate) clamped: Vec<String>,
+    /// The profile, where the file is an agent's.
+    pub(crate) profile: Option<Box<AgentProfile>>,
     /// What servers offered when their pins were taken, where the caller knows that.
     pub(crate) pinned: PinnedOffers,
 }
@@ -278,8 +282,8 @@ pub struct ToolsSpec {
     pub builtin: Vec<String>,
     /// Where `http_get` may ask; there exactly when that is one of them.
     pub http_get: Option<HttpGetTerms>,
-    /// MCP servers by name.
-    pub mcp: BTreeMap<String, McpSpec>,
+    /// Tool servers by name: those that speak MCP, and web services under the name that their tools begin with.
+    pub servers: BTreeMap<String, McpSpec>,
     /// What confines commands of the shell, where the author says.
     pub sandbox: Option<SandboxSpec>,
     /// The folder that file tools see, as written.
@@ -294,122 +298,6 @@ impl ToolsSpec {
     #[must_use]
     pub fn has_shell(&self) -> bool {
         self.builtin.iter().any(|name| name == Self::SHELL)
-    }
-}
-
-/// One entry of `tools.mcp`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct McpSpec {
-    /// Whether it counts: a file's servers are those for which it is true.
-    pub(super) enabled: bool,
-    /// The server pin that the author demands.
-    pub pin: Option<Digest>,
-    /// The queue that its calls wait in, where the author names one.
-    pub queue: Option<String>,
-    /// What confines it, where the author says.
-    pub sandbox: Option<SandboxSpec>,
-    /// Whether the runs of one process share it.
-    pub shared: bool,
-    /// What it is granted, and what is wanted of it.
-    pub terms: McpTerms,
-    /// Which of its tools the contract takes.
-    pub tools: ToolFilter,
-    /// How it is reached.
-    pub transport: McpTransport,
-}
-
-/// The mapping `oauth` of a server. Secrets are named by their variables.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OAuthSpec {
-    /// What monolith is called there.
-    pub client_id: Option<String>,
-    /// The variable with its secret there.
-    pub client_secret_env: Option<String>,
-    /// How tokens are got.
-    pub grant: OAuthGrant,
-    /// The variable with the identity that is exchanged.
-    pub id_token_env: Option<String>,
-    /// What monolith is called at the identity provider.
-    pub idp_client_id: Option<String>,
-    /// Where the identity provider exchanges.
-    pub idp_token_endpoint: Option<String>,
-    /// The only authorization server that secrets go to.
-    pub issuer: Option<String>,
-    /// The variable with what it signs with in place of a secret.
-    pub private_key_env: Option<String>,
-    /// Scopes that are asked for in any case.
-    pub scopes: Vec<String>,
-}
-
-impl OAuthSpec {
-    /// Every variable that it reads, and under which key.
-    pub(crate) fn variables(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let all = [
-            ("client_secret_env", &self.client_secret_env),
-            ("id_token_env", &self.id_token_env),
-            ("private_key_env", &self.private_key_env),
-        ];
-        let named = all.into_iter();
-        named.filter_map(|(key, name)| Some((key, name.as_deref()?)))
-    }
-}
-
-/// How an MCP server is reached.
-#[derive(Clone, PartialEq, Eq)]
-pub enum McpTransport {
-    /// A child process.
-    Stdio {
-        /// Arguments as written.
-        args: Vec<String>,
-        /// The command as written.
-        command: String,
-        /// Environment variables with their values, unexpanded.
-        env: BTreeMap<String, String>,
-    },
-    /// An address.
-    Remote {
-        /// Headers with their values, unexpanded.
-        headers: BTreeMap<String, String>,
-        /// As what monolith comes to its authorization server, where the author says.
-        oauth: Option<Box<OAuthSpec>>,
-        /// What is spoken there.
-        remote: Remote,
-        /// Its address.
-        url: String,
-    },
-}
-
-impl fmt::Debug for McpTransport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Stdio { args, command, env } => f
-                .debug_struct("Stdio")
-                .field("args", args)
-                .field("command", command)
-                .field("env", &Names(env))
-                .finish(),
-            Self::Remote {
-                headers,
-                oauth,
-                remote,
-                url,
-            } => f
-                .debug_struct("Remote")
-                .field("remote", remote)
-                .field("headers", &Names(headers))
-                .field("oauth", oauth)
-                .field("url", url)
-                .finish(),
-        }
-    }
-}
-
-/// Prints the names of a map whose values are secret.
-struct Names<'a>(&'a BTreeMap<String, String>);
-
-impl fmt::Debug for Names<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::contract_spec::{
     ContextBudgetSpec, ContractSpec, FinalReportSpec, Setting, TargetSpec, ToolOutputBudgetSpec,
+    ToolsSpec,
 };
 use super::flow_values::FlowRules;
 use super::form::{Read, Schemas};
@@ -28,12 +29,9 @@ pub(super) fn read_file(root: &Node, reporter: &Reporter<'_>) -> Option<Contract
         let provider_names = names_below(file, FILE.providers.name);
         let mut targets = read_targets(file, &provider_names);
         let tool_output_budget = file.get(&FILE.tool_output_budget).unwrap_or_default();
-        targets.extend(summarizer(
-            file,
-            &tool_output_budget,
-            &targets,
-            &provider_names,
-        ));
+        let tools = file.get(&FILE.tools).unwrap_or_default();
+        add_summarizer(file, &tool_output_budget, &mut targets, &provider_names);
+        add_samplers(file, &tools, &mut targets, &provider_names);
         refuse_unknown_prices(file, &provider_names);
         ContractSpec {
             adapter_version: file.get(&FILE.adapter_version),
@@ -95,8 +93,10 @@ pub(super) fn read_file(root: &Node, reporter: &Reporter<'_>) -> Option<Contract
             tool_transport: file.get(&FILE.tool_transport),
             tools: file.get(&FILE.tools).unwrap_or_default(),
             total_timeout_ms: file.get(&FILE.total_timeout_ms),
+            agent: None,
             clamped: Vec::new(),
             input: None,
+            profile: None,
             origins: BTreeMap::new(),
             pinned: PinnedOffers::default(),
         }
@@ -149,8 +149,11 @@ fn no_such_provider(name: &str, providers: &[String]) -> (String, Option<String>
 fn read_queues(file: &mut Section<'_, '_>) -> BTreeMap<String, QueueTerms> {
     let names = names_below(file, FILE.queues.name);
     let tools = file.peek(FILE.tools.name);
-    let servers = tools.and_then(|tools| child(tools, TOOLS.mcp.name));
-    if let Some(Kind::Map(servers)) = servers.map(|node| &node.kind) {
+    for section in [TOOLS.mcp.name, TOOLS.rest.name] {
+        let servers = tools.and_then(|tools| child(tools, section));
+        let Some(Kind::Map(servers)) = servers.map(|node| &node.kind) else {
+            continue;
+        };
         for (server, node) in servers {
             let Some(named_queue) = child(node, SERVER.queue.name) else {
                 continue;
@@ -161,7 +164,7 @@ fn read_queues(file: &mut Section<'_, '_>) -> BTreeMap<String, QueueTerms> {
             if named_queue.is_null() || text == QueueTerms::DEFAULT || names.contains(text) {
                 continue;
             }
-            let reporter = file.reporter.below(FILE.tools.name).below(TOOLS.mcp.name);
+            let reporter = file.reporter.below(FILE.tools.name).below(section);
             let reporter = reporter.below(&server.text).below(SERVER.queue.name);
             let (missing, help) = if reporter.findings.is_hidden(&reporter.path) {
                 ("of the name that a variable holds".to_owned(), None)
@@ -219,19 +222,54 @@ fn read_targets(file: &mut Section<'_, '_>, providers: &[String]) -> Vec<TargetS
     targets.unwrap_or_default()
 }
 
-/// The target that makes summaries, where the file names one that is none of `targets` (semantics §6): a model of a provider.
-fn summarizer(
+/// Adds the target that makes summaries, where the file names one that is none of `targets` (semantics §6): a model of a provider.
+fn add_summarizer(
     file: &mut Section<'_, '_>,
     budget: &ToolOutputBudgetSpec,
-    targets: &[TargetSpec],
+    targets: &mut Vec<TargetSpec>,
     providers: &[String],
-) -> Option<TargetSpec> {
-    let named = budget.summarizer_model.as_deref()?;
+) {
+    let place = [
+        FILE.tool_output_budget.name,
+        TOOL_OUTPUT_BUDGET.summarizer_model.name,
+    ];
+    if let Some(named) = budget.summarizer_model.as_deref() {
+        add_beside(file, (named, &place), targets, providers);
+    }
+}
+
+/// Adds the targets that tool servers may have asked, where the file names them there alone.
+fn add_samplers(
+    file: &mut Section<'_, '_>,
+    tools: &ToolsSpec,
+    targets: &mut Vec<TargetSpec>,
+    providers: &[String],
+) {
+    for (server, spec) in &tools.servers {
+        let place = [
+            FILE.tools.name,
+            TOOLS.mcp.name,
+            server.as_str(),
+            SERVER.sampling.name,
+        ];
+        if let Some(named) = spec.terms.sampling.as_deref() {
+            add_beside(file, (named, &place), targets, providers);
+        }
+    }
+}
+
+/// Adds the target of that name, to which no attempt goes, where it is not there yet. `place` is where the file names it.
+fn add_beside(
+    file: &mut Section<'_, '_>,
+    (named, place): (&str, &[&str]),
+    targets: &mut Vec<TargetSpec>,
+    providers: &[String],
+) {
     let known = |target: &TargetSpec| {
         named == target.model || named == format!("{}/{}", target.provider, target.model)
     };
     if targets.is_empty() || targets.iter().any(known) {
-        return None;
+        return;
     }
     let of = |provider: &&String| {
         let model = named.strip_prefix(provider.as_str())?.strip_prefix('/')?;
@@ -251,23 +289,24 @@ fn summarizer(
                 providers.join(", ")
             }
         ));
-        let budget = file.peek(FILE.tool_output_budget.name);
-        let name = TOOL_OUTPUT_BUDGET.summarizer_model.name;
-        if let Some(node) = budget.and_then(|budget| child(budget, name)) {
-            let reporter = file
-                .reporter
-                .below(FILE.tool_output_budget.name)
-                .below(name);
+        let (first, rest) = place.split_first().unwrap_or((&"", &[]));
+        let mut node = file.peek(first);
+        let mut reporter = file.reporter.below(first);
+        for key in rest {
+            node = node.and_then(|node| child(node, key));
+            reporter = reporter.below(key);
+        }
+        if let Some(node) = node {
             reporter.refuse(node, rule, help);
         }
-        return None;
+        return;
     };
-    Some(TargetSpec {
+    targets.push(TargetSpec {
         model,
         provider: provider.clone(),
         summarizer: true,
         ..TargetSpec::default()
-    })
+    });
 }
 
 impl Read for TargetSpec {

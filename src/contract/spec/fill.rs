@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::error::{Findings, Origin, SourceRange};
-use super::keys::{FILE, PROVIDER, SERVER, TARGET, TOOL_OUTPUT_BUDGET, TOOLS};
+use super::keys::{FILE, PROVIDER, REST_TOOL, SERVER, TARGET, TOOL_OUTPUT_BUDGET, TOOLS};
 use super::origin::ValueOrigin;
 use super::tree::{Key, Kind, MAX_DEPTH, Node};
 use crate::contract::QueueTerms;
@@ -15,6 +15,8 @@ use crate::contract::QueueTerms;
 pub(crate) enum DefinitionKind {
     /// A provider of models.
     Provider,
+    /// A tool that is a request to a web service.
+    RestTool,
     /// A tool server.
     Server,
     /// A queue of calls.
@@ -93,6 +95,9 @@ pub(super) fn fill(
     for (name, place) in unreached_servers(root) {
         filler.take(root, DefinitionKind::Server, &name, &place);
     }
+    for (name, place) in unreached_below(root, TOOLS.rest.name, &[REST_TOOL.url.name]) {
+        filler.take(root, DefinitionKind::RestTool, &name, &place);
+    }
     for (name, place) in named_queues(root) {
         filler.take(root, DefinitionKind::Queue, &name, &place);
     }
@@ -110,6 +115,7 @@ impl Filler<'_> {
     fn take(&mut self, root: &mut Node, wanted: DefinitionKind, name: &str, place: &SourceRange) {
         let path = match wanted {
             DefinitionKind::Provider => vec![FILE.providers.name, name],
+            DefinitionKind::RestTool => vec![FILE.tools.name, TOOLS.rest.name, name],
             DefinitionKind::Server => vec![FILE.tools.name, TOOLS.mcp.name, name],
             DefinitionKind::Queue => vec![FILE.queues.name, name],
         };
@@ -118,7 +124,7 @@ impl Filler<'_> {
             Ok(Some(found)) => found,
             Ok(None) => {
                 // A key that it lacks is reported as for any other server.
-                if wanted == DefinitionKind::Server
+                if matches!(wanted, DefinitionKind::RestTool | DefinitionKind::Server)
                     && let Some(target) = target(root, &path, place)
                 {
                     let (kind, place) = (Kind::Map(Vec::new()), place.clone());
@@ -334,9 +340,16 @@ fn named_providers(root: &Node) -> Vec<(String, SourceRange)> {
         let (provider, _) = word(node)?.split_once('/')?;
         Some((provider.to_owned(), node.place.clone()))
     });
+    let samplers = below_tools(root, TOOLS.mcp.name)
+        .iter()
+        .filter_map(|(_, server)| {
+            let node = child(server, SERVER.sampling.name)?;
+            let (provider, _) = word(node)?.split_once('/')?;
+            Some((provider.to_owned(), node.place.clone()))
+        });
     let bare = defined.map(entries).unwrap_or_default().iter();
     let bare = bare.map(|(key, _)| (key.text.clone(), key.place.clone()));
-    let all = named.chain(summarizer).chain(bare);
+    let all = named.chain(summarizer).chain(samplers).chain(bare);
     once(all.filter(|(name, _)| !is_whole(name)))
 }
 
@@ -345,20 +358,27 @@ fn can_be_filled(node: &Node) -> bool {
     node.is_null() || matches!(node.kind, Kind::Map(_))
 }
 
-/// The tool servers of the file.
-fn servers(root: &Node) -> &[(Key, Node)] {
+/// The entries of a section of `tools`.
+fn below_tools<'n>(root: &'n Node, section: &str) -> &'n [(Key, Node)] {
     let tools = child(root, FILE.tools.name);
-    let servers = tools.and_then(|tools| child(tools, TOOLS.mcp.name));
+    let servers = tools.and_then(|tools| child(tools, section));
     servers.map(entries).unwrap_or_default()
 }
 
 /// Tool servers of the file with neither `command` nor `url`.
 fn unreached_servers(root: &Node) -> Vec<(String, SourceRange)> {
-    let servers = servers(root).iter();
-    let unreached = servers.filter(|(_, server)| {
-        can_be_filled(server)
-            && child(server, SERVER.command.name).is_none()
-            && child(server, SERVER.url.name).is_none()
+    unreached_below(
+        root,
+        TOOLS.mcp.name,
+        &[SERVER.command.name, SERVER.url.name],
+    )
+}
+
+/// Entries of a section of `tools` that have none of these keys.
+fn unreached_below(root: &Node, section: &str, ways: &[&str]) -> Vec<(String, SourceRange)> {
+    let entries = below_tools(root, section).iter();
+    let unreached = entries.filter(|(_, entry)| {
+        can_be_filled(entry) && ways.iter().all(|way| child(entry, way).is_none())
     });
     once(unreached.map(|(key, _)| (key.text.clone(), key.place.clone())))
 }
@@ -367,7 +387,8 @@ fn unreached_servers(root: &Node) -> Vec<(String, SourceRange)> {
 fn named_queues(root: &Node) -> Vec<(String, SourceRange)> {
     let defined = child(root, FILE.queues.name);
     let is_there = |name: &str| defined.is_some_and(|queues| child(queues, name).is_some());
-    let servers = servers(root).iter();
+    let servers = [TOOLS.mcp.name, TOOLS.rest.name].map(|section| below_tools(root, section));
+    let servers = servers.into_iter().flatten();
     let named = servers.filter_map(|(_, server)| child(server, SERVER.queue.name));
     let named = named.filter_map(|node| Some((word(node)?.to_owned(), node.place.clone())));
     once(named.filter(|(name, _)| !is_there(name) && name != QueueTerms::DEFAULT))

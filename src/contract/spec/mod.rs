@@ -42,29 +42,35 @@ mod suggest;
 #[cfg(test)]
 pub(in crate::contract) mod tests;
 #[cfg(test)]
+mod tests_profile;
+#[cfg(test)]
 mod tests_schema;
 #[cfg(test)]
 mod tests_servers;
 #[cfg(test)]
 mod tests_yaml;
 mod texts;
+mod transport;
 mod tree;
+mod web_tools;
 mod words;
 
-pub(crate) use agent::{AGENT_SET, AgentSource, FORMAT, PROMPT_SET};
-pub(crate) use agent_file::{AgentFiles, IncludeFault, KNOBS, prompt_names, with_includes};
+pub(crate) use agent::{AGENT_SET, AgentSource, FORMAT, PROFILE_SET, PROMPT_SET};
+pub(crate) use agent_file::{
+    AgentFiles, AgentForm, IncludeFault, KNOBS, prompt_names, with_includes,
+};
 pub use contract_spec::ContractSpec;
 pub(crate) use contract_spec::{
-    FinalReportSpec, McpSpec, McpTransport, ModelSpec, OAuthSpec, ProviderSpec, SamplingSpec,
-    Setting, TargetSpec,
+    FinalReportSpec, ModelSpec, ProviderSpec, SamplingSpec, Setting, TargetSpec,
 };
 pub use error::SpecErrors;
 pub(crate) use fill::{Definition, DefinitionKind, Definitions};
 pub(in crate::contract) use keys::{
     CONTEXT_BUDGET, FILE, FINAL_REPORT, FileKeys, HTTP_GET, MODEL, PRICE, PRICES, PROFILE,
-    PROVIDER, SAMPLING, SANDBOX, SERVER, SamplingKeys, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
+    PROVIDER, REST_TOOL, SAMPLING, SANDBOX, SERVER, SamplingKeys, TARGET, TOOL_OUTPUT_BUDGET,
+    TOOLS,
 };
 pub(crate) use origin::ValueOrigin;
 pub(crate) use pin_edit::with_pins;
-pub(crate) use schema::contract_file_schema;
-pub(crate) use texts::check_address;
+pub(crate) use schema::{agent_profile_schema, contract_file_schema};
+pub(crate) use transport::{McpSpec, McpTransport, OAuthSpec};

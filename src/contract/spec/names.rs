@@ -7,7 +7,7 @@ pub(super) const ENV_NAME: &str = "^[A-Za-z_][A-Za-z0-9_]*$";
 pub(super) const HEADER_NAME: &str = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$";
 
 /// Names that a tool server can have, as a pattern.
-pub(super) const SERVER_NAME: &str = "^(?!builtin$|agent_?$|agent__)[A-Za-z0-9_-]{1,32}$";
+pub(super) const SERVER_NAME: &str = "^(?!builtin$|agent_?$|agent__|rest__)[A-Za-z0-9_-]{1,32}$";
 
 pub(super) fn is_env_name(name: &str) -> bool {
     let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';

@@ -1,9 +1,7 @@
 //! Reads providers and tool servers. Reaches nothing.
 
 use super::builtin_terms::refuse_unused_terms;
-use super::contract_spec::{
-    McpSpec, McpTransport, OAuthSpec, ProviderSpec, ReasoningMap, ToolsSpec,
-};
+use super::contract_spec::{ProviderSpec, ReasoningMap, ToolsSpec};
 use super::foreign::ProviderOptions;
 use super::form::{Form as _, Read, Schemas};
 use super::keys::{OAUTH, PROVIDER, REDACT, SERVER, TOOLS};
@@ -11,7 +9,9 @@ use super::reader::ScalarText;
 use super::reporter::Reporter;
 use super::section::Section;
 use super::texts::{Env, EnvName, HeaderName, Headers, KeyEnv, SecretPattern, Servers, Url};
+use super::transport::{McpSpec, McpTransport, OAuthSpec};
 use super::tree::Node;
+use super::web_tools::RestTools;
 use super::words::Builtin;
 use crate::contract::redaction::{MAX_HEADER_BYTES, MAX_HEADERS, MAX_PATTERNS};
 use crate::contract::{McpTerms, OAuthGrant, Remote, ToolFilter};
@@ -121,7 +121,9 @@ impl Read for ToolsSpec {
                     names.push(name.to_owned());
                 }
             }
-            let Servers(mcp) = section.get(&TOOLS.mcp).unwrap_or_default();
+            let Servers(mut servers) = section.get(&TOOLS.mcp).unwrap_or_default();
+            let RestTools(rest) = section.get(&TOOLS.rest).unwrap_or_default();
+            servers.extend(rest);
             let sandbox = section.get(&TOOLS.sandbox);
             if sandbox.is_some() && !names.iter().any(|name| name == Self::SHELL) {
                 let rule = "`sandbox` confines `shell`, which is not one of `builtin`";
@@ -132,8 +134,8 @@ impl Read for ToolsSpec {
             Self {
                 builtin: names,
                 http_get,
-                mcp,
                 sandbox,
+                servers,
                 workspace: section.get(&TOOLS.workspace),
             }
         })
@@ -272,6 +274,7 @@ impl Read for McpSpec {
                 health_probe: section.get(&SERVER.health_probe).unwrap_or_default(),
                 offers: section.get(&SERVER.offers).unwrap_or_default(),
                 roots: section.get(&SERVER.roots).unwrap_or_default(),
+                sampling: section.get(&SERVER.sampling),
             };
             let enabled = section.get(&SERVER.enabled).unwrap_or(true);
             let pin = section.get(&SERVER.pin);

@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::agent_file::AGENT_PROFILE;
 use super::form::{Choice as _, Form, Need, Null, OFF_WORDS, RenderedDefault, Row, Schemas};
 use super::keys::FILE;
 use crate::contract::ProviderType;
@@ -12,14 +13,26 @@ use crate::contract::ProviderType;
 /// The JSON Schema of a contract file. `contracts/contract-file.schema.json` holds it.
 #[must_use]
 pub(crate) fn contract_file_schema() -> Value {
+    let about =
+        "What an author writes: monolith run --contract FILE makes the execution contract of it.";
+    schema_of(&FILE, about)
+}
+
+/// The JSON Schema of an agent's profile. `contracts/agent-profile.schema.json` holds it.
+#[must_use]
+pub(crate) fn agent_profile_schema() -> Value {
+    let about = "An agent: what it can do, which tasks it is for, and under which contract it runs. \
+                 monolith agent add FILE registers it.";
+    schema_of(&AGENT_PROFILE, about)
+}
+
+fn schema_of(form: &dyn Form, about: &str) -> Value {
     let mut definitions = Schemas::default();
     let mut root = Map::new();
     let dialect = "https://json-schema.org/draft/2020-12/schema";
     root.insert("$schema".to_owned(), json!(dialect));
-    let about =
-        "What an author writes: monolith run --contract FILE makes the execution contract of it.";
     root.insert("description".to_owned(), json!(about));
-    root.extend(definitions.object(&FILE));
+    root.extend(definitions.object(form));
     root.insert("$defs".to_owned(), Value::Object(definitions.0));
     Value::Object(root)
 }
@@ -42,7 +55,7 @@ impl Schemas {
     }
 
     /// The schema of a mapping, written out.
-    fn object(&mut self, form: &dyn Form) -> Map<String, Value> {
+    pub(super) fn object(&mut self, form: &dyn Form) -> Map<String, Value> {
         let rows = form.rows();
         let mut properties = Map::new();
         let mut apart: Map<String, Value> = Map::new();

@@ -343,7 +343,7 @@ fn an_override_sets_the_value_at_its_key() {
     assert_eq!(set(&[&format!("task={task}")]).task.as_deref(), Some(task));
     assert_eq!(set(&["task='quo''ted'"]).task.as_deref(), Some("quo'ted"));
     let spec = set(&["tools.mcp.fs={command: npx, args: [-y, 8080]}"]);
-    let McpTransport::Stdio { args, .. } = &spec.tools.mcp["fs"].transport else {
+    let McpTransport::Stdio { args, .. } = &spec.tools.servers["fs"].transport else {
         panic!("not stdio")
     };
     assert_eq!(args, &["-y", "8080"]);
@@ -391,7 +391,7 @@ fn values_of_headers_and_variables_are_read_and_never_shown() {
     let whole = SECRETS.replace(", wrong: 1", "");
     let spec = with_sets(&whole, &["tools.mcp.fs.env.MORE=hunter2-d"]).unwrap();
     assert_eq!(spec.providers["p"].headers["X-Key"], "hunter2-a");
-    let McpTransport::Stdio { env, .. } = &spec.tools.mcp["fs"].transport else {
+    let McpTransport::Stdio { env, .. } = &spec.tools.servers["fs"].transport else {
         panic!("not stdio")
     };
     assert_eq!(env["TOKEN"], "hunter2-b");

@@ -302,6 +302,8 @@ fn dotted(form: &dyn Form) -> Option<&'static str> {
         "http-get" => "tools.http_get.",
         "server" => "tools.mcp.fs.",
         "oauth" => "tools.mcp.fs.oauth.",
+        "rest-tool" => "tools.rest.list.",
+        "streaming" => "tools.rest.list.streaming.",
         "queue" => "queues.slow.",
         "max-calls" => "max_calls.",
         "metadata" => "metadata.",

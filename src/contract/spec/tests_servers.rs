@@ -2,12 +2,12 @@
 
 use super::tests::{parse, small};
 use super::{McpSpec, McpTransport};
-use crate::contract::{Beside, Elicitation, HealthProbe, Remote, ToolFilter};
+use crate::contract::{Beside, Elicitation, HealthProbe, HttpMethod, Remote, ToolFilter};
 
 fn server(form: &str) -> Result<McpSpec, String> {
     let text = small(&format!("tools: {{mcp: {{s: {form}}}}}"));
     let mut spec = parse(&text).map_err(|errors| errors.errors[0].rule.clone())?;
-    Ok(spec.tools.mcp.remove("s").unwrap())
+    Ok(spec.tools.servers.remove("s").unwrap())
 }
 
 #[test]
@@ -158,7 +158,102 @@ fn a_server_that_is_not_enabled_is_as_if_it_were_not_there() {
         "tools: {mcp: {off: {command: x, args: [], enabled: false}, on: {command: y, args: [], enabled: true}}}",
     );
     let spec = parse(&text).unwrap();
-    assert_eq!(spec.tools.mcp.keys().collect::<Vec<_>>(), ["on"]);
+    assert_eq!(spec.tools.servers.keys().collect::<Vec<_>>(), ["on"]);
     // What is wrong with it is found all the same.
     assert!(server("{enabled: false}").is_err());
+}
+
+/// The server of an entry of `tools.rest`, or the path and the rule of the first fault.
+fn rest_tool(name: &str, form: &str) -> Result<McpSpec, String> {
+    let text = small(&format!("tools: {{rest: {{{name}: {form}}}}}"));
+    let fault = |errors: super::SpecErrors| {
+        let first = &errors.errors[0];
+        format!("{}: {}", first.path, first.rule)
+    };
+    let mut spec = parse(&text).map_err(fault)?;
+    Ok(spec.tools.servers.remove(&format!("rest__{name}")).unwrap())
+}
+
+#[test]
+fn a_rest_tool_is_a_server_of_one_tool_with_defaults() {
+    let read = rest_tool(
+        "list",
+        "{description: d, method: get, url: 'https://h.example/'}",
+    )
+    .unwrap();
+    let McpTransport::Rest { limits, tool, .. } = read.transport else {
+        panic!();
+    };
+    assert_eq!(tool.method, HttpMethod::Get);
+    assert_eq!(tool.parameters_schema["additionalProperties"], false);
+    assert_eq!(
+        (limits.loopback, limits.max_bytes, limits.max_redirects),
+        (false, 1_048_576, 5)
+    );
+}
+
+#[test]
+fn a_rest_tool_is_refused_by_the_rule_that_it_breaks_at_its_key() {
+    let with =
+        |more: &str| format!("{{description: d, method: POST, url: 'https://h.example/'{more}}}");
+    for (name, form, expect) in [
+        (
+            "a",
+            "{description: d, url: 'https://h/'}".to_owned(),
+            "tools.rest.a: the key `method` is missing",
+        ),
+        (
+            "a",
+            "{description: d, method: TRACE, url: 'https://h/'}".to_owned(),
+            "tools.rest.a.method: expected one of GET, HEAD",
+        ),
+        (
+            "a",
+            "{description: d, method: GET, url: 'https://me@h/'}".to_owned(),
+            "tools.rest.a.url: an address in a contract holds no user",
+        ),
+        (
+            "a",
+            with(", parameters_schema: {type: string}"),
+            "tools.rest.a.parameters_schema: the schema of arguments",
+        ),
+        (
+            "a",
+            with(
+                ", parameters_schema: {type: object, properties: {}}, body_template: '${parameters.x}'",
+            ),
+            "tools.rest.a.body_template: `${parameters.x}` is no property",
+        ),
+        (
+            "a",
+            with(", max_bytes: 0"),
+            "tools.rest.a.max_bytes: out of range",
+        ),
+        (
+            "a",
+            with(", max_redirects: 21"),
+            "tools.rest.a.max_redirects: out of range",
+        ),
+        (
+            "a",
+            with(", retries: 3"),
+            "tools.rest.a.retries: unknown key",
+        ),
+        (
+            "a",
+            with(", streaming: {mode: json-stream}"),
+            "tools.rest.a.streaming.mode: unknown key",
+        ),
+        ("a", with(", queue: slow"), "no queue `slow`"),
+        ("a.b", with(""), "1 to 58 characters"),
+    ] {
+        let fault = rest_tool(&format!("'{name}'"), &form).unwrap_err();
+        assert!(fault.contains(expect), "{form}: {fault}");
+    }
+    let text = small("tools: {mcp: {rest__x: {url: 'https://h/'}}}");
+    let fault = parse(&text).unwrap_err();
+    assert!(
+        fault.errors[0].rule.contains("begin with rest__"),
+        "{fault:?}"
+    );
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::contract_spec::McpSpec;
 use super::form::{Read, Schemas};
 use super::names::{ENV_NAME, HEADER_NAME, SERVER_NAME, is_env_name, is_header_name};
 use super::reader::ScalarText;
 use super::reporter::Reporter;
+use super::transport::McpSpec;
 use super::tree::{Kind, Node};
-use crate::contract::{check_server_name, secret_pattern};
+use crate::contract::{check_address, check_server_name, secret_pattern};
 
 /// The most stop sequences, and the longest in characters: what every protocol takes that has them.
 const MAX_STOPS: usize = 4;
@@ -168,27 +168,6 @@ impl Read for SecretPattern {
 
     fn schema(definitions: &mut Schemas) -> Value {
         String::schema(definitions)
-    }
-}
-
-/// Whether a text is an address of the web that holds no user name and no password.
-///
-/// # Errors
-/// The rule that it breaks.
-pub(crate) fn check_address(text: &str) -> Result<(), &'static str> {
-    let rest = ["https://", "http://"]
-        .iter()
-        .find_map(|scheme| text.strip_prefix(scheme));
-    let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
-    match host {
-        None | Some("") => Err("expected an address that begins with https:// or http://"),
-        Some(host) if host.contains('@') => {
-            Err("an address in a contract holds no user name and no password")
-        }
-        Some(_) if text.chars().any(|c| c.is_whitespace() || c.is_control()) => {
-            Err("an address holds no white space")
-        }
-        Some(_) => Ok(()),
     }
 }
 

@@ -110,8 +110,12 @@ async fn made(
     let mut offer = started.close().await;
     let mut capabilities = std::mem::take(&mut offer.capabilities);
     let mut not_started = match which {
-        ServersToStart::All => Vec::new(),
-        ServersToStart::Builtin => spec.tools.mcp.keys().cloned().collect(),
+        ServersToStart::All => Vec::<String>::new(),
+        ServersToStart::Builtin => {
+            let servers = spec.tools.servers.keys();
+            let missing = servers.filter(|name| !capabilities.contains_key(*name));
+            missing.cloned().collect()
+        }
     };
     for name in &not_started {
         capabilities.insert(name.clone(), not_there(spec, name));
@@ -160,13 +164,10 @@ fn written(spec: &ContractSpec) -> Vec<(Option<usize>, &'static str)> {
 
 /// A server of the file that was not started.
 fn not_there(spec: &ContractSpec, name: &str) -> ServerCapability {
-    let transport = spec.tools.mcp.get(name).map(|server| &server.transport);
+    let transport = spec.tools.servers.get(name).map(|server| &server.transport);
     ServerCapability {
         available: false,
-        kind: match transport {
-            Some(McpTransport::Remote { remote, .. }) => remote.kind(),
-            Some(McpTransport::Stdio { .. }) | None => ServerKind::Stdio,
-        },
+        kind: transport.map_or(ServerKind::Stdio, McpTransport::kind),
         tools: Vec::new(),
     }
 }

@@ -10,7 +10,8 @@ use url::Url;
 use super::addresses::address_of;
 use super::sources::used_providers;
 use crate::contract::{
-    ContractSpec, ExecutionContract, McpTransport, OAuthSpec, placeholders, recorded_url,
+    ContractSpec, ExecutionContract, McpTransport, OAuthSpec, placeholders, recorded_template,
+    recorded_url,
 };
 use crate::driver::Environment;
 
@@ -119,9 +120,15 @@ impl Reach {
                 &host,
             );
         }
-        for (name, server) in &spec.tools.mcp {
-            let place = format!("tools.mcp.{name}");
+        for (name, server) in &spec.tools.servers {
+            let place = server.place(name);
             match &server.transport {
+                McpTransport::Rest { headers, tool, .. } => {
+                    let host = host_of(&tool.url);
+                    reach.placeholders(environment, headers, &format!("{place}.headers"), &host);
+                    let address = Some(recorded_template(&tool.url));
+                    reach.hosts.push(ReachedHost { place, address });
+                }
                 McpTransport::Stdio { args, command, env } => {
                     reach.placeholders(environment, env, &format!("{place}.env"), command);
                     let command = [command].into_iter().chain(args).cloned().collect();

@@ -7,7 +7,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::confinement::{server_profile, shell_spec};
 use crate::contract::{
-    ContractSpec, ExecutionContract, McpTransport, OAuthSpec, ServerCapability, shell_sandbox,
+    ContractSpec, ExecutionContract, McpSpec, McpTransport, OAuthSpec, ServerCapability,
+    shell_sandbox,
 };
 use crate::driver::{DriverError, Environment};
 use crate::kernel::BringUpFault;
@@ -48,10 +49,12 @@ pub(super) fn server_specs(
             },
         );
     }
-    let outside = spec.tools.mcp.iter();
-    let outside = outside.filter(|_| which == ServersToStart::All);
+    let outside = spec.tools.servers.iter();
+    // What the author wrote out is known without asking it.
+    let is_known = |server: &McpSpec| server.transport.kind().is_of_author();
+    let outside = outside.filter(|(_, server)| which == ServersToStart::All || is_known(server));
     for (name, mcp) in outside {
-        let place = format!("tools.mcp.{name}");
+        let place = mcp.place(name);
         let mut terms = mcp.terms.clone();
         for root in &mut terms.roots {
             *root = folder.join(&*root).to_string_lossy().into_owned();
@@ -85,6 +88,15 @@ pub(super) fn server_specs(
                 headers: environment.expand_all(headers, &format!("{place}.headers"))?,
                 shared: mcp.shared,
                 url: url.clone(),
+            },
+            McpTransport::Rest {
+                headers,
+                limits,
+                tool,
+            } => ServerSpec::Rest {
+                headers: environment.expand_all(headers, &format!("{place}.headers"))?,
+                limits: limits.clone(),
+                tool: tool.clone(),
             },
         };
         servers.insert(name.clone(), server);

@@ -11,7 +11,7 @@ const SEPARATOR: &str = "__";
 /// Every rule about a tool of a server that the file does not define. Where it defines none, the contract's own checks know that no
 /// tool is called so.
 pub(super) fn unknown_servers(spec: &ContractSpec) -> Vec<DriverError> {
-    let servers = &spec.tools.mcp;
+    let servers = &spec.tools.servers;
     if servers.is_empty() {
         return Vec::new();
     }
@@ -23,11 +23,8 @@ pub(super) fn unknown_servers(spec: &ContractSpec) -> Vec<DriverError> {
     let rules = rules.filter(|(_, rule)| !rule.tool.contains('*'));
     let matched = rules.map(|(at, rule)| (format!("approval.{at}.tool"), &rule.tool));
     let is_of_known = |tool: &str| {
-        let mut names = servers.keys();
-        names.any(|server| {
-            let rest = tool.strip_prefix(server.as_str());
-            rest.is_some_and(|rest| rest.starts_with(SEPARATOR))
-        })
+        let mut known = servers.iter();
+        known.any(|(name, server)| tool.starts_with(&server.transport.kind().prefix(name)))
     };
     let unknown = |(place, tool): (String, &String)| {
         let (server, _) = tool.split_once(SEPARATOR)?;
@@ -62,17 +59,20 @@ pub(super) fn missing_windows(spec: &ContractSpec, terms: &Terms) -> Vec<DriverE
 
 /// Every variable that a tool server is to be started or reached with and that is not set, and every broken `${`.
 pub(super) fn unset_variables(spec: &ContractSpec, environment: &Environment) -> Vec<DriverError> {
-    let servers = spec.tools.mcp.iter();
+    let servers = spec.tools.servers.iter();
     let values = servers.flat_map(|(name, server)| {
         let (key, values) = match &server.transport {
             McpTransport::Stdio { env, .. } => ("env", env),
-            McpTransport::Remote { headers, .. } => ("headers", headers),
+            McpTransport::Remote { headers, .. } | McpTransport::Rest { headers, .. } => {
+                ("headers", headers)
+            }
         };
-        let place = move |of: &String| format!("tools.mcp.{name}.{key}.{of}");
+        let server = server.place(name);
+        let place = move |of: &String| format!("{server}.{key}.{of}");
         values.iter().map(move |(of, text)| (place(of), text))
     });
     let faults = values.filter_map(|(place, text)| environment.expand(text, &place).err());
-    let clients = spec.tools.mcp.iter().filter_map(|(name, server)| {
+    let clients = spec.tools.servers.iter().filter_map(|(name, server)| {
         let McpTransport::Remote { oauth, .. } = &server.transport else {
             return None;
         };

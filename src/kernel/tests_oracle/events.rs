@@ -83,6 +83,9 @@ impl Oracle {
     fn go_on_tools(&mut self) -> Reaction {
         let mut last = None;
         for at in 0..self.facts.batch.len() {
+            if let Some(reaction) = self.sample_due(at) {
+                return reaction;
+            }
             let Slot::Untold((tool, whole, cut)) = self.facts.batch[at].slot.clone() else {
                 continue;
             };
@@ -96,8 +99,13 @@ impl Oracle {
     }
 
     fn busy(&self) -> bool {
-        let busy = |c: &Call| matches!(c.slot, Slot::Running(_) | Slot::Told { .. });
-        self.facts.batch.iter().any(busy)
+        let busy = |c: &Call| {
+            matches!(
+                c.slot,
+                Slot::Running(_) | Slot::Told { .. } | Slot::Sampled { .. }
+            )
+        };
+        self.facts.batch.iter().any(busy) || !self.facts.unwanted.is_empty()
     }
 
     /// Whether that summary is waited for.
@@ -141,9 +149,12 @@ impl Oracle {
                     ..Found::default()
                 })
             }
-            (LostEffect::Inference(n), Place::Tools) => self.summary_ended(n.0, None),
+            (LostEffect::Inference(n), Place::Tools) => self
+                .sample_ended(n.0)
+                .unwrap_or_else(|| self.summary_ended(n.0, None)),
             (LostEffect::Call(call), Place::Tools) => {
                 let nothing_starts = self.nothing_starts().is_some();
+                self.leave_sampling(call.0);
                 let Some(lost) = self.facts.batch.iter_mut().find(|c| c.is_under_way(call.0))
                 else {
                     return Reaction::Ignored;
@@ -174,6 +185,7 @@ impl Oracle {
         let Some(at) = self.facts.batch.iter().position(|c| c.is_under_way(call)) else {
             return Reaction::Ignored;
         };
+        self.leave_sampling(call);
         self.unpark();
         let (id, name) = (
             self.facts.batch[at].id.clone(),
@@ -209,6 +221,10 @@ impl Oracle {
                 }
                 Slot::Said(failed("interrupted, effect unknown"))
             }
+            ToolOutcome::SamplingRequired(asked) => match self.sampling_required(at, call, asked) {
+                Some(reaction) => return reaction,
+                None => Slot::Said(failed("interrupted, effect unknown")),
+            },
             ToolOutcome::TimedOut => Slot::Said(failed("timeout")),
             ToolOutcome::ConnectionLost { .. } => Slot::Said(failed("connection lost")),
             ToolOutcome::Cancelled if self.facts.stop => {
@@ -264,11 +280,7 @@ impl Oracle {
         let room = limit - head;
         let expected = (texts::summary_preamble(tool, room).len() as u64 + whole).div_ceil(4);
         // What the next request needs at least is left to it, and what the summaries in flight will use is gone.
-        let in_flight = |c: &Call| match c.slot {
-            Slot::Told { expected, .. } => expected,
-            _ => 0,
-        };
-        let in_flight: u64 = self.facts.batch.iter().map(in_flight).sum();
+        let in_flight = self.prompts_in_flight();
         let next = self.projected(Wish::Turn) + self.results();
         let over = self.facts.inferences + 2 > self.terms.max_inferences
             || self.facts.tokens + in_flight + expected + next > self.terms.max_tokens_consumed.0
@@ -322,7 +334,7 @@ impl Oracle {
     }
 
     /// What the results of the turn weigh so far.
-    fn results(&self) -> u64 {
+    pub(super) fn results(&self) -> u64 {
         let weigh = |c: &Call| match c.slot {
             Slot::Result(n) | Slot::Told { cut: n, .. } | Slot::Untold((_, _, n)) => n,
             _ => 0,
@@ -364,7 +376,7 @@ impl Oracle {
         if let Some(reason) = self.nothing_starts() {
             for call in &mut self.facts.batch {
                 match call.slot {
-                    Slot::Question { .. } => {
+                    Slot::Question { .. } | Slot::Unsampled { .. } => {
                         call.slot = Slot::Said(failed("interrupted, effect unknown"));
                     }
                     Slot::Ready(_) if call.answered => {
@@ -378,12 +390,17 @@ impl Oracle {
                 }
             }
         }
-        if self.facts.batch.iter().any(|c| {
+        let is_due = |c: &Call| {
             matches!(
                 c.slot,
-                Slot::Pending(_) | Slot::ToAsk(_) | Slot::Ready(_) | Slot::Untold(_)
+                Slot::Pending(_)
+                    | Slot::ToAsk(_)
+                    | Slot::Ready(_)
+                    | Slot::Untold(_)
+                    | Slot::Unsampled { .. }
             )
-        }) {
+        };
+        if self.facts.batch.iter().any(is_due) {
             return self.start();
         }
         let settled = self.settle(true);

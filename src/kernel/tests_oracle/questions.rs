@@ -44,10 +44,10 @@ impl Oracle {
         let overdrawn = self.overdrawn().is_some();
         let suspended = self.facts.suspended;
         let asked = self.facts.batch.iter_mut().find_map(|c| match c.slot {
-            Slot::Question { call, hash, .. } => Some((c, call, hash)),
+            Slot::Question { call, hash, live } => Some((c, call, hash, live)),
             _ => None,
         });
-        let (call, n, hash) = asked?;
+        let (call, n, hash, live) = asked?;
         if approval.is_some_and(|a| (a.call.0, a.arguments_hash) != (n, hash)) {
             return None;
         }
@@ -56,8 +56,9 @@ impl Oracle {
             self.unpark();
             return Some(self.rest());
         }
-        call.answered = true;
-        call.slot = if suspended {
+        // A call that waits with its question keeps waiting, and is lost with its process.
+        call.answered |= !(suspended && live);
+        call.slot = if suspended && !live {
             Slot::Ready(n)
         } else {
             Slot::Running(n)
@@ -85,7 +86,9 @@ impl Call {
     pub(super) fn is_under_way(&self, n: u64) -> bool {
         match self.slot {
             Slot::Running(call) => call == n,
-            Slot::Question { call, live, .. } => call == n && live,
+            Slot::Question { call, live, .. } | Slot::Sampled { call, live, .. } => {
+                call == n && live
+            }
             _ => false,
         }
     }

@@ -356,6 +356,7 @@ impl Oracle {
             })
             .collect();
         self.facts.batch = batch;
+        self.facts.unwanted.clear();
         self.facts.frames = 0;
         self.facts.report = None;
         if !self.reports() {

@@ -115,6 +115,24 @@ pub(super) fn summaries() -> Terms {
     }
 }
 
+/// The server of the tools may have a model asked that attempts do not go to.
+pub(super) fn sampling() -> Terms {
+    let mut terms = loose(ToolPolicy::Optional);
+    terms.targets.push(TargetTerms {
+        summarizer: true,
+        ..target("small")
+    });
+    for server in terms.servers.values_mut() {
+        server.sampling = Some("small".to_owned());
+    }
+    Terms {
+        max_inferences: 3,
+        max_tokens_consumed: BigCount(310),
+        idempotent: vec!["write".to_owned()],
+        ..terms
+    }
+}
+
 /// Long results are told by the one model that there is.
 pub(super) fn summaries_by_the_target() -> Terms {
     let mut terms = reporting(loose(ToolPolicy::Optional));

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use super::sequences::{SUMMARY, long_result};
 use super::*;
 use crate::kernel::Approval;
-use crate::message::{ProviderFault, ProviderFaultClass};
+use crate::message::{
+    ProviderFault, ProviderFaultClass, Role, SampledText, SamplingPrompt, SamplingRequest,
+};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs");
 
@@ -54,7 +56,11 @@ impl Exchange {
 }
 
 fn exchange() -> Vec<Value> {
-    let sets = ["tool_policy=optional", "require_approval=[clock]"];
+    let sets = [
+        "tool_policy=optional",
+        "require_approval=[clock]",
+        "tools.mcp.a.sampling=p/m",
+    ];
     let contract = contract(&[&SUMMARY[..], &sets].concat());
     let (counter, scrubber) = (QuarterBytes::counter, Arc::new(NoSecrets));
     let session = Session::new(Arc::clone(&contract), counter(), scrubber.clone());
@@ -85,6 +91,40 @@ fn exchange() -> Vec<Value> {
     exchange.hand_in(31, bytes(2, body(call(&["a__time"]))));
     let inference = one(2);
     exchange.hand_in(32, Input::ResponseEnded { inference });
+    // Its server wants a model to be asked.
+    let prompt = SamplingPrompt {
+        messages: vec![SampledText {
+            role: Role::User,
+            text: "How late is it?".to_owned(),
+        }],
+        system: None,
+    };
+    let bytes_of_prompt = prompt.to_blob();
+    let prompt = Digest::of(&bytes_of_prompt);
+    let asked = SamplingRequest {
+        bytes: u64::try_from(bytes_of_prompt.len()).unwrap(),
+        max_tokens: 50,
+        prompt,
+        resume: Some("kept".to_owned()),
+    };
+    let asks = Input::ToolResult {
+        call: CallSeq(1),
+        exchanges: Vec::new(),
+        outcome: ToolOutcome::SamplingRequired(asked),
+    };
+    exchange.hand_in(33, asks);
+    let blob = Input::Blob {
+        bytes: bytes_of_prompt,
+        hash: prompt,
+    };
+    exchange.hand_in(34, blob);
+    let respond = |number, text: Value| Input::Response {
+        bytes: body(text),
+        inference: one(number),
+        meta: ok(),
+    };
+    let noon = json!({"role": "assistant", "content": "Noon."});
+    exchange.hand_in(35, respond(3, chat(&noon, "stop")));
     exchange.hand_in(40, long_result(full, &whole_text));
     let bytes_of_text = whole_text.into_bytes();
     let blob = Input::Blob {
@@ -92,14 +132,8 @@ fn exchange() -> Vec<Value> {
         hash: full,
     };
     exchange.hand_in(41, blob);
-    let respond = |number, text: Value| Input::Response {
-        bytes: body(text),
-        inference: one(number),
-        meta: ok(),
-    };
-    let noon = json!({"role": "assistant", "content": "Noon."});
-    exchange.hand_in(50, respond(3, chat(&noon, "stop")));
-    exchange.hand_in(60, respond(4, call(&["clock"])));
+    exchange.hand_in(50, respond(4, chat(&noon, "stop")));
+    exchange.hand_in(60, respond(5, call(&["clock"])));
     let approval = exchange.approval();
     exchange.hand_in(70, Input::Control(Control::Approve(approval)));
     let events = exchange.events();
@@ -110,11 +144,11 @@ fn exchange() -> Vec<Value> {
         outcome,
     };
     exchange.hand_in(80, result);
-    let lost = Input::Lost(LostEffect::Inference(one(5)));
+    let lost = Input::Lost(LostEffect::Inference(one(6)));
     exchange.hand_in(90, lost);
     exchange.hand_in(100, Input::Timer);
-    exchange.hand_in(110, began(6));
-    exchange.hand_in(111, bytes(6, stream("It is noon.").into_bytes()));
+    exchange.hand_in(110, began(7));
+    exchange.hand_in(111, bytes(7, stream("It is noon.").into_bytes()));
 
     // Another process goes on from where the call was approved.
     exchange.lines.push(json!({"session": "recorded"}));

@@ -42,6 +42,16 @@ pub(in crate::tools) enum AddressRefusal {
     Client { reason: String },
 }
 
+impl AddressRefusal {
+    /// The code of a call that ends so.
+    pub(in crate::tools) const fn code(&self) -> &'static str {
+        match self {
+            Self::Special { .. } | Self::Loopback { .. } => "ADDRESS_NOT_ALLOWED",
+            Self::Unresolved { .. } | Self::Client { .. } => "UNREACHED",
+        }
+    }
+}
+
 impl AddressGuard {
     pub(in crate::tools) fn new(loopback: bool, resolver: Arc<dyn Resolver>) -> Self {
         Self { loopback, resolver }

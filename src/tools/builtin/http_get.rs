@@ -3,26 +3,25 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use reqwest::header::{
-    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION,
-};
-use reqwest::{Response, StatusCode};
+use reqwest::Response;
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use url::Url;
 
 use super::refusal::Refusal;
 use crate::contract::HttpGetTerms;
-use crate::message::{amount, char_prefix};
-use crate::tools::address_guard::{AddressGuard, AddressRefusal, Resolver};
+use crate::message::amount;
+use crate::tools::address_guard::{AddressGuard, Resolver};
+use crate::tools::web_answer::{body_of, charset_of, header, reason_of, target_of, text_of};
 
 #[cfg(test)]
 mod tests;
 
 /// The longest address that is asked.
 const ADDRESS_BYTES: usize = 8_192;
-/// The longest media type that a result quotes.
-const TYPE_BYTES: usize = 255;
+/// The code of a document that is not read.
+const NOT_TEXT: &str = "NOT_TEXT";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,14 +34,6 @@ pub(super) struct Get {
 pub(in crate::tools) struct HttpGet {
     guard: AddressGuard,
     terms: HttpGetTerms,
-}
-
-/// How the bytes of a text are read.
-#[derive(Clone, Copy)]
-enum Charset {
-    /// Each byte is the character of that number.
-    Latin1,
-    Utf8,
 }
 
 pub(super) fn description() -> String {
@@ -84,13 +75,7 @@ impl HttpGet {
             return refuse("URL_NOT_ALLOWED", rule);
         }
         let client = self.guard.client(url).await.map_err(|fault| {
-            let code = match fault {
-                AddressRefusal::Special { .. } | AddressRefusal::Loopback { .. } => {
-                    "ADDRESS_NOT_ALLOWED"
-                }
-                AddressRefusal::Unresolved { .. } | AddressRefusal::Client { .. } => "UNREACHED",
-            };
-            let message = fault.to_string();
+            let (code, message) = (fault.code(), fault.to_string());
             Refusal { code, message }
         })?;
         let request = client
@@ -106,23 +91,14 @@ impl HttpGet {
     async fn answer(&self, mut response: Response, url: &Url) -> Result<String, Refusal> {
         let status = response.status();
         let media_type = header(response.headers(), &CONTENT_TYPE).unwrap_or_default();
-        let charset = charset_of(&media_type)?;
+        let charset = charset_of(&media_type).or_else(|rule| refuse(NOT_TEXT, rule))?;
         let encoding = header(response.headers(), &CONTENT_ENCODING).unwrap_or_default();
         if !matches!(encoding.as_str(), "" | "identity") {
             let words = format!("{url} came as {encoding:?}, which was not asked for");
-            return refuse("NOT_TEXT", words);
+            return refuse(NOT_TEXT, words);
         }
         let most = usize::try_from(self.terms.max_bytes).unwrap_or(usize::MAX);
-        let mut body = Vec::new();
-        let mut whole = true;
-        while let Some(chunk) = response.chunk().await.map_err(unreached)? {
-            let room = most - body.len();
-            body.extend_from_slice(chunk.get(..room).unwrap_or(&chunk));
-            if chunk.len() > room {
-                whole = false;
-                break;
-            }
-        }
+        let (body, whole) = body_of(&mut response, most).await.map_err(unreached)?;
         let Some(text) = text_of(body, charset, whole) else {
             let named = if media_type.is_empty() {
                 "no media type"
@@ -130,7 +106,7 @@ impl HttpGet {
                 &media_type
             };
             let words = format!("{url} is not text ({named})");
-            return refuse("NOT_TEXT", words);
+            return refuse(NOT_TEXT, words);
         };
         let reason = status.canonical_reason().unwrap_or_default();
         let mut said = format!("HTTP {} {reason}\nurl: {url}\n", status.as_u16());
@@ -182,91 +158,9 @@ fn next_hop(from: &Url, target: &str) -> Result<Url, Refusal> {
     Ok(next)
 }
 
-/// Where a redirect leads.
-fn target_of(response: &Response) -> Option<String> {
-    let redirects = matches!(
-        response.status(),
-        StatusCode::MOVED_PERMANENTLY
-            | StatusCode::FOUND
-            | StatusCode::SEE_OTHER
-            | StatusCode::TEMPORARY_REDIRECT
-            | StatusCode::PERMANENT_REDIRECT
-    );
-    let location = response.headers().get(LOCATION).filter(|_| redirects)?;
-    Some(String::from_utf8_lossy(location.as_bytes()).into_owned())
-}
-
-fn header(headers: &HeaderMap, name: &reqwest::header::HeaderName) -> Option<String> {
-    let value = headers.get(name)?.to_str().ok()?.trim();
-    Some(char_prefix(value, TYPE_BYTES).to_owned())
-}
-
-/// How a document of that media type is read. Without one its bytes tell.
-fn charset_of(media_type: &str) -> Result<Charset, Refusal> {
-    let lower = media_type.to_ascii_lowercase();
-    let mut parts = lower.split(';').map(str::trim);
-    let essence = parts.next().unwrap_or_default();
-    let is_text = essence.is_empty()
-        || essence.starts_with("text/")
-        || essence.ends_with("+json")
-        || essence.ends_with("+xml")
-        || matches!(
-            essence,
-            "application/ecmascript"
-                | "application/javascript"
-                | "application/json"
-                | "application/jsonl"
-                | "application/toml"
-                | "application/x-ndjson"
-                | "application/x-www-form-urlencoded"
-                | "application/x-yaml"
-                | "application/xml"
-                | "application/yaml"
-        );
-    if !is_text {
-        return refuse(
-            "NOT_TEXT",
-            format!("the document is {essence:?}, which is not text"),
-        );
-    }
-    let charset = parts.find_map(|part| part.strip_prefix("charset="));
-    match charset.map(|charset| charset.trim_matches('"')) {
-        None | Some("" | "utf-8" | "utf8" | "us-ascii" | "ascii") => Ok(Charset::Utf8),
-        Some("iso-8859-1" | "latin1") => Ok(Charset::Latin1),
-        Some(other) => refuse("NOT_TEXT", format!("the charset {other:?} is not read")),
-    }
-}
-
-/// The text of a body; none where it is no text. The last character of one that was cut may be incomplete.
-fn text_of(body: Vec<u8>, charset: Charset, whole: bool) -> Option<String> {
-    if body.contains(&0) {
-        return None;
-    }
-    if matches!(charset, Charset::Latin1) {
-        return Some(body.into_iter().map(char::from).collect());
-    }
-    String::from_utf8(body).map_or_else(
-        |fault| {
-            let end = fault.utf8_error();
-            let only_cut = !whole && end.error_len().is_none();
-            let mut bytes = fault.into_bytes();
-            bytes.truncate(end.valid_up_to());
-            String::from_utf8(bytes).ok().filter(|_| only_cut)
-        },
-        Some,
-    )
-}
-
 fn unreached(fault: reqwest::Error) -> Refusal {
-    let message = if fault.is_connect() {
-        "no connection came about".to_owned()
-    } else if fault.is_timeout() {
-        "no answer came in time".to_owned()
-    } else {
-        fault.without_url().to_string()
-    };
     Refusal {
         code: "UNREACHED",
-        message,
+        message: reason_of(fault),
     }
 }

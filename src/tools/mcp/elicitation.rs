@@ -9,15 +9,21 @@ use rmcp::model::InputResponses;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::sampling::{self, SAMPLE};
 use crate::contract::{Elicitation, McpTerms};
 use crate::message::{InputAnswer, InputExchange, ObjectText, Scrubber};
-use crate::tools::ExchangeLog;
+use crate::tools::envelope::ToolResponse;
+use crate::tools::{Asked, ExchangeLog};
 
 /// The method of a request for input.
 pub(super) const ELICIT: &str = "elicitation/create";
 /// The method of the question for the folders that a server may work in.
 const ROOTS: &str = "roots/list";
 
+/// The code of a call that needs what the contract does not grant.
+pub(super) const INPUT_NOT_GRANTED: &str = "INPUT_NOT_GRANTED";
+/// The code of a call that needs an inference which was not made.
+const SAMPLING_REFUSED: &str = "SAMPLING_REFUSED";
 /// Bytes of a question that a person is asked; a longer one is declined.
 const QUESTION_BYTES: usize = 16 << 10;
 /// Bytes of a round that is recorded while a person is asked.
@@ -43,6 +49,37 @@ struct InputRequest {
 /// What one call notes, and what must not be recorded.
 pub(super) type Noted<'n> = (&'n ExchangeLog, &'n dyn Scrubber);
 
+/// What a server cannot get, so that its call cannot go on.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// The contract does not grant the request of that method.
+    NotGranted(String),
+    /// A model cannot be asked that, and why.
+    Prompt(&'static str),
+    /// No model was asked, or nothing came of it.
+    NoInference,
+}
+
+impl Refused {
+    /// The result of its call.
+    pub(super) fn response(&self) -> ToolResponse {
+        match self {
+            Self::NotGranted(method) => ToolResponse::failed(
+                INPUT_NOT_GRANTED,
+                format!("the server asks for {method}, which the contract does not grant"),
+            ),
+            Self::Prompt(why) => ToolResponse::failed(
+                SAMPLING_REFUSED,
+                format!("the server wants a model to be asked what it is not: {why}"),
+            ),
+            Self::NoInference => ToolResponse::failed(
+                SAMPLING_REFUSED,
+                "the server wants a model to be asked: none was, or nothing came of it",
+            ),
+        }
+    }
+}
+
 /// What a server asked for in one result, and what it gets, as far as that is there.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Round {
@@ -64,12 +101,12 @@ impl Round {
     /// Gives every answer that needs no person, in the order of the requests; the first question that needs one.
     ///
     /// # Errors
-    /// The method of a request that the contract does not grant.
+    /// What the server cannot get.
     pub(super) fn fill(
         &mut self,
         terms: &McpTerms,
         noted: Noted<'_>,
-    ) -> Result<Option<ObjectText>, &str> {
+    ) -> Result<Option<Asked>, Refused> {
         for (key, request) in &self.required.requests {
             if self.answers.contains_key(key) {
                 continue;
@@ -81,24 +118,43 @@ impl Round {
                 }
                 (ELICIT, Elicitation::Ask) if !noted.0.is_full() => {
                     match question(&request.params, noted.1) {
-                        Some(question) => return Ok(Some(question)),
+                        Some(question) => return Ok(Some(Asked::Person(question))),
                         None => answered(&request.params, None, noted),
                     }
                 }
-                (method, _) => return Err(method),
+                (SAMPLE, _) if terms.sampling.is_some() && !noted.0.is_full() => {
+                    let asked = sampling::asked(&request.params, noted.1);
+                    return asked
+                        .map(|asked| Some(Asked::Model(asked)))
+                        .map_err(Refused::Prompt);
+                }
+                (method, _) => return Err(Refused::NotGranted(method.to_owned())),
             };
             self.answers.insert(key.clone(), answer);
         }
         Ok(None)
     }
 
-    /// A person's answer to the question that [`Self::fill`] gave last.
-    pub(super) fn give(&mut self, content: Option<&ObjectText>, noted: Noted<'_>) {
+    /// The answer to what [`Self::fill`] gave last.
+    ///
+    /// # Errors
+    /// [`Refused::NoInference`] where no model answered: the protocol has no refusal of that.
+    pub(super) fn give(
+        &mut self,
+        content: Option<&ObjectText>,
+        noted: Noted<'_>,
+    ) -> Result<(), Refused> {
         let open = |(key, _): &(&String, &InputRequest)| !self.answers.contains_key(*key);
         if let Some((key, request)) = self.required.requests.iter().find(open) {
-            let answer = answered(&request.params, content, noted);
+            let answer = if request.method == SAMPLE {
+                let result = sampling::sampled(&request.params, content, noted);
+                result.ok_or(Refused::NoInference)?
+            } else {
+                answered(&request.params, content, noted)
+            };
             self.answers.insert(key.clone(), answer);
         }
+        Ok(())
     }
 
     /// What a later process can go on from; none where that must not be recorded.
@@ -238,8 +294,8 @@ mod tests {
     use serde_json::json;
 
     use super::{
-        Elicitation, ExchangeLog, InputAnswer, InputRequired, McpTerms, ObjectText, OpenCalls,
-        Round, elicited, roots, with_defaults,
+        Asked, Elicitation, ExchangeLog, InputAnswer, InputRequired, McpTerms, ObjectText,
+        OpenCalls, Refused, Round, elicited, roots, with_defaults,
     };
     use crate::message::NoSecrets;
 
@@ -274,19 +330,20 @@ mod tests {
         let answers = |required: InputRequired, elicitation| {
             let mut round = Round::new(1, required);
             let question = round.fill(&granting(elicitation), (&log, &NoSecrets));
-            assert_eq!(question.map_err(str::to_owned)?, None);
-            Ok::<_, String>(round.into_input())
+            assert_eq!(question?, None);
+            Ok::<_, Refused>(round.into_input())
         };
         assert_eq!(
             answers(asked("elicitation/create"), Elicitation::Denied),
-            Err("elicitation/create".to_owned())
+            Err(Refused::NotGranted("elicitation/create".to_owned()))
         );
         let (granted, state) = answers(asked("elicitation/create"), Elicitation::Defaults).unwrap();
         assert_eq!(granted["a"], json!({"action": "accept", "content": {}}));
         assert_eq!(state.as_deref(), Some("s"));
         for other in ["sampling/createMessage", "roots/list", "made/up"] {
             for granted in [Elicitation::Ask, Elicitation::Defaults] {
-                assert_eq!(answers(asked(other), granted), Err(other.to_owned()));
+                let refused = Refused::NotGranted(other.to_owned());
+                assert_eq!(answers(asked(other), granted), Err(refused));
             }
         }
         // Without a schema there is nothing to fill in.
@@ -310,16 +367,17 @@ mod tests {
         let terms = granting(Elicitation::Ask);
         let mut round = Round::new(1, serde_json::from_value(required).unwrap());
         let first = round.fill(&terms, noted).unwrap().unwrap();
-        assert_eq!(first.as_str(), r#"{"message":"A?"}"#);
+        let question = |text: &str| Asked::Person(ObjectText::parse(text).unwrap());
+        assert_eq!(first, question(r#"{"message":"A?"}"#));
         let content = ObjectText::parse(r#"{"n":1}"#).unwrap();
-        round.give(Some(&content), noted);
+        round.give(Some(&content), noted).unwrap();
         assert_eq!(
-            round.fill(&terms, noted).unwrap().unwrap().as_str(),
-            r#"{"message":"B?"}"#
+            round.fill(&terms, noted).unwrap().unwrap(),
+            question(r#"{"message":"B?"}"#)
         );
         let kept = round.resume(&NoSecrets).unwrap();
         let mut round: Round = serde_json::from_str(&kept).unwrap();
-        round.give(None, noted);
+        round.give(None, noted).unwrap();
         assert_eq!(round.fill(&terms, noted), Ok(None));
         let (answers, state) = round.into_input();
         let declined = json!({"action": "decline"});

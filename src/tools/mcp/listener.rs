@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationCapability,
-    ElicitationCreateRequestMethod, ErrorData, FormElicitationCapability, Implementation,
-    ListRootsRequestMethod, ListRootsResult, ProgressNotificationParam, ProtocolVersion,
-    RootsCapabilities,
+    ClientCapabilities, ClientConfig, CreateMessageRequestMethod, CreateMessageRequestParams,
+    CreateMessageResult, ElicitRequestParams, ElicitResult, ElicitationCapability,
+    ElicitationCreateRequestMethod, ErrorCode, ErrorData, FormElicitationCapability,
+    Implementation, ListRootsRequestMethod, ListRootsResult, ProgressNotificationParam,
+    ProtocolVersion, RootsCapabilities, SamplingCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
@@ -17,8 +18,13 @@ use serde_json::{Value, json};
 
 use super::elicitation::{OpenCalls, answered, elicited, question, roots};
 use super::progress::Reports;
+use super::sampling::{self, sampled};
 use super::stderr_tail::StderrTail;
 use crate::contract::{Elicitation, McpTerms};
+use crate::tools::Asked;
+
+/// The error of a request for an inference that was not made (MCP, sampling: "User rejected sampling request").
+const SAMPLING_REFUSED: ErrorCode = ErrorCode(-1);
 
 /// How often a server has reported that its tools changed.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +62,11 @@ impl ClientHandler for Listener {
                 Some(ElicitationCapability::new().with_form(form))
             }
         };
+        capabilities.sampling = self
+            .terms
+            .sampling
+            .as_ref()
+            .map(|_| SamplingCapability::default());
         capabilities.roots = (!self.terms.roots.is_empty()).then(RootsCapabilities::default);
         ClientConfig::new(
             capabilities,
@@ -87,6 +98,34 @@ impl ClientHandler for Listener {
         decoded(json!({"roots": roots(&self.terms)}))
     }
 
+    async fn create_message(
+        &self,
+        params: CreateMessageRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        if self.terms.sampling.is_none() {
+            return Err(ErrorData::method_not_found::<CreateMessageRequestMethod>());
+        }
+        // What it gets is recorded with a call, so there must be one.
+        let Some(call) = self.calls.first().filter(|call| !call.is_full()) else {
+            let why = "a model may be asked during a call, and a hundred times there";
+            return Err(ErrorData::invalid_request(why, None));
+        };
+        let params = serde_json::to_value(params).unwrap_or_default();
+        let noted = (call.as_ref(), self.tail.scrubber());
+        let asked = sampling::asked(&params, noted.1);
+        let asked = asked.map_err(|why| ErrorData::invalid_params(why, None))?;
+        let content = call.ask(Asked::Model(asked)).await;
+        match sampled(&params, content.as_ref(), noted) {
+            Some(result) => decoded(result),
+            None => Err(ErrorData::new(
+                SAMPLING_REFUSED,
+                "no model was asked, or nothing came of it",
+                None,
+            )),
+        }
+    }
+
     async fn create_elicitation(
         &self,
         params: ElicitRequestParams,
@@ -106,7 +145,7 @@ impl ClientHandler for Listener {
             return decoded(elicited(&params, noted));
         }
         let content = match question(&params, noted.1) {
-            Some(question) => call.ask(question).await,
+            Some(question) => call.ask(Asked::Person(question)).await,
             None => None,
         };
         decoded(answered(&params, content.as_ref(), noted))

@@ -42,6 +42,7 @@ mod listener;
 mod opening;
 mod progress;
 mod response;
+mod sampling;
 mod server;
 mod sse_transport;
 mod stderr_tail;

@@ -80,23 +80,22 @@ async fn begin_child(
         probe,
     );
     let to = (transport, name);
-    Ok(
-        match Connection::introduce(to, tail, changes, introduction, cancel).await {
-            Ok(connection) => Ok((connection, process)),
-            Err(NotIntroduced {
-                error: ToolServerError::Exited { status, output },
-                next,
-            }) => {
-                let ended = process.ended(STATUS_GRACE).await;
-                let status = ended.map_or(status, |ended| ended.to_string());
-                let error = ToolServerError::Exited { status, output };
-                // One that never read the question did not end on it, and would end again.
-                let next = next.filter(|_| !input.is_unread());
-                Err(NotIntroduced { error, next })
-            }
-            Err(failed) => Err(failed),
-        },
-    )
+    let introduced = Connection::introduce(to, tail, changes, introduction, cancel);
+    Ok(match Box::pin(introduced).await {
+        Ok(connection) => Ok((connection, process)),
+        Err(NotIntroduced {
+            error: ToolServerError::Exited { status, output },
+            next,
+        }) => {
+            let ended = process.ended(STATUS_GRACE).await;
+            let status = ended.map_or(status, |ended| ended.to_string());
+            let error = ToolServerError::Exited { status, output };
+            // One that never read the question did not end on it, and would end again.
+            let next = next.filter(|_| !input.is_unread());
+            Err(NotIntroduced { error, next })
+        }
+        Err(failed) => Err(failed),
+    })
 }
 
 /// A server's address: what is spoken there, where, and with which headers.

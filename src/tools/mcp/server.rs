@@ -16,7 +16,7 @@ use super::authorized::unauthorized;
 use super::beside::BesideTool;
 use super::call_result::CallResult;
 use super::connection::{Connection, NoResponse, UNWATCHED};
-use super::elicitation::Round;
+use super::elicitation::{INPUT_NOT_GRANTED, Round};
 use super::opening::Place;
 use super::response::{PendingResponse, Response};
 use super::timeouts::{LIST_MS, Timeouts, deadline, person_until};
@@ -24,7 +24,7 @@ use super::{call_result, opening, tool_list};
 use crate::contract::{McpTerms, ToolPin};
 use crate::kernel::CallOrder;
 use crate::message::Scrubber;
-use crate::message::{InputQuestion, ToolOutcome, ToolServerStatement, char_prefix};
+use crate::message::{ToolOutcome, ToolServerStatement, char_prefix};
 use crate::tools::envelope::ToolResponse;
 use crate::tools::oauth::Authorization;
 use crate::tools::offer::{self, Offer, changed};
@@ -37,8 +37,6 @@ const DETAIL_BYTES: usize = 2_048;
 const LIST: &str = "list its tools";
 /// How often a server may ask for input in one call.
 const ROUNDS: usize = 10;
-/// The code of a call that needs what the contract does not grant.
-const INPUT_NOT_GRANTED: &str = "INPUT_NOT_GRANTED";
 /// The code of a call that the server refused for want of authorization.
 const AUTHORIZATION_REQUIRED: &str = "AUTHORIZATION_REQUIRED";
 /// Key of the idempotency key in a call's `_meta`.
@@ -341,33 +339,29 @@ impl McpServer {
             ToolOutcome::Returned(response.into_envelope(order, terms, started_at_ms))
         };
         let given = order.input.as_ref();
-        let mut round = given.and_then(|given| {
-            let mut round: Round = serde_json::from_str(given.resume.as_deref()?).ok()?;
-            round.give(given.content.as_ref(), noted);
-            Some(round)
-        });
+        let mut round =
+            given.and_then(|given| serde_json::from_str::<Round>(given.resume.as_deref()?).ok());
+        if let Some((round, given)) = round.as_mut().zip(given)
+            && let Err(refused) = round.give(given.content.as_ref(), noted)
+        {
+            return returned(refused.response());
+        }
         loop {
             let number = round.as_ref().map_or(0, |round| round.number);
             while let Some(open) = &mut round {
-                let question = match open.fill(&self.terms, noted) {
+                let asked = match open.fill(&self.terms, noted) {
                     Ok(None) => break,
-                    Ok(Some(question)) => question,
-                    Err(method) => {
-                        let message = format!(
-                            "the server asks for {method}, which the contract does not grant"
-                        );
-                        return returned(ToolResponse::failed(INPUT_NOT_GRANTED, message));
-                    }
+                    Ok(Some(asked)) => asked,
+                    Err(refused) => return returned(refused.response()),
                 };
                 if let Some(resume) = open.resume(terms.scrub) {
-                    return ToolOutcome::InputRequired(InputQuestion {
-                        question,
-                        resume: Some(resume),
-                    });
+                    return asked.outcome(Some(resume), terms.blobs);
                 }
                 // What goes back to the server must not be recorded: the call waits for the answer.
-                let content = terms.exchanges.ask(question).await;
-                open.give(content.as_ref(), noted);
+                let content = terms.exchanges.ask(asked).await;
+                if let Err(refused) = open.give(content.as_ref(), noted) {
+                    return returned(refused.response());
+                }
             }
             let input = round.take().map(Round::into_input);
             let asked = self.ask_to_call((tool, beside), order, terms, input, deadline);

@@ -12,5 +12,6 @@ mod mcp_protocol;
 mod pool;
 mod remotes;
 mod restarts;
+mod web;
 
 use fixture::{Fixture, texts};

@@ -14,7 +14,7 @@ use crate::cli::context::exit::Exit;
 use crate::cli::context::trusted::Trusted;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::screen::Style;
-use crate::contract::{ContractSpec, PinnedOffers, ServerKind, tool_warnings, with_pins};
+use crate::contract::{ContractSpec, PinnedOffers, tool_warnings, with_pins};
 use crate::message::Digest;
 use crate::store::NewFile;
 
@@ -33,7 +33,7 @@ pub(super) fn pin(app: &App, args: &ContractPinArgs) -> Result<Exit, CliError> {
     let preview = preview_of(app, &file, spec.clone(), true)?;
     let contract = &preview.contract;
     let outside = contract.servers.iter();
-    let outside = outside.filter(|(_, server)| server.kind != ServerKind::Builtin);
+    let outside = outside.filter(|(_, server)| !server.kind.is_of_author());
     let pins: Option<BTreeMap<String, Digest>> = outside
         .map(|(name, server)| Some((name.clone(), server.pin?)))
         .collect();
@@ -58,7 +58,7 @@ pub(super) fn pin(app: &App, args: &ContractPinArgs) -> Result<Exit, CliError> {
     }
     let mut out = String::new();
     for (name, pin) in &pins {
-        let before = spec.tools.mcp.get(name).and_then(|server| server.pin);
+        let before = spec.tools.servers.get(name).and_then(|server| server.pin);
         let what = match before {
             None => "new",
             Some(before) if before == *pin => "unchanged",
@@ -85,7 +85,7 @@ fn pinned_text(
     pins: &BTreeMap<String, Digest>,
 ) -> Result<String, CliError> {
     let mut expect = plain(spec);
-    for (name, server) in &mut expect.tools.mcp {
+    for (name, server) in &mut expect.tools.servers {
         server.pin = pins.get(name).copied().or(server.pin);
     }
     let is_expected = |text: &String| {
@@ -94,7 +94,7 @@ fn pinned_text(
     };
     let missing = || {
         let written = |(name, pin): (&String, &Digest)| {
-            let now = spec.tools.mcp.get(name).and_then(|server| server.pin);
+            let now = spec.tools.servers.get(name).and_then(|server| server.pin);
             (now != Some(*pin)).then(|| format!("tools.mcp.{name}.pin: \"{pin}\""))
         };
         ContractFault::NotPinned {
@@ -103,7 +103,7 @@ fn pinned_text(
         }
     };
     let changed = pins.iter().filter(|(name, pin)| {
-        let server = spec.tools.mcp.get(*name);
+        let server = spec.tools.servers.get(*name);
         server.is_none_or(|server| server.pin != Some(**pin))
     });
     let changed = changed.map(|(name, pin)| (name.clone(), *pin)).collect();

@@ -25,6 +25,7 @@ pub(super) fn waiting(contract: &ExecutionContract, action: &Action) -> Option<S
                 let model = target_name(contract, *target);
                 waiting = Some(format!("waiting for a summary by {model}"));
             }
+            EffectRecord::Sample { .. } => waiting = Some("a tool server waits for a model".into()),
             EffectRecord::AwaitApproval { .. } => {
                 waiting = Some("waiting for an approval".to_owned());
             }

@@ -101,6 +101,21 @@ impl RunInput {
         Ok(Self { named, task })
     }
 
+    /// The task alone, where the arguments name no contract.
+    pub(in crate::cli) fn task_alone(
+        app: &App,
+        given: Vec<OsString>,
+        task: Option<String>,
+    ) -> Result<Option<String>, CliError> {
+        let mut given = given.into_iter();
+        match (given.next(), given.next(), task) {
+            (Some(text), None, None) => Ok(Some(argument(utf8(text)?)?)),
+            (None, None, Some(task)) => Ok(Some(task_of(app, task)?)),
+            (None, None, None) => piped_task(),
+            _ => Err(InputFault::TwoTasks.into()),
+        }
+    }
+
     /// A system prompt and a task, each a text, `@FILE`, or one of them `-` (001 §11).
     fn direct(app: &App, system: String, user: String) -> Result<Self, CliError> {
         if is_piped_task(&system) && is_piped_task(&user) {

@@ -137,7 +137,7 @@ impl Live {
     /// The request of a run that is followed from its bring-up on: which tool servers are not up yet is shown.
     pub(in crate::cli) fn preparing(&self, request: RunRequest) -> RunRequest {
         let mut following = self.lock();
-        following.starting = request.spec.tools.mcp.keys().cloned().collect();
+        following.starting = request.spec.tools.servers.keys().cloned().collect();
         following.await_servers();
         let withheld = request.environment.withheld().clone();
         following.changes = Changes::of(&request.spec, &request.contract_dir, withheld);

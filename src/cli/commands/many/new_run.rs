@@ -195,11 +195,12 @@ async fn prepared(line: RunLine, terms: &Terms, worker: &Worker) -> Result<Prepa
     // A file of the folder that the caller stands in is named as it is seen from there.
     let name = line.contract.strip_prefix(&app.cwd);
     let name = name.unwrap_or(&line.contract).to_owned();
-    let file = ContractFile::given(app, name, sets);
+    let mut file = ContractFile::given(app, name, sets);
     let mut spec = file.read(app)?;
     if let Some(task) = line.task.or_else(|| terms.task.clone()) {
         spec.task = Some(task);
     }
+    let spec = file.with_abilities(app, spec)?;
     let mut request = file.request(app, spec, terms.key.clone());
     request.invocation = Some(file.invocation());
     request.run_id = line.run_id;

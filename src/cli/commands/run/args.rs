@@ -14,6 +14,9 @@ use crate::message::RunId;
 /// What is changed of an agent: a `.ai` file, or a system prompt.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct AgentArgs {
+    /// A registered agent by its id; auto: by the task
+    #[arg(long, value_name = "ID|auto", hide_short_help = true, conflicts_with_all = ["contract", "contracts"])]
+    pub(in crate::cli) agent: Option<String>,
     /// Of an agent (.ai) or a system prompt: what to ask, in order, as provider/model
     #[arg(
         long,
@@ -92,9 +95,7 @@ pub(in crate::cli) struct RunArgs {
     /// The contract file, whatever its name is
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) contract: Option<PathBuf>,
-    /// Change a value, such as max_turns=3
-    ///
-    /// Change a value of the file by its dotted key; may be repeated.
+    /// Change a value by its dotted key: max_turns=3
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(in crate::cli) sets: Vec<String>,
     /// What to do, instead of the task in the file
@@ -120,8 +121,6 @@ pub(in crate::cli) struct RunArgs {
     #[arg(long, value_name = "DIR|LIST|-", conflicts_with_all = ["given", "contract", "run_id", "verbose"])]
     pub(in crate::cli) contracts: Option<PathBuf>,
     /// Of many runs: begin at this line, or file
-    ///
-    /// The number of a line of the list, or a file of the folder.
     #[arg(long, value_name = "LINE|FILE", requires = "contracts", conflicts_with_all = ["given", "contract"])]
     pub(in crate::cli) from: Option<String>,
     #[command(flatten)]

@@ -1,20 +1,27 @@
 //! `monolith run`: begins a run under a contract file, and drives it to its end.
 
+use std::mem::take;
 use std::path::Path;
 
 use super::args::{AgentArgs, RunArgs};
+use crate::agent::select;
+use crate::cli::commands::agent::note_left_out;
 use crate::cli::commands::contract::check_file;
 use crate::cli::commands::drive::{
     Accounts, Broken, Ended, Job, Live, NamedContract, RunInput, drive_job, is_piped_task,
     leaves_piped_input, offer_models, piped_task, report, task_of,
 };
 use crate::cli::commands::many::{Fleet, Lines, NewRuns, Terms};
+use crate::cli::context::agents::{Agents, agent_id};
 use crate::cli::context::app::App;
-use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::{CliError, InputFault};
+use crate::cli::context::contract_file::{ChosenAgent, ContractFile};
+use crate::cli::context::error::{AgentFault, CliError, InputFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::ui::command::shell_word;
 use crate::cli::ui::escape::line;
+
+/// The word for the agent that the task is for.
+const AUTO: &str = "auto";
 
 /// `monolith run`.
 pub(in crate::cli) fn run(app: &App, mut args: RunArgs) -> Result<Exit, CliError> {
@@ -30,12 +37,57 @@ pub(in crate::cli) fn run(app: &App, mut args: RunArgs) -> Result<Exit, CliError
 }
 
 /// `monolith run --dry-run`: the findings that a run would report before it asks a model.
-fn dry_run(app: &App, args: RunArgs) -> Result<Exit, CliError> {
-    let input = RunInput::of(app, args.given, args.contract, args.task)?;
-    let file = file_of(app, input.named, &args.agent, args.sets)?;
+fn dry_run(app: &App, mut args: RunArgs) -> Result<Exit, CliError> {
+    let (mut file, task) = named(app, &mut args)?;
     let mut spec = file.read(app)?;
-    spec.task = input.task.or(spec.task);
+    spec.task = task.or(spec.task);
+    let spec = file.with_abilities(app, spec)?;
     check_file(app, &file, spec, args.json)
+}
+
+/// The contract and the task that the arguments name; of an agent, the one that is chosen.
+fn named(app: &App, args: &mut RunArgs) -> Result<(ContractFile, Option<String>), CliError> {
+    let (given, sets) = (take(&mut args.given), take(&mut args.sets));
+    if let Some(agent) = &args.agent.agent {
+        let task = RunInput::task_alone(app, given, args.task.take())?;
+        let (file, task) = chosen(app, agent, task, &args.agent, sets)?;
+        return Ok((file, Some(task)));
+    }
+    let input = RunInput::of(app, given, args.contract.take(), args.task.take())?;
+    let file = file_of(app, input.named, &args.agent, sets)?;
+    Ok((file, input.task))
+}
+
+/// The agent of that id, or the one that the task is for.
+fn chosen(
+    app: &App,
+    agent: &str,
+    task: Option<String>,
+    args: &AgentArgs,
+    mut sets: Vec<String>,
+) -> Result<(ContractFile, String), CliError> {
+    let task = task.ok_or(AgentFault::NoTask)?;
+    let agents = Agents::of(app)?;
+    let chosen = if agent == AUTO {
+        note_left_out(app, &agents);
+        let registry = agents.registry();
+        let selection = select(&task, &registry);
+        let id = selection.best();
+        let confidence = selection.scores.first().map(|score| score.confidence);
+        if let Some(confidence) = confidence.filter(|_| !app.accounting.quiet) {
+            let note = format!("note: agent {id}, confidence {confidence}\n");
+            app.screen.write_err(&note);
+        }
+        let selection = Some(selection.recorded(&registry));
+        ChosenAgent { id, selection }
+    } else {
+        ChosenAgent {
+            id: agent_id(agent)?,
+            selection: None,
+        }
+    };
+    sets.extend(args.sets());
+    Ok((agents.contract_file(app, &chosen, sets)?, task))
 }
 
 /// The contract that the arguments name, with what they change of it.
@@ -100,16 +152,11 @@ fn words_again(args: &RunArgs, contracts: &Path) -> String {
     words.join(" ")
 }
 
-fn run_to_its_end(app: &App, args: RunArgs) -> Result<Ended, Broken> {
-    let input = RunInput::of(app, args.given, args.contract, args.task)?;
-    let file = file_of(app, input.named, &args.agent, args.sets)?;
+fn run_to_its_end(app: &App, mut args: RunArgs) -> Result<Ended, Broken> {
+    let (mut file, task) = named(app, &mut args)?;
     let mut spec = file.read(app)?;
-    for clamped in spec.clamped.iter().filter(|_| !app.accounting.quiet) {
-        let note = format!("note: {}\n", line(clamped));
-        app.screen.write_err(&note);
-    }
-    if input.task.is_some() {
-        spec.task = input.task;
+    if task.is_some() {
+        spec.task = task;
     } else if spec.task.is_some() && !app.accounting.quiet && leaves_piped_input() {
         let name = line(&file.name().display().to_string());
         app.screen.write_err(&format!(
@@ -118,6 +165,11 @@ fn run_to_its_end(app: &App, args: RunArgs) -> Result<Ended, Broken> {
     }
     if spec.task.is_none() {
         spec.task = piped_task()?;
+    }
+    let spec = file.with_abilities(app, spec)?;
+    for clamped in spec.clamped.iter().filter(|_| !app.accounting.quiet) {
+        let note = format!("note: {}\n", line(clamped));
+        app.screen.write_err(&note);
     }
     offer_models(app, &spec)?;
     let job = Job {

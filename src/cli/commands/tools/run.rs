@@ -164,12 +164,7 @@ fn shown(screen: Screen, contract: &ExecutionContract, schemas: bool) -> String 
         if let Some(sandbox) = &server.sandbox {
             let _ = writeln!(out, "  {}", line(&sandbox.to_string()));
         }
-        let origin = match server.kind {
-            ServerKind::Builtin => "builtin".to_owned(),
-            ServerKind::Stdio | ServerKind::Http | ServerKind::Sse | ServerKind::Websocket => {
-                format!("mcp:{name}")
-            }
-        };
+        let origin = server.kind.origin(name);
         let own = contract.tools.iter().filter(|tool| tool.origin == origin);
         for tool in own {
             let offered = if is_exposed(contract, tool) {
@@ -209,6 +204,9 @@ fn shown(screen: Screen, contract: &ExecutionContract, schemas: bool) -> String 
 
 fn reached_by(server: &ServerTerms) -> String {
     match (&server.command, &server.url) {
+        (None, Some(url)) if let Some(rest) = &server.rest => {
+            format!("{} {url}", rest.method.as_str())
+        }
         (Some(command), _) => [&[command.clone()][..], &server.args].concat().join(" "),
         (None, Some(url)) => url.clone(),
         (None, None) => "inside monolith".to_owned(),

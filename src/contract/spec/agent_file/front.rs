@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::include::AgentFiles;
 use super::keys::{KNOBS, OWN, contract_path};
+use super::profile::{AgentForm, AgentProfileKeys, read_profile};
 use crate::contract::spec::contract_spec::InputSpec;
 use crate::contract::spec::error::{Findings, SourceRange};
 use crate::contract::spec::fill::{DefinitionKind, Definitions, child, node_of, target};
@@ -13,12 +14,11 @@ use crate::contract::spec::reader::choose;
 use crate::contract::spec::reporter::Reporter;
 use crate::contract::spec::suggest::suggest;
 use crate::contract::spec::tree::{Key, Kind, MAX_DEPTH, Node};
-use crate::contract::{ReportFormat, tool_filter};
+use crate::contract::{AgentProfile, REST_PREFIX, ReportFormat, tool_filter};
+use crate::message::Digest;
 
 /// The report's own tool, which every agent has.
 const ALWAYS_THERE: &str = "agent__final_report";
-/// What tools of REST definitions begin with.
-const REST: &str = "rest__";
 /// What agents begin with that are tools.
 const AGENT: &str = "agent__";
 
@@ -27,6 +27,10 @@ const AGENT: &str = "agent__";
 pub(in crate::contract::spec) struct Front {
     /// What the task must be.
     pub(in crate::contract::spec) input: Option<InputSpec>,
+    /// What the agent can do, and which tasks it is for.
+    pub(in crate::contract::spec) profile: Option<AgentProfile>,
+    /// The prompt of a profile.
+    pub(in crate::contract::spec) system: Option<String>,
     /// Single tools of servers: server, tool, and where they are named.
     single: Vec<(String, String, SourceRange)>,
     /// Servers of which every tool is taken.
@@ -37,6 +41,11 @@ pub(in crate::contract::spec) struct Front {
 pub(in crate::contract::spec) struct Translator<'t, 'f> {
     /// The files that the agent refers to, and what reads a schema of one.
     pub(in crate::contract::spec) beside: &'t dyn AgentFiles,
+    /// BLAKE3 of the file's text.
+    pub(in crate::contract::spec) digest: Digest,
+    /// As messages call the file.
+    pub(in crate::contract::spec) file: &'t str,
+    pub(in crate::contract::spec) form: AgentForm,
     pub(in crate::contract::spec) known: &'t dyn Definitions,
     pub(in crate::contract::spec) reporter: &'t Reporter<'f>,
 }
@@ -60,14 +69,26 @@ pub(in crate::contract::spec) fn translated(
         translator.reporter.expected(&front, "a mapping");
         return (root, said);
     };
-    for (key, value) in entries {
+    if translator.form == AgentForm::Profile {
+        let whole = Node {
+            kind: Kind::Map(entries.clone()),
+            place: front.place.clone(),
+        };
+        said.profile = read_profile(&whole, translator.reporter, translator.digest);
+        translator.take_profile(&mut root, &mut said, entries);
+        return (root, said);
+    }
+    let of_profile = |key: &Key| AgentProfileKeys::in_front_matter().any(|name| name == key.text);
+    let (own, rest): (Vec<_>, Vec<_>) = entries.into_iter().partition(|(key, _)| of_profile(key));
+    said.profile = translator.in_front_matter(own, &front.place);
+    for (key, value) in rest {
         translator.take(&mut root, &mut said, &key, value);
     }
     (root, said)
 }
 
 impl Translator<'_, '_> {
-    fn take(&self, root: &mut Node, said: &mut Front, key: &Key, value: Node) {
+    pub(super) fn take(&self, root: &mut Node, said: &mut Front, key: &Key, value: Node) {
         let reporter = self.reporter.below(&key.text);
         match key.text.as_str() {
             "agents" => {
@@ -82,7 +103,7 @@ impl Translator<'_, '_> {
                     );
                 }
             }
-            "description" | "toolName" | "usage" => {
+            "toolName" | "usage" => {
                 String::read(&value, &reporter);
             }
             "input" => said.input = self.input(&value, &reporter),
@@ -106,7 +127,11 @@ impl Translator<'_, '_> {
     }
 
     fn unknown(&self, key: &Key) {
-        let known = || OWN.into_iter().chain(KNOBS.map(|(name, _)| name));
+        let known = || {
+            let of_contract = KNOBS.map(|(name, _)| name);
+            let own = OWN.into_iter().chain(of_contract);
+            own.chain(AgentProfileKeys::in_front_matter())
+        };
         let help = suggest(&key.text, known()).unwrap_or_else(|| {
             let mut known: Vec<&str> = known().collect();
             known.sort_unstable();
@@ -161,8 +186,15 @@ impl Translator<'_, '_> {
             return;
         }
         // A definition that cannot be used is one: what is wrong with it is reported where it is filled in.
-        let is_server =
-            |name: &str| !matches!(self.known.find(DefinitionKind::Server, name), Ok(None));
+        let is_defined = |kind, name: &str| !matches!(self.known.find(kind, name), Ok(None));
+        if let Some(own) = name.strip_prefix(REST_PREFIX)
+            && is_defined(DefinitionKind::RestTool, own)
+        {
+            let path = [FILE.tools.name, TOOLS.rest.name, own];
+            let _ = target(root, &path, &item.place);
+            return;
+        }
+        let is_server = |name: &str| is_defined(DefinitionKind::Server, name);
         let server = if is_server(name) {
             said.whole.push(name.to_owned());
             name
@@ -352,12 +384,11 @@ fn words(node: &Node) -> Option<Vec<String>> {
 
 /// Why that is no tool, and what to do.
 fn no_such_tool(name: &str) -> (String, String) {
-    if name.starts_with(REST) {
-        let rule = "REST tools are not built yet".to_owned();
-        return (
-            rule,
-            "leave it out, or put a tool server in its place".to_owned(),
-        );
+    if let Some(own) = name.strip_prefix(REST_PREFIX) {
+        let rule = format!("no REST tool `{own}` is configured");
+        let help =
+            "define it under `restTools` in .ai-agent.json, beside the agent or where you stand";
+        return (rule, help.to_owned());
     }
     if name.starts_with(AGENT) {
         let rule = format!("`{name}` is an agent, not a tool server");
@@ -376,14 +407,14 @@ fn put(root: &mut Node, path: &[&str], value: Node) {
     }
 }
 
-fn key(text: &str, place: &SourceRange) -> Key {
+pub(super) fn key(text: &str, place: &SourceRange) -> Key {
     Key {
         text: text.to_owned(),
         place: place.clone(),
     }
 }
 
-fn scalar(text: &str, place: &SourceRange) -> Node {
+pub(super) fn scalar(text: &str, place: &SourceRange) -> Node {
     let kind = Kind::Scalar {
         text: text.to_owned(),
         plain: false,

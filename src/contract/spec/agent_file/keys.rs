@@ -1,5 +1,6 @@
 //! The keys of front matter (001 §2), and which key of a contract file each of them is.
 
+use super::profile::AgentForm;
 use crate::contract::spec::keys::{FILE, FINAL_REPORT};
 
 /// Keys of front matter, and of `defaults` in a layer of configuration, with their paths in a contract file.
@@ -27,15 +28,8 @@ pub(crate) const KNOBS: [(&str, &str); 17] = [
 ];
 
 /// The other keys of front matter.
-pub(super) const OWN: [&str; 8] = [
-    "agents",
-    "description",
-    "input",
-    "models",
-    "output",
-    "toolName",
-    "tools",
-    "usage",
+pub(super) const OWN: [&str; 7] = [
+    "agents", "input", "models", "output", "toolName", "tools", "usage",
 ];
 
 /// The path in a contract file of a key that is one there.
@@ -44,8 +38,11 @@ pub(super) fn contract_path(key: &str) -> Option<&'static str> {
     known.map(|(_, path)| *path)
 }
 
-/// What front matter calls the value at a path of a contract file: `temperature` for `sampling.temperature`.
-pub(in crate::contract::spec) fn shown_path(path: &str) -> String {
+/// What an agent's file calls the value at a path of a contract file: `temperature` for `sampling.temperature` in front matter.
+pub(in crate::contract::spec) fn shown_path(path: &str, form: AgentForm) -> String {
+    if form == AgentForm::Profile {
+        return path.to_owned();
+    }
     let mut parts = path.split('.');
     let (first, second) = (parts.next().unwrap_or_default(), parts.next());
     if first == FILE.targets.name {

@@ -1,4 +1,5 @@
-//! The `.ai` file (001 §2, §3): front matter and a prompt, read as a contract file that is written otherwise.
+//! An agent: the `.ai` file (001 §2, §3), front matter and a prompt, or a profile (003), read as a contract file that is written
+//! otherwise.
 //!
 //! Knows the keys of the front matter and which key of a contract file each one is, includes, and the placeholders of a prompt. It
 //! reads no file: what is included and referred to is asked of [`AgentFiles`]. It does not know what a key means; the reader of
@@ -12,6 +13,8 @@
 mod front;
 mod include;
 mod keys;
+mod profile;
+mod profile_contract;
 mod prompt;
 mod split;
 #[cfg(test)]
@@ -21,6 +24,8 @@ pub(super) use front::{Front, Translator, narrowed, translated};
 pub(crate) use include::{AgentFiles, IncludeFault, with_includes};
 pub(crate) use keys::KNOBS;
 pub(super) use keys::shown_path;
+pub(super) use profile::AGENT_PROFILE;
+pub(crate) use profile::AgentForm;
 pub(crate) use prompt::prompt_names;
 pub(super) use prompt::{expanded, format_words};
-pub(super) use split::split;
+pub(super) use split::{Parts, split};

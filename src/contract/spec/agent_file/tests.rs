@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::{AgentFiles, with_includes};
+use super::{AgentFiles, AgentForm, with_includes};
 use crate::contract::spec::agent::AgentSource;
 use crate::contract::spec::fill::{Definition, DefinitionKind, Definitions};
 use crate::contract::{Completion, ContractSpec, ReportFormat, SpecErrors, ToolTransport};
@@ -43,6 +43,9 @@ impl Definitions for Layer {
     fn find(&self, wanted: DefinitionKind, name: &str) -> Result<Option<Definition>, String> {
         let members = match (wanted, name) {
             (DefinitionKind::Provider, "openai") => json!({"type": "openai"}),
+            (DefinitionKind::RestTool, "list") => {
+                json!({"description": "d", "method": "get", "url": "https://h.example/"})
+            }
             (DefinitionKind::Server, "files") => json!({"command": "files"}),
             (DefinitionKind::Server, "web") => {
                 json!({"command": "web", "tools_allowed": ["fetch"]})
@@ -78,6 +81,7 @@ fn parse_under(
     let source = AgentSource {
         beside: &files,
         file: "a.ai",
+        form: AgentForm::FrontMatter,
         format,
         text,
         variables: &variables,
@@ -122,7 +126,7 @@ fn front_matter_is_a_contract_file_that_is_written_otherwise() {
         targets,
         [("openai", "gpt-4o-mini"), ("openai", "org/other")]
     );
-    let servers: Vec<_> = spec.tools.mcp.keys().map(String::as_str).collect();
+    let servers: Vec<_> = spec.tools.servers.keys().map(String::as_str).collect();
     assert_eq!(servers, ["files", "web"]);
     assert_eq!(spec.tool_output_budget.max_bytes_per_call, Some(100));
     assert_eq!(spec.max_turns, Some(6), "a layer's default");
@@ -177,7 +181,7 @@ fn the_form_of_the_report_is_json_where_the_agent_says_so_else_the_places() {
 fn an_id_takes_one_tool_of_a_server_and_never_more_than_its_configuration_allows() {
     let allowed = |tools: &str, server: &str| {
         let text = format!("---\nmodels: [openai/m]\ntools: {tools}\n---\nHi");
-        parse(&text).tools.mcp[server].tools.allowed.clone()
+        parse(&text).tools.servers[server].tools.allowed.clone()
     };
     let one = |name: &str| Some(vec![name.to_owned()]);
     assert_eq!(allowed("[files]", "files"), None);
@@ -189,6 +193,18 @@ fn an_id_takes_one_tool_of_a_server_and_never_more_than_its_configuration_allows
     assert!(
         said.contains("`toolsAllowed` of the tool server `web` does not name `post`"),
         "{said}"
+    );
+}
+
+/// 001 §2, §6: a REST tool is taken by its id.
+#[test]
+fn a_rest_tool_is_taken_by_its_id() {
+    let spec = parse("---\nmodels: [openai/m]\ntools: [rest__list, files]\n---\nHi");
+    let names: Vec<&str> = spec.tools.servers.keys().map(String::as_str).collect();
+    assert_eq!(names, ["files", "rest__list"]);
+    assert_eq!(
+        spec.tools.servers["rest__list"].place("rest__list"),
+        "tools.rest.list"
     );
 }
 

@@ -6,6 +6,7 @@
 mod file;
 mod models;
 mod tools;
+mod web;
 
 pub(in crate::contract) use file::{FILE, FileKeys};
 pub(in crate::contract) use models::{
@@ -16,6 +17,7 @@ pub(in crate::contract) use tools::{
     APPROVAL_RULE, CONTEXT_BUDGET, CYCLE_EXCEPTION, FINAL_REPORT, FLOW_RULE, HTTP_GET, LABEL_RULE,
     MAX_CALLS, METADATA, OAUTH, QUEUE, REDACT, SANDBOX, SERVER, TOOL_OUTPUT_BUDGET, TOOLS,
 };
+pub(in crate::contract) use web::{REST_TOOL, STREAMING};
 
 /// Every mapping of the file.
 #[cfg(test)]
@@ -35,6 +37,8 @@ pub(super) static FORMS: &[&dyn super::form::Form] = &[
     &HTTP_GET,
     &SERVER,
     &OAUTH,
+    &REST_TOOL,
+    &STREAMING,
     &QUEUE,
     &MAX_CALLS,
     &METADATA,

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::contract::spec::contract_spec::OAuthSpec;
 use crate::contract::spec::flow_values::Labels;
 use crate::contract::spec::form::{DefaultText, NEEDED, form};
 use crate::contract::spec::reader::ScalarText;
 use crate::contract::spec::texts::{
     Env, EnvName, HeaderName, Headers, SecretPattern, ServerUrl, Servers, Url,
 };
+use crate::contract::spec::transport::OAuthSpec;
+use crate::contract::spec::web_tools::RestTools;
 use crate::contract::spec::words::Builtin;
 use crate::contract::{
     ApprovalAction, Beside, CycleException, Elicitation, FlowAction, HealthProbe, HostPattern,
@@ -26,6 +27,8 @@ form! {
         "Where the tool `http_get` may ask; needed with it, and only with it." => nullable;
         mcp: Servers, DefaultText = DefaultText("none"),
         "Tool servers by name; their tools are called `<server>__<tool>`.";
+        rest: RestTools, DefaultText = DefaultText("none"),
+        "Tools that are requests to web services, by name; the model sees `rest__<name>` ([rest-tools.md](rest-tools.md)).";
         sandbox: SandboxSpec, DefaultText = DefaultText("on, without a network"),
         "What confines the commands of `shell`; `off`: nothing does. See [sandbox.md](sandbox.md)." => nullable;
         workspace: String, DefaultText = DefaultText("none"),
@@ -113,8 +116,10 @@ form! {
         sandbox: SandboxSpec, DefaultText = DefaultText("its files, where the system can"),
         "What confines the command ([sandbox.md](sandbox.md)). Stated, it is confined or not started; its network is `on` unless it is `off`, and \
          only stated limits hold. `off`: nothing confines it." => nullable, not_with(&["url"]);
+        sampling: String, DefaultText = DefaultText("none"),
+        "The model that the server may have asked during a call, as `provider/model` or one of `targets` by its name. What it is asked counts in every budget of the run." => nullable;
         shared: bool, bool = true,
-        "Whether the runs of one process that reach it in the same way share it; with `false` each run has one of its own, as it has of a server with `elicitation`." => nullable;
+        "Whether the runs of one process that reach it in the same way share it; with `false` each run has one of its own, as it has of a server with `elicitation` or `sampling`." => nullable;
         tools_allowed: Vec<String>, DefaultText = DefaultText("all"),
         "The tools of the server that the contract takes, by the server's own names: no other one reaches the model, the pin or the \
          hash. Case does not count; `*` and `any` mean every tool." => nullable;

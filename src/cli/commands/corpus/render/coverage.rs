@@ -13,9 +13,12 @@ pub(in crate::cli::commands::corpus) fn coverage_text(
 ) -> String {
     let mut out = String::new();
     for subject in &coverage.subjects {
-        let section = subject.name.split('.').next().unwrap_or_default();
         let title = line(&subject.title);
-        let head = format!("{} §{section} {title}", subject.contract);
+        let contract = subject.contract;
+        let head = match subject.name.split_once('.') {
+            Some((section, _)) => format!("{contract} §{section} {title}"),
+            None => format!("{contract} {title}"),
+        };
         let _ = writeln!(out, "{}", screen.paint_out(Style::Bold, &head));
         for sentence in &subject.sentences {
             sentence_text(&mut out, sentence);
@@ -31,11 +34,12 @@ pub(in crate::cli::commands::corpus) fn coverage_text(
     let differ = sentences().filter(|s| s.differs.is_some()).count();
     let _ = writeln!(
         out,
-        "{}: {} shown by cases, {} by tests, {} that cannot be observed; {differ} met otherwise; {}",
+        "{}: {} shown by cases, {} by tests, {} that cannot be observed, {} of parts to come; {differ} met otherwise; {}",
         counted(sentences().count(), "sentence"),
         of(SentenceKind::Case),
         of(SentenceKind::Test),
         of(SentenceKind::None),
+        of(SentenceKind::Later),
         counted(coverage.gaps.len(), "gap"),
     );
     out

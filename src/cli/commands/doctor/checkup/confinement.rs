@@ -1,4 +1,4 @@
-//! What the sandbox of commands is made of here. It is set up once, with nothing in it.
+//! What the sandbox of commands and tool servers is made of here. It is set up once, with nothing in it.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ const NAME: &str = "sandbox";
 
 /// The parts that this system has, or the first that it lacks.
 pub(super) fn confinement() -> Finding {
-    let fix = "commands of `shell` are refused here; a contract with tools.sandbox: off runs them without it";
+    let fix = "commands of `shell` are refused here, unless the contract has tools.sandbox: off; tool servers run without it, unless theirs states a sandbox";
     let found = match tried() {
         Ok(found) => found,
         Err(fault) => return missing(NAME, format!("it cannot be tried: {fault}"), fix),

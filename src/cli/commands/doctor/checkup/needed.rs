@@ -48,7 +48,7 @@ pub(super) fn needed(app: &App, path: &Path, sets: &[String]) -> Result<Vec<Find
     let starts_servers = command(&format!("{check} --start-servers"));
     let check = command(&check);
     let preview = file.read(app).and_then(|spec| {
-        let servers: Vec<&str> = spec.tools.mcp.keys().map(String::as_str).collect();
+        let servers: Vec<&str> = spec.tools.servers.keys().map(String::as_str).collect();
         if !servers.is_empty() {
             let servers = line(&servers.join(", "));
             progress(app, &format!("starting tool servers: {servers}"));
@@ -95,7 +95,10 @@ fn other_tool_faults(preview: &Preview) -> Option<String> {
     let of_down = |fault: &TermFault| {
         down(preview).any(|server| match fault.path.as_deref() {
             Some("allowed_tools") => fault.text.contains(&format!("`{server}__")),
-            path => path == Some(&format!("tools.mcp.{server}")),
+            path => {
+                let terms = preview.contract.servers.get(server);
+                path == terms.map(|terms| terms.kind.place(server)).as_deref()
+            }
         })
     };
     let others = faults.iter().filter(|(_, fault)| !of_down(fault));

@@ -19,7 +19,7 @@ const agreeing = (() => {
       counted.tokens_out += usage.output;
       counted.tokens_cache_read += usage.cache_read;
     }
-    counted.inferences += (action.effects ?? []).filter(({ kind }) => ["infer", "summarise"].includes(kind)).length;
+    counted.inferences += (action.effects ?? []).filter(({ kind }) => ["infer", "summarise", "sample"].includes(kind)).length;
   }
 
   // `states` are the states of the machine by the number of their entry, as the program that made the page got them from the events. One

@@ -20,6 +20,7 @@ const readRun = (() => {
   // How a call ended: a line, and whether that is well.
   function ended(outcome) {
     const value = outcome.value ?? {};
+    if (outcome.kind === "sampling_required") return { text: "waits: its server wants a model to be asked", tone: "warn" };
     if (outcome.kind === "input_required") return { text: `waits: its server asks ${value.question}`, tone: "warn" };
     if (outcome.kind !== "returned") {
       const said = value.detail ? `: ${value.detail}` : "";
@@ -105,6 +106,7 @@ const readRun = (() => {
     for (const effect of action.effects ?? []) {
       const value = effect.value ?? {};
       if (effect.kind === "infer") said.push(`asks the model, inference ${value.inference}`);
+      if (effect.kind === "sample") said.push(`asks for the server of call ${value.call}, inference ${value.inference}`);
       if (effect.kind === "summarise") said.push(`asks for a summary of call ${value.call}, inference ${value.inference}`);
       if (effect.kind === "execute") said.push(`${value.name} ${brief(calls.get(value.call)?.arguments ?? "", 120)}`);
       if (effect.kind === "await_approval") said.push("waits for an approval");
@@ -199,7 +201,7 @@ const readRun = (() => {
       }
       if (event?.kind === "inference_returned" && summaries.has(value.inference)) {
         const content = value.result?.canonical_message?.content ?? "", call = run.calls.get(summaries.get(value.inference));
-        if (value.outcome?.kind !== "input_required") run.talk.push({ seq: action.seq, role: "tool", name: `summary of ${call?.name}`, content });
+        if (!["input_required", "sampling_required"].includes(value.outcome?.kind)) run.talk.push({ seq: action.seq, role: "tool", name: `summary of ${call?.name}`, content });
       } else if (event?.kind === "inference_returned") {
         const message = value.result?.canonical_message;
         if (message) run.talk.push({ seq: action.seq, ...message });
@@ -225,6 +227,7 @@ const readRun = (() => {
       const { said: more, mark } = decided(action, run.calls);
       for (const effect of action.effects ?? []) {
         if (effect.kind === "infer") begin(`infer ${effect.value.inference}`, "model", action.seq, `inference ${effect.value.inference}`);
+        if (effect.kind === "sample") begin(`infer ${effect.value.inference}`, "model", action.seq, `inference ${effect.value.inference}, for a tool server`);
         if (effect.kind === "summarise") {
           summaries.set(effect.value.inference, effect.value.call);
           begin(`infer ${effect.value.inference}`, "model", action.seq, `inference ${effect.value.inference}, a summary`);

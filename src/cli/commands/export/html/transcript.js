@@ -16,10 +16,10 @@ const transcript = (() => {
     outcome: class code;
     probe cancel finish inference call text interrupted effect_lost timer_fired stop_requested suspended timed_out cancelled
       restart_in_progress:;
-    infer: attempt inference notices target tools; summarise: call inference target; execute: arguments_hash call id name;
+    infer: attempt inference notices target tools; sample summarise: call inference target; execute: arguments_hash call id name;
     await_approval: arguments_hash asked_by? call; asked_by: approval? flow?; answerer: key signature;
     approval_denied: answerer? arguments_hash call proposal? reason?; approval_given: answerer? arguments_hash call content? reason?;
-    input_required: question resume?; wait: until_ms;
+    input_required: question resume?; sampling_required: bytes max_tokens prompt resume?; wait: until_ms;
     event: at_ms event;
     run_started: addresses? bring_up contract_hash intent_words messages parent? run_id started_unix_ms tokenizer_fault? tool_servers? workspace?;
     bring_up: detail server; parent: head run_id; probed: targets; targets: detail properties? responsive server_headers?;
@@ -47,9 +47,9 @@ const transcript = (() => {
   // value as an effect alone.
   const TYPES = new Map(`
     number: at_ms attempt bytes bytes_in bytes_out cache_read cache_write call call.value calls cost_micro_usd ctx duration_ms executed executed_ok expected
-    format_retries inference inference.value inferences input item length limit lines_added lines_removed original output pending projected remaining replacement report_bytes resumes retry_after_ms
+    format_retries inference inference.value inferences input item length limit lines_added lines_removed max_tokens original output pending projected remaining replacement report_bytes resumes retry_after_ms
     rule asked_by.flow rules_version schema seen.entry seq started_at_ms started_unix_ms fault.status step_id target tokens tokens_cache_read tokens_in tokens_out turns until_ms approval; truth: blank cost_fault
-    estimated gate_breached gated incomplete ok redacted responsive tools unknown_model; hash: after arguments_hash before blob contract_hash conversation_digest full hash head raw_hash request_hash
+    estimated gate_breached gated incomplete ok redacted responsive tools unknown_model; hash: after arguments_hash before blob contract_hash conversation_digest full hash head prompt raw_hash request_hash
     rules_hash state_digest workspace; object: action answerer asked_by blocked canonical_message changes context counters decision dropped error event fault observed outcome parent policy predicate
     reasoning_trace repair report result returned.error served_by usage value withheld; objects: addresses bring_up checks returned.content dropped_targets effects exchanges files flow messages parts properties seen
     server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words matched notices steps tools_changed warnings; text: blob_line.bytes flow.action flow.call context.blocked tool_calls.fault repair.original decision.policy blocked.target

@@ -1,0 +1,77 @@
+//! The arguments of `monolith agent`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum AgentCommand {
+    /// List the registered agents, and what has become of their files
+    List(ListAgentsArgs),
+    /// Print the profile of an agent as JSON
+    Show(ShowAgentArgs),
+    /// Judge the profile of a file without registering it
+    Validate(ValidateAgentArgs),
+    /// Register the agent of a file, as it is now
+    ///
+    /// A profile (.agent.yaml, .agent.yml, .agent.json) or a .ai file. It must be valid as a whole, and its id must be new; --update takes it
+    /// in the place of the one of that id. The file stays where it is: when it changes, it is registered again.
+    Add(AddAgentArgs),
+    /// Remove an agent from the registry; its file stays
+    Remove(RemoveAgentArgs),
+    /// Which agent is for a task
+    Select(SelectAgentArgs),
+    /// Print the JSON Schema of profiles, for editors
+    Schema,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ListAgentsArgs {
+    /// Print one JSON document
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ShowAgentArgs {
+    /// The agent's id
+    #[arg(value_name = "ID")]
+    pub(in crate::cli) id: String,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ValidateAgentArgs {
+    /// The profile, or a .ai file
+    #[arg(value_name = "FILE")]
+    pub(in crate::cli) file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct AddAgentArgs {
+    /// The profile, or a .ai file
+    #[arg(value_name = "FILE")]
+    pub(in crate::cli) file: PathBuf,
+    /// Take it in the place of the agent of that id
+    #[arg(long)]
+    pub(in crate::cli) update: bool,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct RemoveAgentArgs {
+    /// The agent's id
+    #[arg(value_name = "ID")]
+    pub(in crate::cli) id: String,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct SelectAgentArgs {
+    /// The task
+    #[arg(value_name = "TASK")]
+    pub(in crate::cli) task: String,
+    /// Show every score with what it is made of
+    #[arg(long)]
+    pub(in crate::cli) explain: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}

@@ -1,0 +1,257 @@
+//! The agents that are registered: a file of the state folder for each, with the path and the hash of its profile. Selects none.
+
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::app::App;
+use super::contract_file::{ChosenAgent, ContractFile};
+use super::error::{AgentFault, CliError, SystemFault};
+use crate::agent::{Registry, RegistryFault};
+use crate::contract::{AgentId, AgentProfile};
+use crate::message::Digest;
+use crate::store::{NewFile, open_regular, private_folder};
+
+/// The folder, in the state folder.
+const FOLDER: &str = "agents";
+/// What the file of an agent ends in.
+const ENDING: &str = ".json";
+/// The format of such a file.
+const FORMAT: &str = "monolith-agent/1";
+/// How much of one is read.
+const MOST_BYTES: u64 = 64 << 10;
+/// How many agents are read.
+const MOST_AGENTS: usize = 4_096;
+
+/// The file of an agent.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Record {
+    blake3: Digest,
+    format: String,
+    id: AgentId,
+    path: PathBuf,
+}
+
+/// An agent that is registered.
+#[derive(Debug)]
+pub(in crate::cli) struct RegisteredAgent {
+    pub(in crate::cli) id: AgentId,
+    pub(in crate::cli) path: PathBuf,
+    pub(in crate::cli) profile: ProfileNow,
+}
+
+/// What has become of the profile of an agent.
+#[derive(Debug)]
+pub(in crate::cli) enum ProfileNow {
+    /// It is the one that was registered.
+    AsRegistered(Box<AgentProfile>),
+    /// It is another one.
+    Changed,
+    /// It is not there, or not valid here.
+    Unusable(String),
+}
+
+/// The agents that are registered, in the order of their ids.
+#[derive(Debug)]
+pub(in crate::cli) struct Agents {
+    all: Vec<RegisteredAgent>,
+    folder: PathBuf,
+}
+
+impl Agents {
+    /// Reads every agent and its profile.
+    pub(in crate::cli) fn of(app: &App) -> Result<Self, CliError> {
+        let folder = app.own_state()?.join(FOLDER);
+        let mut all = Vec::new();
+        for path in records_in(&folder)? {
+            let record = read_record(&path)?;
+            let profile = now(app, &record);
+            all.push(RegisteredAgent {
+                id: record.id,
+                path: record.path,
+                profile,
+            });
+        }
+        all.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(Self { all, folder })
+    }
+
+    /// Each of them.
+    pub(in crate::cli) fn all(&self) -> &[RegisteredAgent] {
+        &self.all
+    }
+
+    /// Those of which the profile is as it was registered.
+    pub(in crate::cli) fn registry(&self) -> Registry {
+        let mut registry = Registry::default();
+        for agent in &self.all {
+            if let ProfileNow::AsRegistered(profile) = &agent.profile {
+                // Two files of one name there are not.
+                let _ = registry.create((**profile).clone());
+            }
+        }
+        registry
+    }
+
+    /// Registers the profile of a file, whole and valid: a new id, or with `update` one that is there. Two processes that add the same id
+    /// at once do not both succeed.
+    pub(in crate::cli) fn add(
+        &self,
+        app: &App,
+        (path, profile): (&Path, &AgentProfile),
+        update: bool,
+    ) -> Result<(), CliError> {
+        app.ready_state()?;
+        let id = &profile.id;
+        let place = self.record_of(id);
+        let cannot = |fault: io::Error| SystemFault::CannotWrite {
+            path: place.clone(),
+            reason: fault.to_string(),
+        };
+        private_folder(&self.folder).map_err(cannot)?;
+        if update && !place.exists() {
+            let id = id.clone();
+            return Err(AgentFault::Registry(RegistryFault::Unknown { id }).into());
+        }
+        let record = Record {
+            blake3: profile.digest,
+            format: FORMAT.to_owned(),
+            id: id.clone(),
+            path: path.canonicalize().unwrap_or_else(|_| path.to_owned()),
+        };
+        let text = serde_json::to_string(&record).map_err(io::Error::from)?;
+        let write = || {
+            let mut new = NewFile::private(&place)?;
+            new.file().write_all(format!("{text}\n").as_bytes())?;
+            if update {
+                new.replace()
+            } else {
+                new.take_name()
+            }
+        };
+        match write() {
+            Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => {
+                let id = id.clone();
+                Err(AgentFault::Registry(RegistryFault::Duplicate { id }).into())
+            }
+            written => Ok(written.map_err(cannot)?),
+        }
+    }
+
+    /// Removes an agent. Its profile stays where it is.
+    pub(in crate::cli) fn remove(&self, id: &AgentId) -> Result<(), CliError> {
+        let path = self.record_of(id);
+        match fs::remove_file(&path) {
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
+                let id = id.clone();
+                Err(AgentFault::Registry(RegistryFault::Unknown { id }).into())
+            }
+            removed => Ok(removed.map_err(|fault| SystemFault::CannotWrite {
+                path,
+                reason: fault.to_string(),
+            })?),
+        }
+    }
+
+    /// The contract file of an agent, which must be as it was registered.
+    pub(in crate::cli) fn contract_file(
+        &self,
+        app: &App,
+        chosen: &ChosenAgent,
+        sets: Vec<String>,
+    ) -> Result<ContractFile, CliError> {
+        let id = chosen.id.clone();
+        let Some(agent) = self.all.iter().find(|agent| agent.id == id) else {
+            if id.as_str() == AgentProfile::STANDARD {
+                return ContractFile::standard_agent(app, sets).of_agent(chosen);
+            }
+            return Err(AgentFault::Registry(RegistryFault::Unknown { id }).into());
+        };
+        let path = agent.path.clone();
+        match &agent.profile {
+            ProfileNow::AsRegistered(profile) if profile.enabled => {
+                ContractFile::given(app, path, sets).of_agent(chosen)
+            }
+            ProfileNow::AsRegistered(_) => Err(AgentFault::Disabled { id }.into()),
+            ProfileNow::Changed => Err(AgentFault::Changed { id, path }.into()),
+            ProfileNow::Unusable(reason) => {
+                let reason = reason.clone();
+                Err(AgentFault::Unusable { id, reason }.into())
+            }
+        }
+    }
+
+    fn record_of(&self, id: &AgentId) -> PathBuf {
+        self.folder.join(format!("{id}{ENDING}"))
+    }
+}
+
+/// An id as the caller writes it.
+pub(in crate::cli) fn agent_id(text: &str) -> Result<AgentId, CliError> {
+    AgentId::try_from(text.to_owned()).map_err(|fault| {
+        let got = text.chars().take(80).collect();
+        let rule = fault.to_string();
+        AgentFault::NotAnId { got, rule }.into()
+    })
+}
+
+/// The profile of an agent as it is now.
+fn now(app: &App, record: &Record) -> ProfileNow {
+    let file = ContractFile::given(app, record.path.clone(), Vec::new());
+    match file.profile(app) {
+        Ok(profile) if profile.digest == record.blake3 && profile.id == record.id => {
+            ProfileNow::AsRegistered(Box::new(profile))
+        }
+        Ok(_) => ProfileNow::Changed,
+        Err(fault) => ProfileNow::Unusable(fault.summary()),
+    }
+}
+
+/// The files of agents; none where none was ever registered.
+fn records_in(folder: &Path) -> Result<Vec<PathBuf>, CliError> {
+    let unreadable = |fault: io::Error| unreadable(folder, fault.to_string());
+    let entries = match fs::read_dir(folder) {
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(unreadable)?,
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(unreadable)?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        // What is being written has another ending.
+        if name.ends_with(ENDING) {
+            found.push(path);
+        }
+    }
+    if found.len() > MOST_AGENTS {
+        let reason = format!(
+            "it has {} agents, and {MOST_AGENTS} are the most",
+            found.len()
+        );
+        return Err(self::unreadable(folder, reason));
+    }
+    Ok(found)
+}
+
+fn read_record(path: &Path) -> Result<Record, CliError> {
+    let refuse = |reason: String| unreadable(path, reason);
+    let mut text = String::new();
+    open_regular(path)
+        .and_then(|file| file.take(MOST_BYTES).read_to_string(&mut text))
+        .map_err(|fault| refuse(fault.to_string()))?;
+    let record: Record = serde_json::from_str(&text).map_err(|fault| refuse(fault.to_string()))?;
+    let stem = path.file_name().and_then(|name| name.to_str());
+    let stem = stem.and_then(|name| name.strip_suffix(ENDING));
+    if record.format != FORMAT || stem != Some(record.id.as_str()) {
+        return Err(refuse(format!("it is not an agent of the format {FORMAT}")));
+    }
+    Ok(record)
+}
+
+fn unreadable(path: &Path, reason: String) -> CliError {
+    let path = path.to_owned();
+    AgentFault::Unreadable { path, reason }.into()
+}

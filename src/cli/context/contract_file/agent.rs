@@ -1,0 +1,166 @@
+//! A contract file that is an agent's: how it is run, and what its profile puts into the prompt. Decides nothing of either.
+
+use serde::{Deserialize, Serialize};
+
+use super::ContractFile;
+use crate::agent::{Ability, injected, matched, standard};
+use crate::cli::context::agent::{agent_form, text_of};
+use crate::cli::context::app::App;
+use crate::cli::context::error::{AgentFault, CliError};
+use crate::contract::{
+    AgentForm, AgentId, AgentProfile, AgentSelection, AgentTerms, ContractSpec, PROFILE_SET,
+};
+
+/// The folder beside a profile that holds its abilities.
+const ABILITIES: &str = "abilities";
+/// The override that says which agent is run, and how it was selected.
+const CHOSEN: &str = "profile.chosen=";
+/// The override that says which abilities the task matched.
+const MATCHED: &str = "profile.matched=";
+
+/// An agent that is run by its id.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::cli) struct ChosenAgent {
+    pub(in crate::cli) id: AgentId,
+    /// None where it was named.
+    pub(in crate::cli) selection: Option<AgentSelection>,
+}
+
+impl ContractFile {
+    /// The agent that is always there.
+    pub(in crate::cli) fn standard_agent(app: &App, sets: Vec<String>) -> Self {
+        let (_, prompt) = standard();
+        Self::prompt(app, prompt.to_owned(), sets)
+    }
+
+    /// The same, as the agent that was chosen. A resume knows it, too.
+    pub(in crate::cli) fn of_agent(mut self, chosen: &ChosenAgent) -> Result<Self, CliError> {
+        let chosen = serde_json::to_string(chosen).map_err(std::io::Error::from)?;
+        self.sets.push(format!("{CHOSEN}{chosen}"));
+        Ok(self)
+    }
+
+    /// In which form an agent stands in it; none where it is a contract file.
+    pub(super) fn form(&self) -> Option<AgentForm> {
+        match self.prompt {
+            Some(_) => Some(AgentForm::FrontMatter),
+            None => agent_form(&self.path),
+        }
+    }
+
+    /// The profile of the file, which must be whole.
+    pub(in crate::cli) fn profile(&self, app: &App) -> Result<AgentProfile, CliError> {
+        let form = self.form().ok_or_else(|| AgentFault::NotAnAgent {
+            path: self.name.clone(),
+        })?;
+        let place = (self.base_dir.as_path(), self.config.clone());
+        let layers = app.layers(place, self.folder())?;
+        let name = self.name.display().to_string();
+        let (text, beside) = (self.whole(&self.text()?)?, self.beside());
+        let source = self.placeholders.source((&name, form), &text, &beside);
+        let profile = ContractSpec::agent_profile(&source, &layers)?;
+        for names in [&profile.core_abilities, &profile.abilities] {
+            self.abilities(names)?;
+        }
+        Ok(profile)
+    }
+
+    /// What was read, with the abilities that its task matches. A resume has the same ones.
+    pub(in crate::cli) fn with_abilities(
+        &mut self,
+        app: &App,
+        spec: ContractSpec,
+    ) -> Result<ContractSpec, CliError> {
+        if !self.match_abilities(&spec)? {
+            return Ok(spec);
+        }
+        let read = self.read(app)?;
+        let task = spec.task;
+        Ok(ContractSpec { task, ..read })
+    }
+
+    /// Fixes which abilities the task matches; whether there is anything to match, so that the file is to be read again.
+    fn match_abilities(&mut self, spec: &ContractSpec) -> Result<bool, CliError> {
+        let Some(profile) = &spec.profile else {
+            return Ok(false);
+        };
+        let is_fixed = self.sets.iter().any(|set| set.starts_with(MATCHED));
+        let task = spec.task.as_deref().unwrap_or_default();
+        if is_fixed || profile.abilities.is_empty() || task.is_empty() {
+            return Ok(false);
+        }
+        let names = matched(task, &self.abilities(&profile.abilities)?);
+        let names = serde_json::to_string(&names).map_err(std::io::Error::from)?;
+        self.sets.push(format!("{MATCHED}{names}"));
+        Ok(true)
+    }
+
+    /// Puts what the profile asks for into the prompt, and the agent into the contract (semantics §4).
+    pub(super) fn give_agent(&self, spec: &mut ContractSpec) -> Result<(), CliError> {
+        let chosen: Option<ChosenAgent> = self.fixed(CHOSEN)?;
+        let matched: Vec<AgentId> = self.fixed(MATCHED)?.unwrap_or_default();
+        let profile = match (&spec.profile, &chosen) {
+            (_, Some(_)) if self.prompt.is_some() => standard().0,
+            (Some(profile), _) => (**profile).clone(),
+            (None, _) => return Ok(()),
+        };
+        if !profile.enabled {
+            return Err(AgentFault::Disabled { id: profile.id }.into());
+        }
+        if chosen.is_none() && !profile.is_injected() {
+            return Ok(());
+        }
+        let core = self.abilities(&profile.core_abilities)?;
+        let matched = self.abilities(&matched)?;
+        let system = spec.system.take().unwrap_or_default();
+        let given = injected(&profile, &core, &matched, &system).map_err(AgentFault::Ability)?;
+        spec.system = Some(given.system).filter(|system| !system.is_empty());
+        spec.clamped.extend(given.warnings);
+        spec.agent = Some(AgentTerms {
+            abilities: given.terms,
+            digest: profile.digest,
+            id: profile.id,
+            selection: chosen.and_then(|chosen| chosen.selection),
+            version: profile.version,
+        });
+        Ok(())
+    }
+
+    /// What an override fixes of how the agent is run.
+    fn fixed<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<Option<T>, CliError> {
+        let mut of_agent = self.sets.iter().filter(|set| set.starts_with(PROFILE_SET));
+        if let Some(unknown) = of_agent
+            .clone()
+            .find(|set| !set.starts_with(CHOSEN) && !set.starts_with(MATCHED))
+        {
+            let set = unknown.clone();
+            let rule = "it is no key of an agent".to_owned();
+            return Err(AgentFault::Set { rule, set }.into());
+        }
+        let Some(set) = of_agent.find(|set| set.starts_with(name)) else {
+            return Ok(None);
+        };
+        let value = set.get(name.len()..).unwrap_or_default();
+        let read = serde_json::from_str(value).map_err(|fault| AgentFault::Set {
+            rule: fault.to_string(),
+            set: set.clone(),
+        })?;
+        Ok(Some(read))
+    }
+
+    /// The abilities of these names, from the files beside the profile.
+    fn abilities(&self, names: &[AgentId]) -> Result<Vec<Ability>, CliError> {
+        let folder = self.folder().join(ABILITIES);
+        let read = names.iter().map(|name| {
+            let path = folder.join(format!("{name}.md"));
+            let text = text_of(&path).map_err(|reason| AgentFault::NoAbility {
+                name: name.clone(),
+                path,
+                reason,
+            })?;
+            Ok(Ability::read(name.clone(), &text).map_err(AgentFault::Ability)?)
+        });
+        read.collect()
+    }
+}

@@ -1,0 +1,295 @@
+//! Which agent a contract is of: its profile, the abilities in its system prompt, and how it was selected. Plain data; decides nothing.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use super::hex_digest::HexDigest;
+use crate::message::Digest;
+
+/// What an agent, an ability or a capability is called: lower-case letters and digits, with single hyphens between them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String")]
+pub struct AgentId(String);
+
+/// Why a text is no [`AgentId`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "expected up to {} lower-case letters and digits, with single hyphens between them",
+    AgentId::MOST_CHARS
+)]
+pub struct AgentIdFault;
+
+impl AgentId {
+    /// The most characters of one.
+    pub(crate) const MOST_CHARS: usize = 64;
+    /// How it is written, for JSON Schemas.
+    pub(crate) const PATTERN: &str = "^[a-z0-9]+(-[a-z0-9]+)*$";
+
+    /// The id.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The id that a name comes to: what is no letter or digit becomes a hyphen; `agent` where nothing is left.
+    pub(crate) fn sanitized(name: &str) -> Self {
+        let words = name.split(|c: char| !c.is_ascii_alphanumeric());
+        let words = words.filter(|word| !word.is_empty());
+        let mut id = words.collect::<Vec<_>>().join("-").to_ascii_lowercase();
+        id.truncate(Self::MOST_CHARS);
+        id.truncate(id.trim_end_matches('-').len());
+        Self(if id.is_empty() {
+            "agent".to_owned()
+        } else {
+            id
+        })
+    }
+}
+
+impl TryFrom<String> for AgentId {
+    type Error = AgentIdFault;
+
+    fn try_from(text: String) -> Result<Self, AgentIdFault> {
+        let allowed = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit();
+        let mut words = text.split('-');
+        let fits = words.all(|word| !word.is_empty() && word.bytes().all(allowed));
+        if fits && text.len() <= Self::MOST_CHARS {
+            Ok(Self(text))
+        } else {
+            Err(AgentIdFault)
+        }
+    }
+}
+
+impl fmt::Display for AgentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl JsonSchema for AgentId {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "AgentId".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": Self::PATTERN, "maxLength": Self::MOST_CHARS})
+    }
+}
+
+/// How sure a selection is, in hundredths: 0 to 100 (INV-AGT-SEL-002).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "i64")]
+pub struct Confidence(u8);
+
+/// A number that is no [`Confidence`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a confidence is 0 to 100 hundredths, got {0}")]
+pub struct ConfidenceFault(i64);
+
+impl Confidence {
+    /// The score, taken at the nearer end where it is outside of 0 to 100.
+    #[must_use]
+    pub fn clamped(hundredths: i64) -> Self {
+        Self(u8::try_from(hundredths.clamp(0, 100)).unwrap_or(0))
+    }
+
+    /// 0 to 100.
+    #[must_use]
+    pub const fn hundredths(self) -> u8 {
+        self.0
+    }
+}
+
+impl TryFrom<i64> for Confidence {
+    type Error = ConfidenceFault;
+
+    fn try_from(hundredths: i64) -> Result<Self, ConfidenceFault> {
+        let clamped = Self::clamped(hundredths);
+        let is_same = i64::from(clamped.0) == hundredths;
+        is_same
+            .then_some(clamped)
+            .ok_or(ConfidenceFault(hundredths))
+    }
+}
+
+impl fmt::Display for Confidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:02}", self.0 / 100, self.0 % 100)
+    }
+}
+
+impl JsonSchema for Confidence {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Confidence".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "integer", "minimum": 0, "maximum": 100})
+    }
+}
+
+/// What of a profile spoke for an agent, or against it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SignalKind {
+    /// The task is one of `exampleTasks`.
+    ExactExample,
+    /// The task contains one of `exampleTasks`.
+    Example,
+    /// The task names one of `capabilities`.
+    Capability,
+    /// The task contains one of `notForTasks`.
+    NotFor,
+    /// No profile fits the task.
+    Fallback,
+}
+
+/// One reason of a score.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Signal {
+    /// Hundredths that it adds; negative where it takes away.
+    pub adds: i64,
+    /// What it is.
+    pub kind: SignalKind,
+    /// The text of the profile that matched.
+    pub matched: String,
+}
+
+/// How well an agent fits a task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentScore {
+    /// The agent.
+    pub agent: AgentId,
+    /// Hundredths.
+    pub confidence: Confidence,
+    /// Why.
+    pub signals: Vec<Signal>,
+}
+
+/// How an agent was selected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentSelection {
+    /// How many agents could have been selected.
+    pub considered: u64,
+    /// BLAKE3 over their ids and the digests of their profiles.
+    #[schemars(with = "HexDigest")]
+    pub registry: Digest,
+    /// Those that fit, the best first; at most 16.
+    pub scores: Vec<AgentScore>,
+}
+
+/// An ability in the system prompt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AbilityTerms {
+    /// Whether the profile always has it; else the task matched it.
+    pub core: bool,
+    /// BLAKE3 of its file.
+    #[schemars(with = "HexDigest")]
+    pub digest: Digest,
+    /// Bytes of its text that are in the prompt, where it was cut; left out where it is whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_bytes: Option<u64>,
+    /// Its name.
+    pub name: AgentId,
+    /// What it takes of the budget, its heading included: bytes / 4.
+    pub tokens: u64,
+}
+
+/// The agent of a contract.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentTerms {
+    /// What the system prompt begins with, in that order; left out where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub abilities: Vec<AbilityTerms>,
+    /// BLAKE3 of its profile's text, what it includes included.
+    #[schemars(with = "HexDigest")]
+    pub digest: Digest,
+    /// Its id.
+    pub id: AgentId,
+    /// How it was selected; left out where it was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selection: Option<AgentSelection>,
+    /// The version of its profile.
+    pub version: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_lower_case_letters_and_digits_with_hyphens_between_them() {
+        let check = |text: &str, expect: bool| {
+            let is_id = AgentId::try_from(text.to_owned()).is_ok();
+            assert_eq!(is_id, expect, "{text:?}");
+            let pattern = AgentId::json_schema(&mut SchemaGenerator::default());
+            let pattern = serde_json::to_value(pattern).unwrap();
+            let of_schema = jsonschema::is_valid(&pattern, &text.into());
+            assert_eq!(of_schema, expect, "the schema of {text:?}");
+        };
+        check("a", true);
+        check("code-reviewer-2", true);
+        check(&"a".repeat(64), true);
+        for wrong in [
+            "",
+            "-a",
+            "a-",
+            "a--b",
+            "A",
+            "a b",
+            "a_b",
+            "é",
+            "a\n",
+            &"a".repeat(65),
+        ] {
+            check(wrong, false);
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_sanitized_is_an_id() {
+        let check = |name: &str, expect: &str| {
+            let id = AgentId::sanitized(name);
+            assert_eq!(id.as_str(), expect);
+            assert_eq!(AgentId::try_from(expect.to_owned()), Ok(id));
+        };
+        check("Trend Analyst.ai", "trend-analyst-ai");
+        check("__", "agent");
+        check(&format!("{}-b", "a".repeat(63)), &"a".repeat(63));
+    }
+
+    /// 003/INV-AGT-SEL-002: a confidence is 0 to 1, and a document that says another is refused.
+    #[test]
+    fn a_confidence_is_never_outside_of_its_range() {
+        for (score, expect) in [
+            (-50, "0.00"),
+            (0, "0.00"),
+            (40, "0.40"),
+            (100, "1.00"),
+            (160, "1.00"),
+        ] {
+            assert_eq!(Confidence::clamped(score).to_string(), expect);
+        }
+        for wrong in ["-1", "101"] {
+            let read: Result<Confidence, _> = serde_json::from_str(wrong);
+            assert!(read.is_err(), "{wrong}");
+        }
+    }
+}

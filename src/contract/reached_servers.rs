@@ -1,0 +1,113 @@
+//! How each tool server of a file is reached, as its contract says it. Reaches none.
+
+use std::collections::BTreeMap;
+
+use super::queues::queue_of;
+use super::redaction::{recorded_url, variables_of};
+use super::server_terms::BUILTIN;
+use super::{
+    ContractSpec, McpTransport, OAuthSpec, OAuthTerms, RestTerms, ServerTerms, recorded_template,
+    server_sandbox, shell_sandbox,
+};
+
+/// As what monolith comes to the authorization server of a server; none where its author says nothing of that.
+fn oauth_terms(given: &OAuthSpec) -> Option<Box<OAuthTerms>> {
+    let address = |address: &Option<String>| address.as_deref().map(recorded_url);
+    let terms = OAuthTerms {
+        client_id: given.client_id.clone(),
+        client_secret_env: given.client_secret_env.clone(),
+        grant: given.grant,
+        id_token_env: given.id_token_env.clone(),
+        idp_client_id: given.idp_client_id.clone(),
+        idp_token_endpoint: address(&given.idp_token_endpoint),
+        issuer: address(&given.issuer),
+        private_key_env: given.private_key_env.clone(),
+        scopes: given.scopes.clone(),
+    };
+    (terms != OAuthTerms::default()).then(|| Box::new(terms))
+}
+
+/// What a tool asks that is a request to a web service.
+fn rest_terms(transport: &McpTransport) -> Option<Box<RestTerms>> {
+    let McpTransport::Rest { limits, tool, .. } = transport else {
+        return None;
+    };
+    Some(Box::new(RestTerms {
+        body_template: tool.body_template.clone(),
+        limits: limits.clone(),
+        method: tool.method,
+        streaming: tool.streaming.clone(),
+    }))
+}
+
+/// How each server is reached. What it offers is added once it was started.
+pub(super) fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
+    let mut servers = BTreeMap::new();
+    if !spec.tools.builtin.is_empty() {
+        let has_shell = spec.tools.has_shell();
+        let terms = ServerTerms {
+            http_get: spec.tools.http_get.clone(),
+            sandbox: has_shell.then(|| shell_sandbox(spec.tools.sandbox.as_ref())),
+            ..ServerTerms::builtin()
+        };
+        servers.insert(BUILTIN.to_owned(), terms);
+    }
+    for (name, given) in &spec.tools.servers {
+        let none = BTreeMap::new();
+        let kind = given.transport.kind();
+        let (command, args, env, url, headers, oauth) = match &given.transport {
+            McpTransport::Stdio { args, command, env } => {
+                (Some(command.clone()), args.clone(), env, None, &none, None)
+            }
+            McpTransport::Remote {
+                headers,
+                oauth,
+                url,
+                ..
+            } => (
+                None,
+                Vec::new(),
+                &none,
+                Some(recorded_url(url)),
+                headers,
+                oauth.as_deref(),
+            ),
+            McpTransport::Rest { headers, tool, .. } => (
+                None,
+                Vec::new(),
+                &none,
+                Some(recorded_template(&tool.url)),
+                headers,
+                None,
+            ),
+        };
+        let terms = ServerTerms {
+            args,
+            available: false,
+            command,
+            elicitation: given.terms.elicitation,
+            env_names: env.keys().cloned().collect(),
+            env_variables: variables_of(env),
+            expected_pin: given.pin,
+            header_names: headers.keys().cloned().collect(),
+            header_variables: variables_of(headers),
+            health_probe: given.terms.health_probe,
+            http_get: None,
+            kind,
+            oauth: oauth.and_then(oauth_terms),
+            offers: given.terms.offers.clone(),
+            pin: None,
+            queue: queue_of(spec, given),
+            rest: rest_terms(&given.transport),
+            roots: given.terms.roots.clone(),
+            sampling: given.terms.sampling.clone(),
+            sandbox: given.sandbox.as_ref().map(server_sandbox),
+            shared: given.shared,
+            tools_allowed: given.tools.allowed.clone(),
+            tools_denied: given.tools.denied.clone(),
+            url,
+        };
+        servers.insert(name.clone(), terms);
+    }
+    servers
+}

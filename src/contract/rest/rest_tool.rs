@@ -1,0 +1,131 @@
+//! A tool that an author writes as one request. Sends nothing, and never sees the values of headers.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::request::{RequestBody, RequestFault, RequestParts};
+use super::template::{UrlTemplate, arguments_of_body, fill_body, pairs_of};
+use super::{HttpMethod, StreamTerms};
+
+/// The media type of bodies that are made of arguments.
+const JSON: &str = "application/json";
+
+/// A tool that is one request (001 §6).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RestTool {
+    /// The body with places for arguments.
+    pub body_template: Option<Value>,
+    /// What the model is told of it.
+    pub description: String,
+    /// Its method.
+    pub method: HttpMethod,
+    /// JSON Schema of its arguments.
+    pub parameters_schema: Value,
+    /// How its answer is read where it comes as a stream.
+    pub streaming: Option<StreamTerms>,
+    /// Its address with places for arguments.
+    pub url: String,
+}
+
+/// A rule that a definition breaks, at one of its keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum DefinitionFault {
+    Body(String),
+    Schema(String),
+    Url(String),
+}
+
+impl RestTool {
+    /// What can be judged of it before a call.
+    ///
+    /// # Errors
+    /// The first rule that it breaks.
+    pub(crate) fn check(&self) -> Result<(), DefinitionFault> {
+        let url = UrlTemplate::parse(&self.url).map_err(DefinitionFault::Url)?;
+        if self.parameters_schema.get("type").and_then(Value::as_str) != Some("object") {
+            let rule = "the schema of arguments is of `type: object`".to_owned();
+            return Err(DefinitionFault::Schema(rule));
+        }
+        let unknown = |names: BTreeSet<&str>| {
+            let mut names = names.into_iter();
+            let unknown = names.find(|name| !self.declares(name))?;
+            Some(format!(
+                "`${{parameters.{unknown}}}` is no property of the schema of arguments"
+            ))
+        };
+        if let Some(rule) = unknown(url.arguments()) {
+            return Err(DefinitionFault::Url(rule));
+        }
+        let Some(body) = &self.body_template else {
+            return Ok(());
+        };
+        if !self.method.has_body() && self.method != HttpMethod::Delete {
+            let rule = format!("a {} request has no body", self.method.as_str());
+            return Err(DefinitionFault::Body(rule));
+        }
+        match unknown(arguments_of_body(body)) {
+            Some(rule) => Err(DefinitionFault::Body(rule)),
+            None => Ok(()),
+        }
+    }
+
+    /// The request of a call. Arguments without a place of their own go into the query, and of a POST, PUT or PATCH into a body of JSON. Beside
+    /// a template of the body they go nowhere: the author said what is sent.
+    pub(crate) fn request(
+        &self,
+        arguments: &Map<String, Value>,
+    ) -> Result<RequestParts, RequestFault> {
+        let url =
+            UrlTemplate::parse(&self.url).map_err(|reason| RequestFault::Address { reason })?;
+        let placed = url.arguments();
+        let is_placed = |name: &String| {
+            let mut placed = placed.iter();
+            placed.any(|path| path == name || path.split('.').next() == Some(name))
+        };
+        let rest = arguments.iter().filter(|(name, _)| !is_placed(name));
+        let rest: Map<String, Value> = rest.map(|(k, v)| (k.clone(), v.clone())).collect();
+        let (mut query, mut body) = (Vec::new(), None);
+        match &self.body_template {
+            Some(template) => body = fill_body(template, arguments),
+            None if self.method.has_body() => {
+                body = Some(Value::Object(rest)).filter(|_| self.has_arguments_left(&placed));
+            }
+            None => {
+                let pairs = rest.iter().flat_map(|(name, value)| pairs_of(name, value));
+                query = pairs.collect();
+            }
+        }
+        Ok(RequestParts {
+            body: body.map(|body| RequestBody {
+                bytes: body.to_string().into_bytes(),
+                media_type: JSON.to_owned(),
+            }),
+            headers: Vec::new(),
+            method: self.method,
+            url: url.fill(arguments, &query)?,
+        })
+    }
+
+    fn properties(&self) -> Option<&Map<String, Value>> {
+        self.parameters_schema.get("properties")?.as_object()
+    }
+
+    /// Whether the schema has that argument. One that lists no properties has any.
+    fn declares(&self, name: &str) -> bool {
+        let first = name.split('.').next().unwrap_or(name);
+        self.properties()
+            .is_none_or(|known| known.contains_key(name) || known.contains_key(first))
+    }
+
+    /// Whether there may be arguments beside those of the address.
+    fn has_arguments_left(&self, placed: &BTreeSet<&str>) -> bool {
+        let is_placed = |name: &str| {
+            placed
+                .iter()
+                .any(|path| path.split('.').next() == Some(name))
+        };
+        self.properties()
+            .is_none_or(|known| known.keys().any(|name| !is_placed(name)))
+    }
+}

@@ -1,0 +1,66 @@
+//! What a contract holds of tools that are web requests. Plain data; the factory decides it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::HttpMethod;
+
+/// What bounds the requests of a tool, whatever it asks.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WebLimits {
+    /// Whether the service may be on this machine.
+    pub loopback: bool,
+    /// Bytes of a body that are returned; the rest is left out.
+    pub max_bytes: u64,
+    /// Redirects that are followed, within the service.
+    pub max_redirects: u32,
+}
+
+/// A tool that is one request, as the contract sees it. Its description and its schema are those of its tool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RestTerms {
+    /// The body with places for arguments; left out where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body_template: Option<Value>,
+    /// What bounds its requests.
+    pub limits: WebLimits,
+    /// Its method.
+    pub method: HttpMethod,
+    /// How its answer is read where it comes as a stream of events; left out where it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streaming: Option<StreamTerms>,
+}
+
+/// How the events of a stream lead to an answer: each is a line with a JSON object.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StreamTerms {
+    /// The member of the last event that is the whole answer.
+    pub answer_field: String,
+    /// The member that says which kind of event it is.
+    pub discriminator_field: String,
+    /// The kind of the last event.
+    pub done_value: String,
+    /// What lines with events begin with; other lines are passed over.
+    pub line_prefix: String,
+    /// The member of an event that is a piece of the answer.
+    pub token_field: String,
+    /// The kind of events with pieces.
+    pub token_value: String,
+}
+
+impl Default for StreamTerms {
+    fn default() -> Self {
+        Self {
+            answer_field: "answer".to_owned(),
+            discriminator_field: "type".to_owned(),
+            done_value: "done".to_owned(),
+            line_prefix: String::new(),
+            token_field: "content".to_owned(),
+            token_value: "token".to_owned(),
+        }
+    }
+}

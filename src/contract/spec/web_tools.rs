@@ -1,0 +1,194 @@
+//! Reads tools that are requests to web services. Sends nothing.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::form::{Read, Schemas};
+use super::keys::{REST_TOOL, STREAMING};
+use super::reporter::Reporter;
+use super::section::Section;
+use super::texts::Headers;
+use super::transport::{McpSpec, McpTransport};
+use super::tree::{Kind, Node};
+use crate::contract::{
+    DefinitionFault, HttpMethod, MOST_BODY_BYTES, MOST_REDIRECTS, McpTerms, REST_PREFIX, RestTool,
+    StreamTerms, ToolFilter, WebLimits,
+};
+
+/// Names of tools of web services, as a pattern: with what stands before them they have 64 characters at most.
+const NAME: &str = "^[A-Za-z0-9_-]{1,58}$";
+const MOST_NAME_BYTES: usize = 58;
+
+/// Tools of web services, as servers of one tool each, by the name that their tools have in the contract.
+#[derive(Default)]
+pub(in crate::contract) struct RestTools(pub(super) BTreeMap<String, McpSpec>);
+
+impl Read for RestTools {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        refuse_names(node, reporter);
+        let tools: BTreeMap<String, RestEntry> = Read::read(node, reporter)?;
+        let tools = tools.into_iter();
+        let tools = tools.map(|(name, RestEntry(spec))| (format!("{REST_PREFIX}{name}"), spec));
+        Some(Self(tools.collect()))
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        json!({
+            "type": "object",
+            "patternProperties": {NAME: RestEntry::schema(definitions)},
+            "additionalProperties": false,
+        })
+    }
+}
+
+fn refuse_names(node: &Node, reporter: &Reporter<'_>) {
+    let Kind::Map(entries) = &node.kind else {
+        return;
+    };
+    let word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    for (key, _) in entries {
+        let length = 1..=MOST_NAME_BYTES;
+        if !length.contains(&key.text.len()) || !key.text.bytes().all(word) {
+            let rule = "such a name is 1 to 58 characters of A–Z a–z 0–9 _ -";
+            let reporter = reporter.below(&key.text);
+            let findings = reporter.findings;
+            findings.add(&key.place, &reporter.path, rule, None);
+        }
+    }
+}
+
+/// One entry of `tools.rest`.
+struct RestEntry(McpSpec);
+
+impl Read for RestEntry {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        Section::read(node, reporter, &REST_TOOL, |section| {
+            let body_template = section.get(&REST_TOOL.body_template);
+            let description = section.get(&REST_TOOL.description);
+            let Headers(headers) = section.get(&REST_TOOL.headers).unwrap_or_default();
+            let method = section.get(&REST_TOOL.method);
+            let parameters_schema = section.get(&REST_TOOL.parameters_schema);
+            let queue = section.get(&REST_TOOL.queue);
+            let streaming = section.get(&REST_TOOL.streaming);
+            let url = section.get(&REST_TOOL.url);
+            let loopback = section.get(&REST_TOOL.loopback);
+            let max_bytes = section.get(&REST_TOOL.max_bytes);
+            let max_redirects = section.get(&REST_TOOL.max_redirects);
+            let limits = limits(section, (loopback, max_bytes, max_redirects));
+            let no_arguments =
+                || json!({"type": "object", "properties": {}, "additionalProperties": false});
+            let tool = RestTool {
+                body_template,
+                description: description?,
+                method: method?,
+                parameters_schema: parameters_schema.unwrap_or_else(no_arguments),
+                streaming,
+                url: url?,
+            };
+            if let Err(fault) = tool.check() {
+                let (key, rule) = match fault {
+                    DefinitionFault::Body(rule) => (REST_TOOL.body_template.name, rule),
+                    DefinitionFault::Schema(rule) => (REST_TOOL.parameters_schema.name, rule),
+                    DefinitionFault::Url(rule) => (REST_TOOL.url.name, rule),
+                };
+                section.refuse_key(key, rule, None);
+            }
+            let transport = McpTransport::Rest {
+                headers,
+                limits,
+                tool: Box::new(tool),
+            };
+            Some(Self(service(queue, transport)))
+        })?
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        definitions.form_or_elsewhere(&REST_TOOL)
+    }
+}
+
+/// A web service as a server: the author's own words, in reach of every run.
+fn service(queue: Option<String>, transport: McpTransport) -> McpSpec {
+    McpSpec {
+        enabled: true,
+        pin: None,
+        queue,
+        sandbox: None,
+        shared: true,
+        terms: McpTerms::default(),
+        tools: ToolFilter::default(),
+        transport,
+    }
+}
+
+/// What bounds requests, with defaults; out of range it is refused.
+fn limits(
+    section: &Section<'_, '_>,
+    (loopback, max_bytes, max_redirects): (Option<bool>, Option<u64>, Option<u32>),
+) -> WebLimits {
+    if max_bytes.is_some_and(|bytes| !(1..=MOST_BODY_BYTES).contains(&bytes)) {
+        let rule = format!("out of range: expected 1 to {MOST_BODY_BYTES}");
+        section.refuse_key(REST_TOOL.max_bytes.name, rule, None);
+    }
+    if max_redirects.is_some_and(|most| most > MOST_REDIRECTS) {
+        let rule = format!("out of range: expected 0 to {MOST_REDIRECTS}");
+        section.refuse_key(REST_TOOL.max_redirects.name, rule, None);
+    }
+    WebLimits {
+        loopback: loopback.unwrap_or(REST_TOOL.loopback.default_value),
+        max_bytes: max_bytes.unwrap_or(REST_TOOL.max_bytes.default_value),
+        max_redirects: max_redirects.unwrap_or(REST_TOOL.max_redirects.default_value),
+    }
+}
+
+impl Read for HttpMethod {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        let word = String::read(node, reporter)?;
+        let method = Self::named(&word);
+        if method.is_none() {
+            let known = Self::ALL.map(Self::as_str).join(", ");
+            reporter.refuse(node, format!("expected one of {known}"), None);
+        }
+        method
+    }
+
+    fn schema(_: &mut Schemas) -> Value {
+        let upper = Self::ALL.map(|method| method.as_str().to_owned());
+        let lower = Self::ALL.map(|method| method.as_str().to_ascii_lowercase());
+        let words = [upper, lower].concat();
+        json!({"enum": words})
+    }
+}
+
+impl Read for StreamTerms {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        Section::read(node, reporter, &STREAMING, |section| {
+            let known = Self::default();
+            Self {
+                answer_field: section
+                    .get(&STREAMING.answer_field)
+                    .unwrap_or(known.answer_field),
+                discriminator_field: section
+                    .get(&STREAMING.discriminator_field)
+                    .unwrap_or(known.discriminator_field),
+                done_value: section
+                    .get(&STREAMING.done_value)
+                    .unwrap_or(known.done_value),
+                line_prefix: section
+                    .get(&STREAMING.line_prefix)
+                    .unwrap_or(known.line_prefix),
+                token_field: section
+                    .get(&STREAMING.token_field)
+                    .unwrap_or(known.token_field),
+                token_value: section
+                    .get(&STREAMING.token_value)
+                    .unwrap_or(known.token_value),
+            }
+        })
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        definitions.form(&STREAMING)
+    }
+}

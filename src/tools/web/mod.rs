@@ -1,0 +1,9 @@
+//! Tools that are requests to web services: sent through the address guard, within the contract's limits.
+//!
+//! What is asked is made by `contract/rest`, which knows no secrets; the values of headers are added here. A request is sent once.
+
+mod exchange;
+mod fault;
+mod web_tools;
+
+pub(super) use web_tools::WebTools;
