@@ -177,10 +177,8 @@ async fn a_command_states_what_each_file_held_and_holds() {
     assert_eq!(changes.files, expect);
     assert!(!changes.incomplete);
     // It was kept while the file still held it.
-    let kept = keeper.kept.lock().unwrap();
     let one = (Some(b"one\n".to_vec()), Some("one\n".to_owned()));
-    assert!(kept.contains(&one), "{kept:?}");
-    drop(kept);
+    assert!(keeper.kept.lock().unwrap().contains(&one));
     let changes = changed_by(&fixture, "true").await;
     assert!(changes.is_none(), "{changes:?}");
 }

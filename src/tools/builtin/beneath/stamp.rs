@@ -45,16 +45,14 @@ impl Stamp {
         age.is_some_and(|age| age >= within)
     }
 
-    #[expect(
-        clippy::unnecessary_cast,
-        reason = "the types of these fields differ between systems"
-    )]
     fn of(found: &Stat) -> Self {
+        // The types of these fields differ between systems.
+        let nanos = |given| i64::try_from(given).unwrap_or_default();
         Self {
             bytes: found.st_size.try_into().unwrap_or_default(),
-            changed: (found.st_ctime as i64, found.st_ctime_nsec as i64),
+            changed: (found.st_ctime, nanos(found.st_ctime_nsec)),
             id: id_of(found),
-            modified: (found.st_mtime as i64, found.st_mtime_nsec as i64),
+            modified: (found.st_mtime, nanos(found.st_mtime_nsec)),
         }
     }
 }
