@@ -1,9 +1,7 @@
 //! Opens files below a folder, never through a link to the outside. Does not know tools.
 
 mod place;
-mod stamp;
-
-pub(super) use self::stamp::{Stamp, Stamps};
+pub(super) mod stamp;
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};

@@ -27,6 +27,7 @@ mod run_files;
 mod shell;
 mod step_fault;
 mod tree;
+mod watched;
 mod workspace;
 mod write_file;
 

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use super::change_log::ChangeLog;
 use super::refusal::Refusal;
-use super::run_files::Watched;
+use super::watched::Watched;
 use super::workspace::Workspace;
 use crate::message::{Scrubber, amount, char_prefix};
 use crate::tools::envelope::ToolResponse;
