@@ -24,6 +24,7 @@ pub(super) fn definition(
     }
     match wanted {
         DefinitionKind::Provider => builder.provider(merged)?,
+        DefinitionKind::Openapi => builder.openapi(merged)?,
         DefinitionKind::RestTool => builder.rest_tool(merged)?,
         DefinitionKind::Server => builder.server(merged)?,
         DefinitionKind::Queue => builder.queue(merged)?,
@@ -214,6 +215,20 @@ impl Builder<'_> {
                 | "max_redirects" | "method" | "parameters_schema" | "queue" | "url") => {
                     self.put(name, key, value)?;
                 }
+                _ => return Err(refused(key, value)),
+            }
+        }
+        Ok(())
+    }
+
+    fn openapi(&mut self, given: &Merged) -> Result<(), DefinitionFault> {
+        for (key, value) in given.members() {
+            match term(key) {
+                "headers" => self.later("headers", value),
+                "spec" => self.located("spec", key, value)?,
+                name @ ("base_url" | "include_methods" | "loopback" | "max_bytes"
+                | "max_redirects" | "pin" | "queue" | "tags" | "tools_allowed"
+                | "tools_denied") => self.put(name, key, value)?,
                 _ => return Err(refused(key, value)),
             }
         }

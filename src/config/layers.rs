@@ -133,7 +133,11 @@ impl Layers {
     /// What makes a definition of these layers.
     fn builder(&self) -> Result<Builder<'_>, String> {
         let layers = self.all().map_err(|fault| fault.to_string())?;
-        Ok(Builder::new(layers, &self.environment))
+        Ok(Builder::new(
+            layers,
+            &self.environment,
+            &self.locations.contract_dir,
+        ))
     }
 
     /// Every value of the layers, and the files, the highest first. Nothing is expanded.
@@ -184,6 +188,7 @@ impl Definitions for Layers {
     fn find(&self, wanted: DefinitionKind, name: &str) -> Result<Option<Definition>, String> {
         let section = match wanted {
             DefinitionKind::Provider => "providers",
+            DefinitionKind::Openapi => "openapiSpecs",
             DefinitionKind::RestTool => "restTools",
             DefinitionKind::Server => "mcpServers",
             DefinitionKind::Queue => "queues",

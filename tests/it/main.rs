@@ -92,6 +92,8 @@ mod oauth;
 #[cfg(test)]
 mod oauth_server;
 #[cfg(test)]
+mod openapi;
+#[cfg(test)]
 mod own_state;
 #[cfg(test)]
 mod ownership;

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::Fixture;
-use crate::contract::{HealthProbe, McpTransport, Remote};
+use crate::contract::{HealthProbe, HttpMethod, McpTransport, Remote};
 
 /// 000/7.layers.5, 000/7.placeholders.5, 000/7.queues.1
 #[test]
@@ -148,6 +148,64 @@ fn a_rest_tool_of_the_layers_is_the_tool_of_a_contract_and_keeps_places_of_argum
     let fault = layer(&tool).unwrap_err();
     assert!(
         fault.contains("restTools.list.cache") && fault.contains("no place"),
+        "{fault}"
+    );
+}
+
+/// 001 §6: a web service of the layers. The path of its description begins where it is written.
+#[test]
+fn a_description_of_the_layers_is_a_service_of_the_contract() {
+    let fixture = Fixture::new();
+    let inventory = json!({
+        "spec": "./specs/inventory.yaml",
+        "baseUrl": "${BASE}/v1",
+        "headers": {"Authorization": "Bearer ${T}"},
+        "includeMethods": ["get", "post"],
+        "tagFilter": ["catalog"],
+        "toolsDenied": ["drop"],
+    });
+    let layers = json!({"openapiSpecs": {"inventory": inventory}});
+    fixture.write("prompt/.ai-agent.json", &layers);
+    fixture.write("prompt/.ai-agent.env", "BASE=https://h.example\n");
+    let other = json!({"openapiSpecs": {
+        "other": {"spec": "o.yaml"}, "far": {"spec": "https://h.example/o.json"}, "odd": {"spec": "o", "cache": 7},
+    }});
+    fixture.write("me/.ai-agent/ai-agent.json", &other);
+    let spec = |name: &str| {
+        let text = "task: t\ntargets: [{provider: d, model: m}]\nproviders: {d: {type: ollama}}\n";
+        fixture.spec(&format!("{text}tools: {{openapi: {{{name}: }}}}\n"))
+    };
+    let terms = |name: &str| {
+        let spec = spec(name).unwrap();
+        let server = &spec.tools.servers[&format!("rest__{name}")];
+        let McpTransport::Openapi { headers, terms } = &server.transport else {
+            panic!("{spec:?}");
+        };
+        (server.tools.denied.clone(), headers.clone(), terms.clone())
+    };
+    let (denied, headers, inventory) = terms("inventory");
+    assert_eq!(denied, ["drop"]);
+    assert_eq!(
+        headers["Authorization"], "Bearer ${T}",
+        "expanded when it is set up"
+    );
+    assert_eq!(inventory.spec, "./specs/inventory.yaml");
+    assert_eq!(inventory.base_url.as_deref(), Some("https://h.example/v1"));
+    assert_eq!(
+        inventory.include_methods,
+        [HttpMethod::Get, HttpMethod::Post]
+    );
+    assert_eq!(inventory.tags, ["catalog"]);
+    let elsewhere = terms("other").2.spec;
+    assert!(
+        std::path::Path::new(&elsewhere).is_absolute(),
+        "{elsewhere}"
+    );
+    assert!(elsewhere.ends_with("me/.ai-agent/o.yaml"), "{elsewhere}");
+    assert_eq!(terms("far").2.spec, "https://h.example/o.json");
+    let fault = spec("odd").unwrap_err();
+    assert!(
+        fault.contains("openapiSpecs.odd.cache") && fault.contains("no place"),
         "{fault}"
     );
 }

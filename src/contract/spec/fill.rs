@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::error::{Findings, Origin, SourceRange};
-use super::keys::{FILE, PROVIDER, REST_TOOL, SERVER, TARGET, TOOL_OUTPUT_BUDGET, TOOLS};
+use super::keys::{FILE, OPENAPI, PROVIDER, REST_TOOL, SERVER, TARGET, TOOL_OUTPUT_BUDGET, TOOLS};
 use super::origin::ValueOrigin;
 use super::tree::{Key, Kind, MAX_DEPTH, Node};
 use crate::contract::QueueTerms;
@@ -15,6 +15,8 @@ use crate::contract::QueueTerms;
 pub(crate) enum DefinitionKind {
     /// A provider of models.
     Provider,
+    /// The operations of a web service.
+    Openapi,
     /// A tool that is a request to a web service.
     RestTool,
     /// A tool server.
@@ -98,6 +100,9 @@ pub(super) fn fill(
     for (name, place) in unreached_below(root, TOOLS.rest.name, &[REST_TOOL.url.name]) {
         filler.take(root, DefinitionKind::RestTool, &name, &place);
     }
+    for (name, place) in unreached_below(root, TOOLS.openapi.name, &[OPENAPI.spec.name]) {
+        filler.take(root, DefinitionKind::Openapi, &name, &place);
+    }
     for (name, place) in named_queues(root) {
         filler.take(root, DefinitionKind::Queue, &name, &place);
     }
@@ -115,6 +120,7 @@ impl Filler<'_> {
     fn take(&mut self, root: &mut Node, wanted: DefinitionKind, name: &str, place: &SourceRange) {
         let path = match wanted {
             DefinitionKind::Provider => vec![FILE.providers.name, name],
+            DefinitionKind::Openapi => vec![FILE.tools.name, TOOLS.openapi.name, name],
             DefinitionKind::RestTool => vec![FILE.tools.name, TOOLS.rest.name, name],
             DefinitionKind::Server => vec![FILE.tools.name, TOOLS.mcp.name, name],
             DefinitionKind::Queue => vec![FILE.queues.name, name],
@@ -124,7 +130,7 @@ impl Filler<'_> {
             Ok(Some(found)) => found,
             Ok(None) => {
                 // A key that it lacks is reported as for any other server.
-                if matches!(wanted, DefinitionKind::RestTool | DefinitionKind::Server)
+                if !matches!(wanted, DefinitionKind::Provider | DefinitionKind::Queue)
                     && let Some(target) = target(root, &path, place)
                 {
                     let (kind, place) = (Kind::Map(Vec::new()), place.clone());
@@ -387,7 +393,8 @@ fn unreached_below(root: &Node, section: &str, ways: &[&str]) -> Vec<(String, So
 fn named_queues(root: &Node) -> Vec<(String, SourceRange)> {
     let defined = child(root, FILE.queues.name);
     let is_there = |name: &str| defined.is_some_and(|queues| child(queues, name).is_some());
-    let servers = [TOOLS.mcp.name, TOOLS.rest.name].map(|section| below_tools(root, section));
+    let sections = [TOOLS.mcp.name, TOOLS.openapi.name, TOOLS.rest.name];
+    let servers = sections.map(|section| below_tools(root, section));
     let servers = servers.into_iter().flatten();
     let named = servers.filter_map(|(_, server)| child(server, SERVER.queue.name));
     let named = named.filter_map(|node| Some((word(node)?.to_owned(), node.place.clone())));

@@ -123,6 +123,22 @@ impl Reach {
         for (name, server) in &spec.tools.servers {
             let place = server.place(name);
             match &server.transport {
+                McpTransport::Openapi { headers, terms } => {
+                    let service = terms.base_url.as_deref();
+                    let host = service.map_or_else(String::new, host_of);
+                    reach.placeholders(environment, headers, &format!("{place}.headers"), &host);
+                    let unknown = "what the description says".to_owned();
+                    reach.hosts.push(ReachedHost {
+                        place: place.clone(),
+                        address: Some(service.map_or(unknown, recorded_url)),
+                    });
+                    if terms.is_at_address() {
+                        reach.hosts.push(ReachedHost {
+                            place: format!("{place}.spec"),
+                            address: Some(terms.recorded_spec()),
+                        });
+                    }
+                }
                 McpTransport::Rest { headers, tool, .. } => {
                     let host = host_of(&tool.url);
                     reach.placeholders(environment, headers, &format!("{place}.headers"), &host);

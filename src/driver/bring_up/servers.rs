@@ -93,6 +93,11 @@ pub(super) fn server_specs(
                 shared: mcp.shared,
                 url: url.clone(),
             },
+            McpTransport::Openapi { headers, terms } => ServerSpec::Openapi {
+                headers: environment.expand_all(headers, &format!("{place}.headers"))?,
+                folder: folder.clone(),
+                terms: terms.clone(),
+            },
             McpTransport::Rest {
                 headers,
                 limits,

@@ -1,6 +1,7 @@
 //! Tests of tools of web services, against a server of our own.
 
 use std::collections::BTreeMap;
+use std::net::ToSocketAddrs as _;
 
 use serde_json::{Value, json};
 use wiremock::matchers::path;
@@ -203,10 +204,23 @@ async fn s7_a_rest_tool_reaches_nothing_but_its_public_service() {
             "{url}: {said}"
         );
     }
-    // Where the system knows that form of the name, it is this machine; else it is no name.
-    let dotted = said(tool(HttpMethod::Get, "http://localhost.:9/"), "{}").await;
-    assert!(dotted.starts_with("UNREACHED: "), "{dotted}");
     let server = MockServer::start().await;
+    // Where the system knows that form of the name, it is this machine; else it is no name. Nothing connects either way.
+    let url = format!("http://localhost.:{}/", server.address().port());
+    let closed = WebLimits {
+        loopback: false,
+        ..limits()
+    };
+    let dotted = up(tool(HttpMethod::Get, &url), closed).await;
+    let dotted = dotted.said(TOOL, "{}").await;
+    let is_known = ("localhost.", 9).to_socket_addrs().is_ok();
+    let expect = if is_known {
+        "ADDRESS_NOT_ALLOWED: localhost. is "
+    } else {
+        "UNREACHED: localhost. was not found"
+    };
+    assert!(dotted.starts_with(expect), "{dotted}");
+    assert_eq!(server.received_requests().await.unwrap().len(), 0);
     let other = MockServer::start().await;
     for (at, to) in [
         ("/private", "http://10.0.0.7/".to_owned()),

@@ -43,9 +43,10 @@ impl Definitions for Layer {
     fn find(&self, wanted: DefinitionKind, name: &str) -> Result<Option<Definition>, String> {
         let members = match (wanted, name) {
             (DefinitionKind::Provider, "openai") => json!({"type": "openai"}),
-            (DefinitionKind::RestTool, "list") => {
+            (DefinitionKind::RestTool, "list" | "list_of_all") => {
                 json!({"description": "d", "method": "get", "url": "https://h.example/"})
             }
+            (DefinitionKind::Openapi, "shop" | "shop_a" | "list_of") => json!({"spec": "s.yaml"}),
             (DefinitionKind::Server, "files") => json!({"command": "files"}),
             (DefinitionKind::Server, "web") => {
                 json!({"command": "web", "tools_allowed": ["fetch"]})
@@ -206,6 +207,40 @@ fn a_rest_tool_is_taken_by_its_id() {
         spec.tools.servers["rest__list"].place("rest__list"),
         "tools.rest.list"
     );
+}
+
+/// 001 §6: an operation of a described service is taken by its id, and no other one of that service with it.
+#[test]
+fn an_operation_is_taken_by_its_id() {
+    let spec = parse(
+        "---\nmodels: [openai/m]\ntools: [rest__shop_getItem, rest__shop_add_item, rest__shop_a_get, rest__list_of_all]\n---\nHi",
+    );
+    let taken: Vec<_> = spec
+        .tools
+        .servers
+        .iter()
+        .map(|(name, server)| (server.place(name), server.tools.allowed.clone()))
+        .collect();
+    let words = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect());
+    assert_eq!(
+        taken,
+        [
+            ("tools.rest.list_of_all".to_owned(), None),
+            (
+                "tools.openapi.shop".to_owned(),
+                words(&["getItem", "add_item"])
+            ),
+            // The longest name of a service that there is.
+            ("tools.openapi.shop_a".to_owned(), words(&["get"])),
+        ]
+    );
+    let said = refused("---\nmodels: [openai/m]\ntools: [rest__shop, rest__shop_]\n---\nHi");
+    for id in ["shop", "shop_"] {
+        assert!(
+            said.contains(&format!("no REST tool `{id}` is configured")),
+            "{said}"
+        );
+    }
 }
 
 /// 001 §2: a closed list of keys, all faults at once, with the line of the agent's file and its own names.

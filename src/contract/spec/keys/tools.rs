@@ -9,7 +9,7 @@ use crate::contract::spec::texts::{
     Env, EnvName, HeaderName, Headers, SecretPattern, ServerUrl, Servers, Url,
 };
 use crate::contract::spec::transport::OAuthSpec;
-use crate::contract::spec::web_tools::RestTools;
+use crate::contract::spec::web_tools::{OpenapiImports, RestTools};
 use crate::contract::spec::words::Builtin;
 use crate::contract::{
     ApprovalAction, Beside, CycleException, Elicitation, FlowAction, HealthProbe, HostPattern,
@@ -29,6 +29,8 @@ form! {
         "Where the tool `http_get` may ask; needed with it, and only with it." => nullable;
         mcp: Servers, DefaultText = DefaultText("none"),
         "Tool servers by name; their tools are called `<server>__<tool>`.";
+        openapi: OpenapiImports, DefaultText = DefaultText("none"),
+        "Web services whose operations are tools, by name; the model sees `rest__<name>_<operation>` ([rest-tools.md](rest-tools.md)).";
         rest: RestTools, DefaultText = DefaultText("none"),
         "Tools that are requests to web services, by name; the model sees `rest__<name>` ([rest-tools.md](rest-tools.md)).";
         sandbox: SandboxSpec, DefaultText = DefaultText("on, without a network"),
