@@ -58,6 +58,8 @@ pub(super) fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
     if !spec.tools.builtin.is_empty() {
         let has_shell = spec.tools.has_shell();
         let terms = ServerTerms {
+            env_names: spec.tools.env.keys().cloned().collect(),
+            env_variables: variables_of(&spec.tools.env),
             http_get: spec.tools.http_get.clone(),
             sandbox: has_shell.then(|| shell_sandbox(spec.tools.sandbox.as_ref())),
             ..ServerTerms::builtin()

@@ -188,7 +188,7 @@ pub struct ServerTerms {
     /// What it gets that asks for input during a call; left out where that is a refusal.
     #[serde(default, skip_serializing_if = "Elicitation::is_denied")]
     pub elicitation: Elicitation,
-    /// Names of environment variables handed to it.
+    /// Names of environment variables handed to it; of tools inside monolith, to the commands of the shell.
     pub env_names: Vec<String>,
     /// Which variables of monolith's own environment feed each of them; left out where none does.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

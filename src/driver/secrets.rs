@@ -69,6 +69,7 @@ impl Secrets {
         for (name, provider) in &spec.providers {
             found.take_provider(name, provider, environment);
         }
+        found.take_values(&spec.tools.env, "tools.env", environment);
         for (name, server) in &spec.tools.servers {
             let place = server.place(name);
             match &server.transport {

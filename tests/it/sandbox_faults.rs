@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, calls, says};
+use crate::desk::{Desk, Left, calls, says};
 
 /// More than anything here takes.
 const LONGEST: Duration = Duration::from_secs(60);
 const SECRET: &str = "canary-9f2c-not-for-tools";
 
 /// What this system lacks of the sandbox, as `doctor` reports it; none if it lacks nothing.
-static LACKING: LazyLock<Option<String>> = LazyLock::new(|| {
+pub static LACKING: LazyLock<Option<String>> = LazyLock::new(|| {
     let (_, report) = Desk::new().json(&["doctor"]);
     let checks = report["checks"].as_array().unwrap().clone();
     let lacking = checks
@@ -27,7 +27,7 @@ static LACKING: LazyLock<Option<String>> = LazyLock::new(|| {
 });
 
 /// Whether the sandbox can be set up here; prints a line where not.
-fn sandbox() -> bool {
+pub fn sandbox() -> bool {
     if let Some(lacking) = LACKING.as_ref() {
         println!("skipped 1 case: {lacking}");
     }
@@ -356,6 +356,80 @@ fn s11_no_variable_but_the_usual_ones_and_no_other_process_is_seen() {
     ] {
         assert!(!said.contains(hidden), "{hidden}: {said}");
     }
+}
+
+/// The variables that a command sees are those of the page and of its contract, whatever monolith was started with.
+#[test]
+fn s11_a_command_sees_the_usual_variables_and_those_that_its_contract_lists() {
+    if !sandbox() {
+        return;
+    }
+    let desk = Desk::new();
+    desk.commands("{}", "", &["env"]);
+    let contract = desk.read("c.yaml").replace(
+        "workspace: work",
+        "workspace: work, env: {GIVEN: plain, FED: \"${STAGING}\", TMPDIR: /elsewhere}",
+    );
+    desk.write("c.yaml", &contract);
+    let mut command = desk.command(&["run", "--json", "--run-id", "r", "c.yaml"]);
+    let usual = [
+        "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TZ", "USER",
+    ];
+    for name in usual.iter().filter(|name| !["HOME", "PATH"].contains(name)) {
+        command.env(name, "C");
+    }
+    let others = [
+        "BASH_ENV",
+        "LD_LIBRARY_PATH",
+        "SSH_AUTH_SOCK",
+        "XDG_RUNTIME_DIR",
+    ];
+    for name in others {
+        command.env(name, desk.path("none"));
+    }
+    let output = command.env("STAGING", SECRET).output().unwrap();
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let shown = result["conversation"][2]["content"].as_str().unwrap();
+    let lines = shown
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_once('='));
+    // A shell sets these itself.
+    let lines = lines.filter(|(name, _)| !["OLDPWD", "PWD", "SHLVL", "_"].contains(name));
+    let mut seen: Vec<(&str, &str)> = lines.collect();
+    seen.sort_unstable();
+    let mut names: Vec<&str> = seen.iter().map(|(name, _)| *name).collect();
+    names.retain(|name| !usual.contains(name));
+    assert_eq!(names, ["FED", "GIVEN", "TEMP", "TMP", "TMPDIR"], "{shown}");
+    assert_eq!(seen.len(), usual.len() + 5, "{shown}");
+    assert!(seen.contains(&("GIVEN", "plain")) && seen.contains(&("TMPDIR", "/tmp")));
+    // It had the value, and no one is shown it.
+    assert!(
+        !said_anywhere(&desk).contains(SECRET) && !shown.contains(SECRET),
+        "{shown}"
+    );
+    assert!(shown.contains("FED="), "{shown}");
+    let mut check = desk.command(&["contract", "check", "c.yaml", "--json"]);
+    let checked = Left::from(check.env("STAGING", SECRET).output().unwrap());
+    let reached = &checked.document()["reaches"]["variables"];
+    assert!(reached.to_string().contains("tools.env.FED"), "{reached}");
+    // Where there is no shell, there is nothing that has them.
+    let contract = contract
+        .replace("builtin: [shell]", "builtin: [echo]")
+        .replace(", sandbox: {}", "");
+    desk.write("c.yaml", &contract);
+    let refused = desk.ends(&["contract", "check", "c.yaml"], 4);
+    assert!(
+        refused.said().contains("`env` is for `shell`"),
+        "{}",
+        refused.said()
+    );
+}
+
+/// The run as it was recorded.
+fn said_anywhere(desk: &Desk) -> String {
+    desk.ok(&["export", "r", "-o", "all.jsonl"]);
+    desk.read("all.jsonl")
 }
 
 #[test]
@@ -771,8 +845,8 @@ fn s9_a_tool_server_writes_its_workspace_and_caches_and_sees_no_keys() {
     }
     served("");
     let desk = served(", sandbox: {network: on, processes: 200}");
-    let terms = desk.ok(&["show", "r", "--raw"]);
-    assert!(terms.contains("\"processes\":200"), "{terms}");
+    let recorded = said_anywhere(&desk).replace('\\', "");
+    assert!(recorded.contains("\"processes\":200"), "{recorded}");
 }
 
 #[test]

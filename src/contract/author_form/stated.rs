@@ -108,6 +108,10 @@ fn state_server(
         let tools = recorded.tools.iter().filter(|tool| tool.origin == BUILTIN);
         let names = tools.map(|tool| json!(tool.name)).collect();
         file.state(&[FILE.tools.name, TOOLS.builtin.name], names);
+        if !terms.env_names.is_empty() {
+            let env = values(&terms.env_names, &terms.env_variables);
+            file.state(&[FILE.tools.name, TOOLS.env.name], env);
+        }
         if let Some(sandbox) = &terms.sandbox {
             let path = [FILE.tools.name, TOOLS.sandbox.name];
             file.state(&path, sandbox_form(sandbox));

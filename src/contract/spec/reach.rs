@@ -135,10 +135,16 @@ impl Read for ToolsSpec {
                 let rule = "`sandbox` confines `shell`, which is not one of `builtin`";
                 section.refuse_key(TOOLS.sandbox.name, rule, None);
             }
+            let Env(env) = section.get(&TOOLS.env).unwrap_or_default();
+            if !env.is_empty() && !names.iter().any(|name| name == Self::SHELL) {
+                let rule = "`env` is for `shell`, which is not one of `builtin`; a server has an `env` of its own";
+                section.refuse_key(TOOLS.env.name, rule, None);
+            }
             let http_get = section.get(&TOOLS.http_get);
             refuse_unused_terms(section, &names);
             Self {
                 builtin: names,
+                env,
                 http_get,
                 sandbox,
                 servers,

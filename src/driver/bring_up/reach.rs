@@ -166,6 +166,12 @@ impl Reach {
                 }
             }
         }
+        reach.placeholders(
+            environment,
+            &spec.tools.env,
+            "tools.env",
+            "commands of shell",
+        );
         for host in spec.tools.http_get.iter().flat_map(|terms| &terms.hosts) {
             reach.hosts.push(ReachedHost {
                 place: "tools.http_get.hosts".to_owned(),
