@@ -6,6 +6,7 @@ use super::Fixture;
 use crate::contract::{HealthProbe, HttpMethod, McpTransport, ProviderType, Remote};
 
 /// 000/7.layers.5, 000/7.placeholders.5, 000/7.queues.1
+/// 001/6.servers.1
 #[test]
 fn servers_and_their_queues_come_from_layers_and_the_file_counts_where_both_speak() {
     let fixture = Fixture::new();
@@ -55,6 +56,7 @@ fn servers_and_their_queues_come_from_layers_and_the_file_counts_where_both_spea
 }
 
 /// 001 §6: what a server of the layers may have.
+/// 001/6.servers.2
 #[test]
 fn a_server_of_the_layers_keeps_its_filters_its_probe_and_whether_it_is_shared() {
     let fixture = Fixture::new();
@@ -95,6 +97,7 @@ fn a_server_of_the_layers_keeps_its_filters_its_probe_and_whether_it_is_shared()
 }
 
 /// 001 §6: a REST tool of the layers, with the names that other programs have for its keys.
+/// 001/6.rest.1
 #[test]
 fn a_rest_tool_of_the_layers_is_the_tool_of_a_contract_and_keeps_places_of_arguments() {
     let fixture = Fixture::new();
@@ -153,6 +156,7 @@ fn a_rest_tool_of_the_layers_is_the_tool_of_a_contract_and_keeps_places_of_argum
 }
 
 /// 001 §6: a web service of the layers. The path of its description begins where it is written.
+/// 001/6.openapi.1
 #[test]
 fn a_description_of_the_layers_is_a_service_of_the_contract() {
     let fixture = Fixture::new();
@@ -211,6 +215,7 @@ fn a_description_of_the_layers_is_a_service_of_the_contract() {
 }
 
 /// 001 §6: the provider without a model, which plays a script. The path of that begins where it is written.
+/// 001/6.providers.2
 #[test]
 fn a_provider_for_tests_is_a_scripted_one() {
     let fixture = Fixture::new();
@@ -238,6 +243,7 @@ fn a_provider_for_tests_is_a_scripted_one() {
 }
 
 /// 001 §6: what the models of a provider of the layers cost. The file's own prices count, and those of its own providers stay as they are.
+/// 001/6.providers.4
 #[test]
 fn prices_of_the_layers_are_those_of_the_targets_that_are_theirs() {
     let fixture = Fixture::new();

@@ -192,6 +192,7 @@ fn a_rest_tool_is_a_server_of_one_tool_with_defaults() {
     );
 }
 
+/// 001/6.servers.5
 #[test]
 fn a_rest_tool_is_refused_by_the_rule_that_it_breaks_at_its_key() {
     let with =

@@ -119,6 +119,7 @@ components:
 ";
 
 /// 001 §6: calls arrive as the description says.
+/// 001/6.openapi.4
 #[tokio::test]
 async fn calls_arrive_as_the_description_says() {
     let server = echoing().await;

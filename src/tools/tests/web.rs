@@ -72,6 +72,7 @@ fn redirect(status: u16, to: &str) -> ResponseTemplate {
     ResponseTemplate::new(status).insert_header("location", to)
 }
 
+/// 001/6.rest.1
 #[tokio::test]
 async fn a_call_arrives_as_its_author_wrote_it() {
     let server = MockServer::start().await;
@@ -148,6 +149,7 @@ async fn what_a_service_answers_is_what_the_model_reads() {
     assert_eq!(kinds, [false, true]);
 }
 
+/// 001/6.rest.3
 #[tokio::test]
 async fn a_stream_is_read_up_to_its_last_event() {
     let server = MockServer::start().await;

@@ -47,6 +47,7 @@ fn only_the_versions_that_are_known_are_read() {
     assert_eq!(imported("openapi: 3.1.0\n", &terms()).unwrap().tools, []);
 }
 
+/// 001/6.openapi.1
 #[test]
 fn a_tool_has_the_name_of_its_operation() {
     let operation = |id: &str| json!({"operationId": id});
@@ -93,6 +94,7 @@ fn a_tool_has_the_name_of_its_operation() {
     assert_eq!(all.len(), 4);
 }
 
+/// 001/6.openapi.2
 #[test]
 fn methods_and_tags_say_which_operations_are_taken() {
     let paths = json!({"/a": {
@@ -116,6 +118,7 @@ fn methods_and_tags_say_which_operations_are_taken() {
     assert_eq!(taken(&[], &["X"]), "", "a tag is a name, and case counts");
 }
 
+/// 001/6.openapi.3
 #[test]
 fn an_operation_is_asked_where_the_nearest_server_says_unless_the_author_does() {
     let mut description = described(&json!({

@@ -26,6 +26,7 @@ fn check(location: &str, style: &str, explode: bool, value: &Value, expect: &str
 }
 
 /// OpenAPI 3.1.1 §4.8.12.4: the table of examples, a row each. What it calls "n/a" is not here.
+/// 001/6.openapi.4
 #[test]
 fn every_row_of_the_table_of_openapi_is_written_so() {
     let empty = json!("");
