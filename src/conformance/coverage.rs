@@ -86,7 +86,7 @@ impl Corpus {
 }
 
 fn cover(
-    contracts: [(&'static str, Vec<Subject>); 4],
+    contracts: impl IntoIterator<Item = (&'static str, Vec<Subject>)>,
     cases: &CasesById,
     tests: &TestsById,
 ) -> Coverage {
