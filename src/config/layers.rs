@@ -191,11 +191,21 @@ impl Definitions for Layers {
             DefinitionKind::Openapi => "openapiSpecs",
             DefinitionKind::RestTool => "restTools",
             DefinitionKind::Server => "mcpServers",
+            DefinitionKind::Price => "pricing",
             DefinitionKind::Queue => "queues",
         };
+        // Of prices, a provider's are one table.
+        let (entry, model) = match (wanted, name.split_once('/')) {
+            (DefinitionKind::Price, Some((provider, model))) => (provider, Some(model)),
+            _ => (name, None),
+        };
         let merged = self
-            .merged(section, name)
+            .merged(section, entry)
             .map_err(|fault| fault.to_string())?;
+        let merged = match model {
+            Some(model) => merged.and_then(|prices| prices.member(model).cloned()),
+            None => merged,
+        };
         let Some(merged) = merged else {
             return Ok(None);
         };

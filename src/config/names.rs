@@ -7,12 +7,13 @@ use crate::contract::KNOBS;
 /// The section of a layer with defaults for contracts.
 pub(super) const DEFAULTS_SECTION: &str = "defaults";
 /// The sections of a layer that are read.
-pub(super) const SECTIONS: [&str; 6] = [
+pub(super) const SECTIONS: [&str; 7] = [
     "providers",
     "mcpServers",
     "restTools",
     "openapiSpecs",
     "queues",
+    "pricing",
     DEFAULTS_SECTION,
 ];
 

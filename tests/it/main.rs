@@ -63,6 +63,8 @@ mod http;
 mod information_flow;
 mod invented;
 #[cfg(test)]
+mod kept;
+#[cfg(test)]
 mod keys;
 #[cfg(test)]
 mod kill;
