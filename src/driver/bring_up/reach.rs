@@ -11,7 +11,7 @@ use super::addresses::address_of;
 use super::sources::used_providers;
 use crate::contract::{
     ContractSpec, ExecutionContract, McpTransport, OAuthSpec, placeholders, recorded_template,
-    recorded_url,
+    recorded_url, server_sandbox, shell_sandbox,
 };
 use crate::driver::Environment;
 
@@ -35,6 +35,9 @@ pub(crate) struct ReachedCommand {
     pub(crate) place: String,
     /// The program and its arguments.
     pub(crate) command: Vec<String>,
+    /// What confines it, where the contract states that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) confinement: Option<String>,
 }
 
 /// A server that requests are sent to.
@@ -148,7 +151,12 @@ impl Reach {
                 McpTransport::Stdio { args, command, env } => {
                     reach.placeholders(environment, env, &format!("{place}.env"), command);
                     let command = [command].into_iter().chain(args).cloned().collect();
-                    reach.commands.push(ReachedCommand { place, command });
+                    let stated = server.sandbox.as_ref().map(server_sandbox);
+                    reach.commands.push(ReachedCommand {
+                        place,
+                        command,
+                        confinement: stated.map(|terms| terms.to_string()),
+                    });
                 }
                 McpTransport::Remote {
                     headers,
@@ -165,6 +173,14 @@ impl Reach {
                     reach.hosts.push(ReachedHost { place, address });
                 }
             }
+        }
+        if spec.tools.has_shell() {
+            let terms = shell_sandbox(spec.tools.sandbox.as_ref());
+            reach.commands.push(ReachedCommand {
+                place: "tools.builtin".to_owned(),
+                command: vec!["whatever the model runs with shell".to_owned()],
+                confinement: Some(terms.to_string()),
+            });
         }
         reach.placeholders(
             environment,
