@@ -1,6 +1,7 @@
 //! A definition in the making: keys of a contract file with the values of layers, and where each value is from.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,6 +17,8 @@ use crate::driver::Environment;
 
 /// Gathers the members of one definition.
 pub(super) struct Builder<'l> {
+    /// The contract's folder, where the paths of a contract begin.
+    contract_dir: &'l Path,
     environment: &'l Environment,
     layers: &'l [Layer],
     pub(super) members: Map<String, Value>,
@@ -23,8 +26,13 @@ pub(super) struct Builder<'l> {
 }
 
 impl<'l> Builder<'l> {
-    pub(super) fn new(layers: &'l [Layer], environment: &'l Environment) -> Self {
+    pub(super) fn new(
+        layers: &'l [Layer],
+        environment: &'l Environment,
+        contract_dir: &'l Path,
+    ) -> Self {
         Self {
+            contract_dir,
             environment,
             layers,
             members: Map::new(),
@@ -47,6 +55,30 @@ impl<'l> Builder<'l> {
         value: &Merged,
     ) -> Result<(), DefinitionFault> {
         let (expanded, origin) = self.expanded(key, value)?;
+        self.insert(name, expanded, origin);
+        Ok(())
+    }
+
+    /// The same for a path, or an address: a path begins in the folder of its layer.
+    pub(super) fn located(
+        &mut self,
+        name: &str,
+        key: &str,
+        value: &Merged,
+    ) -> Result<(), DefinitionFault> {
+        let (mut expanded, origin) = self.expanded(key, value)?;
+        if let Value::String(text) = &mut expanded
+            && !text.contains("://")
+        {
+            let file = self.file(value.layer());
+            let folder = file.parent().unwrap_or(&file);
+            let known = |path: &Path| fs::canonicalize(path.join(".")).ok();
+            if folder != self.contract_dir && known(folder) != known(self.contract_dir) {
+                let path = std::path::absolute(folder.join(&*text));
+                let path = path.unwrap_or_else(|_| folder.join(&*text));
+                *text = path.to_string_lossy().into_owned();
+            }
+        }
         self.insert(name, expanded, origin);
         Ok(())
     }

@@ -24,8 +24,10 @@ pub(super) fn definition(
     }
     match wanted {
         DefinitionKind::Provider => builder.provider(merged)?,
+        DefinitionKind::Openapi => builder.openapi(merged)?,
         DefinitionKind::RestTool => builder.rest_tool(merged)?,
         DefinitionKind::Server => builder.server(merged)?,
+        DefinitionKind::Price => builder.price(merged)?,
         DefinitionKind::Queue => builder.queue(merged)?,
     }
     Ok(builder.finish())
@@ -37,7 +39,9 @@ impl Builder<'_> {
         let kind = kind.map_or("", |(_, kind)| kind);
         for (key, value) in given.members() {
             match key.as_str() {
-                "type" | "file" | "reasoning" => self.put(key, key, value)?,
+                "type" => self.provider_type(value)?,
+                "file" => self.located(key, key, value)?,
+                "reasoning" => self.put(key, key, value)?,
                 "baseUrl" | "base_url" => self.put("base_url", key, value)?,
                 "apiKey" => self.key(value)?,
                 "api_key_env" | "base_url_env" => {
@@ -60,6 +64,18 @@ impl Builder<'_> {
                 _ => return Err(refused(key, value)),
             }
         }
+        Ok(())
+    }
+
+    /// The type of a provider. Scripts have another name in layers.
+    fn provider_type(&mut self, value: &Merged) -> Result<(), DefinitionFault> {
+        let (expanded, origin) = self.expanded("type", value)?;
+        let expanded = if expanded == json!("test-llm") {
+            json!("scripted")
+        } else {
+            expanded
+        };
+        self.insert("type", expanded, origin);
         Ok(())
     }
 
@@ -220,6 +236,20 @@ impl Builder<'_> {
         Ok(())
     }
 
+    fn openapi(&mut self, given: &Merged) -> Result<(), DefinitionFault> {
+        for (key, value) in given.members() {
+            match term(key) {
+                "headers" => self.later("headers", value),
+                "spec" => self.located("spec", key, value)?,
+                name @ ("base_url" | "include_methods" | "loopback" | "max_bytes"
+                | "max_redirects" | "pin" | "queue" | "tags" | "tools_allowed"
+                | "tools_denied") => self.put(name, key, value)?,
+                _ => return Err(refused(key, value)),
+            }
+        }
+        Ok(())
+    }
+
     /// How a stream is read. There is one mode, which a contract does not name.
     fn streaming(&mut self, key: &str, given: &Merged) -> Result<(), DefinitionFault> {
         let mut streaming = Map::new();
@@ -240,6 +270,30 @@ impl Builder<'_> {
         }
         self.members
             .insert("streaming".to_owned(), Value::Object(streaming));
+        Ok(())
+    }
+
+    /// What a model costs. There is one currency.
+    fn price(&mut self, given: &Merged) -> Result<(), DefinitionFault> {
+        for (key, value) in given.members() {
+            let name = match key.as_str() {
+                "unit" => "unit",
+                "prompt" | "input" => "input",
+                "completion" | "output" => "output",
+                "cacheRead" | "cache_read" => "cache_read",
+                "cacheWrite" | "cache_write" => "cache_write",
+                "currency" if value.value() == json!("USD") => continue,
+                "currency" => {
+                    return Err(DefinitionFault {
+                        key: key.clone(),
+                        layer: value.layer(),
+                        rule: "prices are in US dollars".to_owned(),
+                    });
+                }
+                _ => return Err(refused(key, value)),
+            };
+            self.put(name, key, value)?;
+        }
         Ok(())
     }
 

@@ -60,6 +60,7 @@ pub(super) fn is_name(text: &str) -> bool {
 mod tests {
     use super::read;
 
+    /// 001/7.env.1
     #[test]
     fn variables_are_read_as_documented() {
         let check = |text: &str, expect: Result<&[(&str, &str)], &str>| {

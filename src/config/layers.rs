@@ -133,7 +133,11 @@ impl Layers {
     /// What makes a definition of these layers.
     fn builder(&self) -> Result<Builder<'_>, String> {
         let layers = self.all().map_err(|fault| fault.to_string())?;
-        Ok(Builder::new(layers, &self.environment))
+        Ok(Builder::new(
+            layers,
+            &self.environment,
+            &self.locations.contract_dir,
+        ))
     }
 
     /// Every value of the layers, and the files, the highest first. Nothing is expanded.
@@ -184,13 +188,24 @@ impl Definitions for Layers {
     fn find(&self, wanted: DefinitionKind, name: &str) -> Result<Option<Definition>, String> {
         let section = match wanted {
             DefinitionKind::Provider => "providers",
+            DefinitionKind::Openapi => "openapiSpecs",
             DefinitionKind::RestTool => "restTools",
             DefinitionKind::Server => "mcpServers",
+            DefinitionKind::Price => "pricing",
             DefinitionKind::Queue => "queues",
         };
+        // Of prices, a provider's are one table.
+        let (entry, model) = match (wanted, name.split_once('/')) {
+            (DefinitionKind::Price, Some((provider, model))) => (provider, Some(model)),
+            _ => (name, None),
+        };
         let merged = self
-            .merged(section, name)
+            .merged(section, entry)
             .map_err(|fault| fault.to_string())?;
+        let merged = match model {
+            Some(model) => merged.and_then(|prices| prices.member(model).cloned()),
+            None => merged,
+        };
         let Some(merged) = merged else {
             return Ok(None);
         };

@@ -7,11 +7,13 @@ use crate::contract::KNOBS;
 /// The section of a layer with defaults for contracts.
 pub(super) const DEFAULTS_SECTION: &str = "defaults";
 /// The sections of a layer that are read.
-pub(super) const SECTIONS: [&str; 5] = [
+pub(super) const SECTIONS: [&str; 7] = [
     "providers",
     "mcpServers",
     "restTools",
+    "openapiSpecs",
     "queues",
+    "pricing",
     DEFAULTS_SECTION,
 ];
 
@@ -25,14 +27,16 @@ const PARAMETERS: [(&str, &str); 5] = [
 ];
 
 /// Other keys of a definition that may be written in two ways.
-const KEYS: [(&str, &str); 9] = [
+const KEYS: [(&str, &str); 11] = [
     ("apiKey", "api_key_env"),
     ("baseUrl", "base_url"),
     ("bodyTemplate", "body_template"),
     ("healthProbe", "health_probe"),
+    ("includeMethods", "include_methods"),
     ("maxBytes", "max_bytes"),
     ("maxRedirects", "max_redirects"),
     ("parametersSchema", "parameters_schema"),
+    ("tagFilter", "tags"),
     ("toolsAllowed", "tools_allowed"),
     ("toolsDenied", "tools_denied"),
 ];

@@ -62,6 +62,7 @@ fn address(layers: &Layers) -> Option<Value> {
 }
 
 /// 000/7.layers.1, 000/7.layers.2, 000/7.layers.3, 000/7.layers.4
+/// 001/4.layers.1
 #[test]
 fn the_higher_layer_counts_and_a_named_file_stands_for_the_first_two() {
     let order = [
@@ -95,6 +96,7 @@ fn the_higher_layer_counts_and_a_named_file_stands_for_the_first_two() {
 }
 
 /// 000/7.layers.4, 000/7.layers.5, 000/7.placeholders.1, 000/7.placeholders.2, 000/7.placeholders.4, 000/7.placeholders.5
+/// 001/4.layers.2, 001/6.providers.1
 #[test]
 fn layers_are_laid_over_each_other_and_each_value_sees_the_variables_beside_it() {
     let fixture = Fixture::new();
@@ -197,6 +199,7 @@ fn what_cannot_be_used_names_layer_and_key_and_never_a_value() {
 }
 
 /// 000/7.layers.4
+/// 001/8.overrides.2
 #[test]
 fn defaults_stand_where_a_contract_that_takes_from_layers_says_nothing() {
     let fixture = Fixture::new();
@@ -363,6 +366,7 @@ fn a_default_that_no_contract_allows_is_refused_by_its_name() {
 }
 
 /// 000/7.placeholders.3
+/// 001/7.env.2
 #[test]
 fn an_error_never_shows_what_a_variable_holds() {
     let check = |config: Value, contract: &str, expect: &str| {
@@ -474,6 +478,7 @@ fn the_form_of_reports_is_a_default_of_agents_alone() {
 }
 
 /// 001 §6: a root that is missing or blank is the folder of the process.
+/// 001/6.servers.3
 #[test]
 fn a_blank_root_beside_a_layer_is_none() {
     let fixture = Fixture::new();

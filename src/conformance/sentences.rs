@@ -1,4 +1,4 @@
-//! The sentences of the source contracts (corpus/sentences.yaml, _002, _003) and the Rust tests that show some of them
+//! The sentences of the source contracts (corpus/sentences.yaml, _001, _002, _003) and the Rust tests that show some of them
 //! (corpus/tests.yaml, derived). Knows no case.
 
 use std::collections::BTreeMap;
@@ -12,6 +12,8 @@ use super::CaseError;
 pub struct SentenceTexts {
     /// The session contract, `corpus/sentences.yaml`.
     pub session: String,
+    /// The guide of agents' files, `corpus/sentences_001.yaml`.
+    pub files: String,
     /// The machine's own contract, `corpus/sentences_002.yaml`.
     pub machine: String,
     /// The contract of agents, `corpus/sentences_003.yaml`.
@@ -73,9 +75,10 @@ pub(super) type TestsById = BTreeMap<String, Vec<String>>;
 
 impl SentenceTexts {
     /// Each list of sentences, behind the name of its contract.
-    pub(super) fn subjects(&self) -> Result<[(&'static str, Vec<Subject>); 3], CaseError> {
+    pub(super) fn subjects(&self) -> Result<[(&'static str, Vec<Subject>); 4], CaseError> {
         Ok([
             ("000", parse("sentences.yaml", &self.session)?),
+            ("001", parse("sentences_001.yaml", &self.files)?),
             ("002", parse("sentences_002.yaml", &self.machine)?),
             ("003", parse("sentences_003.yaml", &self.agents)?),
         ])

@@ -49,6 +49,7 @@ impl Corpus {
             cases: CASES.iter().map(case).collect(),
             sentences: SentenceTexts {
                 session: include_str!("../../corpus/sentences.yaml").to_owned(),
+                files: include_str!("../../corpus/sentences_001.yaml").to_owned(),
                 machine: include_str!("../../corpus/sentences_002.yaml").to_owned(),
                 agents: include_str!("../../corpus/sentences_003.yaml").to_owned(),
                 tests: include_str!("../../corpus/tests.yaml").to_owned(),
@@ -73,6 +74,7 @@ impl Corpus {
         let base = own("base.yaml", built_in.base)?;
         let sentences = SentenceTexts {
             session: own("sentences.yaml", built_in.sentences.session)?,
+            files: own("sentences_001.yaml", built_in.sentences.files)?,
             machine: own("sentences_002.yaml", built_in.sentences.machine)?,
             agents: own("sentences_003.yaml", built_in.sentences.agents)?,
             tests: own("tests.yaml", built_in.sentences.tests)?,

@@ -125,8 +125,9 @@ pub(crate) use redaction::{
     RedactionTerms, SECRET_MARKER, placeholders, recorded_url, secret_pattern, url_secrets,
 };
 pub(crate) use rest::{
-    DefinitionFault, HttpMethod, RequestFault, RequestParts, RestTerms, RestTool, StreamReader,
-    StreamTerms, WebLimits, recorded_template, without_parameters,
+    DefinitionFault, HttpMethod, HttpOperation, ImportTerms, OpenapiFault, OpenapiTerms,
+    RequestFault, RequestParts, RestTerms, RestTool, StreamReader, StreamTerms, WebLimits,
+    imported, recorded_template, without_parameters,
 };
 pub(crate) use ruling::Ruling;
 pub(crate) use sandbox_choice::{server_sandbox, shell_sandbox};

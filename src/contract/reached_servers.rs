@@ -6,8 +6,8 @@ use super::queues::queue_of;
 use super::redaction::{recorded_url, variables_of};
 use super::server_terms::BUILTIN;
 use super::{
-    ContractSpec, McpTransport, OAuthSpec, OAuthTerms, RestTerms, ServerTerms, recorded_template,
-    server_sandbox, shell_sandbox,
+    ContractSpec, McpTransport, OAuthSpec, OAuthTerms, OpenapiTerms, RestTerms, ServerTerms,
+    recorded_template, server_sandbox, shell_sandbox,
 };
 
 /// As what monolith comes to the authorization server of a server; none where its author says nothing of that.
@@ -25,6 +25,18 @@ fn oauth_terms(given: &OAuthSpec) -> Option<Box<OAuthTerms>> {
         scopes: given.scopes.clone(),
     };
     (terms != OAuthTerms::default()).then(|| Box::new(terms))
+}
+
+/// What is taken of a description of a web service.
+fn openapi_terms(transport: &McpTransport) -> Option<Box<OpenapiTerms>> {
+    let McpTransport::Openapi { terms, .. } = transport else {
+        return None;
+    };
+    Some(Box::new(OpenapiTerms {
+        base_url: terms.base_url.as_deref().map(recorded_url),
+        spec: terms.recorded_spec(),
+        ..OpenapiTerms::clone(terms)
+    }))
 }
 
 /// What a tool asks that is a request to a web service.
@@ -46,6 +58,8 @@ pub(super) fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
     if !spec.tools.builtin.is_empty() {
         let has_shell = spec.tools.has_shell();
         let terms = ServerTerms {
+            env_names: spec.tools.env.keys().cloned().collect(),
+            env_variables: variables_of(&spec.tools.env),
             http_get: spec.tools.http_get.clone(),
             sandbox: has_shell.then(|| shell_sandbox(spec.tools.sandbox.as_ref())),
             ..ServerTerms::builtin()
@@ -72,6 +86,14 @@ pub(super) fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
                 headers,
                 oauth.as_deref(),
             ),
+            McpTransport::Openapi { headers, terms } => (
+                None,
+                Vec::new(),
+                &none,
+                terms.base_url.as_deref().map(recorded_url),
+                headers,
+                None,
+            ),
             McpTransport::Rest { headers, tool, .. } => (
                 None,
                 Vec::new(),
@@ -96,6 +118,7 @@ pub(super) fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
             kind,
             oauth: oauth.and_then(oauth_terms),
             offers: given.terms.offers.clone(),
+            openapi: openapi_terms(&given.transport),
             pin: None,
             queue: queue_of(spec, given),
             rest: rest_terms(&given.transport),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::hex_digest::HexDigest;
 use super::http_get_terms::HttpGetTerms;
 use super::oauth_terms::OAuthTerms;
-use super::{RestTerms, SandboxTerms, tool_filter};
+use super::{OpenapiTerms, RestTerms, SandboxTerms, tool_filter};
 use crate::message::Digest;
 
 /// How a tool server is reached.
@@ -17,6 +17,8 @@ use crate::message::Digest;
 pub enum ServerKind {
     /// Inside monolith.
     Builtin,
+    /// A web service whose operations, as a description has them, are tools.
+    Openapi,
     /// A web service, a request of which is one tool.
     Rest,
     /// A child process that speaks MCP over its standard streams.
@@ -41,6 +43,7 @@ impl ServerKind {
     pub(crate) fn origin(self, server: &str) -> String {
         match self {
             Self::Builtin => BUILTIN.to_owned(),
+            Self::Openapi => format!("openapi:{}", own_name(server)),
             Self::Rest => format!("rest:{}", own_name(server)),
             Self::Stdio | Self::Http | Self::Sse | Self::Websocket => format!("mcp:{server}"),
         }
@@ -51,6 +54,7 @@ impl ServerKind {
     pub(crate) fn place(self, server: &str) -> String {
         match self {
             Self::Builtin => "tools.builtin".to_owned(),
+            Self::Openapi => format!("tools.openapi.{}", own_name(server)),
             Self::Rest => format!("tools.rest.{}", own_name(server)),
             Self::Stdio | Self::Http | Self::Sse | Self::Websocket => format!("tools.mcp.{server}"),
         }
@@ -61,6 +65,7 @@ impl ServerKind {
     pub(crate) fn prefix(self, server: &str) -> String {
         match self {
             Self::Builtin => String::new(),
+            Self::Openapi => format!("{server}_"),
             Self::Rest => REST_PREFIX.to_owned(),
             Self::Stdio | Self::Http | Self::Sse | Self::Websocket => format!("{server}__"),
         }
@@ -183,7 +188,7 @@ pub struct ServerTerms {
     /// What it gets that asks for input during a call; left out where that is a refusal.
     #[serde(default, skip_serializing_if = "Elicitation::is_denied")]
     pub elicitation: Elicitation,
-    /// Names of environment variables handed to it.
+    /// Names of environment variables handed to it; of tools inside monolith, to the commands of the shell.
     pub env_names: Vec<String>,
     /// Which variables of monolith's own environment feed each of them; left out where none does.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -191,6 +196,9 @@ pub struct ServerTerms {
     /// What of it is offered beside its tools; left out where that is nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub offers: Vec<Beside>,
+    /// What is taken of a description of a web service; left out elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub openapi: Option<Box<OpenapiTerms>>,
     /// The pin that the author demands, where one is given.
     #[schemars(with = "Option<HexDigest>")]
     pub expected_pin: Option<Digest>,
@@ -259,6 +267,7 @@ impl ServerTerms {
             kind: ServerKind::Builtin,
             oauth: None,
             offers: Vec::new(),
+            openapi: None,
             pin: None,
             queue: None,
             rest: None,

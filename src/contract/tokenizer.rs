@@ -137,6 +137,7 @@ pub(super) fn tokenizer_fault(terms: &Terms, some_local: bool) -> Option<String>
 mod tests {
     use super::*;
 
+    /// 001/6.providers.3
     #[test]
     fn an_author_may_name_an_encoder_or_a_model_that_is_known_to_use_it() {
         let check = |name: &str, expect: Option<&str>| {

@@ -43,6 +43,7 @@ mod tests {
     }
 
     /// 001 §6: names without regard to case, two words for every tool, and what is denied is denied.
+    /// 001/6.servers.2
     #[test]
     fn a_tool_is_taken_where_it_is_allowed_and_not_denied() {
         let all = ["list_files", "read_file", "write_file"];

@@ -21,7 +21,7 @@ use crate::kernel::{LostEffect, Run, RunStarted};
 use crate::message::{Digest, InferenceSeq, RunId, Scrubber, TokenCounter};
 use crate::session::{Append, Call, Control, Input, Output, Request, Session, SessionError};
 use crate::store::{Invocation, KeptFiles, NewRun, RunLock, Store, StoreError};
-use crate::tools::Clock;
+use crate::tools::{Clock, RunFiles};
 
 /// Pieces of responses that wait to be taken.
 const PIECES: usize = 64;
@@ -146,7 +146,10 @@ pub async fn drive(
         Tools {
             clock,
             contract: Arc::clone(session.contract()),
-            keeper: Some(Arc::new(KeptFiles::of(store.path(), &run_id))),
+            files: Some(Arc::new(RunFiles::new(Arc::new(KeptFiles::of(
+                store.path(),
+                &run_id,
+            ))))),
             queues: Arc::new(Queues::of(session.contract(), &shared)),
             scrubber,
             servers: Arc::clone(&servers),

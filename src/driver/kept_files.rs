@@ -3,11 +3,20 @@
 use std::io;
 use std::path::Path;
 
+use crate::message::Digest;
 use crate::store::KeptFiles;
 use crate::tools::FileKeeper;
 
 impl FileKeeper for KeptFiles {
     fn keep(&self, workspace: &Path, content: Option<&[u8]>) -> io::Result<bool> {
         self.keep_of(workspace, content)
+    }
+
+    fn settle(&self) -> io::Result<()> {
+        Self::settle(self)
+    }
+
+    fn content(&self, hash: Digest) -> io::Result<Option<Vec<u8>>> {
+        Self::content(self, hash)
     }
 }

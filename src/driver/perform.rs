@@ -19,7 +19,7 @@ use crate::inference::{Backend, Reply, Timeouts, TransportFault};
 use crate::kernel::{CallOrder, LostEffect, Probed, ProbedTarget};
 use crate::message::{CallSeq, Digest, InferenceSeq, NamedText, ObjectText, Scrubber, ToolOutcome};
 use crate::session::{Call, Input, Request};
-use crate::tools::{BlobSink, CallTerms, ExchangeLog, FileKeeper, ToolServers};
+use crate::tools::{BlobSink, CallTerms, ExchangeLog, RunFiles, ToolServers};
 
 /// A response that arrives faster than it is taken is handed over in pieces of about so many bytes.
 const PIECE_BYTES: usize = 256 * 1024;
@@ -264,8 +264,8 @@ impl ResponseBuffer {
 pub(super) struct Tools {
     pub(super) clock: RunClock,
     pub(super) contract: Arc<ExecutionContract>,
-    /// Where the run keeps what files held; none where nothing is kept.
-    pub(super) keeper: Option<Arc<dyn FileKeeper>>,
+    /// What the run knows of its files; none where nothing is kept.
+    pub(super) files: Option<Arc<RunFiles>>,
     pub(super) queues: Arc<Queues>,
     pub(super) scrubber: Arc<dyn Scrubber>,
     pub(super) servers: Arc<ToolServers>,
@@ -309,7 +309,7 @@ pub(super) async fn call(
         clock: &tools.clock,
         exchanges: &exchanges,
         idempotency_key: &idempotency_key,
-        keeper: tools.keeper.as_ref(),
+        files: tools.files.as_ref(),
         output_limit_bytes,
         reports: None,
         scrub: tools.scrubber.as_ref(),

@@ -160,7 +160,7 @@ impl LiveTargets {
             tools: Tools {
                 clock: RunClock::starting_at(0),
                 contract: Arc::new(contract.clone()),
-                keeper: None,
+                files: None,
                 // One call at a time waits for no other.
                 queues: Arc::default(),
                 scrubber: redactor,

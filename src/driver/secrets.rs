@@ -69,9 +69,21 @@ impl Secrets {
         for (name, provider) in &spec.providers {
             found.take_provider(name, provider, environment);
         }
+        found.take_values(&spec.tools.env, "tools.env", environment);
         for (name, server) in &spec.tools.servers {
             let place = server.place(name);
             match &server.transport {
+                McpTransport::Openapi { headers, terms } => {
+                    found.take_values(headers, &format!("{place}.headers"), environment);
+                    for (key, url) in [
+                        ("base_url", &terms.base_url),
+                        ("spec", &Some(terms.spec.clone())),
+                    ] {
+                        if let Some(url) = url.as_ref().filter(|url| url.contains("://")) {
+                            found.take_url(url, &format!("{place}.{key}"));
+                        }
+                    }
+                }
                 McpTransport::Rest { headers, tool, .. } => {
                     found.take_values(headers, &format!("{place}.headers"), environment);
                     found.take_url(&without_parameters(&tool.url), &format!("{place}.url"));

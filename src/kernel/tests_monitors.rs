@@ -121,13 +121,6 @@ impl Ledger {
         self.at_ms - self.parked_ms - now
     }
 
-    /// Whether a deadline has passed.
-    fn late(&self, terms: &ExecutionContract) -> bool {
-        let now = self.run_ms();
-        now > terms.total_timeout_ms
-            || (self.turn > 0 && now - self.turn_began > terms.step_timeout_ms)
-    }
-
     /// Judges one step and takes it into account.
     pub(super) fn step(&mut self, run: &Run, event: &Event, effects: &[Effect]) -> Verdict {
         let terms = run.contract();
@@ -287,14 +280,6 @@ impl Ledger {
             }
             _ => false,
         }
-    }
-
-    fn count(&mut self, terms: &ExecutionContract, inference: InferenceSeq, usage: &Usage) {
-        self.tokens += usage.total();
-        // Only contracts with one target have prices here; who answers without having been asked has none.
-        let asked = (1..=self.inferences).contains(&inference.0);
-        let target = asked.then_some(0);
-        self.cost += terms.cost_micro_usd(target, usage).unwrap_or(0);
     }
 
     fn entries(&mut self, event: &Event, entries: &[EntryDraft], rest: &[Effect]) -> Verdict {

@@ -40,6 +40,8 @@ struct Open {
     contents: BTreeMap<Digest, Place>,
     end: u64,
     file: File,
+    /// Whether all of it is durable.
+    is_settled: bool,
 }
 
 /// Where the bytes of a content are.
@@ -72,7 +74,8 @@ impl KeptFiles {
         }
     }
 
-    /// Keeps a content of that workspace, durably; false where that is more than is kept. Without a content the file is made.
+    /// Keeps a content of that workspace; false where that is more than is kept. Without a content the file is made. It is durable once
+    /// [`Self::settle`] has returned.
     ///
     /// # Errors
     /// What the system says.
@@ -101,11 +104,33 @@ impl KeptFiles {
         record.extend_from_slice(&bytes.to_le_bytes());
         record.extend_from_slice(&packed);
         there.file.write_all(&record)?;
-        there.file.sync_data()?;
+        there.is_settled = false;
         let at = there.end + HEAD_BYTES;
         there.contents.insert(hash, Place { at, bytes });
         there.end = end;
         Ok(true)
+    }
+
+    /// Makes durable what was kept.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn settle(&self) -> io::Result<()> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(there) = open.as_mut().filter(|there| !there.is_settled) {
+            there.file.sync_data()?;
+            there.is_settled = true;
+        }
+        Ok(())
+    }
+
+    /// A content that this process kept or found; none where there is none of that hash.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn content(&self, hash: Digest) -> io::Result<Option<Vec<u8>>> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.as_mut().map_or(Ok(None), |there| there.content(hash))
     }
 
     fn opened(&self, of: &Path) -> io::Result<Open> {
@@ -183,6 +208,7 @@ impl ReadKept {
             contents,
             end,
             file,
+            is_settled: true,
         };
         let workspace = PathBuf::from(header.workspace);
         Ok(Some(Self { open, workspace }))
@@ -198,12 +224,19 @@ impl ReadKept {
     /// # Errors
     /// What the system says.
     pub(crate) fn content(&mut self, hash: Digest) -> io::Result<Option<Vec<u8>>> {
-        let Some(Place { at, bytes }) = self.open.contents.get(&hash).copied() else {
+        self.open.content(hash)
+    }
+}
+
+impl Open {
+    /// The content of that hash; none where it is not kept, or is not what it was.
+    fn content(&mut self, hash: Digest) -> io::Result<Option<Vec<u8>>> {
+        let Some(Place { at, bytes }) = self.contents.get(&hash).copied() else {
             return Ok(None);
         };
         let mut packed = Vec::new();
-        self.open.file.seek(SeekFrom::Start(at))?;
-        (&self.open.file).take(bytes).read_to_end(&mut packed)?;
+        self.file.seek(SeekFrom::Start(at))?;
+        (&self.file).take(bytes).read_to_end(&mut packed)?;
         let said = packed
             .first_chunk::<4>()
             .map(|said| u32::from_le_bytes(*said));

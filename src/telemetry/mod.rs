@@ -10,6 +10,7 @@
 //! RunView ────────────┬─▶ lines of what has ended ─▶ BillingFile
 //!                     ├─▶ summary, lines of --verbose
 //! Run (conversation) ─┴─▶ AgentResult ─▶ one JSON document
+//! AgentResult, RunView ─▶ SessionSnapshot ─▶ one JSON document, lines of --show-tree
 //! RunView, Entry… ─▶ AtifTrajectory ─▶ one JSON document
 //! ```
 
@@ -24,6 +25,7 @@ mod provider_refusal;
 mod reason;
 mod result;
 mod server_log;
+mod session_tree;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -41,5 +43,6 @@ pub(crate) use provider_refusal::{keyless, misled, played_out, silent};
 pub(crate) use reason::{headline, sentence, why};
 pub use result::{AgentResult, FinalReport, ReportStatus, ResultCounters, ResultMessage};
 pub(crate) use server_log::with_short_log;
+pub(crate) use session_tree::SessionSnapshot;
 pub(crate) use summary::cost;
 pub(crate) use verbose::verbose_lines;

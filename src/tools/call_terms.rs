@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{BlobSink, Clock, ExchangeLog, FileKeeper};
+use super::{BlobSink, Clock, ExchangeLog, RunFiles};
 use crate::message::Scrubber;
 
 /// What a call is made under, beside its order.
@@ -20,8 +20,8 @@ pub(crate) struct CallTerms<'a> {
     pub exchanges: &'a Arc<ExchangeLog>,
     /// `<run_id>:<call seq>`; sent to MCP servers in `_meta`.
     pub idempotency_key: &'a str,
-    /// Takes what files of the workspace held before the call changed them; none where nothing is kept.
-    pub keeper: Option<&'a Arc<dyn FileKeeper>>,
+    /// What the run knows of the files of its workspace, and where it keeps what they held before the call changed them; none where nothing is kept.
+    pub files: Option<&'a Arc<RunFiles>>,
     /// Bytes of text that the envelope may hold; the rest goes to `blobs`.
     pub output_limit_bytes: u64,
     /// Receives what the tool reports while it runs, where someone wants to know.

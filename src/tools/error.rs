@@ -79,6 +79,12 @@ pub(crate) enum ToolServerError {
         /// The address as given.
         url: String,
     },
+    /// The author of a description, or the network: a web service has no tools.
+    #[error("take over the operations of a web service: {reason}")]
+    Description {
+        /// What is wrong, and what to do.
+        reason: String,
+    },
     /// The author: no built-in tool has that name.
     #[error("find the built-in tool {name:?}; there are {known}")]
     UnknownBuiltin {

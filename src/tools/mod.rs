@@ -50,7 +50,7 @@ mod withheld;
 mod withheld_files;
 
 pub(crate) use blob_sink::BlobSink;
-pub(crate) use builtin::{FileChange, Restored, RestoredFolder};
+pub(crate) use builtin::{FileChange, Restored, RestoredFolder, RunFiles};
 pub(crate) use call_terms::{CallTerms, CallWatch};
 pub(crate) use clock::Clock;
 pub(crate) use error::ToolServerError;

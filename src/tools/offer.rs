@@ -8,7 +8,7 @@ use crate::message::{
 };
 
 /// Longest exposed name; what the strictest provider accepts.
-const NAME_BYTES: usize = 64;
+pub(super) const NAME_BYTES: usize = 64;
 /// Largest definition of one tool, as JSON text.
 const DEFINITION_BYTES: usize = 256 * 1024;
 /// Names that begin so are monolith's own.

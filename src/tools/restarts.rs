@@ -43,6 +43,7 @@ mod tests {
     use super::Restarts;
 
     /// 001 §6: 0, 1, 2, 5, 10, 30, 60 s, and 60 s from then on.
+    /// 001/6.servers.4
     #[test]
     fn starts_that_fail_wait_longer_and_longer() {
         let (now, mut restarts) = (Instant::now(), Restarts::default());

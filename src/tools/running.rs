@@ -15,7 +15,7 @@ use super::mcp::{McpServer, Place, Timeouts};
 use super::offer::{self, BUILTIN, Offer, changed};
 use super::process::Program;
 use super::restarts::Restarts;
-use super::web::WebTools;
+use super::web::{WebFault, WebTools};
 use super::{CallTerms, ServerSpec, ToolServerError};
 use crate::contract::{ServerKind, ToolCapability, ToolPin, check_server_name, own_name};
 use crate::kernel::CallOrder;
@@ -96,6 +96,24 @@ impl RunningServer {
                 let tools = Box::new(tools);
                 return Ok(Self::Builtin { offer, pins, tools });
             }
+            ServerSpec::Openapi {
+                folder,
+                headers,
+                terms,
+            } => {
+                let prefix = spec.kind().prefix(name);
+                let imported = WebTools::of_openapi(&prefix, (terms, folder), headers);
+                let tools = tokio::select! {
+                    biased;
+                    () = cancel.cancelled() => return Err(ToolServerError::Cancelled),
+                    tools = tokio::time::timeout(Duration::from_millis(timeouts.0.whole_ms()), imported) => tools,
+                };
+                let tools = tools.unwrap_or(Err(WebFault::Late));
+                let tools = tools.map_err(|fault| ToolServerError::Description {
+                    reason: fault.to_string(),
+                })?;
+                return Ok(Self::web(name, spec.kind(), tools));
+            }
             ServerSpec::Rest {
                 headers,
                 limits,
@@ -161,6 +179,9 @@ impl RunningServer {
         let mut offer = Offer::default();
         for tool in tools.described() {
             offer.add(&kind.prefix(name), tool);
+        }
+        for (operation, reason) in tools.left_out() {
+            offer.leave_out(operation, reason);
         }
         Self::Web {
             kind,
@@ -318,7 +339,8 @@ fn check_name(name: &str, spec: &ServerSpec) -> Result<(), ToolServerError> {
     let refuse = |reason| Err(ToolServerError::ServerName { reason });
     match (spec, name) {
         // The file's reader has judged the name of a web service; what it exposes is judged with its tools.
-        (ServerSpec::Builtin { .. }, BUILTIN) | (ServerSpec::Rest { .. }, _) => Ok(()),
+        (ServerSpec::Builtin { .. }, BUILTIN)
+        | (ServerSpec::Openapi { .. } | ServerSpec::Rest { .. }, _) => Ok(()),
         (ServerSpec::Builtin { .. }, _) => refuse("the built-in tools are called builtin"),
         (_, name) => check_server_name(name).or_else(refuse),
     }

@@ -10,7 +10,7 @@ use url::Url;
 use super::oauth::{Authorization, OAuthFault};
 use super::{ClientTerms, SandboxProfile, ShellSpec, TokenKeeper, Withheld};
 use crate::contract::{
-    Elicitation, HttpGetTerms, McpTerms, Remote, RestTool, ServerKind, WebLimits,
+    Elicitation, HttpGetTerms, McpTerms, OpenapiTerms, Remote, RestTool, ServerKind, WebLimits,
 };
 
 /// How one tool server is reached, with every value resolved. Holds secrets, so its `Debug` shows names only.
@@ -26,6 +26,15 @@ pub(crate) enum ServerSpec {
         shell: Option<ShellSpec>,
         /// What none of them reads.
         withheld: Withheld,
+    },
+    /// The operations of a web service.
+    Openapi {
+        /// Where the path of a description begins that is a file.
+        folder: PathBuf,
+        /// Sent with every request to the service.
+        headers: BTreeMap<String, String>,
+        /// What is taken, and from which description.
+        terms: Box<OpenapiTerms>,
     },
     /// A tool that is one request to a web service.
     Rest {
@@ -80,6 +89,7 @@ impl ServerSpec {
     pub(crate) const fn kind(&self) -> ServerKind {
         match self {
             Self::Builtin { .. } => ServerKind::Builtin,
+            Self::Openapi { .. } => ServerKind::Openapi,
             Self::Rest { .. } => ServerKind::Rest,
             Self::Stdio { .. } => ServerKind::Stdio,
             Self::Remote { remote, .. } => remote.kind(),
@@ -119,7 +129,7 @@ impl ServerSpec {
     /// Whether it is a process or a connection of its own, which takes open files.
     pub(super) const fn is_outside(&self) -> bool {
         match self {
-            Self::Builtin { .. } | Self::Rest { .. } => false,
+            Self::Builtin { .. } | Self::Openapi { .. } | Self::Rest { .. } => false,
             Self::Stdio { .. } | Self::Remote { .. } => true,
         }
     }
@@ -127,7 +137,7 @@ impl ServerSpec {
     /// Whether runs that reach it in the same way share it.
     pub(super) fn is_shared(&self) -> bool {
         match self {
-            Self::Builtin { .. } | Self::Rest { .. } => true,
+            Self::Builtin { .. } | Self::Openapi { .. } | Self::Rest { .. } => true,
             // What a server asks for is put to the run that called it, so it must be known which one that is.
             Self::Stdio { shared, terms, .. } | Self::Remote { shared, terms, .. } => {
                 *shared && terms.elicitation == Elicitation::Denied && terms.sampling.is_none()
@@ -140,6 +150,11 @@ impl fmt::Debug for ServerSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Builtin { names, .. } => f.debug_struct("Builtin").field("names", names).finish(),
+            Self::Openapi { headers, terms, .. } => f
+                .debug_struct("Openapi")
+                .field("headers", &headers.keys())
+                .field("terms", terms)
+                .finish(),
             Self::Rest { headers, tool, .. } => f
                 .debug_struct("Rest")
                 .field("headers", &headers.keys())

@@ -12,7 +12,7 @@ use super::requests::Requests;
 use super::servers::Servers;
 use super::turns::Turns;
 use super::usage_totals::UsageTotals;
-use super::work_changes::WorkChanges;
+use super::work_changes::{WorkChanges, changes_files};
 use super::{Approvals, Entry, Preflight, RequestEnd, RequestPurpose, RunStart};
 use crate::contract::ExecutionContract;
 use crate::kernel::{
@@ -191,6 +191,17 @@ impl RunView {
     /// What the run did to files of its workspace, as far as its calls tell.
     pub(crate) const fn work_changes(&self) -> &WorkChanges {
         &self.work_changes
+    }
+
+    /// Whether it may have changed more files than they tell: not all were compared, or a call that changes files has no result.
+    pub(crate) fn may_have_changed_more(&self) -> bool {
+        let mut changing = self
+            .calls
+            .all()
+            .values()
+            .filter(|call| changes_files(&call.name));
+        self.work_changes.incomplete()
+            || changing.any(|call| call.executions.iter().any(|made| made.result().is_none()))
     }
 
     /// Takes the next entry.

@@ -4,6 +4,14 @@ use std::collections::BTreeMap;
 
 use crate::message::{Digest, FileChanges};
 
+/// Tools inside monolith that change files; no other tool has such a name.
+const CHANGING: [&str; 4] = ["apply_patch", "edit_file", "shell", "write_file"];
+
+/// Whether calls of that tool state what they changed.
+pub(super) fn changes_files(tool: &str) -> bool {
+    CHANGING.contains(&tool)
+}
+
 /// What a run did to the files of its workspace, as far as its calls tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WorkChanges {
@@ -55,7 +63,7 @@ impl WorkChanges {
         changed.map(|(path, file)| (path.as_str(), file))
     }
 
-    /// Whether there may be more of them than are listed.
+    /// Whether a call states that there may be more of them than are listed.
     pub(crate) const fn incomplete(&self) -> bool {
         self.incomplete
     }

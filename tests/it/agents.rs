@@ -49,6 +49,7 @@ const MESSAGE: [&str; 4] = [
     "tool_transport=native",
 ];
 
+/// 001/2.file.3
 #[test]
 fn an_agents_file_is_run_verified_and_replayed_like_a_contract_file() {
     let desk = desk(&[&says("Hello."), &says("Again.")]);
@@ -94,6 +95,7 @@ fn what_a_prompt_took_from_outside_is_the_same_in_a_continuation() {
 }
 
 /// 001 §3: what may hold secrets is not included, also through a link.
+/// 001/3.prompt.3
 #[test]
 fn a_hidden_file_is_not_included_also_where_a_link_leads_to_it() {
     let desk = desk(&[]);
@@ -125,6 +127,7 @@ fn a_hidden_file_is_not_included_also_where_a_link_leads_to_it() {
 }
 
 /// 001 §2: an agent with a schema is asked nothing that does not fit it.
+/// 001/2.file.5
 #[test]
 fn a_task_that_is_not_the_agents_input_is_refused_before_anything_is_asked() {
     let desk = desk(&[&says("Hello.")]);
@@ -146,6 +149,7 @@ fn a_task_that_is_not_the_agents_input_is_refused_before_anything_is_asked() {
 }
 
 /// 001 §11: two texts are a system prompt and a task; a resume and a continuation know the prompt.
+/// 001/11.direct.1
 #[test]
 fn a_system_prompt_and_a_task_are_an_agent_of_their_own() {
     let desk = desk(&[&says("Hello."), &says("Again.")]);
@@ -176,6 +180,7 @@ fn a_system_prompt_and_a_task_are_an_agent_of_their_own() {
 }
 
 /// 001 §11: texts may come from files, and one of them from standard input.
+/// 001/11.direct.2
 #[test]
 fn prompts_come_from_files_and_one_of_them_from_standard_input() {
     let desk = desk(&[&says("Hello.")]);
@@ -203,6 +208,7 @@ fn prompts_come_from_files_and_one_of_them_from_standard_input() {
     assert!(left.err.contains("only one of them can be"), "{}", left.err);
 }
 
+/// 001/8.overrides.1
 #[test]
 fn options_of_agents_are_refused_for_a_contract_file_and_change_an_agents_file() {
     let desk = desk(&[&says("Hello.")]);
@@ -225,6 +231,7 @@ fn options_of_agents_are_refused_for_a_contract_file_and_change_an_agents_file()
 }
 
 /// 001 §11: everything is judged and no model is asked.
+/// 001/11.direct.4
 #[test]
 fn a_dry_run_judges_everything_and_asks_no_model() {
     let desk = desk(&[]);
@@ -244,6 +251,7 @@ fn a_dry_run_judges_everything_and_asks_no_model() {
 }
 
 /// 001 §6: a filesystem server gets a root in every folder, and paths below it are no secret.
+/// 001/6.servers.3
 #[test]
 fn a_root_for_tool_servers_that_is_not_set_is_the_folder_where_the_command_was_typed() {
     let desk = desk(&[]);

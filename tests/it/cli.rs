@@ -486,7 +486,12 @@ fn the_hash_of_a_contract_is_that_of_its_run_and_moves_with_every_override() {
 #[test]
 fn the_shipped_contracts_pass_the_check() {
     let desk = Desk::new();
-    for name in ["demo.yaml", "quickstart.yaml", "real-servers.yaml"] {
+    for name in [
+        "coder.yaml",
+        "demo.yaml",
+        "quickstart.yaml",
+        "real-servers.yaml",
+    ] {
         let path = format!("{}/contracts/{name}", env!("CARGO_MANIFEST_DIR"));
         let left = desk.run(&["contract", "check", &path]);
         assert!(
@@ -494,6 +499,35 @@ fn the_shipped_contracts_pass_the_check() {
             "{name}: {}{}",
             left.out,
             left.err
+        );
+    }
+}
+
+/// Every way to another model that the page of the coding agent names.
+#[test]
+fn the_coding_agent_takes_each_model_that_its_page_names() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(root.join("docs/recipes/coder.md")).unwrap();
+    let ways: Vec<Vec<&str>> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| ")?.split_once("| `--set "))
+        .map(|(_, sets)| sets.trim_end_matches("` |").split(" --set ").collect())
+        .collect();
+    assert_eq!(ways.len(), 3, "{ways:?}");
+    let contract = root.join("contracts/coder.yaml");
+    let contract = contract.to_str().unwrap();
+    let desk = Desk::new();
+    for way in ways {
+        let sets = way.iter().flat_map(|set| ["--set", set.trim_matches('\'')]);
+        let args: Vec<&str> = ["contract", "check", contract]
+            .into_iter()
+            .chain(sets)
+            .collect();
+        let left = desk.run(&args);
+        assert!(
+            left.code == 0 && !left.out.contains("FAILED"),
+            "{way:?}: {}",
+            left.said()
         );
     }
 }

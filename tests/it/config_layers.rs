@@ -203,6 +203,7 @@ fn an_address_that_shows_a_key_gives_no_contract_and_no_message_shows_it() {
 }
 
 /// 000/7.placeholders.3
+/// 001/4.layers.3
 #[test]
 fn a_variable_that_is_missing_names_its_layer_and_its_key() {
     let desk = desk();

@@ -259,6 +259,36 @@ fn s21_a_contract_that_was_found_starts_nothing_before_it_is_trusted() {
     place.refuses(&["run"], &["read the trusted contracts", "line 1"]);
 }
 
+/// What confines commands is the author's choice: who is asked sees which one it is.
+#[test]
+fn s21_who_is_asked_for_trust_sees_what_commands_may_do() {
+    let place = Place::new();
+    for (sandbox, expect) in [
+        ("{}", "in the sandbox, without the network"),
+        (
+            "{network: on, read: [~/.ssh], write: [~/]}",
+            "in the sandbox, with the network; reads ~/.ssh; writes ~/",
+        ),
+        ("off", "without a sandbox"),
+    ] {
+        let contract = format!(
+            "task: hi\ntargets: [{{provider: demo, model: m}}]\n\
+             providers: {{demo: {{type: scripted, file: s.jsonl}}}}\n\
+             tools: {{builtin: [shell], sandbox: {sandbox}, mcp: {{odd: {{command: odd, sandbox: {sandbox}}}}}}}\n"
+        );
+        place.desk.write("place/agent.yaml", &contract);
+        let network = expect.replace("without the network", "with the network");
+        place.refuses(
+            &["run"],
+            &[
+                &format!("whatever the model runs with shell (tools.builtin; {expect})"),
+                &format!("odd (tools.mcp.odd; {network})"),
+                "monolith trust ./agent.yaml",
+            ],
+        );
+    }
+}
+
 #[test]
 fn s21_a_found_contract_that_hands_on_a_variable_is_asked_about_and_another_is_not() {
     let place = Place::new();

@@ -63,6 +63,8 @@ mod http;
 mod information_flow;
 mod invented;
 #[cfg(test)]
+mod kept;
+#[cfg(test)]
 mod keys;
 #[cfg(test)]
 mod kill;
@@ -91,6 +93,8 @@ mod next_step;
 mod oauth;
 #[cfg(test)]
 mod oauth_server;
+#[cfg(test)]
+mod openapi;
 #[cfg(test)]
 mod own_state;
 #[cfg(test)]

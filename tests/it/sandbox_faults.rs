@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, calls, says};
+use crate::desk::{Desk, Left, calls, says};
 
 /// More than anything here takes.
 const LONGEST: Duration = Duration::from_secs(60);
 const SECRET: &str = "canary-9f2c-not-for-tools";
 
 /// What this system lacks of the sandbox, as `doctor` reports it; none if it lacks nothing.
-static LACKING: LazyLock<Option<String>> = LazyLock::new(|| {
+pub static LACKING: LazyLock<Option<String>> = LazyLock::new(|| {
     let (_, report) = Desk::new().json(&["doctor"]);
     let checks = report["checks"].as_array().unwrap().clone();
     let lacking = checks
@@ -27,7 +27,7 @@ static LACKING: LazyLock<Option<String>> = LazyLock::new(|| {
 });
 
 /// Whether the sandbox can be set up here; prints a line where not.
-fn sandbox() -> bool {
+pub fn sandbox() -> bool {
     if let Some(lacking) = LACKING.as_ref() {
         println!("skipped 1 case: {lacking}");
     }
@@ -355,6 +355,127 @@ fn s11_no_variable_but_the_usual_ones_and_no_other_process_is_seen() {
         "--run-id",
     ] {
         assert!(!said.contains(hidden), "{hidden}: {said}");
+    }
+}
+
+/// The variables that a command sees are those of the page and of its contract, whatever monolith was started with.
+#[test]
+fn s11_a_command_sees_the_usual_variables_and_those_that_its_contract_lists() {
+    if !sandbox() {
+        return;
+    }
+    let desk = Desk::new();
+    desk.commands("{}", "", &["env"]);
+    let contract = desk.read("c.yaml").replace(
+        "workspace: work",
+        "workspace: work, env: {GIVEN: plain, FED: \"${STAGING}\", TMPDIR: /elsewhere}",
+    );
+    desk.write("c.yaml", &contract);
+    let mut command = desk.command(&["run", "--json", "--run-id", "r", "c.yaml"]);
+    let usual = [
+        "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TZ", "USER",
+    ];
+    for name in usual.iter().filter(|name| !["HOME", "PATH"].contains(name)) {
+        command.env(name, "C");
+    }
+    let others = [
+        "BASH_ENV",
+        "LD_LIBRARY_PATH",
+        "SSH_AUTH_SOCK",
+        "XDG_RUNTIME_DIR",
+    ];
+    for name in others {
+        command.env(name, desk.path("none"));
+    }
+    let output = command.env("STAGING", SECRET).output().unwrap();
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let shown = result["conversation"][2]["content"].as_str().unwrap();
+    let lines = shown
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_once('='));
+    // A shell sets these itself.
+    let lines = lines.filter(|(name, _)| !["OLDPWD", "PWD", "SHLVL", "_"].contains(name));
+    let mut seen: Vec<(&str, &str)> = lines.collect();
+    seen.sort_unstable();
+    let mut names: Vec<&str> = seen.iter().map(|(name, _)| *name).collect();
+    names.retain(|name| !usual.contains(name));
+    assert_eq!(names, ["FED", "GIVEN", "TEMP", "TMP", "TMPDIR"], "{shown}");
+    assert_eq!(seen.len(), usual.len() + 5, "{shown}");
+    assert!(seen.contains(&("GIVEN", "plain")) && seen.contains(&("TMPDIR", "/tmp")));
+    // It had the value, and no one is shown it.
+    assert!(
+        !said_anywhere(&desk).contains(SECRET) && !shown.contains(SECRET),
+        "{shown}"
+    );
+    assert!(shown.contains("FED="), "{shown}");
+    let mut check = desk.command(&["contract", "check", "c.yaml", "--json"]);
+    let checked = Left::from(check.env("STAGING", SECRET).output().unwrap());
+    let reached = &checked.document()["reaches"]["variables"];
+    assert!(reached.to_string().contains("tools.env.FED"), "{reached}");
+    // Where there is no shell, there is nothing that has them.
+    let contract = contract
+        .replace("builtin: [shell]", "builtin: [echo]")
+        .replace(", sandbox: {}", "");
+    desk.write("c.yaml", &contract);
+    let refused = desk.ends(&["contract", "check", "c.yaml"], 4);
+    assert!(
+        refused.said().contains("`env` is for `shell`"),
+        "{}",
+        refused.said()
+    );
+}
+
+/// The run as it was recorded.
+fn said_anywhere(desk: &Desk) -> String {
+    desk.ok(&["export", "r", "-o", "all.jsonl"]);
+    desk.read("all.jsonl")
+}
+
+/// Whatever monolith was started with: a file, and a folder that everything lies below.
+#[test]
+fn s11_no_descriptor_that_monolith_was_started_with_is_handed_on() {
+    if !sandbox() || !has("python3") {
+        return;
+    }
+    let run = |desk: &Desk| {
+        desk.write("secret", SECRET);
+        let line = "exec 7<secret 8<.; exec \"$@\"";
+        let own = desk.command(&["run", "--json", "--run-id", "r", "c.yaml"]);
+        let mut command = Command::new("sh");
+        command.args(["-c", line, "sh"]).arg(own.get_program());
+        command.args(own.get_args()).current_dir(desk.path(""));
+        command.env("MONOLITH_HOME", desk.path("home"));
+        Left::from(command.stdin(Stdio::null()).output().unwrap())
+    };
+    let tries = "cat <&7; cat /proc/self/fd/8/secret; ls /proc/self/fd";
+    for sandbox in ["{}", "off"] {
+        let desk = Desk::new();
+        desk.commands(sandbox, "", &[tries]);
+        let left = run(&desk);
+        assert!(
+            left.code == 0 && !left.said().contains(SECRET),
+            "{sandbox}: {}",
+            left.said()
+        );
+    }
+    for sandbox in ["", ", sandbox: off"] {
+        let desk = Desk::new();
+        fs::create_dir_all(desk.path("work")).unwrap();
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
+        let line = format!("({tries}) > seen 2>&1; exec python3 {}", script.display());
+        let args = json!(["-c", line]);
+        let more = format!(
+            "tools: {{workspace: work, mcp: {{odd: {{command: sh, args: {args}{sandbox}}}}}}}\n"
+        );
+        desk.script(&more, &[&calls("odd__hello", "{}"), &says("Done.")]);
+        let left = run(&desk);
+        assert_eq!(left.code, 0, "{}", left.said());
+        let seen = desk.read("work/seen");
+        assert!(
+            !seen.contains(SECRET) && seen.contains('0'),
+            "{sandbox}: {seen}"
+        );
     }
 }
 
@@ -771,8 +892,8 @@ fn s9_a_tool_server_writes_its_workspace_and_caches_and_sees_no_keys() {
     }
     served("");
     let desk = served(", sandbox: {network: on, processes: 200}");
-    let terms = desk.ok(&["show", "r", "--raw"]);
-    assert!(terms.contains("\"processes\":200"), "{terms}");
+    let recorded = said_anywhere(&desk).replace('\\', "");
+    assert!(recorded.contains("\"processes\":200"), "{recorded}");
 }
 
 #[test]
@@ -781,6 +902,89 @@ fn a_tool_server_is_not_confined_where_its_author_wants_it_so() {
         return;
     }
     served(", sandbox: off");
+}
+
+/// What holds keys for its user, and what runs as its user.
+#[test]
+fn s9_a_tool_server_reaches_neither_processes_nor_agents_of_its_user() {
+    if !sandbox() || !has("python3") {
+        return;
+    }
+    let desk = Desk::new();
+    // As the agent of ssh makes it.
+    let agent = tempfile::Builder::new()
+        .prefix("ssh-")
+        .tempdir_in("/tmp")
+        .unwrap();
+    let socket = agent.path().join("agent.1");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let tries = "import os, socket, sys
+def tried(what, attempt):
+    try: attempt(); print(what, 'reached')
+    except OSError: print(what, 'refused')
+tried('agent', lambda: socket.socket(socket.AF_UNIX).connect(sys.argv[1]))
+tried('process', lambda: os.kill(int(sys.argv[2]), 0))
+tried('memory', lambda: open('/proc/%s/environ' % sys.argv[2]).read())
+";
+    desk.write("work/tries.py", tries);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
+    let line = format!(
+        "python3 tries.py {} {} > seen; exec python3 {}",
+        socket.display(),
+        std::process::id(),
+        script.display()
+    );
+    let args = json!(["-c", line]);
+    let run = |sandbox: &str| {
+        let more = format!(
+            "tools: {{workspace: work, mcp: {{odd: {{command: sh, args: {args}{sandbox}}}}}}}\n"
+        );
+        desk.script(&more, &[&calls("odd__hello", "{}"), &says("Done.")]);
+        desk.ok(&["run", "c.yaml"]);
+        desk.read("work/seen")
+    };
+    assert_eq!(run(""), "agent refused\nprocess refused\nmemory refused\n");
+    assert_eq!(
+        run(", sandbox: off"),
+        "agent reached\nprocess reached\nmemory reached\n"
+    );
+}
+
+/// The page for auditors names every fault of this kind, and no test that is not there.
+#[test]
+fn the_page_of_attempts_names_tests_that_are_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(root.join("docs/audit/local-tools.md")).unwrap();
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| ")).collect();
+    for id in [
+        "S9", "S10", "S11", "S12", "S13", "S14", "S15", "S19", "S20", "S21", "B5", "B6", "C3",
+    ] {
+        let is_of = |row: &&str| row.starts_with(&format!("| {id} |"));
+        assert!(rows.iter().any(is_of), "{id}");
+    }
+    let (mut files, mut tests) = (Vec::new(), 0);
+    for row in &rows {
+        let shown = row.trim_end_matches('|').rsplit('|').next().unwrap();
+        let (paths, names): (Vec<&str>, Vec<&str>) = shown
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .partition(|text| text.contains('/'));
+        for path in &paths {
+            files.push(fs::read_to_string(root.join(path)).unwrap_or_else(|_| panic!("{path}")));
+        }
+        if names.is_empty() {
+            continue;
+        }
+        let own = fs::read_to_string(root.join("tests/it/sandbox_faults.rs")).unwrap();
+        for name in names.iter().filter(|name| **name != "test") {
+            tests += 1;
+            let declared = format!("fn {name}(");
+            let mut sources = files.iter().chain([&own]);
+            assert!(sources.any(|text| text.contains(&declared)), "{name}");
+        }
+    }
+    assert!(tests > 30, "{tests} tests");
 }
 
 /// A link that somebody made takes no sandbox away.

@@ -227,6 +227,7 @@ mod descendants {
 }
 
 /// 001 §6: the next call of the run starts the server again.
+/// 001/6.servers.4
 #[test]
 fn a_server_that_died_is_there_again_for_the_next_call() {
     if Command::new("python3").arg("--version").output().is_err() {

@@ -1,6 +1,5 @@
 //! The lists of sentences (corpus/sentences.yaml of the session contract, corpus/sentences_002.yaml of the machine's own,
-//! corpus/sentences_003.yaml of agents) against what
-//! shows them: cases of the corpus, Rust tests, and the tables of docs/audit/conformance.md.
+//! corpus/sentences_001.yaml of agents' files, corpus/sentences_003.yaml of agents) against what shows them: cases of the corpus, Rust tests, and the tables of docs/audit/conformance.md.
 //!
 //! A Rust test shows a sentence by naming its id in its doc comment, a case by naming it under `session` or `machine`.
 //! `MONOLITH_BLESS=1` writes corpus/tests.yaml and the tables anew.
@@ -18,6 +17,7 @@ use super::corpus::{REPORT, root, same_file};
 /// Where the tables begin in docs/audit/conformance.md; each ends with the next line that is empty.
 const SESSION: &str = "| section | sentences | shown by | not shown |\n|---|---|---|---|\n";
 const AGENTS: &str = "| section of 003 | sentences | shown by | not shown |\n|---|---|---|---|\n";
+const FILES: &str = "| section of 001 | sentences | shown by | not shown |\n|---|---|---|---|\n";
 const MACHINE: &str = "| section of 002 | sentences | shown by | not shown |\n|---|---|---|---|\n";
 
 /// Every sentence with what shows it, by the files as they stand.
@@ -75,7 +75,7 @@ fn named_in(text: &str) -> Vec<(String, String)> {
                 word.trim_start_matches('(')
                     .trim_end_matches(['.', ';', ':'])
             });
-            let contracts = ["000/", "002/", "003/"];
+            let contracts = ["000/", "001/", "002/", "003/"];
             let of_contract = |word: &&str| contracts.iter().any(|id| word.starts_with(id));
             ids.extend(words.filter(of_contract).map(str::to_owned));
         } else if line.starts_with("#[") {
@@ -135,6 +135,7 @@ fn every_sentence_of_the_source_contracts_is_shown() {
         subjects.flat_map(|s| &s.sentences).count()
     };
     assert!(of("000") >= 230 && of("002") >= 170);
+    assert!(of("001") >= 40);
     assert_eq!(of("003"), 22);
     let sentences = || coverage.subjects.iter().flat_map(|s| &s.sentences);
     assert!(sentences().all(|sentence| sentence.kind != SentenceKind::Open));
@@ -161,7 +162,12 @@ fn the_list_of_tests_is_derived() {
 fn the_tables_of_the_source_contracts_are_derived() {
     let path = root().join("docs/audit/conformance.md");
     let mut document = fs::read_to_string(&path).unwrap();
-    for (head, contract) in [(SESSION, "000"), (MACHINE, "002"), (AGENTS, "003")] {
+    for (head, contract) in [
+        (SESSION, "000"),
+        (FILES, "001"),
+        (MACHINE, "002"),
+        (AGENTS, "003"),
+    ] {
         let (before, rest) = document.split_once(head).unwrap();
         let (_, after) = rest.split_once("\n\n").unwrap();
         document = format!("{before}{}\n{after}", table(head, contract));

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::desk::{Desk, calls, says};
+use crate::sandbox_faults::sandbox;
 
 /// A desk with a workspace `w` of three files, and a contract whose model makes these calls.
 fn desk(made: &[(&str, serde_json::Value)]) -> Desk {
@@ -240,4 +241,107 @@ fn a_folder_that_took_the_workspaces_place_is_not_written() {
     nothing.ok(&["run", "c.yaml", "--run-id", "quiet"]);
     let said = nothing.ok(&["undo", "quiet"]);
     assert!(said.contains("left no file otherwise"), "{said}");
+}
+
+/// A desk whose model runs these commands in its workspace `w`, beside the calls of [`desk`].
+fn commands(made: &[(&str, serde_json::Value)]) -> Desk {
+    let desk = desk(made);
+    let contract = desk
+        .read("c.yaml")
+        .replace("write_file]", "write_file, shell]");
+    desk.write("c.yaml", &contract);
+    desk
+}
+
+fn shell(command: &str) -> (&'static str, serde_json::Value) {
+    ("shell", json!({"command": command}))
+}
+
+#[test]
+fn what_a_command_changed_is_listed_and_undo_restores_it() {
+    if !sandbox() {
+        return;
+    }
+    let desk = commands(&[
+        shell(
+            "sed -i s/two/2/ changed.txt; rm gone.txt; mkdir -p new; echo made > new/made.txt; echo x > .hidden",
+        ),
+        write("changed.txt", "one\n2\nthree\n"),
+        shell("echo four >> changed.txt; rm .hidden; touch same.txt"),
+        shell("echo built > target/out; echo more >> target/there"),
+    ]);
+    desk.write("w/.gitignore", "target\n");
+    desk.write("w/target/there", "not compared\n");
+    let before = files(&desk);
+    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
+    let shown = desk.ok(&["show", "r"]);
+    assert!(
+        shown.contains("3 files of the workspace changed\n"),
+        "{shown}"
+    );
+    let hash = |text: &str| blake3::hash(text.as_bytes()).to_hex()[..12].to_owned();
+    for line in [
+        format!(
+            "changed  changed.txt  +3 -1  {} -> {}\n",
+            hash("one\ntwo\n"),
+            hash("one\n2\nthree\nfour\n")
+        ),
+        format!("removed  gone.txt  +0 -1  {} -> none\n", hash("gone\n")),
+        format!("made     new/made.txt  +1 -0  none -> {}\n", hash("made\n")),
+    ] {
+        assert!(shown.contains(&line), "no {line}: {shown}");
+    }
+    assert!(!shown.contains("there may be more"), "{shown}");
+    desk.ok(&["undo", "r"]);
+    let mut after = files(&desk);
+    // What ignore rules name is neither compared nor restored.
+    assert_eq!(after.remove("target/out").as_deref(), Some("built\n"));
+    let there = after.insert("target/there".to_owned(), "not compared\n".to_owned());
+    assert_eq!(there.as_deref(), Some("not compared\nmore\n"));
+    assert_eq!(after, before);
+    desk.ok(&["verify", "r"]);
+    desk.ok(&["replay", "r"]);
+}
+
+/// Were it taken for made, `undo` would remove what the run never saw.
+#[test]
+fn a_file_that_is_ignored_no_longer_does_not_count_as_made() {
+    if !sandbox() {
+        return;
+    }
+    let desk = commands(&[shell("rm .gitignore; echo x > made.txt")]);
+    desk.write("w/.gitignore", "*.key\n");
+    desk.write("w/own.key", "a person's\n");
+    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
+    let shown = desk.ok(&["show", "r"]);
+    assert!(shown.contains("removed  .gitignore"), "{shown}");
+    assert!(
+        !shown.contains("own.key") && shown.contains("there may be more"),
+        "{shown}"
+    );
+    let said = desk.ok(&["undo", "r"]);
+    assert!(said.contains("More files may have been changed"), "{said}");
+    let now = files(&desk);
+    assert_eq!(now["own.key"], "a person's\n");
+    assert_eq!(now[".gitignore"], "*.key\n");
+}
+
+#[test]
+fn what_a_command_changed_that_has_no_result_is_not_denied() {
+    if !sandbox() {
+        return;
+    }
+    let desk = commands(&[shell("echo x >> changed.txt; sleep 600")]);
+    desk.ok(&[
+        "run",
+        "c.yaml",
+        "--run-id",
+        "r",
+        "--set",
+        "tool_timeout_ms=400",
+    ]);
+    let shown = desk.ok(&["show", "r"]);
+    assert!(shown.contains("there may be more"), "{shown}");
+    let said = desk.ok(&["undo", "r"]);
+    assert!(said.contains("More files may have been changed"), "{said}");
 }

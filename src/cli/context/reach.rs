@@ -15,10 +15,11 @@ pub(in crate::cli) fn listed(reach: &Reach) -> String {
     for command in &reach.commands {
         let words = line(&command.command.join(" "));
         let place = line(&command.place);
-        row(
-            "command",
-            format!("{words}   ({place}; it may do whatever you may)"),
-        );
+        let may = match &command.confinement {
+            Some(confinement) => line(confinement),
+            None => "it may do whatever you may".to_owned(),
+        };
+        row("command", format!("{words}   ({place}; {may})"));
     }
     for host in &reach.hosts {
         let address = host

@@ -85,7 +85,9 @@ pub(in crate::cli) fn needs_trust(spec: &ContractSpec) -> bool {
     builtin.any(|name| STARTING.contains(&name.as_str()))
         || servers.any(|server| match &server.transport {
             McpTransport::Stdio { .. } => true,
-            McpTransport::Rest { headers, .. } => hands_on(headers),
+            McpTransport::Openapi { headers, .. } | McpTransport::Rest { headers, .. } => {
+                hands_on(headers)
+            }
             McpTransport::Remote { headers, oauth, .. } => {
                 let oauth = oauth.as_ref();
                 hands_on(headers) || oauth.is_some_and(|oauth| oauth.variables().next().is_some())

@@ -3,9 +3,10 @@
 use serde_json::json;
 
 use super::Fixture;
-use crate::contract::{HealthProbe, McpTransport, Remote};
+use crate::contract::{HealthProbe, HttpMethod, McpTransport, ProviderType, Remote};
 
 /// 000/7.layers.5, 000/7.placeholders.5, 000/7.queues.1
+/// 001/6.servers.1
 #[test]
 fn servers_and_their_queues_come_from_layers_and_the_file_counts_where_both_speak() {
     let fixture = Fixture::new();
@@ -55,6 +56,7 @@ fn servers_and_their_queues_come_from_layers_and_the_file_counts_where_both_spea
 }
 
 /// 001 §6: what a server of the layers may have.
+/// 001/6.servers.2
 #[test]
 fn a_server_of_the_layers_keeps_its_filters_its_probe_and_whether_it_is_shared() {
     let fixture = Fixture::new();
@@ -95,6 +97,7 @@ fn a_server_of_the_layers_keeps_its_filters_its_probe_and_whether_it_is_shared()
 }
 
 /// 001 §6: a REST tool of the layers, with the names that other programs have for its keys.
+/// 001/6.rest.1
 #[test]
 fn a_rest_tool_of_the_layers_is_the_tool_of_a_contract_and_keeps_places_of_arguments() {
     let fixture = Fixture::new();
@@ -150,4 +153,162 @@ fn a_rest_tool_of_the_layers_is_the_tool_of_a_contract_and_keeps_places_of_argum
         fault.contains("restTools.list.cache") && fault.contains("no place"),
         "{fault}"
     );
+}
+
+/// 001 §6: a web service of the layers. The path of its description begins where it is written.
+/// 001/6.openapi.1
+#[test]
+fn a_description_of_the_layers_is_a_service_of_the_contract() {
+    let fixture = Fixture::new();
+    let inventory = json!({
+        "spec": "./specs/inventory.yaml",
+        "baseUrl": "${BASE}/v1",
+        "headers": {"Authorization": "Bearer ${T}"},
+        "includeMethods": ["get", "post"],
+        "tagFilter": ["catalog"],
+        "toolsDenied": ["drop"],
+    });
+    let layers = json!({"openapiSpecs": {"inventory": inventory}});
+    fixture.write("prompt/.ai-agent.json", &layers);
+    fixture.write("prompt/.ai-agent.env", "BASE=https://h.example\n");
+    let other = json!({"openapiSpecs": {
+        "other": {"spec": "o.yaml"}, "far": {"spec": "https://h.example/o.json"}, "odd": {"spec": "o", "cache": 7},
+    }});
+    fixture.write("me/.ai-agent/ai-agent.json", &other);
+    let spec = |name: &str| {
+        let text = "task: t\ntargets: [{provider: d, model: m}]\nproviders: {d: {type: ollama}}\n";
+        fixture.spec(&format!("{text}tools: {{openapi: {{{name}: }}}}\n"))
+    };
+    let terms = |name: &str| {
+        let spec = spec(name).unwrap();
+        let server = &spec.tools.servers[&format!("rest__{name}")];
+        let McpTransport::Openapi { headers, terms } = &server.transport else {
+            panic!("{spec:?}");
+        };
+        (server.tools.denied.clone(), headers.clone(), terms.clone())
+    };
+    let (denied, headers, inventory) = terms("inventory");
+    assert_eq!(denied, ["drop"]);
+    assert_eq!(
+        headers["Authorization"], "Bearer ${T}",
+        "expanded when it is set up"
+    );
+    assert_eq!(inventory.spec, "./specs/inventory.yaml");
+    assert_eq!(inventory.base_url.as_deref(), Some("https://h.example/v1"));
+    assert_eq!(
+        inventory.include_methods,
+        [HttpMethod::Get, HttpMethod::Post]
+    );
+    assert_eq!(inventory.tags, ["catalog"]);
+    let elsewhere = terms("other").2.spec;
+    assert!(
+        std::path::Path::new(&elsewhere).is_absolute(),
+        "{elsewhere}"
+    );
+    assert!(elsewhere.ends_with("me/.ai-agent/o.yaml"), "{elsewhere}");
+    assert_eq!(terms("far").2.spec, "https://h.example/o.json");
+    let fault = spec("odd").unwrap_err();
+    assert!(
+        fault.contains("openapiSpecs.odd.cache") && fault.contains("no place"),
+        "{fault}"
+    );
+}
+
+/// 001 §6: the provider without a model, which plays a script. The path of that begins where it is written.
+/// 001/6.providers.2
+#[test]
+fn a_provider_for_tests_is_a_scripted_one() {
+    let fixture = Fixture::new();
+    let layer = |file: &str| json!({"providers": {"fake": {"type": "test-llm", "file": file}}});
+    fixture.write("prompt/.ai-agent.json", &layer("answers.jsonl"));
+    let text = "task: t\ntargets: [{provider: fake, model: m}]\n";
+    let read = |text: &str| {
+        fixture
+            .spec(text)
+            .unwrap()
+            .providers
+            .remove("fake")
+            .unwrap()
+    };
+    let here = read(text);
+    assert_eq!(here.provider_type, ProviderType::Scripted);
+    assert_eq!(here.file.as_deref(), Some("answers.jsonl"));
+    fixture.write("prompt/.ai-agent.json", &json!({}));
+    fixture.write("me/.ai-agent/ai-agent.json", &layer("answers.jsonl"));
+    let elsewhere = read(text).file.unwrap();
+    assert!(
+        elsewhere.ends_with("me/.ai-agent/answers.jsonl"),
+        "{elsewhere}"
+    );
+}
+
+/// 001 §6: what the models of a provider of the layers cost. The file's own prices count, and those of its own providers stay as they are.
+/// 001/6.providers.4
+#[test]
+fn prices_of_the_layers_are_those_of_the_targets_that_are_theirs() {
+    let fixture = Fixture::new();
+    let pricing = json!({
+        "cloud": {
+            "org/m.1": {"unit": "per_1k", "currency": "USD", "prompt": 0.25, "completion": 1, "cacheRead": 0.5},
+            "other": {"prompt": 9, "completion": 9},
+        },
+        "own": {"x": {"prompt": 9, "completion": 9}},
+    });
+    let layer = |pricing: &serde_json::Value| {
+        let cloud = json!({"type": "ollama"});
+        fixture.write(
+            "prompt/.ai-agent.json",
+            &json!({"providers": {"cloud": cloud}, "pricing": pricing}),
+        );
+    };
+    layer(&pricing);
+    let text = "task: t\ntargets: [{provider: cloud, model: org/m.1}, {provider: own, model: x}]\nproviders: {own: {type: ollama}}\n";
+    let prices = |more: &str| {
+        fixture
+            .spec(&format!("{text}{more}"))
+            .unwrap()
+            .prices
+            .unwrap()
+    };
+    let table = prices("");
+    assert_eq!(table.version, "layers");
+    assert_eq!(table.models.keys().collect::<Vec<_>>(), ["cloud"]);
+    assert_eq!(
+        table.models["cloud"].keys().collect::<Vec<_>>(),
+        ["org/m.1"]
+    );
+    let of = |table: &crate::contract::PriceTable| table.models["cloud"]["org/m.1"];
+    let stated = prices(
+        "prices: {version: a, models: {own: {x: {input: 250, output: 1000}}, cloud: {org/m.1: {output: 2000, unit: per_1m}}}}\n",
+    );
+    assert_eq!(stated.version, "a");
+    // A tenth of a cent for a thousand is a dollar for a million.
+    assert_eq!(
+        of(&table).input_pico_usd,
+        stated.models["own"]["x"].input_pico_usd
+    );
+    assert_eq!(
+        of(&table).output_pico_usd,
+        stated.models["own"]["x"].output_pico_usd
+    );
+    assert_ne!(of(&stated).output_pico_usd, of(&table).output_pico_usd);
+    let alone = "task: t\ntargets: [{provider: own, model: x}]\nproviders: {own: {type: ollama}}\n";
+    assert_eq!(fixture.spec(alone).unwrap().prices, None);
+    for (price, expect) in [
+        (
+            json!({"prompt": 1, "completion": 1, "currency": "EUR"}),
+            "prices are in US dollars",
+        ),
+        (
+            json!({"prompt": 1, "completion": 1, "per": 1}),
+            "a contract has no place for it",
+        ),
+    ] {
+        layer(&json!({"cloud": {"org/m.1": price}}));
+        let fault = fixture.spec(text).unwrap_err();
+        assert!(
+            fault.contains("pricing.cloud/org/m.1") && fault.contains(expect),
+            "{fault}"
+        );
+    }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::document::Document;
 use super::placeholders::values;
-use super::web::state_rest_tool;
+use super::web::{state_openapi, state_rest_tool};
 use crate::contract::server_terms::BUILTIN;
 use crate::contract::spec::{
     FILE, HTTP_GET, PRICE, PRICES, PROVIDER, SANDBOX, SERVER, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
@@ -96,6 +96,10 @@ fn state_server(
     name: &str,
     terms: &ServerTerms,
 ) {
+    if let Some(openapi) = &terms.openapi {
+        state_openapi(file, (name, terms), openapi);
+        return;
+    }
     if let Some(rest) = &terms.rest {
         state_rest_tool(file, recorded, (name, terms), rest);
         return;
@@ -104,6 +108,10 @@ fn state_server(
         let tools = recorded.tools.iter().filter(|tool| tool.origin == BUILTIN);
         let names = tools.map(|tool| json!(tool.name)).collect();
         file.state(&[FILE.tools.name, TOOLS.builtin.name], names);
+        if !terms.env_names.is_empty() {
+            let env = values(&terms.env_names, &terms.env_variables);
+            file.state(&[FILE.tools.name, TOOLS.env.name], env);
+        }
         if let Some(sandbox) = &terms.sandbox {
             let path = [FILE.tools.name, TOOLS.sandbox.name];
             file.state(&path, sandbox_form(sandbox));

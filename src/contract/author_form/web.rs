@@ -4,8 +4,10 @@ use serde_json::{Value, json};
 
 use super::document::Document;
 use super::placeholders::values;
-use crate::contract::spec::{FILE, REST_TOOL, TOOLS};
-use crate::contract::{ExecutionContract, QueueTerms, RestTerms, ServerTerms, WebLimits, own_name};
+use crate::contract::spec::{FILE, OPENAPI, REST_TOOL, TOOLS};
+use crate::contract::{
+    ExecutionContract, OpenapiTerms, QueueTerms, RestTerms, ServerTerms, WebLimits, own_name,
+};
 
 /// States one entry of `tools.rest`.
 pub(super) fn state_rest_tool(
@@ -43,22 +45,70 @@ pub(super) fn state_rest_tool(
         // It is recorded under the keys of the file.
         state(REST_TOOL.streaming.name, json!(streaming));
     }
-    let WebLimits {
-        loopback,
-        max_bytes,
-        max_redirects,
-    } = rest.limits;
-    if loopback != REST_TOOL.loopback.default_value {
-        state(REST_TOOL.loopback.name, json!(loopback));
-    }
-    if max_bytes != REST_TOOL.max_bytes.default_value {
-        state(REST_TOOL.max_bytes.name, json!(max_bytes));
-    }
-    if max_redirects != REST_TOOL.max_redirects.default_value {
-        state(REST_TOOL.max_redirects.name, json!(max_redirects));
+    for (key, value) in limits(&rest.limits) {
+        state(key, value);
     }
     let queue = terms.queue.as_deref();
     if let Some(queue) = queue.filter(|queue| *queue != QueueTerms::DEFAULT) {
         state(REST_TOOL.queue.name, json!(queue));
     }
+}
+
+/// States one entry of `tools.openapi`.
+pub(super) fn state_openapi(
+    file: &mut Document,
+    (name, terms): (&str, &ServerTerms),
+    openapi: &OpenapiTerms,
+) {
+    let path = [FILE.tools.name, TOOLS.openapi.name, own_name(name)];
+    file.state(&path, json!({}));
+    let mut state = |key: &str, value: Value| {
+        let [tools, section, name] = path;
+        file.state(&[tools, section, name, key], value);
+    };
+    state(OPENAPI.spec.name, json!(openapi.spec));
+    if let Some(base_url) = &openapi.base_url {
+        state(OPENAPI.base_url.name, json!(base_url));
+    }
+    if !terms.header_names.is_empty() {
+        let headers = values(&terms.header_names, &terms.header_variables);
+        state(OPENAPI.headers.name, headers);
+    }
+    if !openapi.include_methods.is_empty() {
+        state(OPENAPI.include_methods.name, json!(openapi.include_methods));
+    }
+    if !openapi.tags.is_empty() {
+        state(OPENAPI.tags.name, json!(openapi.tags));
+    }
+    if let Some(tools) = &terms.tools_allowed {
+        state(OPENAPI.tools_allowed.name, json!(tools));
+    }
+    if !terms.tools_denied.is_empty() {
+        state(OPENAPI.tools_denied.name, json!(terms.tools_denied));
+    }
+    if let Some(pin) = terms.expected_pin {
+        state(OPENAPI.pin.name, json!(pin));
+    }
+    for (key, value) in limits(&openapi.limits) {
+        state(key, value);
+    }
+    let queue = terms.queue.as_deref();
+    if let Some(queue) = queue.filter(|queue| *queue != QueueTerms::DEFAULT) {
+        state(OPENAPI.queue.name, json!(queue));
+    }
+}
+
+/// What bounds requests, where it is no default. Both forms have the same keys for it.
+fn limits(limits: &WebLimits) -> Vec<(&'static str, Value)> {
+    let mut stated = Vec::new();
+    if limits.loopback != REST_TOOL.loopback.default_value {
+        stated.push((REST_TOOL.loopback.name, json!(limits.loopback)));
+    }
+    if limits.max_bytes != REST_TOOL.max_bytes.default_value {
+        stated.push((REST_TOOL.max_bytes.name, json!(limits.max_bytes)));
+    }
+    if limits.max_redirects != REST_TOOL.max_redirects.default_value {
+        stated.push((REST_TOOL.max_redirects.name, json!(limits.max_redirects)));
+    }
+    stated
 }

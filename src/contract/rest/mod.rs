@@ -4,13 +4,14 @@
 //! and secrets are those of `tools/web`; the values of headers never come here.
 //!
 //! ```text
-//! RestTool  ┐
-//!           ├─ arguments ─▶ RequestParts {method, url, headers, body}
-//! Operation ┘
+//!                      RestTool ┐
+//!                               ├─ arguments ─▶ RequestParts {method, url, headers, body}
+//! description ─▶ HttpOperation ┘
 //! ```
 
 mod escape;
 mod method;
+mod openapi;
 mod request;
 mod rest_tool;
 mod stream;
@@ -20,9 +21,10 @@ mod terms;
 mod tests;
 
 pub(crate) use method::HttpMethod;
+pub(crate) use openapi::{HttpOperation, ImportTerms, OpenapiFault, imported};
 pub(crate) use request::{RequestFault, RequestParts};
 pub(crate) use rest_tool::DefinitionFault;
 pub(crate) use rest_tool::RestTool;
 pub(crate) use stream::StreamReader;
 pub(crate) use template::{recorded_template, without_parameters};
-pub(crate) use terms::{RestTerms, StreamTerms, WebLimits};
+pub(crate) use terms::{OpenapiTerms, RestTerms, StreamTerms, WebLimits};

@@ -31,6 +31,9 @@ pub(crate) enum RequestFault {
         "the argument `{name}` is {value:?}: a part of a path is neither empty nor made of dots"
     )]
     Path { name: String, value: String },
+    /// An argument cannot be written where it belongs.
+    #[error("the argument `{name}` {rule}")]
+    Value { name: String, rule: &'static str },
     /// The author: the address is none once it is put together.
     #[error("the address is not one that can be asked: {reason}")]
     Address { reason: String },

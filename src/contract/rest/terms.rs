@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::HttpMethod;
+use crate::contract::recorded_url;
 
 /// What bounds the requests of a tool, whatever it asks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -32,6 +33,40 @@ pub struct RestTerms {
     /// How its answer is read where it comes as a stream of events; left out where it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streaming: Option<StreamTerms>,
+}
+
+/// The tools of a description of a service, as the contract sees them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OpenapiTerms {
+    /// The address of the service, where its author says; else the description does.
+    pub base_url: Option<String>,
+    /// The methods that are taken; empty: all.
+    pub include_methods: Vec<HttpMethod>,
+    /// What bounds requests.
+    pub limits: WebLimits,
+    /// The file or the address of the description, as its author wrote it.
+    pub spec: String,
+    /// The tags one of which an operation has; empty: any.
+    pub tags: Vec<String>,
+}
+
+impl OpenapiTerms {
+    /// Whether the description is at an address.
+    #[must_use]
+    pub(crate) fn is_at_address(&self) -> bool {
+        self.spec.contains("://")
+    }
+
+    /// Where the description is, as a contract or a message may say it.
+    #[must_use]
+    pub(crate) fn recorded_spec(&self) -> String {
+        if self.is_at_address() {
+            recorded_url(&self.spec)
+        } else {
+            self.spec.clone()
+        }
+    }
 }
 
 /// How the events of a stream lead to an answer: each is a line with a JSON object.

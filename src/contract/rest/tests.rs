@@ -117,6 +117,7 @@ fn what_has_no_place_goes_into_the_query_or_the_body() {
     );
 }
 
+/// 001/6.rest.2
 #[test]
 fn a_body_has_arguments_as_what_they_are_and_leaves_out_what_is_not_given() {
     let template = json!({

@@ -280,6 +280,8 @@ impl fmt::Debug for ProviderSpec {
 pub struct ToolsSpec {
     /// Built-in tools by name.
     pub builtin: Vec<String>,
+    /// Variables of commands of the shell, as written.
+    pub env: BTreeMap<String, String>,
     /// Where `http_get` may ask; there exactly when that is one of them.
     pub http_get: Option<HttpGetTerms>,
     /// Tool servers by name: those that speak MCP, and web services under the name that their tools begin with.

@@ -149,7 +149,7 @@ fn no_such_provider(name: &str, providers: &[String]) -> (String, Option<String>
 fn read_queues(file: &mut Section<'_, '_>) -> BTreeMap<String, QueueTerms> {
     let names = names_below(file, FILE.queues.name);
     let tools = file.peek(FILE.tools.name);
-    for section in [TOOLS.mcp.name, TOOLS.rest.name] {
+    for section in [TOOLS.mcp.name, TOOLS.openapi.name, TOOLS.rest.name] {
         let servers = tools.and_then(|tools| child(tools, section));
         let Some(Kind::Map(servers)) = servers.map(|node| &node.kind) else {
             continue;

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::error::{Findings, Origin, SourceRange};
-use super::keys::{FILE, PROVIDER, REST_TOOL, SERVER, TARGET, TOOL_OUTPUT_BUDGET, TOOLS};
+use super::keys::{
+    FILE, OPENAPI, PRICES, PROVIDER, REST_TOOL, SERVER, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
+};
 use super::origin::ValueOrigin;
 use super::tree::{Key, Kind, MAX_DEPTH, Node};
 use crate::contract::QueueTerms;
@@ -15,10 +17,14 @@ use crate::contract::QueueTerms;
 pub(crate) enum DefinitionKind {
     /// A provider of models.
     Provider,
+    /// The operations of a web service.
+    Openapi,
     /// A tool that is a request to a web service.
     RestTool,
     /// A tool server.
     Server,
+    /// What a model costs, by `provider/model`.
+    Price,
     /// A queue of calls.
     Queue,
 }
@@ -98,11 +104,31 @@ pub(super) fn fill(
     for (name, place) in unreached_below(root, TOOLS.rest.name, &[REST_TOOL.url.name]) {
         filler.take(root, DefinitionKind::RestTool, &name, &place);
     }
+    for (name, place) in unreached_below(root, TOOLS.openapi.name, &[OPENAPI.spec.name]) {
+        filler.take(root, DefinitionKind::Openapi, &name, &place);
+    }
     for (name, place) in named_queues(root) {
         filler.take(root, DefinitionKind::Queue, &name, &place);
     }
+    for (provider, model, place) in targets(root) {
+        // Other providers are as the file says, prices too.
+        if filler.is_from_outside(&provider) {
+            filler.take_price(root, (&provider, &model), &place);
+        }
+    }
     filler.defaults(root);
     filler.origins
+}
+
+/// The name of a table of prices that is not the file's own.
+const OF_LAYERS: &str = "layers";
+
+/// Whether a key that the file lacks is reported where nothing defines what it names.
+const fn is_reported_whole(wanted: DefinitionKind) -> bool {
+    matches!(
+        wanted,
+        DefinitionKind::Openapi | DefinitionKind::RestTool | DefinitionKind::Server
+    )
 }
 
 struct Filler<'f> {
@@ -115,8 +141,13 @@ impl Filler<'_> {
     fn take(&mut self, root: &mut Node, wanted: DefinitionKind, name: &str, place: &SourceRange) {
         let path = match wanted {
             DefinitionKind::Provider => vec![FILE.providers.name, name],
+            DefinitionKind::Openapi => vec![FILE.tools.name, TOOLS.openapi.name, name],
             DefinitionKind::RestTool => vec![FILE.tools.name, TOOLS.rest.name, name],
             DefinitionKind::Server => vec![FILE.tools.name, TOOLS.mcp.name, name],
+            DefinitionKind::Price => {
+                let (provider, model) = name.split_once('/').unwrap_or((name, ""));
+                vec![FILE.prices.name, PRICES.models.name, provider, model]
+            }
             DefinitionKind::Queue => vec![FILE.queues.name, name],
         };
         let dotted = path.join(".");
@@ -124,7 +155,7 @@ impl Filler<'_> {
             Ok(Some(found)) => found,
             Ok(None) => {
                 // A key that it lacks is reported as for any other server.
-                if matches!(wanted, DefinitionKind::RestTool | DefinitionKind::Server)
+                if is_reported_whole(wanted)
                     && let Some(target) = target(root, &path, place)
                 {
                     let (kind, place) = (Kind::Map(Vec::new()), place.clone());
@@ -154,6 +185,39 @@ impl Filler<'_> {
                 format!("{dotted}.{key}")
             };
             self.from(path, origin);
+        }
+    }
+
+    /// Whether the definition of a provider, or a part of it, is not the file's own.
+    fn is_from_outside(&self, provider: &str) -> bool {
+        let below = format!("{}.{provider}.", FILE.providers.name);
+        self.origins.keys().any(|path| path.starts_with(&below))
+    }
+
+    /// Fills in what a model costs. A table that the file does not have gets a name, which a table needs.
+    fn take_price(
+        &mut self,
+        root: &mut Node,
+        (provider, model): (&str, &str),
+        place: &SourceRange,
+    ) {
+        let had = self.origins.len();
+        let name = format!("{provider}/{model}");
+        self.take(root, DefinitionKind::Price, &name, place);
+        let version = [FILE.prices.name, PRICES.version.name];
+        let prices = child(root, FILE.prices.name);
+        let is_named = prices.is_some_and(|prices| child(prices, PRICES.version.name).is_some());
+        if self.origins.len() > had
+            && !is_named
+            && let Some(target) = target(root, &version, place)
+        {
+            *target = Node {
+                kind: Kind::Scalar {
+                    text: OF_LAYERS.to_owned(),
+                    plain: false,
+                },
+                place: place.clone(),
+            };
         }
     }
 
@@ -318,6 +382,25 @@ fn word(node: &Node) -> Option<&str> {
 }
 
 /// Providers that targets name, or that the file defines, without a `type`; each once, with where the file names it.
+/// The targets of a file: provider, model, and where it names them.
+fn targets(root: &Node) -> Vec<(String, String, SourceRange)> {
+    let targets = child(root, FILE.targets.name).map(|targets| match &targets.kind {
+        Kind::List(items) => items.as_slice(),
+        Kind::Scalar { .. } | Kind::Map(_) => &[],
+    });
+    let targets = targets.unwrap_or_default().iter();
+    let targets = targets.filter_map(|target| {
+        let named = |key: &str| word(child(target, key)?).map(str::to_owned);
+        let place = child(target, TARGET.provider.name)?.place.clone();
+        Some((
+            named(TARGET.provider.name)?,
+            named(TARGET.model.name)?,
+            place,
+        ))
+    });
+    targets.collect()
+}
+
 fn named_providers(root: &Node) -> Vec<(String, SourceRange)> {
     let defined = child(root, FILE.providers.name);
     let is_whole = |name: &str| {
@@ -387,7 +470,8 @@ fn unreached_below(root: &Node, section: &str, ways: &[&str]) -> Vec<(String, So
 fn named_queues(root: &Node) -> Vec<(String, SourceRange)> {
     let defined = child(root, FILE.queues.name);
     let is_there = |name: &str| defined.is_some_and(|queues| child(queues, name).is_some());
-    let servers = [TOOLS.mcp.name, TOOLS.rest.name].map(|section| below_tools(root, section));
+    let sections = [TOOLS.mcp.name, TOOLS.openapi.name, TOOLS.rest.name];
+    let servers = sections.map(|section| below_tools(root, section));
     let servers = servers.into_iter().flatten();
     let named = servers.filter_map(|(_, server)| child(server, SERVER.queue.name));
     let named = named.filter_map(|node| Some((word(node)?.to_owned(), node.place.clone())));

@@ -66,7 +66,7 @@ pub(crate) use contract_spec::{
 pub use error::SpecErrors;
 pub(crate) use fill::{Definition, DefinitionKind, Definitions};
 pub(in crate::contract) use keys::{
-    CONTEXT_BUDGET, FILE, FINAL_REPORT, FileKeys, HTTP_GET, MODEL, PRICE, PRICES, PROFILE,
+    CONTEXT_BUDGET, FILE, FINAL_REPORT, FileKeys, HTTP_GET, MODEL, OPENAPI, PRICE, PRICES, PROFILE,
     PROVIDER, REST_TOOL, SAMPLING, SANDBOX, SERVER, SamplingKeys, TARGET, TOOL_OUTPUT_BUDGET,
     TOOLS,
 };

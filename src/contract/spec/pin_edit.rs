@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::error::{Findings, Origin};
 use super::keys::{FILE, SERVER, TOOLS};
 use super::tree::{self, Key, Kind, Node};
+use crate::contract::REST_PREFIX;
 use crate::message::Digest;
 
 /// The text of a contract file with these pins of servers, each in place of the one that the server has or as its first key; none where
@@ -16,13 +17,17 @@ pub(crate) fn with_pins(text: &str, pins: &BTreeMap<String, Digest>) -> Option<S
     };
     let findings = Findings::new(text, &[]);
     let root = tree::parse(text, Origin::File, &findings)?;
-    let servers = root.below(FILE.tools.name)?.below(TOOLS.mcp.name)?;
-    let Kind::Map(servers) = &servers.kind else {
-        return None;
-    };
+    let tools = root.below(FILE.tools.name)?;
     let mut edits = Vec::new();
     for (name, pin) in pins {
-        let mut found = servers.iter().filter(|(key, _)| key.text == *name);
+        let (section, name) = match name.strip_prefix(REST_PREFIX) {
+            Some(own) => (TOOLS.openapi.name, own),
+            None => (TOOLS.mcp.name, name.as_str()),
+        };
+        let Kind::Map(servers) = &tools.below(section)?.kind else {
+            return None;
+        };
+        let mut found = servers.iter().filter(|(key, _)| key.text == name);
         let (key, server) = found.next()?;
         edits.push(edit(text, key, server, *pin)?);
     }
@@ -110,6 +115,15 @@ mod tests {
         let edited = with_pins(text, &pins.collect());
         let shown = edited.map(|text| text.replace(&format!("\"{pin}\""), "P"));
         assert_eq!(shown.as_deref(), expect, "{text}");
+    }
+
+    #[test]
+    fn a_pin_of_a_service_is_written_where_the_file_has_it() {
+        check(
+            "tools:\n  openapi:\n    shop:\n      spec: s.yaml\n",
+            &["rest__shop"],
+            Some("tools:\n  openapi:\n    shop:\n      pin: P\n      spec: s.yaml\n"),
+        );
     }
 
     #[test]

@@ -11,10 +11,10 @@ use super::section::Section;
 use super::texts::{Env, EnvName, HeaderName, Headers, KeyEnv, SecretPattern, Servers, Url};
 use super::transport::{McpSpec, McpTransport, OAuthSpec};
 use super::tree::Node;
-use super::web_tools::RestTools;
+use super::web_tools::{OpenapiImports, RestTools};
 use super::words::Builtin;
 use crate::contract::redaction::{MAX_HEADER_BYTES, MAX_HEADERS, MAX_PATTERNS};
-use crate::contract::{McpTerms, OAuthGrant, Remote, ToolFilter};
+use crate::contract::{McpTerms, OAuthGrant, Remote, ToolFilter, own_name};
 use crate::contract::{ProviderType, ReasoningValue, RedactionTerms};
 use serde_json::Value;
 
@@ -123,16 +123,28 @@ impl Read for ToolsSpec {
             }
             let Servers(mut servers) = section.get(&TOOLS.mcp).unwrap_or_default();
             let RestTools(rest) = section.get(&TOOLS.rest).unwrap_or_default();
+            let OpenapiImports(imports) = section.get(&TOOLS.openapi).unwrap_or_default();
+            if let Some(name) = imports.keys().find(|name| rest.contains_key(*name)) {
+                let rule = format!("`{}` is the name of a REST tool, too", own_name(name));
+                section.refuse_key(TOOLS.openapi.name, rule, None);
+            }
             servers.extend(rest);
+            servers.extend(imports);
             let sandbox = section.get(&TOOLS.sandbox);
             if sandbox.is_some() && !names.iter().any(|name| name == Self::SHELL) {
                 let rule = "`sandbox` confines `shell`, which is not one of `builtin`";
                 section.refuse_key(TOOLS.sandbox.name, rule, None);
             }
+            let Env(env) = section.get(&TOOLS.env).unwrap_or_default();
+            if !env.is_empty() && !names.iter().any(|name| name == Self::SHELL) {
+                let rule = "`env` is for `shell`, which is not one of `builtin`; a server has an `env` of its own";
+                section.refuse_key(TOOLS.env.name, rule, None);
+            }
             let http_get = section.get(&TOOLS.http_get);
             refuse_unused_terms(section, &names);
             Self {
                 builtin: names,
+                env,
                 http_get,
                 sandbox,
                 servers,

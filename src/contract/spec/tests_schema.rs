@@ -304,6 +304,7 @@ fn dotted(form: &dyn Form) -> Option<&'static str> {
         "oauth" => "tools.mcp.fs.oauth.",
         "rest-tool" => "tools.rest.list.",
         "streaming" => "tools.rest.list.streaming.",
+        "openapi" => "tools.openapi.shop.",
         "queue" => "queues.slow.",
         "max-calls" => "max_calls.",
         "metadata" => "metadata.",

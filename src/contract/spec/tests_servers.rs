@@ -192,6 +192,7 @@ fn a_rest_tool_is_a_server_of_one_tool_with_defaults() {
     );
 }
 
+/// 001/6.servers.5
 #[test]
 fn a_rest_tool_is_refused_by_the_rule_that_it_breaks_at_its_key() {
     let with =
@@ -254,6 +255,89 @@ fn a_rest_tool_is_refused_by_the_rule_that_it_breaks_at_its_key() {
     let fault = parse(&text).unwrap_err();
     assert!(
         fault.errors[0].rule.contains("begin with rest__"),
+        "{fault:?}"
+    );
+}
+
+/// The service of an entry of `tools.openapi`, or the path and the rule of the first fault.
+fn openapi(name: &str, form: &str) -> Result<McpSpec, String> {
+    let text = small(&format!("tools: {{openapi: {{'{name}': {form}}}}}"));
+    let fault = |errors: super::SpecErrors| {
+        let first = &errors.errors[0];
+        format!("{}: {}", first.path, first.rule)
+    };
+    let mut spec = parse(&text).map_err(fault)?;
+    Ok(spec.tools.servers.remove(&format!("rest__{name}")).unwrap())
+}
+
+#[test]
+fn a_described_service_is_a_server_with_defaults() {
+    let read = openapi("shop", "{spec: s.yaml, tools_denied: [drop]}").unwrap();
+    assert_eq!(read.place("rest__shop"), "tools.openapi.shop");
+    assert_eq!(read.tools.denied, ["drop"]);
+    let McpTransport::Openapi { headers, terms } = read.transport else {
+        panic!();
+    };
+    assert!(headers.is_empty());
+    assert_eq!((terms.spec.as_str(), terms.base_url), ("s.yaml", None));
+    let limits = terms.limits;
+    assert_eq!(
+        (limits.loopback, limits.max_bytes, limits.max_redirects),
+        (false, 1_048_576, 5)
+    );
+}
+
+#[test]
+fn a_described_service_is_refused_by_the_rule_that_it_breaks_at_its_key() {
+    for (name, form, expect) in [
+        (
+            "a",
+            "{tags: [x]}",
+            "tools.openapi.a: the key `spec` is missing",
+        ),
+        (
+            "a",
+            "{spec: s, headers: {K: v}}",
+            "tools.openapi.a.headers: `headers` need a `base_url`",
+        ),
+        (
+            "a",
+            "{spec: s, base_url: 'https://h.example/?k=v'}",
+            "tools.openapi.a.base_url: paths come behind it",
+        ),
+        (
+            "a",
+            "{spec: 'ftp://h.example/s.json'}",
+            "tools.openapi.a.spec: ",
+        ),
+        (
+            "a",
+            "{spec: s, include_methods: [TRACE]}",
+            "expected one of GET, HEAD",
+        ),
+        (
+            "a",
+            "{spec: s, max_bytes: 0}",
+            "tools.openapi.a.max_bytes: out of range",
+        ),
+        ("a", "{spec: s, queue: slow}", "no queue `slow`"),
+        ("a", "{spec: s, pin: x}", "tools.openapi.a.pin: "),
+        (
+            "a",
+            "{spec: s, cache: 1}",
+            "tools.openapi.a.cache: unknown key",
+        ),
+        ("a.b", "{spec: s}", "1 to 32 characters"),
+    ] {
+        let fault = openapi(name, form).unwrap_err();
+        assert!(fault.contains(expect), "{form}: {fault}");
+    }
+    let both = "tools: {rest: {a: {description: d, method: GET, url: 'https://h/'}}, openapi: {a: {spec: s}}}";
+    let fault = parse(&small(both)).unwrap_err();
+    assert!(
+        fault.errors[0]
+            .rule
+            .contains("`a` is the name of a REST tool, too"),
         "{fault:?}"
     );
 }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::contract::{
-    McpTerms, OAuthGrant, Remote, RestTool, SandboxSpec, ServerKind, ToolFilter, WebLimits,
+    McpTerms, OAuthGrant, OpenapiTerms, Remote, RestTool, SandboxSpec, ServerKind, ToolFilter,
+    WebLimits,
 };
 use crate::message::Digest;
 
-/// One entry of `tools.mcp` or `tools.rest`.
+/// One entry of `tools.mcp`, `tools.rest` or `tools.openapi`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct McpSpec {
     /// Whether it counts: a file's servers are those for which it is true.
@@ -96,6 +97,13 @@ pub enum McpTransport {
         /// Its address.
         url: String,
     },
+    /// The operations of a web service.
+    Openapi {
+        /// Headers with their values, unexpanded.
+        headers: BTreeMap<String, String>,
+        /// What is taken, and from which description.
+        terms: Box<OpenapiTerms>,
+    },
     /// A tool that is one request to a web service.
     Rest {
         /// Headers with their values, unexpanded.
@@ -114,6 +122,7 @@ impl McpTransport {
         match self {
             Self::Stdio { .. } => ServerKind::Stdio,
             Self::Remote { remote, .. } => remote.kind(),
+            Self::Openapi { .. } => ServerKind::Openapi,
             Self::Rest { .. } => ServerKind::Rest,
         }
     }
@@ -139,6 +148,11 @@ impl fmt::Debug for McpTransport {
                 .field("headers", &Names(headers))
                 .field("oauth", oauth)
                 .field("url", url)
+                .finish(),
+            Self::Openapi { headers, terms } => f
+                .debug_struct("Openapi")
+                .field("headers", &Names(headers))
+                .field("terms", terms)
                 .finish(),
             Self::Rest {
                 headers,

@@ -5,20 +5,23 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::form::{Read, Schemas};
-use super::keys::{REST_TOOL, STREAMING};
+use super::keys::{OPENAPI, REST_TOOL, STREAMING};
 use super::reporter::Reporter;
 use super::section::Section;
-use super::texts::Headers;
+use super::texts::{Headers, Url};
 use super::transport::{McpSpec, McpTransport};
 use super::tree::{Kind, Node};
 use crate::contract::{
-    DefinitionFault, HttpMethod, MOST_BODY_BYTES, MOST_REDIRECTS, McpTerms, REST_PREFIX, RestTool,
-    StreamTerms, ToolFilter, WebLimits,
+    DefinitionFault, HttpMethod, MOST_BODY_BYTES, MOST_REDIRECTS, McpTerms, OpenapiTerms,
+    REST_PREFIX, RestTool, StreamTerms, ToolFilter, WebLimits, check_address,
 };
 
 /// Names of tools of web services, as a pattern: with what stands before them they have 64 characters at most.
 const NAME: &str = "^[A-Za-z0-9_-]{1,58}$";
 const MOST_NAME_BYTES: usize = 58;
+/// Names of services with operations: those have names of their own behind them.
+const IMPORT_NAME: &str = "^[A-Za-z0-9_-]{1,32}$";
+const MOST_IMPORT_BYTES: usize = 32;
 
 /// Tools of web services, as servers of one tool each, by the name that their tools have in the contract.
 #[derive(Default)]
@@ -26,7 +29,7 @@ pub(in crate::contract) struct RestTools(pub(super) BTreeMap<String, McpSpec>);
 
 impl Read for RestTools {
     fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        refuse_names(node, reporter);
+        refuse_names(node, reporter, MOST_NAME_BYTES);
         let tools: BTreeMap<String, RestEntry> = Read::read(node, reporter)?;
         let tools = tools.into_iter();
         let tools = tools.map(|(name, RestEntry(spec))| (format!("{REST_PREFIX}{name}"), spec));
@@ -42,15 +45,15 @@ impl Read for RestTools {
     }
 }
 
-fn refuse_names(node: &Node, reporter: &Reporter<'_>) {
+fn refuse_names(node: &Node, reporter: &Reporter<'_>, most: usize) {
     let Kind::Map(entries) = &node.kind else {
         return;
     };
     let word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
     for (key, _) in entries {
-        let length = 1..=MOST_NAME_BYTES;
+        let length = 1..=most;
         if !length.contains(&key.text.len()) || !key.text.bytes().all(word) {
-            let rule = "such a name is 1 to 58 characters of A–Z a–z 0–9 _ -";
+            let rule = format!("such a name is 1 to {most} characters of A–Z a–z 0–9 _ -");
             let reporter = reporter.below(&key.text);
             let findings = reporter.findings;
             findings.add(&key.place, &reporter.path, rule, None);
@@ -105,6 +108,92 @@ impl Read for RestEntry {
 
     fn schema(definitions: &mut Schemas) -> Value {
         definitions.form_or_elsewhere(&REST_TOOL)
+    }
+}
+
+/// The operations of web services, as servers, by what the names of their tools begin with.
+#[derive(Default)]
+pub(in crate::contract) struct OpenapiImports(pub(super) BTreeMap<String, McpSpec>);
+
+impl Read for OpenapiImports {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        refuse_names(node, reporter, MOST_IMPORT_BYTES);
+        let imports: BTreeMap<String, OpenapiEntry> = Read::read(node, reporter)?;
+        let imports = imports.into_iter();
+        let imports =
+            imports.map(|(name, OpenapiEntry(spec))| (format!("{REST_PREFIX}{name}"), spec));
+        Some(Self(imports.collect()))
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        json!({
+            "type": "object",
+            "patternProperties": {IMPORT_NAME: OpenapiEntry::schema(definitions)},
+            "additionalProperties": false,
+        })
+    }
+}
+
+/// One entry of `tools.openapi`.
+struct OpenapiEntry(McpSpec);
+
+impl Read for OpenapiEntry {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        Section::read(node, reporter, &OPENAPI, |section| {
+            let base_url = section.get(&OPENAPI.base_url).map(|Url(url)| url);
+            let Headers(headers) = section.get(&OPENAPI.headers).unwrap_or_default();
+            let include_methods = section.get(&OPENAPI.include_methods).unwrap_or_default();
+            let pin = section.get(&OPENAPI.pin);
+            let queue = section.get(&OPENAPI.queue);
+            let spec: Option<String> = section.get(&OPENAPI.spec);
+            let tags = section.get(&OPENAPI.tags).unwrap_or_default();
+            let tools = ToolFilter {
+                allowed: section.get(&OPENAPI.tools_allowed),
+                denied: section.get(&OPENAPI.tools_denied).unwrap_or_default(),
+            };
+            let loopback = section.get(&OPENAPI.loopback);
+            let max_bytes = section.get(&OPENAPI.max_bytes);
+            let max_redirects = section.get(&OPENAPI.max_redirects);
+            let limits = limits(section, (loopback, max_bytes, max_redirects));
+            if !headers.is_empty() && base_url.is_none() {
+                let rule =
+                    "`headers` need a `base_url`: else the description decides where they go";
+                section.refuse_key(OPENAPI.headers.name, rule, None);
+            }
+            if base_url
+                .as_ref()
+                .is_some_and(|url| url.contains(['?', '#']))
+            {
+                let rule = "paths come behind it, so it has neither a query nor a fragment";
+                section.refuse_key(OPENAPI.base_url.name, rule, None);
+            }
+            let spec = spec?;
+            let terms = OpenapiTerms {
+                base_url,
+                include_methods,
+                limits,
+                spec,
+                tags,
+            };
+            if terms.is_at_address()
+                && let Err(rule) = check_address(&terms.spec)
+            {
+                section.refuse_key(OPENAPI.spec.name, rule, None);
+            }
+            let transport = McpTransport::Openapi {
+                headers,
+                terms: Box::new(terms),
+            };
+            Some(Self(McpSpec {
+                pin,
+                tools,
+                ..service(queue, transport)
+            }))
+        })?
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        definitions.form_or_elsewhere(&OPENAPI)
     }
 }
 

@@ -34,6 +34,16 @@ tools:
     files: {command: run, args: [-x, 7], env: {TOKEN: "${TOKEN}", MODE: fast}, queue: slow}
     web: {url: "https://example.org/mcp?token=s3cret", headers: {authorization: "Bearer ${WEB}"}, shared: false}
     locked: {url: "https://example.org/x", oauth: {client_id: me, client_secret_env: S, grant: client_credentials, issuer: "https://login/", scopes: [r]}}
+  openapi:
+    shop:
+      spec: shop.yaml
+      base_url: https://h.example/v1
+      headers: {Authorization: "Bearer ${TOKEN}"}
+      include_methods: [GET, POST]
+      tags: [catalog]
+      tools_allowed: [getItem]
+      tools_denied: [drop]
+      max_bytes: 1000
   rest:
     list: {description: Lists., method: POST, url: "https://example.org/${parameters.id}?key=s3cret&q=${parameters.q}", headers: {X-Key: "${WEB}"}, parameters_schema: {type: object, properties: {id: {}, q: {}}}, body_template: {a: ["${parameters.q}", 1]}, streaming: {line_prefix: "data: "}, loopback: true, max_bytes: 7, max_redirects: 0, queue: slow}
 queues: {slow: {concurrent: 2}}

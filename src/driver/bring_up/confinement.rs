@@ -10,9 +10,10 @@ use crate::tools::{Base, Confined, Limits, SandboxProfile, ShellSpec};
 
 const MEBIBYTE: u64 = 1 << 20;
 
-/// How commands of the built-in shell are started. A relative path begins in `folder`, the contract's own.
+/// How commands of the built-in shell are started, with these variables beside the usual ones. A relative path begins in `folder`, the contract's own.
 pub(super) fn shell_spec(
     terms: &SandboxTerms,
+    env: BTreeMap<String, String>,
     folder: &Path,
     environment: &Environment,
 ) -> ShellSpec {
@@ -23,7 +24,7 @@ pub(super) fn shell_spec(
         ..profile(terms, folder, environment)
     };
     ShellSpec {
-        env: BTreeMap::new(),
+        env,
         profile,
         program: environment.program().map(Path::to_owned),
     }

@@ -11,7 +11,7 @@ use super::addresses::address_of;
 use super::sources::used_providers;
 use crate::contract::{
     ContractSpec, ExecutionContract, McpTransport, OAuthSpec, placeholders, recorded_template,
-    recorded_url,
+    recorded_url, server_sandbox, shell_sandbox,
 };
 use crate::driver::Environment;
 
@@ -35,6 +35,9 @@ pub(crate) struct ReachedCommand {
     pub(crate) place: String,
     /// The program and its arguments.
     pub(crate) command: Vec<String>,
+    /// What confines it, where the contract states that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) confinement: Option<String>,
 }
 
 /// A server that requests are sent to.
@@ -123,6 +126,22 @@ impl Reach {
         for (name, server) in &spec.tools.servers {
             let place = server.place(name);
             match &server.transport {
+                McpTransport::Openapi { headers, terms } => {
+                    let service = terms.base_url.as_deref();
+                    let host = service.map_or_else(String::new, host_of);
+                    reach.placeholders(environment, headers, &format!("{place}.headers"), &host);
+                    let unknown = "what the description says".to_owned();
+                    reach.hosts.push(ReachedHost {
+                        place: place.clone(),
+                        address: Some(service.map_or(unknown, recorded_url)),
+                    });
+                    if terms.is_at_address() {
+                        reach.hosts.push(ReachedHost {
+                            place: format!("{place}.spec"),
+                            address: Some(terms.recorded_spec()),
+                        });
+                    }
+                }
                 McpTransport::Rest { headers, tool, .. } => {
                     let host = host_of(&tool.url);
                     reach.placeholders(environment, headers, &format!("{place}.headers"), &host);
@@ -132,7 +151,12 @@ impl Reach {
                 McpTransport::Stdio { args, command, env } => {
                     reach.placeholders(environment, env, &format!("{place}.env"), command);
                     let command = [command].into_iter().chain(args).cloned().collect();
-                    reach.commands.push(ReachedCommand { place, command });
+                    let stated = server.sandbox.as_ref().map(server_sandbox);
+                    reach.commands.push(ReachedCommand {
+                        place,
+                        command,
+                        confinement: stated.map(|terms| terms.to_string()),
+                    });
                 }
                 McpTransport::Remote {
                     headers,
@@ -150,6 +174,20 @@ impl Reach {
                 }
             }
         }
+        if spec.tools.has_shell() {
+            let terms = shell_sandbox(spec.tools.sandbox.as_ref());
+            reach.commands.push(ReachedCommand {
+                place: "tools.builtin".to_owned(),
+                command: vec!["whatever the model runs with shell".to_owned()],
+                confinement: Some(terms.to_string()),
+            });
+        }
+        reach.placeholders(
+            environment,
+            &spec.tools.env,
+            "tools.env",
+            "commands of shell",
+        );
         for host in spec.tools.http_get.iter().flat_map(|terms| &terms.hosts) {
             reach.hosts.push(ReachedHost {
                 place: "tools.http_get.hosts".to_owned(),

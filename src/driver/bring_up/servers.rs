@@ -36,15 +36,19 @@ pub(super) fn server_specs(
     let folder = std::path::absolute(folder.join(".")).unwrap_or_else(|_| folder.to_owned());
     let mut servers = BTreeMap::new();
     if !spec.tools.builtin.is_empty() {
+        let shell = if spec.tools.has_shell() {
+            let terms = shell_sandbox(spec.tools.sandbox.as_ref());
+            let env = environment.expand_all(&spec.tools.env, "tools.env")?;
+            Some(shell_spec(&terms, env, &folder, environment))
+        } else {
+            None
+        };
         servers.insert(
             "builtin".to_owned(),
             ServerSpec::Builtin {
                 http_get: spec.tools.http_get.clone(),
                 names: spec.tools.builtin.clone(),
-                shell: spec.tools.has_shell().then(|| {
-                    let terms = shell_sandbox(spec.tools.sandbox.as_ref());
-                    shell_spec(&terms, &folder, environment)
-                }),
+                shell,
                 withheld: environment.withheld().clone(),
             },
         );
@@ -88,6 +92,11 @@ pub(super) fn server_specs(
                 headers: environment.expand_all(headers, &format!("{place}.headers"))?,
                 shared: mcp.shared,
                 url: url.clone(),
+            },
+            McpTransport::Openapi { headers, terms } => ServerSpec::Openapi {
+                headers: environment.expand_all(headers, &format!("{place}.headers"))?,
+                folder: folder.clone(),
+                terms: terms.clone(),
             },
             McpTransport::Rest {
                 headers,

@@ -63,9 +63,9 @@ pub(super) fn unset_variables(spec: &ContractSpec, environment: &Environment) ->
     let values = servers.flat_map(|(name, server)| {
         let (key, values) = match &server.transport {
             McpTransport::Stdio { env, .. } => ("env", env),
-            McpTransport::Remote { headers, .. } | McpTransport::Rest { headers, .. } => {
-                ("headers", headers)
-            }
+            McpTransport::Openapi { headers, .. }
+            | McpTransport::Remote { headers, .. }
+            | McpTransport::Rest { headers, .. } => ("headers", headers),
         };
         let server = server.place(name);
         let place = move |of: &String| format!("{server}.{key}.{of}");

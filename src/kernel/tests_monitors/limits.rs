@@ -1,4 +1,4 @@
-//! The limits on calls, counted from outside.
+//! The limits on calls, time and tokens, counted from outside.
 
 use super::*;
 
@@ -29,5 +29,25 @@ impl Ledger {
         hold(self.turn_started <= terms.max_tool_calls_per_turn, || {
             "too many calls in a turn".to_owned()
         })
+    }
+
+    /// Whether a deadline has passed.
+    pub(super) fn late(&self, terms: &ExecutionContract) -> bool {
+        let now = self.run_ms();
+        now > terms.total_timeout_ms
+            || (self.turn > 0 && now - self.turn_began > terms.step_timeout_ms)
+    }
+
+    pub(super) fn count(
+        &mut self,
+        terms: &ExecutionContract,
+        inference: InferenceSeq,
+        usage: &Usage,
+    ) {
+        self.tokens += usage.total();
+        // Only contracts with one target have prices here; who answers without having been asked has none.
+        let asked = (1..=self.inferences).contains(&inference.0);
+        let target = asked.then_some(0);
+        self.cost += terms.cost_micro_usd(target, usage).unwrap_or(0);
     }
 }

@@ -1,5 +1,7 @@
 //! `Beneath` by path, for systems where a folder cannot be held open. Does not know tools.
 
+pub(super) mod stamp;
+
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};

@@ -107,14 +107,16 @@ impl Builtins {
         terms: &CallTerms<'_>,
     ) -> Option<ToolResponse> {
         let (tool, _) = self.tools.iter().find(|(tool, _)| tool.name() == name)?;
+        let log = ChangeLog::new(terms.files.cloned());
         if *tool == Tool::Shell {
+            let host = (self.shell.as_ref(), &self.workspace);
             let done = match decode(arguments) {
-                Ok(request) => shell::perform(self.shell.as_ref(), request, terms).await,
+                Ok(request) => shell::perform(host, request, terms, &log).await,
                 Err(refusal) => Err(refusal),
             };
-            return Some(done.unwrap_or_else(Refusal::response));
+            let response = done.unwrap_or_else(Refusal::response);
+            return Some(response.with_changes(log.take()));
         }
-        let log = ChangeLog::new(terms.keeper.cloned());
         let outcome = self.perform(*tool, arguments, terms.clock, &log).await;
         let response = match outcome {
             Ok(text) => ToolResponse::of_text(text),

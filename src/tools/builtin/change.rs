@@ -1,17 +1,15 @@
 //! Changes files of the workspace: all are judged before the first one is written. Does not know tools.
 
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Component, Path};
 
 use super::beneath::{Beneath, OpenError};
-use super::change_log::{ChangeLog, Held};
+use super::change_log::ChangeLog;
+use super::held::{FILE_BYTES, Held};
 use super::refusal::Refusal;
 use super::step_fault::StepFault;
 use super::workspace::Workspace;
-use crate::message::{Digest, amount};
-
-/// Most bytes of a file that is written.
-pub(super) const FILE_BYTES: usize = 16 * 1024 * 1024;
+use crate::message::amount;
 
 /// What becomes of one file.
 #[derive(Debug)]
@@ -85,7 +83,7 @@ impl FileStep {
 
     fn perform(&self, beneath: &Beneath, log: &ChangeLog) -> Result<String, StepFault> {
         let path = self.path();
-        let before = held(beneath, path.as_ref())?;
+        let before = Held::of(beneath, path.as_ref())?;
         log.keep(beneath.root(), &before).map_err(OpenError::from)?;
         let (words, after) = match self {
             Self::Put { text, .. } => {
@@ -102,29 +100,6 @@ impl FileStep {
         log.note(&plain(path), &before, after);
         Ok(words)
     }
-}
-
-/// What a file holds now; of one that is too large to be kept, the hash alone.
-fn held(beneath: &Beneath, path: &Path) -> Result<Held, OpenError> {
-    let mut file = match beneath.file(path) {
-        Err(OpenError::Io(fault)) if fault.kind() == io::ErrorKind::NotFound => {
-            return Ok(Held::Nothing);
-        }
-        opened => opened?,
-    };
-    let most = u64::try_from(FILE_BYTES).unwrap_or(u64::MAX);
-    let mut content = Vec::new();
-    file.by_ref().take(most).read_to_end(&mut content)?;
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(&content);
-    let before = hasher.count();
-    hasher.update_reader(file)?;
-    if hasher.count() == before {
-        return Ok(Held::Content(content));
-    }
-    Ok(Held::Large(Digest::from_bytes(
-        *hasher.finalize().as_bytes(),
-    )))
 }
 
 /// A path without steps that lead nowhere.

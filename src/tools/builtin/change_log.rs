@@ -2,23 +2,14 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::held::Held;
+use super::run_files::RunFiles;
 use crate::message::{Digest, FileChange, FileChanges};
-use crate::tools::FileKeeper;
 
 /// The most files of one call that are listed.
 const MOST_FILES: usize = 500;
-
-/// What a file held before it was changed.
-#[derive(Debug)]
-pub(super) enum Held {
-    Content(Vec<u8>),
-    /// More than is kept.
-    Large(Digest),
-    /// It was not there.
-    Nothing,
-}
 
 /// What one call does to files of the workspace.
 #[derive(Clone, Debug, Default)]
@@ -27,16 +18,21 @@ pub(in crate::tools) struct ChangeLog(Arc<Log>);
 #[derive(Debug, Default)]
 struct Log {
     changes: Mutex<FileChanges>,
-    keeper: Option<Arc<dyn FileKeeper>>,
+    files: Option<Arc<RunFiles>>,
 }
 
 impl ChangeLog {
     /// A log whose files are kept as they were, where there is such a place.
-    pub(in crate::tools) fn new(keeper: Option<Arc<dyn FileKeeper>>) -> Self {
+    pub(in crate::tools) fn new(files: Option<Arc<RunFiles>>) -> Self {
         Self(Arc::new(Log {
             changes: Mutex::default(),
-            keeper,
+            files,
         }))
+    }
+
+    /// What the run knows of its files; none where nothing is kept.
+    pub(super) fn files(&self) -> Option<&Arc<RunFiles>> {
+        self.0.files.as_ref()
     }
 
     /// Keeps what a file holds, before it is changed.
@@ -45,8 +41,8 @@ impl ChangeLog {
             Held::Content(content) => Some(content.as_slice()),
             Held::Large(_) | Held::Nothing => None,
         };
-        if let Some(keeper) = &self.0.keeper {
-            keeper.keep(workspace, content)?;
+        if let Some(files) = &self.0.files {
+            files.keep(workspace, content)?;
         }
         Ok(())
     }
@@ -65,16 +61,25 @@ impl ChangeLog {
             }),
         };
         if let Some(change) = change {
+            if let Some(files) = &self.0.files {
+                files.written(Path::new(path), change.after);
+            }
             self.add(change);
         }
     }
 
+    /// Notes what was found to be changed.
+    pub(super) fn note_all(&self, found: FileChanges) {
+        for change in found.files {
+            self.add(change);
+        }
+        if found.incomplete {
+            self.lock().incomplete = true;
+        }
+    }
+
     fn add(&self, change: FileChange) {
-        let mut changes = self
-            .0
-            .changes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut changes = self.lock();
         if changes.files.len() < MOST_FILES {
             changes.files.push(change);
         } else {
@@ -84,11 +89,12 @@ impl ChangeLog {
 
     /// What was noted.
     pub(in crate::tools) fn take(&self) -> FileChanges {
-        let mut changes = self
-            .0
-            .changes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut changes = self.lock();
         std::mem::take(&mut changes)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, FileChanges> {
+        let changes = self.0.changes.lock();
+        changes.unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -78,9 +78,7 @@ pub(super) async fn perform(workspace: &Workspace, request: Glob) -> Result<Stri
     // A thread cannot be cancelled as this call can: it looks whether the call is still there.
     let call = Arc::new(());
     let awaited = Arc::downgrade(&call);
-    let selection = Selection {
-        everything: request.everything,
-    };
+    let selection = Selection::of(request.everything);
     let found = workspace.look(&request.path, move |beneath, start| {
         let tree = Tree {
             awaited,

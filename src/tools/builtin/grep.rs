@@ -65,9 +65,7 @@ pub(super) async fn perform(workspace: &Workspace, request: Grep) -> Result<Stri
     // A thread cannot be cancelled as this call can: it looks whether the call is still there.
     let call = Arc::new(());
     let awaited = Arc::downgrade(&call);
-    let selection = Selection {
-        everything: request.everything,
-    };
+    let selection = Selection::of(request.everything);
     let context = usize::try_from(request.context.min(CONTEXT)).unwrap_or_default();
     let found = workspace.look(&request.path, move |beneath, start| {
         let mut searcher = SearcherBuilder::new()

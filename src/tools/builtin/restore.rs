@@ -4,7 +4,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use super::beneath::{Beneath, OpenError};
-use super::change::FILE_BYTES;
+use super::held::FILE_BYTES;
 use super::workspace::{missed, stays_inside};
 use crate::message::Digest;
 use crate::tools::withheld::Withheld;

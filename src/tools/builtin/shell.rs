@@ -10,7 +10,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
+use super::change_log::ChangeLog;
 use super::refusal::Refusal;
+use super::watched::Watched;
+use super::workspace::Workspace;
 use crate::message::{Scrubber, amount, char_prefix};
 use crate::tools::envelope::ToolResponse;
 use crate::tools::process::{Process, Program};
@@ -59,9 +62,10 @@ enum Ended {
 
 /// Runs a command to its end. Dropping the future kills it, and everything that it has started.
 pub(super) async fn perform(
-    shell: Option<&ShellSpec>,
+    (shell, workspace): (Option<&ShellSpec>, &Workspace),
     request: Shell,
     terms: &CallTerms<'_>,
+    log: &ChangeLog,
 ) -> Result<ToolResponse, Refusal> {
     let not_run = |message: String| Refusal {
         code: "SHELL_NOT_STARTED",
@@ -84,6 +88,10 @@ pub(super) async fn perform(
         sandbox: Some(profile),
         supervisor: shell.program.as_deref(),
         workspace: &profile.workspace,
+    };
+    let watched = match log.files() {
+        Some(files) => Some(Watched::begin(files, workspace).await?),
+        None => None,
     };
     let started = Process::start(&program);
     let (mut process, streams) = started.map_err(|fault| not_run(format!("failed to {fault}")))?;
@@ -111,6 +119,9 @@ pub(super) async fn perform(
         let _gone = process.ended(GONE_WITHIN).await;
         Ended::Killed(limit)
     };
+    if let Some(watched) = watched {
+        log.note_all(watched.changes(workspace).await);
+    }
     // The command's errors are its output: what stands here is the sandbox's own.
     let own = own.text(terms.scrub, WORDS_BYTES * 4);
     match ended {

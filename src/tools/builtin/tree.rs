@@ -20,7 +20,7 @@ const MOST_FOLDERS_DEEP: usize = 64;
 /// Bytes of one file of ignore rules that are read.
 const RULES_BYTES: u64 = 256 * 1024;
 /// Later ones have precedence.
-const RULE_FILES: [&str; 2] = [".gitignore", ".ignore"];
+pub(super) const RULE_FILES: [&str; 2] = [".gitignore", ".ignore"];
 
 /// The path of a file as a line names it.
 pub(super) fn named(path: &Path) -> String {
@@ -28,11 +28,26 @@ pub(super) fn named(path: &Path) -> String {
     shown(names.collect::<PathBuf>().as_os_str())
 }
 
-/// Which files a walk hands on.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Selection {
-    /// Also hidden ones and those that ignore rules name. What is in `.git` is never handed on.
-    pub everything: bool,
+/// Which files a walk hands on. What is in `.git` never is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Selection {
+    /// Neither hidden ones nor those that ignore rules name.
+    Shown,
+    /// Hidden ones, too.
+    NotIgnored,
+    /// All.
+    Everything,
+}
+
+impl Selection {
+    /// All, or those that a person would search.
+    pub(super) const fn of(everything: bool) -> Self {
+        if everything {
+            Self::Everything
+        } else {
+            Self::Shown
+        }
+    }
 }
 
 /// A walk that goes on as long as the call waits for it.
@@ -105,7 +120,7 @@ impl Tree<'_> {
                 found.push(entry);
             }
             found.sort_by(|a, b| a.name.cmp(&b.name));
-            if !self.selection.everything {
+            if self.selection != Selection::Everything {
                 rules.extend(self.rules(start, &at, depth, &found));
             }
             for entry in found.into_iter().rev() {
@@ -125,9 +140,10 @@ impl Tree<'_> {
         {
             return None;
         }
-        if !self.selection.everything {
+        if self.selection != Selection::Everything {
             let said = rules.iter().rev().find_map(|of| of.say(&path, is_folder));
-            let hidden = entry.name.as_encoded_bytes().starts_with(b".");
+            let hidden = self.selection == Selection::Shown
+                && entry.name.as_encoded_bytes().starts_with(b".");
             // A rule that takes a file in again takes in a hidden one, too.
             if said.unwrap_or(hidden) {
                 return None;

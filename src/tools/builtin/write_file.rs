@@ -3,8 +3,9 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::change::{FILE_BYTES, FileStep, change};
+use super::change::{FileStep, change};
 use super::change_log::ChangeLog;
+use super::held::FILE_BYTES;
 use super::refusal::Refusal;
 use super::workspace::Workspace;
 

@@ -9,7 +9,7 @@ use rmcp::model::InputResponses;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::sampling::{self, SAMPLE};
+use super::sampling::{self, Noted, SAMPLE};
 use crate::contract::{Elicitation, McpTerms};
 use crate::message::{InputAnswer, InputExchange, ObjectText, Scrubber};
 use crate::tools::envelope::ToolResponse;
@@ -45,9 +45,6 @@ struct InputRequest {
     #[serde(default)]
     params: Value,
 }
-
-/// What one call notes, and what must not be recorded.
-pub(super) type Noted<'n> = (&'n ExchangeLog, &'n dyn Scrubber);
 
 /// What a server cannot get, so that its call cannot go on.
 #[derive(Debug, PartialEq, Eq)]

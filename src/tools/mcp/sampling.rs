@@ -3,16 +3,18 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::elicitation::Noted;
 use crate::message::{
     InputAnswer, InputExchange, ObjectText, Role, SampledText, SamplingPrompt, Scrubber,
 };
-use crate::tools::ModelAsked;
+use crate::tools::{ExchangeLog, ModelAsked};
 
 /// The method of the request.
 pub(super) const SAMPLE: &str = "sampling/createMessage";
 /// Bytes of a prompt; a longer one is refused.
 const PROMPT_BYTES: usize = 256 << 10;
+
+/// What one call notes, and what must not be recorded.
+pub(super) type Noted<'n> = (&'n ExchangeLog, &'n dyn Scrubber);
 
 /// The parameters of the request, as far as they are used (MCP schema, `CreateMessageRequestParams`). How a model is chosen and sampled is
 /// the contract's.

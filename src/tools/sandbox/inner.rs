@@ -102,6 +102,7 @@ fn set_up(profile: &SandboxProfile, holder: u32, report: &mut Report) -> Result<
     identity::give_up(held.map(|(namespace, ids, _)| (namespace, ids)))?;
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(Part::PidNamespace.while_at("prctl"))?;
+    raw::hand_nothing_down().map_err(Part::Files.while_at("inherited descriptors"))?;
     let writable: Vec<_> = root::writable(&layout).collect();
     let rules = land::restrict(writable.iter().map(AsRef::as_ref))?;
     report.here(Part::Landlock, &rules)?;

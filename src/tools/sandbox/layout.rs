@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use super::part::{Fault, Part};
@@ -179,15 +179,51 @@ fn whole(profile: &SandboxProfile) -> Layout {
         for (names, put) in [(CREDENTIALS.as_slice(), Put::Hidden), (&CACHES, WRITABLE)] {
             for name in names {
                 let path = home.join(name);
-                // A link is left as it is: what it leads to is shown or not by its own path.
-                let found = fs::symlink_metadata(&path);
-                if found.is_ok_and(|found| !found.is_symlink()) {
+                let Ok(found) = fs::symlink_metadata(&path) else {
+                    continue;
+                };
+                if !found.is_symlink() {
                     layout.insert(path, put.clone());
+                } else if put == Put::Hidden
+                    && let Ok(target) = fs::canonicalize(path)
+                    && !is_needed(profile, &target)
+                {
+                    // Keys in a folder of settings elsewhere, which a link leads to.
+                    layout.insert(target, Put::Hidden);
                 }
             }
         }
     }
+    for folder in TEMPORARY {
+        for path in reachable_sockets(Path::new(folder)) {
+            if !is_needed(profile, &path) {
+                layout.insert(path, Put::Hidden);
+            }
+        }
+    }
     layout
+}
+
+/// Whether something that the program has lies there.
+fn is_needed(profile: &SandboxProfile, path: &Path) -> bool {
+    let named = profile.read.iter().chain(&profile.write);
+    let mut had = named.chain(&profile.home).chain([&profile.workspace]);
+    had.any(|had| had.starts_with(path))
+}
+
+/// The sockets in a folder for temporary files, and the folders of it that hold one: those of an agent for keys, of a screen, of an editor.
+fn reachable_sockets(folder: &Path) -> Vec<PathBuf> {
+    let is_socket = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_socket());
+    let entries = |folder: &Path| {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.take(MOST_FILES)
+    };
+    let holds_one = |entry: &fs::DirEntry| {
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        is_folder && entries(&entry.path()).any(|inner| is_socket(&inner))
+    };
+    let found = entries(folder).filter(|entry| is_socket(entry) || holds_one(entry));
+    found.map(|entry| entry.path()).collect()
 }
 
 fn show_as_it_is(layout: &mut Layout, path: &Path) {
@@ -340,6 +376,30 @@ mod tests {
         assert_eq!(layout[Path::new("/usr")], READ_ONLY);
         assert_eq!(layout[Path::new("/tmp")], Put::Fresh);
         assert!(!layout.contains_key(Path::new("/root")));
+    }
+
+    #[test]
+    fn keys_that_a_link_leads_to_and_sockets_for_temporary_files_are_hidden() {
+        let (_folder, at) = folder();
+        for made in ["home", "dotfiles/ssh", "work"] {
+            fs::create_dir_all(at.join(made)).unwrap();
+        }
+        std::os::unix::fs::symlink("../dotfiles/ssh", at.join("home/.ssh")).unwrap();
+        std::os::unix::fs::symlink("../work", at.join("home/.kube")).unwrap();
+        let mut profile = profile(&at.join("work"), Base::Whole);
+        profile.home = Some(at.join("home"));
+        // The agent of ssh makes such a folder.
+        let agent = tempfile::Builder::new().prefix("ssh-").tempdir_in("/tmp");
+        let agent = agent.unwrap();
+        let socket = agent.path().join("agent.1");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        let layout = layout(&profile, None).unwrap();
+        assert_eq!(layout[&at.join("dotfiles/ssh")], Put::Hidden);
+        assert_eq!(layout[&at.join("work")], WRITABLE);
+        assert_eq!(layout[agent.path()], Put::Hidden);
+        profile.write = vec![socket];
+        let layout = super::layout(&profile, None).unwrap();
+        assert!(!layout.contains_key(agent.path()));
     }
 
     #[test]

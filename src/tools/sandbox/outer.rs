@@ -81,6 +81,9 @@ fn unconfined(profile: &SandboxProfile, program: &OsStr, arguments: &[OsString])
     if profile.joined_output && rustix::stdio::dup2_stderr(io::stdout()).is_err() {
         return NOT_STARTED;
     }
+    if let Err(fault) = raw::hand_nothing_down() {
+        return failed(&fault.to_string());
+    }
     let mut command = Command::new(program);
     let fault = command
         .args(arguments)

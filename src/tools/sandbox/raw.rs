@@ -1,7 +1,7 @@
-//! The three system interfaces that no safe binding offers. Does not know what they are used for.
+//! The four system interfaces that no safe binding offers. Does not know what they are used for.
 #![expect(
     unsafe_code,
-    reason = "rustix marks unshare unsafe for CLONE_FILES and has no mount_setattr; an inherited descriptor can only be taken by its number"
+    reason = "rustix marks unshare unsafe for CLONE_FILES and has neither mount_setattr nor close_range; an inherited descriptor can only be taken by its number"
 )]
 
 use std::io;
@@ -28,6 +28,29 @@ pub(super) fn inherited(number: RawFd) -> io::Result<OwnedFd> {
     rustix::io::fcntl_setfd(borrowed, rustix::io::FdFlags::CLOEXEC)?;
     // SAFETY: it is open, and the process that started this one handed it over for this alone.
     Ok(unsafe { OwnedFd::from_raw_fd(number.max(3)) })
+}
+
+/// linux/close_range.h: the descriptors are closed when a program is started.
+const CLOSE_RANGE_CLOEXEC: libc::c_uint = 1 << 2;
+
+/// A program that is started from now on gets the three standard descriptors, and none of what this process was started with. Whatever a
+/// folder's descriptor leads to would be there for it, past every mount.
+pub(super) fn hand_nothing_down() -> io::Result<()> {
+    const FIRST: libc::c_uint = 3;
+    // SAFETY: nothing is closed here, and no memory is handed over.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_close_range,
+            FIRST,
+            libc::c_uint::MAX,
+            CLOSE_RANGE_CLOEXEC,
+        )
+    };
+    if done == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 /// `struct mount_attr` of linux/mount.h.

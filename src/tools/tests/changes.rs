@@ -1,5 +1,6 @@
 //! Tests of what built-in tools state of the files that they change, and of what is kept of these.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,8 +9,11 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 
 use super::Fixture;
-use crate::message::{Digest, EnvelopeStatus, FileChange};
-use crate::tools::{FileKeeper, Restored, RestoredFolder, ServerSpec, Withheld};
+use crate::message::{Digest, EnvelopeStatus, FileChange, FileChanges, ToolOutcome};
+use crate::tools::{
+    Base, Confined, FileKeeper, Limits, Restored, RestoredFolder, RunFiles, SandboxProfile,
+    ServerSpec, ShellSpec, Withheld,
+};
 
 /// A content that is kept, and what the file held on disk then.
 type Kept = (Option<Vec<u8>>, Option<String>);
@@ -32,12 +36,24 @@ impl FileKeeper for Keeper {
         self.kept.lock().unwrap().push((content, now));
         Ok(true)
     }
+
+    fn settle(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn content(&self, hash: Digest) -> io::Result<Option<Vec<u8>>> {
+        let kept = self.kept.lock().unwrap();
+        let mut contents = kept.iter().filter_map(|(content, _)| content.as_ref());
+        Ok(contents
+            .find(|content| Digest::of(content) == hash)
+            .cloned())
+    }
 }
 
 async fn fixture(root: &Path, watched: &str, fails: bool) -> (Fixture, Arc<Keeper>) {
-    let names = ["apply_patch", "edit_file", "write_file"];
+    let names = ["apply_patch", "edit_file", "shell", "write_file"];
     let spec = ServerSpec::Builtin {
-        shell: None,
+        shell: Some(unconfined_shell()),
         http_get: None,
         names: names.map(str::to_owned).to_vec(),
         withheld: Withheld::default(),
@@ -48,9 +64,30 @@ async fn fixture(root: &Path, watched: &str, fails: bool) -> (Fixture, Arc<Keepe
         kept: Mutex::default(),
         watched: root.join(watched),
     });
-    let kept: Arc<dyn FileKeeper> = Arc::clone(&keeper) as _;
-    fixture.keeper = Some(kept);
+    fixture.files = Some(Arc::new(RunFiles::new(Arc::clone(&keeper) as _)));
     (fixture, keeper)
+}
+
+fn unconfined_shell() -> ShellSpec {
+    ShellSpec {
+        env: BTreeMap::new(),
+        profile: SandboxProfile {
+            base: Base::System,
+            confined: Confined::Never,
+            drops_root: false,
+            hidden: Vec::new(),
+            hidden_folders: Vec::new(),
+            home: None,
+            joined_output: true,
+            limits: Limits::default(),
+            network: false,
+            open: Vec::new(),
+            read: Vec::new(),
+            workspace: PathBuf::new(),
+            write: Vec::new(),
+        },
+        program: None,
+    }
 }
 
 fn change(path: &str, before: Option<&str>, after: Option<&str>) -> FileChange {
@@ -113,6 +150,113 @@ async fn a_file_whose_content_cannot_be_kept_is_not_changed() {
         "{said}"
     );
     assert_eq!(fs::read_to_string(root.path().join("a")).unwrap(), "one\n");
+}
+
+async fn changed_by(fixture: &Fixture, command: &str) -> FileChanges {
+    let arguments = json!({"command": command}).to_string();
+    fixture.envelope("shell", &arguments).await.changes.clone()
+}
+
+#[tokio::test]
+async fn a_command_states_what_each_file_held_and_holds() {
+    let root = tempfile::tempdir().unwrap();
+    let at = |name: &str| root.path().join(name);
+    fs::create_dir(at("d")).unwrap();
+    for name in ["d/gone", "same", "timed", "written"] {
+        fs::write(at(name), "one\n").unwrap();
+    }
+    let (fixture, keeper) = fixture(root.path(), "timed", false).await;
+    let command = "printf 'two\\n' > timed; rm -r d; mkdir -p e/f; echo x > e/f/.made; touch same; \
+                   printf 'one\\n' > written; ln -s same link";
+    let changes = changed_by(&fixture, command).await;
+    let expect = [
+        change("d/gone", Some("one\n"), None),
+        change("e/f/.made", None, Some("x\n")),
+        change("timed", Some("one\n"), Some("two\n")),
+    ];
+    assert_eq!(changes.files, expect);
+    assert!(!changes.incomplete);
+    // It was kept while the file still held it.
+    let one = (Some(b"one\n".to_vec()), Some("one\n".to_owned()));
+    assert!(keeper.kept.lock().unwrap().contains(&one));
+    let changes = changed_by(&fixture, "true").await;
+    assert!(changes.is_none(), "{changes:?}");
+}
+
+#[tokio::test]
+async fn what_is_changed_between_two_commands_is_neither_commands() {
+    let root = tempfile::tempdir().unwrap();
+    let at = |name: &str| root.path().join(name);
+    fs::write(at("a"), "one\n").unwrap();
+    fs::write(at("b"), "one\n").unwrap();
+    let (fixture, _) = fixture(root.path(), "a", false).await;
+    let changes = changed_by(&fixture, "echo two >> b").await;
+    assert_eq!(
+        changes.files,
+        [change("b", Some("one\n"), Some("one\ntwo\n"))]
+    );
+    fs::write(at("a"), "a person's\n").unwrap();
+    fs::write(at("made"), "a person's\n").unwrap();
+    let arguments = json!({"path": "b", "content": "three\n"}).to_string();
+    fixture.envelope("write_file", &arguments).await;
+    let changes = changed_by(&fixture, "echo end >> a").await;
+    let expect = change("a", Some("a person's\n"), Some("a person's\nend\n"));
+    assert_eq!(changes.files, [expect]);
+}
+
+/// A command whose call ended without a result has changed files all the same: the next one states them.
+#[tokio::test]
+async fn what_a_command_changed_that_was_given_up_is_stated_by_the_next_one() {
+    let root = tempfile::tempdir().unwrap();
+    fs::write(root.path().join("a"), "one\n").unwrap();
+    let (mut fixture, _) = fixture(root.path(), "a", false).await;
+    fixture.timeout_ms = 500;
+    let arguments = json!({"command": "echo two > a; sleep 600"}).to_string();
+    let outcome = fixture.call("shell", &arguments).await;
+    assert!(matches!(outcome, ToolOutcome::TimedOut), "{outcome:?}");
+    fixture.timeout_ms = 20_000;
+    let changes = changed_by(&fixture, "true").await;
+    assert_eq!(changes.files, [change("a", Some("one\n"), Some("two\n"))]);
+    assert!(changed_by(&fixture, "true").await.is_none());
+}
+
+#[tokio::test]
+async fn a_file_that_nothing_writes_is_read_once() {
+    let root = tempfile::tempdir().unwrap();
+    fs::write(root.path().join("a"), "one\n").unwrap();
+    let (fixture, keeper) = fixture(root.path(), "a", false).await;
+    let count = || {
+        let kept = keeper.kept.lock().unwrap();
+        kept.iter().filter(|(content, _)| content.is_some()).count()
+    };
+    let reads = async || {
+        let before = count();
+        assert!(changed_by(&fixture, "true").await.is_none());
+        count() - before
+    };
+    assert_ne!(reads().await, 0);
+    // Its last change must be older than a tick of the file system's clock.
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while reads().await != 0 {
+        assert!(std::time::Instant::now() < until);
+    }
+    // Of the same length, and its time of modification put back.
+    let command = "touch -r a .as; printf 'two\n' > a; touch -r .as a; rm .as";
+    let changes = changed_by(&fixture, command).await;
+    assert_eq!(changes.files, [change("a", Some("one\n"), Some("two\n"))]);
+}
+
+#[tokio::test]
+async fn a_command_is_not_started_where_the_files_cannot_be_kept() {
+    let root = tempfile::tempdir().unwrap();
+    fs::write(root.path().join("a"), "one\n").unwrap();
+    let (fixture, _) = fixture(root.path(), "a", true).await;
+    let said = fixture.said("shell", r#"{"command":"rm a"}"#).await;
+    assert!(
+        said.starts_with("SHELL_NOT_STARTED: ") && said.contains("no space"),
+        "{said}"
+    );
+    assert!(root.path().join("a").exists());
 }
 
 #[test]

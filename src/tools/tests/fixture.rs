@@ -14,8 +14,7 @@ use crate::message::{
 };
 use crate::tools::mcp::Timeouts;
 use crate::tools::{
-    BlobSink, BringUp, CallTerms, Clock, ExchangeLog, FileKeeper, ServerHost, ServerSpec,
-    ToolServers,
+    BlobSink, BringUp, CallTerms, Clock, ExchangeLog, RunFiles, ServerHost, ServerSpec, ToolServers,
 };
 
 /// Blobs in memory.
@@ -54,7 +53,7 @@ pub(super) struct Fixture {
     pub(super) blobs: MemoryBlobs,
     pub(super) cancel: CancellationToken,
     pub(super) exchanges: Arc<ExchangeLog>,
-    pub(super) keeper: Option<Arc<dyn FileKeeper>>,
+    pub(super) files: Option<Arc<RunFiles>>,
     pub(super) limit: u64,
     pub(super) timeout_ms: u64,
     pub(super) up: BringUp,
@@ -100,7 +99,7 @@ impl Fixture {
             blobs: MemoryBlobs::default(),
             cancel,
             exchanges: Arc::default(),
-            keeper: None,
+            files: None,
             limit: 12_288,
             timeout_ms: 20_000,
             up,
@@ -129,7 +128,7 @@ impl Fixture {
             clock: &FixedClock,
             exchanges: &self.exchanges,
             idempotency_key: "run:1",
-            keeper: self.keeper.as_ref(),
+            files: self.files.as_ref(),
             output_limit_bytes: self.limit,
             reports: None,
             scrub: &NoSecrets,

@@ -8,6 +8,7 @@ mod fixture;
 mod http;
 mod mcp;
 mod mcp_protocol;
+mod openapi;
 #[cfg(target_os = "linux")]
 mod pool;
 mod remotes;

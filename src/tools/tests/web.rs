@@ -1,6 +1,7 @@
 //! Tests of tools of web services, against a server of our own.
 
 use std::collections::BTreeMap;
+use std::net::ToSocketAddrs as _;
 
 use serde_json::{Value, json};
 use wiremock::matchers::path;
@@ -71,6 +72,7 @@ fn redirect(status: u16, to: &str) -> ResponseTemplate {
     ResponseTemplate::new(status).insert_header("location", to)
 }
 
+/// 001/6.rest.1
 #[tokio::test]
 async fn a_call_arrives_as_its_author_wrote_it() {
     let server = MockServer::start().await;
@@ -147,6 +149,7 @@ async fn what_a_service_answers_is_what_the_model_reads() {
     assert_eq!(kinds, [false, true]);
 }
 
+/// 001/6.rest.3
 #[tokio::test]
 async fn a_stream_is_read_up_to_its_last_event() {
     let server = MockServer::start().await;
@@ -203,10 +206,23 @@ async fn s7_a_rest_tool_reaches_nothing_but_its_public_service() {
             "{url}: {said}"
         );
     }
-    // Where the system knows that form of the name, it is this machine; else it is no name.
-    let dotted = said(tool(HttpMethod::Get, "http://localhost.:9/"), "{}").await;
-    assert!(dotted.starts_with("UNREACHED: "), "{dotted}");
     let server = MockServer::start().await;
+    // Where the system knows that form of the name, it is this machine; else it is no name. Nothing connects either way.
+    let url = format!("http://localhost.:{}/", server.address().port());
+    let closed = WebLimits {
+        loopback: false,
+        ..limits()
+    };
+    let dotted = up(tool(HttpMethod::Get, &url), closed).await;
+    let dotted = dotted.said(TOOL, "{}").await;
+    let is_known = ("localhost.", 9).to_socket_addrs().is_ok();
+    let expect = if is_known {
+        "ADDRESS_NOT_ALLOWED: localhost. is "
+    } else {
+        "UNREACHED: localhost. was not found"
+    };
+    assert!(dotted.starts_with(expect), "{dotted}");
+    assert_eq!(server.received_requests().await.unwrap().len(), 0);
     let other = MockServer::start().await;
     for (at, to) in [
         ("/private", "http://10.0.0.7/".to_owned()),

@@ -2,26 +2,66 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
 
 use reqwest::Response;
 use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, LAST_MODIFIED, LOCATION};
 use serde_json::{Map, Value};
 
+use super::description::description;
 use super::exchange::Exchange;
 use super::fault::WebFault;
-use crate::contract::{RestTool, StreamReader, StreamTerms, WebLimits};
+use crate::contract::{
+    HttpOperation, ImportTerms, OpenapiTerms, RequestFault, RequestParts, RestTool, StreamReader,
+    StreamTerms, WebLimits, imported,
+};
 use crate::message::{ObjectText, amount};
 use crate::tools::CallTerms;
-use crate::tools::address_guard::AddressGuard;
+use crate::tools::address_guard::{AddressGuard, SystemResolver};
 use crate::tools::envelope::ToolResponse;
-use crate::tools::offer::Described;
+use crate::tools::offer::{Described, NAME_BYTES};
 use crate::tools::web_answer::{body_of, charset_of, header, reason_of, text_of};
 
 /// The tools of one web service.
 #[derive(Debug)]
 pub(in crate::tools) struct WebTools {
     exchange: Exchange,
-    tools: BTreeMap<String, RestTool>,
+    /// Operations that give no tool, by file and place, and why.
+    left_out: Vec<(String, String)>,
+    tools: BTreeMap<String, WebTool>,
+}
+
+/// One tool: what it offers, and how it is asked.
+#[derive(Debug)]
+struct WebTool {
+    annotations: Value,
+    asked: Asked,
+    description: String,
+    input_schema: Value,
+}
+
+/// How a request is made.
+#[derive(Debug)]
+enum Asked {
+    Operation(HttpOperation),
+    Template(RestTool),
+}
+
+impl Asked {
+    fn request(&self, arguments: &Map<String, Value>) -> Result<RequestParts, RequestFault> {
+        match self {
+            Self::Operation(operation) => operation.request(arguments),
+            Self::Template(tool) => tool.request(arguments),
+        }
+    }
+
+    const fn streaming(&self) -> Option<&StreamTerms> {
+        match self {
+            Self::Operation(_) => None,
+            Self::Template(tool) => tool.streaming.as_ref(),
+        }
+    }
 }
 
 impl WebTools {
@@ -33,18 +73,71 @@ impl WebTools {
         limits: &WebLimits,
         guard: AddressGuard,
     ) -> Self {
+        let offered = WebTool {
+            annotations: tool.method.annotations(),
+            asked: Asked::Template(tool.clone()),
+            description: tool.description.clone(),
+            input_schema: tool.parameters_schema.clone(),
+        };
         Self {
             exchange: Exchange::new(headers, limits, guard),
-            tools: BTreeMap::from([(name.to_owned(), tool.clone())]),
+            left_out: Vec::new(),
+            tools: BTreeMap::from([(name.to_owned(), offered)]),
         }
+    }
+
+    /// The operations of a service, whose exposed names begin with `prefix`. A path of the description begins in the folder.
+    pub(in crate::tools) async fn of_openapi(
+        prefix: &str,
+        (terms, folder): (&OpenapiTerms, &Path),
+        headers: &BTreeMap<String, String>,
+    ) -> Result<Self, WebFault> {
+        let guard = AddressGuard::new(terms.limits.loopback, Arc::new(SystemResolver));
+        let text = description(terms, folder, guard.clone()).await?;
+        let wanted = ImportTerms {
+            base_url: terms.base_url.clone(),
+            include_methods: terms.include_methods.clone(),
+            name_bytes: NAME_BYTES.saturating_sub(prefix.len()),
+            own_headers: headers.keys().cloned().collect(),
+            spec_url: terms.is_at_address().then(|| terms.spec.clone()),
+            tags: terms.tags.clone(),
+        };
+        let spec = terms.recorded_spec();
+        let found = imported(&text, &wanted).map_err(|fault| WebFault::Description {
+            fault,
+            spec: spec.clone(),
+        })?;
+        let left_out = found.left_out.into_iter();
+        let tools = found.tools.into_iter().map(|tool| {
+            let offered = WebTool {
+                annotations: tool.operation.annotations(),
+                asked: Asked::Operation(tool.operation),
+                description: tool.description,
+                input_schema: tool.input_schema,
+            };
+            (tool.name, offered)
+        });
+        Ok(Self {
+            exchange: Exchange::new(headers, &terms.limits, guard),
+            left_out: left_out
+                .map(|(pointer, fault)| (format!("{spec}{pointer}"), fault.to_string()))
+                .collect(),
+            tools: tools.collect(),
+        })
+    }
+
+    /// Operations that give no tool, and why.
+    pub(in crate::tools) fn left_out(&self) -> impl Iterator<Item = (&str, &str)> {
+        let left_out = self.left_out.iter();
+        left_out.map(|(name, why)| (name.as_str(), why.as_str()))
     }
 
     /// What it offers.
     pub(in crate::tools) fn described(&self) -> Vec<Described> {
         let tools = self.tools.iter().map(|(name, tool)| Described {
-            annotations: tool.method.annotations(),
+            annotations: tool.annotations.clone(),
             description: tool.description.clone(),
-            input_schema: tool.parameters_schema.clone(),
+            input_schema: tool.input_schema.clone(),
             name: name.clone(),
         });
         tools.collect()
@@ -61,18 +154,18 @@ impl WebTools {
         // It was an object when it was validated.
         let arguments: Map<String, Value> =
             serde_json::from_str(arguments.as_str()).unwrap_or_default();
-        let done = self.perform(tool, &arguments, (name, terms)).await;
+        let done = self.perform(&tool.asked, &arguments, (name, terms)).await;
         Some(done.unwrap_or_else(|fault| fault.response()))
     }
 
     async fn perform(
         &self,
-        tool: &RestTool,
+        tool: &Asked,
         arguments: &Map<String, Value>,
         watched: (&str, &CallTerms<'_>),
     ) -> Result<ToolResponse, WebFault> {
         let response = self.exchange.send(tool.request(arguments)?).await?;
-        match &tool.streaming {
+        match tool.streaming() {
             Some(terms) if response.status().is_success() => {
                 self.streamed(response, terms, watched).await
             }

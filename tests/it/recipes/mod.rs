@@ -37,6 +37,7 @@ pages! {
     approval: "docs/recipes/approval.md",
     audit: "docs/recipes/audit.md",
     ci: "docs/recipes/ci.md",
+    coder: "docs/recipes/coder.md",
     crash: "docs/recipes/crash.md",
     embedding: "docs/recipes/embedding.md",
     failure: "docs/recipes/failure.md",
@@ -63,4 +64,18 @@ fn every_recipe_is_played() {
         .map(|path| (*path).to_owned())
         .collect();
     assert_eq!(there, played);
+}
+
+#[test]
+fn the_coding_agent_of_the_page_is_the_shipped_one() {
+    let read = |path: &str| {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(root.join(path)).unwrap()
+    };
+    let page = page::Page::parse(&read("docs/recipes/coder.md"));
+    let of_page = page.steps.iter().find_map(|step| match step {
+        page::Step::File { name, text } if name == "contracts/coder.yaml" => Some(text.as_str()),
+        _ => None,
+    });
+    assert_eq!(of_page, Some(read("contracts/coder.yaml").as_str()));
 }

@@ -30,10 +30,11 @@ pub struct Command {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Needs {
     Nothing,
-    /// "Needs `npx` and the network:"
+    /// "Needs `npx` and the network:", "Needs `git` and the sandbox:"
     Programs {
         names: Vec<String>,
         network: bool,
+        sandbox: bool,
     },
     /// "…; the tests do not run this:"
     Person,
@@ -149,6 +150,7 @@ fn needs(before: &str) -> Needs {
     Needs::Programs {
         names: names.filter(|name| !name.contains(' ')).collect(),
         network: sentence.contains("the network"),
+        sandbox: sentence.contains("the sandbox"),
     }
 }
 
@@ -182,6 +184,7 @@ fn a_page_is_read_as_a_person_reads_it() {
     let expect = Needs::Programs {
         names,
         network: true,
+        sandbox: false,
     };
     assert!(matches!(npx, Step::Console { needs, .. } if *needs == expect));
     assert_eq!(

@@ -6,6 +6,7 @@ use super::model::Models;
 use super::page::{Command, Needs, Page, Step};
 use super::same::{Names, compare, constant_end, lines_of};
 use crate::desk::{Desk, monolith};
+use crate::sandbox_faults::LACKING;
 use crate::terminal::Terminal;
 
 /// What a person at a terminal is asked, and answers in the same line.
@@ -292,9 +293,16 @@ fn lacks(needs: &Needs) -> Option<String> {
     match needs {
         Needs::Nothing => None,
         Needs::Person => Some("as the page says".to_owned()),
-        Needs::Programs { names, network } => {
+        Needs::Programs {
+            names,
+            network,
+            sandbox,
+        } => {
             if *network && std::env::var_os("MONOLITH_REGISTRIES").is_none() {
                 return Some("it needs the network".to_owned());
+            }
+            if *sandbox && let Some(lacking) = LACKING.as_ref() {
+                return Some(format!("it needs the sandbox: {lacking}"));
             }
             let missing = names.iter().find(|name| !there(name))?;
             Some(format!("{missing} is not here"))

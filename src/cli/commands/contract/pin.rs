@@ -95,7 +95,13 @@ fn pinned_text(
     let missing = || {
         let written = |(name, pin): (&String, &Digest)| {
             let now = spec.tools.servers.get(name).and_then(|server| server.pin);
-            (now != Some(*pin)).then(|| format!("tools.mcp.{name}.pin: \"{pin}\""))
+            let place = spec
+                .tools
+                .servers
+                .get(name)
+                .map(|server| server.place(name));
+            let place = place.unwrap_or_default();
+            (now != Some(*pin)).then(|| format!("{place}.pin: \"{pin}\""))
         };
         ContractFault::NotPinned {
             path: file.name().to_owned(),

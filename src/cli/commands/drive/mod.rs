@@ -9,6 +9,7 @@ mod cursor;
 mod ended;
 mod input;
 mod job;
+mod kept;
 mod leaving;
 mod live;
 mod not_begun;
@@ -28,6 +29,7 @@ pub(in crate::cli) use self::input::{
     NamedContract, RunInput, argument, is_piped_task, leaves_piped_input, piped_task, task_of,
 };
 pub(in crate::cli) use self::job::{Job, broken_run, drive_job, drive_to_the_end, finished_run};
+pub(in crate::cli) use self::kept::keep;
 pub(in crate::cli) use self::leaving::LeavingArgs;
 pub(in crate::cli) use self::live::Live;
 pub(in crate::cli) use self::not_begun::print_result;

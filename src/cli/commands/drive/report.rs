@@ -1,6 +1,7 @@
 //! The end of a run for people and programs: how it ended, why, and what to type next.
 
 use super::ended::{Broken, Ended};
+use super::kept::keep;
 use super::not_begun::{print_result, result_of};
 use super::typed_at::TypedAt;
 use super::way_out::{contract_file, missing_proof, way_out};
@@ -38,6 +39,7 @@ pub(in crate::cli) fn report(
                 let answer = ended.result.report_text().trim_end_matches('\n');
                 app.screen.out_foreign(&format!("{answer}\n"))?;
             }
+            keep(app, &ended)?;
             Ok(exit)
         }
         Err(broken) => {
@@ -107,7 +109,7 @@ pub(in crate::cli) fn report_message(
         report_end(app, ended, typed_at);
     }
     report_summary(app, result);
-    Ok(())
+    keep(app, ended)
 }
 
 /// The end of a run and what to type next: for a person who watches, and on failure for every caller.

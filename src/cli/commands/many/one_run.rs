@@ -11,7 +11,7 @@ use super::repeated::Driven;
 use super::run_result::{Ending, RunResult};
 use super::terms::Terms;
 use crate::cli::commands::drive::{
-    Broken, Ended, LeavingArgs, Live, broken_run, finished_run, left_answer, refused_now,
+    Broken, Ended, LeavingArgs, Live, broken_run, finished_run, keep, left_answer, refused_now,
 };
 use crate::cli::context::clock::unix_ms;
 use crate::cli::context::error::{CliError, SystemFault};
@@ -54,6 +54,10 @@ fn result_of(
 ) -> RunResult {
     match outcome.and_then(Ended::agreeing) {
         Ok(ended) => {
+            // The run has ended all the same.
+            if !is_recorded && let Err(fault) = keep(&terms.app, &ended) {
+                fault.show(terms.app.screen);
+            }
             let mut result = RunResult::of(terms, &ended.result, is_recorded);
             if !is_recorded && ended.view.closing() == Some(ClosingReason::Stop) {
                 result.ending = Ending::Stopped;

@@ -77,7 +77,9 @@ fn server_of(app: &App, args: &ServerArgs) -> Result<ToolLogin, CliError> {
 fn remote_servers(spec: &ContractSpec) -> Vec<String> {
     let is_remote = |transport: &McpTransport| match transport {
         McpTransport::Remote { remote, .. } => *remote != Remote::Websocket,
-        McpTransport::Rest { .. } | McpTransport::Stdio { .. } => false,
+        McpTransport::Openapi { .. } | McpTransport::Rest { .. } | McpTransport::Stdio { .. } => {
+            false
+        }
     };
     let servers = spec.tools.servers.iter();
     let remote = servers.filter(|(_, server)| is_remote(&server.transport));

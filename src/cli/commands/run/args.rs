@@ -118,7 +118,7 @@ pub(in crate::cli) struct RunArgs {
     /// A folder's .yaml, .yml and .json files; or each line of a file, or of standard input (-): {"contract": FILE, "task"?, "run_id"?,
     /// "set"?: [KEY=VALUE]}. One result line for each run as it ends: JSON in a pipe, a short line on a terminal.
     /// Ctrl-C ends the open runs for good, SIGTERM suspends them.
-    #[arg(long, value_name = "DIR|LIST|-", conflicts_with_all = ["given", "contract", "run_id", "verbose"])]
+    #[arg(long, value_name = "DIR|LIST|-", conflicts_with_all = ["given", "contract", "run_id", "save", "verbose"])]
     pub(in crate::cli) contracts: Option<PathBuf>,
     /// Of many runs: begin at this line, or file
     #[arg(long, value_name = "LINE|FILE", requires = "contracts", conflicts_with_all = ["given", "contract"])]

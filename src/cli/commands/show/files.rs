@@ -15,7 +15,8 @@ pub(super) fn files(view: &RunView) -> String {
     let changes = view.work_changes();
     let mut out = String::new();
     let all: Vec<_> = changes.files().collect();
-    if all.is_empty() && !changes.incomplete() {
+    let incomplete = view.may_have_changed_more();
+    if all.is_empty() && !incomplete {
         return out;
     }
     // Writing to a String cannot fail.
@@ -46,8 +47,8 @@ pub(super) fn files(view: &RunView) -> String {
             "  {what:<7}  {path}  +{added} -{removed}  {before} -> {after}{mixed}"
         );
     }
-    if changes.incomplete() {
-        out.push_str("  there may be more: not every file was compared\n");
+    if incomplete {
+        out.push_str("  there may be more: not every file was compared, or a call has no result\n");
     }
     out
 }

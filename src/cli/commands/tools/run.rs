@@ -19,6 +19,7 @@ use crate::contract::{
     ApprovalAction, ExecutionContract, SandboxTerms, ServerKind, ServerTerms, ToolTerms,
     tool_warnings,
 };
+use crate::driver::Preview;
 use crate::message::Digest;
 
 /// Characters of a description that one line shows.
@@ -28,10 +29,19 @@ const PIN_DIGITS: usize = 12;
 
 #[derive(Serialize)]
 struct Listing<'c> {
+    /// Servers that did not come up and tools that are left out, and why, by server.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    faults: Vec<ListedFault<'c>>,
     servers: BTreeMap<&'c str, ListedServer<'c>>,
     tools: Vec<ListedTool<'c>>,
     /// What a reader of the definitions should know.
     warnings: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct ListedFault<'c> {
+    detail: &'c str,
+    server: &'c str,
 }
 
 #[derive(Serialize)]
@@ -105,7 +115,7 @@ pub(in crate::cli) fn tools(app: &App, args: &ToolsArgs) -> Result<Exit, CliErro
     let preview = preview_of(app, &file, file.read(app)?, true)?;
     let contract = &preview.contract;
     if args.json {
-        app.screen.out_json(&listing(contract))?;
+        app.screen.out_json(&listing(&preview))?;
     } else {
         app.screen.out(&shown(app.screen, contract, args.schemas))?;
         report_warnings(app, &tool_warnings(contract));
@@ -121,7 +131,12 @@ fn is_exposed(contract: &ExecutionContract, tool: &ToolTerms) -> bool {
         .any(|other| other.name == tool.name)
 }
 
-fn listing(contract: &ExecutionContract) -> Listing<'_> {
+fn listing(preview: &Preview) -> Listing<'_> {
+    let contract = &preview.contract;
+    let faults = preview.faults.iter().map(|fault| ListedFault {
+        detail: &fault.detail,
+        server: &fault.server,
+    });
     let servers = contract.servers.iter().map(|(name, server)| {
         let listed = ListedServer {
             kind: server.kind,
@@ -145,6 +160,7 @@ fn listing(contract: &ExecutionContract) -> Listing<'_> {
         annotations: &tool.annotations,
     });
     Listing {
+        faults: faults.collect(),
         servers: servers.collect(),
         tools: tools.collect(),
         warnings: tool_warnings(contract),
@@ -207,6 +223,10 @@ fn reached_by(server: &ServerTerms) -> String {
         (None, Some(url)) if let Some(rest) = &server.rest => {
             format!("{} {url}", rest.method.as_str())
         }
+        _ if let Some(openapi) = &server.openapi => match &openapi.base_url {
+            Some(url) => format!("{} at {url}", openapi.spec),
+            None => openapi.spec.clone(),
+        },
         (Some(command), _) => [&[command.clone()][..], &server.args].concat().join(" "),
         (None, Some(url)) => url.clone(),
         (None, None) => "inside monolith".to_owned(),

@@ -18,6 +18,9 @@ use crate::store::ReadKept;
 use crate::tools::{Restored, RestoredFolder};
 use crate::view::RunView;
 
+/// The transcript does not name every file that may have been changed.
+const MORE: &str = "More files may have been changed than the run recorded.\n";
+
 /// `monolith undo`.
 pub(in crate::cli) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, CliError> {
     let Source::Run(run_id, mut reader) = app.run(&args.run)? else {
@@ -31,8 +34,13 @@ pub(in crate::cli) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, CliError>
     let view = verified(app, &run_id)?;
     let changed = view.work_changes().files().count();
     if changed == 0 {
+        let more = if view.may_have_changed_more() {
+            MORE
+        } else {
+            ""
+        };
         app.screen.out(&format!(
-            "run {run_id} left no file otherwise than it had found it\n"
+            "run {run_id} left no file otherwise than it had found it\n{more}"
         ))?;
         return Ok(Exit::OK);
     }
@@ -65,8 +73,8 @@ pub(in crate::cli) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, CliError>
         // Writing to a String cannot fail.
         let _ = writeln!(out, "{word:<13}  {}{why}", line(path));
     }
-    if view.work_changes().incomplete() {
-        out.push_str("More files may have been changed than the run recorded.\n");
+    if view.may_have_changed_more() {
+        out.push_str(MORE);
     }
     if args.dry_run {
         out.push_str("Nothing was changed (--dry-run).\n");

@@ -54,6 +54,15 @@ impl Advice for ContractFault {
 
     fn help(&self) -> Option<String> {
         let text = match self {
+            // Its keys are those of other programs, too.
+            Self::NotPinned { path, pins } if path.extension().is_some_and(|it| it == "ai") => {
+                let set =
+                    |pin: &String| format!("--set {}", pin.replacen(": ", "=", 1).replace('"', ""));
+                let sets = pins.iter().map(set).collect::<Vec<_>>().join(" ");
+                return Some(format!(
+                    "an agent's file has no place for pins; give them to each run: {sets}"
+                ));
+            }
             Self::NotPinned { pins, .. } => {
                 return Some(format!("write them yourself: {}", pins.join(", ")));
             }

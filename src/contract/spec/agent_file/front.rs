@@ -194,6 +194,14 @@ impl Translator<'_, '_> {
             let _ = target(root, &path, &item.place);
             return;
         }
+        if let Some((import, operation)) = imported(name, &is_defined) {
+            let server = format!("{REST_PREFIX}{import}");
+            let path = [FILE.tools.name, TOOLS.openapi.name, import];
+            let _ = target(root, &path, &item.place);
+            said.single
+                .push((server, operation.to_owned(), item.place.clone()));
+            return;
+        }
         let is_server = |name: &str| is_defined(DefinitionKind::Server, name);
         let server = if is_server(name) {
             said.whole.push(name.to_owned());
@@ -338,6 +346,22 @@ fn models(root: &mut Node, value: Node, reporter: &Reporter<'_>) {
     put(root, &[FILE.targets.name], Node { kind, place });
 }
 
+/// The web service and its operation that an id names: the longest name of a service that is defined.
+fn imported<'n>(
+    id: &'n str,
+    is_defined: &impl Fn(DefinitionKind, &str) -> bool,
+) -> Option<(&'n str, &'n str)> {
+    let own = id.strip_prefix(REST_PREFIX)?;
+    let splits = own.match_indices('_').map(|(at, _)| at);
+    let mut splits = splits
+        .filter_map(|at| Some((own.get(..at)?, own.get(at + 1..)?)))
+        .rev();
+    splits.find(|(import, operation)| {
+        let named = !import.is_empty() && !operation.is_empty();
+        named && is_defined(DefinitionKind::Openapi, import)
+    })
+}
+
 /// Takes of a server only the tools that are named one by one. What a layer of configuration does not allow stays away.
 pub(in crate::contract::spec) fn narrowed(root: &mut Node, front: &Front, findings: &Findings<'_>) {
     let mut done: Vec<&str> = Vec::new();
@@ -346,7 +370,10 @@ pub(in crate::contract::spec) fn narrowed(root: &mut Node, front: &Front, findin
             continue;
         }
         done.push(server);
-        let path = [FILE.tools.name, TOOLS.mcp.name, server];
+        let path = match server.strip_prefix(REST_PREFIX) {
+            Some(import) => [FILE.tools.name, TOOLS.openapi.name, import],
+            None => [FILE.tools.name, TOOLS.mcp.name, server],
+        };
         let Some(node) = target(root, &path, place) else {
             continue;
         };
@@ -386,8 +413,7 @@ fn words(node: &Node) -> Option<Vec<String>> {
 fn no_such_tool(name: &str) -> (String, String) {
     if let Some(own) = name.strip_prefix(REST_PREFIX) {
         let rule = format!("no REST tool `{own}` is configured");
-        let help =
-            "define it under `restTools` in .ai-agent.json, beside the agent or where you stand";
+        let help = "define it under `restTools`, or its service under `openapiSpecs`, in .ai-agent.json, beside the agent or where you stand";
         return (rule, help.to_owned());
     }
     if name.starts_with(AGENT) {

@@ -43,9 +43,10 @@ impl Definitions for Layer {
     fn find(&self, wanted: DefinitionKind, name: &str) -> Result<Option<Definition>, String> {
         let members = match (wanted, name) {
             (DefinitionKind::Provider, "openai") => json!({"type": "openai"}),
-            (DefinitionKind::RestTool, "list") => {
+            (DefinitionKind::RestTool, "list" | "list_of_all") => {
                 json!({"description": "d", "method": "get", "url": "https://h.example/"})
             }
+            (DefinitionKind::Openapi, "shop" | "shop_a" | "list_of") => json!({"spec": "s.yaml"}),
             (DefinitionKind::Server, "files") => json!({"command": "files"}),
             (DefinitionKind::Server, "web") => {
                 json!({"command": "web", "tools_allowed": ["fetch"]})
@@ -115,6 +116,7 @@ You have ${MAX_TURNS} turns. Answer in {{FORMAT}}. It is ${DAY}, ${day}, ${ELSE}
 ";
 
 /// 001 §2: every key of the example, and where a contract has it.
+/// 001/2.file.1
 #[test]
 fn front_matter_is_a_contract_file_that_is_written_otherwise() {
     let spec = parse(AGENT);
@@ -146,6 +148,7 @@ fn an_agent_reports_as_a_tag_and_is_not_strict() {
 }
 
 /// 001 §3: both forms, case counts, what is not known stays.
+/// 001/3.prompt.4
 #[test]
 fn placeholders_that_are_known_are_replaced_and_no_others() {
     let spec = parse(AGENT);
@@ -159,6 +162,7 @@ fn placeholders_that_are_known_are_replaced_and_no_others() {
 }
 
 /// 001 §11: the place asks for its form, but an agent of JSON answers in JSON.
+/// 001/11.direct.3
 #[test]
 fn the_form_of_the_report_is_json_where_the_agent_says_so_else_the_places() {
     let check = |front: &str, sets: &[&str], expect: ReportFormat| {
@@ -177,6 +181,7 @@ fn the_form_of_the_report_is_json_where_the_agent_says_so_else_the_places() {
 }
 
 /// 001 §6: a server by its key gives all that its configuration allows, an id one tool of that.
+/// 001/2.file.6
 #[test]
 fn an_id_takes_one_tool_of_a_server_and_never_more_than_its_configuration_allows() {
     let allowed = |tools: &str, server: &str| {
@@ -197,6 +202,7 @@ fn an_id_takes_one_tool_of_a_server_and_never_more_than_its_configuration_allows
 }
 
 /// 001 §2, §6: a REST tool is taken by its id.
+/// 001/2.file.6
 #[test]
 fn a_rest_tool_is_taken_by_its_id() {
     let spec = parse("---\nmodels: [openai/m]\ntools: [rest__list, files]\n---\nHi");
@@ -208,7 +214,43 @@ fn a_rest_tool_is_taken_by_its_id() {
     );
 }
 
+/// 001 §6: an operation of a described service is taken by its id, and no other one of that service with it.
+/// 001/6.openapi.5
+#[test]
+fn an_operation_is_taken_by_its_id() {
+    let spec = parse(
+        "---\nmodels: [openai/m]\ntools: [rest__shop_getItem, rest__shop_add_item, rest__shop_a_get, rest__list_of_all]\n---\nHi",
+    );
+    let taken: Vec<_> = spec
+        .tools
+        .servers
+        .iter()
+        .map(|(name, server)| (server.place(name), server.tools.allowed.clone()))
+        .collect();
+    let words = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect());
+    assert_eq!(
+        taken,
+        [
+            ("tools.rest.list_of_all".to_owned(), None),
+            (
+                "tools.openapi.shop".to_owned(),
+                words(&["getItem", "add_item"])
+            ),
+            // The longest name of a service that there is.
+            ("tools.openapi.shop_a".to_owned(), words(&["get"])),
+        ]
+    );
+    let said = refused("---\nmodels: [openai/m]\ntools: [rest__shop, rest__shop_]\n---\nHi");
+    for id in ["shop", "shop_"] {
+        assert!(
+            said.contains(&format!("no REST tool `{id}` is configured")),
+            "{said}"
+        );
+    }
+}
+
 /// 001 §2: a closed list of keys, all faults at once, with the line of the agent's file and its own names.
+/// 001/2.file.2
 #[test]
 fn every_fault_is_found_at_once_under_the_name_that_it_has_in_the_file() {
     let said = refused(
@@ -229,6 +271,7 @@ Hi
 }
 
 /// 001 §2: schemas stand in the file or beside it.
+/// 001/2.file.4
 #[test]
 fn schemas_are_read_in_place_or_from_the_file_that_is_named() {
     let spec =
@@ -262,6 +305,7 @@ fn front_matter_that_is_not_closed_is_refused_where_it_begins() {
 }
 
 /// 001 §3: relative to the file with the include, in both forms, in place.
+/// 001/3.prompt.1
 #[test]
 fn includes_are_put_in_their_places_before_anything_is_read() {
     let files = Files(
@@ -301,6 +345,7 @@ fn includes_are_put_in_their_places_before_anything_is_read() {
 }
 
 /// 001 §3: eight levels, and no more.
+/// 001/3.prompt.2
 #[test]
 fn includes_nest_eight_levels_and_no_more() {
     const NAMES: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];

@@ -17,7 +17,7 @@ pub(in crate::contract) use tools::{
     APPROVAL_RULE, CONTEXT_BUDGET, CYCLE_EXCEPTION, FINAL_REPORT, FLOW_RULE, HTTP_GET, LABEL_RULE,
     MAX_CALLS, METADATA, OAUTH, QUEUE, REDACT, SANDBOX, SERVER, TOOL_OUTPUT_BUDGET, TOOLS,
 };
-pub(in crate::contract) use web::{REST_TOOL, STREAMING};
+pub(in crate::contract) use web::{OPENAPI, REST_TOOL, STREAMING};
 
 /// Every mapping of the file.
 #[cfg(test)]
@@ -38,6 +38,7 @@ pub(super) static FORMS: &[&dyn super::form::Form] = &[
     &SERVER,
     &OAUTH,
     &REST_TOOL,
+    &OPENAPI,
     &STREAMING,
     &QUEUE,
     &MAX_CALLS,

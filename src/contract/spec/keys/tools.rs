@@ -9,7 +9,7 @@ use crate::contract::spec::texts::{
     Env, EnvName, HeaderName, Headers, SecretPattern, ServerUrl, Servers, Url,
 };
 use crate::contract::spec::transport::OAuthSpec;
-use crate::contract::spec::web_tools::RestTools;
+use crate::contract::spec::web_tools::{OpenapiImports, RestTools};
 use crate::contract::spec::words::Builtin;
 use crate::contract::{
     ApprovalAction, Beside, CycleException, Elicitation, FlowAction, HealthProbe, HostPattern,
@@ -23,10 +23,14 @@ form! {
     "tools": {
         builtin: Vec<Builtin>, DefaultText = DefaultText("none"),
         "Tools inside monolith: `echo`, `clock`; `read_file`, `list_directory`, `glob`, `grep`, which read the workspace; `write_file`, `edit_file`, `apply_patch`, which change it; `shell`, which runs commands in it ([sandbox.md](sandbox.md)); `http_get`, which asks hosts.";
+        env: Env, DefaultText = DefaultText("none"),
+        "Variables that commands of `shell` see beside [the usual ones](sandbox.md#variables). Values may hold `${NAME}`.";
         http_get: HttpGetTerms, DefaultText = DefaultText("none"),
         "Where the tool `http_get` may ask; needed with it, and only with it." => nullable;
         mcp: Servers, DefaultText = DefaultText("none"),
         "Tool servers by name; their tools are called `<server>__<tool>`.";
+        openapi: OpenapiImports, DefaultText = DefaultText("none"),
+        "Web services whose operations are tools, by name; the model sees `rest__<name>_<operation>` ([rest-tools.md](rest-tools.md)).";
         rest: RestTools, DefaultText = DefaultText("none"),
         "Tools that are requests to web services, by name; the model sees `rest__<name>` ([rest-tools.md](rest-tools.md)).";
         sandbox: SandboxSpec, DefaultText = DefaultText("on, without a network"),

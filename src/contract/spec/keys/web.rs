@@ -1,8 +1,9 @@
 //! The keys of tools that are requests to web services, with types, defaults and meanings. Data only.
 
 use crate::contract::spec::form::{DefaultText, NEEDED, form};
-use crate::contract::spec::texts::Headers;
+use crate::contract::spec::texts::{Headers, Url};
 use crate::contract::{HttpMethod, StreamTerms};
+use crate::message::Digest;
 use serde_json::Value;
 
 form! {
@@ -50,5 +51,37 @@ form! {
         "The kind of the last event. A line `[DONE]` ends the stream, too.";
         answer_field: String, &'static str = "answer",
         "The member of the last event with the whole answer; without it the pieces are the answer.";
+    }
+}
+
+form! {
+    /// One entry of `tools.openapi`.
+    OPENAPI: OpenapiKeys, "openapi", "the operations of a web service as tools";
+    "openapi": {
+        spec: String, DefaultText = NEEDED,
+        "The description, OpenAPI 3.0 or 3.1 in JSON or YAML: a file, from the folder of the contract file, or an address." => needed_somewhere;
+        base_url: Url, DefaultText = DefaultText("what the description says; needed with `headers`"),
+        "The address of the service." => nullable;
+        headers: Headers, DefaultText = DefaultText("none"),
+        "Headers of every request to the service. Values may hold `${NAME}`. A parameter of that name is no argument.";
+        include_methods: Vec<HttpMethod>, DefaultText = DefaultText("all"),
+        "The methods of operations that are taken." => nullable;
+        tags: Vec<String>, DefaultText = DefaultText("all"),
+        "Operations with one of these tags are taken." => nullable;
+        tools_allowed: Vec<String>, DefaultText = DefaultText("all"),
+        "The operations that the contract takes, by the names that they have behind `rest__<name>_`. Case does not count; `*` and `any` mean every one." => nullable;
+        tools_denied: Vec<String>, DefaultText = DefaultText("none"),
+        "The operations that it does not take, whatever `tools_allowed` says." => nullable;
+        loopback: bool, bool = false,
+        "Whether the service, and an address of `spec`, may be on this machine. No other address that is not public is ever asked." => nullable;
+        max_bytes: u64, u64 = 1_048_576,
+        "Bytes of a body that are returned; the rest is left out. At most 16 MiB." => nullable;
+        max_redirects: u32, u32 = 5,
+        "Redirects that are followed, of `GET` and `HEAD`, within scheme, host and port; at most 20." => nullable;
+        pin: Digest, DefaultText = DefaultText("none"),
+        "The hash that its tools must have together; `monolith contract pin` writes it. Other tools, or requests that go elsewhere, than at the pin: \
+         `FAILED_PREFLIGHT(tool_changed)`." => nullable;
+        queue: String, DefaultText = DefaultText("`default`, where there are queues"),
+        "The queue that its calls wait in." => nullable;
     }
 }

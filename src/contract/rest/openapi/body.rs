@@ -1,0 +1,189 @@
+//! Bodies of requests: JSON, forms, parts, text. Does not know operations.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::parameter::{Location, Parameter, Style};
+use crate::contract::rest::request::RequestBody;
+use crate::contract::rest::template::text_of;
+use crate::message::Digest;
+
+/// How a body is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum BodyForm {
+    Form,
+    Json,
+    Parts,
+    Text,
+}
+
+/// The body of an operation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Body {
+    /// The argument that is its value.
+    pub(super) argument: String,
+    /// What is said of single members of a form.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) encoding: BTreeMap<String, MemberEncoding>,
+    pub(super) form: BodyForm,
+    pub(super) media_type: String,
+}
+
+/// How a member of a form is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct MemberEncoding {
+    pub(super) allow_reserved: bool,
+    /// Whether it is a file.
+    pub(super) binary: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) content_type: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) explode: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) style: Option<Style>,
+}
+
+impl Body {
+    /// How a body of that media type is written.
+    pub(super) fn form_of(media_type: &str) -> BodyForm {
+        let essence = media_type.split(';').next().unwrap_or_default().trim();
+        let essence = essence.to_ascii_lowercase();
+        match essence.as_str() {
+            "application/x-www-form-urlencoded" => BodyForm::Form,
+            "multipart/form-data" => BodyForm::Parts,
+            "application/json" | "text/json" | "*/*" | "application/*" => BodyForm::Json,
+            other if other.ends_with("+json") => BodyForm::Json,
+            _ => BodyForm::Text,
+        }
+    }
+
+    /// The body with that value.
+    pub(super) fn written(&self, value: &Value) -> RequestBody {
+        let none = Map::new();
+        let members = value.as_object().unwrap_or(&none);
+        let (bytes, media_type) = match self.form {
+            BodyForm::Json => (value.to_string(), self.sent_type("application/json")),
+            BodyForm::Text => (text_of(value), self.sent_type("text/plain")),
+            BodyForm::Form => (self.form(members), self.media_type.clone()),
+            BodyForm::Parts => {
+                let boundary = boundary_of(value);
+                let media_type = format!("multipart/form-data; boundary={boundary}");
+                (self.parts(members, &boundary), media_type)
+            }
+        };
+        RequestBody {
+            bytes: bytes.into_bytes(),
+            media_type,
+        }
+    }
+
+    /// A range of types stands for one of them.
+    fn sent_type(&self, of_range: &str) -> String {
+        if self.media_type.contains('*') {
+            of_range.to_owned()
+        } else {
+            self.media_type.clone()
+        }
+    }
+
+    fn form(&self, members: &Map<String, Value>) -> String {
+        let mut pairs = Vec::new();
+        for (name, value) in members.iter().filter(|(_, value)| !value.is_null()) {
+            let none = MemberEncoding::default();
+            let encoding = self.encoding.get(name).unwrap_or(&none);
+            let has_style =
+                encoding.style.is_some() || encoding.explode.is_some() || encoding.allow_reserved;
+            let style = match encoding.style {
+                None if !has_style && is_nested(value) => Style::Json,
+                style => style.unwrap_or(Style::Form),
+            };
+            let parameter = Parameter {
+                allow_empty: true,
+                allow_reserved: encoding.allow_reserved,
+                argument: name.clone(),
+                explode: encoding.explode.unwrap_or(style == Style::Form),
+                location: Location::Query,
+                name: name.clone(),
+                style,
+            };
+            pairs.extend(parameter.in_query(value));
+        }
+        pairs.join("&")
+    }
+
+    fn parts(&self, members: &Map<String, Value>, boundary: &str) -> String {
+        let mut out = String::new();
+        for (name, value) in members.iter().filter(|(_, value)| !value.is_null()) {
+            let encoding = self.encoding.get(name);
+            let one = std::slice::from_ref(value);
+            let items = match value {
+                Value::Array(items) if !items.iter().any(Value::is_array) => items.as_slice(),
+                _ => one,
+            };
+            for item in items {
+                let binary = encoding.is_some_and(|encoding| encoding.binary);
+                let stated = encoding.and_then(|encoding| encoding.content_type.as_deref());
+                let default_type = match item {
+                    Value::Object(_) | Value::Array(_) => "application/json",
+                    _ if binary => "application/octet-stream",
+                    _ => "text/plain; charset=utf-8",
+                };
+                // Where several types may be, the first is taken.
+                let stated = stated
+                    .and_then(|types| types.split(',').next())
+                    .map(str::trim);
+                let media_type = stated
+                    .filter(|kind| is_media_type(kind))
+                    .unwrap_or(default_type);
+                let name = quoted(name);
+                let file = if binary {
+                    format!("; filename=\"{name}\"")
+                } else {
+                    String::new()
+                };
+                let content = match item {
+                    Value::String(text) => text.clone(),
+                    item => item.to_string(),
+                };
+                // Writing to a String cannot fail.
+                let _ = write!(
+                    out,
+                    "--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"{file}\r\nContent-Type: {media_type}\r\n\r\n{content}\r\n"
+                );
+            }
+        }
+        let _ = write!(out, "--{boundary}--\r\n");
+        out
+    }
+}
+
+/// Whether a form writes a value as JSON unless it is told otherwise. A list is its items, so that is for lists of lists alone.
+fn is_nested(value: &Value) -> bool {
+    match value {
+        Value::Object(_) => true,
+        Value::Array(items) => items.iter().any(Value::is_array),
+        _ => false,
+    }
+}
+
+/// A type without wildcards and without anything that would end its line.
+fn is_media_type(text: &str) -> bool {
+    text.contains('/') && !text.contains('*') && !text.chars().any(char::is_control)
+}
+
+/// A line that no part holds: it is made of all of them.
+fn boundary_of(value: &Value) -> String {
+    let digest = Digest::of(value.to_string().as_bytes());
+    format!("monolith-{}", digest.short(32))
+}
+
+/// The name of a part: a quote or a line break would end it.
+fn quoted(name: &str) -> String {
+    name.replace('"', "%22")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
+}

@@ -1,0 +1,272 @@
+//! The tools of a whole description: which operations are taken, what they are called. Sends nothing.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use url::Url;
+
+use super::document::SpecDocument;
+use super::fault::OpenapiFault;
+use super::operation::{Described, Found, Service, described, pointer_to};
+use super::plan::HttpOperation;
+use crate::contract::check_address;
+use crate::contract::rest::HttpMethod;
+use crate::message::{Digest, char_prefix};
+
+/// The most operations that are taken of one description.
+const MOST_OPERATIONS: usize = 1_000;
+/// Digits that tell operations of one name apart.
+const DIGITS: usize = 8;
+/// The shortest that a name is cut to.
+const LEAST_NAME_BYTES: usize = 12;
+
+/// What an author takes of a description.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ImportTerms {
+    /// The address of the service, in place of what the description says.
+    pub(crate) base_url: Option<String>,
+    /// The methods that are taken; empty: all.
+    pub(crate) include_methods: Vec<HttpMethod>,
+    /// The longest name of a tool, in bytes.
+    pub(crate) name_bytes: usize,
+    /// Names of headers that the author sends.
+    pub(crate) own_headers: Vec<String>,
+    /// Where the description is from, if that is an address.
+    pub(crate) spec_url: Option<String>,
+    /// The tags one of which an operation has; empty: any.
+    pub(crate) tags: Vec<String>,
+}
+
+/// An operation as a tool.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ImportedTool {
+    pub(crate) description: String,
+    pub(crate) input_schema: Value,
+    pub(crate) name: String,
+    pub(crate) operation: HttpOperation,
+}
+
+/// The tools of a description, sorted by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Imported {
+    /// Operations that give none, by where the description has them (RFC 6901), and why.
+    pub(crate) left_out: Vec<(String, OpenapiFault)>,
+    pub(crate) tools: Vec<ImportedTool>,
+}
+
+/// Reads a description. The same text and terms give the same tools.
+pub(crate) fn imported(text: &str, terms: &ImportTerms) -> Result<Imported, OpenapiFault> {
+    let document = SpecDocument::parse(text)?;
+    let own_headers: Vec<String> = terms
+        .own_headers
+        .iter()
+        .map(|name| name.to_ascii_lowercase())
+        .collect();
+    let (found, mut left_out) = operations(&document, terms);
+    if found.len() > MOST_OPERATIONS {
+        return Err(OpenapiFault::TooMany {
+            found: found.len(),
+            most: MOST_OPERATIONS,
+        });
+    }
+    let mut all: Vec<(String, String, Described)> = Vec::new();
+    for found in &found {
+        let key = format!("{} {}", found.method.as_str(), found.path);
+        let made = service(&document, found, terms)
+            .and_then(|service| described(&document, found, service, &own_headers));
+        match made {
+            Ok(made) => all.push((key, wanted_name(found), made)),
+            Err(fault) => left_out.push((found.pointer(), fault)),
+        }
+    }
+    // An address that the whole description lacks is named once.
+    if all.is_empty() {
+        let no_server = |(_, fault): &(String, OpenapiFault)| {
+            let is_it = matches!(fault, OpenapiFault::NoServer { .. });
+            is_it.then(|| fault.clone())
+        };
+        if let Some(fault) = left_out.iter().find_map(no_server) {
+            return Err(fault);
+        }
+    }
+    let mut count: BTreeMap<String, usize> = BTreeMap::new();
+    for (_, name, _) in &all {
+        *count.entry(cut(name, terms.name_bytes)).or_default() += 1;
+    }
+    let tools = all.into_iter().map(|(key, name, made)| {
+        let short = cut(&name, terms.name_bytes);
+        let is_own = short == name && count.get(&short) == Some(&1);
+        let name = if is_own {
+            name
+        } else {
+            told_apart(&name, &key, terms.name_bytes)
+        };
+        ImportedTool {
+            description: made.description,
+            input_schema: made.input_schema,
+            name,
+            operation: made.plan,
+        }
+    });
+    let mut tools: Vec<ImportedTool> = tools.collect();
+    tools.sort_by(|one, other| one.name.cmp(&other.name));
+    left_out.sort_by(|one, other| one.0.cmp(&other.0));
+    Ok(Imported { left_out, tools })
+}
+
+/// The operations that are taken.
+fn operations<'d>(
+    document: &'d SpecDocument,
+    terms: &ImportTerms,
+) -> (Vec<Found<'d>>, Vec<(String, OpenapiFault)>) {
+    let (mut found, mut left_out) = (Vec::new(), Vec::new());
+    let paths = document.root().get("paths").and_then(Value::as_object);
+    for (path, item) in paths.into_iter().flatten() {
+        if !path.starts_with('/') {
+            // What begins with `x-` is an extension.
+            continue;
+        }
+        if path.contains('?') {
+            let reason = "its path holds `?`; parameters say what the query is".to_owned();
+            left_out.push((pointer_to(path), OpenapiFault::Operation { reason }));
+            continue;
+        }
+        let item = match document.resolved(item) {
+            Ok(item) => item,
+            Err(fault) => {
+                left_out.push((pointer_to(path), fault));
+                continue;
+            }
+        };
+        for method in HttpMethod::ALL {
+            let operation = item.get(method.as_str().to_ascii_lowercase());
+            let Some(operation) = operation.filter(|operation| operation.is_object()) else {
+                continue;
+            };
+            let taken = terms.include_methods.is_empty() || terms.include_methods.contains(&method);
+            if taken && has_tag(operation, &terms.tags) {
+                found.push(Found {
+                    item,
+                    method,
+                    operation,
+                    path,
+                });
+            }
+        }
+    }
+    (found, left_out)
+}
+
+fn has_tag(operation: &Value, tags: &[String]) -> bool {
+    let own = operation.get("tags").and_then(Value::as_array);
+    let mut own = own.into_iter().flatten().filter_map(Value::as_str);
+    tags.is_empty() || own.any(|tag| tags.iter().any(|wanted| wanted == tag))
+}
+
+/// What an operation would be called: its id, else its method and its path.
+fn wanted_name(found: &Found<'_>) -> String {
+    let id = found.operation.get("operationId").and_then(Value::as_str);
+    let fallback = format!(
+        "{}{}",
+        found.method.as_str().to_ascii_lowercase(),
+        found.path
+    );
+    let words = |text: &str| {
+        let mut out = String::with_capacity(text.len());
+        for c in text.chars() {
+            if c.is_ascii_alphanumeric() || c == '-' {
+                out.push(c);
+            } else if !out.ends_with('_') {
+                out.push('_');
+            }
+        }
+        out.trim_matches('_').to_owned()
+    };
+    let named = id.map(words).filter(|name| !name.is_empty());
+    named.unwrap_or_else(|| words(&fallback))
+}
+
+fn cut(name: &str, most: usize) -> String {
+    char_prefix(name, most.max(LEAST_NAME_BYTES)).to_owned()
+}
+
+/// A name that only this operation has.
+fn told_apart(name: &str, key: &str, most: usize) -> String {
+    let room = most.max(LEAST_NAME_BYTES).saturating_sub(DIGITS + 1);
+    let digest = Digest::of(key.as_bytes()).short(DIGITS);
+    format!("{}_{digest}", char_prefix(name, room))
+}
+
+/// Where an operation is asked: what the author says, else the first server of the operation, its path or the description.
+fn service(
+    document: &SpecDocument,
+    found: &Found<'_>,
+    terms: &ImportTerms,
+) -> Result<Service, OpenapiFault> {
+    let no_server = |reason: String| OpenapiFault::NoServer { reason };
+    let address = match &terms.base_url {
+        Some(address) => Ok(address.clone()),
+        None => stated_address(document, found, terms),
+    };
+    let address = address.map_err(no_server)?;
+    // A parser would take the braces for a host.
+    if address.contains(['{', '}']) {
+        return Err(no_server(format!(
+            "{address:?} has a variable without a default"
+        )));
+    }
+    check_address(&address).map_err(|rule| no_server(format!("{address:?}: {rule}")))?;
+    let url = Url::parse(&address).map_err(|fault| no_server(format!("{address:?}: {fault}")))?;
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(no_server(format!("{address:?} has a query or a fragment")));
+    }
+    Ok(Service {
+        origin: url.origin().ascii_serialization(),
+        path: url.path().trim_end_matches('/').to_owned(),
+    })
+}
+
+/// What the description says, from its own address where it has one.
+///
+/// # Errors
+/// Why that is no address.
+fn stated_address(
+    document: &SpecDocument,
+    found: &Found<'_>,
+    terms: &ImportTerms,
+) -> Result<String, String> {
+    let levels = [found.operation, found.item, document.root()];
+    let mut servers = levels
+        .iter()
+        .map(|level| level.get("servers")?.as_array()?.first());
+    let server = servers.find_map(|server| server);
+    let stated = server.map_or_else(|| "/".to_owned(), server_address);
+    if Url::parse(&stated).is_ok() {
+        return Ok(stated);
+    }
+    let base = terms.spec_url.as_deref();
+    let Some(base) = base.and_then(|base| Url::parse(base).ok()) else {
+        return Err(format!("it is {stated:?}"));
+    };
+    let joined = base.join(&stated).map_err(|fault| fault.to_string())?;
+    Ok(joined.to_string())
+}
+
+/// The address of a server with the defaults of its variables.
+fn server_address(server: &Value) -> String {
+    let mut address = server
+        .get("url")
+        .and_then(Value::as_str)
+        .unwrap_or("/")
+        .to_owned();
+    let variables = server.get("variables").and_then(Value::as_object);
+    for (name, variable) in variables.into_iter().flatten() {
+        let value = match variable.get("default") {
+            Some(Value::String(text)) => text.clone(),
+            Some(value) => value.to_string(),
+            None => continue,
+        };
+        address = address.replace(&format!("{{{name}}}"), &value);
+    }
+    address
+}

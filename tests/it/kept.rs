@@ -1,0 +1,141 @@
+//! What a caller keeps of a run beside its record: the conversation, a snapshot of the session, its tree.
+
+use std::io::Read as _;
+
+use flate2::read::GzDecoder;
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, calls, says};
+
+const RUN: [&str; 7] = [
+    "run",
+    "--json",
+    "--run-id",
+    "r-1",
+    "--contract",
+    "c.yaml",
+    "--sessions-dir",
+];
+
+fn run(desk: &Desk, more: &[&str]) -> crate::desk::Left {
+    let mut arguments = RUN.to_vec();
+    arguments.push("sessions");
+    arguments.extend(more);
+    desk.run(&arguments)
+}
+
+fn snapshot(desk: &Desk) -> Value {
+    let packed = std::fs::read(desk.path("sessions/r-1.json.gz")).unwrap();
+    let mut text = String::new();
+    GzDecoder::new(&packed[..])
+        .read_to_string(&mut text)
+        .unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// 001 §11, §12
+/// 001/11.direct.5, 001/11.direct.6, 001/12.snapshots.1
+#[test]
+fn a_run_leaves_its_conversation_its_snapshot_and_its_tree() {
+    let desk = Desk::new();
+    let call = calls("echo", r#"{"text":"x"}"#);
+    desk.script("tools: {builtin: [echo]}\n", &[&call, &says("Done.")]);
+    let ended = run(
+        &desk,
+        &["--show-tree", "--save", "said.json", "--save-all", "all"],
+    );
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let result = ended.document();
+    let saved: Value = serde_json::from_str(&desk.read("said.json")).unwrap();
+    assert_eq!(saved, result["conversation"]);
+    assert_eq!(desk.read("all/r-1/r-1.json"), desk.read("said.json"));
+    let snapshot = snapshot(&desk);
+    assert_eq!(
+        (&snapshot["version"], &snapshot["reason"]),
+        (&json!(1), &json!("final"))
+    );
+    let tree = &snapshot["opTree"];
+    assert_eq!(
+        (&tree["id"], &tree["traceId"], &tree["success"]),
+        (&json!("r-1"), &json!("r-1"), &json!(true))
+    );
+    assert_eq!(tree["attributes"]["head"], result["head"]);
+    let turns = tree["turns"].as_array().unwrap();
+    let ops = turns.iter().map(|turn| {
+        let ops = turn["ops"].as_array().unwrap().iter();
+        let ops = ops.map(|op| format!("{} {} {}", op["kind"], op["status"], op["attributes"]));
+        (
+            turn["index"].as_u64().unwrap(),
+            ops.collect::<Vec<_>>().join(", "),
+        )
+    });
+    assert_eq!(
+        ops.collect::<Vec<_>>(),
+        [
+            (1, r#""llm" "ok" {"provider":"demo","model":"script"}, "tool" "ok" {"provider":"builtin","name":"echo"}"#.to_owned()),
+            (2, r#""llm" "ok" {"provider":"demo","model":"script"}"#.to_owned()),
+        ]
+    );
+    // Nothing is in the tree that the accounting does not have, and it is all there.
+    let lines: Vec<Value> = turns
+        .iter()
+        .flat_map(|turn| turn["ops"].as_array().unwrap().clone())
+        .map(|op| op["accounting"][0].clone())
+        .collect();
+    assert_eq!(json!(lines), result["accounting"]);
+    let sum = |key: &str| -> u64 {
+        lines
+            .iter()
+            .filter_map(|line| line["tokens"][key].as_u64())
+            .sum()
+    };
+    assert_eq!(tree["totals"]["tokensIn"], json!(sum("inputTokens")));
+    assert_eq!(tree["totals"]["tokensOut"], json!(sum("outputTokens")));
+    assert_eq!(tree["totals"]["toolsRun"], json!(1));
+    let shown: Vec<&str> = ended
+        .err
+        .lines()
+        .filter(|line| line.contains('─') || line.starts_with("session "))
+        .collect();
+    assert_eq!(shown.len(), 6, "{}", ended.err);
+    assert_eq!(
+        shown[0],
+        "session r-1  COMPLETED_WITH_TOOLS (final_message)"
+    );
+    assert!(
+        shown[1..=2] == ["├─ turn 1", shown[2]] && shown[2].starts_with("│  ├─ llm demo/script  "),
+        "{shown:?}"
+    );
+    assert!(
+        shown[3].starts_with("│  └─ tool builtin:echo  ") && shown[3].ends_with("  ok"),
+        "{shown:?}"
+    );
+}
+
+/// 001 §11: the conversation is that of a run that succeeded; the snapshot is of any that has ended.
+/// 001/11.direct.5
+#[test]
+fn of_a_run_that_failed_only_the_snapshot_is_left() {
+    let desk = Desk::new();
+    desk.script(
+        "tool_policy: required\ntools: {builtin: [echo]}\nmax_turns: 1\n",
+        &[&says("No.")],
+    );
+    let ended = run(&desk, &["--save", "said.json", "--save-all", "all"]);
+    assert_ne!(ended.code, 0);
+    assert!(!desk.path("said.json").exists() && !desk.path("all").exists());
+    let snapshot = snapshot(&desk);
+    assert_eq!(snapshot["opTree"]["success"], json!(false));
+    assert_eq!(snapshot["opTree"]["error"], ended.document()["error"]);
+}
+
+#[test]
+fn what_cannot_be_kept_is_said_after_the_result() {
+    let desk = Desk::new();
+    desk.script("", &[&says("Done.")]);
+    desk.write("sessions", "a file");
+    let ended = run(&desk, &[]);
+    assert_eq!(ended.document()["success"], json!(true));
+    assert_ne!(ended.code, 0);
+    assert!(ended.err.contains("sessions"), "{}", ended.err);
+}
