@@ -23,7 +23,7 @@ pub(super) const CASES: &[(&str, &str)] = corpus![
     ],
     "approval": [
         "abort", "denied", "given", "of_other_arguments", "only_signed_answers_count", "question", "question_refused",
-        "rule_asks", "rule_denies", "stands_outside_the_timeouts", "stop", "too_late",
+        "question_stopped", "rule_asks", "rule_denies", "stands_outside_the_timeouts", "stop", "too_late",
     ],
     "attempts": [
         "blank", "blank_withheld", "content_filter", "content_filter_two_targets", "cut_by_length",

@@ -2,11 +2,17 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+#[cfg(target_os = "linux")]
+use std::time::{Duration, Instant};
 
 use monolith::{RunFilter, RunId, SealedEntry, StoreReader};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+/// More than a process takes to end.
+#[cfg(target_os = "linux")]
+const LONGEST: Duration = Duration::from_secs(60);
 
 /// Variables of whoever runs the tests that would change what a command does.
 const OTHERS: [&str; 7] = [
@@ -120,6 +126,42 @@ impl Desk {
     /// The folder, or what lies in it.
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
+    }
+
+    /// The living processes that stand in the folder, but monolith's own. A process in a sandbox knows itself by another number than
+    /// the one that it has here.
+    #[cfg(target_os = "linux")]
+    pub fn processes(&self) -> Vec<String> {
+        let folder = self.0.path().canonicalize().unwrap();
+        let read = |pid: &str, what: &str| std::fs::read_to_string(format!("/proc/{pid}/{what}"));
+        let stands_here = |pid: &String| {
+            let here = std::fs::read_link(format!("/proc/{pid}/cwd"));
+            let name = read(pid, "comm").unwrap_or_default();
+            let stat = read(pid, "stat").unwrap_or_default();
+            let state = stat.rsplit(')').next().unwrap_or_default();
+            here.is_ok_and(|here| here.starts_with(&folder))
+                && !matches!(name.trim_end(), "monolith" | "exe")
+                && !state.starts_with(" Z")
+        };
+        let all = std::fs::read_dir("/proc").unwrap();
+        let names = all.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+        let pids = names.filter(|name| name.bytes().all(|b| b.is_ascii_digit()));
+        pids.filter(stands_here).collect()
+    }
+
+    /// Waits for the last of them to end.
+    #[cfg(target_os = "linux")]
+    #[track_caller]
+    pub fn has_no_processes(&self) {
+        let until = Instant::now() + LONGEST;
+        loop {
+            let living = self.processes();
+            if living.is_empty() {
+                return;
+            }
+            assert!(Instant::now() < until, "{living:?} still run");
+            std::thread::yield_now();
+        }
     }
 
     pub fn write(&self, name: &str, text: &str) {

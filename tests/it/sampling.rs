@@ -166,7 +166,9 @@ fn a_secret_in_the_prompt_of_a_server_is_recorded_nowhere() {
         }
         let blobs: Vec<String> = exported.lines().filter_map(blob).collect();
         assert!(blobs.iter().all(|blob| !blob.contains(secret)), "{era}");
-        let scrubbed = |blob: &String| blob.contains("How late is it?[REDACTED:");
+        // Where it is a value of the server's own, it is taken out before the run sees it.
+        let marks = ["How late is it?[REDACTED:", "How late is it?[SECRET]"];
+        let scrubbed = |blob: &String| marks.iter().any(|mark| blob.contains(mark));
         assert!(blobs.iter().any(scrubbed), "{era}: {blobs:?}");
     }
 }

@@ -163,66 +163,50 @@ mod descendants {
     /// More than anything here takes.
     const LONGEST: Duration = Duration::from_secs(60);
 
-    /// Waits for the pid of what left its server's session.
-    fn escaped(desk: &Desk) -> String {
-        let until = Instant::now() + LONGEST;
-        loop {
-            if let Ok(pid) = std::fs::read_to_string(desk.path("escaped")) {
-                return pid;
-            }
-            assert!(Instant::now() < until, "nothing escaped");
-            std::thread::yield_now();
-        }
-    }
+    /// A server that has a child in a session of its own, confined as servers are and not at all.
+    const CONFINED: [&str; 2] = ["", ", sandbox: off"];
 
-    #[track_caller]
-    fn ends(pid: &str) {
-        let until = Instant::now() + LONGEST;
-        let runs = || {
-            std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
-                !stat
-                    .rsplit(')')
-                    .next()
-                    .unwrap_or_default()
-                    .starts_with(" Z")
-            })
-        };
-        while runs() {
-            assert!(Instant::now() < until, "process {pid} outlives its server");
-            std::thread::yield_now();
-        }
-    }
-
-    fn terms() -> String {
+    fn desk(confined: &str, line: &str) -> Desk {
+        let desk = Desk::new();
         let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
-        format!(
-            "tools: {{workspace: ., mcp: {{odd: {{command: python3, args: [{}, escape]}}}}}}\n",
+        let terms = format!(
+            "tools: {{workspace: ., mcp: {{odd: {{command: python3, args: [{}, escape]{confined}}}}}}}\n",
             server.display()
-        )
+        );
+        desk.script(&terms, &[line]);
+        desk
     }
 
     #[test]
     fn what_left_the_session_of_its_server_ends_with_it() {
-        let desk = Desk::new();
-        desk.script(&terms(), &[&says("Done.")]);
-        desk.ok(&["run", "--contract", "c.yaml"]);
-        ends(&escaped(&desk));
+        for confined in CONFINED {
+            let desk = desk(confined, &says("Done."));
+            desk.ok(&["run", "--contract", "c.yaml"]);
+            assert!(desk.path("escaped").exists(), "nothing escaped");
+            desk.has_no_processes();
+        }
     }
 
     #[test]
     fn no_server_outlives_a_monolith_that_was_killed() {
-        let desk = Desk::new();
-        desk.script(&terms(), &["{\"fault\":\"hang\"}"]);
-        let mut child = desk
-            .command(&["run", "--contract", "c.yaml"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let pid = escaped(&desk);
-        child.kill().unwrap();
-        child.wait().unwrap();
-        ends(&pid);
+        for confined in CONFINED {
+            let desk = desk(confined, "{\"fault\":\"hang\"}");
+            let mut child = desk
+                .command(&["run", "--contract", "c.yaml"])
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            let until = Instant::now() + LONGEST;
+            while !desk.path("escaped").exists() {
+                assert!(Instant::now() < until, "nothing escaped");
+                std::thread::yield_now();
+            }
+            assert!(desk.processes().len() >= 2, "the server and its child");
+            child.kill().unwrap();
+            child.wait().unwrap();
+            desk.has_no_processes();
+        }
     }
 }
 

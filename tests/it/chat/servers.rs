@@ -10,7 +10,7 @@ const COUNTING: &str = concat!(
     "/tests/fixtures/counting_server.py"
 );
 
-/// A tool server that writes its process into `starts` when it starts.
+/// A tool server that writes a line into `starts` when it starts.
 fn counting() -> String {
     let command = format!("echo $$ >> starts; exec python3 {COUNTING} executions");
     let server = json!({"command": "sh", "args": ["-c", command]});
@@ -25,16 +25,9 @@ fn calling(desk: &Desk) -> Terminal {
     chat(desk, &counting(), &lines)
 }
 
-/// The processes of the server, one for each start.
-fn started(desk: &Desk) -> Vec<String> {
-    let starts = desk.read("starts");
-    starts.lines().map(str::to_owned).collect()
-}
-
-fn lives(pid: &str) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
-    let state = |stat: String| stat.rsplit(')').next().map(|rest| rest.starts_with(" Z"));
-    stat.ok().and_then(state) == Some(false)
+/// How often the server was started.
+fn starts(desk: &Desk) -> usize {
+    desk.read("starts").lines().count()
 }
 
 /// What entry 0 of a run holds of its tool servers.
@@ -61,12 +54,11 @@ fn a_tool_server_is_started_once_for_a_whole_conversation_and_ends_with_it() {
             .until("> ");
     }
     chat.types("/tools\r").until("fs__count").until("> ");
-    let processes = started(&desk);
-    assert_eq!(processes.len(), 1);
-    assert!(lives(&processes[0]), "it is up between messages");
+    assert_eq!(starts(&desk), 1);
+    assert_eq!(desk.processes().len(), 1, "it is up between messages");
     chat.types("/quit\r");
     assert_eq!(chat.end().0, 0);
-    assert!(!lives(&processes[0]), "it outlives the conversation");
+    assert!(desk.processes().is_empty(), "it outlives the conversation");
     assert_eq!(desk.read("executions").lines().count(), 3);
     // Each run has the records that it has alone.
     let runs = runs(&desk);
@@ -91,22 +83,21 @@ fn a_tool_server_that_died_between_two_messages_is_started_again() {
     chat.types("first\r")
         .until("COMPLETED_WITH_TOOLS")
         .until("> ");
-    let processes = started(&desk);
-    let killed = Command::new("kill").args(["-KILL", &processes[0]]).status();
+    let killed = Command::new("kill")
+        .arg("-KILL")
+        .args(desk.processes())
+        .status();
     assert!(killed.unwrap().success());
-    while lives(&processes[0]) {
-        std::thread::yield_now();
-    }
+    desk.has_no_processes();
     chat.types("second\r")
         .until("Two.")
         .until("COMPLETED_WITH_TOOLS")
         .until("> ");
-    let processes = started(&desk);
-    assert_eq!(processes.len(), 2);
+    assert_eq!(starts(&desk), 2);
     // A process that is asked to end takes them along, too.
     chat.signal("TERM");
     assert_eq!(chat.end().0, 0);
-    assert!(!lives(&processes[1]), "it outlives the conversation");
+    assert!(desk.processes().is_empty(), "it outlives the conversation");
 }
 
 #[test]
