@@ -195,7 +195,7 @@ pub struct SamplingRequest {
     pub bytes: u64,
     /// The most tokens that the server wants for an answer.
     pub max_tokens: u64,
-    /// The blob that holds the prompt: a [`SamplingPrompt`](super::SamplingPrompt) as JSON.
+    /// The blob that holds the prompt: system prompt and messages as JSON.
     pub prompt: Digest,
     /// As [`InputQuestion::resume`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
