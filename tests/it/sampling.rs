@@ -120,7 +120,9 @@ fn what_no_model_is_asked_for_a_server_is_refused() {
     }
     let tools = r#"{"tools":[{"name":"rm","inputSchema":{"type":"object"}}]}"#;
     let image = r#"{"messages":[{"role":"user","content":{"type":"image","data":"AA==","mimeType":"image/png"}}]}"#;
-    for arguments in [tools, image] {
+    // What no request for an inference holds: a number of tokens is at least 0.
+    let tokens = r#"{"maxTokens":-4}"#;
+    for arguments in [tools, image, tokens] {
         for (era, expect) in [("modern", "asked what it is not"), ("", "-32602")] {
             let desk = desk(era, GRANTED, "", arguments, &[&says("Done.")]);
             let (inferences, said) = observed(&desk);

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, CreateMessageRequestMethod, CreateMessageRequestParams,
-    CreateMessageResult, ElicitRequestParams, ElicitResult, ElicitationCapability,
-    ElicitationCreateRequestMethod, ErrorCode, ErrorData, FormElicitationCapability,
-    Implementation, ListRootsRequestMethod, ListRootsResult, ProgressNotificationParam,
-    ProtocolVersion, RootsCapabilities, SamplingCapability,
+    ClientCapabilities, ClientConfig, ConstString, CreateMessageRequestMethod,
+    CreateMessageRequestParams, CreateMessageResult, CustomRequest, CustomResult,
+    ElicitRequestParams, ElicitResult, ElicitationCapability, ElicitationCreateRequestMethod,
+    ErrorCode, ErrorData, FormElicitationCapability, Implementation, ListRootsRequestMethod,
+    ListRootsResult, ProgressNotificationParam, ProtocolVersion, RootsCapabilities,
+    SamplingCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
@@ -149,6 +150,26 @@ impl ClientHandler for Listener {
             None => None,
         };
         decoded(answered(&params, content.as_ref(), noted))
+    }
+
+    /// rmcp hands in here what it cannot read, too: of a request that is granted the params are at fault.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleClient>,
+    ) -> Result<CustomResult, ErrorData> {
+        let granted = match request.method.as_str() {
+            CreateMessageRequestMethod::VALUE => self.terms.sampling.is_some(),
+            ElicitationCreateRequestMethod::VALUE => self.terms.elicitation != Elicitation::Denied,
+            _ => false,
+        };
+        let (code, why) = if granted {
+            let why = format!("the params of {} cannot be read", request.method);
+            (ErrorCode::INVALID_PARAMS, why)
+        } else {
+            (ErrorCode::METHOD_NOT_FOUND, request.method)
+        };
+        Err(ErrorData::new(code, why, None))
     }
 }
 
