@@ -1,6 +1,7 @@
 //! The process from its arguments to its exit code: parses, chooses the command, and shows the fault that it ends with.
 
 use std::ffi::OsString;
+use std::io;
 use std::panic;
 use std::process::ExitCode;
 
@@ -165,7 +166,12 @@ fn usage(fault: &clap::Error, given: &[OsString], screen: Screen) -> Exit {
     if !fault.use_stderr() {
         return match fault.print() {
             Ok(()) => Exit::OK,
-            Err(_) => Exit::FAILED,
+            Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => Exit::OK,
+            Err(reason) => {
+                let fault = CliError::from(reason);
+                fault.show(screen);
+                Exit::from(&fault)
+            }
         };
     }
     // What was typed stands in it, and may hold anything.

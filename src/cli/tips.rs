@@ -7,7 +7,11 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::commands::values::is_outcome;
+use super::ui::command::shell_word;
 use crate::contract::contract_file_schema;
+
+/// How many characters of a task a tip repeats.
+const MOST_OF_A_TASK: usize = 40;
 
 /// The error with a tip that fits contracts better than clap's own, where there is one.
 pub(super) fn with_tip(
@@ -40,7 +44,7 @@ pub(super) fn with_tip(
         }
         ErrorKind::InvalidSubcommand if fault.get(ContextKind::SuggestedSubcommand).is_none() => {
             let word = typed(ContextKind::InvalidSubcommand);
-            word.and_then(|word| below_another(&word, program))
+            word.and_then(|word| task_instead(&word).or_else(|| below_another(&word, program)))
         }
         _ => None,
     };
@@ -116,6 +120,21 @@ fn set_instead(option: &str, given: &[OsString]) -> Option<String> {
     Some(format!(
         "to change a key of the contract, use '--set {key}={value}'"
     ))
+}
+
+/// `run` for a text that no command can be called by.
+fn task_instead(word: &str) -> Option<String> {
+    let is_text = word.trim().contains(char::is_whitespace);
+    is_text.then(|| {
+        let mut short: String = word.chars().take(MOST_OF_A_TASK).collect();
+        if short.len() < word.len() {
+            short.push('…');
+        }
+        format!(
+            "to give an agent a task, use: monolith run {}",
+            shell_word(&short)
+        )
+    })
 }
 
 /// The command that has a subcommand of about that name.
@@ -230,5 +249,15 @@ mod tests {
         for none in ["frobnicate", "undo", "status"] {
             check(&format!("monolith {none}"), None);
         }
+    }
+
+    #[test]
+    fn a_text_in_the_place_of_a_command_is_shown_as_a_task() {
+        let given: Vec<OsString> = ["monolith", "list the files"].map(OsString::from).to_vec();
+        let program = Cli::command();
+        let fault = program.clone().try_get_matches_from(&given).unwrap_err();
+        let text = with_tip(fault, &given, &program).render().to_string();
+        let tip = "tip: to give an agent a task, use: monolith run 'list the files'";
+        assert!(text.contains(tip), "{text}");
     }
 }

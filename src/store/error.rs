@@ -18,6 +18,12 @@ pub enum StoreError {
         /// What the system said.
         reason: String,
     },
+    /// The caller: a folder stands where the file is to be.
+    #[error("open {}: it is a folder, and a store is a file", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The operator: the file or its folder may not be written.
     #[error("write {}: it is read-only", path.display())]
     ReadOnly {
@@ -240,6 +246,10 @@ impl StoreError {
     pub(super) fn from_sql(path: &Path, fault: &rusqlite::Error) -> Self {
         let path = path.to_path_buf();
         let reason = fault.to_string();
+        // SQLite calls a folder a fault of the disk.
+        if path.is_dir() {
+            return Self::Folder { path };
+        }
         match fault.sqlite_error_code() {
             Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
                 Self::CannotOpen { path, reason }

@@ -270,9 +270,26 @@ fn a_store_that_cannot_be_used_is_the_operators_and_stays_as_it_is() {
     };
     check("not.db", "it is not a database");
     check("no/such/folder/runs.db", "open");
-    check(".", "open");
+    check(".", "it is a folder, and a store is a file");
+    let left = desk.ends(&["list", "--store", "."], 1);
+    for part in ["it is a folder, and a store is a file", "runs.db"] {
+        assert!(left.err.contains(part), "{part}: {}", left.err);
+    }
     let kept = std::fs::read_to_string(desk.path("not.db")).unwrap();
     assert_eq!(kept, text);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn help_that_cannot_be_written_says_why() {
+    let desk = Desk::new();
+    for args in [&["--help"][..], &["run", "-h"], &["--version"]] {
+        let full = std::fs::File::create("/dev/full").unwrap();
+        let left = desk.command(args).stdout(full).output().unwrap();
+        let said = String::from_utf8(left.stderr).unwrap();
+        assert_eq!(left.status.code(), Some(1), "{said}");
+        assert!(said.contains("No space left on device"), "{said}");
+    }
 }
 
 #[cfg(unix)]

@@ -186,6 +186,21 @@ fn a_file_that_has_changed_is_refused_with_the_difference_and_taken_where_it_is_
 }
 
 #[test]
+fn a_file_that_is_not_there_any_more_is_asked_for_by_its_option() {
+    let desk = Desk::new();
+    desk.script("max_turns: 6\n", &[&says("One."), &says("Two.")]);
+    desk.ends(&["run", "c.yaml", "--run-id", "r1"], 0);
+    let text = desk.read("c.yaml");
+    std::fs::remove_file(desk.path("c.yaml")).unwrap();
+    let left = desk.ends(&["continue", "r1", "More."], 4);
+    for part in ["c.yaml, which the run was begun with", "--contract FILE"] {
+        assert!(left.err.contains(part), "{part}: {}", left.err);
+    }
+    desk.write("moved.yaml", &text);
+    desk.ends(&["continue", "r1", "More.", "--contract", "moved.yaml"], 0);
+}
+
+#[test]
 fn an_accepted_report_is_text_in_the_history() {
     let desk = Desk::new();
     let report = |text: &str| {

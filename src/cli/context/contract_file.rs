@@ -45,6 +45,8 @@ pub(in crate::cli) struct ContractFile {
     config: Option<PathBuf>,
     /// Whether it was found, not named: it must be this user's own then.
     is_found: bool,
+    /// Whether a run says that it was begun with it, and no one named it since.
+    is_recorded: bool,
     /// As messages call it.
     name: PathBuf,
     /// Whether it must be trusted to start what it names: it is the folder's own, and no run was begun with it.
@@ -66,6 +68,7 @@ impl ContractFile {
             base_dir: app.cwd.clone(),
             config: app.named_config(),
             is_found: false,
+            is_recorded: false,
             needs_trust: false,
             path: app.cwd.join(&name),
             placeholders: Placeholders::now(),
@@ -107,6 +110,7 @@ impl ContractFile {
         Self {
             config: app.named_config(),
             is_found: false,
+            is_recorded: false,
             name: name.into(),
             needs_trust: false,
             path: folder.join(name),
@@ -142,6 +146,7 @@ impl ContractFile {
             base_dir: begun.base_dir.clone(),
             config: app.named_config().or(begun.config),
             is_found,
+            is_recorded: is_found,
             needs_trust: false,
             path: app.cwd.join(&name),
             placeholders: Placeholders::now(),
@@ -431,9 +436,13 @@ impl ContractFile {
         if let Some(prompt) = &self.prompt {
             return Ok(prompt.clone());
         }
-        let refuse = |reason: String| ContractFault::Unreadable {
-            path: self.name.clone(),
-            reason,
+        let refuse = |reason: String| {
+            let path = self.name.clone();
+            if self.is_recorded {
+                ContractFault::Departed { path, reason }
+            } else {
+                ContractFault::Unreadable { path, reason }
+            }
         };
         let system = |fault: io::Error| refuse(fault.to_string());
         let mut bytes = Vec::new();

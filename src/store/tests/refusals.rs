@@ -217,7 +217,11 @@ fn files_that_are_no_store_of_this_build_are_refused_by_name() {
     );
     let within = folder.path().join("a-folder");
     std::fs::create_dir(&within).unwrap();
-    assert!(matches!(kind(&within), StoreError::CannotOpen { .. }));
+    let is_folder = StoreError::Folder {
+        path: within.clone(),
+    };
+    assert_eq!(kind(&within), is_folder);
+    assert_eq!(StoreReader::open(&within).unwrap_err(), is_folder);
     let text = folder.path().join("text.db");
     std::fs::write(
         &text,

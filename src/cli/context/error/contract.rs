@@ -17,6 +17,9 @@ pub(in crate::cli) enum ContractFault {
     /// The author: there is no such contract file.
     #[error("read the contract {}: {reason}", path.display())]
     Unreadable { path: PathBuf, reason: String },
+    /// The author: the contract file that the run was begun with is not there now.
+    #[error("read the contract {}, which the run was begun with: {reason}", path.display())]
+    Departed { path: PathBuf, reason: String },
     /// The author: an agent's file includes what it cannot.
     #[error(transparent)]
     Include(IncludeFault),
@@ -92,6 +95,7 @@ impl Advice for ContractFault {
             Self::NotTrusted { .. } => "monolith trust --list shows what is trusted",
             Self::NoContractFile { .. } => "name it: monolith resume RUN --contract FILE",
             Self::NoFileOfRun { .. } => "name it with --contract FILE",
+            Self::Departed { .. } => "put it back, or name where it is now with --contract FILE",
             Self::Unreadable { .. } => {
                 "name a contract file, as seen from the current folder; monolith init writes one"
             }

@@ -2,6 +2,7 @@
 
 use crate::cli::context::error::advice::{Advice, KNOWN_VERSIONS};
 use crate::cli::context::exit::Exit;
+use crate::cli::ui::command::shell_word;
 use crate::store::{EraseError, ExportError, ImportError, MigrateError, RemoveError, StoreError};
 
 impl Advice for StoreError {
@@ -14,6 +15,7 @@ impl Advice for StoreError {
             | Self::Ambiguous { .. } => Exit::USAGE,
             Self::Lacking { .. } | Self::Corrupt { .. } => Exit::EVIDENCE,
             Self::CannotOpen { .. }
+            | Self::Folder { .. }
             | Self::CutOff { .. }
             | Self::Exposed { .. }
             | Self::Linked { .. }
@@ -52,6 +54,13 @@ impl Advice for StoreError {
             }
             Self::CannotOpen { .. } => {
                 "the folder must exist and be yours to write; to read a store elsewhere, it must be yours to read"
+            }
+            Self::Folder { path } => {
+                let file = path.join("runs.db");
+                return Some(format!(
+                    "name a file in it: --store {}",
+                    shell_word(&file.display().to_string())
+                ));
             }
             Self::ReadOnly { .. } => {
                 "make the file and its folder writable, or name another with --store"
