@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::StoreError;
 use super::connection::distrust;
@@ -18,6 +18,8 @@ use super::store_file::StoreFile;
 const PAGE_BYTES: u32 = 1024;
 /// How many pages the log of writes holds before they are taken into the file: 4 MiB.
 const LOG_PAGES: u32 = 4096;
+/// How often a log of writes is asked for.
+const LOG_ATTEMPTS: u32 = 64;
 
 /// How sure an acknowledged append is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,8 +70,7 @@ pub(super) fn open_writer(
         conn.pragma_update(None, "page_size", PAGE_BYTES)
             .map_err(sql)?;
     }
-    conn.pragma_update(None, "journal_mode", "WAL")
-        .map_err(sql)?;
+    keep_log_of_writes(&conn).map_err(sql)?;
     conn.pragma_update(None, "synchronous", synchronous)
         .map_err(sql)?;
     conn.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)
@@ -95,6 +96,20 @@ pub(super) fn open_writer(
         tx.commit().map_err(sql)?;
     }
     Ok(conn)
+}
+
+/// Has the file keep a log of writes. SQLite does not wait where several want that of a new file at once, lest they wait for each
+/// other, and says that it is locked. It does wait for a turn to write; after that the log is there, or can be asked for again.
+fn keep_log_of_writes(conn: &Connection) -> rusqlite::Result<()> {
+    for _ in 1..LOG_ATTEMPTS {
+        match conn.pragma_update(None, "journal_mode", "WAL") {
+            Err(fault) if fault.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+                conn.execute_batch("BEGIN IMMEDIATE; COMMIT")?;
+            }
+            other => return other,
+        }
+    }
+    conn.pragma_update(None, "journal_mode", "WAL")
 }
 
 /// Refuses to write a store of an older format: that is for its migration alone.

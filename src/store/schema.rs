@@ -184,13 +184,21 @@ fn lacking(conn: &Connection) -> rusqlite::Result<Option<String>> {
 /// # Errors
 /// [`StoreError`] where it is another program's, or of a format that this build does not read.
 pub(super) fn format_of(conn: &Connection, path: &Path) -> Result<Option<i32>, StoreError> {
-    let number = |sql: &str| {
-        conn.query_row(sql, [], |row| row.get::<_, i32>(0))
-            .map_err(|fault| StoreError::from_sql(path, &fault))
-    };
-    let application = number("PRAGMA application_id")?;
-    let version = number("PRAGMA user_version")?;
-    let tables = number("SELECT count(*) FROM sqlite_schema")?;
+    // One statement sees one moment: a process that makes the store between two would make it look like another program's.
+    let (application, version, tables) = conn
+        .query_row(
+            "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) \
+             FROM pragma_application_id, pragma_user_version",
+            [],
+            |row| {
+                Ok((
+                    row.get::<_, i32>(0)?,
+                    row.get::<_, i32>(1)?,
+                    row.get::<_, i64>(2)?,
+                ))
+            },
+        )
+        .map_err(|fault| StoreError::from_sql(path, &fault))?;
     if (application, version, tables) == (0, 0, 0) {
         return Ok(None);
     }

@@ -1,4 +1,5 @@
-//! A store that lost a part of its tables: nothing is written to it, and no verification passes over what is missing.
+//! A store that lost a part of its tables: nothing is written to it, and no verification passes over what is missing; and one that several
+//! make at once.
 
 use rusqlite::Connection;
 
@@ -95,4 +96,24 @@ fn a_run_in_the_log_that_lost_its_leaf_is_found() {
         ("log_leaves", FlawKind::Tampered),
     ];
     assert_eq!(found, expect.map(Some));
+}
+
+#[test]
+fn a_store_that_several_open_at_once_is_made_once() {
+    const AT_ONCE: usize = 4;
+    for _ in 0..50 {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        let all_are_here = std::sync::Barrier::new(AT_ONCE);
+        let open = || {
+            all_are_here.wait();
+            Store::open(&path, Durability::Normal).map(drop)
+        };
+        std::thread::scope(|scope| {
+            let opened: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(open)).collect();
+            for opened in opened {
+                opened.join().unwrap().unwrap();
+            }
+        });
+    }
 }
