@@ -105,6 +105,7 @@ impl ContractFactory {
         let terms = Terms {
             adapter_version: String::new(),
             agent: spec.agent.clone(),
+            agents: BTreeMap::new(),
             allowed_tools: spec.allowed_tools.clone(),
             approval: spec.approval.clone(),
             approval_timeout_ms: spec
@@ -117,6 +118,7 @@ impl ContractFactory {
             completion,
             context_budget: context_budget(spec, &targets),
             cycle_forbid: spec.cycle_forbid.clone(),
+            delegation: None,
             final_report,
             flow: spec.flow.clone(),
             format: CONTRACT_FORMAT.to_owned(),

@@ -23,6 +23,7 @@ mod author_form;
 mod big_count;
 mod check;
 mod cost;
+mod delegate_terms;
 #[cfg(test)]
 mod document_schema;
 mod document_size;
@@ -93,6 +94,9 @@ pub(crate) use big_count::BigCount;
 pub(crate) use check::{
     ToolFault, context_feasible, contract_warnings, structure_faults, tool_faults_with,
     tool_warnings, unknown_windows,
+};
+pub(crate) use delegate_terms::{
+    AGENT_PREFIX, AGENTS, AgentLink, DEFAULT_MAX_DEPTH, DelegateTerms, DelegationTerms,
 };
 pub(crate) use document_size::check_document_size;
 pub(crate) use draft::ContractDraft;

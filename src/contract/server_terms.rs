@@ -8,13 +8,15 @@ use serde::{Deserialize, Serialize};
 use super::hex_digest::HexDigest;
 use super::http_get_terms::HttpGetTerms;
 use super::oauth_terms::OAuthTerms;
-use super::{OpenapiTerms, RestTerms, SandboxTerms, tool_filter};
+use super::{AGENT_PREFIX, AGENTS, OpenapiTerms, RestTerms, SandboxTerms, tool_filter};
 use crate::message::Digest;
 
 /// How a tool server is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerKind {
+    /// Agents: a call is a run of its own.
+    Agents,
     /// Inside monolith.
     Builtin,
     /// A web service whose operations, as a description has them, are tools.
@@ -42,6 +44,7 @@ impl ServerKind {
     #[must_use]
     pub(crate) fn origin(self, server: &str) -> String {
         match self {
+            Self::Agents => AGENTS.to_owned(),
             Self::Builtin => BUILTIN.to_owned(),
             Self::Openapi => format!("openapi:{}", own_name(server)),
             Self::Rest => format!("rest:{}", own_name(server)),
@@ -53,6 +56,7 @@ impl ServerKind {
     #[must_use]
     pub(crate) fn place(self, server: &str) -> String {
         match self {
+            Self::Agents => "agents".to_owned(),
             Self::Builtin => "tools.builtin".to_owned(),
             Self::Openapi => format!("tools.openapi.{}", own_name(server)),
             Self::Rest => format!("tools.rest.{}", own_name(server)),
@@ -64,6 +68,7 @@ impl ServerKind {
     #[must_use]
     pub(crate) fn prefix(self, server: &str) -> String {
         match self {
+            Self::Agents => AGENT_PREFIX.to_owned(),
             Self::Builtin => String::new(),
             Self::Openapi => format!("{server}_"),
             Self::Rest => REST_PREFIX.to_owned(),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::approval_rule::ApprovalRule;
 use super::hex_digest::HexDigest;
 use super::{
-    AgentTerms, BigCount, FinalReportTerms, FlowRule, LabelRule, ModelProfile, PriceTable,
+    AgentTerms, BigCount, DelegateTerms, DelegationTerms, FinalReportTerms, FlowRule, LabelRule, ModelProfile, PriceTable,
     ProviderTerms, RedactionTerms, ServerTerms, TargetTerms,
 };
 use crate::message::Digest;
@@ -56,8 +56,10 @@ pub enum Completion {
 pub enum ToolProof {
     /// Any call with a valid envelope, ok or error.
     Executed,
-    /// Only calls whose envelope is ok.
+    /// Only calls whose envelope is ok: of an agent, a run that completed.
     Succeeded,
+    /// Only ok envelopes of tools that are no agents, in this run or below it.
+    Lineage,
 }
 
 /// How calls travel between model and adapter (000 §11).
@@ -225,6 +227,9 @@ pub struct Terms {
     /// The agent whose contract it is; left out where it is none's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentTerms>,
+    /// The agents that may be delegated to, by the exposed names of their tools; left out where there is none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents: BTreeMap<String, DelegateTerms>,
     /// Exposed names that may be called; null means all, empty means none.
     pub allowed_tools: Option<Vec<String>>,
     /// Rules about calls before they start, the first that fits first; left out where there is none.
@@ -243,6 +248,9 @@ pub struct Terms {
     pub context_budget: ContextBudget,
     /// Ordered pairs of tool names that may not follow each other.
     pub cycle_forbid: Vec<(String, String)>,
+    /// Where the run stands in a tree of delegated runs; left out where it neither delegates nor was delegated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delegation: Option<DelegationTerms>,
     /// What the final report must be; exactly where `completion` is `final_report`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub final_report: Option<FinalReportTerms>,

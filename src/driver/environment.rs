@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::KeyFolder;
+use super::agent_reader::AgentReader;
 use super::error::DriverError;
 use super::shared::Shared;
 use super::turn::Turn;
@@ -28,6 +29,8 @@ pub(crate) const MCP_ROOT: &str = "MCP_ROOT";
 /// ```
 #[derive(Clone)]
 pub struct Environment {
+    /// Reads the files of agents that runs delegate to.
+    agents: Option<Arc<dyn AgentReader>>,
     /// Receives what calls report while they run.
     call_watch: Option<Arc<CallWatch>>,
     /// Receives the progress of reading a large file.
@@ -60,6 +63,7 @@ impl Environment {
     /// An environment that asks `lookup`.
     pub fn new(lookup: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
         Self {
+            agents: None,
             call_watch: None,
             file_watch: None,
             keys: None,
@@ -83,6 +87,20 @@ impl Environment {
             withheld: Arc::new(withheld),
             ..self
         }
+    }
+
+    /// The same on a host that can read the files of agents.
+    #[must_use]
+    pub(crate) fn with_agents(self, agents: Arc<dyn AgentReader>) -> Self {
+        Self {
+            agents: Some(agents),
+            ..self
+        }
+    }
+
+    /// What reads the files of agents.
+    pub(super) fn agents(&self) -> Option<&Arc<dyn AgentReader>> {
+        self.agents.as_ref()
     }
 
     /// The same for runs that share that.

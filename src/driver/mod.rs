@@ -20,6 +20,7 @@
 //! Recording, RunRequest ─▶ reissue ─▶ LiveReport (recorded requests and calls, made again)
 //! ```
 
+mod agent_reader;
 mod ancestry;
 mod bring_up;
 mod clock;
@@ -70,6 +71,8 @@ mod token_files;
 mod tool_login;
 mod turn;
 
+#[expect(unused_imports, reason = "the command line reads agents next")]
+pub(crate) use agent_reader::{AgentReader, ParentFile, ReadAgent};
 pub(crate) use ancestry::{answered_before, played_from_the_first};
 pub(crate) use bring_up::{
     Continuation, Preview, Reach, ReachedVariable, Reopened, ServersToStart, committed_workspace,

@@ -1,0 +1,90 @@
+//! The agents that a run may delegate to, and where a delegated run stands in its tree. Plain data; the factory decides it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::BigCount;
+use super::hex_digest::HexDigest;
+use crate::message::Digest;
+
+/// The server of the tools that are agents; its name is in no file.
+pub(crate) const AGENTS: &str = "agent";
+/// What the names of tools begin with that are agents (001 §5).
+pub(crate) const AGENT_PREFIX: &str = "agent__";
+/// How many runs below the first one may stand one below the other (003, INV-DT-001).
+pub(crate) const DEFAULT_MAX_DEPTH: u32 = 5;
+
+/// An agent that a run may delegate to. Its name, description and input schema are those of the tool of that name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DelegateTerms {
+    /// BLAKE3 over the text of its file, everything included. A file that changed since is not run.
+    #[schemars(with = "HexDigest")]
+    pub digest: Digest,
+    /// Its file, as the author names it: from the folder of the contract.
+    pub file: String,
+    /// Which tools its runs may have, and those below them, as patterns of exposed names; left out where that is what its file names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<Vec<String>>,
+    /// The least tokens that a run of it takes: its system prompt, estimated.
+    pub least_tokens: u64,
+    /// The cost limit that its file states, in millionths of a US dollar.
+    pub max_cost_micro_usd: Option<BigCount>,
+    /// The limit of tokens that its file states.
+    pub max_tokens_consumed: Option<BigCount>,
+    /// The time for a run of it.
+    pub total_timeout_ms: u64,
+}
+
+/// An agent in a chain of delegation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentLink {
+    /// BLAKE3 over the text of its file, everything included: what it is known by.
+    #[schemars(with = "HexDigest")]
+    pub digest: Digest,
+    /// What people call it: its tool name, else its id, else the name of its file.
+    pub name: String,
+}
+
+/// Where a run stands that delegates or was delegated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DelegationTerms {
+    /// The agents from the first run of the tree to this one, which is the last.
+    pub chain: Vec<AgentLink>,
+    /// Which tools this run may have, and those below it, as patterns of exposed names: one of each list must take a tool. Left out where
+    /// no ancestor says anything of that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub granted: Vec<Vec<String>>,
+    /// How many runs below the first one may stand one below the other.
+    pub max_depth: u32,
+}
+
+impl DelegationTerms {
+    /// How many runs stand above this one.
+    #[must_use]
+    pub fn depth(&self) -> u32 {
+        u32::try_from(self.chain.len().saturating_sub(1)).unwrap_or(u32::MAX)
+    }
+
+    /// Whether a run of this one may delegate at all (INV-DT-001).
+    #[must_use]
+    pub fn can_delegate(&self) -> bool {
+        self.depth() < self.max_depth
+    }
+
+    /// Whether that agent is this one or stands above it (INV-DT-002).
+    #[must_use]
+    pub fn is_in_chain(&self, agent: Digest) -> bool {
+        self.chain.iter().any(|link| link.digest == agent)
+    }
+
+    /// The chain with that agent at its end, for people: `lead → scout → lead`.
+    #[must_use]
+    pub fn chain_to(&self, name: &str) -> String {
+        let names = self.chain.iter().map(|link| link.name.as_str());
+        let names: Vec<&str> = names.chain([name]).collect();
+        names.join(" → ")
+    }
+}
