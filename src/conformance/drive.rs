@@ -14,7 +14,7 @@ use crate::kernel::{
     RunStarted, State,
 };
 use crate::message::{Digest, InferenceSeq, NoSecrets, QuarterBytes};
-use crate::session::{Append, Input, Output, Request, Session};
+use crate::session::{Append, Call, Delegation, Input, Output, Request, Session};
 use crate::transcript::SealedEntry;
 
 /// How many timers may fire for one step; more means that the machine waits in circles.
@@ -219,10 +219,10 @@ impl Drive {
                     inference,
                     prompt: full,
                 } => self.summarise(full, inference)?,
-                Output::Call(call) => {
+                Output::Call(Call { order, .. }) | Output::Delegate(Delegation { order, .. }) => {
                     self.flight.awaiting = None;
                     self.flight.calls.push(Running {
-                        order: call.order,
+                        order,
                         started_at_ms: self.now_ms,
                     });
                 }

@@ -68,6 +68,8 @@ mod settled;
 #[cfg(test)]
 mod shipped_schema;
 mod spec;
+mod standin;
+pub(crate) use standin::ungranted;
 mod targets;
 mod term_fault;
 mod terms;

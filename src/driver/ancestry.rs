@@ -25,7 +25,9 @@ pub(crate) fn answered_before(
     started: &RunStarted,
 ) -> Result<BTreeMap<String, usize>, DriverError> {
     let child = &started.run_id;
-    answered_by(reader, contract, child, started.parent.clone())
+    // The script of a delegated run is its own.
+    let parent = started.parent.clone().filter(|from| from.call.is_none());
+    answered_by(reader, contract, child, parent)
 }
 
 /// The same for a run that is to begin at a point of another one: what that one's parents had answered is added to the point.
@@ -37,7 +39,7 @@ pub(crate) fn played_from_the_first(
     contract: &ExecutionContract,
     point: &mut ForkPoint,
 ) -> Result<(), DriverError> {
-    let parent = point.parent.clone();
+    let parent = point.parent.clone().filter(|from| from.call.is_none());
     for (provider, count) in answered_by(reader, contract, &point.run_id, parent)? {
         let all = point.answered.entry(provider).or_default();
         *all = all.saturating_add(count);
@@ -81,7 +83,7 @@ fn answered_by(
             *all = all.saturating_add(count);
         }
         child = from.run_id;
-        parent = point.parent;
+        parent = point.parent.filter(|from| from.call.is_none());
     }
     Ok(answered)
 }

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::bring_up::{Resumption, Start};
 use super::clock::{RunClock, sleep_until};
+use super::delegate::{Below, Delegating, Seat, delegate};
 use super::observer::Observer;
 use super::perform::{self, Done, OpenQuestions, RequestSlots, Tools};
 use super::queues::Queues;
@@ -18,11 +19,13 @@ use super::tasks::{Performed, Tasks};
 use super::{DriverError, Prepared};
 use crate::inference::Backend;
 use crate::kernel::{LostEffect, Run, RunStarted};
-use crate::message::{Digest, InferenceSeq, RunId, Scrubber, TokenCounter};
-use crate::session::{Append, Call, Control, Input, Output, Request, Session, SessionError};
+use crate::message::{CallSeq, Digest, InferenceSeq, RunId, Scrubber, TokenCounter};
+use crate::session::{Append, Call, Control, Delegation, Input, Output, Request, Session, SessionError};
 use crate::store::{Invocation, KeptFiles, NewRun, RunLock, Store, StoreError};
 use crate::tools::{Clock, RunFiles};
 
+/// How many requests to end a run below may be behind with.
+const CONTROLS: usize = 8;
 /// Pieces of responses that wait to be taken.
 const PIECES: usize = 64;
 
@@ -94,6 +97,7 @@ pub async fn drive(
     observer: &mut dyn Observer,
 ) -> Result<Finished, DriverError> {
     let Prepared {
+        below,
         backends,
         contract,
         counter,
@@ -157,6 +161,13 @@ pub async fn drive(
         RequestSlots::of(&shared, max_inferences),
         recorder,
         session,
+        Children {
+            below,
+            controls: BTreeMap::new(),
+            max_inferences,
+            run_id: run_id.clone(),
+            store: store.clone(),
+        },
     );
     let driven = host.until_done(first, &mut control, observer).await;
     let elapsed_ms = clock.run_ms();
@@ -269,9 +280,12 @@ impl<'s> StartedRun<'s> {
 struct Host<'s> {
     backends: Vec<Arc<Backend>>,
     cancel: CancellationToken,
+    children: Children,
     /// When the session wants to be woken.
     due_ms: Option<u64>,
     grace: Duration,
+    /// The last entry that is durable in this process.
+    head: Digest,
     /// When a suspended run is left, whatever is still in flight.
     leaves_at: Option<Instant>,
     pieces: mpsc::Receiver<Done>,
@@ -294,13 +308,16 @@ impl<'s> Host<'s> {
         slots: RequestSlots,
         recorder: Recorder<'s>,
         session: Session,
+        children: Children,
     ) -> Self {
         let (sender, pieces) = mpsc::channel(PIECES);
         Self {
             backends,
             cancel: CancellationToken::new(),
+            children,
             due_ms: None,
             grace,
+            head: session.head().unwrap_or(Digest::ZERO),
             leaves_at: None,
             pieces,
             questions: OpenQuestions::default(),
@@ -346,9 +363,13 @@ impl<'s> Host<'s> {
                         Some(Control::Suspend) if self.leaves_at.is_some() => return Ok(()),
                         Some(wanted) => {
                             match wanted {
-                                Control::Stop => self.tools.queues.stop(),
+                                Control::Stop => {
+                                    self.tools.queues.stop();
+                                    self.children.tell(&Control::Stop);
+                                }
                                 Control::Suspend => {
                                     self.slots.suspended.cancel();
+                                    self.children.tell(&Control::Suspend);
                                     self.leaves_at = Instant::now().checked_add(self.grace);
                                 }
                                 _ => {}
@@ -369,7 +390,20 @@ impl<'s> Host<'s> {
 
     /// Hands in what happened, and keeps the bytes that it names.
     fn hand_in(&mut self, done: Done) -> Result<(), DriverError> {
-        let Done { blobs, input } = done;
+        let Done {
+            blobs,
+            fault,
+            input,
+        } = done;
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
+        let Some(input) = input else {
+            return Ok(());
+        };
+        if let Input::ChildEnded { call, .. } = &input {
+            self.children.controls.remove(call);
+        }
         if let Some(inference) = ended(&input) {
             self.reading.remove(&inference);
         }
@@ -394,6 +428,7 @@ impl<'s> Host<'s> {
                 }
                 Output::Send(request) => self.send(request),
                 Output::Call(call) => self.call(call),
+                Output::Delegate(delegation) => self.delegate(delegation, observer),
                 Output::Summarise { full, inference }
                 | Output::Sample {
                     inference,
@@ -413,6 +448,7 @@ impl<'s> Host<'s> {
                     }
                 }
                 Output::Cancel => {
+                    self.children.tell(&Control::Parent);
                     self.cancel.cancel();
                     self.cancel = CancellationToken::new();
                     self.reading.clear();
@@ -432,6 +468,7 @@ impl<'s> Host<'s> {
     ) -> Result<(), DriverError> {
         self.recorder.append(&mut append).await?;
         if let Some(last) = append.entries.last() {
+            self.head = last.hash;
             let at_ms = self.tools.clock.run_ms();
             self.session.handle(at_ms, Input::Durable(last.seq))?;
         }
@@ -465,13 +502,70 @@ impl<'s> Host<'s> {
         self.tasks.spawn(performed, calling);
     }
 
-    /// Ends every task that is still running.
+    fn delegate(&mut self, delegation: Delegation, observer: &mut dyn Observer) {
+        let call = delegation.order.call;
+        let (control, controls) = mpsc::channel(CONTROLS);
+        let observer = observer.below(&delegation.run_id, control.clone());
+        if self.leaves_at.is_some() {
+            drop(control.try_send(Control::Suspend));
+        }
+        self.children.controls.insert(call, control.clone());
+        let delegating = Delegating {
+            below: self.children.below.clone(),
+            clock: self.tools.clock,
+            contract: Arc::clone(&self.tools.contract),
+            grace: self.grace,
+            head: self.head,
+            max_inferences: self.children.max_inferences,
+            queues: Arc::clone(&self.tools.queues),
+            run_id: self.children.run_id.clone(),
+            scrubber: Arc::clone(&self.tools.scrubber),
+            stops: self.session.run().is_some_and(Run::is_stopping),
+            store: self.children.store.clone(),
+        };
+        let seat = Seat {
+            cancel: self.cancel.child_token(),
+            control,
+            controls,
+            observer,
+        };
+        let delegated = delegate(delegating, delegation, seat);
+        self.tasks.spawn(Performed::Delegation(call), delegated);
+    }
+
+    /// Ends every task that is still running. Runs below one that has ended come to their own end; those below one that is left are left, too.
     async fn shut_down(mut self) -> Session {
+        let has_ended = self.session.run().is_some_and(|run| run.outcome().is_some());
+        if !has_ended {
+            // Asked twice, a run is left at once.
+            self.children.tell(&Control::Suspend);
+            self.children.tell(&Control::Suspend);
+        }
         self.cancel.cancel();
         // A task may wait for a place among the pieces.
         self.pieces.close();
         self.tasks.all().await;
         self.session
+    }
+}
+
+/// The runs below the run.
+struct Children {
+    below: Option<Below>,
+    /// Where each is asked for something that goes on.
+    controls: BTreeMap<CallSeq, mpsc::Sender<Control>>,
+    max_inferences: Option<usize>,
+    run_id: RunId,
+    store: Store,
+}
+
+impl Children {
+    /// What is asked of a run reaches all below it.
+    fn tell(&self, control: &Control) {
+        for child in self.controls.values() {
+            // One that is so far behind was asked to end often enough.
+            drop(child.try_send(control.clone()));
+        }
     }
 }
 

@@ -233,6 +233,14 @@ pub enum DriverError {
         /// The other.
         parent: RunId,
     },
+    /// The operator: the file of an agent whose run was begun cannot be read again.
+    #[error("resume run {run_id}: the file of its agent cannot be read: {reason}")]
+    AgentUnreadable {
+        /// Why.
+        reason: String,
+        /// The run of the agent.
+        run_id: RunId,
+    },
     /// The operator: tools would see another folder than before.
     #[error("resume run {run_id}: it was begun in another workspace than {}", path.display())]
     OtherWorkspace {
@@ -294,6 +302,7 @@ impl DriverError {
                 | Self::OtherScript { .. }
                 | Self::ChangedContract { .. }
                 | Self::ChangedScript { .. }
+                | Self::AgentUnreadable { .. }
                 | Self::NoParent { .. }
                 | Self::OtherWorkspace { .. }
                 | Self::ServerDown { .. }

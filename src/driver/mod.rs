@@ -24,6 +24,7 @@ mod agent_reader;
 mod ancestry;
 mod bring_up;
 mod clock;
+mod delegate;
 mod drive;
 mod environment;
 mod error;

@@ -1,7 +1,10 @@
 //! The trait that sees durable entries. Does not influence the run.
 
+use tokio::sync::mpsc;
+
 use crate::kernel::{EntryDraft, Run};
-use crate::message::InferenceSeq;
+use crate::message::{InferenceSeq, RunId};
+use crate::session::Control;
 use crate::transcript::SealedEntry;
 
 /// Sees a run's entries, each once, after it has become durable.
@@ -21,8 +24,21 @@ pub trait Observer: Send {
     /// One entry, and the run after the step that wrote it.
     fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, run: &Run);
 
+    /// A run below it is about to be begun, or gone on with: who sees that one. What is sent to `control` is asked of it.
+    fn below(&mut self, run_id: &RunId, control: mpsc::Sender<Control>) -> Box<dyn Observer> {
+        drop((run_id, control));
+        Box::new(Unobserved)
+    }
+
     /// Text of a response that may be shown while the rest arrives.
     fn text(&mut self, inference: InferenceSeq, text: &str) {
         let _ = (inference, text);
     }
+}
+
+/// Sees nothing.
+pub(super) struct Unobserved;
+
+impl Observer for Unobserved {
+    fn entry(&mut self, _: &EntryDraft, _: &SealedEntry, _: &Run) {}
 }

@@ -9,6 +9,7 @@ use futures_util::poll;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use super::DriverError;
 use super::clock::{RunClock, unix_ms};
 use super::queue::Queue;
 use super::queues::{CallPermit, Queues};
@@ -32,7 +33,10 @@ const CHANGE_BYTES: usize = 2_000;
 pub(super) struct Done {
     /// Bytes that the event names and that the host keeps.
     pub(super) blobs: Vec<Vec<u8>>,
-    pub(super) input: Input,
+    /// What keeps the run from going on in this process.
+    pub(super) fault: Option<DriverError>,
+    /// None where what the task did goes on elsewhere.
+    pub(super) input: Option<Input>,
 }
 
 impl Done {
@@ -40,20 +44,50 @@ impl Done {
     pub(super) const fn ends_a_task(&self) -> bool {
         matches!(
             self.input,
-            Input::Response { .. }
-                | Input::ResponseEnded { .. }
-                | Input::Fault { .. }
-                | Input::ToolResult { .. }
-                | Input::Probed(_)
-                | Input::Lost(_)
+            None | Some(
+                Input::Response { .. }
+                    | Input::ResponseEnded { .. }
+                    | Input::Fault { .. }
+                    | Input::ToolResult { .. }
+                    | Input::ChildEnded { .. }
+                    | Input::Probed(_)
+                    | Input::Lost(_)
+            )
         )
+    }
+}
+
+impl Done {
+    /// A task has ended, and nothing is known of its effect: another process goes on with it.
+    pub(super) const fn nothing() -> Self {
+        Self {
+            blobs: Vec::new(),
+            fault: None,
+            input: None,
+        }
+    }
+
+    /// The run cannot go on in this process.
+    pub(super) fn failed(fault: DriverError) -> Self {
+        Self {
+            fault: Some(fault),
+            ..Self::nothing()
+        }
+    }
+
+    /// What happened, and bytes that the event names.
+    pub(super) fn with(input: Input, blobs: Vec<Vec<u8>>) -> Self {
+        Self {
+            blobs,
+            input: Some(input),
+            ..Self::nothing()
+        }
     }
 }
 
 impl From<Input> for Done {
     fn from(input: Input) -> Self {
-        let blobs = Vec::new();
-        Self { blobs, input }
+        Self::with(input, Vec::new())
     }
 }
 
@@ -331,10 +365,7 @@ pub(super) async fn call(
                         exchanges: Vec::new(),
                         outcome,
                     };
-                    let piece = Done {
-                        blobs: kept.take(),
-                        input,
-                    };
+                    let piece = Done::with(input, kept.take());
                     // The loop that receives ends after every task of it.
                     drop(pieces.send(piece).await);
                 }
@@ -348,14 +379,12 @@ pub(super) async fn call(
         let now = tools.servers.offered(&was.name);
         *detail = change_of_tool(was, now.as_ref(), CHANGE_BYTES);
     }
-    Done {
-        blobs: blobs.take(),
-        input: Input::ToolResult {
-            call: order.call,
-            exchanges: exchanges.take(),
-            outcome,
-        },
-    }
+    let input = Input::ToolResult {
+        call: order.call,
+        exchanges: exchanges.take(),
+        outcome,
+    };
+    Done::with(input, blobs.take())
 }
 
 /// The questions of servers that calls in flight wait with, each with where its answer goes.
@@ -388,10 +417,10 @@ impl OpenQuestions {
 
 /// Bytes that a call wants kept, until the entry that names them is appended.
 #[derive(Debug, Default)]
-struct CallBlobs(Mutex<Vec<Vec<u8>>>);
+pub(super) struct CallBlobs(Mutex<Vec<Vec<u8>>>);
 
 impl CallBlobs {
-    fn take(self) -> Vec<Vec<u8>> {
+    pub(super) fn take(self) -> Vec<Vec<u8>> {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,13 +8,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::queue::{Permit, Queue};
 use super::shared::Shared;
-use crate::contract::ExecutionContract;
+use crate::contract::{DelegationTerms, ExecutionContract};
 
 /// The queues of a run.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
     /// Each with the limit of the run's own contract.
     by_name: BTreeMap<String, (Arc<Queue>, usize)>,
+    /// The same for calls of agents. A run below has calls of its own that may wait in the same queue: those of each depth have their
+    /// own places, so that none waits for a place that one above it holds.
+    of_agents: BTreeMap<String, (Arc<Queue>, usize)>,
     stopped: CancellationToken,
 }
 
@@ -23,12 +26,19 @@ pub(super) type CallPermit = Option<Permit>;
 
 impl Queues {
     pub(super) fn of(contract: &ExecutionContract, shared: &Shared) -> Self {
-        let queues = contract.queues.iter().map(|(name, terms)| {
-            let limit = usize::try_from(terms.concurrent).unwrap_or(usize::MAX);
-            (name.clone(), (shared.queue(name), limit))
-        });
+        let queues = |named: &dyn Fn(&str) -> Arc<Queue>| {
+            let queues = contract.queues.iter().map(|(name, terms)| {
+                let limit = usize::try_from(terms.concurrent).unwrap_or(usize::MAX);
+                (name.clone(), (named(name), limit))
+            });
+            queues.collect()
+        };
+        let depth = contract.delegation.as_ref().map(DelegationTerms::depth);
+        // No file can name a queue with a slash.
+        let of_agents = depth.map(|depth| queues(&|name| shared.queue(&format!("{name}/{depth}"))));
         Self {
-            by_name: queues.collect(),
+            by_name: queues(&|name| shared.queue(name)),
+            of_agents: of_agents.unwrap_or_default(),
             stopped: CancellationToken::new(),
         }
     }
@@ -44,7 +54,26 @@ impl Queues {
         queue: Option<&str>,
         cancel: &CancellationToken,
     ) -> Option<CallPermit> {
-        let Some((queue, limit)) = queue.and_then(|name| self.by_name.get(name)) else {
+        self.place(queue.and_then(|name| self.by_name.get(name)), cancel)
+            .await
+    }
+
+    /// The same for the call of an agent.
+    pub(super) async fn agent_permit(
+        &self,
+        queue: Option<&str>,
+        cancel: &CancellationToken,
+    ) -> Option<CallPermit> {
+        self.place(queue.and_then(|name| self.of_agents.get(name)), cancel)
+            .await
+    }
+
+    async fn place(
+        &self,
+        queue: Option<&(Arc<Queue>, usize)>,
+        cancel: &CancellationToken,
+    ) -> Option<CallPermit> {
+        let Some((queue, limit)) = queue else {
             return Some(None);
         };
         let given_up = async {

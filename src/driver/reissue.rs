@@ -209,7 +209,7 @@ impl LiveTargets {
     async fn call(&self, call: Call, cancel: &CancellationToken) -> Reissued {
         let number = call.order.call;
         let calling = perform::call(self.tools.clone(), call, None, cancel.child_token());
-        let done = self.in_time(calling).await.map(|done| done.input);
+        let done = self.in_time(calling).await.and_then(|done| done.input);
         Reissued::Response(Box::new(done.unwrap_or(Input::ToolResult {
             call: number,
             exchanges: Vec::new(),
@@ -271,18 +271,18 @@ async fn read(
         tokio::select! {
             biased;
             Some(piece) = pieces.recv() => {
-                if reissuer.arrives(piece.input) {
+                if piece.input.is_some_and(|input| reissuer.arrives(input)) {
                     return Input::ResponseEnded { inference };
                 }
             }
             done = &mut asking => {
                 // Its last pieces may have come with its end.
                 while let Ok(piece) = pieces.try_recv() {
-                    if reissuer.arrives(piece.input) {
+                    if piece.input.is_some_and(|input| reissuer.arrives(input)) {
                         return Input::ResponseEnded { inference };
                     }
                 }
-                return done.input;
+                return done.input.unwrap_or(Input::ResponseEnded { inference });
             }
         }
     }

@@ -26,6 +26,7 @@ pub(super) enum Performed {
     Probe(usize),
     Inference(InferenceSeq),
     Call(CallSeq),
+    Delegation(CallSeq),
 }
 
 impl Tasks {
@@ -46,6 +47,10 @@ impl Tasks {
                     self.performs.remove(&id);
                     return Some(done);
                 }
+                // A panic of a run below is this one's, too: both can be resumed.
+                Err(fault) if self.is_delegation(&fault) && fault.is_panic() => {
+                    std::panic::resume_unwind(fault.into_panic());
+                }
                 Err(fault) => {
                     if let Some(input) = self.lost(&fault) {
                         return Some(input.into());
@@ -53,6 +58,11 @@ impl Tasks {
                 }
             }
         }
+    }
+
+    fn is_delegation(&self, fault: &JoinError) -> bool {
+        let performs = self.performs.get(&fault.id());
+        matches!(performs, Some(Performed::Delegation(_)))
     }
 
     /// What a task that panicked comes to.
@@ -68,6 +78,8 @@ impl Tasks {
                 Input::Probed(Probed { targets })
             }
             Performed::Inference(inference) => Input::Lost(LostEffect::Inference(inference)),
+            // Cut off with its process: the next one goes on with its run.
+            Performed::Delegation(_) => return None,
             Performed::Call(call) if self.failed.insert(call) => {
                 Input::Lost(LostEffect::Call(call))
             }

@@ -3,6 +3,7 @@
 use super::texts::FailedReason;
 use super::{CallOrder, GivenInput};
 use crate::contract::RulePlace;
+use super::delegate::{Delegated, Share};
 use crate::message::{
     CallSeq, Digest, InferenceSeq, InputQuestion, SamplingRequest, ToolEnvelope, ToolInvocation,
 };
@@ -129,6 +130,8 @@ pub(super) struct Part {
 pub(super) struct BatchCall<S> {
     pub(super) invocation: ToolInvocation,
     pub(super) arguments_hash: Digest,
+    /// What it holds of its run, where it is a call of an agent.
+    pub(super) delegated: Option<Box<Delegated>>,
     /// What it goes on with, once its server had an answer.
     pub(super) input: Option<Box<GivenInput>>,
     /// How often its server has asked a person.
@@ -144,6 +147,7 @@ impl<S> BatchCall<S> {
         BatchCall {
             invocation: self.invocation,
             arguments_hash: self.arguments_hash,
+            delegated: self.delegated,
             input: self.input,
             questions: self.questions,
             returned_in: self.returned_in,
@@ -224,6 +228,8 @@ impl BatchCall<Slot> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Batch {
     pub(super) calls: Vec<BatchCall<Slot>>,
+    /// What each call of an agent gets, where its file states nothing.
+    pub(super) share: Share,
     /// Inferences whose servers did not wait for the answer, each with the bytes of its prompt. What they use counts, so each is waited
     /// for.
     pub(super) unwanted: Vec<(InferenceSeq, u64)>,
@@ -256,6 +262,8 @@ impl Batch {
     /// Those of them, and those that ask a person, whose result ends with the process: nothing else could bring it.
     pub(super) fn bound_calls(&self) -> impl Iterator<Item = CallSeq> {
         self.calls.iter().filter_map(|call| match &call.slot {
+            // A run of its own is gone on with.
+            Slot::Running(_) if call.grant().is_some() => None,
             Slot::Running(seq) => Some(*seq),
             Slot::Asking { call, asked } if asked.resume.is_none() => Some(*call),
             Slot::Sampling { call, asked, .. } if asked.resume.is_none() => Some(*call),

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::batch::{BatchCall, FailedEnd, Settled, Shown, Slot};
 use super::context::ContextLedger;
+use super::delegate::Share;
 use super::history::CallHistory;
 use super::machine::{Machine, Verdict};
 use super::stage::{Awaited, StageView};
@@ -34,6 +35,7 @@ pub struct DecisionKey {
     stop_requested: bool,
     suspended: bool,
     invalid_turns: u32,
+    delegations: Vec<DelegationKey>,
     dropped: BTreeSet<usize>,
     interrupted: Option<InterrupterKey>,
     context: ContextLedger,
@@ -52,7 +54,8 @@ pub struct DecisionKey {
     outcome: Option<Outcome>,
 }
 
-type CountersKey = (u64, u64, u64, u64, u32, u64, u32, u64);
+type CountersKey = (u64, u64, u64, u64, u32, u64, u32, u64, [u64; 4]);
+type DelegationKey = (CallSeq, u64, Option<u64>, u64);
 type CallKey = (String, u8, CallSeq, u64);
 type InterrupterKey = u8;
 type PhaseKey = (u8, u64);
@@ -70,12 +73,15 @@ impl StageView<'_> {
                     .chain(batch.unwanted.iter().map(|(inference, bytes)| {
                         (String::new(), 25, CallSeq(inference.0), *bytes)
                     }))
+                    .chain(share_key(batch.share))
+                    .chain(batch.calls.iter().filter_map(below_key))
                     .collect()
             }
             Self::Observe(ended) => ended
                 .calls
                 .iter()
                 .map(|call| named(&call.invocation.name, settled_key(&call.slot)))
+                .chain(ended.calls.iter().filter_map(below_key))
                 .collect(),
             Self::Precheck
             | Self::Infer(_)
@@ -119,6 +125,9 @@ impl Machine {
             closing: Option<ClosingReason>,
             context: (u64, u64, u64),
             counters: &'a Counters,
+            /// Left out where no run below goes on.
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            delegations: Vec<DelegationKey>,
             dropped: &'a BTreeSet<usize>,
             flags: [bool; 6],
             /// Rolls with every authorised call: which, in what order, by which exception.
@@ -147,6 +156,7 @@ impl Machine {
             closing: self.closing,
             context: (self.context.current, self.context.pending, self.context.new),
             counters: &self.counters,
+            delegations: self.delegations_key().collect(),
             dropped: &self.dropped,
             flags: [
                 self.stop_requested,
@@ -175,11 +185,30 @@ impl Machine {
         serde_json::to_string(&condition).unwrap_or_default()
     }
 
+    fn delegations_key(&self) -> impl Iterator<Item = DelegationKey> {
+        let delegations = self.delegations.iter();
+        delegations.map(|(call, grant)| {
+            (*call, grant.max_tokens, grant.max_cost_micro_usd, grant.total_timeout_ms)
+        })
+    }
+
     fn notice_tokens(&self) -> u64 {
         self.notices
             .iter()
             .fold(0, |sum: u64, notice| sum.saturating_add(notice.tokens))
     }
+}
+
+/// Whether a tool returned an ok result below an agent's call; nothing where none did.
+fn below_key<S>(call: &BatchCall<S>) -> Option<CallKey> {
+    let proves = call.delegated.as_ref()?.tools_ok > 0;
+    proves.then(|| (call.invocation.id.clone(), 27, CallSeq(0), 1))
+}
+
+/// What calls of agents get of the message; nothing where it has none.
+fn share_key(share: Share) -> Option<CallKey> {
+    let cost = share.cost_micro_usd.map_or(0, |cost| cost.saturating_add(1));
+    (share != Share::default()).then(|| (String::new(), 26, CallSeq(share.tokens), cost))
 }
 
 fn slot_key(call: &BatchCall<Slot>) -> (u8, CallSeq, u64) {
@@ -306,6 +335,12 @@ impl Run {
                 c.inferences,
                 c.resumes,
                 c.tokens(),
+                [
+                    c.agents_ok,
+                    c.below_cost_micro_usd,
+                    c.below_tokens,
+                    c.below_tools_ok,
+                ],
             ),
             turn: m.turn.timeless(),
             phase,
@@ -314,6 +349,8 @@ impl Run {
             stop_requested: m.stop_requested,
             suspended: m.suspended,
             invalid_turns: m.invalid_turns,
+            // How long they may go on is time.
+            delegations: m.delegations_key().map(|(call, tokens, cost, _)| (call, tokens, cost, 0)).collect(),
             dropped: m.dropped.clone(),
             interrupted: m.interrupted.map(|by| match by {
                 Interrupter::Abort => 0,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::texts::summary_preamble;
-use super::{ClosingReason, EntryDraft, Outcome};
+use super::{ClosingReason, DelegateOrder, EntryDraft, Outcome};
 use crate::contract::RulePlace;
 use crate::message::{
     AgentMessage, CallSeq, Digest, InferenceSeq, ObjectText, Role, ToolInvocation, estimate_tokens,
@@ -24,6 +24,8 @@ pub enum Effect {
     Infer(InferRequest),
     /// Start a call, or go on with one whose server has its answer; raise `ToolReturned`.
     Execute(CallOrder),
+    /// Begin a run of its own for a call of an agent, or go on with the one that there is; raise `ToolReturned` with its end.
+    Delegate(DelegateOrder),
     /// Ask for a summary of a result; raise `InferenceReturned` or `InferenceFailed`.
     Summarise(SummaryRequest),
     /// Ask what the server of a call wants a model to be asked; raise `InferenceReturned` or `InferenceFailed`.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Event, Outcome, Predicate, State};
+use super::{DelegationGrant, Event, Outcome, Predicate, State};
 use crate::contract::{FlowAction, Label, PolicyDecision, ReportFormat, RulePlace};
 use crate::message::{CallSeq, Digest, InferenceSeq};
 
@@ -334,6 +334,18 @@ pub enum BlockReason {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counters {
+    /// Executed calls of agents whose run completed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub agents_ok: u64,
+    /// Cost of the runs below this one, in millionths of a US dollar.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub below_cost_micro_usd: u64,
+    /// Tokens of the runs below this one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub below_tokens: u64,
+    /// Ok results of tools that are no agents, in the runs below this one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub below_tools_ok: u64,
     /// Calls that were authorised.
     pub calls: u64,
     /// Cost in millionths of a US dollar, as far as providers report it.
@@ -366,6 +378,32 @@ impl Counters {
             .saturating_add(self.tokens_out)
             .saturating_add(self.tokens_cache_read)
     }
+
+    /// All tokens of the run and of those below it; saturating.
+    #[must_use]
+    pub const fn tree_tokens(&self) -> u64 {
+        self.tokens().saturating_add(self.below_tokens)
+    }
+
+    /// Cost of the run and of those below it, in millionths of a US dollar; saturating.
+    #[must_use]
+    pub const fn tree_cost_micro_usd(&self) -> u64 {
+        self.cost_micro_usd.saturating_add(self.below_cost_micro_usd)
+    }
+
+    /// Ok results of tools that are no agents, in the run and in those below it; saturating.
+    #[must_use]
+    pub const fn tree_tools_ok(&self) -> u64 {
+        self.executed_ok.saturating_sub(self.agents_ok).saturating_add(self.below_tools_ok)
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands the field over by reference"
+)]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// What an entry set going: enough to see and compare, small enough to hash.
@@ -398,6 +436,19 @@ pub enum EffectRecord {
         arguments_hash: Digest,
         /// Which call.
         call: CallSeq,
+        /// Its id in the message.
+        id: String,
+        /// The exposed tool name.
+        name: String,
+    },
+    /// A run of its own is begun for a call of an agent, or gone on with.
+    Delegate {
+        /// BLAKE3 over its argument text.
+        arguments_hash: Digest,
+        /// Which call.
+        call: CallSeq,
+        /// What the run may use.
+        grant: DelegationGrant,
         /// Its id in the message.
         id: String,
         /// The exposed tool name.

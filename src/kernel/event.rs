@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::ChildEnd;
 use super::texts::is_instruction;
 use crate::contract::ExecutionContract;
 use crate::message::{
@@ -210,7 +211,10 @@ pub struct BringUpFault {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ParentRun {
-    /// Head of the parent's chain at the point of the fork.
+    /// The call of it that this run was begun for, where it was delegated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallSeq>,
+    /// Head of the parent's chain at the point of the fork, or where it delegated.
     pub head: Digest,
     /// The parent's id.
     pub run_id: RunId,
@@ -295,6 +299,9 @@ pub struct InferenceFailed {
 pub struct ToolReturned {
     /// Which call.
     pub call: CallSeq,
+    /// Of a call of an agent the end of its run; none where none was begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child: Option<Box<ChildEnd>>,
     /// What its server asked for meanwhile, and what it got, in that order; for people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exchanges: Vec<InputExchange>,

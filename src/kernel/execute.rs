@@ -2,8 +2,10 @@
 //! result that did not fit the context.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use super::batch::{Batch, FailedEnd, Settled, Shown, Slot};
+use super::delegate::{envelope_disagrees, without_a_run};
 use super::context::{account, schema_tokens, smallest, target_name};
 use super::edges::{FromExecute, Reply};
 use super::guard::{Guard, holds};
@@ -11,7 +13,7 @@ use super::machine::{Machine, Verdict};
 use super::outbox::Outbox;
 use super::texts::FailedReason;
 use super::{
-    BlockReason, ContextBlock, DroppedResult, EventKind, InferenceFailed, LostEffect, ToolReturned,
+    BlockReason, ChildEnd, ContextBlock, DroppedResult, EventKind, InferenceFailed, LostEffect, ToolReturned,
 };
 use crate::message::{CallSeq, ToolEnvelope, ToolOutcome, estimate_tokens, exact_sum};
 
@@ -112,8 +114,21 @@ impl Machine {
             self.unpark();
         }
         call.returned_in = self.seq;
-        let invocation = &call.invocation;
-        let outcome = judged_outcome(&returned.outcome, &invocation.id, &invocation.name);
+        let child = returned.child.as_deref().filter(|_| call.delegated.is_some());
+        if let Some(delegated) = &mut call.delegated {
+            delegated.tools_ok = child.map_or(0, |child| child.tools_ok);
+            self.settle_child(returned.call, child);
+        }
+        let of = (call.invocation.id.as_str(), call.invocation.name.as_str());
+        let outcome = judged_outcome(&returned.outcome, of, child);
+        let is_agent = call.delegated.is_some();
+        if is_agent
+            && child.is_none()
+            && let Some(answered) = without_a_run(&outcome)
+        {
+            call.slot = answered.into();
+            return self.go_on(batch, outbox, "no run was begun for an agent");
+        }
         let failed = |end| Settled::Failed {
             call: returned.call,
             end,
@@ -127,7 +142,10 @@ impl Machine {
             // One person is asked one thing at a time, and none once nothing could be made of the answer.
             // A call whose server asked again and again would never end: no time-out runs while a person is waited for.
             ToolOutcome::InputRequired(_)
-                if was_asking || nothing_starts || call.questions == MOST_QUESTIONS =>
+                if is_agent
+                    || was_asking
+                    || nothing_starts
+                    || call.questions == MOST_QUESTIONS =>
             {
                 Settled::Answered(FailedReason::EffectUnknown).into()
             }
@@ -147,7 +165,7 @@ impl Machine {
                 return Reply::Stay("the server of a call asks a person");
             }
             ToolOutcome::SamplingRequired(_)
-                if nothing_starts || call.questions == MOST_QUESTIONS =>
+                if is_agent || nothing_starts || call.questions == MOST_QUESTIONS =>
             {
                 Settled::Answered(FailedReason::EffectUnknown).into()
             }
@@ -298,7 +316,8 @@ impl Machine {
         if holds(Guard::Suspended, self.suspended) {
             return;
         }
-        let terms = &self.contract;
+        let terms = Arc::clone(&self.contract);
+        let share = batch.share;
         let parallel = |name: &str| {
             terms.parallel_tool_calls && terms.parallel_safe.iter().any(|safe| safe == name)
         };
@@ -317,12 +336,11 @@ impl Machine {
                 | Slot::Unsummarised { .. }
                 | Slot::Summarising { .. } => continue,
             };
-            let name = &call.invocation.name;
-            let joins = group_is_parallel && parallel(name) && asked_by.is_none();
+            let is_parallel = parallel(&call.invocation.name);
+            let joins = group_is_parallel && is_parallel && asked_by.is_none();
             if started > 0 && !joins {
                 break;
             }
-            started += 1;
             if let Some(by) = asked_by {
                 call.slot = Slot::Awaiting(seq, by);
                 self.clock.park(self.at_ms);
@@ -331,21 +349,23 @@ impl Machine {
                 }
                 break;
             }
-            group_is_parallel = parallel(name);
-            call.slot = Slot::Running(seq);
-            outbox.execute(call.order(seq));
+            if self.start(call, seq, share, outbox) {
+                group_is_parallel = is_parallel;
+                started += 1;
+            }
         }
     }
 }
 
-/// What a call came to: an envelope that does not fit the call of that id and name is malformed.
+/// What a call came to: an envelope that does not fit the call of that id and name, or the run that it is the end of, is malformed.
 pub(crate) fn judged_outcome<'o>(
     outcome: &'o ToolOutcome,
-    id: &str,
-    name: &str,
+    (id, name): (&str, &str),
+    child: Option<&ChildEnd>,
 ) -> Cow<'o, ToolOutcome> {
     let fault = match outcome {
-        ToolOutcome::Returned(envelope) => envelope_fault(envelope, id, name),
+        ToolOutcome::Returned(envelope) => envelope_fault(envelope, id, name)
+            .or_else(|| envelope_disagrees(envelope, child?)),
         ToolOutcome::Malformed { .. }
         | ToolOutcome::InputRequired(_)
         | ToolOutcome::SamplingRequired(_)

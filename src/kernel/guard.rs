@@ -71,6 +71,10 @@ guards! {
     RuleDenies,
     RuleAsks,
     Approvers,
+    DelegationChain,
+    DelegationDepth,
+    DelegationBudget,
+    DelegationReserve,
 }
 
 /// Whether `condition` holds; the shipped machine asks nothing else.

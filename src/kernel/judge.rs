@@ -156,13 +156,19 @@ impl Machine {
             .validators
             .validate_within(&name, &call.arguments, left);
         match fault {
+            Err(fault) if self.agent(&name).is_some() => Some(FailedReason::InvalidParameters {
+                pointer: fault.pointer,
+                rule: fault.rule,
+            }),
             Err(fault) => Some(FailedReason::Invalid {
                 pointer: fault.pointer,
                 rule: fault.rule,
             }),
-            // Under strict mode such a call breaks the contract, once the message is judged as a whole.
-            Ok(()) if self.contract.strict_mode => None,
-            Ok(()) => self.flow_denial(call),
+            Ok(()) => self.delegation_fault(&name).or_else(|| {
+                // Under strict mode such a call breaks the contract, once the message is judged as a whole.
+                let strict = self.contract.strict_mode;
+                (!strict).then(|| self.flow_denial(call)).flatten()
+            }),
         }
     }
 

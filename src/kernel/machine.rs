@@ -21,10 +21,10 @@ use super::run_clock::RunClock;
 use super::stage::{Resting, Stage, StageView};
 use super::turn::{Failure, Turn};
 use super::{
-    Check, ClosingReason, ContextBlock, Counters, Event, EventKind, Interrupter, OutcomeCode,
+    Check, ClosingReason, ContextBlock, Counters, DelegationGrant, Event, EventKind, Interrupter, OutcomeCode,
 };
 use crate::contract::{ExecutionContract, ToolPolicy, Validators};
-use crate::message::{AgentMessage, Digest, InferenceSeq, Usage, exact_sum};
+use crate::message::{AgentMessage, CallSeq, Digest, InferenceSeq, Usage, exact_sum};
 
 /// What a step brought, for COMMIT to judge.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -89,6 +89,8 @@ pub(super) struct Machine {
     pub(super) proof: Option<Proof>,
     pub(super) history: CallHistory,
     pub(super) report: Report,
+    /// The runs below this one that go on, by their calls, and what each may use.
+    pub(super) delegations: BTreeMap<CallSeq, DelegationGrant>,
     pub(super) tools_changed: BTreeSet<String>,
     pub(super) checks: Vec<Check>,
     pub(super) intent_words: Vec<String>,
@@ -147,7 +149,7 @@ impl Machine {
         let terms = &self.contract;
         let cost_over = terms
             .max_cost_micro_usd
-            .is_some_and(|max| self.counters.cost_micro_usd > max.0);
+            .is_some_and(|max| self.counters.tree_cost_micro_usd() > max.0);
         // Item 7 lets no inference begin beyond the limit, so the two are one guard.
         if holds(
             Guard::NextInference,
@@ -156,7 +158,7 @@ impl Machine {
             Some(OutcomeCode::MaxInferences)
         } else if holds(
             Guard::TokensExceeded,
-            self.counters.tokens() > terms.max_tokens_consumed.0,
+            self.counters.tree_tokens() > terms.max_tokens_consumed.0,
         ) {
             Some(OutcomeCode::MaxTokens)
         } else if holds(Guard::CostExceeded, cost_over) {
@@ -259,7 +261,7 @@ impl Machine {
         self.clock.unpark(self.at_ms);
     }
 
-    /// Late and unknown events change nothing; reported usage still counts.
+    /// Late and unknown events change nothing; reported usage still counts, that of a run below too.
     fn ignore(&mut self, view: StageView<'_>, event: &EventKind, outbox: &mut Outbox) {
         match event {
             EventKind::InferenceReturned(returned) => {
@@ -270,9 +272,11 @@ impl Machine {
                     self.count_usage(failed.inference, usage);
                 }
             }
+            EventKind::ToolReturned(returned) => {
+                self.settle_child(returned.call, returned.child.as_deref());
+            }
             EventKind::RunStarted(_)
             | EventKind::Probed(_)
-            | EventKind::ToolReturned(_)
             | EventKind::TimerFired
             | EventKind::StopRequested
             | EventKind::Interrupted(_)

@@ -23,6 +23,7 @@ mod context;
 mod conversation;
 mod deadline;
 mod decision;
+mod delegate;
 mod digest;
 mod edges;
 mod effect;
@@ -99,6 +100,7 @@ mod turn;
 mod validate_calls;
 
 pub(crate) use conversation::conversation_digest;
+pub use delegate::{ChildEnd, DelegateOrder, DelegationGrant};
 pub(crate) use edges::EDGES;
 pub use effect::GivenInput;
 pub use effect::{CallOrder, Effect, InferRequest, ToolExposure};

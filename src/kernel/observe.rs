@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::ReportSource;
+use super::delegate::Delegated;
 use super::batch::{BatchCall, Ended, FailedEnd, Settled, Shown};
 use super::edges::FromObserve;
 use super::guard::{Guard, holds};
@@ -42,7 +43,7 @@ impl Machine {
                 }
                 Settled::Returned {
                     envelope, shown, ..
-                } => self.returned(&envelope, shown),
+                } => self.returned(&envelope, shown, call.delegated.as_deref()),
                 Settled::Failed { end, .. } => counted(failed(end).observation()),
             };
             let seen = Seen {
@@ -203,8 +204,13 @@ impl Machine {
     }
 
     /// What the model is shown of a result, which counts as executed from now on.
-    fn returned(&mut self, envelope: &ToolEnvelope, shown: Shown) -> (String, Counted) {
-        self.count_executed(envelope);
+    fn returned(
+        &mut self,
+        envelope: &ToolEnvelope,
+        shown: Shown,
+        delegated: Option<&Delegated>,
+    ) -> (String, Counted) {
+        self.count_executed(envelope, delegated);
         match shown {
             Shown::Cut => {
                 let text = self.observation_text(envelope);
@@ -219,13 +225,15 @@ impl Machine {
         }
     }
 
-    fn count_executed(&mut self, envelope: &ToolEnvelope) {
+    fn count_executed(&mut self, envelope: &ToolEnvelope, delegated: Option<&Delegated>) {
         let c = &mut self.counters;
         c.executed = c.executed.saturating_add(1);
         if envelope.status == EnvelopeStatus::Ok {
             c.executed_ok = c.executed_ok.saturating_add(1);
+            let of_agent = u64::from(delegated.is_some());
+            c.agents_ok = c.agents_ok.saturating_add(of_agent);
         }
-        if let Some(proof) = Proof::from_executed(envelope, self.contract.tool_proof) {
+        if let Some(proof) = Proof::from_executed(envelope, self.contract.tool_proof, delegated) {
             self.proof = Some(proof);
         }
     }

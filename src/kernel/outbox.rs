@@ -2,7 +2,7 @@
 //! sealed by the transition hook.
 
 use super::{
-    CallOrder, Check, ContextAccount, ContextBlock, DroppedTarget, Effect, EffectRecord,
+    CallOrder, Check, ContextAccount, ContextBlock, DelegateOrder, DroppedTarget, Effect, EffectRecord,
     EntryDraft, Event, FlowRecord, InferRequest, Outcome, PolicyRecord, Predicate, ReportRecord,
     SampleRequest, SummaryRequest, ToolExposure,
 };
@@ -68,6 +68,18 @@ impl Outbox {
             name: order.invocation.name.clone(),
         };
         self.issue(record, Effect::Execute(order));
+    }
+
+    pub(super) fn delegate(&mut self, asked: DelegateOrder) {
+        let order = &asked.order;
+        let record = EffectRecord::Delegate {
+            arguments_hash: order.arguments_hash,
+            call: order.call,
+            grant: asked.grant,
+            id: order.invocation.id.clone(),
+            name: order.invocation.name.clone(),
+        };
+        self.issue(record, Effect::Delegate(asked));
     }
 
     pub(super) fn summarise(&mut self, asked: SummaryRequest) {

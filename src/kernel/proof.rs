@@ -1,5 +1,6 @@
 //! Invariant C as types: success under `required` takes a [`Proof`] by value, and only OBSERVE can make one.
 
+use super::delegate::Delegated;
 use super::{AgentOutcome, Outcome, OutcomeCode};
 use crate::contract::ToolProof;
 use crate::message::{EnvelopeStatus, ToolEnvelope};
@@ -14,10 +15,17 @@ pub(super) struct Proof {
 
 impl Proof {
     /// The proof that an executed call gives, if its envelope is of the kind that the contract asks for.
-    pub(super) fn from_executed(envelope: &ToolEnvelope, kind: ToolProof) -> Option<Self> {
+    /// A call of an agent gives one of lineage where a tool of its run, or of one below it, returned an ok envelope.
+    pub(super) fn from_executed(
+        envelope: &ToolEnvelope,
+        kind: ToolProof,
+        delegated: Option<&Delegated>,
+    ) -> Option<Self> {
+        let is_ok = envelope.status == EnvelopeStatus::Ok;
         let counts = match kind {
             ToolProof::Executed => true,
-            ToolProof::Succeeded => envelope.status == EnvelopeStatus::Ok,
+            ToolProof::Succeeded => is_ok,
+            ToolProof::Lineage => delegated.map_or(is_ok, |below| below.tools_ok > 0),
         };
         counts.then_some(Self {
             _made_by_observe: (),

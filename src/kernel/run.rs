@@ -66,6 +66,7 @@ impl Run {
             proof: None,
             history: CallHistory::default(),
             report: Report::None,
+            delegations: BTreeMap::new(),
             tools_changed: BTreeSet::new(),
             checks: Vec::new(),
             intent_words: started.intent_words.clone(),
@@ -155,6 +156,12 @@ impl Run {
             | Stage::Commit
             | Stage::Terminate(_) => None,
         }
+    }
+
+    /// Whether somebody has asked it to come to an end.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.storage().stop_requested
     }
 
     /// Whether nothing is issued until the run is resumed.

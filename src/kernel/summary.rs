@@ -110,8 +110,12 @@ impl Machine {
         });
         let next_least = terms.least_cost_micro_usd(self.next_target(Next::Turn), next);
         let inferences = self.counters.inferences.saturating_add(2);
-        let tokens = exact_sum(exact_sum(self.counters.tokens(), prompts), next);
-        let cost = exact_sum(exact_sum(self.counters.cost_micro_usd, least), next_least);
+        // What runs below may still use is spoken for.
+        let (tokens, cost) = self.reserved();
+        let tokens = exact_sum(self.counters.tree_tokens(), tokens);
+        let cost = exact_sum(self.counters.tree_cost_micro_usd(), cost);
+        let tokens = exact_sum(exact_sum(tokens, prompts), next);
+        let cost = exact_sum(exact_sum(cost, least), next_least);
         inferences > terms.max_inferences
             || tokens > terms.max_tokens_consumed.0
             || terms.max_cost_micro_usd.is_some_and(|max| cost > max.0)

@@ -58,6 +58,9 @@ impl Machine {
             self.interrupted = Some(Interrupter::Shutdown);
             return self.abandon(resting, outbox);
         }
+        if let Resting::Execute(batch) = resting {
+            self.delegate_again(batch, outbox);
+        }
         let issued = match resting {
             Resting::Infer(awaited) => self.issue_due(awaited, outbox),
             Resting::Execute(batch) if was_suspended && !batch.is_asking() => {

@@ -128,24 +128,49 @@ pub(super) enum FailedReason {
     DeniedByRule(RulePlace),
     /// A rule of `flow` holds for it: which flow that is.
     DeniedFlow(String),
+    /// The input of an agent breaks its schema (001 §5).
+    InvalidParameters {
+        pointer: String,
+        rule: String,
+    },
+    /// No run may stand so far below the first one (INV-DT-001).
+    DelegationTooDeep {
+        depth: u32,
+    },
+    /// The agent is this one, or stands above it (INV-DT-002).
+    DelegationToAncestor {
+        chain: String,
+    },
+    /// What is left for its run is less than it takes to begin it.
+    DelegationBudget {
+        needed: u64,
+        left: u64,
+    },
     /// The tool ran and reported an error in its own words.
     Tool(String),
 }
 
 /// Arguments that break a schema: where, and which rule. An empty pointer is all of them.
 pub(crate) fn invalid_arguments(pointer: &str, rule: &str) -> String {
-    let place = if pointer.is_empty() {
+    format!("TOOL_VALIDATION_ERROR: {}: {rule}", place_of(pointer))
+}
+
+/// A place in the arguments, for people.
+const fn place_of(pointer: &str) -> &str {
+    if pointer.is_empty() {
         "the arguments"
     } else {
         pointer
-    };
-    format!("TOOL_VALIDATION_ERROR: {place}: {rule}")
+    }
 }
 
 impl FailedReason {
     /// Whether the call was refused for its name or its arguments (semantics §6, invalid).
     pub(super) const fn is_invalid(&self) -> bool {
-        matches!(self, Self::NotFound { .. } | Self::Invalid { .. })
+        matches!(
+            self,
+            Self::NotFound { .. } | Self::Invalid { .. } | Self::InvalidParameters { .. }
+        )
     }
 
     /// Whether a rule of the contract denies the call.
@@ -204,6 +229,14 @@ impl FailedReason {
             }
             Self::DeniedByRule(rule) => format!("denied: approval: {rule} of the contract"),
             Self::DeniedFlow(flow) => format!("denied: flow: {flow}"),
+            Self::InvalidParameters { pointer, rule } => {
+                format!("invalid_parameters: {}: {rule}", place_of(pointer))
+            }
+            Self::DelegationTooDeep { depth } => format!("delegation depth {depth} exceeded"),
+            Self::DelegationToAncestor { chain } => format!("delegation to an ancestor: {chain}"),
+            Self::DelegationBudget { needed, left } => {
+                format!("budget: {needed} needed, {left} left")
+            }
             Self::Tool(text) => text.clone(),
         }
     }

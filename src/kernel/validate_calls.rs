@@ -319,16 +319,17 @@ impl Machine {
         let place = |machine: &mut Self, call: &ToolInvocation, judged| machine.slot(call, judged);
         let calls = self.take_calls(message, usage, judged, outbox, place);
         let mut batch = Batch {
+            share: self.share_among(&calls),
             calls,
             unwanted: Vec::new(),
         };
+        self.start_next(&mut batch, outbox);
         // Where every call is answered without starting one.
         if let Some(ended) = batch.settled() {
             self.observe_calls(ended.calls);
             self.advanced();
             return FromValidateCalls::Commit;
         }
-        self.start_next(&mut batch, outbox);
         FromValidateCalls::Execute(batch)
     }
 
@@ -432,6 +433,7 @@ impl Machine {
             if let Some(settled) = own(self, call) {
                 calls.push(BatchCall {
                     arguments_hash: call.arguments.digest(),
+                    delegated: None,
                     input: None,
                     invocation: call.clone(),
                     part: None,
@@ -444,6 +446,7 @@ impl Machine {
                 let slot = place(self, &unit.invocation, answer);
                 calls.push(BatchCall {
                     arguments_hash: unit.invocation.arguments.digest(),
+                    delegated: self.delegated(&unit.invocation.name),
                     input: None,
                     part: unit.part.map(|label| Part {
                         container: call.id.clone(),

@@ -37,6 +37,9 @@ fn lower_case(got: &str) -> String {
 }
 
 impl RunId {
+    /// The most characters of one.
+    const MOST_CHARS: usize = 64;
+
     /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -53,7 +56,7 @@ impl TryFrom<String> for RunId {
             .chars()
             .next()
             .is_some_and(|c| c.is_ascii_alphanumeric());
-        if starts_well && text.len() <= 64 && text.chars().all(allowed) {
+        if starts_well && text.len() <= Self::MOST_CHARS && text.chars().all(allowed) {
             Ok(Self(text))
         } else {
             Err(RunIdError {

@@ -12,6 +12,7 @@ mod adapter_result;
 mod agent_message;
 mod amount;
 mod blank;
+mod child_run;
 mod cut;
 mod digest;
 mod envelope;

@@ -103,7 +103,9 @@ impl DecisionShape {
             );
         }
         calls.extend(action.effects.iter().filter_map(|effect| match effect {
-            EffectRecord::Execute { name, .. } => Some(name.clone()),
+            EffectRecord::Execute { name, .. } | EffectRecord::Delegate { name, .. } => {
+                Some(name.clone())
+            }
             _ => None,
         }));
         Self {

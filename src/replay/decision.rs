@@ -79,6 +79,12 @@ pub(super) fn effect_in_words(effect: &EffectRecord, contract: &ExecutionContrac
             format!("sends request {inference} to {name}{tools}")
         }
         EffectRecord::Execute { call, name, .. } => format!("starts call {call} of {name}"),
+        EffectRecord::Delegate {
+            call, grant, name, ..
+        } => format!(
+            "delegates call {call} to {name}, with {} tokens",
+            grant.max_tokens
+        ),
         EffectRecord::Summarise {
             call, inference, ..
         } => format!("asks for a summary of call {call} by request {inference}"),

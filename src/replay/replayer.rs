@@ -403,6 +403,7 @@ impl Replayer {
                 }
                 Output::Probe { .. }
                 | Output::Ask(_)
+                | Output::Delegate(_)
                 | Output::Arm(_)
                 | Output::Delta { .. }
                 | Output::Close(_)

@@ -225,6 +225,7 @@ impl WhatIf {
                 Output::Probe { .. }
                 | Output::Send(_)
                 | Output::Call(_)
+                | Output::Delegate(_)
                 | Output::Ask(_)
                 | Output::Arm(_)
                 | Output::Delta { .. }

@@ -1,10 +1,10 @@
 //! What the machine sets going, as a host is asked for it.
 
-use super::output::{Append, Call, Output};
+use super::output::{Append, Call, Delegation, Output};
 use super::requests::BlobRequest;
 use super::whole_run::{Progress, Session};
 use crate::contract::{ExecutionContract, ServerKind};
-use crate::kernel::{CallOrder, Effect, EntryDraft, EntryKind, Run};
+use crate::kernel::{CallOrder, DelegateOrder, Effect, EntryDraft, EntryKind, Run};
 use crate::transcript::{Checkpoint, SealedEntry};
 
 impl Session {
@@ -32,6 +32,7 @@ impl Session {
                     Some(Output::Sample { inference, prompt })
                 }
                 Effect::Execute(order) => self.call(order).map(Output::Call),
+                Effect::Delegate(asked) => self.delegation(asked).map(Output::Delegate),
                 Effect::AwaitApproval(order) => Some(Output::Ask(order)),
                 // Its end is a deadline of the run.
                 Effect::Wait { .. } => None,
@@ -84,17 +85,32 @@ impl Session {
 
     fn call(&self, order: CallOrder) -> Option<Call> {
         let progress = self.progress.as_ref()?;
-        let tool = self.contract.tool(&order.invocation.name);
-        let server = tool.and_then(|tool| self.contract.server_of(tool));
-        let server = server.map(|(_, server)| server);
-        let server = server.filter(|server| server.kind != ServerKind::Builtin);
         Some(Call {
             idempotency_key: format!("{}:{}", progress.run_id, order.call),
+            queue: self.queue_of(&order),
             order,
             output_limit_bytes: self.contract.tool_output_budget.max_bytes_per_call,
-            queue: server.and_then(|server| server.queue.clone()),
             timeout_ms: self.contract.tool_timeout_ms,
         })
+    }
+
+    fn delegation(&self, DelegateOrder { grant, order }: DelegateOrder) -> Option<Delegation> {
+        let progress = self.progress.as_ref()?;
+        Some(Delegation {
+            grant,
+            queue: self.queue_of(&order),
+            run_id: progress.run_id.child(order.call),
+            order,
+            output_limit_bytes: self.contract.tool_output_budget.max_bytes_per_call,
+        })
+    }
+
+    /// The queue that a call waits in.
+    fn queue_of(&self, order: &CallOrder) -> Option<String> {
+        let tool = self.contract.tool(&order.invocation.name)?;
+        let (_, server) = self.contract.server_of(tool)?;
+        let waits = server.kind != ServerKind::Builtin;
+        server.queue.clone().filter(|_| waits)
     }
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::base64;
 use crate::adapter::ResponseMeta;
 use crate::kernel::{
-    Approval, BringUpFault, EventKind, LostEffect, Probed, ProviderAddress, RunStarted,
+    Approval, BringUpFault, ChildEnd, EventKind, LostEffect, Probed, ProviderAddress, RunStarted,
 };
 use crate::message::{
     CallSeq, Digest, InferenceSeq, InputExchange, ProviderFault, ToolOutcome, ToolServerStatement,
@@ -80,6 +80,18 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         exchanges: Vec<InputExchange>,
         /// How it ended.
+        outcome: ToolOutcome,
+    },
+    /// The run of an agent's call has ended, or none was begun. The envelope is ok exactly where it completed; as for `ToolResult` its text is
+    /// cut and scrubbed. A run that was suspended has not ended: nothing is handed in, and [`Output::Delegate`](super::Output::Delegate) comes
+    /// again once this run is resumed.
+    ChildEnded {
+        /// Which call.
+        call: CallSeq,
+        /// How its run ended; none where none was begun.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        child: Option<Box<ChildEnd>>,
+        /// What the model is told.
         outcome: ToolOutcome,
     },
     /// The bytes of the blob that [`Output::Summarise`](super::Output::Summarise) or [`Output::Sample`](super::Output::Sample) names.

@@ -29,7 +29,7 @@ mod whole_run;
 pub use error::SessionError;
 pub use input::{Control, Input};
 pub(crate) use issued::Issued;
-pub use output::{Append, Call, Output, Request};
+pub use output::{Append, Call, Delegation, Output, Request};
 pub use redaction::RedactionKey;
 pub(crate) use redaction::{
     KnownSecrets, KnownValues, Redactor, SCHEMES, can_be_matched, key_texts,

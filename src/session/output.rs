@@ -6,8 +6,8 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::base64;
-use crate::kernel::{CallOrder, EntryDraft, InferRequest, Outcome};
-use crate::message::{Digest, InferenceSeq};
+use crate::kernel::{CallOrder, DelegationGrant, EntryDraft, InferRequest, Outcome};
+use crate::message::{Digest, InferenceSeq, RunId};
 use crate::transcript::SealedEntry;
 
 /// An effect that a [`Session`](super::Session) requests of its host, in the order in which it must be performed.
@@ -42,6 +42,8 @@ pub enum Output {
     Send(Request),
     /// Start a call; hand in `ToolResult`.
     Call(Call),
+    /// Begin a run of its own for the call of an agent, or go on with the one of that name; hand in `ChildEnded`.
+    Delegate(Delegation),
     /// Hand in the bytes of a blob, as `Blob`: a request for its summary follows.
     Summarise {
         /// The blob that holds the whole of a tool's result.
@@ -125,6 +127,23 @@ pub struct Call {
     pub queue: Option<String>,
     /// How long it may take, in milliseconds.
     pub timeout_ms: u64,
+}
+
+/// A call of an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Delegation {
+    /// What its run may use.
+    pub grant: DelegationGrant,
+    /// The call itself.
+    pub order: CallOrder,
+    /// The most bytes of text that its envelope may hold.
+    pub output_limit_bytes: u64,
+    /// The queue of the contract that limits how many calls run at once; none if nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+    /// The name of its run, the same for every attempt.
+    pub run_id: RunId,
 }
 
 /// What waits to be polled, and for which entries it waits.

@@ -13,6 +13,7 @@ use super::scrub::Scrub;
 use crate::adapter::AdapterError;
 use crate::contract::ExecutionContract;
 use crate::kernel::{
+    ChildEnd,
     Approval, Event, EventKind, Interrupter, LostEffect, MAX_PROPOSAL_BYTES, MAX_REASON_BYTES,
     Probed, Resumed, Run, RunStarted, ToolReturned, observation_tokens,
 };
@@ -227,7 +228,12 @@ impl Session {
                 call,
                 exchanges,
                 outcome,
-            } => Some(self.tool_returned(call, exchanges, outcome)),
+            } => Some(self.tool_returned(call, (exchanges, None), outcome)),
+            Input::ChildEnded {
+                call,
+                child,
+                outcome,
+            } => Some(self.tool_returned(call, (Vec::new(), child), outcome)),
             Input::Probed(probed) => Some(EventKind::Probed(self.scrubbed_probe(probed))),
             Input::Timer => Some(EventKind::TimerFired),
             Input::Control(control) => Some(self.admitted_control(control).into()),
@@ -356,7 +362,7 @@ impl Session {
     fn tool_returned(
         &self,
         call: CallSeq,
-        mut exchanges: Vec<InputExchange>,
+        (mut exchanges, child): (Vec<InputExchange>, Option<Box<ChildEnd>>),
         mut outcome: ToolOutcome,
     ) -> EventKind {
         if let Some(scrubber) = &self.scrubber {
@@ -370,6 +376,7 @@ impl Session {
         }
         EventKind::ToolReturned(Box::new(ToolReturned {
             call,
+            child,
             exchanges,
             outcome,
         }))

@@ -39,15 +39,29 @@ const QUEUE: usize = 1024;
 /// assert!(StoreReader::open(&path).is_ok());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Store {
     commits: Arc<AtomicU64>,
-    pub(super) lock: SharedStoreLock,
+    pub(super) lock: Arc<SharedStoreLock>,
     path: PathBuf,
     poison: Arc<OnceLock<String>>,
     queue: Option<mpsc::Sender<Job>>,
-    signer: Option<SecretKey>,
-    thread: Option<JoinHandle<()>>,
+    signer: Option<Arc<SecretKey>>,
+    /// Of all clones.
+    #[expect(dead_code, reason = "it is held, and joined when the last one drops it")]
+    thread: Arc<WriterThread>,
+}
+
+/// The thread that writes, waited for where the last clone of its store is dropped.
+#[derive(Debug)]
+struct WriterThread(Option<JoinHandle<()>>);
+
+impl Drop for WriterThread {
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take() {
+            drop(thread.join());
+        }
+    }
 }
 
 impl Store {
@@ -86,12 +100,12 @@ impl Store {
             })?;
         Ok(Self {
             commits,
-            lock: SharedStoreLock::default(),
+            lock: Arc::default(),
             path: path.to_path_buf(),
             poison,
             queue: Some(queue),
             signer: None,
-            thread: Some(thread),
+            thread: Arc::new(WriterThread(Some(thread))),
         })
     }
 
@@ -114,14 +128,14 @@ impl Store {
 
     /// Whoever signs the checkpoints of runs that are written here; none where they are not signed.
     #[must_use]
-    pub const fn signer(&self) -> Option<&SecretKey> {
-        self.signer.as_ref()
+    pub fn signer(&self) -> Option<&SecretKey> {
+        self.signer.as_deref()
     }
 
     /// Names whoever signs the checkpoints of runs that are written here.
     #[must_use]
     pub fn signed_by(mut self, signer: SecretKey) -> Self {
-        self.signer = Some(signer);
+        self.signer = Some(Arc::new(signer));
         self
     }
 
@@ -377,10 +391,7 @@ fn judge_drivable(conn: &Connection, run_id: &RunId, path: &Path) -> Result<(), 
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // Without a queue the writer ends once it has answered what it holds.
+        // Without a queue the writer ends once it has answered what it holds. The last clone waits for that.
         self.queue = None;
-        if let Some(thread) = self.thread.take() {
-            drop(thread.join());
-        }
     }
 }

@@ -53,6 +53,7 @@ pub(super) fn of_execution(execution: &Execution) -> Option<String> {
         Some(CallEnd::ConnectionLost { detail }) => format!("connection lost: {detail}"),
         Some(CallEnd::Cancelled | CallEnd::GivenUp) => "cancelled".to_owned(),
         Some(CallEnd::RestartInProgress) => "mcp_restart_in_progress".to_owned(),
+        Some(CallEnd::NotBegun { detail }) => detail.clone(),
         Some(CallEnd::RestartFailed { detail }) => format!("mcp_restart_failed: {detail}"),
         Some(CallEnd::ToolChanged { detail }) if detail.is_empty() => {
             "the server no longer offers this tool".to_owned()

@@ -41,7 +41,9 @@ pub(crate) fn verbose_lines(
         EffectRecord::Sample { inference, .. } => {
             request(view, *inference, "for the server of a call")
         }
-        EffectRecord::Execute { call, .. } => started(view, *call),
+        EffectRecord::Execute { call, .. } | EffectRecord::Delegate { call, .. } => {
+            started(view, *call)
+        }
         _ => None,
     });
     let back = back.into_iter().chain(warnings.into_iter().flatten());

@@ -1,6 +1,10 @@
 //! Makes the result envelope of a call: scrubbed, cut, with blobs. Does not know transports.
 
-use super::CallTerms;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::{BlobSink, CallTerms, Clock};
 use crate::kernel::CallOrder;
 use crate::message::{
     ContentBlock, EnvelopeError, EnvelopeFields, EnvelopeStatus, FileChanges, Scrubber,
@@ -167,6 +171,53 @@ impl ToolResponse {
         }
         ToolEnvelope::new(fields)
     }
+}
+
+/// What the call of an agent came to.
+pub(crate) struct Delegated {
+    /// The code of its failure, where it failed.
+    pub(crate) failed: Option<String>,
+    /// What the model is told.
+    pub(crate) text: String,
+}
+
+impl Delegated {
+    /// The code of an agent for whose call no run was begun.
+    const NOT_BEGUN: &str = "AGENT_NOT_BEGUN";
+
+    /// No run was begun.
+    pub(crate) fn not_begun(reason: String) -> Self {
+        Self {
+            failed: Some(Self::NOT_BEGUN.to_owned()),
+            text: reason,
+        }
+    }
+}
+
+/// The envelope of an agent's call, made as those of tools are: scrubbed, and cut to so many bytes.
+pub(crate) fn delegated_envelope(
+    told: Delegated,
+    order: &CallOrder,
+    (blobs, scrub, clock): (&dyn BlobSink, &dyn Scrubber, &dyn Clock),
+    (started_at_ms, output_limit_bytes): (u64, u64),
+) -> ToolEnvelope {
+    let mut response = ToolResponse::of_text(told.text);
+    if let Some(code) = told.failed {
+        response.mark_failed_as(code);
+    }
+    let terms = CallTerms {
+        blobs,
+        cancel: &CancellationToken::new(),
+        clock,
+        exchanges: &Arc::default(),
+        files: None,
+        idempotency_key: "",
+        output_limit_bytes,
+        reports: None,
+        scrub,
+        timeout_ms: 0,
+    };
+    response.into_envelope(order, &terms, started_at_ms)
 }
 
 /// The parts, none of which shows a piece of a known secret that is spread over several of them. Texts that show one together become one

@@ -53,6 +53,7 @@ pub(crate) use blob_sink::BlobSink;
 pub(crate) use builtin::{FileChange, Restored, RestoredFolder, RunFiles};
 pub(crate) use call_terms::{CallTerms, CallWatch};
 pub(crate) use clock::Clock;
+pub(crate) use envelope::{Delegated, delegated_envelope};
 pub(crate) use error::ToolServerError;
 pub(crate) use exchange_log::{Asked, ExchangeLog, ModelAsked};
 pub(crate) use file_keeper::FileKeeper;

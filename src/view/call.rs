@@ -2,7 +2,7 @@
 
 use super::ApprovalEnd;
 use crate::contract::RulePlace;
-use crate::kernel::DroppedResult;
+use crate::kernel::{ChildEnd, DroppedResult};
 use crate::message::{EnvelopeError, EnvelopeStatus, InferenceSeq, InputExchange, ToolOutcome};
 
 /// A call that was started, or that waits or waited for a person.
@@ -10,6 +10,8 @@ use crate::message::{EnvelopeError, EnvelopeStatus, InferenceSeq, InputExchange,
 pub(crate) struct Call {
     /// The argument text.
     pub arguments: String,
+    /// Whether it is a call of an agent: each execution is a run of its own.
+    pub delegated: bool,
     /// The response whose message asked for it, where that came in this run.
     pub requested_in: Option<InferenceSeq>,
     /// The id of the batch that holds it, where one does.
@@ -47,6 +49,8 @@ pub(crate) struct Execution {
     pub began_at_ms: u64,
     /// Milliseconds since the run began; none while it runs.
     pub ended_at_ms: Option<u64>,
+    /// The end of the run that it is, where it is an agent's and that has ended.
+    pub child: Option<ChildEnd>,
     /// What its server asked for meanwhile, and what it got, as far as that is recorded.
     pub exchanges: Vec<InputExchange>,
     /// How it ended; none while it runs.
@@ -85,6 +89,11 @@ pub(crate) enum CallEnd {
     RestartInProgress,
     /// Not started: the server was down, and did not come up again.
     RestartFailed {
+        /// Why.
+        detail: String,
+    },
+    /// No run was begun for it.
+    NotBegun {
         /// Why.
         detail: String,
     },

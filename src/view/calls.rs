@@ -6,7 +6,9 @@ use super::activity::{Activities, Activity};
 use super::requested_calls::RequestedCalls;
 use super::{ApprovalEnd, Call, CallEnd, Execution};
 use crate::contract::{ExecutionContract, RulePlace, pattern_takes};
-use crate::kernel::{Action, DroppedResult, Event, EventKind, ToolReturned, judged_outcome};
+use crate::kernel::{
+    Action, DroppedResult, Event, EventKind, ToolReturned, judged_outcome,
+};
 use crate::message::{CallSeq, Digest, ToolOutcome};
 
 /// The calls of a run, by number.
@@ -105,13 +107,15 @@ impl Calls {
             known.requested_in = Some(requested.inference);
             known.batch.clone_from(&requested.batch);
         }
-        if (known.question.is_some() || known.samples) && known.is_running() {
-            // Its server has its answer: the execution goes on.
+        let goes_on = known.delegated || known.question.is_some() || known.samples;
+        if goes_on && known.is_running() {
+            // Its server has its answer, or another process goes on with its run: the execution goes on.
             return;
         }
         known.executions.push(Execution {
             attempt: action.attempt,
             began_at_ms: at_ms,
+            child: None,
             dropped: None,
             end: None,
             ended_at_ms: None,
@@ -120,6 +124,20 @@ impl Calls {
             number: activities.begin(Activity::Execution(call, known.executions.len())),
             turn: action.counters.turns,
         });
+    }
+
+    /// A run of its own is begun for the call, or gone on with.
+    pub(super) fn delegate(
+        &mut self,
+        requested: &RequestedCalls,
+        activities: &mut Activities,
+        which: (CallSeq, &str, &str),
+        action: &Action,
+        at_ms: u64,
+    ) {
+        let known = self.all.entry(which.0).or_insert_with(Call::unknown);
+        known.delegated = true;
+        self.start(requested, activities, which, action, at_ms);
     }
 
     /// The tool of the call answered, or its process did in its place.
@@ -131,14 +149,17 @@ impl Calls {
     ) {
         let ToolReturned {
             call,
+            child,
             exchanges,
             outcome,
         } = returned;
         let Some(known) = self.all.get_mut(call) else {
             return;
         };
+        let child = child.as_deref().filter(|_| known.delegated);
         if let Some(last) = known.executions.last_mut() {
             last.exchanges.extend_from_slice(exchanges);
+            last.child = last.child.take().or_else(|| child.cloned());
         }
         if let ToolOutcome::InputRequired(asked) = outcome {
             known.question = Some(asked.question.to_string());
@@ -148,8 +169,16 @@ impl Calls {
             known.samples = true;
             return;
         }
-        let judged = judged_outcome(outcome, &known.id, &known.name);
-        let end = CallEnd::of(outcome, &judged);
+        let judged = judged_outcome(outcome, (&known.id, &known.name), child);
+        let not_begun = match &*judged {
+            ToolOutcome::Returned(envelope) if known.delegated && child.is_none() => {
+                Some(CallEnd::NotBegun {
+                    detail: envelope.text(),
+                })
+            }
+            _ => None,
+        };
+        let end = not_begun.unwrap_or_else(|| CallEnd::of(outcome, &judged));
         let was_running = known.is_running();
         known.end(activities, end, at_ms);
         let place = known.executions.len().saturating_sub(1);
@@ -201,6 +230,7 @@ impl Call {
             answered_by: None,
             reason: None,
             arguments: String::new(),
+            delegated: false,
             requested_in: None,
             batch: None,
             executions: Vec::new(),

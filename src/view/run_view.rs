@@ -457,6 +457,11 @@ impl RunView {
                 self.calls
                     .start(&self.requested, &mut self.activities, which, action, at_ms);
             }
+            EffectRecord::Delegate { call, id, name, .. } => {
+                let which = (*call, id.as_str(), name.as_str());
+                self.calls
+                    .delegate(&self.requested, &mut self.activities, which, action, at_ms);
+            }
             // What a server asked and got no answer to goes on nowhere and so is not cancelled: it ends with the run.
             EffectRecord::Cancel | EffectRecord::Finish => {
                 self.requests.give_up(&mut self.activities, at_ms);

@@ -204,7 +204,7 @@ fn results(view: &RunView) -> Vec<String> {
 /// The calls that the entry starts, and whether one of them waits.
 fn started(view: &RunView, action: &Action) -> String {
     let started = action.effects.iter().filter_map(|effect| match effect {
-        EffectRecord::Execute { call, name, .. } => {
+        EffectRecord::Execute { call, name, .. } | EffectRecord::Delegate { call, name, .. } => {
             let arguments = view.call(*call).map_or("", |call| &call.arguments);
             Some(format!("{} {}", line(name), brief(arguments, 80)))
         }
@@ -343,6 +343,7 @@ pub(in crate::cli) fn call_end(end: &CallEnd) -> String {
             let detail = brief(detail, 400);
             format!("not started: the tool is not the pinned one{joint}{detail}")
         }
+        CallEnd::NotBegun { detail } => format!("no run was begun: {}", brief(detail, 400)),
         CallEnd::Lost => "lost with its process".to_owned(),
     }
 }

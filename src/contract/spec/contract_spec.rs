@@ -40,6 +40,8 @@ pub struct ContractSpec {
     pub adapter_version: Option<String>,
     /// The agent whose contract it is; the file has no key for it.
     pub(crate) agent: Option<AgentTerms>,
+    /// STAND-IN
+    pub(crate) agents: Vec<()>,
     pub allowed_tools: Option<Vec<String>>,
     pub approval: Vec<ApprovalRule>,
     pub approval_timeout_ms: Option<u64>,

@@ -34,6 +34,7 @@ pub(super) fn read_file(root: &Node, reporter: &Reporter<'_>) -> Option<Contract
         add_samplers(file, &tools, &mut targets, &provider_names);
         refuse_unknown_prices(file, &provider_names);
         ContractSpec {
+            agents: Vec::new(),
             adapter_version: file.get(&FILE.adapter_version),
             allowed_tools: file.get(&FILE.allowed_tools),
             approval: file.get(&FILE.approval).unwrap_or_default(),

@@ -40,6 +40,7 @@ mod workspace;
 
 pub(crate) use local_models::embedded_model;
 pub use new_run::prepare;
+pub(in crate::driver) use new_run::prepare_delegated;
 pub(crate) use new_run::{Continuation, prepare_continuation, prepare_fork};
 pub use prepared::Prepared;
 pub(in crate::driver) use prepared::{Resumption, Start};

@@ -15,6 +15,7 @@ use crate::contract::{ExecutionContract, FactoryError, TargetSpec, check_input};
 use crate::driver::DriverError;
 use crate::driver::ancestry::by_target;
 use crate::driver::clock::unix_ms;
+use crate::driver::delegate::Below;
 use crate::kernel::{ParentRun, RunStarted};
 use crate::message::{AgentMessage, Digest, QuarterBytes, RunId, Scrubber as _, TokenCounter};
 use crate::replay::ForkPoint;
@@ -90,6 +91,24 @@ pub(crate) async fn prepare_continuation(
     Box::pin(begin(request, beginning, cancel)).await
 }
 
+/// Brings up the run of an agent's call. It has budgets and a proof of its own; its contract names that of the run that delegates, whose
+/// hash comes first.
+///
+/// # Errors
+/// [`DriverError`] where no contract can be made, and so no run.
+pub(in crate::driver) async fn prepare_delegated(
+    (contract, parent): (Digest, ParentRun),
+    mut request: RunRequest,
+    cancel: &CancellationToken,
+) -> Result<Prepared, DriverError> {
+    let beginning = Beginning::Delegated {
+        contract,
+        parent: Box::new(parent),
+        task: request.spec.task.take(),
+    };
+    Box::pin(begin(request, beginning, cancel)).await
+}
+
 /// A run that is to go on from the end of another one.
 #[derive(Debug)]
 pub(crate) struct Continuation {
@@ -107,6 +126,12 @@ pub(crate) struct Continuation {
 enum Beginning {
     /// With that of an ended run, and a message after it.
     Continuation(Box<Continuation>),
+    /// With what the run above it wants done.
+    Delegated {
+        contract: Digest,
+        parent: Box<ParentRun>,
+        task: Option<String>,
+    },
     /// With a task.
     Task(Option<String>),
     /// With that of another run, and more of a task.
@@ -122,7 +147,7 @@ impl Beginning {
         let is_blank = |task: &String| task.trim().is_empty();
         let intent = match self {
             Self::Continuation(continuation) => Some(continuation.message.clone()),
-            Self::Task(task) => task.clone(),
+            Self::Delegated { task, .. } | Self::Task(task) => task.clone(),
             Self::Fork { task, .. } if task.as_ref().is_some_and(is_blank) => None,
             Self::Fork { point, task } => point.intent_with(task.as_deref()),
         };
@@ -134,7 +159,7 @@ impl Beginning {
         let point = match self {
             Self::Continuation(continuation) => &continuation.point,
             Self::Fork { point, .. } => point,
-            Self::Task(_) => return Vec::new(),
+            Self::Delegated { .. } | Self::Task(_) => return Vec::new(),
         };
         let providers = targets.iter().map(|target| &target.provider);
         by_target(providers, point.answered.clone())
@@ -144,6 +169,7 @@ impl Beginning {
     fn parent_contract(&self) -> Option<Digest> {
         match self {
             Self::Continuation(continuation) => Some(continuation.contract.contract_hash()),
+            Self::Delegated { contract, .. } => Some(*contract),
             Self::Fork { .. } | Self::Task(_) => None,
         }
     }
@@ -184,6 +210,10 @@ impl Beginning {
                 (Box::new(continuation.point), Some(intent.to_owned()))
             }
             Self::Fork { point, task } => (point, task),
+            Self::Delegated { parent, .. } => {
+                let messages = RunStarted::opening_counted(&contract.system, intent, counter);
+                return (messages, Some(*parent));
+            }
             Self::Task(_) => {
                 let messages = RunStarted::opening_counted(&contract.system, intent, counter);
                 return (messages, None);
@@ -195,6 +225,7 @@ impl Beginning {
             RunStarted::recount(&mut messages, counter);
         }
         let parent = ParentRun {
+            call: None,
             head: point.head,
             run_id: point.run_id,
         };
@@ -242,6 +273,7 @@ async fn begin(
         None => random_run_id("")?,
     };
     let invocation = request.invocation.take();
+    let below = Below::of(&request, invocation.as_ref());
     let shared = request.environment.shared().clone();
     let workspace = Workspace::find(&request.spec, &request.contract_dir).await?;
     let found = ReadRequest::read(&request, cancel).await?;
@@ -314,6 +346,7 @@ async fn begin(
         started,
     };
     Ok(Prepared {
+        below,
         backends,
         contract: shared.contract(contract),
         counter,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::contract::ExecutionContract;
+use crate::driver::delegate::Below;
 use crate::driver::shared::Shared;
 use crate::inference::Backend;
 use crate::kernel::RunStarted;
@@ -17,6 +18,8 @@ pub(in crate::driver) const GRACE: Duration = Duration::from_secs(10);
 
 /// A run that can be begun, or gone on with: its contract is made, its tool servers are up or known to be down.
 pub struct Prepared {
+    /// What runs below it are brought up with, where there may be some.
+    pub(in crate::driver) below: Option<Below>,
     pub(in crate::driver) backends: Vec<Arc<Backend>>,
     pub(in crate::driver) contract: Arc<ExecutionContract>,
     /// What tokens are estimated with.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::contract::{ExecutionContract, SEMANTICS_VERSION};
 use crate::driver::ancestry::{Blobs, answered_before};
 use crate::driver::{DriverError, Environment};
-use crate::kernel::{CallOrder, Event, EventKind, Run, RunStarted};
+use crate::kernel::{CallOrder, Event, EventKind, ParentRun, Run, RunStarted};
 use crate::message::RunId;
 use crate::replay::{ReplayReport, Replayer, Unfinished};
 use crate::store::{Invocation, RunLock, Store};
@@ -111,6 +111,19 @@ impl Reopened {
     #[must_use]
     pub(crate) const fn invocation(&self) -> Option<&Invocation> {
         self.invocation.as_ref()
+    }
+
+    /// The run that it is from, where it is from one.
+    #[must_use]
+    pub(crate) const fn parent(&self) -> Option<&ParentRun> {
+        self.started.parent.as_ref()
+    }
+
+    /// Whether somebody has asked it to come to an end.
+    #[must_use]
+    pub(crate) fn is_stopping(&self) -> bool {
+        let run = self.unfinished.session.run();
+        run.is_some_and(Run::is_stopping)
     }
 
     /// The call that waits for a person where the transcript ends.

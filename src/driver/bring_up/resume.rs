@@ -10,6 +10,7 @@ use super::reopened::Reopened;
 use super::request::RunRequest;
 use crate::driver::DriverError;
 use crate::driver::ancestry::by_target;
+use crate::driver::delegate::Below;
 use crate::message::RunId;
 use crate::session::Input;
 
@@ -27,6 +28,7 @@ pub(crate) async fn prepare_resume(
     let contract = Arc::clone(&reopened.contract);
     let shared = request.environment.shared().clone();
     let run_id = reopened.started.run_id.clone();
+    let below = Below::of(&request, reopened.invocation());
     let providers = contract.targets.iter().map(|target| &target.provider);
     let before = by_target(providers, reopened.answered_before);
     let own = &reopened.unfinished.answered;
@@ -69,6 +71,7 @@ pub(crate) async fn prepare_resume(
         started_unix_ms: reopened.started.started_unix_ms,
     }));
     Ok(Prepared {
+        below,
         backends,
         contract,
         counter,

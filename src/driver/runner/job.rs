@@ -1,6 +1,7 @@
 //! What a worker of a runner does. Does not know how many there are.
 
 use super::Worker;
+use crate::driver::observer::Unobserved;
 use crate::driver::{DriverError, Finished, RunRequest};
 
 /// One run to be: what a worker does, and what that comes to.
@@ -21,18 +22,5 @@ impl Job for RunRequest {
     async fn run(self, worker: Worker) -> Self::End {
         let prepared = worker.prepare(self).await?;
         worker.drive(prepared, &mut Unobserved).await
-    }
-}
-
-/// Sees nothing.
-struct Unobserved;
-
-impl crate::driver::Observer for Unobserved {
-    fn entry(
-        &mut self,
-        _: &crate::kernel::EntryDraft,
-        _: &crate::transcript::SealedEntry,
-        _: &crate::kernel::Run,
-    ) {
     }
 }

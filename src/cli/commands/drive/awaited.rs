@@ -20,7 +20,9 @@ pub(super) fn waiting(contract: &ExecutionContract, action: &Action) -> Option<S
             EffectRecord::Infer { target, .. } => {
                 waiting = Some(format!("waiting for {}", target_name(contract, *target)));
             }
-            EffectRecord::Execute { name, .. } => calls.push(line(name)),
+            EffectRecord::Execute { name, .. } | EffectRecord::Delegate { name, .. } => {
+                calls.push(line(name));
+            }
             EffectRecord::Summarise { target, .. } => {
                 let model = target_name(contract, *target);
                 waiting = Some(format!("waiting for a summary by {model}"));

@@ -8,7 +8,8 @@ use crate::replay::ForkFault;
 impl Advice for DriverError {
     fn exit(&self) -> Exit {
         match self {
-            Self::NoTask
+            Self::AgentUnreadable { .. }
+            | Self::NoTask
             | Self::Workspace { .. }
             | Self::ScriptUnreadable { .. }
             | Self::Script { .. }
@@ -66,6 +67,9 @@ impl Advice for DriverError {
             Self::DoesNotReplay { .. } => "monolith replay RUN shows them all",
             Self::OtherScript { .. } => {
                 "a run goes on with the script that it was begun with: put that one back"
+            }
+            Self::AgentUnreadable { .. } => {
+                "put the file back as it was: its run goes on with the one that delegates to it"
             }
             Self::NoParent { .. } => {
                 "its script is played on from where that run had come: monolith import takes its transcript"

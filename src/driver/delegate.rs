@@ -1,0 +1,426 @@
+//! A run below a run: brought up and driven as any other one, in a task of its own. What it may use is not decided here.
+//!
+//! ```text
+//! Output::Delegate ─▶ delegate ─┬─ no run of that name ─▶ prepare_delegated ─▶ drive ─┐
+//!                               ├─ an open one ─────────▶ prepare_resume ────▶ drive ─┼─▶ Input::ChildEnded
+//!                               └─ a sealed one ──────── read ───────────────────────┘
+//! ```
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde::Serialize;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::agent_reader::{ParentFile, ReadAgent};
+use super::bring_up::{Prepared, RunRequest, prepare_delegated, prepare_resume, reopen};
+use super::clock::RunClock;
+use super::observer::Observer;
+use super::perform::{CallBlobs, Done};
+use super::queues::Queues;
+use super::{DriverError, Environment, drive};
+use crate::contract::{ExecutionContract, ungranted};
+use crate::kernel::{AgentOutcome, ChildEnd, EventKind, Fold, OutcomeCode, ParentRun, Run};
+use crate::message::{CallSeq, Digest, RunId, Scrubber, ToolOutcome};
+use crate::replay::ReplayReport;
+use crate::session::{Control, Delegation, Input, RedactionKey};
+use crate::store::{Invocation, Store, StoreError};
+use crate::tools::{Clock as _, Delegated, delegated_envelope};
+
+/// What the runs below a run are brought up with.
+#[derive(Clone)]
+pub(super) struct Below {
+    pub(super) environment: Environment,
+    pub(super) key: RedactionKey,
+    pub(super) parent: ParentFile,
+}
+
+impl Below {
+    /// What runs below that one are brought up with; none where it has no agents.
+    pub(super) fn of(request: &RunRequest, invocation: Option<&Invocation>) -> Option<Self> {
+        let parent = || ParentFile {
+            folder: request.contract_dir.clone(),
+            invocation: invocation.cloned(),
+        };
+        (!request.spec.agents.is_empty()).then(|| Self {
+            environment: request.environment.clone(),
+            key: request.redaction_key.clone(),
+            parent: parent(),
+        })
+    }
+}
+
+/// The run that delegates, as far as a run below it needs to know.
+pub(super) struct Delegating {
+    pub(super) below: Option<Below>,
+    pub(super) clock: RunClock,
+    pub(super) contract: Arc<ExecutionContract>,
+    pub(super) grace: Duration,
+    /// Its last entry that is durable.
+    pub(super) head: Digest,
+    pub(super) max_inferences: Option<usize>,
+    pub(super) queues: Arc<Queues>,
+    pub(super) run_id: RunId,
+    pub(super) scrubber: Arc<dyn Scrubber>,
+    /// Whether it was asked to come to an end.
+    pub(super) stops: bool,
+    pub(super) store: Store,
+}
+
+/// Where the run below is asked for something, and who sees it.
+pub(super) struct Seat {
+    /// Ends the wait in a queue, and the bring-up.
+    pub(super) cancel: CancellationToken,
+    pub(super) control: mpsc::Sender<Control>,
+    pub(super) controls: mpsc::Receiver<Control>,
+    pub(super) observer: Box<dyn Observer>,
+}
+
+/// What became of the call of an agent.
+enum Came {
+    /// Its run has ended.
+    Ended(Box<Ended>),
+    /// Its run was suspended, or not begun since this process leaves: the next one goes on with it.
+    Left,
+    /// No run was begun, and why.
+    NotBegun(String),
+    /// The agent's file is another one now.
+    Changed(String),
+}
+
+#[derive(Clone)]
+struct Ended {
+    child: ChildEnd,
+    report: Option<String>,
+}
+
+/// Begins the run of an agent's call, or goes on with it, to its end. A fault of the store is the parent's, too.
+pub(super) fn delegate(
+    delegating: Delegating,
+    delegation: Delegation,
+    seat: Seat,
+) -> BoxFuture<'static, Done> {
+    Box::pin(async move {
+        let call = delegation.order.call;
+        let permit = {
+            let queue = delegation.queue.as_deref();
+            delegating.queues.agent_permit(queue, &seat.cancel)
+        };
+        // One that was begun before goes on, whatever others do.
+        let Some(permit) = permit.await else {
+            return Done::from(Input::ChildEnded {
+                call,
+                child: None,
+                outcome: ToolOutcome::Cancelled,
+            });
+        };
+        let started_at_ms = delegating.clock.run_ms();
+        let came = come_to_its_end(&delegating, &delegation, seat).await;
+        drop(permit);
+        let (child, told) = match came {
+            Ok(Came::Left) => return Done::nothing(),
+            Err(fault) => return Done::failed(fault),
+            Ok(Came::Changed(detail)) => {
+                return Done::from(Input::ChildEnded {
+                    call,
+                    child: None,
+                    outcome: ToolOutcome::ToolChanged { detail },
+                });
+            }
+            Ok(Came::NotBegun(reason)) => (None, Delegated::not_begun(reason)),
+            Ok(Came::Ended(ended)) => {
+                let text = envelope_text(&ended);
+                let code = ended.child.outcome.code.to_string();
+                let failed = (!ended.child.outcome.class.is_success()).then_some(code);
+                (Some(Box::new(ended.child)), Delegated { failed, text })
+            }
+        };
+        let blobs = CallBlobs::default();
+        let envelope = delegated_envelope(
+            told,
+            &delegation.order,
+            (&blobs, delegating.scrubber.as_ref(), &delegating.clock),
+            (started_at_ms, delegation.output_limit_bytes),
+        );
+        let input = Input::ChildEnded {
+            call,
+            child,
+            outcome: ToolOutcome::Returned(envelope),
+        };
+        Done::with(input, blobs.take())
+    })
+}
+
+/// What the model is told of the end of a run. The report comes last: where the whole is cut, that is.
+fn envelope_text(ended: &Ended) -> String {
+    #[derive(Serialize)]
+    struct Told<'a> {
+        outcome: AgentOutcome,
+        code: OutcomeCode,
+        run_id: &'a RunId,
+        head: Digest,
+        report: Option<&'a str>,
+    }
+    let child = &ended.child;
+    let told = Told {
+        outcome: child.outcome.class,
+        code: child.outcome.code,
+        run_id: &child.run_id,
+        head: child.head,
+        report: ended.report.as_deref(),
+    };
+    // Strings and digests: serialising them cannot fail.
+    serde_json::to_string(&told).unwrap_or_default()
+}
+
+async fn come_to_its_end(
+    delegating: &Delegating,
+    delegation: &Delegation,
+    seat: Seat,
+) -> Result<Came, DriverError> {
+    let Delegating {
+        below: Some(below),
+        store,
+        ..
+    } = delegating
+    else {
+        let reason = "this host cannot read the files of agents".to_owned();
+        return Ok(Came::NotBegun(reason));
+    };
+    let name = &delegation.order.invocation.name;
+    let (Some(terms), Some(reader)) = (
+        delegating.contract.agents.get(name),
+        below.environment.agents().cloned(),
+    ) else {
+        let reason = "this host cannot read the files of agents".to_owned();
+        return Ok(Came::NotBegun(reason));
+    };
+    let link = Link {
+        call: delegation.order.call,
+        child: delegation.run_id.clone(),
+        parent: delegating.run_id.clone(),
+    };
+    let known = known(store, &below.environment, link).await?;
+    let mut stops = delegating.stops;
+    let read = {
+        let (file, parent) = (terms.file.clone(), below.parent.clone());
+        let begun = match &known {
+            Known::Ended(ended) => return Ok(Came::Ended(ended.clone())),
+            Known::Taken => {
+                let run_id = &delegation.run_id;
+                return Ok(Came::NotBegun(format!("another run is called {run_id}")));
+            }
+            Known::Open(reopened) => {
+                stops &= !reopened.is_stopping();
+                reopened.invocation().cloned()
+            }
+            Known::None => None,
+        };
+        // Files are read on a thread of their own.
+        let reading = move || match begun {
+            Some(begun) => reader.read_again(&begun),
+            None => reader.read(&file, &parent),
+        };
+        match tokio::task::spawn_blocking(reading).await {
+            Ok(read) => read,
+            Err(fault) if fault.is_panic() => std::panic::resume_unwind(fault.into_panic()),
+            Err(_) => return Ok(Came::Left),
+        }
+    };
+    let is_open = matches!(known, Known::Open(_));
+    let read = match read {
+        Ok(read) => read,
+        // A run that was begun waits for its file.
+        Err(reason) if is_open => {
+            let run_id = delegation.run_id.clone();
+            return Err(DriverError::AgentUnreadable { reason, run_id });
+        }
+        Err(reason) => return Ok(Came::NotBegun(reason)),
+    };
+    if read.digest != terms.digest && !is_open {
+        return Ok(Came::Changed(format!("{} has changed", terms.file)));
+    }
+    let request = request_of(delegating, delegation, below, read);
+    let prepared = match known {
+        Known::Open(reopened) => {
+            match prepare_resume(*reopened, request, &seat.cancel).await {
+                Err(DriverError::Cancelled) => return Ok(Came::Left),
+                prepared => prepared?,
+            }
+        }
+        Known::None | Known::Ended(_) | Known::Taken => {
+            let parent = ParentRun {
+                call: Some(delegation.order.call),
+                head: delegating.head,
+                run_id: delegating.run_id.clone(),
+            };
+            let link = (delegating.contract.contract_hash(), parent);
+            match prepare_delegated(link, request, &seat.cancel).await {
+                Ok(prepared) => prepared,
+                Err(DriverError::Cancelled) => return Ok(Came::Left),
+                Err(fault @ DriverError::Store(_)) => return Err(fault),
+                Err(fault) => return Ok(Came::NotBegun(fault.to_string())),
+            }
+        }
+    };
+    let beyond = ungranted(prepared.contract());
+    if !is_open && !beyond.is_empty() {
+        let names = beyond.join(", ");
+        prepared.close().await;
+        let reason = format!("{name} has tools that it is not granted: {names}");
+        return Ok(Came::NotBegun(reason));
+    }
+    if stops {
+        // The first thing that it hears of.
+        drop(seat.control.try_send(Control::Stop));
+    }
+    driven(delegating, delegation, prepared, seat).await
+}
+
+/// What the run of an agent's call is asked to be.
+fn request_of(
+    delegating: &Delegating,
+    delegation: &Delegation,
+    below: &Below,
+    read: ReadAgent,
+) -> RunRequest {
+    let ReadAgent {
+        folder,
+        invocation,
+        spec,
+        ..
+    } = read;
+    let order = &delegation.order;
+    let call = (order.invocation.name.as_str(), &order.invocation.arguments);
+    RunRequest {
+        spec: spec.delegated(&delegating.contract, call, delegation.grant),
+        contract_dir: folder,
+        environment: below.environment.clone(),
+        redaction_key: below.key.clone(),
+        invocation,
+        run_id: Some(delegation.run_id.clone()),
+    }
+}
+
+/// Drives the run to its end.
+async fn driven(
+    delegating: &Delegating,
+    delegation: &Delegation,
+    prepared: Prepared,
+    seat: Seat,
+) -> Result<Came, DriverError> {
+    let mut prepared = prepared.with_grace(delegating.grace);
+    if let Some(most) = delegating.max_inferences {
+        prepared = prepared.with_max_inferences(most);
+    }
+    let Seat {
+        controls,
+        mut observer,
+        ..
+    } = seat;
+    let finished = drive(prepared, &delegating.store, controls, observer.as_mut()).await?;
+    let ended = |outcome| {
+        let run_id = delegation.run_id.clone();
+        let at = (finished.entries, finished.head);
+        Box::new(Ended {
+            child: ChildEnd::of(run_id, at, outcome, &finished.run.counters()),
+            report: report_of(&finished.run),
+        })
+    };
+    Ok(finished
+        .run
+        .outcome()
+        .map_or(Came::Left, |outcome| Came::Ended(ended(outcome))))
+}
+
+/// What a run that has ended well says: its report, else its last message.
+fn report_of(run: &Run) -> Option<String> {
+    run.outcome().filter(|outcome| outcome.class.is_success())?;
+    if let Some(report) = run.final_report() {
+        return Some(report.text().to_owned());
+    }
+    let last = run.conversation().last()?;
+    Some(last.content.clone())
+}
+
+/// What the store knows of the run of a call.
+enum Known {
+    None,
+    /// Another run has its name.
+    Taken,
+    Open(Box<super::Reopened>),
+    Ended(Box<Ended>),
+}
+
+/// Which run the run of a call is.
+struct Link {
+    call: CallSeq,
+    child: RunId,
+    parent: RunId,
+}
+
+impl Link {
+    fn is_of(&self, started: Option<&ParentRun>) -> bool {
+        started.is_some_and(|from| from.run_id == self.parent && from.call == Some(self.call))
+    }
+}
+
+async fn known(
+    store: &Store,
+    environment: &Environment,
+    link: Link,
+) -> Result<Known, DriverError> {
+    let (store, environment) = (store.clone(), environment.clone());
+    let look = move || match reopen(&store, &link.child, &environment) {
+        Ok(reopened) if !link.is_of(reopened.parent()) => Ok(Known::Taken),
+        Ok(reopened) => Ok(Known::Open(Box::new(reopened))),
+        Err(DriverError::Store(StoreError::NoSuchRun { .. })) => Ok(Known::None),
+        Err(DriverError::RunEnded { .. }) => ended(&store, &link),
+        Err(fault) => Err(fault),
+    };
+    match tokio::task::spawn_blocking(look).await {
+        Ok(known) => known,
+        Err(fault) if fault.is_panic() => std::panic::resume_unwind(fault.into_panic()),
+        // The process ends.
+        Err(_) => Err(DriverError::Cancelled),
+    }
+}
+
+/// The end of a run that is sealed, made again from what is stored of it.
+fn ended(store: &Store, link: &Link) -> Result<Known, DriverError> {
+    let run_id = &link.child;
+    let mut reader = store.reader()?;
+    if let Some(flaw) = &reader.verify_run(run_id, false)?.first_bad {
+        return Err(DriverError::DoesNotReplay {
+            run_id: run_id.clone(),
+            report: Box::new(ReplayReport::default().with_flaw(flaw)),
+        });
+    }
+    let stored = reader.read_run(run_id)?;
+    let mut fold = Fold::new(Arc::new(stored.contract()?));
+    let (mut entries, mut head) = (0_u64, Digest::ZERO);
+    for entry in stored {
+        let entry = entry?;
+        (entries, head) = (entry.seq.saturating_add(1), entry.hash);
+        let Ok(Some(event)) = entry.decode_event() else {
+            continue;
+        };
+        if let EventKind::RunStarted(started) = &event.event
+            && !link.is_of(started.parent.as_ref())
+        {
+            return Ok(Known::Taken);
+        }
+        drop(fold.take(event));
+    }
+    let nothing = || DriverError::NothingRecorded {
+        run_id: run_id.clone(),
+    };
+    let run = fold.into_run().ok_or_else(nothing)?;
+    let outcome = run.outcome().ok_or_else(nothing)?;
+    Ok(Known::Ended(Box::new(Ended {
+        child: ChildEnd::of(run_id.clone(), (entries, head), outcome, &run.counters()),
+        report: report_of(&run),
+    })))
+}

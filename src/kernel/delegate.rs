@@ -1,0 +1,278 @@
+//! Runs below a run (003; semantics §6): what the call of an agent gets of the budgets, what its end adds to the account, and what of it
+//! proves something. Begins no run.
+
+use serde::{Deserialize, Serialize};
+
+use super::batch::{Batch, BatchCall, Settled, Slot};
+use super::guard::{Guard, holds};
+use super::machine::Machine;
+use super::outbox::Outbox;
+use super::texts::FailedReason;
+use super::{CallOrder, Counters, Outcome};
+use crate::contract::{AGENT_PREFIX, DelegateTerms};
+use crate::message::{
+    CallSeq, Digest, EnvelopeStatus, RunId, ToolEnvelope, ToolOutcome, estimate_tokens, exact_sum,
+};
+
+/// What a delegated run may use: its own contract holds the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DelegationGrant {
+    /// Millionths of a US dollar; none where neither run limits the cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost_micro_usd: Option<u64>,
+    /// Tokens, those of the runs below it included.
+    pub max_tokens: u64,
+    /// Milliseconds.
+    pub total_timeout_ms: u64,
+}
+
+/// A call of an agent: a run of its own is begun for it, or gone on with where there is one of that name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DelegateOrder {
+    /// What it may use.
+    pub grant: DelegationGrant,
+    /// The call.
+    pub order: CallOrder,
+}
+
+/// The end of a delegated run, as its seal has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChildEnd {
+    /// Cost, that of the runs below it included, in millionths of a US dollar.
+    pub cost_micro_usd: u64,
+    /// How many entries it has.
+    pub entries: u64,
+    /// The hash of the last one.
+    pub head: Digest,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Its name.
+    pub run_id: RunId,
+    /// Tokens, those of the runs below it included.
+    pub tokens: u64,
+    /// Ok results of tools that are no agents, in it and in the runs below it.
+    pub tools_ok: u64,
+}
+
+impl ChildEnd {
+    /// The end of a run, by what its seal says.
+    #[must_use]
+    pub fn of(run_id: RunId, (entries, head): (u64, Digest), outcome: Outcome, counters: &Counters) -> Self {
+        Self {
+            cost_micro_usd: counters.tree_cost_micro_usd(),
+            entries,
+            head,
+            outcome,
+            run_id,
+            tokens: counters.tree_tokens(),
+            tools_ok: counters.tree_tools_ok(),
+        }
+    }
+}
+
+/// What the call of an agent holds while its message is dealt with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Delegated {
+    /// What its run was given; none where none was begun.
+    pub(super) grant: Option<DelegationGrant>,
+    /// Ok results of tools that are no agents, in its run and below.
+    pub(super) tools_ok: u64,
+}
+
+/// What each call of an agent gets of one message, where its file states nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Share {
+    pub(super) cost_micro_usd: Option<u64>,
+    pub(super) tokens: u64,
+}
+
+impl Machine {
+    /// The agent that a tool of that exposed name is; none where it is none.
+    pub(super) fn agent(&self, tool: &str) -> Option<&DelegateTerms> {
+        self.contract.agents.get(tool)
+    }
+
+    /// What a call of a tool of that name begins with.
+    pub(super) fn delegated(&self, tool: &str) -> Option<Box<Delegated>> {
+        self.agent(tool).map(|_| Box::default())
+    }
+
+    /// Why an agent may not be delegated to at all, wherever it is called (INV-DT-001, INV-DT-002).
+    pub(super) fn delegation_fault(&self, tool: &str) -> Option<FailedReason> {
+        let agent = self.agent(tool)?;
+        let stands = self.contract.delegation.as_ref()?;
+        let name = tool.strip_prefix(AGENT_PREFIX).unwrap_or(tool);
+        if holds(Guard::DelegationChain, stands.is_in_chain(agent.digest)) {
+            let chain = stands.chain_to(name);
+            return Some(FailedReason::DelegationToAncestor { chain });
+        }
+        if holds(Guard::DelegationDepth, !stands.can_delegate()) {
+            let depth = stands.max_depth;
+            return Some(FailedReason::DelegationTooDeep { depth });
+        }
+        None
+    }
+
+    /// Tokens that neither this run nor one below it has used, or may still use.
+    fn tokens_left(&self) -> u64 {
+        let spoken_for = exact_sum(self.counters.tree_tokens(), self.reserved().0);
+        self.contract.max_tokens_consumed.0.saturating_sub(spoken_for)
+    }
+
+    /// The same of the cost; none where nothing limits it.
+    fn cost_left(&self) -> Option<u64> {
+        let spoken_for = exact_sum(self.counters.tree_cost_micro_usd(), self.reserved().1);
+        let max = self.contract.max_cost_micro_usd?;
+        Some(max.0.saturating_sub(spoken_for))
+    }
+
+    /// Begins a call: a tool's, or an agent's where what is left allows its run. False where it does not: then it is answered.
+    pub(super) fn start(
+        &mut self,
+        call: &mut BatchCall<Slot>,
+        seq: CallSeq,
+        share: Share,
+        outbox: &mut Outbox,
+    ) -> bool {
+        if call.delegated.is_none() {
+            call.slot = Slot::Running(seq);
+            outbox.execute(call.order(seq));
+            return true;
+        }
+        let grant = match self.granted(call, share) {
+            Ok(grant) => grant,
+            Err(reason) => {
+                call.slot = Settled::Answered(reason).into();
+                return false;
+            }
+        };
+        if holds(Guard::DelegationReserve, true) {
+            self.delegations.insert(seq, grant);
+        }
+        if let Some(delegated) = &mut call.delegated {
+            delegated.grant = Some(grant);
+        }
+        call.slot = Slot::Running(seq);
+        outbox.delegate(DelegateOrder {
+            grant,
+            order: call.order(seq),
+        });
+        true
+    }
+
+    /// What each agent call of these gets where its file states nothing: an equal part of what is left, half of it where there is one.
+    pub(super) fn share_among(&self, calls: &[BatchCall<Slot>]) -> Share {
+        let waits = |call: &&BatchCall<Slot>| {
+            call.delegated.is_some() && matches!(call.slot, Slot::Pending(_) | Slot::ToAsk(..))
+        };
+        let agents = u64::try_from(calls.iter().filter(waits).count()).unwrap_or(u64::MAX);
+        if agents == 0 {
+            return Share::default();
+        }
+        let parts = agents.max(2);
+        Share {
+            cost_micro_usd: self.cost_left().map(|left| left / parts),
+            tokens: self.tokens_left() / parts,
+        }
+    }
+
+    /// What the run of an agent call may use, where that is enough to begin it.
+    fn granted(&self, call: &BatchCall<Slot>, share: Share) -> Result<DelegationGrant, FailedReason> {
+        let Some(agent) = self.agent(&call.invocation.name) else {
+            return Err(FailedReason::EffectUnknown);
+        };
+        let left = self.tokens_left();
+        let stated = agent.max_tokens_consumed.map_or(share.tokens, |max| max.0);
+        let max_tokens = stated.min(left);
+        let arguments = estimate_tokens(call.invocation.arguments.as_str());
+        let needed = exact_sum(agent.least_tokens, arguments);
+        if holds(Guard::DelegationBudget, needed > max_tokens) {
+            return Err(FailedReason::DelegationBudget { needed, left: max_tokens });
+        }
+        let cost_left = self.cost_left();
+        let cost_share = share.cost_micro_usd;
+        let stated = agent.max_cost_micro_usd.map(|max| max.0).or(cost_share);
+        let max_cost_micro_usd = match (stated, cost_left) {
+            (Some(stated), Some(left)) => Some(stated.min(left)),
+            (stated, left) => stated.or(left),
+        };
+        if holds(Guard::DelegationBudget, cost_left.is_some() && max_cost_micro_usd == Some(0)) {
+            return Err(FailedReason::DelegationBudget { needed: 1, left: 0 });
+        }
+        let run_ms = self.run_ms();
+        let of_run = self.contract.total_timeout_ms.saturating_sub(run_ms);
+        let in_step = run_ms.saturating_sub(self.turn.started_ms);
+        let of_step = self.contract.step_timeout_ms.saturating_sub(in_step);
+        Ok(DelegationGrant {
+            max_cost_micro_usd,
+            max_tokens,
+            total_timeout_ms: agent.total_timeout_ms.min(of_run).min(of_step).max(1),
+        })
+    }
+
+    /// What runs that go on may still use: tokens, and cost in millionths of a US dollar.
+    pub(super) fn reserved(&self) -> (u64, u64) {
+        let grants = self.delegations.values();
+        grants.fold((0, 0), |(tokens, cost), grant| {
+            let max_cost = grant.max_cost_micro_usd.unwrap_or(0);
+            (exact_sum(tokens, grant.max_tokens), exact_sum(cost, max_cost))
+        })
+    }
+
+    /// The run of a call has ended, or was not begun: what was set aside for it is free, and what it used counts, once.
+    pub(super) fn settle_child(&mut self, call: CallSeq, child: Option<&ChildEnd>) {
+        if self.delegations.remove(&call).is_some()
+            && let Some(child) = child
+        {
+            self.count_child(child);
+        }
+    }
+
+    /// Charges what a run used, whatever became of it.
+    fn count_child(&mut self, child: &ChildEnd) {
+        let c = &mut self.counters;
+        c.below_tokens = exact_sum(c.below_tokens, child.tokens);
+        c.below_cost_micro_usd = exact_sum(c.below_cost_micro_usd, child.cost_micro_usd);
+        c.below_tools_ok = exact_sum(c.below_tools_ok, child.tools_ok);
+    }
+
+    /// The runs of calls in flight are gone on with: nothing of them is lost with a process (semantics §9).
+    pub(super) fn delegate_again(&self, batch: &Batch, outbox: &mut Outbox) {
+        for call in &batch.calls {
+            if let (Slot::Running(seq), Some(grant)) = (&call.slot, call.grant()) {
+                outbox.delegate(DelegateOrder {
+                    grant,
+                    order: call.order(*seq),
+                });
+            }
+        }
+    }
+}
+
+impl<S> BatchCall<S> {
+    /// What its run may use, where it is an agent's and its run was begun.
+    pub(super) fn grant(&self) -> Option<DelegationGrant> {
+        self.delegated.as_ref()?.grant
+    }
+}
+
+/// What the result of an agent call comes to for which no run was begun: nothing was executed.
+pub(super) fn without_a_run(outcome: &ToolOutcome) -> Option<Settled> {
+    let ToolOutcome::Returned(envelope) = outcome else {
+        return None;
+    };
+    Some(Settled::Answered(FailedReason::Tool(envelope.text())))
+}
+
+/// What makes an envelope unfit for the run whose end it is.
+pub(super) fn envelope_disagrees(envelope: &ToolEnvelope, child: &ChildEnd) -> Option<String> {
+    let is_ok = envelope.status == EnvelopeStatus::Ok;
+    let completed = child.outcome.class.is_success();
+    (is_ok != completed).then(|| {
+        let outcome = child.outcome;
+        format!("the envelope is {}, and the run ended {outcome}", if is_ok { "ok" } else { "an error" })
+    })
+}

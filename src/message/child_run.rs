@@ -1,0 +1,45 @@
+//! The name of a run that is begun for a call of another one. Begins none.
+
+use super::{CallSeq, Digest, RunId};
+
+impl RunId {
+    /// The id of the run that is begun for a call of this one: `<id>.<call>`, the same whoever asks. Where that is too long, 32 digits of
+    /// the digest of this id stand in the place of it.
+    ///
+    /// ```
+    /// use monolith::{CallSeq, RunId};
+    ///
+    /// let parent = RunId::try_from("nightly-7".to_owned())?;
+    /// assert_eq!(parent.child(CallSeq(2)).as_str(), "nightly-7.2");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn child(&self, call: CallSeq) -> Self {
+        let whole = Self::try_from(format!("{self}.{call}"));
+        let short = || {
+            let digest = Digest::of(self.as_str().as_bytes()).short(32);
+            Self::try_from(format!("{digest}.{call}"))
+        };
+        // 32 digits, a point and a number of at most 20 digits always name a run.
+        whole.or_else(|_| short()).unwrap_or_else(|_| self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_run_of_a_call_has_a_name_of_its_own_however_long_its_parents_is() {
+        let check = |parent: &str, call: u64, expect: &str| {
+            let parent = RunId::try_from(parent.to_owned()).unwrap();
+            assert_eq!(parent.child(CallSeq(call)).as_str(), expect);
+        };
+        check("a", 1, "a.1");
+        check("a.1", 12, "a.1.12");
+        let long = "a".repeat(63);
+        let digest = Digest::of(long.as_bytes()).short(32);
+        check(&long, u64::MAX, &format!("{digest}.{}", u64::MAX));
+        check(&"a".repeat(62), 1, &format!("{}.1", "a".repeat(62)));
+    }
+}
