@@ -17,7 +17,7 @@ impl Proof {
     pub(super) fn from_executed(envelope: &ToolEnvelope, kind: ToolProof) -> Option<Self> {
         let counts = match kind {
             ToolProof::Executed => true,
-            ToolProof::Succeeded => envelope.status == EnvelopeStatus::Ok,
+            ToolProof::Succeeded | ToolProof::Lineage => envelope.status == EnvelopeStatus::Ok,
         };
         counts.then_some(Self {
             _made_by_observe: (),

@@ -205,6 +205,10 @@ pub(in crate::cli) fn proof_rule(contract: &ExecutionContract) -> Option<String>
             "tool_policy: required, tool_proof: succeeded",
             "a tool call of its own that succeeds",
         ),
+        ToolProof::Lineage => (
+            "tool_policy: required, tool_proof: lineage",
+            "a tool call that succeeds, of its own or of an agent that it calls",
+        ),
     };
     Some(format!(
         "{key}: each run needs {what}, also one that continues another"
