@@ -4,12 +4,14 @@ use std::ffi::OsString;
 use std::io;
 use std::panic;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{CommandFactory as _, Parser as _};
 
 use crate::cli::args::{Cli, Command};
 use crate::cli::commands;
 use crate::cli::commands::drive::print_result;
+use crate::cli::context::agents_reader::AgentFilesReader;
 use crate::cli::context::app::App;
 use crate::cli::context::clock::unix_ms;
 use crate::cli::context::error::{CliError, SystemFault};
@@ -107,6 +109,8 @@ fn perform(
     if screen.is_watched() {
         app.environment = app.environment.with_file_watch(watched(screen));
     }
+    let agents = Arc::new(AgentFilesReader::new(app.clone()));
+    app.environment = app.environment.with_agents(agents);
     match cli.command {
         Command::Run(args) => commands::run::run(&app, args),
         Command::Continue(args) => commands::continuation::continue_run(&app, args),

@@ -11,9 +11,9 @@ use super::offered_tools::tools;
 use super::server_terms::BUILTIN;
 use super::session_tools::weight_of_session_tool;
 use super::{
-    Completion, ContractSpec, ExecutionContract, FactoryError, GateGrammar, GrammarLanguage,
-    IntentPolicyResolver, PROGRESS_REPORT, PolicyDecision, Resolution, ServerKind, ServerTerms,
-    Terms, ToolPin, ToolPolicy,
+    AGENTS, Completion, ContractSpec, ExecutionContract, FactoryError, GateGrammar,
+    GrammarLanguage, IntentPolicyResolver, PROGRESS_REPORT, PolicyDecision, Resolution, ServerKind,
+    ServerTerms, Terms, ToolPin, ToolPolicy,
 };
 use crate::message::{Digest, TokenCounters};
 
@@ -21,6 +21,8 @@ use crate::message::{Digest, TokenCounters};
 /// [`Self::complete`] adds the tools and seals it. Until then its servers count as unavailable.
 #[derive(Clone, Debug)]
 pub(crate) struct ContractDraft {
+    /// What the agents offer that it may delegate to; none where it has none.
+    pub(super) agents: Option<ServerCapability>,
     /// One for each target.
     pub(super) adapters: Vec<Adapters>,
     pub(super) stated: FileTerms,
@@ -132,12 +134,19 @@ impl ContractDraft {
         tokenizers: &dyn TokenCounters,
     ) -> Result<ExecutionContract, FactoryError> {
         let Self {
-            stated, mut terms, ..
+            agents,
+            stated,
+            mut terms,
+            ..
         } = self;
         let counter = terms.tokenizer.as_deref();
         let counter = counter.and_then(|name| tokenizers.counter(name).ok());
         let counter = counter.as_deref();
-        let offered = taken(&terms.servers, offered);
+        let mut offered = taken(&terms.servers, offered);
+        if let Some(agents) = agents {
+            // Their files say what they offer, whoever was asked what servers do.
+            offered.to_mut().insert(AGENTS.to_owned(), agents);
+        }
         let offered = offered.as_ref();
         for (name, server) in &mut terms.servers {
             let found = offered.get(name).filter(|found| found.available);

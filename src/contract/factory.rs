@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::delegates::{delegates, delegation};
 use super::draft::{Adapters, ContractDraft, FileTerms};
 use super::queues::queues;
 use super::reached_servers::servers;
@@ -102,10 +103,13 @@ impl ContractFactory {
             spec.batch.unwrap_or(FILE.batch.default_value),
             &QuarterBytes,
         );
+        let total_timeout_ms = spec
+            .total_timeout_ms
+            .unwrap_or(FILE.total_timeout_ms.default_value);
         let terms = Terms {
             adapter_version: String::new(),
             agent: spec.agent.clone(),
-            agents: BTreeMap::new(),
+            agents: delegates(spec, total_timeout_ms)?,
             allowed_tools: spec.allowed_tools.clone(),
             approval: spec.approval.clone(),
             approval_timeout_ms: spec
@@ -118,7 +122,7 @@ impl ContractFactory {
             completion,
             context_budget: context_budget(spec, &targets),
             cycle_forbid: spec.cycle_forbid.clone(),
-            delegation: None,
+            delegation: delegation(spec),
             final_report,
             flow: spec.flow.clone(),
             format: CONTRACT_FORMAT.to_owned(),
@@ -189,11 +193,10 @@ impl ContractFactory {
                 .tool_transport
                 .unwrap_or(FILE.tool_transport.default_value),
             tools: Vec::new(),
-            total_timeout_ms: spec
-                .total_timeout_ms
-                .unwrap_or(FILE.total_timeout_ms.default_value),
+            total_timeout_ms,
         };
         let mut draft = ContractDraft {
+            agents: spec.agents_offer(),
             adapters,
             stated,
             terms,

@@ -5,6 +5,12 @@ use super::{Grounds, ModelProfile, ProviderType, Resolution, TextProfile, ToolPo
 /// Why no contract can be made. All are the author's, or of the tool servers the author chose.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FactoryError {
+    /// The file names an agent, and no one read the agent's own file.
+    #[error("agents: the agent {file} was not read; only a contract file beside it can name it")]
+    AgentUnread {
+        /// Its file, as the author names it.
+        file: String,
+    },
     /// The file demands an adapter other than the one its first target has.
     #[error("adapter_version is {given}, but the first target's adapter is {chosen}")]
     AdapterDisagrees {

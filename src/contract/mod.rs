@@ -24,6 +24,7 @@ mod big_count;
 mod check;
 mod cost;
 mod delegate_terms;
+mod delegates;
 #[cfg(test)]
 mod document_schema;
 mod document_size;
@@ -150,12 +151,12 @@ pub(crate) use spec::{
     AGENT_SET, AgentFiles, AgentForm, AgentSource, FORMAT, IncludeFault, KNOBS, PROFILE_SET,
     PROMPT_SET, prompt_names, with_includes,
 };
-pub use spec::{ContractSpec, SpecErrors};
 pub(crate) use spec::{
-    Definition, DefinitionKind, Definitions, FinalReportSpec, McpSpec, McpTransport, ModelSpec,
-    OAuthSpec, ProviderSpec, SamplingSpec, Setting, TargetSpec, ValueOrigin, agent_profile_schema,
-    contract_file_schema, with_pins,
+    AgentDefinition, AgentSpec, Definition, DefinitionKind, Definitions, FinalReportSpec, McpSpec,
+    McpTransport, ModelSpec, OAuthSpec, ProviderSpec, SamplingSpec, Setting, TargetSpec,
+    ValueOrigin, agent_profile_schema, contract_file_schema, with_pins,
 };
+pub use spec::{ContractSpec, SpecErrors};
 pub use targets::ProviderType;
 pub(crate) use targets::{PromptLayout, ProviderTerms, ReasoningValue, Sampling, TargetTerms};
 pub(crate) use term_fault::TermFault;

@@ -8,8 +8,8 @@ use super::server_terms::BUILTIN;
 use super::session_tools::weight_of_session_tool;
 use super::settled::settled;
 use super::{
-    BATCH, ExecutionContract, FINAL_REPORT, FactoryError, PROGRESS_REPORT, ServerCapability,
-    ServerKind, ToolCapability, ToolPin, ToolTerms,
+    AGENTS, BATCH, ExecutionContract, FINAL_REPORT, FactoryError, PROGRESS_REPORT,
+    ServerCapability, ServerKind, ToolCapability, ToolPin, ToolTerms,
 };
 use crate::message::{MAX_EXACT, TokenCounter};
 
@@ -28,7 +28,7 @@ pub(super) fn tools<'s>(
     let mut tools: BTreeMap<String, ToolTerms> = BTreeMap::new();
     let mut bytes: usize = 0;
     let mut add = |origin: &str, name: String, tool: &ToolCapability| {
-        if !is_tool_name(&name) {
+        if !is_tool_name(&name, origin) {
             return Err(FactoryError::ToolNameIllegal {
                 name: name.chars().take(100).collect(),
                 origin: origin.to_owned(),
@@ -114,8 +114,10 @@ impl ExecutionContract {
     }
 }
 
-/// What every provider accepts as a function's name.
-fn is_tool_name(name: &str) -> bool {
-    let word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+/// What every provider accepts as a function's name; of an agent a `.`, too (001 §2).
+fn is_tool_name(name: &str, origin: &str) -> bool {
+    let word = |b: u8| {
+        b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-') || (b == b'.' && origin == AGENTS)
+    };
     (1..=64).contains(&name.len()) && name.bytes().all(word)
 }

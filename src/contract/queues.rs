@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{ContractSpec, McpSpec, QueueTerms};
+use super::{ContractSpec, QueueTerms};
 
 /// How many calls the default queue runs at once where the author does not say.
 const DEFAULT_CONCURRENT: u32 = 16;
@@ -31,8 +31,8 @@ pub(super) fn queues(spec: &ContractSpec) -> BTreeMap<String, QueueTerms> {
     queues
 }
 
-/// The queue of a server; none if the contract has none.
-pub(super) fn queue_of(spec: &ContractSpec, server: &McpSpec) -> Option<String> {
-    let named = server.queue.as_deref().unwrap_or(QueueTerms::DEFAULT);
+/// The queue of a server that names one, or none; none if the contract has none.
+pub(super) fn queue_of(spec: &ContractSpec, named: Option<&str>) -> Option<String> {
+    let named = named.unwrap_or(QueueTerms::DEFAULT);
     has_queues(spec).then(|| named.to_owned())
 }

@@ -6,8 +6,8 @@ use super::queues::queue_of;
 use super::redaction::{recorded_url, variables_of};
 use super::server_terms::BUILTIN;
 use super::{
-    ContractSpec, McpTransport, OAuthSpec, OAuthTerms, OpenapiTerms, RestTerms, ServerTerms,
-    recorded_template, server_sandbox, shell_sandbox,
+    AGENTS, ContractSpec, McpTransport, OAuthSpec, OAuthTerms, OpenapiTerms, RestTerms,
+    ServerTerms, recorded_template, server_sandbox, shell_sandbox,
 };
 
 /// As what monolith comes to the authorization server of a server; none where its author says nothing of that.
@@ -66,6 +66,13 @@ pub(super) fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
         };
         servers.insert(BUILTIN.to_owned(), terms);
     }
+    if !spec.agents.is_empty() {
+        let terms = ServerTerms {
+            queue: queue_of(spec, None),
+            ..ServerTerms::agents()
+        };
+        servers.insert(AGENTS.to_owned(), terms);
+    }
     for (name, given) in &spec.tools.servers {
         let none = BTreeMap::new();
         let kind = given.transport.kind();
@@ -120,7 +127,7 @@ pub(super) fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
             offers: given.terms.offers.clone(),
             openapi: openapi_terms(&given.transport),
             pin: None,
-            queue: queue_of(spec, given),
+            queue: queue_of(spec, given.queue.as_deref()),
             rest: rest_terms(&given.transport),
             roots: given.terms.roots.clone(),
             sampling: given.terms.sampling.clone(),

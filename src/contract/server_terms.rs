@@ -79,7 +79,7 @@ impl ServerKind {
     /// Whether its tools are the author's own words: nothing else can change them, so there is nothing to pin.
     #[must_use]
     pub(crate) const fn is_of_author(self) -> bool {
-        matches!(self, Self::Builtin | Self::Rest)
+        matches!(self, Self::Agents | Self::Builtin | Self::Rest)
     }
 }
 
@@ -255,6 +255,14 @@ pub struct ServerTerms {
 }
 
 impl ServerTerms {
+    /// The agents that may be delegated to, before it is known what they offer.
+    pub(crate) fn agents() -> Self {
+        Self {
+            kind: ServerKind::Agents,
+            ..Self::builtin()
+        }
+    }
+
     /// The tools inside monolith, none of which is known to be there.
     pub(crate) const fn builtin() -> Self {
         Self {

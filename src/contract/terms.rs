@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::approval_rule::ApprovalRule;
 use super::hex_digest::HexDigest;
 use super::{
-    AgentTerms, BigCount, DelegateTerms, DelegationTerms, FinalReportTerms, FlowRule, LabelRule, ModelProfile, PriceTable,
-    ProviderTerms, RedactionTerms, ServerTerms, TargetTerms,
+    AgentTerms, BigCount, DelegateTerms, DelegationTerms, FinalReportTerms, FlowRule, LabelRule,
+    ModelProfile, PriceTable, ProviderTerms, RedactionTerms, ServerTerms, TargetTerms,
 };
 use crate::message::Digest;
 

@@ -72,7 +72,6 @@ mod token_files;
 mod tool_login;
 mod turn;
 
-#[expect(unused_imports, reason = "the command line reads agents next")]
 pub(crate) use agent_reader::{AgentReader, ParentFile, ReadAgent};
 pub(crate) use ancestry::{answered_before, played_from_the_first};
 pub(crate) use bring_up::{

@@ -180,7 +180,7 @@ fn no_turn_left(view: &RunView) -> String {
     if used.turns.saturating_add(1) < contract.max_turns {
         return sentence(OutcomeCode::SynthesisWithoutTools).to_owned();
     }
-    let what = if contract.tool_proof == ToolProof::Succeeded && used.executed > 0 {
+    let what = if contract.tool_proof != ToolProof::Executed && used.executed > 0 {
         "had succeeded: every call failed"
     } else {
         "had been executed"

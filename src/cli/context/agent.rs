@@ -63,6 +63,14 @@ impl Placeholders {
         }
     }
 
+    /// The same where the result goes to the agent that asked for it (001 §11).
+    pub(in crate::cli) fn for_agent(self) -> Self {
+        Self {
+            format: ReportFormat::SubAgent,
+            ..self
+        }
+    }
+
     /// The same, and the machine and the user (001 §3): what a prompt of the command line may name.
     pub(in crate::cli) fn with_place(mut self, app: &App) -> Self {
         let uname = uname();

@@ -1,29 +1,30 @@
 //! A contract file as a command names it: where it lies, what is changed of its values, and where the caller stands.
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use crate::cli::context::agent::{Beside, MAX_FILE_BYTES, Placeholders};
 use crate::cli::context::app::App;
-use crate::cli::context::contract_values::{faults_of, is_kept, path_of};
-use crate::cli::context::error::{Advice as _, CliError, ContractFault, InputFault};
+use crate::cli::context::contract_values::is_kept;
+use crate::cli::context::error::{CliError, ContractFault, InputFault};
 use crate::cli::context::secrets;
 use crate::cli::context::trust::ReadContract;
-use crate::cli::ui::command::{shell_word, unkept};
+use crate::cli::ui::command::shell_word;
 use crate::cli::ui::escape::line;
-use crate::contract::{
-    ContractSpec, ExecutionContract, FactoryError, PinnedOffers, SpecErrors, with_includes,
-};
-use crate::driver::{DriverError, RunRequest};
-use crate::kernel::CheckName;
+use crate::contract::{ContractSpec, PinnedOffers, with_includes};
+use crate::driver::RunRequest;
 use crate::session::RedactionKey;
 use crate::store::{Foreign, Invocation, open_given, open_regular};
 
 mod agent;
+mod delegates;
+mod faults;
+mod known;
 
 pub(in crate::cli) use agent::ChosenAgent;
+
+use known::{Known, Reading};
 
 /// What the contract of a folder may be called; where there are several, the first one is it.
 const AGENT_FILES: [&str; 2] = ["agent.yaml", "agent.yml"];
@@ -57,6 +58,8 @@ pub(in crate::cli) struct ContractFile {
     prompt: Option<String>,
     /// What placeholders mean in the prompt of an agent's file.
     placeholders: Placeholders,
+    /// Why it is read.
+    reading: Reading,
     /// What is changed of its values.
     sets: Vec<String>,
 }
@@ -73,6 +76,7 @@ impl ContractFile {
             path: app.cwd.join(&name),
             placeholders: Placeholders::now(),
             prompt: None,
+            reading: Reading::Command,
             name,
             sets,
         }
@@ -116,6 +120,7 @@ impl ContractFile {
             path: folder.join(name),
             placeholders: Placeholders::now(),
             prompt: None,
+            reading: Reading::Command,
             base_dir: folder,
             sets: Vec::new(),
         }
@@ -150,6 +155,7 @@ impl ContractFile {
             needs_trust: false,
             path: app.cwd.join(&name),
             placeholders: Placeholders::now(),
+            reading: Reading::Command,
             name,
             sets: begun_sets.cloned().chain(sets).collect(),
         })
@@ -248,15 +254,20 @@ impl ContractFile {
     pub(in crate::cli) fn parse(&self, app: &App, text: &str) -> Result<ContractSpec, CliError> {
         let place = (self.base_dir.as_path(), self.config.clone());
         let layers = app.layers(place, self.folder())?;
+        let known = Known {
+            agents: &|file| self.definition(app, file),
+            layers: &layers,
+            reading: self.reading,
+        };
         let name = self.name.display().to_string();
         let mut spec = if let Some(form) = self.form() {
             let (text, beside) = (self.whole(text)?, self.beside());
             let source = self.placeholders.source((&name, form), &text, &beside);
-            let mut spec = ContractSpec::parse_agent(&source, &self.sets, &layers)?;
+            let mut spec = ContractSpec::parse_agent(&source, &self.sets, &known)?;
             self.give_agent(&mut spec)?;
             spec
         } else {
-            ContractSpec::parse_with(&name, text, &self.sets, &layers)?
+            ContractSpec::parse_with(&name, text, &self.sets, &known)?
         };
         secrets::learn(&spec, &app.environment);
         if spec
@@ -335,100 +346,10 @@ impl ContractFile {
         }
     }
 
-    /// A fault with the line of this file, if it is about a value of it.
-    pub(in crate::cli) fn located(&self, fault: DriverError) -> CliError {
-        match self.place_of(&fault, fault.help()) {
-            Some(place) => CliError::Located(Box::new(fault), place),
-            None => fault.into(),
-        }
-    }
-
-    /// The same of a run that continues another one: where this file has changed since, `way_on` is what the caller may do.
-    pub(in crate::cli) fn located_as_changed(&self, fault: DriverError, way_on: &str) -> CliError {
-        let fault = match fault {
-            DriverError::ChangedContract {
-                run_id,
-                pointer,
-                recorded,
-                given,
-                ..
-            } => DriverError::ChangedContract {
-                has_sets: !self.sets.is_empty(),
-                run_id,
-                pointer,
-                recorded,
-                given,
-            },
-            DriverError::ChangedScript { .. } => fault,
-            // A change of the page alone would be refused as another contract.
-            DriverError::Contract(FactoryError::PolicyDisagrees { .. }) => {
-                let name = self.name.strip_prefix(&self.base_dir);
-                let name = name.unwrap_or(&self.name).display().to_string();
-                let help = format!(
-                    "say what is to be done with files; for any other message: --contract {} --set page=null",
-                    shell_word(&line(&name))
-                );
-                return CliError::ChangedFile(Box::new(fault), help);
-            }
-            other => return self.located(other),
-        };
-        match self.place_of(&fault, Some(unkept(way_on))) {
-            Some(place) => CliError::Located(Box::new(fault), place),
-            None => CliError::ChangedFile(Box::new(fault), way_on.to_owned()),
-        }
-    }
-
-    fn place_of(&self, fault: &DriverError, help: Option<String>) -> Option<SpecErrors> {
-        let path = path_of(fault)?;
-        let rule = fault.to_string();
-        let rule = rule.strip_prefix(&format!("{path}: ")).unwrap_or(&rule);
-        self.fault_at(&path, &(rule.to_owned(), help))
-    }
-
     /// As the caller types it.
     pub(in crate::cli) fn word(&self, app: &App) -> String {
         let name = self.name.strip_prefix(&app.cwd).unwrap_or(&self.name);
         shell_word(&line(&name.display().to_string()))
-    }
-
-    /// Where the file has what failed checks of its contract are about: `agent.yaml:6:19`.
-    pub(in crate::cli) fn places_of(
-        &self,
-        contract: &ExecutionContract,
-        failed: impl IntoIterator<Item = CheckName>,
-    ) -> Vec<String> {
-        let failed = failed.into_iter();
-        let faults = failed.flat_map(|name| faults_of(contract, name));
-        let paths = faults.filter_map(|fault| fault.path);
-        let paths = paths.collect::<BTreeSet<_>>();
-        let places = paths.into_iter().filter_map(|path| {
-            let found = self.fault_at(&path, &(String::new(), None))?;
-            let error = found.errors.first()?;
-            Some(match &error.set {
-                Some(set) => format!("--set {set}"),
-                None => format!("{}:{}:{}", found.file, error.line, error.column),
-            })
-        });
-        let mut places: Vec<String> = places.collect();
-        // Two values that the file does not have may be held by the same one.
-        places.dedup();
-        places
-    }
-
-    /// The line of the value at a dotted path; of the one that holds it where the file has none there.
-    fn fault_at(&self, path: &str, found: &(String, Option<String>)) -> Option<SpecErrors> {
-        let (name, text) = (self.name.display().to_string(), self.text().ok()?);
-        let ends = path.match_indices('.').map(|(end, _)| end);
-        let ends = ends.chain([path.len()]).collect::<Vec<_>>();
-        let mut paths = ends.into_iter().rev().filter_map(|end| path.get(..end));
-        let Some(form) = self.form() else {
-            let at = |path| ContractSpec::fault_at((&name, &text), &self.sets, path, found.clone());
-            return paths.find_map(at);
-        };
-        let (text, beside) = (self.whole(&text).ok()?, self.beside());
-        let source = self.placeholders.source((&name, form), &text, &beside);
-        paths
-            .find_map(|path| ContractSpec::agent_fault_at(&source, &self.sets, path, found.clone()))
     }
 
     /// What the file holds.

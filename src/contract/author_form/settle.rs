@@ -232,6 +232,7 @@ impl Builder<'_> {
 /// Keys of the file that are no fields of the contract, or fields of another form, or follow from others.
 static OTHERWISE: &[&str] = &[
     FILE.adapter_version.name,
+    FILE.agents.name,
     FILE.context_budget.name,
     FILE.grammar.name,
     FILE.max_inferences.name,

@@ -6,17 +6,18 @@ use super::agent_file::{
     AgentFiles, AgentForm, Front, Parts, Translator, expanded, format_words, narrowed, shown_path,
     split, translated,
 };
+use super::agent_spec::OfferedAs;
 use super::contract_spec::ContractSpec;
 use super::error::{Findings, Origin, SourceRange, SpecErrors};
-use super::fill::{Definition, DefinitionKind, Definitions, child, fill, target};
+use super::fill::{Definition, DefinitionKind, Definitions, child, fill, no_targets, target};
 use super::form::Choice;
 use super::keys::{FILE, FINAL_REPORT};
-use super::parse::Whole;
+use super::parse::{Whole, file_stem};
 use super::reporter::Reporter;
 use super::tree::{Kind, Node};
 use super::{overrides, secrets, tree};
-use crate::contract::{AgentProfile, Completion, ReportFormat, ToolTransport};
-use crate::message::Digest;
+use crate::contract::{AgentLink, AgentProfile, Completion, ReportFormat, ToolTransport};
+use crate::message::{Digest, estimate_tokens};
 
 /// The rule that an agent breaks which names no model.
 const NO_MODEL: &str = "no model is named";
@@ -27,6 +28,9 @@ pub(crate) const AGENT_SET: &str = "agent.";
 
 /// What an override begins with that says how an agent is run: nothing of the contract file.
 pub(crate) const PROFILE_SET: &str = "profile.";
+
+/// The placeholder of the turns that there are.
+pub(super) const MAX_TURNS: &str = "MAX_TURNS";
 
 /// The placeholder of the form that the report must have; as an override, that form where neither file nor caller say another.
 pub(crate) const FORMAT: &str = "FORMAT";
@@ -94,11 +98,23 @@ impl ContractSpec {
             origins
         });
         let origins = origins.unwrap_or_default();
-        let spec = whole.spec(&findings, read.root.as_ref(), &read.secret, origins);
+        let read_root = (read.root.as_ref(), read.secret.as_slice());
+        let spec = whole.spec(&findings, read_root, known, origins);
         let mut spec = spec.map_err(|errors| source.renamed(errors))?;
         spec.input = read.front.input;
         spec.profile = read.front.profile.map(Box::new);
         let body = read.front.system.as_deref().unwrap_or(read.body);
+        spec.offered_as = OfferedAs {
+            prompt_tokens: estimate_tokens(spec.system.as_deref().unwrap_or(body)),
+            ..read.front.offered_as
+        };
+        let profile = spec.profile.as_ref();
+        let name = spec.offered_as.tool_name.clone();
+        let name = name.or_else(|| profile.map(|profile| profile.id.to_string()));
+        spec.own = Some(AgentLink {
+            digest: Digest::of(text.as_bytes()),
+            name: name.unwrap_or_else(|| file_stem(source.file).to_owned()),
+        });
         if spec.system.is_none() {
             let value = |name: &str| match name {
                 FORMAT => {
@@ -107,11 +123,11 @@ impl ContractSpec {
                     let format = format.unwrap_or(source.format);
                     Some(format_words(format, report.schema.is_some()))
                 }
-                "MAX_TURNS" => Some(
-                    spec.max_turns
-                        .unwrap_or(FILE.max_turns.default_value)
-                        .to_string(),
-                ),
+                // Of an agent that is called, they are known with its caller.
+                MAX_TURNS => (!known.models_elsewhere()).then(|| {
+                    let turns = spec.max_turns.unwrap_or(FILE.max_turns.default_value);
+                    turns.to_string()
+                }),
                 name => {
                     let given = of_prompt.get(name).map(|value| (*value).to_owned());
                     given.or_else(|| source.variables.get(name).cloned())
@@ -316,11 +332,6 @@ fn values_of_prompt(sets: &[String]) -> BTreeMap<&str, &str> {
     let values = sets.iter();
     let values = values.filter_map(|set| set.strip_prefix(PROMPT_SET)?.split_once('='));
     values.collect()
-}
-
-/// The rule that a contract without a model breaks.
-fn no_targets() -> String {
-    format!("the key `{}` is missing", FILE.targets.name)
 }
 
 /// Every name is a tool server's.

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::agent_spec::{AgentSpec, OfferedAs};
 use super::origin::ValueOrigin;
 use super::transport::{McpSpec, Names};
 
 use crate::contract::{
-    AgentProfile, AgentTerms, ApprovalRule, CallLimits, Completion, ContractMetadata, FlowRule,
-    HttpGetTerms, LabelRule, ModelProfile, Page, PinnedOffers, PriceTable, ProviderType,
-    QueueTerms, ReasoningValue, RedactionTerms, ReportFormat, SandboxSpec, TextProfile, Tokenizer,
-    ToolPolicy, ToolProof, ToolTransport,
+    AgentLink, AgentProfile, AgentTerms, ApprovalRule, CallLimits, Completion, ContractMetadata,
+    DelegationTerms, FlowRule, HttpGetTerms, LabelRule, ModelProfile, Page, PinnedOffers,
+    PriceTable, ProviderType, QueueTerms, ReasoningValue, RedactionTerms, ReportFormat,
+    SandboxSpec, TextProfile, Tokenizer, ToolPolicy, ToolProof, ToolTransport,
 };
 
 /// What the author's file says, before any default is filled in. `None` is what was left out.
@@ -40,8 +41,8 @@ pub struct ContractSpec {
     pub adapter_version: Option<String>,
     /// The agent whose contract it is; the file has no key for it.
     pub(crate) agent: Option<AgentTerms>,
-    /// STAND-IN
-    pub(crate) agents: Vec<()>,
+    /// The agents that it may delegate to.
+    pub(crate) agents: Vec<AgentSpec>,
     pub allowed_tools: Option<Vec<String>>,
     pub approval: Vec<ApprovalRule>,
     pub approval_timeout_ms: Option<u64>,
@@ -52,6 +53,8 @@ pub struct ContractSpec {
     pub completion: Option<Completion>,
     pub context_budget: ContextBudgetSpec,
     pub cycle_forbid: Vec<(String, String)>,
+    /// Where its run stands that was delegated; none where it was not.
+    pub(crate) delegation: Option<DelegationTerms>,
     pub final_report: FinalReportSpec,
     pub flow: Vec<FlowRule>,
     pub grammar: Option<String>,
@@ -65,6 +68,7 @@ pub struct ContractSpec {
     pub max_attempts_per_turn: Option<u32>,
     pub max_calls: CallLimits,
     pub max_cost_micro_usd: Option<u64>,
+    pub max_delegation_depth: Option<u32>,
     pub max_format_retries: Option<u32>,
     pub max_identical_calls: Option<u64>,
     pub max_inferences: Option<u64>,
@@ -78,6 +82,10 @@ pub struct ContractSpec {
     pub model_profile_id: Option<String>,
     /// Profiles of the author's own.
     pub model_profiles: Vec<ModelProfile>,
+    /// How it is offered to agents that may call it.
+    pub(crate) offered_as: OfferedAs,
+    /// What it is known by where agents delegate: its own file.
+    pub(crate) own: Option<AgentLink>,
     pub page: Option<Page>,
     pub parallel_safe: Vec<String>,
     pub parallel_tool_calls: Option<bool>,

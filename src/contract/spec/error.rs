@@ -213,6 +213,8 @@ pub(super) struct Findings<'a> {
     outside: RefCell<Vec<(String, String)>>,
     /// Paths of values that may be secrets: those of variables.
     hidden: RefCell<Vec<String>>,
+    /// Rules that the file as a whole need not keep.
+    waived: RefCell<Vec<String>>,
 }
 
 impl<'a> Findings<'a> {
@@ -224,6 +226,7 @@ impl<'a> Findings<'a> {
             clamped: RefCell::default(),
             outside: RefCell::default(),
             hidden: RefCell::default(),
+            waived: RefCell::default(),
         }
     }
 
@@ -235,6 +238,9 @@ impl<'a> Findings<'a> {
         help: Option<String>,
     ) {
         let mut rule: String = rule.into();
+        if path.is_empty() && self.waived.borrow().contains(&rule) {
+            return;
+        }
         let outside = self.outside.borrow();
         if let Some((_, origin)) = outside.iter().find(|(known, _)| is_at(known, path)) {
             rule = format!("{rule} (in {origin})");
@@ -258,6 +264,11 @@ impl<'a> Findings<'a> {
     pub(super) fn defined_outside(&self, path: &str, origin: &str) {
         let mut outside = self.outside.borrow_mut();
         outside.push((path.to_owned(), origin.to_owned()));
+    }
+
+    /// From now on, the file as a whole need not keep that rule.
+    pub(super) fn waive(&self, rule: &str) {
+        self.waived.borrow_mut().push(rule.to_owned());
     }
 
     /// From now on, values at that path or below it are not shown.

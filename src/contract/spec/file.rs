@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::agent_spec::OfferedAs;
+use super::agents::Agents;
 use super::contract_spec::{
     ContextBudgetSpec, ContractSpec, FinalReportSpec, Setting, TargetSpec, ToolOutputBudgetSpec,
     ToolsSpec,
@@ -34,8 +36,10 @@ pub(super) fn read_file(root: &Node, reporter: &Reporter<'_>) -> Option<Contract
         add_samplers(file, &tools, &mut targets, &provider_names);
         refuse_unknown_prices(file, &provider_names);
         ContractSpec {
-            agents: Vec::new(),
             adapter_version: file.get(&FILE.adapter_version),
+            agents: file
+                .get(&FILE.agents)
+                .map_or_else(Vec::new, |Agents(agents)| agents),
             allowed_tools: file.get(&FILE.allowed_tools),
             approval: file.get(&FILE.approval).unwrap_or_default(),
             approval_timeout_ms: file.get(&FILE.approval_timeout_ms),
@@ -58,6 +62,7 @@ pub(super) fn read_file(root: &Node, reporter: &Reporter<'_>) -> Option<Contract
             max_attempts_per_turn: file.get(&FILE.max_attempts_per_turn),
             max_calls: file.get(&FILE.max_calls).unwrap_or_default(),
             max_cost_micro_usd: file.get(&FILE.max_cost_micro_usd).map(|Big(n)| n),
+            max_delegation_depth: file.get(&FILE.max_delegation_depth),
             max_format_retries: file.get(&FILE.max_format_retries),
             max_identical_calls: file.get(&FILE.max_identical_calls),
             max_inferences: file.get(&FILE.max_inferences),
@@ -96,7 +101,10 @@ pub(super) fn read_file(root: &Node, reporter: &Reporter<'_>) -> Option<Contract
             total_timeout_ms: file.get(&FILE.total_timeout_ms),
             agent: None,
             clamped: Vec::new(),
+            delegation: None,
             input: None,
+            offered_as: OfferedAs::default(),
+            own: None,
             profile: None,
             origins: BTreeMap::new(),
             pinned: PinnedOffers::default(),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use super::agent_spec::AgentDefinition;
 use super::error::{Findings, Origin, SourceRange};
 use super::keys::{
     FILE, OPENAPI, PRICES, PROVIDER, REST_TOOL, SERVER, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
@@ -68,6 +69,19 @@ pub(crate) trait Definitions {
     fn report_format(&self) -> Result<Option<String>, String> {
         Ok(None)
     }
+
+    /// Whether models come from elsewhere where the file names none: an agent that is called has those of the caller.
+    fn models_elsewhere(&self) -> bool {
+        false
+    }
+
+    /// What the agent of that file says of itself, as the file under `agents` names it; none where files of agents are not read.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, each with its place in that file.
+    fn agent(&self, _file: &str) -> Result<Option<AgentDefinition>, Vec<String>> {
+        Ok(None)
+    }
 }
 
 /// No definitions: the file must define everything itself.
@@ -117,7 +131,15 @@ pub(super) fn fill(
         }
     }
     filler.defaults(root);
+    if known.models_elsewhere() {
+        findings.waive(&no_targets());
+    }
     filler.origins
+}
+
+/// The rule that a contract without a model breaks.
+pub(super) fn no_targets() -> String {
+    format!("the key `{}` is missing", FILE.targets.name)
 }
 
 /// The name of a table of prices that is not the file's own.

@@ -10,6 +10,8 @@
 
 mod agent;
 mod agent_file;
+mod agent_spec;
+mod agents;
 mod builtin_terms;
 mod call_rules;
 mod confinement;
@@ -59,6 +61,7 @@ pub(crate) use agent::{AGENT_SET, AgentSource, FORMAT, PROFILE_SET, PROMPT_SET};
 pub(crate) use agent_file::{
     AgentFiles, AgentForm, IncludeFault, KNOBS, prompt_names, with_includes,
 };
+pub(crate) use agent_spec::{AgentDefinition, AgentSpec};
 pub use contract_spec::ContractSpec;
 pub(crate) use contract_spec::{
     FinalReportSpec, ModelSpec, ProviderSpec, SamplingSpec, Setting, TargetSpec,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::agent_spec::OfferedAs;
 use super::contract_spec::ContractSpec;
 use super::error::{Findings, Origin, SourceRange, SpecErrors};
 use super::file::read_file;
@@ -10,6 +11,8 @@ use super::origin::ValueOrigin;
 use super::reporter::Reporter;
 use super::tree::Node;
 use super::{overrides, secrets, tree};
+use crate::contract::AgentLink;
+use crate::message::{Digest, estimate_tokens};
 
 /// The largest contract file in bytes.
 const MAX_BYTES: usize = 1 << 20;
@@ -42,12 +45,22 @@ impl ContractSpec {
         }
         let (mut root, secret) = settled(text, sets, &findings);
         let origins = root.as_mut().map(|root| fill(root, known, &findings));
-        whole.spec(
-            &findings,
-            root.as_ref(),
-            &secret,
-            origins.unwrap_or_default(),
-        )
+        let read = (root.as_ref(), secret.as_slice());
+        let spec = whole.spec(&findings, read, known, origins.unwrap_or_default())?;
+        let own = AgentLink {
+            digest: Digest::of(text.as_bytes()),
+            name: file_stem(file).to_owned(),
+        };
+        let prompt = spec.system.as_deref().unwrap_or_default();
+        let offered_as = OfferedAs {
+            prompt_tokens: estimate_tokens(prompt),
+            ..OfferedAs::default()
+        };
+        Ok(Self {
+            offered_as,
+            own: Some(own),
+            ..spec
+        })
     }
 
     /// A fault of the value that the file, with `sets`, has at a dotted path; none if it has no such value.
@@ -66,6 +79,12 @@ impl ContractSpec {
         let (text, sets) = secrets::masked(&secret, text, sets);
         Some(findings.errors(file, &text, &sets))
     }
+}
+
+/// The name of a file, without folders and what it ends in.
+pub(super) fn file_stem(file: &str) -> &str {
+    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 
 /// A file that is being read, as messages show it.
@@ -88,12 +107,13 @@ impl Whole<'_> {
         Some(findings.errors(self.file, self.text, self.sets))
     }
 
-    /// What the tree says, none where the syntax is broken; `secret` is where it holds secrets.
+    /// What the tree says, none where the syntax is broken, which stands with the places of its secrets. Files of agents are asked of
+    /// `known`.
     pub(super) fn spec(
         &self,
         findings: &Findings<'_>,
-        root: Option<&Node>,
-        secret: &[SourceRange],
+        (root, secret): (Option<&Node>, &[SourceRange]),
+        known: &dyn Definitions,
         origins: BTreeMap<String, ValueOrigin>,
     ) -> Result<ContractSpec, SpecErrors> {
         let spec = root.and_then(|root| {
@@ -101,7 +121,9 @@ impl Whole<'_> {
                 findings,
                 path: String::new(),
             };
-            read_file(root, &reporter)
+            let mut spec = read_file(root, &reporter)?;
+            spec.read_agents(root, known, findings);
+            Some(spec)
         });
         match spec {
             Some(spec) if findings.is_empty() => Ok(ContractSpec {

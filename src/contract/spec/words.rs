@@ -90,8 +90,11 @@ impl Choice for Completion {
 }
 
 impl Choice for ToolProof {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("executed", Self::Executed), ("succeeded", Self::Succeeded)];
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("executed", Self::Executed),
+        ("succeeded", Self::Succeeded),
+        ("lineage", Self::Lineage),
+    ];
 }
 
 impl Choice for ToolTransport {

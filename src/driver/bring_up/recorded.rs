@@ -12,7 +12,8 @@ use super::servers::{Offer, ServersToStart, Started};
 use super::tokenizers::Tokenizers;
 use super::workspace::Workspace;
 use crate::contract::{
-    CapabilityManifest, ContractDraft, ExecutionContract, FactoryError, ToolPin, changed_offers,
+    CapabilityManifest, ContractDraft, ExecutionContract, FactoryError, ServerKind, ToolPin,
+    changed_offers,
 };
 use crate::driver::DriverError;
 use crate::inference::Backend;
@@ -245,7 +246,9 @@ fn terms_text(contract: &ExecutionContract) -> String {
 fn missing_server(contract: &ExecutionContract, offer: &Offer) -> Option<BringUpFault> {
     let mut missing = contract.servers.iter().filter(|(name, terms)| {
         let found = offer.capabilities.get(*name);
-        terms.available && !found.is_some_and(|server| server.available)
+        // What agents offer stands in their files.
+        let is_started = terms.kind != ServerKind::Agents;
+        terms.available && is_started && !found.is_some_and(|server| server.available)
     });
     let (name, _) = missing.next()?;
     let fault = offer.faults.iter().find(|fault| fault.server == *name);

@@ -207,7 +207,7 @@ pub(in crate::cli) fn proof_rule(contract: &ExecutionContract) -> Option<String>
         ),
         ToolProof::Lineage => (
             "tool_policy: required, tool_proof: lineage",
-            "a tool call that succeeds, of its own or of an agent below it",
+            "a tool call that succeeds, of its own or of an agent that it calls",
         ),
     };
     Some(format!(

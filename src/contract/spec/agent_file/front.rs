@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::include::AgentFiles;
 use super::keys::{KNOBS, OWN, contract_path};
-use super::profile::{AgentForm, AgentProfileKeys, read_profile};
+use super::profile::{AgentForm, AgentProfileKeys, MOST_CHARS, read_profile};
+use crate::contract::spec::agent_spec::{OfferedAs, tool_name_fault};
 use crate::contract::spec::contract_spec::InputSpec;
 use crate::contract::spec::error::{Findings, SourceRange};
 use crate::contract::spec::fill::{DefinitionKind, Definitions, child, node_of, target};
@@ -14,19 +15,19 @@ use crate::contract::spec::reader::choose;
 use crate::contract::spec::reporter::Reporter;
 use crate::contract::spec::suggest::suggest;
 use crate::contract::spec::tree::{Key, Kind, MAX_DEPTH, Node};
-use crate::contract::{AgentProfile, REST_PREFIX, ReportFormat, tool_filter};
+use crate::contract::{AGENT_PREFIX, AgentProfile, REST_PREFIX, ReportFormat, tool_filter};
 use crate::message::Digest;
 
 /// The report's own tool, which every agent has.
 const ALWAYS_THERE: &str = "agent__final_report";
-/// What agents begin with that are tools.
-const AGENT: &str = "agent__";
 
 /// What front matter says that a contract file has no key for.
 #[derive(Clone, Debug, Default)]
 pub(in crate::contract::spec) struct Front {
     /// What the task must be.
     pub(in crate::contract::spec) input: Option<InputSpec>,
+    /// How it is offered to agents that may call it.
+    pub(in crate::contract::spec) offered_as: OfferedAs,
     /// What the agent can do, and which tasks it is for.
     pub(in crate::contract::spec) profile: Option<AgentProfile>,
     /// The prompt of a profile.
@@ -91,21 +92,9 @@ impl Translator<'_, '_> {
     pub(super) fn take(&self, root: &mut Node, said: &mut Front, key: &Key, value: Node) {
         let reporter = self.reporter.below(&key.text);
         match key.text.as_str() {
-            "agents" => {
-                let is_empty =
-                    value.is_null() || matches!(&value.kind, Kind::List(items) if items.is_empty());
-                if !is_empty {
-                    let help = "leave `agents` out, or run the agents one by one".to_owned();
-                    reporter.refuse(
-                        &value,
-                        "agents that call agents are not built yet",
-                        Some(help),
-                    );
-                }
-            }
-            "toolName" | "usage" => {
-                String::read(&value, &reporter);
-            }
+            "agents" => put(root, &[FILE.agents.name], value),
+            "toolName" => said.offered_as.tool_name = tool_name(&value, &reporter),
+            "usage" => said.offered_as.usage = usage(&value, &reporter),
             "input" => said.input = self.input(&value, &reporter),
             "models" => models(root, value, &reporter),
             "output" => self.output(root, &value, &reporter),
@@ -307,6 +296,34 @@ impl Translator<'_, '_> {
     }
 }
 
+/// What a tool is called that is this agent.
+fn tool_name(value: &Node, reporter: &Reporter<'_>) -> Option<String> {
+    let name = String::read(value, reporter)?;
+    match tool_name_fault(&name) {
+        None => Some(name),
+        Some((rule, help)) => {
+            reporter.refuse(
+                value,
+                format!("{rule}, got {}", reporter.describe(value)),
+                Some(help),
+            );
+            None
+        }
+    }
+}
+
+/// How the agent is to be called, for those who call it.
+fn usage(value: &Node, reporter: &Reporter<'_>) -> Option<String> {
+    let text = String::read(value, reporter)?;
+    let chars = text.chars().count();
+    if text.trim().is_empty() || chars > MOST_CHARS {
+        let rule = format!("expected a text of 1 to {MOST_CHARS} characters, got {chars}");
+        reporter.refuse(value, rule, None);
+        return None;
+    }
+    Some(text)
+}
+
 /// `provider/model`, in the order of attempts.
 fn models(root: &mut Node, value: Node, reporter: &Reporter<'_>) {
     let place = value.place.clone();
@@ -416,7 +433,7 @@ fn no_such_tool(name: &str) -> (String, String) {
         let help = "define it under `restTools`, or its service under `openapiSpecs`, in .ai-agent.json, beside the agent or where you stand";
         return (rule, help.to_owned());
     }
-    if name.starts_with(AGENT) {
+    if name.starts_with(AGENT_PREFIX) {
         let rule = format!("`{name}` is an agent, not a tool server");
         return (rule, "agents are named under `agents`".to_owned());
     }

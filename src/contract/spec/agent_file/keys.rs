@@ -4,10 +4,11 @@ use super::profile::AgentForm;
 use crate::contract::spec::keys::{FILE, FINAL_REPORT};
 
 /// Keys of front matter, and of `defaults` in a layer of configuration, with their paths in a contract file.
-pub(crate) const KNOBS: [(&str, &str); 17] = [
+pub(crate) const KNOBS: [(&str, &str); 18] = [
     ("caching", "sampling.caching"),
     ("contextWindowBufferTokens", "context_budget.buffer"),
     ("llmTimeout", "llm_timeout_ms"),
+    ("maxDepth", "max_delegation_depth"),
     ("maxOutputTokens", "sampling.max_output_tokens"),
     ("maxRetries", "max_attempts_per_turn"),
     ("maxToolCallsPerTurn", "max_tool_calls_per_turn"),

@@ -23,7 +23,7 @@ pub(crate) enum AgentForm {
 
 /// The most items of a list, and the most characters of a text, of a profile.
 const MOST_ITEMS: usize = 256;
-const MOST_CHARS: usize = 4_096;
+pub(super) const MOST_CHARS: usize = 4_096;
 
 form! {
     /// A profile.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::contract::spec::agents::Agents;
 use crate::contract::spec::contract_spec::{
     ContextBudgetSpec, FinalReportSpec, ProviderSpec, SamplingSpec, TargetSpec,
     ToolOutputBudgetSpec, ToolsSpec,
@@ -10,8 +11,9 @@ use crate::contract::spec::flow_values::FlowRules;
 use crate::contract::spec::form::{DefaultText, NEEDED, form};
 use crate::contract::spec::reader::Big;
 use crate::contract::{
-    ApprovalRule, CallLimits, Completion, ContractMetadata, LabelRule, ModelProfile, Page,
-    PriceTable, QueueTerms, RedactionTerms, ToolPolicy, ToolProof, ToolTransport,
+    ApprovalRule, CallLimits, Completion, ContractMetadata, DEFAULT_MAX_DEPTH, LabelRule,
+    ModelProfile, Page, PriceTable, QueueTerms, RedactionTerms, ToolPolicy, ToolProof,
+    ToolTransport,
 };
 
 form! {
@@ -47,7 +49,7 @@ form! {
         "`chat` forbids tools; `code` requires them where the task shows intent to act on files, commands or a workspace, and else \
          leaves them optional." => nullable;
         tool_proof: ToolProof, ToolProof = ToolProof::Executed,
-        "`succeeded`: only calls that reported no error are proof.";
+        "`succeeded`: only calls that reported no error are proof. `lineage`: only those of tools that are no agents, in this run or below it.";
         allowed_tools: Vec<String>, DefaultText = DefaultText("null"),
         "Names that may be called. null: all that are offered; an empty list: none." => nullable;
         max_tool_calls_per_turn: u64, u64 = 10,
@@ -88,6 +90,8 @@ form! {
         "Offers `agent__progress_report`.";
         tool_output_budget: ToolOutputBudgetSpec, DefaultText = DefaultText("see below"),
         "What an answer may weigh in the conversation.";
+        agents: Agents, DefaultText = DefaultText("none"),
+        "Agents that the model may call as tools: a list of files, each a path or {`file`, `tools`}. The model sees `agent__<toolName>`." => nullable;
         queues: BTreeMap<String, QueueTerms>, DefaultText = DefaultText("none"),
         "Queues of calls by name, each with `concurrent`.";
     }
@@ -108,6 +112,8 @@ form! {
         "Millionths of a US dollar: what providers report, else what `prices` make of it." => nullable;
         prices: PriceTable, DefaultText = DefaultText("none"),
         "What models cost. See below." => nullable;
+        max_delegation_depth: u32, u32 = DEFAULT_MAX_DEPTH,
+        "How many runs below this one may stand one below the other, where agents call agents. 0: none may be called.";
         max_resumes: u32, u32 = 8,
         "How often the run may be resumed after its process died.";
         llm_timeout_ms: u64, u64 = 600_000,

@@ -3,11 +3,13 @@
 //! Reading and `--set`, the factory's defaults, `contracts/contract-file.schema.json` and the tables of `docs/contract-file.md`
 //! come from it. The order is that of the documentation.
 
+mod agent;
 mod file;
 mod models;
 mod tools;
 mod web;
 
+pub(in crate::contract) use agent::AGENT;
 pub(in crate::contract) use file::{FILE, FileKeys};
 pub(in crate::contract) use models::{
     MATCH, MODEL, PRICE, PRICES, PROFILE, PROFILE_SAMPLING, PROVIDER, SAMPLING, SamplingKeys,
@@ -51,4 +53,5 @@ pub(super) static FORMS: &[&dyn super::form::Form] = &[
     &CONTEXT_BUDGET,
     &FINAL_REPORT,
     &REDACT,
+    &AGENT,
 ];

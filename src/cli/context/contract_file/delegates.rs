@@ -1,0 +1,122 @@
+//! The contract files of agents that a contract file may delegate to: each is read as a command reads its own. Runs none.
+
+use super::ContractFile;
+use super::known::Reading;
+use crate::cli::context::agent::Placeholders;
+use crate::cli::context::app::App;
+use crate::cli::context::error::CliError;
+use crate::contract::{AGENT_SET, AgentDefinition, FORMAT, KNOBS, PROMPT_SET};
+use crate::driver::ParentFile;
+use crate::store::Invocation;
+
+/// Keys of front matter that an override changes for every agent, beside the [`KNOBS`] (001 §8).
+const OF_EVERY_AGENT: [&str; 2] = ["models", "tools"];
+
+impl ContractFile {
+    /// What the agent of a file that this one names says of itself.
+    pub(super) fn definition(
+        &self,
+        app: &App,
+        file: &str,
+    ) -> Result<Option<AgentDefinition>, Vec<String>> {
+        if self.reading == Reading::Definition {
+            return Ok(None);
+        }
+        let delegate = Self {
+            reading: Reading::Definition,
+            ..self.delegate(file)
+        };
+        match delegate.read(app) {
+            Ok(spec) => Ok(AgentDefinition::of(&spec)),
+            Err(fault) => Err(faults_of(&fault)),
+        }
+    }
+
+    /// The file of an agent that this one names. It is read for the same caller: with the layers of the caller's folder and of its own, the
+    /// same values of placeholders, and those overrides that are for every agent (001 §8).
+    pub(super) fn delegate(&self, file: &str) -> Self {
+        let sets = self.sets.iter().filter(|set| is_for_every_agent(set));
+        Self {
+            base_dir: self.base_dir.clone(),
+            config: self.config.clone(),
+            is_found: self.is_found,
+            is_recorded: false,
+            name: self.name.parent().unwrap_or(&self.name).join(file),
+            needs_trust: false,
+            path: self.folder().join(file),
+            placeholders: self.placeholders.clone().for_agent(),
+            prompt: None,
+            reading: Reading::Delegate,
+            sets: sets.cloned().collect(),
+        }
+    }
+
+    /// The file of an agent that the contract file of a run names.
+    pub(in crate::cli) fn delegate_of(app: &App, parent: &ParentFile, file: &str) -> Self {
+        let begun = parent.invocation.clone().unwrap_or_else(|| Invocation {
+            base_dir: app.cwd.clone(),
+            config: app.named_config(),
+            contract_file: parent.folder.clone(),
+            sets: Vec::new(),
+        });
+        let sets = begun.sets.iter().filter(|set| is_for_every_agent(set));
+        let path = parent.path_of(file);
+        Self {
+            base_dir: begun.base_dir.clone(),
+            config: begun.config.clone(),
+            is_found: false,
+            is_recorded: false,
+            name: path.clone(),
+            needs_trust: false,
+            path,
+            placeholders: Placeholders::now().for_agent(),
+            prompt: None,
+            reading: Reading::Delegate,
+            sets: sets.cloned().collect(),
+        }
+    }
+
+    /// The file of an agent's run that was begun so.
+    pub(in crate::cli) fn of_delegated_run(app: &App, begun: Invocation) -> Option<Self> {
+        let file = Self::of_run(app, Some(begun), None, Vec::new())?;
+        Some(Self {
+            placeholders: Placeholders::now().for_agent(),
+            reading: Reading::Delegate,
+            ..file
+        })
+    }
+}
+
+/// Whether a change of one agent's file is one of every agent below it. The form of the report is that of each alone.
+fn is_for_every_agent(set: &str) -> bool {
+    let key = set.split_once('=').map_or(set, |(key, _)| key);
+    if let Some(name) = key.strip_prefix(PROMPT_SET) {
+        return name != FORMAT;
+    }
+    key.strip_prefix(AGENT_SET).is_some_and(|key| {
+        let first = key.split('.').next().unwrap_or(key);
+        OF_EVERY_AGENT.contains(&first) || KNOBS.iter().any(|(knob, _)| *knob == first)
+    })
+}
+
+/// Everything that is wrong with an agent's file, each with its place there.
+fn faults_of(fault: &CliError) -> Vec<String> {
+    let CliError::Spec(errors) = fault else {
+        return vec![fault.summary()];
+    };
+    let lines = errors.errors.iter().map(|error| {
+        let place = match &error.set {
+            Some(set) => format!("--override {}", set.strip_prefix(AGENT_SET).unwrap_or(set)),
+            None => format!("{}:{}:{}", errors.file, error.line, error.column),
+        };
+        let path = if error.path.is_empty() {
+            String::new()
+        } else {
+            format!("{}: ", error.path)
+        };
+        let help = error.help.as_ref();
+        let help = help.map_or_else(String::new, |help| format!(" ({help})"));
+        format!("{place}: {path}{}{help}", error.rule)
+    });
+    lines.collect()
+}

@@ -1,0 +1,51 @@
+//! What a contract file may name without defining it: what the layers of configuration define, and files of agents. Reads none.
+
+use crate::config::Layers;
+use crate::contract::{AgentDefinition, Definition, DefinitionKind, Definitions};
+
+/// Why a contract file is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// A command runs it, or looks at it.
+    Command,
+    /// An agent delegates to it: it may leave the models to that one.
+    Delegate,
+    /// The same, to see what it says of itself: the files of its own agents stay closed.
+    Definition,
+}
+
+/// What reads the file of an agent, to see what it says of itself.
+type ReadDefinition<'k> = dyn Fn(&str) -> Result<Option<AgentDefinition>, Vec<String>> + 'k;
+
+/// What a contract file may name without defining it.
+pub(super) struct Known<'k> {
+    pub(super) agents: &'k ReadDefinition<'k>,
+    pub(super) layers: &'k Layers,
+    pub(super) reading: Reading,
+}
+
+impl Definitions for Known<'_> {
+    fn find(&self, wanted: DefinitionKind, name: &str) -> Result<Option<Definition>, String> {
+        self.layers.find(wanted, name)
+    }
+
+    fn defaults(&self, uses_layers: bool) -> Result<Option<Definition>, String> {
+        self.layers.defaults(uses_layers)
+    }
+
+    fn report_format(&self) -> Result<Option<String>, String> {
+        match self.reading {
+            Reading::Command => self.layers.report_format(),
+            // What a terminal is to show is nothing to an agent.
+            Reading::Delegate | Reading::Definition => Ok(None),
+        }
+    }
+
+    fn models_elsewhere(&self) -> bool {
+        self.reading != Reading::Command
+    }
+
+    fn agent(&self, file: &str) -> Result<Option<AgentDefinition>, Vec<String>> {
+        (self.agents)(file)
+    }
+}

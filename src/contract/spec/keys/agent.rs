@@ -1,0 +1,16 @@
+//! The keys of one entry of `agents`, with types, defaults and meanings. Data only.
+
+use crate::contract::spec::agents::{AgentFile, ToolPatterns};
+use crate::contract::spec::form::{DefaultText, NEEDED, form};
+
+form! {
+    /// One entry of `agents`, where it is more than a path.
+    AGENT: AgentKeys, "agent", "an agent that may be called";
+    "agents": {
+        file: AgentFile, DefaultText = NEEDED,
+        "Its file: a `.ai` file, a profile or a contract file. A relative path begins in the folder of the file that names it." => needed;
+        tools: ToolPatterns, DefaultText = DefaultText("those that its own file names"),
+        "Which tools it may have, and the agents below it, as patterns of the names that a model sees: `fs__*`, `agent__*`. A call of an agent that \
+         has others is refused." => nullable;
+    }
+}
