@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::approval_check::{approval_faults, approval_warnings};
+use super::delegation_check::{delegation_faults, delegation_warnings};
 use super::exact_numbers::inexact_integer_at;
 use super::flow_check::{flow_faults, flow_warnings};
 use super::hidden_characters::hidden_characters;
@@ -174,6 +175,7 @@ pub(crate) fn structure_faults(terms: &Terms) -> Vec<TermFault> {
     faults.extend(unknown_names(terms));
     faults.extend(approval_faults(terms));
     faults.extend(flow_faults(terms));
+    faults.extend(delegation_faults(terms));
     faults
 }
 
@@ -213,6 +215,7 @@ pub(crate) fn contract_warnings(terms: &Terms) -> Vec<String> {
     let mut warnings: Vec<String> = never.then_some(warning).into_iter().collect();
     warnings.extend(tool_warnings(terms));
     warnings.extend(flow_warnings(terms));
+    warnings.extend(delegation_warnings(terms));
     warnings
 }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::spec::FILE;
-use super::{BigCount, ContractSpec, DelegateTerms, DelegationTerms, FactoryError};
+use super::tool_pattern::pattern_takes;
+use super::{BigCount, ContractSpec, DelegateTerms, DelegationTerms, FactoryError, Terms};
 
 /// The agents that may be delegated to, by the exposed names of their tools. A run of one has the time that its file states, at most that
 /// of this contract.
@@ -55,4 +56,18 @@ pub(super) fn delegation(spec: &ContractSpec) -> Option<DelegationTerms> {
                 .unwrap_or(FILE.max_delegation_depth.default_value),
         })
     })
+}
+
+/// The exposed tools of a delegated run's contract that it may not have: those that a list of patterns which it was granted does not take.
+/// Tools of the session itself need no grant; agents do, as every other tool.
+#[must_use]
+pub(crate) fn ungranted(terms: &Terms) -> Vec<&str> {
+    let lists = terms.delegation.iter().flat_map(|own| &own.granted);
+    let lists: Vec<&Vec<String>> = lists.collect();
+    let is_granted = |tool: &str| {
+        let takes = |list: &&Vec<String>| list.iter().any(|one| pattern_takes(one, tool));
+        lists.iter().all(takes)
+    };
+    let exposed = terms.exposed_tools().map(|tool| tool.name.as_str());
+    exposed.filter(|tool| !is_granted(tool)).collect()
 }

@@ -25,6 +25,7 @@ mod check;
 mod cost;
 mod delegate_terms;
 mod delegates;
+mod delegation_check;
 #[cfg(test)]
 mod document_schema;
 mod document_size;
@@ -101,6 +102,7 @@ pub(crate) use check::{
 pub(crate) use delegate_terms::{
     AGENT_PREFIX, AGENTS, AgentLink, DEFAULT_MAX_DEPTH, DelegateTerms, DelegationTerms,
 };
+pub(crate) use delegates::ungranted;
 pub(crate) use document_size::check_document_size;
 pub(crate) use draft::ContractDraft;
 pub(crate) use exact_numbers::inexact_integer_at;
@@ -152,9 +154,10 @@ pub(crate) use spec::{
     PROMPT_SET, prompt_names, with_includes,
 };
 pub(crate) use spec::{
-    AgentDefinition, AgentSpec, Definition, DefinitionKind, Definitions, FinalReportSpec, McpSpec,
-    McpTransport, ModelSpec, OAuthSpec, ProviderSpec, SamplingSpec, Setting, TargetSpec,
-    ValueOrigin, agent_profile_schema, contract_file_schema, with_pins,
+    AgentDefinition, AgentSpec, Definition, DefinitionKind, Definitions, DelegationGrant,
+    Delegator, FinalReportSpec, InputSpec, McpSpec, McpTransport, ModelSpec, OAuthSpec,
+    ProviderSpec, SamplingSpec, Setting, TargetSpec, ValueOrigin, agent_profile_schema,
+    contract_file_schema, task_of, with_pins,
 };
 pub use spec::{ContractSpec, SpecErrors};
 pub use targets::ProviderType;

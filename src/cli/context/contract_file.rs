@@ -9,7 +9,7 @@ use crate::cli::context::app::App;
 use crate::cli::context::contract_values::is_kept;
 use crate::cli::context::error::{CliError, ContractFault, InputFault};
 use crate::cli::context::secrets;
-use crate::cli::context::trust::ReadContract;
+use crate::cli::context::trust::{AgentBelow, ReadContract};
 use crate::cli::ui::command::shell_word;
 use crate::cli::ui::escape::line;
 use crate::contract::{ContractSpec, PinnedOffers, with_includes};
@@ -230,7 +230,8 @@ impl ContractFile {
         spec: &ContractSpec,
     ) -> Result<(), CliError> {
         if self.needs_trust {
-            self.as_read(text, spec).judge(app)?;
+            let below = self.agents_below(app, spec)?;
+            self.as_read(text, spec, &below).judge(app)?;
         }
         Ok(())
     }
@@ -240,8 +241,10 @@ impl ContractFile {
         &'c self,
         text: &'c str,
         spec: &'c ContractSpec,
+        below: &'c [AgentBelow],
     ) -> ReadContract<'c> {
         ReadContract {
+            below,
             folder: self.folder(),
             name: &self.name,
             path: &self.path,

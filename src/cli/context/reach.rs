@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::cli::ui::escape::line;
+use crate::cli::ui::numbers::{counted, dollars, seconds};
+use crate::contract::{BigCount, DelegateTerms};
 use crate::driver::{Reach, ReachedVariable};
 
 /// Everything, one a line.
@@ -40,7 +42,39 @@ pub(in crate::cli) fn listed(reach: &Reach) -> String {
         };
         row(kind, format!("{path}   ({})", line(&folder.place)));
     }
+    for agent in &reach.agents {
+        let (tool, terms) = (line(&agent.tool), line(&of_agent(&agent.terms)));
+        let _ = writeln!(
+            out,
+            "  {:<9} {tool}: {terms}   ({})",
+            "agent",
+            line(&agent.place)
+        );
+    }
     out
+}
+
+/// The file of an agent, and what a run of it may take.
+pub(in crate::cli) fn of_agent(terms: &DelegateTerms) -> String {
+    let tokens = match &terms.max_tokens_consumed {
+        Some(BigCount(tokens)) => format!("at most {}", counted(*tokens, "token")),
+        None => "a share of the tokens that are left".to_owned(),
+    };
+    let cost = terms.max_cost_micro_usd.as_ref();
+    let cost = cost.map(|BigCount(cost)| format!(", at most {}", dollars(*cost)));
+    let grant = terms.grant.as_ref();
+    let grant = grant.map(|patterns| match patterns.as_slice() {
+        [] => ", no tools".to_owned(),
+        patterns => format!(", tools {}", patterns.join(", ")),
+    });
+    format!(
+        "{} ({}), {tokens}{}, at most {}{}",
+        terms.file,
+        terms.digest.short(12),
+        cost.unwrap_or_default(),
+        seconds(terms.total_timeout_ms),
+        grant.unwrap_or_default()
+    )
 }
 
 /// Which variable goes where, one a line.

@@ -22,6 +22,8 @@ const STARTING: [&str; 1] = ["shell"];
 
 /// A contract as it was read.
 pub(in crate::cli) struct ReadContract<'c> {
+    /// The files of agents that it may delegate to, and of theirs.
+    pub(in crate::cli) below: &'c [AgentBelow],
     /// Its folder.
     pub(in crate::cli) folder: &'c Path,
     /// As messages call it.
@@ -31,19 +33,31 @@ pub(in crate::cli) struct ReadContract<'c> {
     pub(in crate::cli) text: &'c str,
 }
 
+/// The file of an agent that a contract may delegate to, or one of its agents.
+pub(in crate::cli) struct AgentBelow {
+    /// Its folder.
+    pub(in crate::cli) folder: PathBuf,
+    /// As messages call it.
+    pub(in crate::cli) name: PathBuf,
+    pub(in crate::cli) path: PathBuf,
+    pub(in crate::cli) spec: ContractSpec,
+    pub(in crate::cli) text: String,
+}
+
 impl ReadContract<'_> {
-    /// Refuses a contract that starts commands or hands variables on, unless it is trusted as it is. A person at the terminal is shown what it
-    /// reaches, and asked.
+    /// Refuses a contract that starts commands or hands variables on, itself or by an agent that it may call, unless each file that does is
+    /// trusted as it is. A person at the terminal is shown what it reaches, and asked.
     pub(in crate::cli) fn judge(&self, app: &App) -> Result<(), CliError> {
-        if !needs_trust(self.spec) {
+        let mut to_judge = self.to_judge().peekable();
+        if to_judge.peek().is_none() {
             return Ok(());
         }
         let trusted = Trusted::of(app)?;
-        if trusted.has(self.path, self.text) {
+        if to_judge.all(|(path, text)| trusted.has(path, text)) {
             return Ok(());
         }
         let name = line(&self.name.display().to_string());
-        let reach = listed(&self.reach(app)?);
+        let reach = self.listed(app)?;
         app.screen.write_err(&format!(
             "{name} was found here and not named, and it is not trusted as it is now. A run of it {reach}"
         ));
@@ -53,23 +67,53 @@ impl ReadContract<'_> {
             let path = PathBuf::from(self.name);
             return Err(ContractFault::Untrusted { path }.into());
         }
-        trusted.add(app, self.path, self.text)
+        self.trust(app, trusted)
+    }
+
+    /// Trusts it as it is, and the agents that it may call.
+    pub(in crate::cli) fn trust(&self, app: &App, trusted: Trusted) -> Result<(), CliError> {
+        let own = [(self.path, self.text)].into_iter();
+        let all = own.chain(self.to_judge().filter(|(path, _)| *path != self.path));
+        trusted.add(app, all)
+    }
+
+    /// The files that start commands or hand variables on.
+    fn to_judge(&self) -> impl Iterator<Item = (&Path, &str)> {
+        let own = needs_trust(self.spec).then_some((self.path, self.text));
+        let below = self.below.iter().filter(|agent| needs_trust(&agent.spec));
+        let below = below.map(|agent| (agent.path.as_path(), agent.text.as_str()));
+        own.into_iter().chain(below)
+    }
+
+    /// What a run of it reaches, and what its agents do, for people.
+    pub(in crate::cli) fn listed(&self, app: &App) -> Result<String, CliError> {
+        let mut out = listed(&self.reach(app)?);
+        for agent in self.below {
+            let name = line(&agent.name.display().to_string());
+            let reach = reach_of(app, &agent.spec, &agent.folder)?;
+            out.push_str(&format!("the agent {name} {}", listed(&reach)));
+        }
+        Ok(out)
     }
 
     /// What a run of it reaches; nothing is started to see.
     pub(in crate::cli) fn reach(&self, app: &App) -> Result<Reach, CliError> {
-        let request = RunRequest {
-            spec: self.spec.clone(),
-            contract_dir: self.folder.to_owned(),
-            environment: app.environment.clone(),
-            redaction_key: RedactionKey::new([0; 32]),
-            invocation: None,
-            run_id: None,
-        };
-        let cancel = CancellationToken::new();
-        let preview = driver::preview(&request, ServersToStart::Builtin, &cancel);
-        Ok(runtime()?.block_on(preview)?.reach)
+        reach_of(app, self.spec, self.folder)
     }
+}
+
+fn reach_of(app: &App, spec: &ContractSpec, folder: &Path) -> Result<Reach, CliError> {
+    let request = RunRequest {
+        spec: spec.clone(),
+        contract_dir: folder.to_owned(),
+        environment: app.environment.clone(),
+        redaction_key: RedactionKey::new([0; 32]),
+        invocation: None,
+        run_id: None,
+    };
+    let cancel = CancellationToken::new();
+    let preview = driver::preview(&request, ServersToStart::Builtin, &cancel);
+    Ok(runtime()?.block_on(preview)?.reach)
 }
 
 /// Whether a contract starts commands, or names variables whose values it hands on.

@@ -59,16 +59,17 @@ impl Trusted {
         self.contracts.get(&settled(path)) == Some(&hash)
     }
 
-    /// Trusts the contract at that path as it is, and nothing else that was there.
-    pub(in crate::cli) fn add(
+    /// Trusts the contracts at those paths as they are, and nothing else that was there.
+    pub(in crate::cli) fn add<'c>(
         mut self,
         app: &App,
-        path: &Path,
-        text: &str,
+        contracts: impl IntoIterator<Item = (&'c Path, &'c str)>,
     ) -> Result<(), CliError> {
         app.ready_state()?;
-        let hash = Digest::of(text.as_bytes());
-        self.contracts.insert(settled(path), hash);
+        for (path, text) in contracts {
+            let hash = Digest::of(text.as_bytes());
+            self.contracts.insert(settled(path), hash);
+        }
         self.write()
     }
 

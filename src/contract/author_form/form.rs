@@ -1,5 +1,6 @@
 //! The file that gives a recorded contract again, with changes. Writes no file.
 
+use super::agents::with_recorded_agents;
 use super::error::ChangedError;
 use super::servers::RecordedOffers;
 use super::settle::{AuthorFile, author_file};
@@ -55,6 +56,7 @@ impl<'r> AuthorForm<'r> {
         let mut spec = ContractSpec::parse(&self.name, &self.text, sets)?;
         // No key of a file names it, so no change does.
         spec.agent.clone_from(&self.recorded.agent);
+        with_recorded_agents(&mut spec, self.recorded);
         let mut draft = ContractFactory::draft(&spec, &self.found_for(&spec))?;
         draft.decide(spec.task.as_deref())?;
         let offers = RecordedOffers::of(&draft.servers, self.recorded);

@@ -10,6 +10,7 @@
 //!                                                └────────────────────────────────────┘
 //! ```
 
+mod agents;
 mod document;
 mod error;
 mod form;

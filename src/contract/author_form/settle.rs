@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::agents::with_recorded_agents;
 use super::document::Document;
 use super::error::ChangedError;
 use super::sampling::{settle_reasoning, settle_sampling};
@@ -76,7 +77,8 @@ struct Builder<'r> {
 
 impl Builder<'_> {
     fn draft(&self) -> Result<ContractDraft, ChangedError> {
-        let spec = ContractSpec::parse(self.name, &self.file.text(), &[])?;
+        let mut spec = ContractSpec::parse(self.name, &self.file.text(), &[])?;
+        with_recorded_agents(&mut spec, self.recorded);
         let mut draft = ContractFactory::draft(&spec, &self.found)?;
         draft.decide(spec.task.as_deref())?;
         Ok(draft)

@@ -58,6 +58,10 @@ pub(super) fn stated(recorded: &ExecutionContract, task: Option<&str>) -> Docume
             file.state(&[key], json!(true));
         }
     }
+    let depth = recorded.delegation.as_ref().map(|own| own.max_depth);
+    if let Some(depth) = depth.filter(|depth| *depth != FILE.max_delegation_depth.default_value) {
+        file.state(&[FILE.max_delegation_depth.name], json!(depth));
+    }
     if let Some(prices) = &recorded.prices {
         file.state(&[FILE.prices.name], price_table(prices));
     }
@@ -96,6 +100,9 @@ fn state_server(
     name: &str,
     terms: &ServerTerms,
 ) {
+    if terms.kind == ServerKind::Agents {
+        return;
+    }
     if let Some(openapi) = &terms.openapi {
         state_openapi(file, (name, terms), openapi);
         return;

@@ -16,6 +16,8 @@ mod builtin_terms;
 mod call_rules;
 mod confinement;
 mod contract_spec;
+mod delegated;
+mod delegated_models;
 mod error;
 mod file;
 mod fill;
@@ -37,6 +39,7 @@ mod reach;
 mod reader;
 mod reporter;
 mod sampling;
+mod sampling_layers;
 mod schema;
 mod secrets;
 mod section;
@@ -64,8 +67,9 @@ pub(crate) use agent_file::{
 pub(crate) use agent_spec::{AgentDefinition, AgentSpec};
 pub use contract_spec::ContractSpec;
 pub(crate) use contract_spec::{
-    FinalReportSpec, ModelSpec, ProviderSpec, SamplingSpec, Setting, TargetSpec,
+    FinalReportSpec, InputSpec, ModelSpec, ProviderSpec, SamplingSpec, Setting, TargetSpec,
 };
+pub(crate) use delegated::{DelegationGrant, Delegator, task_of};
 pub use error::SpecErrors;
 pub(crate) use fill::{Definition, DefinitionKind, Definitions};
 pub(in crate::contract) use keys::{

@@ -10,8 +10,8 @@ use url::Url;
 use super::addresses::address_of;
 use super::sources::used_providers;
 use crate::contract::{
-    ContractSpec, ExecutionContract, McpTransport, OAuthSpec, placeholders, recorded_template,
-    recorded_url, server_sandbox, shell_sandbox,
+    ContractSpec, DelegateTerms, ExecutionContract, McpTransport, OAuthSpec, placeholders,
+    recorded_template, recorded_url, server_sandbox, shell_sandbox,
 };
 use crate::driver::Environment;
 
@@ -26,6 +26,20 @@ pub(crate) struct Reach {
     pub(crate) variables: Vec<ReachedVariable>,
     /// Folders and files that monolith itself reads.
     pub(crate) folders: Vec<ReachedFolder>,
+    /// Agents that may be called; each reaches what its own file says.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) agents: Vec<ReachedAgent>,
+}
+
+/// An agent that may be called.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ReachedAgent {
+    /// The dotted path of the file that names it.
+    pub(crate) place: String,
+    /// What the model calls it.
+    pub(crate) tool: String,
+    /// Its terms.
+    pub(crate) terms: DelegateTerms,
 }
 
 /// A program that is started.
@@ -196,6 +210,18 @@ impl Reach {
         }
         for name in &spec.redact.env {
             reach.variable(environment, name, format!("redact.env.{name}"), None);
+        }
+        for (n, agent) in spec.agents.iter().enumerate() {
+            let found = agent
+                .tool()
+                .and_then(|tool| contract.agents.get_key_value(&tool));
+            if let Some((tool, terms)) = found {
+                reach.agents.push(ReachedAgent {
+                    place: format!("agents.{n}"),
+                    tool: tool.clone(),
+                    terms: terms.clone(),
+                });
+            }
         }
         let folder = |place: String, path: &Path| ReachedFolder {
             place,

@@ -52,7 +52,7 @@ pub(super) fn pin(app: &App, args: &ContractPinArgs) -> Result<Exit, CliError> {
             let was_trusted = trusted.has(file.path(), &text);
             put(file.path(), &pinned)?;
             if was_trusted {
-                trusted.add(app, file.path(), &pinned)?;
+                trusted.add(app, [(file.path(), pinned.as_str())])?;
             }
         }
     }

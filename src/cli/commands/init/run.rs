@@ -118,7 +118,7 @@ fn finish(app: &App, args: &InitArgs, path: &Path, way: &Choice) -> Result<Exit,
     write(path, &text, args.force)?;
     // Who has a contract written here knows what it reaches.
     if needs_trust(&judged_spec) {
-        Trusted::of(app)?.add(app, path, &text)?;
+        Trusted::of(app)?.add(app, [(path, text.as_str())])?;
     }
     app.screen.out(&format!(
         "{}: written for {}; it passes monolith contract check\n\nNext:\n  {}\n",

@@ -12,12 +12,13 @@ use crate::cli::context::app::App;
 use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
+use crate::cli::context::reach::of_agent;
 use crate::cli::ui::escape::{brief, line};
 use crate::cli::ui::numbers::counted;
 use crate::cli::ui::screen::{Screen, Style};
 use crate::contract::{
-    ApprovalAction, ExecutionContract, SandboxTerms, ServerKind, ServerTerms, ToolTerms,
-    tool_warnings,
+    ApprovalAction, DelegateTerms, ExecutionContract, SandboxTerms, ServerKind, ServerTerms,
+    ToolTerms, tool_warnings,
 };
 use crate::driver::Preview;
 use crate::message::Digest;
@@ -68,6 +69,9 @@ struct ListedTool<'c> {
     approval: Vec<ListedRule>,
     pin: Digest,
     schema_tokens: u64,
+    /// Its terms, where it is an agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<&'c DelegateTerms>,
     description: &'c str,
     input_schema: &'c Value,
     annotations: &'c Value,
@@ -155,6 +159,7 @@ fn listing(preview: &Preview) -> Listing<'_> {
         approval: rules(contract, tool),
         pin: tool.pin,
         schema_tokens: tool.schema_tokens,
+        agent: contract.agents.get(&tool.name),
         description: &tool.description,
         input_schema: &tool.input_schema,
         annotations: &tool.annotations,
@@ -202,6 +207,9 @@ fn shown(screen: Screen, contract: &ExecutionContract, schemas: bool) -> String 
                     )
                 ),
             );
+            if let Some(agent) = contract.agents.get(&tool.name) {
+                let _ = writeln!(out, "    {}", line(&of_agent(agent)));
+            }
             if let Some(ruled) = ruled(contract, tool) {
                 let _ = writeln!(out, "    {ruled}");
             }
@@ -229,6 +237,7 @@ fn reached_by(server: &ServerTerms) -> String {
         },
         (Some(command), _) => [&[command.clone()][..], &server.args].concat().join(" "),
         (None, Some(url)) => url.clone(),
+        (None, None) if server.kind == ServerKind::Agents => "runs of their own".to_owned(),
         (None, None) => "inside monolith".to_owned(),
     }
 }

@@ -8,7 +8,6 @@ use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ContractFault};
 use crate::cli::context::exit::Exit;
-use crate::cli::context::reach::listed;
 use crate::cli::context::trusted::Trusted;
 use crate::cli::ui::escape::line;
 use crate::message::Digest;
@@ -32,12 +31,14 @@ pub(in crate::cli) fn trust(app: &App, args: &TrustArgs) -> Result<Exit, CliErro
     let file = ContractFile::given(app, name.clone(), Vec::new());
     let text = file.text()?;
     let spec = file.parse(app, &text)?;
-    let reach = file.as_read(&text, &spec).reach(app)?;
-    trusted.add(app, &path, &text)?;
+    let below = file.agents_below(app, &spec)?;
+    let read = file.as_read(&text, &spec, &below);
+    let reach = read.listed(app)?;
+    read.trust(app, trusted)?;
     let hash = Digest::of(text.as_bytes()).short(12);
     app.screen.out(&format!(
         "trusted as it is now: {shown} ({hash})\n{}",
-        listed(&reach)
+        reach
     ))?;
     Ok(Exit::OK)
 }

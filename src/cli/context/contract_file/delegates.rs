@@ -1,14 +1,20 @@
 //! The contract files of agents that a contract file may delegate to: each is read as a command reads its own. Runs none.
 
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
 use super::ContractFile;
 use super::known::Reading;
 use crate::cli::context::agent::Placeholders;
 use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
-use crate::contract::{AGENT_SET, AgentDefinition, FORMAT, KNOBS, PROMPT_SET};
+use crate::cli::context::error::{AgentFault, CliError};
+use crate::cli::context::trust::AgentBelow;
+use crate::contract::{AGENT_SET, AgentDefinition, ContractSpec, FORMAT, KNOBS, PROMPT_SET};
 use crate::driver::ParentFile;
 use crate::store::Invocation;
 
+/// How many files of agents may stand below one file.
+const MOST_BELOW: usize = 256;
 /// Keys of front matter that an override changes for every agent, beside the [`KNOBS`] (001 §8).
 const OF_EVERY_AGENT: [&str; 2] = ["models", "tools"];
 
@@ -30,6 +36,46 @@ impl ContractFile {
             Ok(spec) => Ok(AgentDefinition::of(&spec)),
             Err(fault) => Err(faults_of(&fault)),
         }
+    }
+
+    /// The files of agents below this one, each once: those that it names, those that they name, and so on. `spec` is what it says.
+    pub(in crate::cli) fn agents_below(
+        &self,
+        app: &App,
+        spec: &ContractSpec,
+    ) -> Result<Vec<AgentBelow>, CliError> {
+        let mut found: Vec<AgentBelow> = Vec::new();
+        let named = |file: &Self, spec: &ContractSpec| {
+            let files = spec.agents.iter().map(|agent| file.delegate(&agent.file));
+            files.collect::<Vec<_>>()
+        };
+        let mut seen = BTreeSet::from([settled(&self.path)]);
+        let mut open = named(self, spec);
+        while let Some(file) = open.pop() {
+            if !seen.insert(settled(&file.path)) {
+                continue;
+            }
+            if seen.len() > MOST_BELOW {
+                let path = self.name.clone();
+                return Err(AgentFault::TooManyBelow {
+                    path,
+                    most: MOST_BELOW,
+                }
+                .into());
+            }
+            let text = file.text()?;
+            let spec = file.parse(app, &text)?;
+            open.extend(named(&file, &spec));
+            found.push(AgentBelow {
+                folder: file.folder().to_owned(),
+                name: file.name,
+                path: file.path,
+                spec,
+                text,
+            });
+        }
+        found.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(found)
     }
 
     /// The file of an agent that this one names. It is read for the same caller: with the layers of the caller's folder and of its own, the
@@ -119,4 +165,9 @@ fn faults_of(fault: &CliError) -> Vec<String> {
         format!("{place}: {path}{}{help}", error.rule)
     });
     lines.collect()
+}
+
+/// The path as every way to the file comes to it.
+fn settled(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }

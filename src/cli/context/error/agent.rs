@@ -25,6 +25,9 @@ pub(in crate::cli) enum AgentFault {
     /// The author: the profile says so.
     #[error("run the agent `{id}`: its profile has `enabled: false`")]
     Disabled { id: AgentId },
+    /// The author: more files are below it than are read.
+    #[error("read the agents of {}: more than {most} files are below it", path.display())]
+    TooManyBelow { path: PathBuf, most: usize },
     /// The caller: nothing says for what an agent is to be selected.
     #[error("select an agent: there is no task")]
     NoTask,
@@ -79,7 +82,10 @@ impl Advice for AgentFault {
                 "its head may have `keywords`, a list of names, between two lines `---`"
             }
             Self::Unreadable { .. } => "remove the file, and add its agent again",
-            Self::Disabled { .. } | Self::NotAnAgent { .. } | Self::Set { .. } => return None,
+            Self::Disabled { .. }
+            | Self::NotAnAgent { .. }
+            | Self::Set { .. }
+            | Self::TooManyBelow { .. } => return None,
         };
         Some(text.to_owned())
     }
