@@ -109,6 +109,14 @@ pub fn transcript() -> Result<String, Box<dyn Error>> {
                     exchanges: Vec::new(),
                     outcome: ToolOutcome::Returned(envelope(&call.order.invocation, at_ms)),
                 }),
+                // A host that runs agents begins a run of the name that is given, and hands in its end.
+                Output::Delegate(delegation) => next.push_back(Input::ChildEnded {
+                    call: delegation.order.call,
+                    child: None,
+                    outcome: ToolOutcome::ConnectionLost {
+                        detail: "this host runs no agents".to_owned(),
+                    },
+                }),
                 Output::Delta { text, .. } => eprintln!("model: {text}"),
                 Output::Done(outcome) => eprintln!("{outcome}"),
                 // Nothing here takes long enough for a timer, or asks for an approval, a summary or a model on behalf of a tool.

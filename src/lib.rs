@@ -83,7 +83,8 @@ mod view;
 pub use adapter::{AdapterError, ResponseMeta};
 pub use cli::main;
 pub use contract::{
-    CapabilityManifest, ContractDecodeError, ContractFactory, ContractSpec, ExecutionContract,
+    CapabilityManifest, ContractDecodeError, ContractFactory, ContractSpec, DelegationGrant,
+    ExecutionContract,
     FactoryError, RulePlace, ServerCapability, ServerKind, SpecErrors, TargetCapability,
     ToolCapability,
 };
@@ -92,7 +93,7 @@ pub use driver::{
     Worker, drive, prepare,
 };
 pub use kernel::{
-    AgentOutcome, Answerer, Approval, CallOrder, Counters, EntryDraft, EventKind, GivenInput,
+    AgentOutcome, Answerer, Approval, CallOrder, ChildEnd, Counters, EntryDraft, EventKind, GivenInput,
     InferRequest, LostEffect, Outcome, OutcomeCode, Probed, ProbedTarget, ProviderAddress, Run,
     RunStarted, ToolExposure,
 };
@@ -109,7 +110,7 @@ pub use replay::{
     WhatIf, WhatIfReport,
 };
 pub use session::{
-    Append, Call, Control, Input, Output, RedactionKey, Request, Session, SessionError,
+    Append, Call, Control, Delegation, Input, Output, RedactionKey, Request, Session, SessionError,
 };
 pub use store::{Durability, RunFilter, RunReader, RunRow, Store, StoreError, StoreReader};
 pub use telemetry::{

@@ -36,6 +36,19 @@ pub struct DelegateTerms {
     pub total_timeout_ms: u64,
 }
 
+/// What a delegated run may use: its own contract holds the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DelegationGrant {
+    /// Millionths of a US dollar; none where neither run limits the cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost_micro_usd: Option<u64>,
+    /// Tokens, those of the runs below it included.
+    pub max_tokens: u64,
+    /// Milliseconds.
+    pub total_timeout_ms: u64,
+}
+
 /// An agent in a chain of delegation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

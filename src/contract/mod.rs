@@ -70,8 +70,6 @@ mod settled;
 #[cfg(test)]
 mod shipped_schema;
 mod spec;
-mod standin;
-pub(crate) use standin::ungranted;
 mod targets;
 mod term_fault;
 mod terms;
@@ -99,6 +97,7 @@ pub(crate) use check::{
     ToolFault, context_feasible, contract_warnings, structure_faults, tool_faults_with,
     tool_warnings, unknown_windows,
 };
+pub use delegate_terms::DelegationGrant;
 pub(crate) use delegate_terms::{
     AGENT_PREFIX, AGENTS, AgentLink, DEFAULT_MAX_DEPTH, DelegateTerms, DelegationTerms,
 };
@@ -154,8 +153,8 @@ pub(crate) use spec::{
     PROMPT_SET, prompt_names, with_includes,
 };
 pub(crate) use spec::{
-    AgentDefinition, AgentSpec, Definition, DefinitionKind, Definitions, DelegationGrant,
-    Delegator, FinalReportSpec, InputSpec, McpSpec, McpTransport, ModelSpec, OAuthSpec,
+    AgentDefinition, AgentSpec, Definition, DefinitionKind, Definitions,
+    Delegator, FinalReportSpec, McpSpec, McpTransport, ModelSpec, OAuthSpec,
     ProviderSpec, SamplingSpec, Setting, TargetSpec, ValueOrigin, agent_profile_schema,
     contract_file_schema, task_of, with_pins,
 };

@@ -15,18 +15,19 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::agent_reader::{ParentFile, ReadAgent};
-use super::bring_up::{Prepared, RunRequest, prepare_delegated, prepare_resume, reopen};
+use super::bring_up::{Prepared, RunRequest, prepare_delegated, prepare_resume, reopen_below};
 use super::clock::RunClock;
 use super::observer::Observer;
 use super::perform::{CallBlobs, Done};
 use super::queues::Queues;
 use super::{DriverError, Environment, drive};
-use crate::contract::{ExecutionContract, ungranted};
+use crate::contract::{ContractSpec, Delegator, ExecutionContract, task_of, ungranted};
 use crate::kernel::{AgentOutcome, ChildEnd, EventKind, Fold, OutcomeCode, ParentRun, Run};
 use crate::message::{CallSeq, Digest, RunId, Scrubber, ToolOutcome};
 use crate::replay::ReplayReport;
 use crate::session::{Control, Delegation, Input, RedactionKey};
 use crate::store::{Invocation, Store, StoreError};
+use crate::transcript::SealedEntry;
 use crate::tools::{Clock as _, Delegated, delegated_envelope};
 
 /// What the runs below a run are brought up with.
@@ -35,6 +36,8 @@ pub(super) struct Below {
     pub(super) environment: Environment,
     pub(super) key: RedactionKey,
     pub(super) parent: ParentFile,
+    /// What the contract of the run that delegates was made of.
+    pub(super) spec: Arc<ContractSpec>,
 }
 
 impl Below {
@@ -48,6 +51,7 @@ impl Below {
             environment: request.environment.clone(),
             key: request.redaction_key.clone(),
             parent: parent(),
+            spec: Arc::new(request.spec.clone()),
         })
     }
 }
@@ -204,16 +208,21 @@ async fn come_to_its_end(
     };
     let known = known(store, &below.environment, link).await?;
     let mut stops = delegating.stops;
+    let mut seat = seat;
     let read = {
         let (file, parent) = (terms.file.clone(), below.parent.clone());
         let begun = match &known {
-            Known::Ended(ended) => return Ok(Came::Ended(ended.clone())),
+            Known::Ended(ended) => {
+                seat.observer.recorded(&ended.contract, &ended.entries);
+                return Ok(Came::Ended(Box::new(Ended::clone(&ended.ended))));
+            }
             Known::Taken => {
                 let run_id = &delegation.run_id;
                 return Ok(Came::NotBegun(format!("another run is called {run_id}")));
             }
             Known::Open(reopened) => {
                 stops &= !reopened.is_stopping();
+                seat.observer.recorded(reopened.contract(), reopened.entries());
                 reopened.invocation().cloned()
             }
             Known::None => None,
@@ -247,7 +256,7 @@ async fn come_to_its_end(
         Known::Open(reopened) => {
             match prepare_resume(*reopened, request, &seat.cancel).await {
                 Err(DriverError::Cancelled) => return Ok(Came::Left),
-                prepared => prepared?,
+                prepared => prepared?.for_parent(),
             }
         }
         Known::None | Known::Ended(_) | Known::Taken => {
@@ -265,9 +274,8 @@ async fn come_to_its_end(
             }
         }
     };
-    let beyond = ungranted(prepared.contract());
-    if !is_open && !beyond.is_empty() {
-        let names = beyond.join(", ");
+    let names = ungranted(prepared.contract()).join(", ");
+    if !is_open && !names.is_empty() {
         prepared.close().await;
         let reason = format!("{name} has tools that it is not granted: {names}");
         return Ok(Came::NotBegun(reason));
@@ -292,10 +300,16 @@ fn request_of(
         spec,
         ..
     } = read;
-    let order = &delegation.order;
-    let call = (order.invocation.name.as_str(), &order.invocation.arguments);
+    let call = &delegation.order.invocation;
+    let task = task_of(call.arguments.as_str(), spec.input.as_ref());
+    let by = Delegator {
+        contract: &delegating.contract,
+        folder: &below.parent.folder,
+        spec: &below.spec,
+    };
+    let agent = (call.name.as_str(), folder.as_path());
     RunRequest {
-        spec: spec.delegated(&delegating.contract, call, delegation.grant),
+        spec: spec.delegated(by, agent, &delegation.grant, task),
         contract_dir: folder,
         environment: below.environment.clone(),
         redaction_key: below.key.clone(),
@@ -351,7 +365,14 @@ enum Known {
     /// Another run has its name.
     Taken,
     Open(Box<super::Reopened>),
-    Ended(Box<Ended>),
+    Ended(Box<Recorded>),
+}
+
+/// A run that has ended, and what is stored of it.
+struct Recorded {
+    contract: Arc<ExecutionContract>,
+    ended: Ended,
+    entries: Vec<SealedEntry>,
 }
 
 /// Which run the run of a call is.
@@ -373,7 +394,7 @@ async fn known(
     link: Link,
 ) -> Result<Known, DriverError> {
     let (store, environment) = (store.clone(), environment.clone());
-    let look = move || match reopen(&store, &link.child, &environment) {
+    let look = move || match reopen_below(&store, &link.child, &environment) {
         Ok(reopened) if !link.is_of(reopened.parent()) => Ok(Known::Taken),
         Ok(reopened) => Ok(Known::Open(Box::new(reopened))),
         Err(DriverError::Store(StoreError::NoSuchRun { .. })) => Ok(Known::None),
@@ -399,11 +420,10 @@ fn ended(store: &Store, link: &Link) -> Result<Known, DriverError> {
         });
     }
     let stored = reader.read_run(run_id)?;
-    let mut fold = Fold::new(Arc::new(stored.contract()?));
-    let (mut entries, mut head) = (0_u64, Digest::ZERO);
-    for entry in stored {
-        let entry = entry?;
-        (entries, head) = (entry.seq.saturating_add(1), entry.hash);
+    let contract = Arc::new(stored.contract()?);
+    let entries: Vec<SealedEntry> = stored.collect::<Result<_, _>>()?;
+    let mut fold = Fold::new(Arc::clone(&contract));
+    for entry in &entries {
         let Ok(Some(event)) = entry.decode_event() else {
             continue;
         };
@@ -419,8 +439,15 @@ fn ended(store: &Store, link: &Link) -> Result<Known, DriverError> {
     };
     let run = fold.into_run().ok_or_else(nothing)?;
     let outcome = run.outcome().ok_or_else(nothing)?;
-    Ok(Known::Ended(Box::new(Ended {
-        child: ChildEnd::of(run_id.clone(), (entries, head), outcome, &run.counters()),
+    let last = entries.last().ok_or_else(nothing)?;
+    let at = (last.seq.saturating_add(1), last.hash);
+    let ended = Ended {
+        child: ChildEnd::of(run_id.clone(), at, outcome, &run.counters()),
         report: report_of(&run),
+    };
+    Ok(Known::Ended(Box::new(Recorded {
+        contract,
+        ended,
+        entries,
     })))
 }

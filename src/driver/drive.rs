@@ -138,6 +138,7 @@ pub async fn drive(
         at_ms,
         first,
         lock,
+        orphan,
         recorder,
         session,
         started_unix_ms,
@@ -169,7 +170,7 @@ pub async fn drive(
             store: store.clone(),
         },
     );
-    let driven = host.until_done(first, &mut control, observer).await;
+    let driven = host.until_done((first, orphan), &mut control, observer).await;
     let elapsed_ms = clock.run_ms();
     let has_begun = host.recorder.has_begun();
     let session = host.shut_down().await;
@@ -210,6 +211,8 @@ struct StartedRun<'s> {
     /// The first input of the session.
     first: Input,
     lock: RunLock,
+    /// Whether the run that delegated to it has ended.
+    orphan: bool,
     recorder: Recorder<'s>,
     session: Session,
     started_unix_ms: u64,
@@ -239,6 +242,7 @@ impl<'s> StartedRun<'s> {
             at_ms: 0,
             first: Input::Start(Box::new(started)),
             lock,
+            orphan: false,
             recorder: Recorder::beginning(store, new),
             session,
             started_unix_ms,
@@ -256,6 +260,7 @@ impl<'s> StartedRun<'s> {
             first,
             head,
             lock,
+            orphan,
             session,
             started_unix_ms,
         } = resumption;
@@ -269,6 +274,7 @@ impl<'s> StartedRun<'s> {
             at_ms,
             first,
             lock,
+            orphan,
             recorder: Recorder::going_on(store, handle),
             session: session.resume(counter, scrubber)?,
             started_unix_ms,
@@ -334,12 +340,20 @@ impl<'s> Host<'s> {
     /// The loop: hand in what happened, do what the session asks for, wait for what happens next.
     async fn until_done(
         &mut self,
-        first: Input,
+        (first, orphan): (Input, bool),
         control: &mut mpsc::Receiver<Control>,
         observer: &mut dyn Observer,
     ) -> Result<(), DriverError> {
         let mut control_open = true;
         let mut next = Done::from(first);
+        if orphan {
+            // Nobody waits for what it would come to.
+            self.hand_in(next)?;
+            if self.done(observer).await? {
+                return Ok(());
+            }
+            next = Input::Control(Control::Parent).into();
+        }
         loop {
             // What a task ends with comes after the pieces that it has sent before.
             while next.ends_a_task()

@@ -233,6 +233,14 @@ pub enum DriverError {
         /// The other.
         parent: RunId,
     },
+    /// The operator: a delegated run goes on with the one that delegated to it.
+    #[error("resume run {run_id}: it goes on with run {parent}, which delegated to it")]
+    Delegated {
+        /// The run that delegated.
+        parent: RunId,
+        /// The run.
+        run_id: RunId,
+    },
     /// The operator: the file of an agent whose run was begun cannot be read again.
     #[error("resume run {run_id}: the file of its agent cannot be read: {reason}")]
     AgentUnreadable {
@@ -303,6 +311,7 @@ impl DriverError {
                 | Self::ChangedContract { .. }
                 | Self::ChangedScript { .. }
                 | Self::AgentUnreadable { .. }
+                | Self::Delegated { .. }
                 | Self::NoParent { .. }
                 | Self::OtherWorkspace { .. }
                 | Self::ServerDown { .. }

@@ -1,7 +1,10 @@
 //! The trait that sees durable entries. Does not influence the run.
 
+use std::sync::Arc;
+
 use tokio::sync::mpsc;
 
+use crate::contract::ExecutionContract;
 use crate::kernel::{EntryDraft, Run};
 use crate::message::{InferenceSeq, RunId};
 use crate::session::Control;
@@ -28,6 +31,11 @@ pub trait Observer: Send {
     fn below(&mut self, run_id: &RunId, control: mpsc::Sender<Control>) -> Box<dyn Observer> {
         drop((run_id, control));
         Box::new(Unobserved)
+    }
+
+    /// What is recorded of the run from before: comes first, where another process has begun it. Nothing of it follows as an entry.
+    fn recorded(&mut self, contract: &Arc<ExecutionContract>, entries: &[SealedEntry]) {
+        let _ = (contract, entries);
     }
 
     /// Text of a response that may be shown while the rest arrives.

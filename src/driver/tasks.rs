@@ -111,7 +111,8 @@ mod tests {
 
     async fn panicked(tasks: &mut Tasks, performs: Performed) -> Input {
         tasks.spawn(performs, async { panic!("as the test wants") });
-        tasks.next().await.expect("the task has panicked").input
+        let done = tasks.next().await.expect("the task has panicked");
+        done.input.expect("it says what was lost")
     }
 
     #[tokio::test]

@@ -9,23 +9,10 @@ use super::machine::Machine;
 use super::outbox::Outbox;
 use super::texts::FailedReason;
 use super::{CallOrder, Counters, Outcome};
-use crate::contract::{AGENT_PREFIX, DelegateTerms};
+use crate::contract::{AGENT_PREFIX, DelegateTerms, DelegationGrant};
 use crate::message::{
     CallSeq, Digest, EnvelopeStatus, RunId, ToolEnvelope, ToolOutcome, estimate_tokens, exact_sum,
 };
-
-/// What a delegated run may use: its own contract holds the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DelegationGrant {
-    /// Millionths of a US dollar; none where neither run limits the cost.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_cost_micro_usd: Option<u64>,
-    /// Tokens, those of the runs below it included.
-    pub max_tokens: u64,
-    /// Milliseconds.
-    pub total_timeout_ms: u64,
-}
 
 /// A call of an agent: a run of its own is begun for it, or gone on with where there is one of that name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

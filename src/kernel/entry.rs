@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{DelegationGrant, Event, Outcome, Predicate, State};
-use crate::contract::{FlowAction, Label, PolicyDecision, ReportFormat, RulePlace};
+use super::{Event, Outcome, Predicate, State};
+use crate::contract::{DelegationGrant, FlowAction, Label, PolicyDecision, ReportFormat, RulePlace};
 use crate::message::{CallSeq, Digest, InferenceSeq};
 
 /// One transcript entry as the machine decided it, before the transcript chains it.

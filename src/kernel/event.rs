@@ -220,6 +220,18 @@ pub struct ParentRun {
     pub run_id: RunId,
 }
 
+impl ParentRun {
+    /// How the child comes from it, in words: `forked from nightly`, `delegated by nightly (call 2)`.
+    #[must_use]
+    pub(crate) fn link(&self) -> String {
+        let run_id = &self.run_id;
+        self.call.map_or_else(
+            || format!("forked from {run_id}"),
+            |call| format!("delegated by {run_id} (call {call})"),
+        )
+    }
+}
+
 /// What the probe of the targets found; never an inference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

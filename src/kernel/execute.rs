@@ -267,6 +267,10 @@ impl Machine {
         let Some(call) = batch.running_call(lost) else {
             return Reply::Defer;
         };
+        if call.grant().is_some() {
+            // Its run is gone on with.
+            return Reply::Defer;
+        }
         // A question that its server put within the call is lost with it, and so is what it was answered.
         call.input.take_if(|input| input.resume.is_none());
         let idempotent = self.contract.idempotent.contains(&call.invocation.name);

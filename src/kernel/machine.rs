@@ -21,9 +21,9 @@ use super::run_clock::RunClock;
 use super::stage::{Resting, Stage, StageView};
 use super::turn::{Failure, Turn};
 use super::{
-    Check, ClosingReason, ContextBlock, Counters, DelegationGrant, Event, EventKind, Interrupter, OutcomeCode,
+    Check, ClosingReason, ContextBlock, Counters, Event, EventKind, Interrupter, OutcomeCode,
 };
-use crate::contract::{ExecutionContract, ToolPolicy, Validators};
+use crate::contract::{DelegationGrant, ExecutionContract, ToolPolicy, Validators};
 use crate::message::{AgentMessage, CallSeq, Digest, InferenceSeq, Usage, exact_sum};
 
 /// What a step brought, for COMMIT to judge.

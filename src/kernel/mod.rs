@@ -100,7 +100,7 @@ mod turn;
 mod validate_calls;
 
 pub(crate) use conversation::conversation_digest;
-pub use delegate::{ChildEnd, DelegateOrder, DelegationGrant};
+pub use delegate::{ChildEnd, DelegateOrder};
 pub(crate) use edges::EDGES;
 pub use effect::GivenInput;
 pub use effect::{CallOrder, Effect, InferRequest, ToolExposure};

@@ -7,7 +7,7 @@ use serde_json::json;
 
 pub(super) use super::testing_messages::{call, calls, native, rejected, text};
 use super::{
-    BringUpFault, Effect, EntryDraft, Event, EventKind, InferRequest, InferenceFailed,
+    BringUpFault, DelegateOrder, Effect, EntryDraft, Event, EventKind, InferRequest, InferenceFailed,
     InferenceReturned, Outcome, Probed, ProbedTarget, Run, RunStarted, State, ToolReturned,
 };
 use crate::contract::{
@@ -41,6 +41,7 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
     Terms {
         adapter_version: "openai-chat/1".to_owned(),
         agent: None,
+        agents: BTreeMap::new(),
         allowed_tools: Some(vec!["read".to_owned(), "write".to_owned()]),
         approval: Vec::new(),
         approval_timeout_ms: 1_000,
@@ -56,6 +57,7 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
             reserved_system: 0,
         },
         cycle_forbid: Vec::new(),
+        delegation: None,
         final_report: None,
         flow: Vec::new(),
         format: CONTRACT_FORMAT.to_owned(),
@@ -271,6 +273,7 @@ impl Harness {
             .iter()
             .filter_map(|effect| match effect {
                 Effect::Execute(order) => Some(order.call),
+                Effect::Delegate(asked) => Some(asked.order.call),
                 _ => None,
             })
             .collect()
@@ -306,7 +309,9 @@ impl Harness {
         self.effects
             .iter()
             .find_map(|effect| match effect {
-                Effect::Execute(order) if order.call == call => {
+                Effect::Execute(order) | Effect::Delegate(DelegateOrder { order, .. })
+                    if order.call == call =>
+                {
                     Some((order.invocation.id.clone(), order.invocation.name.clone()))
                 }
                 _ => None,
@@ -423,6 +428,7 @@ pub(super) fn error_envelope(id: &str, name: &str) -> ToolEnvelope {
 pub(super) fn tool(call: CallSeq, outcome: ToolOutcome) -> EventKind {
     EventKind::ToolReturned(Box::new(ToolReturned {
         call,
+        child: None,
         exchanges: Vec::new(),
         outcome,
     }))

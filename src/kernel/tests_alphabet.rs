@@ -4,9 +4,10 @@
 use super::testing::*;
 use super::tests_monitors::{Ledger, OpenCall};
 use super::{
-    Answerer, Approval, Event, EventKind, InferenceFailed, Interrupter, LostEffect, Resumed, Run,
+    AgentOutcome, Answerer, Approval, ChildEnd, Event, EventKind, InferenceFailed, Interrupter, LostEffect, Outcome,
+    OutcomeCode, Resumed, Run,
 };
-use crate::contract::{BATCH, FINAL_REPORT, PROGRESS_REPORT};
+use crate::contract::{BATCH, ExecutionContract, FINAL_REPORT, PROGRESS_REPORT};
 use crate::message::{
     AdapterStatus, AgentMessage, CallSeq, Digest, EnvelopeFields, FailureCode, InferenceSeq,
     InputQuestion, ObjectText, ProtocolAdapterResult, ProviderFaultClass, SamplingRequest,
@@ -77,6 +78,15 @@ pub(super) enum Does {
     AsksWaiting,
     Samples,
     SamplesWaiting,
+    /// Of an agent: a tool below it returned an ok result.
+    ChildProves,
+    /// Of an agent: it used more than it was given.
+    ChildOverspends,
+    ChildCosts,
+    /// Of an agent: the envelope says that it completed, and its run did not.
+    ChildDisagrees,
+    /// Of an agent: no run was begun.
+    NotBegun,
 }
 
 /// When something comes.
@@ -251,7 +261,12 @@ fn says(said: Said) -> ProtocolAdapterResult {
 fn does(does: Does, c: &OpenCall) -> ToolOutcome {
     let ok = || envelope(&c.id, &c.name, "MIT");
     match does {
-        Does::Ok => ToolOutcome::Returned(ok()),
+        Does::Ok
+        | Does::ChildProves
+        | Does::ChildOverspends
+        | Does::ChildCosts
+        | Does::ChildDisagrees => ToolOutcome::Returned(ok()),
+        Does::NotBegun => ToolOutcome::Returned(error_envelope(&c.id, &c.name)),
         Does::Error => ToolOutcome::Returned(error_envelope(&c.id, &c.name)),
         Does::Large => ToolOutcome::Returned(ToolEnvelope::new(EnvelopeFields {
             tokens: 90_000,
@@ -380,13 +395,13 @@ impl Letter {
                 |f| f.fault.retry_after_ms = Some(ms),
             ),
             Self::Tool(d) | Self::ToolAt(d, _) => {
-                ledger.running.first().map(|c| tool(c.call, does(d, c)))?
+                ledger.running.first().map(|c| of_call(d, c, contract))?
             }
             Self::LastTool(d) => ledger
                 .running
                 .get(1..)?
                 .last()
-                .map(|c| tool(c.call, does(d, c)))?,
+                .map(|c| of_call(d, c, contract))?,
             Self::Approved => EventKind::ApprovalGiven(approval(false)?),
             Self::ApprovedOther => EventKind::ApprovalGiven(approval(true)?),
             Self::Denied => EventKind::ApprovalDenied(approval(false)?),
@@ -431,6 +446,32 @@ impl Letter {
             _ => None,
         }
     }
+}
+
+/// What a started call brings: of an agent, the end of its run.
+fn of_call(d: Does, c: &OpenCall, contract: &ExecutionContract) -> EventKind {
+    let mut event = tool(c.call, does(d, c));
+    if let EventKind::ToolReturned(returned) = &mut event
+        && contract.agents.contains_key(&c.name)
+        && matches!(returned.outcome, ToolOutcome::Returned(_))
+        && d != Does::NotBegun
+    {
+        let (class, code) = if matches!(d, Does::Error | Does::ChildDisagrees) {
+            (AgentOutcome::FailedTimeout, OutcomeCode::TotalTimeout)
+        } else {
+            (AgentOutcome::CompletedChatOnly, OutcomeCode::FinalMessage)
+        };
+        returned.child = Some(Box::new(ChildEnd {
+            cost_micro_usd: if d == Does::ChildCosts { 9 } else { 0 },
+            entries: 11,
+            head: Digest::ZERO,
+            outcome: Outcome::new(class, code),
+            run_id: "r-1.1".to_owned().try_into().expect("a valid run id"),
+            tokens: if d == Does::ChildOverspends { 250 } else { 30 },
+            tools_ok: u64::from(d == Does::ChildProves),
+        }));
+    }
+    event
 }
 
 fn stale_approval() -> Approval {

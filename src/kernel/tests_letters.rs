@@ -180,6 +180,23 @@ pub(super) const FLOWS: &[Letter] = &[
     LastTool(Does::Ok),
     Letter::Stop,
 ];
+pub(super) const AGENTS: &[Letter] = &[
+    Says(Said::Write),
+    Says(Said::ReadRead),
+    Says(Said::Three),
+    Says(Said::Invalid),
+    Tool(Does::Error),
+    Tool(Does::ChildOverspends),
+    Tool(Does::ChildCosts),
+    Tool(Does::ChildDisagrees),
+    Tool(Does::NotBegun),
+    Tool(Does::Asks),
+    LastTool(Does::Ok),
+    Letter::LostCall,
+    Letter::Stop,
+    ToolAt(Does::Ok, When::PastStep),
+    Interrupt(Interrupter::Parent),
+];
 pub(super) const SUSPENSIONS: &[Letter] = &[Letter::Suspended, Letter::Resumed];
 pub(super) const SAMPLES: &[Letter] = &[
     Says(Said::Write),

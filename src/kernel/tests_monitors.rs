@@ -1,5 +1,6 @@
 //! Monitors: what must hold on every path, judged by events, effects and entries alone.
 
+mod agents;
 mod ends;
 mod flows;
 mod limits;
@@ -54,6 +55,7 @@ pub(super) struct Ledger {
     cost: u64,
     executed: u64,
     executed_ok: u64,
+    agents: agents::Below,
     rejections: u32,
     started: BTreeMap<String, u64>,
     alike: BTreeMap<(String, Digest), u64>,
@@ -100,6 +102,7 @@ impl Ledger {
             cost: 0,
             executed: 0,
             executed_ok: 0,
+            agents: agents::Below::default(),
             rejections: 0,
             started: BTreeMap::new(),
             alike: BTreeMap::new(),
@@ -216,6 +219,7 @@ impl Ledger {
                 false
             }
             EventKind::ToolReturned(r) => {
+                let delegated = self.agents.ended(r);
                 let Some(at) = self.running.iter().position(|c| c.call == r.call) else {
                     return false;
                 };
@@ -224,6 +228,7 @@ impl Ledger {
                     ToolOutcome::SamplingRequired(asked) => Some(&asked.resume),
                     _ => None,
                 };
+                let resume = resume.filter(|_| !delegated);
                 if let Some(resume) = resume {
                     // It is started once more, and was counted.
                     self.due.push(r.call);
@@ -237,10 +242,13 @@ impl Ledger {
                     && envelope.tool_call_id == call.id
                     && envelope.tool == call.name
                     && (envelope.status == EnvelopeStatus::Error) == envelope.error.is_some()
+                    && agents::executes(delegated, r, envelope)
                 {
                     self.flows.returned(terms, &call.name);
                     self.executed += 1;
-                    self.executed_ok += u64::from(envelope.status == EnvelopeStatus::Ok);
+                    let ok = envelope.status == EnvelopeStatus::Ok;
+                    self.executed_ok += u64::from(ok);
+                    self.agents.returned(delegated, ok, r.child.as_deref());
                 }
                 false
             }
@@ -270,6 +278,9 @@ impl Ledger {
                 false
             }
             EventKind::EffectLost(LostEffect::Call(call)) => {
+                if self.agents.goes_on(*call) {
+                    return false;
+                }
                 self.lost = Some(*call);
                 if self.suspended {
                     self.due.push(*call);
@@ -367,7 +378,7 @@ impl Ledger {
                     r.inference.0 == self.inferences && self.inferences <= terms.max_inferences,
                     || "too many inferences".to_owned(),
                 )?;
-                let tokens = self.tokens + r.expected_tokens;
+                let tokens = self.tokens + self.agents.tokens + r.expected_tokens;
                 hold(tokens <= terms.max_tokens_consumed.0, || {
                     format!("a summary for {tokens} tokens")
                 })?;
@@ -402,7 +413,7 @@ impl Ledger {
                 hold(self.rejections <= terms.max_format_retries, || {
                     "too many format retries".to_owned()
                 })?;
-                let tokens = self.tokens + r.expected_tokens;
+                let tokens = self.tokens + self.agents.tokens + r.expected_tokens;
                 hold(tokens <= terms.max_tokens_consumed.0, || {
                     format!("a request for {tokens} tokens")
                 })?;
@@ -443,7 +454,8 @@ impl Ledger {
                     "a call in the closing turn".to_owned()
                 })?;
                 hold(!self.late(terms), || "a call after a deadline".to_owned())?;
-                hold(self.tokens <= terms.max_tokens_consumed.0, || {
+                let used = self.tokens + self.agents.tokens;
+                hold(used <= terms.max_tokens_consumed.0, || {
                     "a call beyond the token limit".to_owned()
                 })?;
                 hold(
@@ -485,6 +497,12 @@ impl Ledger {
                     self.running.retain(|c| c.call != open.call);
                     self.running.push(open);
                 }
+            }
+            Effect::Delegate(asked) => {
+                if self.may_delegate(terms, asked)? {
+                    return Ok(());
+                }
+                return self.effect(run, &Effect::Execute(asked.order.clone()));
             }
             Effect::Finish(outcome) => self.ended = Some(*outcome),
         }

@@ -103,6 +103,14 @@ const TELLING: &[(&str, &[Guard])] = &[
         &[Guard::FlowDenied],
     ),
     ("optional: flows that are asked about", &[Guard::FlowAsked]),
+    (
+        "optional: agents",
+        &[Guard::DelegationBudget, Guard::DelegationReserve],
+    ),
+    (
+        "optional: agents that may not be called",
+        &[Guard::DelegationChain, Guard::DelegationDepth],
+    ),
 ];
 
 fn telling(guard: Guard) -> &'static str {

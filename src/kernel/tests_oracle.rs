@@ -2,6 +2,7 @@
 //!
 //! Written from the document, with none of the machine's parts: a difference between the two is a fault of one of them.
 
+mod agents;
 mod commit;
 mod events;
 mod flows;
@@ -38,6 +39,8 @@ pub(super) enum Reaction {
     Asks(Ask),
     Waits(u64),
     Starts(Vec<u64>),
+    /// As starts, and some are runs of their own: what each of those may use, tokens and cost.
+    Delegates(Vec<u64>, Vec<(u64, Option<u64>)>),
     Summarises(u64),
     Samples(u64),
     AwaitsApproval(u64),
@@ -59,7 +62,7 @@ pub(super) struct Ask {
 impl Reaction {
     /// Reads a reaction off the effects of a step.
     pub(super) fn seen(effects: &[Effect]) -> Self {
-        let mut calls = Vec::new();
+        let (mut calls, mut grants) = (Vec::new(), Vec::new());
         let mut seen = None;
         for effect in effects {
             match effect {
@@ -77,6 +80,10 @@ impl Reaction {
                     }));
                 }
                 Effect::Execute(order) => calls.push(order.call.0),
+                Effect::Delegate(asked) => {
+                    calls.push(asked.order.call.0);
+                    grants.push((asked.grant.max_tokens, asked.grant.max_cost_micro_usd));
+                }
                 Effect::Summarise(asked) => {
                     seen = Some(Self::Summarises(asked.request.inference.0));
                 }
@@ -91,6 +98,7 @@ impl Reaction {
         };
         match (seen, entries.last().map(|e| e.action.kind)) {
             (Some(seen), _) => seen,
+            (None, _) if !grants.is_empty() => Self::Delegates(calls, grants),
             (None, _) if !calls.is_empty() => Self::Starts(calls),
             (None, Some(EntryKind::Ignored)) => Self::Ignored,
             (None, _) => Self::Noted,
@@ -176,6 +184,10 @@ struct Call {
     id: String,
     name: String,
     arguments: Digest,
+    /// Tokens of its argument text.
+    arguments_tokens: u64,
+    /// Whether a tool returned an ok result below it.
+    proves: bool,
     /// Whether its server had an answer: then it was started before.
     answered: bool,
     /// Whether a rule of `flow` has a person asked about it.
@@ -252,6 +264,12 @@ pub(super) struct Facts {
     alike: BTreeMap<(String, String), u64>,
     pairs: BTreeMap<(String, String), u64>,
     batch: Vec<Call>,
+    /// What runs below have used: tokens, cost.
+    below: (u64, u64),
+    /// What runs below may use that go on, by their calls.
+    grants: BTreeMap<u64, (u64, Option<u64>)>,
+    /// What each agent of the message gets whose file states nothing.
+    share: (u64, Option<u64>),
     /// Inferences whose servers did not wait: tokens of the prompt, and the target.
     unwanted: BTreeMap<u64, (u64, Option<usize>)>,
     /// Tokens of what containers put around their calls.
@@ -346,6 +364,9 @@ impl Oracle {
                 alike: BTreeMap::new(),
                 pairs: BTreeMap::new(),
                 batch: Vec::new(),
+                below: (0, 0),
+                grants: BTreeMap::new(),
+                share: (0, None),
                 unwanted: BTreeMap::new(),
                 frames: 0,
                 report: None,
@@ -453,7 +474,9 @@ impl Oracle {
                     };
                 self.commit_failed(why)
             }
-            EventKind::ToolReturned(r) => self.returned(r.call.0, &r.outcome),
+            EventKind::ToolReturned(r) => {
+                self.returned(r.call.0, &r.outcome, r.child.as_deref())
+            }
             EventKind::ApprovalGiven(approval) => self.approval(approval, true),
             EventKind::ApprovalDenied(approval) => self.approval(approval, false),
             EventKind::EffectLost(lost) => self.lost(lost),

@@ -136,6 +136,7 @@ fn brief(effect: &Effect) -> String {
             )
         }
         Effect::Execute(order) => format!("Execute {}", order.call),
+        Effect::Delegate(asked) => format!("Delegate {}", asked.order.call),
         Effect::Summarise(asked) => {
             format!("Summarise {} ({})", asked.call, asked.request.inference)
         }

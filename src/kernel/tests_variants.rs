@@ -486,6 +486,39 @@ pub(super) const VARIANTS: &[Variant] = &[
         ],
     },
     Variant {
+        name: "optional: agents",
+        terms: delegating,
+        letters: &[BASE, AGENTS, SUSPENSIONS],
+    },
+    Variant {
+        name: "required, proof of lineage: agents",
+        terms: || Terms {
+            tool_policy: ToolPolicy::Required,
+            tool_proof: ToolProof::Lineage,
+            agents: [("read".to_owned(), agent("read"))].into(),
+            require_approval: vec!["read".to_owned()],
+            ..delegating()
+        },
+        letters: &[
+            BASE,
+            APPROVALS,
+            &[
+                Says(Said::Write),
+                Says(Said::ReadWrite),
+                Tool(Does::Error),
+                Tool(Does::ChildProves),
+                Letter::LostCall,
+                Letter::Resumed,
+                Letter::Stop,
+            ],
+        ],
+    },
+    Variant {
+        name: "optional: agents that may not be called",
+        terms: delegating_to_none,
+        letters: &[BASE, CALLS, WRONG],
+    },
+    Variant {
         name: "optional: rules about calls, signed answers",
         terms: ruled,
         letters: &[BASE, RULED],

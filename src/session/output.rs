@@ -6,7 +6,8 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::base64;
-use crate::kernel::{CallOrder, DelegationGrant, EntryDraft, InferRequest, Outcome};
+use crate::contract::DelegationGrant;
+use crate::kernel::{CallOrder, EntryDraft, InferRequest, Outcome};
 use crate::message::{Digest, InferenceSeq, RunId};
 use crate::transcript::SealedEntry;
 

@@ -112,6 +112,7 @@ fn tool(outcome: ToolOutcome) -> EventKind {
     let call = CallSeq(1);
     EventKind::ToolReturned(Box::new(ToolReturned {
         call,
+        child: None,
         exchanges: Vec::new(),
         outcome,
     }))

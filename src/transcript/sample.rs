@@ -214,6 +214,7 @@ fn drafts(contract: &ExecutionContract, run_id: &RunId) -> Vec<EntryDraft> {
     };
     let tool = EventKind::ToolReturned(Box::new(ToolReturned {
         call: CallSeq(1),
+        child: None,
         exchanges: Vec::new(),
         outcome: ToolOutcome::Returned(ToolEnvelope::new(EnvelopeFields {
             full: Some(Digest::of(BLOBS[3])),

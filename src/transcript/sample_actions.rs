@@ -1,9 +1,10 @@
 //! An action with everything that one may have, for tests of its text.
 
 use super::sample::{DONE, action, contract};
-use crate::contract::{FlowAction, Label, ReportFormat, RulePlace};
+use crate::contract::{DelegationGrant, FlowAction, Label, ReportFormat, RulePlace};
 use crate::kernel::{
-    Action, BlockReason, Check, CheckName, ClosingReason, ContextAccount, ContextBlock, DropReason,
+    Action, BlockReason, Check, CheckName, ClosingReason, ContextAccount, ContextBlock,
+    DropReason,
     DroppedResult, DroppedTarget, EffectRecord, EntryKind, FlowRecord, FlowSource, PolicyRecord,
     Predicate, PredicateName, ReportRecord, ReportSource, State,
 };
@@ -79,6 +80,28 @@ pub(crate) fn full_action() -> Action {
                 call: CallSeq(1),
                 id: "call_1".to_owned(),
                 name: "read_file".to_owned(),
+            },
+            EffectRecord::Delegate {
+                arguments_hash: digest,
+                call: CallSeq(2),
+                grant: DelegationGrant {
+                    max_cost_micro_usd: Some(7),
+                    max_tokens: 8,
+                    total_timeout_ms: 9,
+                },
+                id: "call_2".to_owned(),
+                name: "agent__scout".to_owned(),
+            },
+            EffectRecord::Delegate {
+                arguments_hash: digest,
+                call: CallSeq(3),
+                grant: DelegationGrant {
+                    max_cost_micro_usd: None,
+                    max_tokens: 8,
+                    total_timeout_ms: 9,
+                },
+                id: "call_3".to_owned(),
+                name: "agent__scout".to_owned(),
             },
             EffectRecord::Summarise {
                 call: CallSeq(1),

@@ -1,8 +1,8 @@
 //! An event of every kind, for tests of their text.
 
-use super::sample::{call, envelope, event, run_id_of, sampling, verdict};
+use super::sample::{DONE, call, envelope, event, run_id_of, sampling, verdict};
 use crate::kernel::{
-    Answerer, Approval, BringUpFault, Event, EventKind, InferenceFailed, InferenceReturned,
+    Answerer, Approval, BringUpFault, ChildEnd, Event, EventKind, InferenceFailed, InferenceReturned,
     Interrupter, LostEffect, ParentRun, Probed, ProbedTarget, ProviderAddress, Resumed, RunStarted,
     ToolReturned,
 };
@@ -106,7 +106,8 @@ pub(crate) fn every_event() -> Vec<Event> {
         tool_servers: tool_servers.clone(),
         workspace,
     };
-    let parent = ParentRun {
+    let parent = |call| ParentRun {
+        call,
         head: digest,
         run_id: run_id_of("r-0"),
     };
@@ -168,10 +169,25 @@ pub(crate) fn every_event() -> Vec<Event> {
     let tool = |outcome| {
         EventKind::ToolReturned(Box::new(ToolReturned {
             call: CallSeq(1),
+            child: None,
             exchanges: Vec::new(),
             outcome,
         }))
     };
+    let delegated = EventKind::ToolReturned(Box::new(ToolReturned {
+        call: CallSeq(1),
+        child: Some(Box::new(ChildEnd {
+            cost_micro_usd: 5,
+            entries: 11,
+            head: digest,
+            outcome: DONE,
+            run_id: run_id_of("r-1.1"),
+            tokens: (1 << 53) - 1,
+            tools_ok: 1,
+        })),
+        exchanges: Vec::new(),
+        outcome: ToolOutcome::Returned(envelope()),
+    }));
     let exchange = |answer, content, requested_schema, url| InputExchange {
         answer,
         content,
@@ -183,6 +199,7 @@ pub(crate) fn every_event() -> Vec<Event> {
     let text = || Some(odd.clone());
     let asked = EventKind::ToolReturned(Box::new(ToolReturned {
         call: CallSeq(1),
+        child: None,
         exchanges: vec![
             exchange(InputAnswer::Accept, text(), text(), None),
             exchange(InputAnswer::Decline, None, None, text()),
@@ -192,7 +209,9 @@ pub(crate) fn every_event() -> Vec<Event> {
     let kinds = vec![
         asked,
         EventKind::RunStarted(Box::new(started(None, None))),
-        EventKind::RunStarted(Box::new(started(Some(parent), Some(digest)))),
+        EventKind::RunStarted(Box::new(started(Some(parent(None)), Some(digest)))),
+        EventKind::RunStarted(Box::new(started(Some(parent(Some(CallSeq(2)))), None))),
+        delegated,
         EventKind::Probed(Probed {
             targets: vec![ProbedTarget {
                 detail: odd.clone(),

@@ -13,7 +13,7 @@ use super::keys::{CONTEXT_BUDGET, FILE, SamplingKeys, TOOL_OUTPUT_BUDGET};
 use super::origin::ValueOrigin;
 use crate::contract::execution_contract::canonical;
 use crate::contract::{
-    AGENT_PREFIX, AgentLink, DelegationTerms, ExecutionContract, RedactionTerms, inexact_integer_at,
+    AGENT_PREFIX, AgentLink, DelegationGrant, DelegationTerms, ExecutionContract, RedactionTerms, inexact_integer_at,
 };
 
 /// The run that delegates.
@@ -25,15 +25,6 @@ pub(crate) struct Delegator<'p> {
     pub(crate) folder: &'p Path,
     /// What its contract was made of.
     pub(crate) spec: &'p ContractSpec,
-}
-
-/// What a run gives to one that it delegates to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct DelegationGrant {
-    /// What it may cost, in millionths of a US dollar; none where nothing limits it.
-    pub(crate) max_cost_micro_usd: Option<u64>,
-    pub(crate) max_tokens: u64,
-    pub(crate) total_timeout_ms: u64,
 }
 
 impl ContractSpec {

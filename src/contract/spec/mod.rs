@@ -69,7 +69,7 @@ pub use contract_spec::ContractSpec;
 pub(crate) use contract_spec::{
     FinalReportSpec, InputSpec, ModelSpec, ProviderSpec, SamplingSpec, Setting, TargetSpec,
 };
-pub(crate) use delegated::{DelegationGrant, Delegator, task_of};
+pub(crate) use delegated::{Delegator, task_of};
 pub use error::SpecErrors;
 pub(crate) use fill::{Definition, DefinitionKind, Definitions};
 pub(in crate::contract) use keys::{

@@ -47,6 +47,7 @@ pub(in crate::driver) use prepared::{Resumption, Start};
 pub(crate) use preview::{Preview, preview, preview_recorded};
 pub(crate) use reach::{Reach, ReachedVariable};
 pub(in crate::driver) use recorded::{BroughtUp, Mismatch, Models, Recorded, bring_up_again};
+pub(in crate::driver) use reopened::reopen_below;
 pub(crate) use reopened::{Reopened, reopen};
 pub use request::RunRequest;
 pub(crate) use resume::prepare_resume;

@@ -72,6 +72,14 @@ impl Prepared {
         self
     }
 
+    /// The same run, for the one that delegated to it.
+    pub(in crate::driver) fn for_parent(mut self) -> Self {
+        if let Start::Resume(resumption) = &mut self.start {
+            resumption.orphan = false;
+        }
+        self
+    }
+
     /// Stops the tool servers of a run that is not begun after all.
     pub async fn close(self) {
         self.servers.close().await;
@@ -85,6 +93,8 @@ pub(in crate::driver) struct Resumption {
     pub(in crate::driver) first: Input,
     pub(in crate::driver) head: Digest,
     pub(in crate::driver) lock: RunLock,
+    /// Whether the run that delegated to it has ended: then it ends, too.
+    pub(in crate::driver) orphan: bool,
     /// The run, as far as it is recorded.
     pub(in crate::driver) session: Session,
     pub(in crate::driver) started_unix_ms: u64,

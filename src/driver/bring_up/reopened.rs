@@ -9,7 +9,7 @@ use crate::driver::{DriverError, Environment};
 use crate::kernel::{CallOrder, Event, EventKind, ParentRun, Run, RunStarted};
 use crate::message::RunId;
 use crate::replay::{ReplayReport, Replayer, Unfinished};
-use crate::store::{Invocation, RunLock, Store};
+use crate::store::{Invocation, RunLock, Store, StoreError};
 use crate::transcript::SealedEntry;
 
 /// An unfinished run of the store: locked for this process, and decided again up to where its transcript ends.
@@ -28,8 +28,35 @@ pub(crate) struct Reopened {
 ///
 /// # Errors
 /// [`DriverError::Store`] where another process drives the run or it cannot be read, and by name where there is nothing to
-/// go on with or the transcript does not replay.
+/// go on with or the transcript does not replay. A delegated run goes on with the one that delegated to it, as long as that is open.
 pub(crate) fn reopen(
+    store: &Store,
+    run_id: &RunId,
+    environment: &Environment,
+) -> Result<Reopened, DriverError> {
+    let reopened = reopen_below(store, run_id, environment)?;
+    match reopened.parent() {
+        Some(from) if from.call.is_some() && is_open(store, &from.run_id)? => {
+            Err(DriverError::Delegated {
+                parent: from.run_id.clone(),
+                run_id: run_id.clone(),
+            })
+        }
+        _ => Ok(reopened),
+    }
+}
+
+/// Whether the store has that run, without an end.
+fn is_open(store: &Store, run_id: &RunId) -> Result<bool, DriverError> {
+    match store.reader()?.read_run(run_id) {
+        Ok(stored) => Ok(stored.row().outcome.is_none()),
+        Err(StoreError::NoSuchRun { .. }) => Ok(false),
+        Err(fault) => Err(fault.into()),
+    }
+}
+
+/// The same for the run that delegated to it.
+pub(in crate::driver) fn reopen_below(
     store: &Store,
     run_id: &RunId,
     environment: &Environment,
@@ -117,6 +144,11 @@ impl Reopened {
     #[must_use]
     pub(crate) const fn parent(&self) -> Option<&ParentRun> {
         self.started.parent.as_ref()
+    }
+
+    /// Whether the run that delegated to it has ended, so that nobody waits for it.
+    pub(super) fn is_orphan(&self) -> bool {
+        self.parent().is_some_and(|from| from.call.is_some())
     }
 
     /// Whether somebody has asked it to come to an end.

@@ -29,6 +29,7 @@ pub(crate) async fn prepare_resume(
     let shared = request.environment.shared().clone();
     let run_id = reopened.started.run_id.clone();
     let below = Below::of(&request, reopened.invocation());
+    let orphan = reopened.is_orphan();
     let providers = contract.targets.iter().map(|target| &target.provider);
     let before = by_target(providers, reopened.answered_before);
     let own = &reopened.unfinished.answered;
@@ -67,6 +68,7 @@ pub(crate) async fn prepare_resume(
         },
         head: unfinished.head,
         lock: reopened.lock,
+        orphan,
         session: unfinished.session,
         started_unix_ms: reopened.started.started_unix_ms,
     }));

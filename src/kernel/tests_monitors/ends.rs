@@ -26,6 +26,7 @@ impl Ledger {
             c.tokens() == self.tokens && c.cost_micro_usd == self.cost,
             || format!("{} tokens, counted {}", self.tokens, c.tokens()),
         )?;
+        self.agents.counted(&c)?;
         hold(
             c.inferences == self.inferences && c.inferences <= terms.max_inferences,
             || "inferences are miscounted".to_owned(),
@@ -93,12 +94,14 @@ impl Ledger {
                 let proofs = match terms.tool_proof {
                     ToolProof::Executed => self.executed,
                     ToolProof::Succeeded => self.executed_ok,
+                    ToolProof::Lineage => self.agents.lineage(self.executed_ok),
                 };
                 hold(proofs > 0, || {
                     "success under required without proof".to_owned()
                 })?;
             }
-            hold(self.tokens <= terms.max_tokens_consumed.0, || {
+            let used = self.tokens + self.agents.tokens;
+            hold(used <= terms.max_tokens_consumed.0, || {
                 "success beyond the token limit".to_owned()
             })?;
         }

@@ -181,14 +181,14 @@ impl Oracle {
             return Some(Code::MaxInferences);
         }
         let prompt = self.projected(wish);
-        if f.tokens + prompt > self.terms.max_tokens_consumed.0 {
+        if self.used() + prompt > self.terms.max_tokens_consumed.0 {
             return Some(Code::MaxTokens);
         }
         let price = self.terms.price(0)?;
         // The cheapest way to send a prompt: all of it from the cache.
         let least = (prompt * price.cache_read_pico_usd.0).div_ceil(1_000_000);
         let max = self.terms.max_cost_micro_usd?;
-        (f.cost + least > max.0).then_some(Code::MaxCost)
+        (self.spent() + least > max.0).then_some(Code::MaxCost)
     }
 
     pub(super) fn ask(&mut self, wish: Wish) -> Reaction {
@@ -341,11 +341,11 @@ impl Oracle {
     }
 
     pub(super) fn overdrawn(&self) -> Option<Code> {
-        if self.facts.tokens > self.terms.max_tokens_consumed.0 {
+        if self.used() > self.terms.max_tokens_consumed.0 {
             return Some(Code::MaxTokens);
         }
         let max = self.terms.max_cost_micro_usd.map(|max| max.0);
-        max.is_some_and(|max| self.facts.cost > max)
+        max.is_some_and(|max| self.spent() > max)
             .then_some(Code::MaxCost)
     }
 

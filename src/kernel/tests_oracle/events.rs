@@ -1,6 +1,7 @@
 //! What each event does where it is awaited, and the calls of a message while they run (semantics §4, §6, §9).
 
 use super::*;
+use crate::kernel::ChildEnd;
 
 impl Oracle {
     pub(super) fn stop_requested(&mut self) -> Reaction {
@@ -68,7 +69,8 @@ impl Oracle {
             self.clock.parked_since = Some(self.clock.at);
             return Reaction::AwaitsApproval(call);
         }
-        match self.facts.place {
+        let again = self.gone_on_with();
+        let reaction = match self.facts.place {
             Place::Due if self.clock.until > self.clock.at && self.late().is_none() => self.wait(),
             Place::Due => self.commit(Found {
                 again: true,
@@ -76,6 +78,10 @@ impl Oracle {
             }),
             Place::Tools if suspended && !self.facts.batch.iter().any(asked) => self.go_on_tools(),
             _ => Reaction::Noted,
+        };
+        match reaction {
+            Reaction::Noted if self.facts.place == Place::Tools => self.starts(again),
+            other => other,
         }
     }
 
@@ -153,6 +159,9 @@ impl Oracle {
                 .sample_ended(n.0)
                 .unwrap_or_else(|| self.summary_ended(n.0, None)),
             (LostEffect::Call(call), Place::Tools) => {
+                if self.gone_on_with().contains(&call.0) {
+                    return Reaction::Ignored;
+                }
                 let nothing_starts = self.nothing_starts().is_some();
                 self.leave_sampling(call.0);
                 let Some(lost) = self.facts.batch.iter_mut().find(|c| c.is_under_way(call.0))
@@ -181,7 +190,15 @@ impl Oracle {
         self.clock.unpark();
     }
 
-    pub(super) fn returned(&mut self, call: u64, outcome: &ToolOutcome) -> Reaction {
+    pub(super) fn returned(
+        &mut self,
+        call: u64,
+        outcome: &ToolOutcome,
+        child: Option<&ChildEnd>,
+    ) -> Reaction {
+        let of_agent = self.facts.grants.contains_key(&call);
+        self.child_ended(call, child);
+        let child = child.filter(|_| of_agent);
         let Some(at) = self.facts.batch.iter().position(|c| c.is_under_way(call)) else {
             return Reaction::Ignored;
         };
@@ -191,11 +208,34 @@ impl Oracle {
             self.facts.batch[at].id.clone(),
             self.facts.batch[at].name.clone(),
         );
+        let agrees = |envelope: &ToolEnvelope| {
+            let ok = envelope.status == EnvelopeStatus::Ok;
+            child.is_none_or(|child| child.outcome.class.is_success() == ok)
+        };
+        let unknown = || Slot::Said(failed("interrupted, effect unknown"));
         let slot = match outcome {
-            ToolOutcome::Returned(envelope) if well_formed(envelope, &id, &name) => {
+            ToolOutcome::Returned(envelope)
+                if of_agent && child.is_none() && well_formed(envelope, &id, &name) =>
+            {
+                // No run was begun: nothing was executed.
+                Slot::Said(failed(&envelope.text()))
+            }
+            ToolOutcome::InputRequired(_) | ToolOutcome::SamplingRequired(_) if of_agent => {
+                unknown()
+            }
+            ToolOutcome::Returned(envelope)
+                if well_formed(envelope, &id, &name) && agrees(envelope) =>
+            {
                 self.facts.executed += 1;
                 let ok = envelope.status == EnvelopeStatus::Ok;
-                self.facts.proof |= ok || self.terms.tool_proof == ToolProof::Executed;
+                let below = child.is_some_and(|child| child.tools_ok > 0);
+                self.facts.batch[at].proves = below;
+                self.facts.proof |= match self.terms.tool_proof {
+                    ToolProof::Executed => true,
+                    ToolProof::Succeeded => ok,
+                    ToolProof::Lineage if of_agent => below,
+                    ToolProof::Lineage => ok,
+                };
                 self.weigh(at, envelope.tokens)
             }
             ToolOutcome::Returned(_) | ToolOutcome::Malformed { .. } => {
@@ -283,7 +323,8 @@ impl Oracle {
         let in_flight = self.prompts_in_flight();
         let next = self.projected(Wish::Turn) + self.results();
         let over = self.facts.inferences + 2 > self.terms.max_inferences
-            || self.facts.tokens + in_flight + expected + next > self.terms.max_tokens_consumed.0
+            || self.used() + self.promised() + in_flight + expected + next
+                > self.terms.max_tokens_consumed.0
             || expected > self.limit(target);
         if over {
             return None;
@@ -462,10 +503,16 @@ impl Oracle {
         }
         let mut started = Vec::new();
         let mut group = false;
-        for call in &mut self.facts.batch {
+        for at in 0..self.facts.batch.len() {
+            let call = &self.facts.batch[at];
             let (Slot::Pending(n) | Slot::ToAsk(n) | Slot::Ready(n)) = call.slot else {
                 continue;
             };
+            let granted = terms
+                .agents
+                .contains_key(&call.name)
+                .then(|| self.grant(&call.name, call.arguments_tokens));
+            let call = &mut self.facts.batch[at];
             let by_flow = call.slot == Slot::Pending(n) && call.asks;
             let asks = call.slot == Slot::ToAsk(n) || by_flow;
             let joins = started.is_empty() || (group && beside(&call.name) && !asks);
@@ -477,11 +524,25 @@ impl Oracle {
                 self.clock.parked_since = Some(self.clock.at);
                 return Reaction::AwaitsApproval(n);
             }
+            match granted {
+                Some(Err(reason)) => {
+                    call.slot = Slot::Said(failed(&reason));
+                    continue;
+                }
+                Some(Ok(grant)) => drop(self.facts.grants.insert(n, grant)),
+                None => {}
+            }
+            let call = &mut self.facts.batch[at];
             group = beside(&call.name);
             call.slot = Slot::Running(n);
             started.push(n);
         }
-        Reaction::Starts(started)
+        if started.is_empty() {
+            // Every one was refused.
+            let settled = self.settle(true);
+            return self.commit(settled);
+        }
+        self.starts(started)
     }
 }
 

@@ -173,7 +173,14 @@ impl Oracle {
                     "" => "the arguments",
                     pointer => pointer,
                 };
-                Some(format!("TOOL_VALIDATION_ERROR: {place}: {}", fault.rule))
+                let what = if self.is_agent(name) {
+                    "invalid_parameters"
+                } else {
+                    "TOOL_VALIDATION_ERROR"
+                };
+                Some(format!("{what}: {place}: {}", fault.rule))
+            } else if let Some(reason) = self.may_not_delegate(name) {
+                Some(reason)
             } else if let Some((FlowAction::Deny, from)) =
                 self.flow(name).filter(|_| !self.terms.strict_mode)
             {
@@ -344,6 +351,8 @@ impl Oracle {
                 shows: false,
                 questions: 0,
                 arguments: call.arguments.digest(),
+                arguments_tokens: estimate(call.arguments.as_str()),
+                proves: false,
                 slot: if let Some(reason) = answer {
                     Slot::Said(failed(&reason))
                 } else {
@@ -356,6 +365,7 @@ impl Oracle {
             })
             .collect();
         self.facts.batch = batch;
+        self.divide();
         self.facts.unwanted.clear();
         self.facts.frames = 0;
         self.facts.report = None;

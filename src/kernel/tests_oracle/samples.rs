@@ -51,7 +51,7 @@ impl Oracle {
         let target = self.sampler(&self.facts.batch[at].name);
         let asks = target.is_some_and(|target| {
             self.facts.inferences + 2 <= self.terms.max_inferences
-                && self.facts.tokens + in_flight + expected + next
+                && self.used() + self.promised() + in_flight + expected + next
                     <= self.terms.max_tokens_consumed.0
                 && expected <= self.limit(target)
         });

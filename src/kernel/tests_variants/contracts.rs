@@ -6,9 +6,10 @@ use super::super::testing::{reporting, target, terms};
 use super::super::tests_letters::APPROVER;
 use super::super::tests_rulings::rule;
 use crate::contract::{
-    ApprovalAction, BigCount, CycleException, FlowAction, FlowRule, Label, LabelRule, ModelPrice,
+    AgentLink, ApprovalAction, BigCount, CycleException, DelegateTerms, DelegationTerms, FlowAction, FlowRule, Label, LabelRule, ModelPrice,
     PriceTable, TargetTerms, Terms, ToolPolicy,
 };
+use crate::message::Digest;
 
 /// `MONOLITH_EXPLORE_MORE=n` lets every variant make n inferences more; the number of states multiplies with each.
 pub(super) fn more() -> u64 {
@@ -60,6 +61,71 @@ pub(super) fn priced(policy: ToolPolicy) -> Terms {
             version: "1".to_owned(),
         }),
         ..terms
+    }
+}
+
+/// A contract whose tool `read` is an agent; `write` is another one, whose file states its limits.
+pub(super) fn delegating() -> Terms {
+    Terms {
+        agents: BTreeMap::from([
+            ("read".to_owned(), agent("read")),
+            (
+                "write".to_owned(),
+                DelegateTerms {
+                    max_cost_micro_usd: Some(BigCount(2)),
+                    max_tokens_consumed: Some(BigCount(120)),
+                    ..agent("write")
+                },
+            ),
+        ]),
+        delegation: Some(below_none(5)),
+        max_cost_micro_usd: Some(BigCount(10)),
+        max_tokens_consumed: BigCount(400),
+        max_tool_calls_per_turn: 3,
+        parallel_tool_calls: true,
+        parallel_safe: vec!["read".to_owned()],
+        ..loose(ToolPolicy::Optional)
+    }
+}
+
+/// A contract whose tool `read` is the agent itself, and `write` one that stands too deep.
+pub(super) fn delegating_to_none() -> Terms {
+    let Terms { agents, .. } = delegating();
+    let agents = agents.into_iter().map(|(name, terms)| {
+        let digest = match name.as_str() {
+            "read" => Digest::of(b"own"),
+            _ => terms.digest,
+        };
+        (name, DelegateTerms { digest, ..terms })
+    });
+    Terms {
+        agents: agents.collect(),
+        delegation: Some(below_none(0)),
+        ..loose(ToolPolicy::Optional)
+    }
+}
+
+pub(super) fn agent(name: &str) -> DelegateTerms {
+    DelegateTerms {
+        digest: Digest::of(name.as_bytes()),
+        file: format!("{name}.ai"),
+        grant: None,
+        least_tokens: 60,
+        max_cost_micro_usd: None,
+        max_tokens_consumed: None,
+        total_timeout_ms: 1_000,
+    }
+}
+
+/// Where the first run of a tree stands.
+pub(super) fn below_none(max_depth: u32) -> DelegationTerms {
+    DelegationTerms {
+        chain: vec![AgentLink {
+            digest: Digest::of(b"own"),
+            name: "lead".to_owned(),
+        }],
+        granted: Vec::new(),
+        max_depth,
     }
 }
 

@@ -86,6 +86,7 @@ fn the_call_whose_answer_was_no_result_is_named_and_no_other() {
     let ended = |call, outcome| {
         EventKind::ToolReturned(Box::new(ToolReturned {
             call: CallSeq(call),
+            child: None,
             exchanges: Vec::new(),
             outcome,
         }))

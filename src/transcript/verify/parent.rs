@@ -36,12 +36,12 @@ impl ParentBook {
     /// The check, where it came to a verdict, or why it did not.
     pub(super) fn describe(&self) -> Option<Result<String, String>> {
         let parent = self.named.as_ref()?;
-        let run = &parent.run_id;
+        let (run, link) = (&parent.run_id, parent.link());
         Some(match self.found {
-            Some(ParentFound::Entry(seq)) => Ok(format!("forked from {run} at entry {seq}")),
+            Some(ParentFound::Entry(seq)) => Ok(format!("{link} at entry {seq}")),
             Some(ParentFound::NoSuchEntry) => Ok(String::new()),
             Some(ParentFound::NotHere) => Err(format!("run {run} is not in this store")),
-            None => Err(format!("forked from run {run}, which a file does not hold")),
+            None => Err(format!("{link}, which a file does not hold")),
         })
     }
 }

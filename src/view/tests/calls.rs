@@ -80,6 +80,7 @@ fn execute() -> Vec<EffectRecord> {
 fn timed_out() -> EventKind {
     EventKind::ToolReturned(Box::new(ToolReturned {
         call: CallSeq(1),
+        child: None,
         exchanges: Vec::new(),
         outcome: ToolOutcome::TimedOut,
     }))

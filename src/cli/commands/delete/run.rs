@@ -13,19 +13,27 @@ use crate::cli::context::source::Source;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::counted;
 use crate::message::{RunId, utc};
-use crate::store::{Removal, RunFilter, RunRow, remove, remove_kept};
+use crate::store::{Removal, RunFilter, RunRow, StoreReader, remove, remove_kept};
+use crate::transcript::ParentFound;
 
 /// `monolith delete`.
 pub(in crate::cli) fn delete(app: &App, args: &DeleteArgs) -> Result<Exit, CliError> {
-    let Source::Run(run_id, reader) = app.run(&args.run)? else {
+    let Source::Run(run_id, mut reader) = app.run(&args.run)? else {
         return Ok(Exit::USAGE);
     };
+    // Those of its agents first: one that is left without the run above it could not be explained.
+    let mut runs = reader.runs_below(&run_id)?;
     drop(reader);
     if !args.yes {
-        let question = format!("Delete run {run_id} for good?");
+        let below = match runs.len() {
+            0 => String::new(),
+            below => format!(", and {} of its agents", counted(below, "run")),
+        };
+        let question = format!("Delete run {run_id}{below} for good?");
         confirm(app, "delete", &question)?;
     }
-    deleted(app, vec![run_id], args.reason.clone(), args.force)
+    runs.push(run_id);
+    deleted(app, runs, args.reason.clone(), args.force)
 }
 
 /// `monolith prune`: runs that have ended, never one that could go on.
@@ -39,10 +47,11 @@ pub(in crate::cli) fn prune(app: &App, args: &PruneArgs) -> Result<Exit, CliErro
                 .is_some_and(|class| wanted.is_none_or(|wanted| wanted.eq_ignore_ascii_case(class)))
     };
     let mut rows: Vec<RunRow> = Vec::new();
-    if let Some(reader) = app.reader()? {
+    if let Some(mut reader) = app.reader()? {
         // What does not read is not judged by its age.
         let sealed = reader.list_rows(usize::MAX, RunFilter::Sealed)?;
         rows.extend(sealed.into_iter().flatten().filter(old));
+        with_their_agents(&mut reader, &mut rows)?;
     }
     let mut text = String::new();
     for row in &rows {
@@ -70,6 +79,27 @@ pub(in crate::cli) fn prune(app: &App, args: &PruneArgs) -> Result<Exit, CliErro
     }
     let runs = rows.into_iter().map(|row| row.run_id).collect();
     deleted(app, runs, args.reason.clone(), false)
+}
+
+/// Runs of agents go and stay with the run that delegated to them, whatever is asked of their own age and end.
+fn with_their_agents(reader: &mut StoreReader, rows: &mut Vec<RunRow>) -> Result<(), CliError> {
+    let mut kept = Vec::new();
+    for row in std::mem::take(rows) {
+        let lineage = reader.lineage(&row.run_id)?;
+        let is_below = lineage.is_some_and(|found| {
+            found.parent.call.is_some() && found.found != ParentFound::NotHere
+        });
+        if !is_below {
+            kept.push(row);
+        }
+    }
+    for row in kept {
+        for run_id in reader.runs_below(&row.run_id)? {
+            rows.push(reader.read_run(&run_id)?.row().clone());
+        }
+        rows.push(row);
+    }
+    Ok(())
 }
 
 fn deleted(app: &App, runs: Vec<RunId>, reason: String, force: bool) -> Result<Exit, CliError> {

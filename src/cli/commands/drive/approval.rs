@@ -39,16 +39,21 @@ pub(in crate::cli) struct Approver<'a> {
     #[cfg(not(unix))]
     lines: Option<Receiver<String>>,
     leaving: LeavingArgs,
+    /// Where it asks.
     live: &'a Live,
+    /// The run that waits.
+    run: Live,
     /// Whether it was said that what was left as an answer is none.
     refused: bool,
     store: &'a Store,
 }
 
 impl<'a> Approver<'a> {
-    pub(in crate::cli) const fn new(
+    /// For `run`, which is the one that is watched, or below it.
+    pub(super) const fn of(
         store: &'a Store,
         live: &'a Live,
+        run: Live,
         leaving: LeavingArgs,
     ) -> Self {
         Self {
@@ -59,16 +64,23 @@ impl<'a> Approver<'a> {
             lines: None,
             leaving,
             live,
+            run,
             refused: false,
             store,
         }
     }
 
-    /// Called about ten times a second: asks where a call waits that nobody was asked about, and returns an answer to it.
-    pub(in crate::cli) async fn look(&mut self) -> Option<Control> {
-        let (order, run_id) = self.live.awaited()?;
+    /// Whether an answer is typed at the terminal.
+    pub(super) const fn is_at_terminal(&self) -> bool {
+        self.at_terminal
+    }
+
+    /// Called about ten times a second: asks where a call waits that nobody was asked about, and returns an answer to it. Where it may not ask,
+    /// it takes what was left elsewhere.
+    pub(super) async fn look(&mut self, may_ask: bool) -> Option<Control> {
+        let (order, run_id) = self.run.awaited()?;
         let answered = self.answer_left(&order, &run_id);
-        if answered.is_some() {
+        if answered.is_some() || !may_ask {
             return answered;
         }
         let question = (order.call, order.arguments_hash);
@@ -81,13 +93,13 @@ impl<'a> Approver<'a> {
     }
 
     async fn ask(&mut self, order: &CallOrder, run_id: &RunId) {
-        let change = match self.live.changes() {
+        let change = match self.run.changes() {
             Some(changes) => changes.of_call(order).await,
             None => None,
         };
         let call = shown(order, self.live.width(), change.as_ref());
         // What is typed here is not signed.
-        let signed = self.live.takes_signed_answers();
+        let signed = self.run.takes_signed_answers();
         let asks_here = self.live.is_watched() && io::stdin().is_terminal() && !signed;
         if self.leaving.no_wait || !asks_here {
             let key = if signed { " --key NAME" } else { "" };

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::approval::{Approver, refused_now};
+use super::approvers::{Approvers, Asked};
 use super::ended::{Broken, Ended};
 use super::leaving::LeavingArgs;
 use super::live::Live;
@@ -202,7 +202,7 @@ async fn drive(
     let mut interrupts = 0_u32;
     let mut suspended = false;
     let mut leaves_at = None;
-    let mut approver = Approver::new(store, live, leaving);
+    let mut approvers = Approvers::new(store, live, leaving);
     loop {
         let ask = tokio::select! {
             biased;
@@ -234,12 +234,12 @@ async fn drive(
             },
             _ = tick.tick() => {
                 live.tick();
-                match approver.look().await {
-                    Some(answer) => answer,
-                    None if leaving.no_wait && !suspended => match live.awaited() {
-                        Some((order, _)) => refused_now(&order).unwrap_or(Control::Suspend),
-                        None => continue,
-                    },
+                let mut asked = approvers.look().await;
+                if leaving.no_wait && !suspended {
+                    asked = asked.or_else(|| approvers.without_an_answer());
+                }
+                match asked.and_then(Asked::for_the_first) {
+                    Some(control) => control,
                     None => continue,
                 }
             }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use tokio::sync::mpsc;
+
 use super::accounts::Accounts;
 use super::awaited::{running, waiting};
 use super::cursor::Cursor;
@@ -23,6 +25,7 @@ use crate::contract::ExecutionContract;
 use crate::driver::{Observer, RunRequest};
 use crate::kernel::{CallOrder, EntryDraft, EventKind, Run};
 use crate::message::{InferenceSeq, RunId};
+use crate::session::Control;
 use crate::store::Durability;
 use crate::telemetry::{AccountingLine, BillingFault, verbose_lines};
 use crate::transcript::SealedEntry;
@@ -42,6 +45,8 @@ pub(in crate::cli) struct Live(Arc<Mutex<Following>>);
 
 struct Following {
     awaited: Option<CallOrder>,
+    /// The runs below it that were begun or gone on with, and where each is asked for something.
+    below: Vec<(Live, mpsc::Sender<Control>)>,
     /// Where lines go once they are final, and how many of them went there.
     billing: Option<(Accounts, usize)>,
     billing_fault: Option<BillingFault>,
@@ -93,6 +98,7 @@ impl Live {
     fn following(screen: Screen, verbose: bool, billing: Option<(Accounts, usize)>) -> Self {
         Self(Arc::new(Mutex::new(Following {
             awaited: None,
+            below: Vec::new(),
             billing,
             billing_fault: None,
             changes: None,
@@ -213,6 +219,27 @@ impl Live {
         following.awaited.clone().zip(run_id.cloned())
     }
 
+    /// The runs below it, without the first `known` of them.
+    pub(in crate::cli) fn below_since(&self, known: usize) -> Vec<(Self, mpsc::Sender<Control>)> {
+        let following = self.lock();
+        following.below.get(known..).unwrap_or_default().to_vec()
+    }
+
+    /// A run below it: a person watches this one alone, and its lines of accounting go where those of this one go.
+    pub(in crate::cli) fn follow_below(&self, control: mpsc::Sender<Control>) -> Self {
+        let mut following = self.lock();
+        let accounts = following.billing.as_ref().map(|(file, _)| file.clone());
+        let child = Self::following(
+            following.screen.quieted(),
+            false,
+            accounts.map(|accounts| (accounts, 0)),
+        );
+        let first = following.view.as_ref().and_then(RunView::origin).cloned();
+        child.lock().origin = first;
+        following.below.push((child.clone(), control));
+        child
+    }
+
     /// Where it is looked up what a call of the run would change.
     pub(in crate::cli) fn changes(&self) -> Option<Changes> {
         self.lock().changes.clone()
@@ -298,6 +325,16 @@ impl Observer for Live {
 
     fn text(&mut self, inference: InferenceSeq, text: &str) {
         self.lock().text(inference, text);
+    }
+
+    fn below(&mut self, _: &RunId, control: mpsc::Sender<Control>) -> Box<dyn Observer> {
+        Box::new(self.follow_below(control))
+    }
+
+    fn recorded(&mut self, contract: &Arc<ExecutionContract>, entries: &[SealedEntry]) {
+        if let Err(fault) = self.recall(contract, entries) {
+            self.note(&line(&fault.summary()));
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod accounts;
 mod approval;
+mod approvers;
 mod awaited;
 mod cursor;
 mod ended;

@@ -165,8 +165,7 @@ pub(in crate::cli) fn cast(
                 said(out, view.at_ms(), mark)?;
             }
             if let Some(parent) = view.start().and_then(|start| start.parent.as_ref()) {
-                let parent = parent.run_id.as_str();
-                said(out, view.at_ms(), &format!("forked from run {parent}"))?;
+                said(out, view.at_ms(), &parent.link())?;
             }
         }
         if let Some(transition) = Transition::of(view, entry.entry()) {

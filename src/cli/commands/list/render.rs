@@ -201,11 +201,11 @@ pub(super) fn brief(task: &str) -> String {
 
 /// Where a run comes from, in words.
 pub(in crate::cli) fn forked_from(lineage: &Lineage) -> String {
-    let parent = &lineage.parent.run_id;
+    let link = lineage.parent.link();
     match lineage.found {
-        ParentFound::Entry(seq) => format!("forked from {parent} at entry {seq}"),
-        ParentFound::NoSuchEntry => format!("forked from {parent}, which has no such entry"),
-        ParentFound::NotHere => format!("forked from {parent}, which is not here"),
+        ParentFound::Entry(seq) => format!("{link} at entry {seq}"),
+        ParentFound::NoSuchEntry => format!("{link}, which has no such entry"),
+        ParentFound::NotHere => format!("{link}, which is not here"),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 
 use super::repeated::Driven;
 use super::run_result::{Ending, RunResult};
@@ -18,7 +18,8 @@ use crate::cli::context::error::{CliError, SystemFault};
 use crate::cli::context::exit::Exit;
 use crate::driver::{Observer, Prepared, Worker};
 use crate::kernel::{ClosingReason, EntryDraft, Run};
-use crate::message::InferenceSeq;
+use crate::contract::ExecutionContract;
+use crate::message::{InferenceSeq, RunId};
 use crate::session::Control;
 use crate::telemetry::AgentResult;
 use crate::transcript::SealedEntry;
@@ -136,13 +137,23 @@ pub(super) async fn drive(
             biased;
             finished = &mut driving => break finished?,
             () = asks.notified() => {
-                let Some((order, run_id)) = live.awaited() else {
-                    continue;
-                };
-                let answer = left_answer(live, &store, &order, &run_id);
-                // A full queue holds eight requests already.
-                let answer = answer.or_else(|| refused_now(&order));
-                let _ = control.try_send(answer.unwrap_or(Control::Suspend));
+                // Runs below it wait as it does.
+                let mut tree = vec![(live.clone(), control.clone())];
+                let mut at = 0;
+                while let Some((run, control_of_run)) = tree.get(at).cloned() {
+                    at += 1;
+                    tree.extend(run.below_since(0));
+                    let Some((order, run_id)) = run.awaited() else {
+                        continue;
+                    };
+                    let answer = left_answer(&run, &store, &order, &run_id);
+                    let answer = answer.or_else(|| refused_now(&order));
+                    // A full queue holds eight requests already.
+                    let _ = match answer {
+                        Some(answer) => control_of_run.try_send(answer),
+                        None => control.try_send(Control::Suspend),
+                    };
+                }
             }
         }
     };
@@ -167,5 +178,16 @@ impl Observer for Watched {
 
     fn text(&mut self, inference: InferenceSeq, text: &str) {
         self.live.text(inference, text);
+    }
+
+    fn below(&mut self, _: &RunId, control: mpsc::Sender<Control>) -> Box<dyn Observer> {
+        Box::new(Self {
+            asks: Arc::clone(&self.asks),
+            live: self.live.follow_below(control),
+        })
+    }
+
+    fn recorded(&mut self, contract: &Arc<ExecutionContract>, entries: &[SealedEntry]) {
+        self.live.recorded(contract, entries);
     }
 }

@@ -1,6 +1,6 @@
 //! `monolith resume`: goes on with a recorded run under the contract file that it was begun with.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -37,10 +37,19 @@ fn resume_all(app: &App, args: ResumeArgs) -> Result<Exit, CliError> {
     let limits = Fleet::allowed(args.limits.into())?;
     let mut runs = VecDeque::new();
     if let Some(reader) = app.reader()? {
+        let open = reader.list_runs(usize::MAX, RunFilter::Open)?;
+        let open: BTreeSet<RunId> = open.into_iter().map(|row| row.run_id).collect();
+        // A delegated run goes on with the one above it.
+        let goes_with_another = |run_id: &RunId| {
+            let lineage = reader.lineage(run_id).ok().flatten();
+            lineage.is_some_and(|found| {
+                found.parent.call.is_some() && open.contains(&found.parent.run_id)
+            })
+        };
         // The oldest goes on first.
         reader.each_row(RunFilter::Open, |row| {
             match row {
-                Ok(row) if row.is_imported() => {}
+                Ok(row) if row.is_imported() || goes_with_another(&row.run_id) => {}
                 Ok(row) => runs.push_front(Ok(row.run_id)),
                 Err(damaged) => runs.push_front(Err(damaged)),
             }

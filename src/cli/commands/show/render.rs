@@ -212,10 +212,8 @@ fn forked(run: &ShownRun) -> Option<String> {
         return Some(forked_from(lineage));
     }
     let parent = run.view.start()?.parent.as_ref()?;
-    let (run_id, head) = (&parent.run_id, parent.head.short(16));
-    Some(format!(
-        "forked from {run_id} at the entry with the hash {head}"
-    ))
+    let (link, head) = (parent.link(), parent.head.short(16));
+    Some(format!("{link} at the entry with the hash {head}"))
 }
 
 /// What was used of each limit.

@@ -128,7 +128,10 @@ impl Family {
         let (indent, mark) = (&at.indent, at.mark());
         let here = if name == asked { "   ◀ this run" } else { "" };
         let from = self.parents.get(name).filter(|_| at.depth > 0);
-        let from = from.map(|parent| format!(", from head {}", parent.head.short(8)));
+        let from = from.map(|parent| match parent.call {
+            Some(call) => format!(", call {call}"),
+            None => format!(", from head {}", parent.head.short(8)),
+        });
         let _ = writeln!(
             out,
             "{indent}{mark}{shown}  {}, {}{}{here}",
@@ -216,6 +219,7 @@ mod tests {
                 let siblings = family.children.entry((*parent).to_owned());
                 siblings.or_default().push((*name).to_owned());
                 let parent = ParentRun {
+                    call: None,
                     head: Digest::of(b""),
                     run_id: id(parent),
                 };

@@ -22,6 +22,11 @@ pub(in crate::cli) struct VerifyArgs {
     /// Accept a run that has not ended
     #[arg(long)]
     pub(in crate::cli) open: bool,
+    /// The runs of its agents, too
+    ///
+    /// Each is held against what the run above it recorded: its head, its end, what it used.
+    #[arg(long, conflicts_with_all = ["write_pin", "require"])]
+    pub(in crate::cli) tree: bool,
     /// A key that must have signed it, or a file
     ///
     /// A public key that must have signed the end of the run, or a file of keys and rotations. By default they are this

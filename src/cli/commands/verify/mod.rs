@@ -4,6 +4,7 @@ mod args;
 mod pin_file;
 mod render;
 mod run;
+mod tree;
 
 pub(in crate::cli) use self::args::VerifyArgs;
 pub(in crate::cli) use self::render::HOW_TO_ACCEPT;

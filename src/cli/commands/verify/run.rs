@@ -3,14 +3,18 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use serde_json::json;
+
 use super::args::{LevelArg, VerifyArgs};
 use super::pin_file;
-use super::render::report_text;
+use super::render::{place, report_text};
+use super::tree::tree_of;
 use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
+use crate::cli::context::error::{CliError, TranscriptFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::permissions::Looser;
 use crate::cli::context::source::{Source, each_line};
+use crate::cli::ui::numbers::counted;
 use crate::message::RunId;
 use crate::transcript::{LineVerifier, Pin, Trust, VerifyCheck, VerifyOptions, VerifyReport};
 
@@ -18,6 +22,9 @@ use crate::transcript::{LineVerifier, Pin, Trust, VerifyCheck, VerifyOptions, Ve
 pub(in crate::cli) fn verify(app: &App, args: &VerifyArgs) -> Result<Exit, CliError> {
     let trust = app.trust(&args.keys, &args.pins, &args.witnesses)?;
     let source = app.source(&args.run)?;
+    if args.tree {
+        return verify_tree(app, args, source, &trust);
+    }
     if let Some(path) = &args.write_pin
         && app.cwd.join(path).exists()
     {
@@ -49,6 +56,45 @@ pub(in crate::cli) fn verify(app: &App, args: &VerifyArgs) -> Result<Exit, CliEr
     } else {
         Exit::EVIDENCE
     })
+}
+
+/// `monolith verify --tree`.
+fn verify_tree(
+    app: &App,
+    args: &VerifyArgs,
+    source: Source,
+    trust: &Arc<Trust>,
+) -> Result<Exit, CliError> {
+    let (run_id, mut reader) = match source {
+        Source::Run(run_id, reader) => (run_id, reader),
+        Source::File(path) => return Err(TranscriptFault::FileInsteadOfRun { path }.into()),
+    };
+    let reports = tree_of(&mut reader, &run_id, args.open, trust)?;
+    let bad = reports.iter().find(|one| !one.report.holds());
+    if args.json {
+        app.screen
+            .out_json(&json!({"holds": bad.is_none(), "runs": reports}))?;
+    } else {
+        let mut text = String::new();
+        for one in &reports {
+            let indent = "  ".repeat(one.depth);
+            let said = match &one.report.first_bad {
+                None => {
+                    let head = one.report.head.map(|head| head.short(16));
+                    let (level, entries) = (one.report.level, counted(one.report.entries, "entry"));
+                    format!("verified at level {level}: {entries}, head {}", head.unwrap_or_default())
+                }
+                Some(bad) => format!("not verified: {}", place(bad)),
+            };
+            let _ = writeln!(text, "{indent}{}  {said}", one.run_id);
+        }
+        let verdict = match bad {
+            None => format!("verified: {}\n", counted(reports.len(), "run")),
+            Some(one) => format!("not verified: run {}\n", one.run_id),
+        };
+        app.screen.out(&(text + &verdict))?;
+    }
+    Ok(bad.map_or(Exit::OK, |one| Exit::of_verify(&one.report)))
 }
 
 /// Adds the check that a level was reached; false where it was not.

@@ -9,6 +9,7 @@ impl Advice for DriverError {
     fn exit(&self) -> Exit {
         match self {
             Self::AgentUnreadable { .. }
+            | Self::Delegated { .. }
             | Self::NoTask
             | Self::Workspace { .. }
             | Self::ScriptUnreadable { .. }
@@ -68,6 +69,7 @@ impl Advice for DriverError {
             Self::OtherScript { .. } => {
                 "a run goes on with the script that it was begun with: put that one back"
             }
+            Self::Delegated { parent, .. } => return Some(format!("monolith resume {parent}")),
             Self::AgentUnreadable { .. } => {
                 "put the file back as it was: its run goes on with the one that delegates to it"
             }

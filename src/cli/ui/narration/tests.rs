@@ -77,6 +77,7 @@ fn ended(call: u64, outcome: ToolOutcome) -> EventKind {
     let call = CallSeq(call);
     EventKind::ToolReturned(Box::new(ToolReturned {
         call,
+        child: None,
         exchanges: Vec::new(),
         outcome,
     }))

@@ -1,0 +1,184 @@
+//! `monolith verify --tree`: a run and every run below it, each held against what the one above recorded of it.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::cli::context::error::CliError;
+use crate::message::RunId;
+use crate::store::{DelegatedRun, StoreError, StoreReader};
+use crate::transcript::{FirstBad, FlawKind, Trust, VerifyCheck, VerifyReport};
+
+/// One run of a tree, verified.
+#[derive(Debug, Serialize)]
+pub(super) struct TreeReport {
+    /// How many runs stand above it.
+    pub(super) depth: usize,
+    pub(super) run_id: RunId,
+    #[serde(flatten)]
+    pub(super) report: VerifyReport,
+}
+
+/// Verifies a run and all below it; each stands after the one that delegated to it, which `open` allows to be in progress.
+pub(super) fn tree_of(
+    reader: &mut StoreReader,
+    root: &RunId,
+    open: bool,
+    trust: &Arc<Trust>,
+) -> Result<Vec<TreeReport>, CliError> {
+    let mut reports = Vec::new();
+    let mut next = vec![(0, root.clone(), None::<(RunId, DelegatedRun)>)];
+    while let Some((depth, run_id, above)) = next.pop() {
+        let ended = above.as_ref().is_none_or(|(_, one)| one.end.is_some());
+        let mut report = match reader.verify_run_trusting(&run_id, open || !ended, trust) {
+            Ok(report) => report,
+            Err(StoreError::NoSuchRun { .. }) if above.is_some() => missing(&run_id),
+            Err(fault) => return Err(fault.into()),
+        };
+        if let Some((parent, one)) = &above
+            && report.first_bad.is_none()
+        {
+            judge(reader, &mut report, (parent, one))?;
+        }
+        if report.first_bad.is_none() {
+            let below = reader.delegated(&run_id)?;
+            let is_here = |one: &DelegatedRun| reader_has(reader, one, &run_id);
+            for one in below.into_iter().rev() {
+                // A call whose run was not begun before its process ended has none.
+                if one.end.is_some() || is_here(&one)? {
+                    let depth = depth + 1;
+                    next.push((depth, one.run_id.clone(), Some((run_id.clone(), one))));
+                }
+            }
+        }
+        reports.push(TreeReport {
+            depth,
+            run_id,
+            report,
+        });
+    }
+    Ok(reports)
+}
+
+fn reader_has(reader: &StoreReader, one: &DelegatedRun, parent: &RunId) -> Result<bool, CliError> {
+    Ok(reader.is_child_of(one, parent)?)
+}
+
+/// A run that is recorded by the one above it, and not in the store.
+fn missing(run_id: &RunId) -> VerifyReport {
+    VerifyReport {
+        level: "none",
+        checks: Vec::new(),
+        not_checked: Vec::new(),
+        first_bad: Some(FirstBad {
+            seq: None,
+            line: None,
+            table: Some("runs"),
+            field: "run_id".to_owned(),
+            expected: run_id.to_string(),
+            actual: "no such run in this store".to_owned(),
+            kind: FlawKind::Incomplete,
+        }),
+        entries: 0,
+        head: None,
+    }
+}
+
+/// Holds a run that holds by itself against what the one above says of it.
+fn judge(
+    reader: &mut StoreReader,
+    report: &mut VerifyReport,
+    (parent, one): (&RunId, &DelegatedRun),
+) -> Result<(), CliError> {
+    let found = difference(reader, report, (parent, one))?;
+    let recorded = match &one.end {
+        Some(end) => format!("as {parent} recorded it: {} at head {}", end.outcome, end.head.short(16)),
+        None => format!("begun by {parent} at entry {}, and its end is not recorded there", one.seq),
+    };
+    report.checks.push(VerifyCheck {
+        name: "delegated",
+        ok: found.is_none(),
+        detail: match &found {
+            None => recorded,
+            Some((field, ..)) => format!("{field} is not what {parent} recorded"),
+        },
+    });
+    if let Some((field, expected, actual)) = found {
+        report.level = "none";
+        report.first_bad = Some(FirstBad {
+            seq: None,
+            line: None,
+            table: Some("runs"),
+            field,
+            expected,
+            actual,
+            kind: FlawKind::Tampered,
+        });
+    }
+    Ok(())
+}
+
+type Difference = Option<(String, String, String)>;
+
+/// The first thing in which a run is not what the one above recorded, and both values.
+fn difference(
+    reader: &mut StoreReader,
+    report: &VerifyReport,
+    (parent, one): (&RunId, &DelegatedRun),
+) -> Result<Difference, CliError> {
+    let differs = |field: &str, expected: String, actual: String| {
+        (expected != actual).then(|| (field.to_owned(), expected, actual))
+    };
+    let link = reader.lineage(&one.run_id)?;
+    let expected = format!("delegated by {parent} (call {})", one.call);
+    let actual = link.map_or_else(String::new, |link| link.parent.link());
+    if let Some(found) = differs("event.parent", expected, actual) {
+        return Ok(Some(found));
+    }
+    let stored = reader.read_run(&one.run_id)?;
+    let contract = stored.contract()?;
+    let above = contract.parent_contract_hash.map_or_else(String::new, |hash| hash.to_string());
+    let terms = [
+        differs("contract.parent_contract_hash", one.parent_contract.to_string(), above),
+        differs(
+            "contract.max_tokens_consumed",
+            one.grant.max_tokens.to_string(),
+            contract.max_tokens_consumed.0.to_string(),
+        ),
+        differs(
+            "contract.max_cost_micro_usd",
+            format!("{:?}", one.grant.max_cost_micro_usd),
+            format!("{:?}", contract.max_cost_micro_usd.map(|max| max.0)),
+        ),
+    ];
+    if let Some(found) = terms.into_iter().flatten().next() {
+        return Ok(Some(found));
+    }
+    let Some(end) = &one.end else {
+        return Ok(None);
+    };
+    let mut last = None;
+    for entry in stored.starting_at(end.entries.saturating_sub(1)) {
+        last = Some(entry?);
+    }
+    let action = last.as_ref().and_then(|entry| entry.decode_action().ok());
+    let sealed = action.and_then(|action| Some((action.outcome?, action.counters)));
+    let Some((outcome, counters)) = sealed else {
+        let found = ("action.outcome".to_owned(), end.outcome.to_string(), "no end".to_owned());
+        return Ok(Some(found));
+    };
+    let head = report.head.map_or_else(String::new, |head| head.to_string());
+    let ends = [
+        differs("head", end.head.to_string(), head),
+        differs("entries", end.entries.to_string(), report.entries.to_string()),
+        differs("action.outcome", end.outcome.to_string(), outcome.to_string()),
+        differs("tokens", end.tokens.to_string(), counters.tree_tokens().to_string()),
+        differs(
+            "cost",
+            end.cost_micro_usd.to_string(),
+            counters.tree_cost_micro_usd().to_string(),
+        ),
+        differs("tools_ok", end.tools_ok.to_string(), counters.tree_tools_ok().to_string()),
+    ];
+    Ok(ends.into_iter().flatten().next())
+}

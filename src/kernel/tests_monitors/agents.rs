@@ -1,0 +1,103 @@
+//! The runs below a run, counted from outside.
+
+use super::super::{ChildEnd, Counters, DelegateOrder, ToolReturned};
+use super::*;
+use crate::contract::DelegationGrant;
+use crate::message::ToolEnvelope;
+
+/// What runs below have used, and what those may use that go on.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Below {
+    agents_ok: u64,
+    cost: u64,
+    grants: BTreeMap<CallSeq, DelegationGrant>,
+    pub(super) tokens: u64,
+    tools_ok: u64,
+}
+
+impl Below {
+    /// A result came: whether it is of an agent whose run goes on. What that used counts, once.
+    pub(super) fn ended(&mut self, returned: &ToolReturned) -> bool {
+        let known = self.grants.remove(&returned.call).is_some();
+        if let Some(child) = returned.child.as_deref().filter(|_| known) {
+            self.tokens += child.tokens;
+            self.cost += child.cost_micro_usd;
+            self.tools_ok += child.tools_ok;
+        }
+        known
+    }
+
+    pub(super) fn goes_on(&self, call: CallSeq) -> bool {
+        self.grants.contains_key(&call)
+    }
+
+    /// An executed call: of an agent that completed it is no tool's.
+    pub(super) fn returned(&mut self, of_agent: bool, ok: bool, child: Option<&ChildEnd>) {
+        self.agents_ok += u64::from(of_agent && ok && child.is_some());
+    }
+
+    /// Ok results of tools that are no agents.
+    pub(super) fn lineage(&self, executed_ok: u64) -> u64 {
+        executed_ok - self.agents_ok + self.tools_ok
+    }
+
+    pub(super) fn counted(&self, c: &Counters) -> Verdict {
+        let counted = (c.below_tokens, c.below_cost_micro_usd, c.below_tools_ok);
+        let expected = (self.tokens, self.cost, self.tools_ok);
+        hold(counted == expected, || {
+            format!("{expected:?} used below, counted {counted:?}")
+        })
+    }
+}
+
+/// Whether the result of a call counts as executed: of an agent, where its run has ended as the envelope says.
+pub(super) fn executes(of_agent: bool, returned: &ToolReturned, envelope: &ToolEnvelope) -> bool {
+    let ok = envelope.status == EnvelopeStatus::Ok;
+    let agrees = |child: &ChildEnd| child.outcome.class.is_success() == ok;
+    !of_agent || returned.child.as_deref().is_some_and(agrees)
+}
+
+impl Ledger {
+    /// Judges what a run below may use; whether it is one that another process goes on with.
+    pub(super) fn may_delegate(
+        &mut self,
+        terms: &ExecutionContract,
+        asked: &DelegateOrder,
+    ) -> Result<bool, String> {
+        let (call, grant) = (asked.order.call, asked.grant);
+        if let Some(before) = self.agents.grants.get(&call) {
+            hold(self.resumes && *before == grant, || {
+                "a run below is begun twice".to_owned()
+            })?;
+            return Ok(true);
+        }
+        let agent = terms.agents.get(&asked.order.invocation.name);
+        let agent = agent.ok_or_else(|| "what is no agent is delegated to".to_owned())?;
+        let stands = terms.delegation.as_ref();
+        let stands = stands.ok_or_else(|| "a run delegates that stands nowhere".to_owned())?;
+        let depth = stands.chain.len();
+        hold(u32::try_from(depth).is_ok_and(|n| n <= stands.max_depth), || {
+            format!("a run at depth {depth}")
+        })?;
+        hold(stands.chain.iter().all(|link| link.digest != agent.digest), || {
+            "an agent is delegated to that stands above".to_owned()
+        })?;
+        self.agents.grants.insert(call, grant);
+        let granted = self.agents.grants.values().map(|grant| grant.max_tokens);
+        let tokens = self.tokens + self.agents.tokens + granted.sum::<u64>();
+        hold(tokens <= terms.max_tokens_consumed.0, || {
+            format!("{tokens} tokens together with what runs below may use")
+        })?;
+        let granted = self.agents.grants.values();
+        let granted = granted.filter_map(|grant| grant.max_cost_micro_usd);
+        let cost = self.cost + self.agents.cost + granted.sum::<u64>();
+        hold(terms.max_cost_micro_usd.is_none_or(|max| cost <= max.0), || {
+            format!("a cost of {cost} together with what runs below may use")
+        })?;
+        hold(
+            grant.total_timeout_ms <= agent.total_timeout_ms && grant.total_timeout_ms > 0,
+            || "a run below has more time than its file states".to_owned(),
+        )?;
+        Ok(false)
+    }
+}

@@ -1,0 +1,114 @@
+//! Calls of agents (semantics §6): what each run below may use, what its end costs, and which of them are refused.
+
+use super::*;
+use crate::kernel::ChildEnd;
+
+impl Oracle {
+    /// Tokens of the run and of those below it.
+    pub(super) fn used(&self) -> u64 {
+        self.facts.tokens + self.facts.below.0
+    }
+
+    /// The same of the cost.
+    pub(super) fn spent(&self) -> u64 {
+        self.facts.cost + self.facts.below.1
+    }
+
+    /// Tokens that runs below may still use.
+    pub(super) fn promised(&self) -> u64 {
+        self.facts.grants.values().map(|grant| grant.0).sum()
+    }
+
+    pub(super) fn is_agent(&self, name: &str) -> bool {
+        self.terms.agents.contains_key(name)
+    }
+
+    /// Why an agent is refused wherever it is called.
+    pub(super) fn may_not_delegate(&self, name: &str) -> Option<String> {
+        let agent = self.terms.agents.get(name)?;
+        let stands = self.terms.delegation.as_ref()?;
+        let above: Vec<&str> = stands.chain.iter().map(|link| link.name.as_str()).collect();
+        if stands.chain.iter().any(|link| link.digest == agent.digest) {
+            let chain = above.join(" → ");
+            return Some(format!("delegation to an ancestor: {chain} → {name}"));
+        }
+        let depth = above.len() as u64;
+        (depth > u64::from(stands.max_depth))
+            .then(|| format!("delegation depth {} exceeded", stands.max_depth))
+    }
+
+    fn tokens_left(&self) -> u64 {
+        let gone = self.used() + self.promised();
+        self.terms.max_tokens_consumed.0.saturating_sub(gone)
+    }
+
+    fn cost_left(&self) -> Option<u64> {
+        let promised: u64 = self.facts.grants.values().filter_map(|grant| grant.1).sum();
+        let max = self.terms.max_cost_micro_usd?.0;
+        Some(max.saturating_sub(self.spent() + promised))
+    }
+
+    /// What is left is divided among the agents of a message; one alone gets half.
+    pub(super) fn divide(&mut self) {
+        let waits = |c: &&Call| matches!(c.slot, Slot::Pending(_) | Slot::ToAsk(_));
+        let agents = self.facts.batch.iter().filter(waits);
+        let agents = agents.filter(|c| self.is_agent(&c.name)).count() as u64;
+        self.facts.share = match agents {
+            0 => (0, None),
+            1 => (self.tokens_left() / 2, self.cost_left().map(|left| left / 2)),
+            n => (self.tokens_left() / n, self.cost_left().map(|left| left / n)),
+        };
+    }
+
+    /// What the run of that call may use, or how much is needed and left.
+    pub(super) fn grant(&self, name: &str, arguments: u64) -> Result<(u64, Option<u64>), String> {
+        let agent = &self.terms.agents[name];
+        let stated = agent.max_tokens_consumed.map(|max| max.0);
+        let tokens = stated.unwrap_or(self.facts.share.0).min(self.tokens_left());
+        let needed = agent.least_tokens + arguments;
+        if tokens < needed {
+            return Err(format!("budget: {needed} needed, {tokens} left"));
+        }
+        let stated = agent.max_cost_micro_usd.map(|max| max.0);
+        let cost = match self.cost_left() {
+            None => stated,
+            Some(left) => {
+                let cost = stated.or(self.facts.share.1).unwrap_or(left).min(left);
+                if cost == 0 {
+                    return Err("budget: 1 needed, 0 left".to_owned());
+                }
+                Some(cost)
+            }
+        };
+        Ok((tokens, cost))
+    }
+
+    /// A run below has ended: what it was promised is free, and what it used counts, once.
+    pub(super) fn child_ended(&mut self, call: u64, child: Option<&ChildEnd>) {
+        let known = self.facts.grants.remove(&call).is_some();
+        if let Some(child) = child.filter(|_| known) {
+            self.facts.below.0 += child.tokens;
+            self.facts.below.1 += child.cost_micro_usd;
+        }
+    }
+
+    /// The runs below that go on with another process.
+    pub(super) fn gone_on_with(&self) -> Vec<u64> {
+        let running = |c: &Call| match c.slot {
+            Slot::Running(call) if self.facts.grants.contains_key(&call) => Some(call),
+            _ => None,
+        };
+        self.facts.batch.iter().filter_map(running).collect()
+    }
+
+    /// The calls that a step starts, with what their runs may use.
+    pub(super) fn starts(&self, calls: Vec<u64>) -> Reaction {
+        let grants = calls.iter().filter_map(|call| self.facts.grants.get(call));
+        let grants: Vec<_> = grants.copied().collect();
+        match (calls.is_empty(), grants.is_empty()) {
+            (true, _) => Reaction::Noted,
+            (false, true) => Reaction::Starts(calls),
+            (false, false) => Reaction::Delegates(calls, grants),
+        }
+    }
+}
