@@ -41,6 +41,7 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
     Terms {
         adapter_version: "openai-chat/1".to_owned(),
         agent: None,
+        agents: BTreeMap::new(),
         allowed_tools: Some(vec!["read".to_owned(), "write".to_owned()]),
         approval: Vec::new(),
         approval_timeout_ms: 1_000,
@@ -56,6 +57,7 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
             reserved_system: 0,
         },
         cycle_forbid: Vec::new(),
+        delegation: None,
         final_report: None,
         flow: Vec::new(),
         format: CONTRACT_FORMAT.to_owned(),

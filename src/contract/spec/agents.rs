@@ -151,6 +151,14 @@ impl ContractSpec {
             if let Some((rule, help)) = tool_name_fault(name) {
                 reporter.refuse(item, format!("{}: {rule}", agent.file), Some(help));
             }
+            let kind = defined.input_schema.get("type");
+            if kind.is_some_and(|kind| kind != "object") {
+                let rule = format!(
+                    "{}: the `input` of an agent that is called is an object",
+                    agent.file
+                );
+                reporter.refuse(item, rule, None);
+            }
             if let Some(first) = names.insert(name.clone(), agent.file.clone()) {
                 let tool = agent.tool().unwrap_or_default();
                 let rule = format!(

@@ -92,7 +92,7 @@ impl Ledger {
             if terms.tool_policy == ToolPolicy::Required {
                 let proofs = match terms.tool_proof {
                     ToolProof::Executed => self.executed,
-                    ToolProof::Succeeded => self.executed_ok,
+                    ToolProof::Succeeded | ToolProof::Lineage => self.executed_ok,
                 };
                 hold(proofs > 0, || {
                     "success under required without proof".to_owned()
