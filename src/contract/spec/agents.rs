@@ -9,11 +9,10 @@ use super::contract_spec::ContractSpec;
 use super::error::Findings;
 use super::fill::Definitions;
 use super::form::{Read, Schemas};
-use super::keys::{AGENT, FILE, TOOLS};
+use super::keys::{AGENT, FILE};
 use super::reporter::Reporter;
 use super::section::Section;
 use super::tree::{Kind, Node};
-use crate::contract::AGENTS;
 
 /// The most agents: the file of each is read.
 const MOST_AGENTS: usize = 64;
@@ -168,17 +167,6 @@ impl ContractSpec {
                 let help = "give one of them another `toolName`".to_owned();
                 reporter.refuse(item, rule, Some(help));
             }
-        }
-        self.refuse_namesake(root, findings);
-    }
-
-    /// Where there are agents, no tool server has the name that stands for them.
-    fn refuse_namesake(&self, root: &Node, findings: &Findings<'_>) {
-        let path = [FILE.tools.name, TOOLS.mcp.name, AGENTS];
-        let found = path.iter().try_fold(root, |node, key| node.below(key));
-        if let Some(server) = found.filter(|_| !self.agents.is_empty()) {
-            let rule = "beside `agents` no tool server can be called `agent`: its tools would be called as agents are";
-            findings.add(&server.place, &path.join("."), rule, None);
         }
     }
 }

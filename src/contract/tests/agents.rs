@@ -122,8 +122,8 @@ fn a_name_that_is_none_is_refused_where_it_stands() {
         assert_eq!(faults, [format!("2: toolName: {expect}")]);
     };
     let rule = "expected 1 to 57 letters, digits, `.`, `_` and `-`, got";
-    check("'web search'", &format!("{rule} \"web search\""));
-    check("''", &format!("{rule} \"\""));
+    check("'web search'", &format!("{rule} the text \"web search\""));
+    check("''", &format!("{rule} the text \"\""));
     for own in ["final_report", "progress_report", "batch"] {
         let rule = format!("`agent__{own}` is a tool of monolith's own, got `{own}`");
         check(own, &rule);
@@ -166,11 +166,17 @@ fn an_entry_is_a_path_or_a_mapping() {
     );
     check(
         "[{file: a.ai, tool: [x]}]",
-        &["4: agents.0.tool: unknown key `tool`"],
+        &[
+            "4: agents.0: a.ai: there is no such file",
+            "4: agents.0.tool: unknown key `tool`",
+        ],
     );
     check(
         "[{file: a.ai, tools: ['']}]",
-        &["4: agents.0.tools: a pattern has 1 to 1024 characters"],
+        &[
+            "4: agents.0: a.ai: there is no such file",
+            "4: agents.0.tools: a pattern has 1 to 1024 characters",
+        ],
     );
     check("a.ai", &["4: agents: expected a list, got `a.ai`"]);
     let many = format!("[{}]", vec!["a.ai"; 65].join(", "));
@@ -183,19 +189,14 @@ fn an_entry_is_a_path_or_a_mapping() {
 }
 
 #[test]
-fn a_server_is_not_called_as_agents_are_beside_agents() {
-    let server = "tools: {mcp: {agent: {command: x}}}\n";
-    let text = format!("{LEAD}{server}");
+fn a_server_is_not_called_as_agents_are() {
+    let text = format!("{LEAD}tools: {{mcp: {{agent: {{command: x}}}}}}\n");
     let files = [("lead.yaml", text.as_str()), FILES[1], FILES[2]];
-    let faults = Folder::of(&files).faults("lead.yaml");
+    let rule = "tools that begin with agent__ are monolith's own; call the server otherwise";
     assert_eq!(
-        faults,
-        [
-            "7: tools.mcp.agent: beside `agents` no tool server can be called `agent`: its tools would be called as agents are"
-        ]
+        Folder::of(&files).faults("lead.yaml"),
+        [format!("7: tools.mcp.agent: {rule}")]
     );
-    let alone = format!("{}{server}", LEAD.split("agents:").next().unwrap());
-    Folder::of(&[("lead.yaml", &alone)]).spec("lead.yaml", &[]);
 }
 
 #[test]
@@ -239,7 +240,7 @@ fn only_an_agent_that_is_called_may_leave_out_models() {
     let files = [("a.ai", "---\n---\nx"), ("b.yaml", "system: x\n")];
     assert_eq!(
         Folder::of(&files).faults("a.ai"),
-        ["1: models: no model is named"]
+        ["1: : no model is named"]
     );
     assert_eq!(
         Folder::of(&files).faults("b.yaml"),
@@ -464,4 +465,27 @@ fn a_tool_needs_one_pattern_of_each_list_that_was_granted() {
     let mut terms = (*Folder::of(FILES).contract("lead.yaml", &["allowed_tools=[]"])).clone();
     terms.delegation.as_mut().unwrap().granted = vec![Vec::new()];
     assert_eq!(ungranted(&terms), [] as [&str; 0]);
+}
+
+#[test]
+fn a_name_that_a_host_does_not_take_is_warned_of() {
+    let check = |sets: &[&str], warned: bool| {
+        let contract = Folder::of(FILES).contract("lead.yaml", sets);
+        let warnings = contract_warnings(&contract);
+        let found = warnings
+            .iter()
+            .any(|text| text.contains("`agent__web.scout` has a `.`"));
+        assert_eq!(found, warned, "{sets:?}");
+    };
+    let hosted = "providers={p: {type: anthropic}}";
+    check(&[hosted], true);
+    check(&["providers={p: {type: openai}}"], true);
+    check(&[hosted, "tool_transport=xml"], false);
+    check(&[hosted, "allowed_tools=[agent__judge]"], false);
+    check(
+        &["providers={p: {type: openai, base_url: 'http://127.0.0.1:1/v1'}}"],
+        false,
+    );
+    check(&["providers={p: {type: google}}"], false);
+    check(&[], false);
 }

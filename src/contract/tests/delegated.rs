@@ -82,8 +82,8 @@ fn what_the_agents_own_file_states_comes_first_and_else_what_holds_for_the_calle
 #[test]
 fn the_prompt_says_the_turns_that_the_agent_has() {
     let prompt = |text: &str| delegated(text).system.unwrap();
-    assert_eq!(prompt(BARE), "You have 7 turns.\n");
-    assert_eq!(prompt(OWN), "You have 3 turns.\n");
+    assert_eq!(prompt(BARE), "You have 7 turns.");
+    assert_eq!(prompt(OWN), "You have 3 turns.");
 }
 
 /// Temperature, top_p and seed of each target of the contract.

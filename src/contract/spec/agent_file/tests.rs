@@ -261,7 +261,7 @@ models: [openai/m, nowhere/m, plain]
 temperature: warm
 maxToolTurn: 3
 tools: [nothing, rest__x, agent__child]
-agents: [./child.ai]
+agents: ./child.ai
 output: {format: jsn, schma: {}}
 ---
 Hi
