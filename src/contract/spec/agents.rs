@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::agent_spec::{AgentSpec, tool_name_fault};
 use super::contract_spec::ContractSpec;
+use super::definitions::Definitions;
 use super::error::Findings;
-use super::fill::Definitions;
 use super::form::{Read, Schemas};
 use super::keys::{AGENT, FILE};
 use super::reporter::Reporter;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{AgentFiles, AgentForm, with_includes};
 use crate::contract::spec::agent::AgentSource;
-use crate::contract::spec::fill::{Definition, DefinitionKind, Definitions};
+use crate::contract::spec::definitions::{Definition, DefinitionKind, Definitions};
 use crate::contract::{Completion, ContractSpec, ReportFormat, SpecErrors, ToolTransport};
 
 /// Files by path.
