@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{AGENT_PREFIX, AGENTS, TermFault, Terms};
+use super::{AGENT_PREFIX, AGENTS, TargetTerms, TermFault, Terms, ToolTransport, wire_version};
 
 /// Terms of delegation that contradict each other.
 pub(super) fn delegation_faults(terms: &Terms) -> Vec<TermFault> {
@@ -76,7 +76,7 @@ pub(super) fn delegation_faults(terms: &Terms) -> Vec<TermFault> {
     faults
 }
 
-/// A limit that leaves no agent to call.
+/// A limit that leaves no agent to call, and names that a provider will not take.
 pub(super) fn delegation_warnings(terms: &Terms) -> Vec<String> {
     let barred = terms
         .delegation
@@ -88,5 +88,32 @@ pub(super) fn delegation_warnings(terms: &Terms) -> Vec<String> {
             delegation.max_depth
         )
     });
-    barred.into_iter().collect()
+    barred.into_iter().chain(dotted_names(terms)).collect()
+}
+
+/// Names with a `.` where a request offers them to a host that is known to take none.
+fn dotted_names(terms: &Terms) -> Option<String> {
+    let mut exposed = terms.exposed_tools();
+    let tool = exposed.find(|tool| tool.origin == AGENTS && tool.name.contains('.'))?;
+    let is_refused = |target: &&TargetTerms| {
+        let wires = [
+            wire_version::ANTHROPIC,
+            wire_version::OPENAI_CHAT,
+            wire_version::OPENAI_RESPONSES,
+            wire_version::OPENROUTER_CHAT,
+        ];
+        let provider = terms.providers.get(&target.provider);
+        wires.contains(&target.adapter_version.as_str())
+            && provider.is_some_and(|own| {
+                own.base_url.is_some()
+                    && own.base_url.as_deref() == own.provider_type.usual_base_url()
+            })
+    };
+    let in_tags = terms.tool_transport == ToolTransport::Xml;
+    let target = terms.targets.iter().find(is_refused).filter(|_| !in_tags)?;
+    Some(format!(
+        "the tool `{}` has a `.` in its name, which the host of provider `{}` does not take: give the agent another `toolName`, or \
+         write `tool_transport: xml`",
+        tool.name, target.provider
+    ))
 }

@@ -8,8 +8,9 @@ use super::agent_file::{
 };
 use super::agent_spec::OfferedAs;
 use super::contract_spec::ContractSpec;
+use super::definitions::{Definition, DefinitionKind, Definitions};
 use super::error::{Findings, Origin, SourceRange, SpecErrors};
-use super::fill::{Definition, DefinitionKind, Definitions, child, fill, no_targets, target};
+use super::fill::{child, fill, no_targets, target};
 use super::form::Choice;
 use super::keys::{FILE, FINAL_REPORT};
 use super::parse::{Whole, file_stem};

@@ -6,14 +6,13 @@ use serde_json::{Value, json};
 
 use super::agent_spec::{AgentSpec, tool_name_fault};
 use super::contract_spec::ContractSpec;
+use super::definitions::Definitions;
 use super::error::Findings;
-use super::fill::Definitions;
 use super::form::{Read, Schemas};
-use super::keys::{AGENT, FILE, TOOLS};
+use super::keys::{AGENT, FILE};
 use super::reporter::Reporter;
 use super::section::Section;
 use super::tree::{Kind, Node};
-use crate::contract::AGENTS;
 
 /// The most agents: the file of each is read.
 const MOST_AGENTS: usize = 64;
@@ -151,6 +150,14 @@ impl ContractSpec {
             if let Some((rule, help)) = tool_name_fault(name) {
                 reporter.refuse(item, format!("{}: {rule}", agent.file), Some(help));
             }
+            let kind = defined.input_schema.get("type");
+            if kind.is_some_and(|kind| kind != "object") {
+                let rule = format!(
+                    "{}: the `input` of an agent that is called is an object",
+                    agent.file
+                );
+                reporter.refuse(item, rule, None);
+            }
             if let Some(first) = names.insert(name.clone(), agent.file.clone()) {
                 let tool = agent.tool().unwrap_or_default();
                 let rule = format!(
@@ -160,17 +167,6 @@ impl ContractSpec {
                 let help = "give one of them another `toolName`".to_owned();
                 reporter.refuse(item, rule, Some(help));
             }
-        }
-        self.refuse_namesake(root, findings);
-    }
-
-    /// Where there are agents, no tool server has the name that stands for them.
-    fn refuse_namesake(&self, root: &Node, findings: &Findings<'_>) {
-        let path = [FILE.tools.name, TOOLS.mcp.name, AGENTS];
-        let found = path.iter().try_fold(root, |node, key| node.below(key));
-        if let Some(server) = found.filter(|_| !self.agents.is_empty()) {
-            let rule = "beside `agents` no tool server can be called `agent`: its tools would be called as agents are";
-            findings.add(&server.place, &path.join("."), rule, None);
         }
     }
 }

@@ -16,6 +16,7 @@ mod builtin_terms;
 mod call_rules;
 mod confinement;
 mod contract_spec;
+mod definitions;
 mod delegated;
 mod delegated_models;
 mod error;
@@ -69,9 +70,9 @@ pub use contract_spec::ContractSpec;
 pub(crate) use contract_spec::{
     FinalReportSpec, InputSpec, ModelSpec, ProviderSpec, SamplingSpec, Setting, TargetSpec,
 };
+pub(crate) use definitions::{Definition, DefinitionKind, Definitions};
 pub(crate) use delegated::{Delegator, task_of};
 pub use error::SpecErrors;
-pub(crate) use fill::{Definition, DefinitionKind, Definitions};
 pub(in crate::contract) use keys::{
     CONTEXT_BUDGET, FILE, FINAL_REPORT, FileKeys, HTTP_GET, MODEL, OPENAPI, PRICE, PRICES, PROFILE,
     PROVIDER, REST_TOOL, SAMPLING, SANDBOX, SERVER, SamplingKeys, TARGET, TOOL_OUTPUT_BUDGET,

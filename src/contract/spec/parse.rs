@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use super::agent_spec::OfferedAs;
 use super::contract_spec::ContractSpec;
+use super::definitions::{Definitions, NoDefinitions};
 use super::error::{Findings, Origin, SourceRange, SpecErrors};
 use super::file::read_file;
-use super::fill::{Definitions, NoDefinitions, fill};
+use super::fill::fill;
 use super::origin::ValueOrigin;
 use super::reporter::Reporter;
 use super::tree::Node;

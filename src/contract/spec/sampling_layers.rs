@@ -4,15 +4,6 @@ use super::contract_spec::{SamplingSpec, Setting};
 use super::keys::SAMPLING;
 
 impl SamplingSpec {
-    /// The keys that are stated here, switched off or not; not those of the command line.
-    pub(super) fn own_keys(&self) -> Vec<&'static str> {
-        let own = Self {
-            commanded: None,
-            ..self.clone()
-        };
-        own.written()
-    }
-
     /// What holds of it: the command line's part before the written one.
     pub(super) fn effective(&self) -> Self {
         match &self.commanded {

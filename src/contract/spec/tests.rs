@@ -63,7 +63,12 @@ fn the_documented_file_is_read() {
 
 #[test]
 fn json_is_read_as_yaml_is() {
-    let yaml = parse(DEMO).unwrap();
+    // What a file says is the same; which file says it is not.
+    let said = |text: &str| ContractSpec {
+        own: None,
+        ..parse(text).unwrap()
+    };
+    let yaml = said(DEMO);
     let json = r#"{
     "page": "code",
     "system": "You answer from the files of this folder.",
@@ -75,9 +80,9 @@ fn json_is_read_as_yaml_is() {
     "sampling": {"temperature": 0, "seed": 7},
     "max_turns": 6
 }"#;
-    assert_eq!(parse(json).unwrap(), yaml);
-    assert_eq!(parse(&json.replace(['\n', '\t'], "")).unwrap(), yaml);
-    assert_eq!(parse(&json.replace('\n', "\r\n")).unwrap(), yaml);
+    assert_eq!(said(json), yaml);
+    assert_eq!(said(&json.replace(['\n', '\t'], "")), yaml);
+    assert_eq!(said(&json.replace('\n', "\r\n")), yaml);
     let escapes = small(r#""task": "a\/b \ud83d\ude00 \u00e9 \n""#);
     assert_eq!(
         parse(&escapes).unwrap().task.as_deref(),

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::{AgentFiles, AgentForm, AgentSource, agent_profile_schema};
+use crate::contract::spec::definitions::{Definition, DefinitionKind, Definitions};
 use crate::contract::spec::error::{Findings, Origin};
-use crate::contract::spec::fill::{Definition, DefinitionKind, Definitions};
 use crate::contract::spec::form::Read as _;
 use crate::contract::spec::reporter::Reporter;
 use crate::contract::spec::{SpecErrors, tree};

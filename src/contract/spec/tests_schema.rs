@@ -314,7 +314,7 @@ fn dotted(form: &dyn Form) -> Option<&'static str> {
         "redact" => "redact.",
         // In a list that an override cannot lengthen: it is given as a whole.
         "approval-rule" | "profile" | "profile-sampling" | "match" | "cycle-exception"
-        | "label-rule" | "flow-rule" => {
+        | "label-rule" | "flow-rule" | "agent" => {
             return None;
         }
         other => panic!("where does {other} stand?"),

@@ -1,7 +1,10 @@
 //! Tests that need a whole contract: the factory's, and the preflight checks'.
 
+mod agents;
+mod agents_folder;
 mod author_form;
 mod check;
+mod delegated;
 mod factory;
 mod fixture;
 mod queues;

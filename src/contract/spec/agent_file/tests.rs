@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{AgentFiles, AgentForm, with_includes};
 use crate::contract::spec::agent::AgentSource;
-use crate::contract::spec::fill::{Definition, DefinitionKind, Definitions};
+use crate::contract::spec::definitions::{Definition, DefinitionKind, Definitions};
 use crate::contract::{Completion, ContractSpec, ReportFormat, SpecErrors, ToolTransport};
 
 /// Files by path.
@@ -261,7 +261,7 @@ models: [openai/m, nowhere/m, plain]
 temperature: warm
 maxToolTurn: 3
 tools: [nothing, rest__x, agent__child]
-agents: [./child.ai]
+agents: ./child.ai
 output: {format: jsn, schma: {}}
 ---
 Hi

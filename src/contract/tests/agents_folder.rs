@@ -1,0 +1,187 @@
+//! A folder with a contract file and files of agents, read as the command line reads them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use crate::contract::*;
+
+/// Files by name.
+pub(super) struct Folder<'f> {
+    /// `defaults` of a layer of configuration.
+    pub(super) defaults: Value,
+    pub(super) files: &'f [(&'f str, &'f str)],
+    /// Whether the file is an agent that is called.
+    pub(super) is_called: bool,
+    /// Values of placeholders.
+    pub(super) variables: BTreeMap<String, String>,
+}
+
+impl<'f> Folder<'f> {
+    pub(super) fn of(files: &'f [(&'f str, &'f str)]) -> Self {
+        Self {
+            defaults: Value::Null,
+            files,
+            is_called: false,
+            variables: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn called(self) -> Self {
+        Self {
+            is_called: true,
+            ..self
+        }
+    }
+
+    fn text(&self, name: &str) -> Option<&'f str> {
+        let name = name.strip_prefix("./").unwrap_or(name);
+        let mut found = self.files.iter().filter(|(known, _)| *known == name);
+        found.next().map(|(_, text)| *text)
+    }
+
+    /// What a file says.
+    pub(super) fn read(&self, name: &str, sets: &[&str]) -> Result<ContractSpec, SpecErrors> {
+        self.read_with(name, sets, self)
+    }
+
+    fn read_with(
+        &self,
+        name: &str,
+        sets: &[&str],
+        known: &dyn Definitions,
+    ) -> Result<ContractSpec, SpecErrors> {
+        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        let text = self.text(name).unwrap_or_else(|| panic!("no {name}"));
+        let form = if name.ends_with(".ai") {
+            AgentForm::FrontMatter
+        } else if name.ends_with(".agent.yaml") {
+            AgentForm::Profile
+        } else {
+            return ContractSpec::parse_with(name, text, &sets, known);
+        };
+        let source = AgentSource {
+            beside: &NoFiles,
+            file: name,
+            form,
+            format: ReportFormat::Markdown,
+            text,
+            variables: &self.variables,
+        };
+        ContractSpec::parse_agent(&source, &sets, known)
+    }
+
+    pub(super) fn spec(&self, name: &str, sets: &[&str]) -> ContractSpec {
+        let read = self.read(name, sets);
+        read.unwrap_or_else(|errors| panic!("{}", errors.render()))
+    }
+
+    /// The faults of a file: where, and which rule.
+    pub(super) fn faults(&self, name: &str) -> Vec<String> {
+        let Err(errors) = self.read(name, &[]) else {
+            panic!("{name} has no fault");
+        };
+        let faults = errors.errors.into_iter();
+        let faults = faults.map(|e| format!("{}: {}: {}", e.line, e.path, e.rule));
+        faults.collect()
+    }
+
+    /// The contract of a file.
+    pub(super) fn contract(&self, name: &str, sets: &[&str]) -> ExecutionContract {
+        contract_of(&self.spec(name, sets))
+    }
+}
+
+pub(super) fn contract_of(spec: &ContractSpec) -> ExecutionContract {
+    let found = CapabilityManifest {
+        targets: vec![TargetCapability::default(); spec.targets.len()],
+        ..CapabilityManifest::default()
+    };
+    let made = ContractFactory.make(spec, &found, None);
+    made.unwrap_or_else(|fault| panic!("{fault}"))
+}
+
+impl Definitions for Folder<'_> {
+    fn find(&self, wanted: DefinitionKind, name: &str) -> Result<Option<Definition>, String> {
+        let (DefinitionKind::Provider, "layer") = (wanted, name) else {
+            return Ok(None);
+        };
+        let members = Map::from_iter([("type".to_owned(), json!("ollama"))]);
+        Ok(Some(Definition {
+            members,
+            origins: origins(["type"]),
+        }))
+    }
+
+    fn defaults(&self, _: bool) -> Result<Option<Definition>, String> {
+        let Value::Object(members) = &self.defaults else {
+            return Ok(None);
+        };
+        let sections = members.iter().flat_map(|(key, value)| match value {
+            Value::Object(below) => below.keys().map(|own| format!("{key}.{own}")).collect(),
+            _ => vec![key.clone()],
+        });
+        let paths: Vec<String> = sections.collect();
+        Ok(Some(Definition {
+            members: members.clone(),
+            origins: origins(paths.iter().map(String::as_str)),
+        }))
+    }
+
+    fn models_elsewhere(&self) -> bool {
+        self.is_called
+    }
+
+    fn agent(&self, file: &str) -> Result<Option<AgentDefinition>, Vec<String>> {
+        if self.text(file).is_none() {
+            return Err(vec![format!("{file}: there is no such file")]);
+        }
+        let file = file.strip_prefix("./").unwrap_or(file);
+        let read = self.read_with(file, &[], &Shallow(self));
+        let spec = read.map_err(|errors| {
+            let faults = errors.errors.into_iter();
+            let faults = faults.map(|e| format!("{file}:{}: {}", e.line, e.rule));
+            faults.collect::<Vec<_>>()
+        })?;
+        Ok(AgentDefinition::of(&spec))
+    }
+}
+
+/// The same where the files of agents stay closed.
+struct Shallow<'f>(&'f Folder<'f>);
+
+impl Definitions for Shallow<'_> {
+    fn find(&self, wanted: DefinitionKind, name: &str) -> Result<Option<Definition>, String> {
+        self.0.find(wanted, name)
+    }
+
+    fn defaults(&self, uses_layers: bool) -> Result<Option<Definition>, String> {
+        self.0.defaults(uses_layers)
+    }
+
+    fn models_elsewhere(&self) -> bool {
+        true
+    }
+}
+
+fn origins<'p>(paths: impl IntoIterator<Item = &'p str>) -> BTreeMap<String, ValueOrigin> {
+    let file = Path::new("/layer.json").into();
+    let origin = ValueOrigin::Layer { file };
+    let paths = paths.into_iter();
+    paths
+        .map(|path| (path.to_owned(), origin.clone()))
+        .collect()
+}
+
+struct NoFiles;
+
+impl AgentFiles for NoFiles {
+    fn text(&self, path: &Path) -> Result<(PathBuf, String), String> {
+        Err(path.display().to_string())
+    }
+
+    fn schema(&self, path: &str) -> Result<Value, String> {
+        Err(path.to_owned())
+    }
+}
