@@ -15,7 +15,9 @@ pub use crate::contract::{ModelProfile, ProviderType, Validators};
 pub use crate::inference::{Backend, ModelFile, Timeouts};
 #[cfg(feature = "local")]
 pub use crate::inference::{EngineCost, LocalBackend, LocalOptions};
-pub use crate::kernel::{DelegateOrder, Effect, EffectRecord, Event, InferenceReturned, ToolReturned};
+pub use crate::kernel::{
+    DelegateOrder, Effect, EffectRecord, Event, InferenceReturned, ToolReturned,
+};
 pub use crate::message::{AdapterStatus, ProtocolAdapterResult, StopReason, Usage};
 pub use crate::store::packed_entry_text;
 pub use crate::transcript::{

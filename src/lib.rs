@@ -84,18 +84,17 @@ pub use adapter::{AdapterError, ResponseMeta};
 pub use cli::main;
 pub use contract::{
     CapabilityManifest, ContractDecodeError, ContractFactory, ContractSpec, DelegationGrant,
-    ExecutionContract,
-    FactoryError, RulePlace, ServerCapability, ServerKind, SpecErrors, TargetCapability,
-    ToolCapability,
+    ExecutionContract, FactoryError, RulePlace, ServerCapability, ServerKind, SpecErrors,
+    TargetCapability, ToolCapability,
 };
 pub use driver::{
     DriverError, Environment, Finished, Job, Observer, Prepared, RunRequest, Runner, RunnerLimits,
     Worker, drive, prepare,
 };
 pub use kernel::{
-    AgentOutcome, Answerer, Approval, CallOrder, ChildEnd, Counters, EntryDraft, EventKind, GivenInput,
-    InferRequest, LostEffect, Outcome, OutcomeCode, Probed, ProbedTarget, ProviderAddress, Run,
-    RunStarted, ToolExposure,
+    AgentOutcome, Answerer, Approval, CallOrder, ChildEnd, Counters, EntryDraft, EventKind,
+    GivenInput, InferRequest, LostEffect, Outcome, OutcomeCode, Probed, ProbedTarget,
+    ProviderAddress, Run, RunStarted, ToolExposure,
 };
 pub use message::{
     AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeFields, EnvelopeStatus,

@@ -229,6 +229,7 @@ fn called(inference: InferenceSeq) -> EventKind {
 
 fn answered(call: CallSeq) -> EventKind {
     EventKind::ToolReturned(Box::new(ToolReturned {
+        child: None,
         call,
         exchanges: Vec::new(),
         outcome: ToolOutcome::Returned(ToolEnvelope::new(EnvelopeFields {

@@ -153,10 +153,10 @@ pub(crate) use spec::{
     PROMPT_SET, prompt_names, with_includes,
 };
 pub(crate) use spec::{
-    AgentDefinition, AgentSpec, Definition, DefinitionKind, Definitions,
-    Delegator, FinalReportSpec, McpSpec, McpTransport, ModelSpec, OAuthSpec,
-    ProviderSpec, SamplingSpec, Setting, TargetSpec, ValueOrigin, agent_profile_schema,
-    contract_file_schema, task_of, with_pins,
+    AgentDefinition, AgentSpec, Definition, DefinitionKind, Definitions, Delegator,
+    FinalReportSpec, McpSpec, McpTransport, ModelSpec, OAuthSpec, ProviderSpec, SamplingSpec,
+    Setting, TargetSpec, ValueOrigin, agent_profile_schema, contract_file_schema, task_of,
+    with_pins,
 };
 pub use spec::{ContractSpec, SpecErrors};
 pub use targets::ProviderType;

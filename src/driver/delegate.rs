@@ -27,8 +27,8 @@ use crate::message::{CallSeq, Digest, RunId, Scrubber, ToolOutcome};
 use crate::replay::ReplayReport;
 use crate::session::{Control, Delegation, Input, RedactionKey};
 use crate::store::{Invocation, Store, StoreError};
-use crate::transcript::SealedEntry;
 use crate::tools::{Clock as _, Delegated, delegated_envelope};
+use crate::transcript::SealedEntry;
 
 /// What the runs below a run are brought up with.
 #[derive(Clone)]
@@ -222,7 +222,8 @@ async fn come_to_its_end(
             }
             Known::Open(reopened) => {
                 stops &= !reopened.is_stopping();
-                seat.observer.recorded(reopened.contract(), reopened.entries());
+                seat.observer
+                    .recorded(reopened.contract(), reopened.entries());
                 reopened.invocation().cloned()
             }
             Known::None => None,
@@ -253,12 +254,10 @@ async fn come_to_its_end(
     }
     let request = request_of(delegating, delegation, below, read);
     let prepared = match known {
-        Known::Open(reopened) => {
-            match prepare_resume(*reopened, request, &seat.cancel).await {
-                Err(DriverError::Cancelled) => return Ok(Came::Left),
-                prepared => prepared?.for_parent(),
-            }
-        }
+        Known::Open(reopened) => match prepare_resume(*reopened, request, &seat.cancel).await {
+            Err(DriverError::Cancelled) => return Ok(Came::Left),
+            prepared => prepared?.for_parent(),
+        },
         Known::None | Known::Ended(_) | Known::Taken => {
             let parent = ParentRun {
                 call: Some(delegation.order.call),
@@ -388,11 +387,7 @@ impl Link {
     }
 }
 
-async fn known(
-    store: &Store,
-    environment: &Environment,
-    link: Link,
-) -> Result<Known, DriverError> {
+async fn known(store: &Store, environment: &Environment, link: Link) -> Result<Known, DriverError> {
     let (store, environment) = (store.clone(), environment.clone());
     let look = move || match reopen_below(&store, &link.child, &environment) {
         Ok(reopened) if !link.is_of(reopened.parent()) => Ok(Known::Taken),

@@ -20,7 +20,9 @@ use super::{DriverError, Prepared};
 use crate::inference::Backend;
 use crate::kernel::{LostEffect, Run, RunStarted};
 use crate::message::{CallSeq, Digest, InferenceSeq, RunId, Scrubber, TokenCounter};
-use crate::session::{Append, Call, Control, Delegation, Input, Output, Request, Session, SessionError};
+use crate::session::{
+    Append, Call, Control, Delegation, Input, Output, Request, Session, SessionError,
+};
 use crate::store::{Invocation, KeptFiles, NewRun, RunLock, Store, StoreError};
 use crate::tools::{Clock, RunFiles};
 
@@ -170,7 +172,9 @@ pub async fn drive(
             store: store.clone(),
         },
     );
-    let driven = host.until_done((first, orphan), &mut control, observer).await;
+    let driven = host
+        .until_done((first, orphan), &mut control, observer)
+        .await;
     let elapsed_ms = clock.run_ms();
     let has_begun = host.recorder.has_begun();
     let session = host.shut_down().await;
@@ -549,7 +553,10 @@ impl<'s> Host<'s> {
 
     /// Ends every task that is still running. Runs below one that has ended come to their own end; those below one that is left are left, too.
     async fn shut_down(mut self) -> Session {
-        let has_ended = self.session.run().is_some_and(|run| run.outcome().is_some());
+        let has_ended = self
+            .session
+            .run()
+            .is_some_and(|run| run.outcome().is_some());
         if !has_ended {
             // Asked twice, a run is left at once.
             self.children.tell(&Control::Suspend);

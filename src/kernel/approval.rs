@@ -25,7 +25,9 @@ impl Machine {
         let content = approval.content.clone().unwrap_or_else(ObjectText::empty);
         self.unpark();
         // What its run may use is judged where calls are started.
-        if let (Slot::Awaiting(seq, _), true, false) = (&call.slot, call.delegated.is_some(), exceeded) {
+        if let (Slot::Awaiting(seq, _), true, false) =
+            (&call.slot, call.delegated.is_some(), exceeded)
+        {
             call.slot = Slot::Approved(*seq);
             return self.go_on(batch, outbox, "approved");
         }

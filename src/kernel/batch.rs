@@ -1,9 +1,9 @@
 //! The calls of one accepted message, from authorisation to observation.
 
+use super::delegate::{Delegated, Share};
 use super::texts::FailedReason;
 use super::{CallOrder, GivenInput};
 use crate::contract::RulePlace;
-use super::delegate::{Delegated, Share};
 use crate::message::{
     CallSeq, Digest, InferenceSeq, InputQuestion, SamplingRequest, ToolEnvelope, ToolInvocation,
 };

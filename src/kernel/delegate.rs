@@ -47,7 +47,12 @@ pub struct ChildEnd {
 impl ChildEnd {
     /// The end of a run, by what its seal says.
     #[must_use]
-    pub fn of(run_id: RunId, (entries, head): (u64, Digest), outcome: Outcome, counters: &Counters) -> Self {
+    pub fn of(
+        run_id: RunId,
+        (entries, head): (u64, Digest),
+        outcome: Outcome,
+        counters: &Counters,
+    ) -> Self {
         Self {
             cost_micro_usd: counters.tree_cost_micro_usd(),
             entries,
@@ -106,7 +111,10 @@ impl Machine {
     /// Tokens that neither this run nor one below it has used, or may still use.
     fn tokens_left(&self) -> u64 {
         let spoken_for = exact_sum(self.counters.tree_tokens(), self.reserved().0);
-        self.contract.max_tokens_consumed.0.saturating_sub(spoken_for)
+        self.contract
+            .max_tokens_consumed
+            .0
+            .saturating_sub(spoken_for)
     }
 
     /// The same of the cost; none where nothing limits it.
@@ -167,7 +175,11 @@ impl Machine {
     }
 
     /// What the run of an agent call may use, where that is enough to begin it.
-    fn granted(&self, call: &BatchCall<Slot>, share: Share) -> Result<DelegationGrant, FailedReason> {
+    fn granted(
+        &self,
+        call: &BatchCall<Slot>,
+        share: Share,
+    ) -> Result<DelegationGrant, FailedReason> {
         let Some(agent) = self.agent(&call.invocation.name) else {
             return Err(FailedReason::EffectUnknown);
         };
@@ -177,7 +189,10 @@ impl Machine {
         let arguments = estimate_tokens(call.invocation.arguments.as_str());
         let needed = exact_sum(agent.least_tokens, arguments);
         if holds(Guard::DelegationBudget, needed > max_tokens) {
-            return Err(FailedReason::DelegationBudget { needed, left: max_tokens });
+            return Err(FailedReason::DelegationBudget {
+                needed,
+                left: max_tokens,
+            });
         }
         let cost_left = self.cost_left();
         let cost_share = share.cost_micro_usd;
@@ -186,7 +201,10 @@ impl Machine {
             (Some(stated), Some(left)) => Some(stated.min(left)),
             (stated, left) => stated.or(left),
         };
-        if holds(Guard::DelegationBudget, cost_left.is_some() && max_cost_micro_usd == Some(0)) {
+        if holds(
+            Guard::DelegationBudget,
+            cost_left.is_some() && max_cost_micro_usd == Some(0),
+        ) {
             return Err(FailedReason::DelegationBudget { needed: 1, left: 0 });
         }
         let run_ms = self.run_ms();
@@ -205,7 +223,10 @@ impl Machine {
         let grants = self.delegations.values();
         grants.fold((0, 0), |(tokens, cost), grant| {
             let max_cost = grant.max_cost_micro_usd.unwrap_or(0);
-            (exact_sum(tokens, grant.max_tokens), exact_sum(cost, max_cost))
+            (
+                exact_sum(tokens, grant.max_tokens),
+                exact_sum(cost, max_cost),
+            )
         })
     }
 
@@ -260,6 +281,9 @@ pub(super) fn envelope_disagrees(envelope: &ToolEnvelope, child: &ChildEnd) -> O
     let completed = child.outcome.class.is_success();
     (is_ok != completed).then(|| {
         let outcome = child.outcome;
-        format!("the envelope is {}, and the run ended {outcome}", if is_ok { "ok" } else { "an error" })
+        format!(
+            "the envelope is {}, and the run ended {outcome}",
+            if is_ok { "ok" } else { "an error" }
+        )
     })
 }

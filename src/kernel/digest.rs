@@ -188,7 +188,12 @@ impl Machine {
     fn delegations_key(&self) -> impl Iterator<Item = DelegationKey> {
         let delegations = self.delegations.iter();
         delegations.map(|(call, grant)| {
-            (*call, grant.max_tokens, grant.max_cost_micro_usd, grant.total_timeout_ms)
+            (
+                *call,
+                grant.max_tokens,
+                grant.max_cost_micro_usd,
+                grant.total_timeout_ms,
+            )
         })
     }
 
@@ -207,7 +212,9 @@ fn below_key<S>(call: &BatchCall<S>) -> Option<CallKey> {
 
 /// What calls of agents get of the message; nothing where it has none.
 fn share_key(share: Share) -> Option<CallKey> {
-    let cost = share.cost_micro_usd.map_or(0, |cost| cost.saturating_add(1));
+    let cost = share
+        .cost_micro_usd
+        .map_or(0, |cost| cost.saturating_add(1));
     (share != Share::default()).then(|| (String::new(), 26, CallSeq(share.tokens), cost))
 }
 
@@ -350,7 +357,10 @@ impl Run {
             suspended: m.suspended,
             invalid_turns: m.invalid_turns,
             // How long they may go on is time.
-            delegations: m.delegations_key().map(|(call, tokens, cost, _)| (call, tokens, cost, 0)).collect(),
+            delegations: m
+                .delegations_key()
+                .map(|(call, tokens, cost, _)| (call, tokens, cost, 0))
+                .collect(),
             dropped: m.dropped.clone(),
             interrupted: m.interrupted.map(|by| match by {
                 Interrupter::Abort => 0,

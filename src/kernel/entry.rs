@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Event, Outcome, Predicate, State};
-use crate::contract::{DelegationGrant, FlowAction, Label, PolicyDecision, ReportFormat, RulePlace};
+use crate::contract::{
+    DelegationGrant, FlowAction, Label, PolicyDecision, ReportFormat, RulePlace,
+};
 use crate::message::{CallSeq, Digest, InferenceSeq};
 
 /// One transcript entry as the machine decided it, before the transcript chains it.
@@ -388,13 +390,16 @@ impl Counters {
     /// Cost of the run and of those below it, in millionths of a US dollar; saturating.
     #[must_use]
     pub const fn tree_cost_micro_usd(&self) -> u64 {
-        self.cost_micro_usd.saturating_add(self.below_cost_micro_usd)
+        self.cost_micro_usd
+            .saturating_add(self.below_cost_micro_usd)
     }
 
     /// Ok results of tools that are no agents, in the run and in those below it; saturating.
     #[must_use]
     pub const fn tree_tools_ok(&self) -> u64 {
-        self.executed_ok.saturating_sub(self.agents_ok).saturating_add(self.below_tools_ok)
+        self.executed_ok
+            .saturating_sub(self.agents_ok)
+            .saturating_add(self.below_tools_ok)
     }
 }
 

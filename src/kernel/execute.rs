@@ -5,15 +5,16 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::batch::{Batch, FailedEnd, Settled, Shown, Slot};
-use super::delegate::{envelope_disagrees, without_a_run};
 use super::context::{account, schema_tokens, smallest, target_name};
+use super::delegate::{envelope_disagrees, without_a_run};
 use super::edges::{FromExecute, Reply};
 use super::guard::{Guard, holds};
 use super::machine::{Machine, Verdict};
 use super::outbox::Outbox;
 use super::texts::FailedReason;
 use super::{
-    BlockReason, ChildEnd, ContextBlock, DroppedResult, EventKind, InferenceFailed, LostEffect, ToolReturned,
+    BlockReason, ChildEnd, ContextBlock, DroppedResult, EventKind, InferenceFailed, LostEffect,
+    ToolReturned,
 };
 use crate::message::{CallSeq, ToolEnvelope, ToolOutcome, estimate_tokens, exact_sum};
 
@@ -114,7 +115,10 @@ impl Machine {
             self.unpark();
         }
         call.returned_in = self.seq;
-        let child = returned.child.as_deref().filter(|_| call.delegated.is_some());
+        let child = returned
+            .child
+            .as_deref()
+            .filter(|_| call.delegated.is_some());
         if let Some(delegated) = &mut call.delegated {
             delegated.tools_ok = child.map_or(0, |child| child.tools_ok);
             self.settle_child(returned.call, child);
@@ -142,10 +146,7 @@ impl Machine {
             // One person is asked one thing at a time, and none once nothing could be made of the answer.
             // A call whose server asked again and again would never end: no time-out runs while a person is waited for.
             ToolOutcome::InputRequired(_)
-                if is_agent
-                    || was_asking
-                    || nothing_starts
-                    || call.questions == MOST_QUESTIONS =>
+                if is_agent || was_asking || nothing_starts || call.questions == MOST_QUESTIONS =>
             {
                 Settled::Answered(FailedReason::EffectUnknown).into()
             }
@@ -368,8 +369,9 @@ pub(crate) fn judged_outcome<'o>(
     child: Option<&ChildEnd>,
 ) -> Cow<'o, ToolOutcome> {
     let fault = match outcome {
-        ToolOutcome::Returned(envelope) => envelope_fault(envelope, id, name)
-            .or_else(|| envelope_disagrees(envelope, child?)),
+        ToolOutcome::Returned(envelope) => {
+            envelope_fault(envelope, id, name).or_else(|| envelope_disagrees(envelope, child?))
+        }
         ToolOutcome::Malformed { .. }
         | ToolOutcome::InputRequired(_)
         | ToolOutcome::SamplingRequired(_)

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::ReportSource;
-use super::delegate::Delegated;
 use super::batch::{BatchCall, Ended, FailedEnd, Settled, Shown};
+use super::delegate::Delegated;
 use super::edges::FromObserve;
 use super::guard::{Guard, holds};
 use super::machine::{Machine, Verdict};

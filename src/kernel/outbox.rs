@@ -2,9 +2,9 @@
 //! sealed by the transition hook.
 
 use super::{
-    CallOrder, Check, ContextAccount, ContextBlock, DelegateOrder, DroppedTarget, Effect, EffectRecord,
-    EntryDraft, Event, FlowRecord, InferRequest, Outcome, PolicyRecord, Predicate, ReportRecord,
-    SampleRequest, SummaryRequest, ToolExposure,
+    CallOrder, Check, ContextAccount, ContextBlock, DelegateOrder, DroppedTarget, Effect,
+    EffectRecord, EntryDraft, Event, FlowRecord, InferRequest, Outcome, PolicyRecord, Predicate,
+    ReportRecord, SampleRequest, SummaryRequest, ToolExposure,
 };
 use crate::message::Digest;
 

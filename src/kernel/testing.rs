@@ -7,8 +7,9 @@ use serde_json::json;
 
 pub(super) use super::testing_messages::{call, calls, native, rejected, text};
 use super::{
-    BringUpFault, DelegateOrder, Effect, EntryDraft, Event, EventKind, InferRequest, InferenceFailed,
-    InferenceReturned, Outcome, Probed, ProbedTarget, Run, RunStarted, State, ToolReturned,
+    BringUpFault, DelegateOrder, Effect, EntryDraft, Event, EventKind, InferRequest,
+    InferenceFailed, InferenceReturned, Outcome, Probed, ProbedTarget, Run, RunStarted, State,
+    ToolReturned,
 };
 use crate::contract::{
     BigCount, CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata,

@@ -4,8 +4,8 @@
 use super::testing::*;
 use super::tests_monitors::{Ledger, OpenCall};
 use super::{
-    AgentOutcome, Answerer, Approval, ChildEnd, Event, EventKind, InferenceFailed, Interrupter, LostEffect, Outcome,
-    OutcomeCode, Resumed, Run,
+    AgentOutcome, Answerer, Approval, ChildEnd, Event, EventKind, InferenceFailed, Interrupter,
+    LostEffect, Outcome, OutcomeCode, Resumed, Run,
 };
 use crate::contract::{BATCH, ExecutionContract, FINAL_REPORT, PROGRESS_REPORT};
 use crate::message::{

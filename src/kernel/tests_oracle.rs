@@ -474,9 +474,7 @@ impl Oracle {
                     };
                 self.commit_failed(why)
             }
-            EventKind::ToolReturned(r) => {
-                self.returned(r.call.0, &r.outcome, r.child.as_deref())
-            }
+            EventKind::ToolReturned(r) => self.returned(r.call.0, &r.outcome, r.child.as_deref()),
             EventKind::ApprovalGiven(approval) => self.approval(approval, true),
             EventKind::ApprovalDenied(approval) => self.approval(approval, false),
             EventKind::EffectLost(lost) => self.lost(lost),

@@ -13,9 +13,8 @@ use super::scrub::Scrub;
 use crate::adapter::AdapterError;
 use crate::contract::ExecutionContract;
 use crate::kernel::{
-    ChildEnd,
-    Approval, Event, EventKind, Interrupter, LostEffect, MAX_PROPOSAL_BYTES, MAX_REASON_BYTES,
-    Probed, Resumed, Run, RunStarted, ToolReturned, observation_tokens,
+    Approval, ChildEnd, Event, EventKind, Interrupter, LostEffect, MAX_PROPOSAL_BYTES,
+    MAX_REASON_BYTES, Probed, Resumed, Run, RunStarted, ToolReturned, observation_tokens,
 };
 use crate::message::{
     CallSeq, Digest, InferenceSeq, InputExchange, ObjectText, RunId, Scrubber, TokenCounter,

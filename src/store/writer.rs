@@ -48,7 +48,10 @@ pub struct Store {
     queue: Option<mpsc::Sender<Job>>,
     signer: Option<Arc<SecretKey>>,
     /// Of all clones.
-    #[expect(dead_code, reason = "it is held, and joined when the last one drops it")]
+    #[expect(
+        dead_code,
+        reason = "it is held, and joined when the last one drops it"
+    )]
     thread: Arc<WriterThread>,
 }
 

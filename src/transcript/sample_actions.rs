@@ -3,8 +3,7 @@
 use super::sample::{DONE, action, contract};
 use crate::contract::{DelegationGrant, FlowAction, Label, ReportFormat, RulePlace};
 use crate::kernel::{
-    Action, BlockReason, Check, CheckName, ClosingReason, ContextAccount, ContextBlock,
-    DropReason,
+    Action, BlockReason, Check, CheckName, ClosingReason, ContextAccount, ContextBlock, DropReason,
     DroppedResult, DroppedTarget, EffectRecord, EntryKind, FlowRecord, FlowSource, PolicyRecord,
     Predicate, PredicateName, ReportRecord, ReportSource, State,
 };

@@ -2,9 +2,9 @@
 
 use super::sample::{DONE, call, envelope, event, run_id_of, sampling, verdict};
 use crate::kernel::{
-    Answerer, Approval, BringUpFault, ChildEnd, Event, EventKind, InferenceFailed, InferenceReturned,
-    Interrupter, LostEffect, ParentRun, Probed, ProbedTarget, ProviderAddress, Resumed, RunStarted,
-    ToolReturned,
+    Answerer, Approval, BringUpFault, ChildEnd, Event, EventKind, InferenceFailed,
+    InferenceReturned, Interrupter, LostEffect, ParentRun, Probed, ProbedTarget, ProviderAddress,
+    Resumed, RunStarted, ToolReturned,
 };
 use crate::message::{
     AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeFields, EnvelopeStatus,

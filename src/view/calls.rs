@@ -6,9 +6,7 @@ use super::activity::{Activities, Activity};
 use super::requested_calls::RequestedCalls;
 use super::{ApprovalEnd, Call, CallEnd, Execution};
 use crate::contract::{ExecutionContract, RulePlace, pattern_takes};
-use crate::kernel::{
-    Action, DroppedResult, Event, EventKind, ToolReturned, judged_outcome,
-};
+use crate::kernel::{Action, DroppedResult, Event, EventKind, ToolReturned, judged_outcome};
 use crate::message::{CallSeq, Digest, ToolOutcome};
 
 /// The calls of a run, by number.

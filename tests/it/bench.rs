@@ -81,6 +81,28 @@ impl Bench {
         waiting["approval_timeout_ms"] = 30.into();
         waiting["checkpoint_every"] = 3.into();
         std::fs::write(folder.path().join("waiting.yaml"), waiting.to_string()).unwrap();
+        // One that delegates to the first: two agents beside each other, then one more.
+        let agent = |id: &str| {
+            json!({"id": id, "type": "function",
+                "function": {"name": "agent__c", "arguments": "{\"prompt\": \"Count.\"}"}})
+        };
+        let said = [
+            asks(&[agent("a"), agent("b")]),
+            asks(&[agent("c")]),
+            json!({"role": "assistant", "content": "led"}),
+        ];
+        let lines = said.map(|message| {
+            let choice = json!({"index": 0, "message": message});
+            json!({"response": {"choices": [choice]}, "delay_ms": 2}).to_string()
+        });
+        std::fs::write(folder.path().join("lead.jsonl"), lines.join("\n")).unwrap();
+        let mut lead = contract.clone();
+        lead["providers"]["demo"]["file"] = "lead.jsonl".into();
+        lead["agents"] = json!(["c.yaml"]);
+        lead["parallel_safe"] = json!(["agent__c"]);
+        lead["idempotent"] = json!([]);
+        lead["tools"] = json!({});
+        std::fs::write(folder.path().join("lead.yaml"), lead.to_string()).unwrap();
         Self { folder, random }
     }
 

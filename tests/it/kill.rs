@@ -195,6 +195,86 @@ impl Bench {
     }
 }
 
+impl Bench {
+    /// One tree of runs, killed up to `kills` times wherever one of its runs is, and then brought to its end; how often it was killed.
+    fn run_tree(&mut self, number: u64, kills: u64) -> u64 {
+        let root = named(&format!("t{number}"));
+        let below = (1..=3).map(|call| root.child(CallSeq(call)));
+        let tree: Vec<RunId> = std::iter::once(root.clone()).chain(below).collect();
+        let way = Way::Under("lead.yaml");
+        let mut killed = 0;
+        for _ in 0..kills {
+            let mut child = self.drive_in(way, &root, "normal").spawn().unwrap();
+            let at = usize::try_from(self.below(4)).unwrap();
+            let entries = self.below(ENTRIES);
+            let alive = self.wait_for(&mut child, &tree[at], entries);
+            child.kill().unwrap();
+            child.wait().unwrap();
+            killed += u64::from(alive);
+            if self.sealed(&root) {
+                break;
+            }
+        }
+        if !self.sealed(&root) {
+            self.finish(way, &root, "normal");
+        }
+        for run in &tree {
+            self.judge_delegated(run);
+        }
+        let mut verify = self.command(&["verify", root.as_str(), "--tree"], "normal");
+        let verified = verify.stdout(Stdio::piped()).output().unwrap();
+        let said = text(&verified.stdout);
+        assert!(verified.status.success(), "{root}: {said}");
+        assert!(said.contains("verified: 4 runs"), "{root}: {said}");
+        killed
+    }
+
+    /// What must hold of a run of a tree; the first one starts no calls of its own.
+    fn judge_delegated(&self, run_id: &RunId) {
+        self.judge(run_id, &[]);
+        let mut begun: BTreeMap<CallSeq, u64> = BTreeMap::new();
+        let (mut resumed, mut ended) = (0, BTreeMap::new());
+        for entry in self.stored(run_id) {
+            match entry.decode_event().unwrap().map(|event| event.event) {
+                Some(EventKind::Resumed(_)) => resumed += 1,
+                Some(EventKind::ToolReturned(returned)) if returned.child.is_some() => {
+                    *ended.entry(returned.call).or_insert(0_u64) += 1;
+                }
+                _ => {}
+            }
+            for effect in entry.decode_action().unwrap().effects {
+                if let EffectRecord::Delegate { call, .. } = effect {
+                    *begun.entry(call).or_default() += 1;
+                }
+            }
+        }
+        for (call, times) in begun {
+            assert!(
+                times <= 1 + resumed,
+                "{run_id}: call {call} was delegated {times} times"
+            );
+            assert_eq!(ended.get(&call), Some(&1), "{run_id}: call {call}");
+        }
+    }
+}
+
+/// kill -9 in the middle of delegated runs: each run of the tree is gone on with, none is begun twice, and the tree verifies.
+#[test]
+fn a_killed_tree_of_runs_repeats_nothing() {
+    if !Bench::has_python() {
+        return;
+    }
+    let wanted = std::env::var("MONOLITH_KILLS").map_or(KILLS, |text| text.parse().unwrap());
+    let mut bench = Bench::new(0x5851_f42d_4c95_7f2d);
+    let (mut killed, mut runs) = (0, 0);
+    while killed < wanted {
+        killed += bench.run_tree(runs, KILLS_PER_RUN.min(wanted - killed));
+        runs += 1;
+        assert!(runs < wanted * 4 + 8, "only {killed} kills in {runs} trees");
+    }
+    println!("{killed} kills over {runs} trees");
+}
+
 #[test]
 fn a_killed_run_loses_nothing_and_repeats_nothing() {
     if !Bench::has_python() {

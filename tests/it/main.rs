@@ -36,8 +36,9 @@ mod corpus;
 #[cfg(test)]
 mod cuts;
 #[cfg(test)]
-mod deletion;
+mod delegation;
 #[cfg(test)]
+mod deletion;
 mod desk;
 #[cfg(test)]
 mod display;

@@ -13,7 +13,8 @@ use super::keys::{CONTEXT_BUDGET, FILE, SamplingKeys, TOOL_OUTPUT_BUDGET};
 use super::origin::ValueOrigin;
 use crate::contract::execution_contract::canonical;
 use crate::contract::{
-    AGENT_PREFIX, AgentLink, DelegationGrant, DelegationTerms, ExecutionContract, RedactionTerms, inexact_integer_at,
+    AGENT_PREFIX, AgentLink, DelegationGrant, DelegationTerms, ExecutionContract, RedactionTerms,
+    inexact_integer_at,
 };
 
 /// The run that delegates.

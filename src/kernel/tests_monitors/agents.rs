@@ -76,12 +76,14 @@ impl Ledger {
         let stands = terms.delegation.as_ref();
         let stands = stands.ok_or_else(|| "a run delegates that stands nowhere".to_owned())?;
         let depth = stands.chain.len();
-        hold(u32::try_from(depth).is_ok_and(|n| n <= stands.max_depth), || {
-            format!("a run at depth {depth}")
-        })?;
-        hold(stands.chain.iter().all(|link| link.digest != agent.digest), || {
-            "an agent is delegated to that stands above".to_owned()
-        })?;
+        hold(
+            u32::try_from(depth).is_ok_and(|n| n <= stands.max_depth),
+            || format!("a run at depth {depth}"),
+        )?;
+        hold(
+            stands.chain.iter().all(|link| link.digest != agent.digest),
+            || "an agent is delegated to that stands above".to_owned(),
+        )?;
         self.agents.grants.insert(call, grant);
         let granted = self.agents.grants.values().map(|grant| grant.max_tokens);
         let tokens = self.tokens + self.agents.tokens + granted.sum::<u64>();
@@ -91,9 +93,10 @@ impl Ledger {
         let granted = self.agents.grants.values();
         let granted = granted.filter_map(|grant| grant.max_cost_micro_usd);
         let cost = self.cost + self.agents.cost + granted.sum::<u64>();
-        hold(terms.max_cost_micro_usd.is_none_or(|max| cost <= max.0), || {
-            format!("a cost of {cost} together with what runs below may use")
-        })?;
+        hold(
+            terms.max_cost_micro_usd.is_none_or(|max| cost <= max.0),
+            || format!("a cost of {cost} together with what runs below may use"),
+        )?;
         hold(
             grant.total_timeout_ms <= agent.total_timeout_ms && grant.total_timeout_ms > 0,
             || "a run below has more time than its file states".to_owned(),

@@ -55,8 +55,14 @@ impl Oracle {
         let agents = agents.filter(|c| self.is_agent(&c.name)).count() as u64;
         self.facts.share = match agents {
             0 => (0, None),
-            1 => (self.tokens_left() / 2, self.cost_left().map(|left| left / 2)),
-            n => (self.tokens_left() / n, self.cost_left().map(|left| left / n)),
+            1 => (
+                self.tokens_left() / 2,
+                self.cost_left().map(|left| left / 2),
+            ),
+            n => (
+                self.tokens_left() / n,
+                self.cost_left().map(|left| left / n),
+            ),
         };
     }
 

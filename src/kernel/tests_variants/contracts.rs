@@ -6,8 +6,8 @@ use super::super::testing::{reporting, target, terms};
 use super::super::tests_letters::APPROVER;
 use super::super::tests_rulings::rule;
 use crate::contract::{
-    AgentLink, ApprovalAction, BigCount, CycleException, DelegateTerms, DelegationTerms, FlowAction, FlowRule, Label, LabelRule, ModelPrice,
-    PriceTable, TargetTerms, Terms, ToolPolicy,
+    AgentLink, ApprovalAction, BigCount, CycleException, DelegateTerms, DelegationTerms,
+    FlowAction, FlowRule, Label, LabelRule, ModelPrice, PriceTable, TargetTerms, Terms, ToolPolicy,
 };
 use crate::message::Digest;
 

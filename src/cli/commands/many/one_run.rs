@@ -16,9 +16,9 @@ use crate::cli::commands::drive::{
 use crate::cli::context::clock::unix_ms;
 use crate::cli::context::error::{CliError, SystemFault};
 use crate::cli::context::exit::Exit;
+use crate::contract::ExecutionContract;
 use crate::driver::{Observer, Prepared, Worker};
 use crate::kernel::{ClosingReason, EntryDraft, Run};
-use crate::contract::ExecutionContract;
 use crate::message::{InferenceSeq, RunId};
 use crate::session::Control;
 use crate::telemetry::AgentResult;

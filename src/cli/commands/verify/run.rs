@@ -82,7 +82,10 @@ fn verify_tree(
                 None => {
                     let head = one.report.head.map(|head| head.short(16));
                     let (level, entries) = (one.report.level, counted(one.report.entries, "entry"));
-                    format!("verified at level {level}: {entries}, head {}", head.unwrap_or_default())
+                    format!(
+                        "verified at level {level}: {entries}, head {}",
+                        head.unwrap_or_default()
+                    )
                 }
                 Some(bad) => format!("not verified: {}", place(bad)),
             };

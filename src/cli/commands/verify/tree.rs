@@ -92,8 +92,15 @@ fn judge(
 ) -> Result<(), CliError> {
     let found = difference(reader, report, (parent, one))?;
     let recorded = match &one.end {
-        Some(end) => format!("as {parent} recorded it: {} at head {}", end.outcome, end.head.short(16)),
-        None => format!("begun by {parent} at entry {}, and its end is not recorded there", one.seq),
+        Some(end) => format!(
+            "as {parent} recorded it: {} at head {}",
+            end.outcome,
+            end.head.short(16)
+        ),
+        None => format!(
+            "begun by {parent} at entry {}, and its end is not recorded there",
+            one.seq
+        ),
     };
     report.checks.push(VerifyCheck {
         name: "delegated",
@@ -137,9 +144,15 @@ fn difference(
     }
     let stored = reader.read_run(&one.run_id)?;
     let contract = stored.contract()?;
-    let above = contract.parent_contract_hash.map_or_else(String::new, |hash| hash.to_string());
+    let above = contract
+        .parent_contract_hash
+        .map_or_else(String::new, |hash| hash.to_string());
     let terms = [
-        differs("contract.parent_contract_hash", one.parent_contract.to_string(), above),
+        differs(
+            "contract.parent_contract_hash",
+            one.parent_contract.to_string(),
+            above,
+        ),
         differs(
             "contract.max_tokens_consumed",
             one.grant.max_tokens.to_string(),
@@ -164,21 +177,43 @@ fn difference(
     let action = last.as_ref().and_then(|entry| entry.decode_action().ok());
     let sealed = action.and_then(|action| Some((action.outcome?, action.counters)));
     let Some((outcome, counters)) = sealed else {
-        let found = ("action.outcome".to_owned(), end.outcome.to_string(), "no end".to_owned());
+        let found = (
+            "action.outcome".to_owned(),
+            end.outcome.to_string(),
+            "no end".to_owned(),
+        );
         return Ok(Some(found));
     };
-    let head = report.head.map_or_else(String::new, |head| head.to_string());
+    let head = report
+        .head
+        .map_or_else(String::new, |head| head.to_string());
     let ends = [
         differs("head", end.head.to_string(), head),
-        differs("entries", end.entries.to_string(), report.entries.to_string()),
-        differs("action.outcome", end.outcome.to_string(), outcome.to_string()),
-        differs("tokens", end.tokens.to_string(), counters.tree_tokens().to_string()),
+        differs(
+            "entries",
+            end.entries.to_string(),
+            report.entries.to_string(),
+        ),
+        differs(
+            "action.outcome",
+            end.outcome.to_string(),
+            outcome.to_string(),
+        ),
+        differs(
+            "tokens",
+            end.tokens.to_string(),
+            counters.tree_tokens().to_string(),
+        ),
         differs(
             "cost",
             end.cost_micro_usd.to_string(),
             counters.tree_cost_micro_usd().to_string(),
         ),
-        differs("tools_ok", end.tools_ok.to_string(), counters.tree_tools_ok().to_string()),
+        differs(
+            "tools_ok",
+            end.tools_ok.to_string(),
+            counters.tree_tools_ok().to_string(),
+        ),
     ];
     Ok(ends.into_iter().flatten().next())
 }

@@ -1,0 +1,119 @@
+//! The budget of a run is that of all runs below it, too.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+
+use super::{asks, prompt, shown};
+use crate::desk::Desk;
+
+/// An agent gets what its file states, at most what is left; one that states nothing half of what is left, and several equal parts.
+#[test]
+fn an_agent_gets_what_it_states_and_else_its_part_of_what_is_left() {
+    let granted = |calls: usize, stated: &str| {
+        let desk = Desk::new();
+        desk.agent("scout", stated, &asks(&[], "found")[1..]);
+        let ask = ("agent__scout", prompt("go"));
+        let asked = vec![ask; calls];
+        let lead = "agents: [scout.yaml]\nmax_tokens_consumed: 10060\nmax_cost: 1.0\n";
+        desk.agent("lead", lead, &asks(&asked, "told"));
+        desk.leads();
+        let of = |call: usize| {
+            let contract = desk.contract_of(&format!("lead.{call}"));
+            contract.max_tokens_consumed.0
+        };
+        (1..=calls).map(of).collect::<Vec<_>>()
+    };
+    // The message that calls them has used 60.
+    assert_eq!(granted(1, ""), [5_000]);
+    assert_eq!(granted(2, ""), [5_000, 5_000]);
+    assert_eq!(granted(4, ""), [2_500; 4]);
+    assert_eq!(granted(1, "max_tokens_consumed: 700\n"), [700]);
+    // Each has used 60 before the next begins.
+    assert_eq!(granted(2, "max_tokens_consumed: 20000\n"), [10_000, 9_940]);
+}
+
+/// B3: an agent ends within its own budget, and the run above is charged for what it used.
+#[test]
+fn an_agent_that_uses_its_budget_up_fails_alone_and_is_charged() {
+    let desk = Desk::new();
+    let says = asks(&[("clock", json!({}))], "Noon.");
+    desk.agent(
+        "clock",
+        "tools: {builtin: [clock]}\nmax_tokens_consumed: 100\n",
+        &says,
+    );
+    let calls = asks(
+        &[("agent__clock", prompt("What time is it?"))],
+        "It failed.",
+    );
+    desk.agent("lead", "agents: [clock.yaml]\n", &calls);
+    let result = desk.leads();
+    assert_eq!(
+        result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
+        "{result}"
+    );
+    let [child] = desk.children_of("lead").try_into().unwrap();
+    assert_eq!(
+        child.outcome.to_string(),
+        "FAILED_BUDGET_EXHAUSTED (max_tokens)"
+    );
+    assert_eq!(child.tokens, 60);
+    let shown = shown(&result);
+    assert!(shown[0].contains("FAILED_BUDGET_EXHAUSTED"), "{shown:?}");
+}
+
+/// A budget that agents together would pass is refused before the one that would pass it.
+#[test]
+fn the_agent_that_would_pass_the_budget_is_not_begun() {
+    let desk = Desk::new();
+    desk.agent(
+        "scout",
+        "max_tokens_consumed: 100\n",
+        &asks(&[], "found")[1..],
+    );
+    let ask = ("agent__scout", prompt("go"));
+    // 60 for the message, 60 for each of the first three; then less is left than a prompt takes.
+    let lead = "agents: [scout.yaml]\nmax_tokens_consumed: 245\n";
+    desk.agent("lead", lead, &asks(&vec![ask; 5], "told"));
+    let result = desk.leads();
+    let shown = shown(&result);
+    assert_eq!(desk.children_of("lead").len(), 3, "{shown:?}");
+    assert!(shown[3].starts_with("(tool failed: budget: "), "{shown:?}");
+    assert!(shown[3].ends_with(" needed, 5 left)"), "{shown:?}");
+}
+
+/// Two hundred agents at once, on two processors: each within its part, none repeated, and the whole tree verifies.
+#[test]
+fn two_hundred_agents_at_once_stay_within_the_budget_of_one_run() {
+    const MANY: usize = 200;
+    let desk = Desk::new();
+    desk.agent("scout", "", &asks(&[], "found")[1..]);
+    let ask = ("agent__scout", prompt("go"));
+    let mut lead = "agents: [scout.yaml]\nmax_tokens_consumed: 100000\n".to_owned();
+    let _ = write!(
+        lead,
+        "max_tool_calls_per_turn: {MANY}\nparallel_tool_calls: true\nparallel_safe: [agent__scout]\n"
+    );
+    desk.agent("lead", &lead, &asks(&vec![ask; MANY], "told"));
+    let ended = desk.run(&[
+        "run",
+        "lead.yaml",
+        "--task",
+        "go",
+        "--run-id",
+        "lead",
+        "--json",
+    ]);
+    let result = ended.document();
+    assert_eq!(
+        result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
+        "{result}"
+    );
+    let children = desk.children_of("lead");
+    assert_eq!(children.len(), MANY);
+    let used: u64 = children.iter().map(|child| child.tokens).sum();
+    assert_eq!(used, 60 * 200);
+    let (code, tree) = desk.json(&["verify", "lead", "--tree"]);
+    assert_eq!((code, Desk::tree_names(&tree).len()), (0, MANY + 1));
+}

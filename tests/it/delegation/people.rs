@@ -1,0 +1,170 @@
+//! What a person, or a supervisor, asks of a run reaches every run below it.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use super::{asks, prompt};
+use crate::desk::{Desk, Left};
+
+/// An agent that waits for an approval of its call, below another one.
+fn waiting() -> Desk {
+    let desk = Desk::new();
+    let says = asks(&[("echo", json!({"text": "hi"}))], "said");
+    desk.agent(
+        "worker",
+        "tools: {builtin: [echo]}\nrequire_approval: [echo]\n",
+        &says,
+    );
+    let calls = asks(&[("agent__worker", prompt("say it"))], "It was said.");
+    desk.agent("middle", "agents: [worker.yaml]\n", &calls);
+    let calls = asks(&[("agent__middle", prompt("have it said"))], "Done.");
+    desk.agent("lead", "agents: [middle.yaml]\n", &calls);
+    desk
+}
+
+const RUN: [&str; 6] = ["run", "lead.yaml", "--task", "go", "--run-id", "lead"];
+
+fn begins(desk: &Desk, args: &[&str]) -> Child {
+    let mut command = desk.command(args);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+/// Waits until a process says that a call waits for a person.
+fn waits(child: &mut Child) {
+    let mut printed = String::new();
+    for line in BufReader::new(child.stderr.as_mut().unwrap()).lines() {
+        printed.push_str(&line.unwrap());
+        if printed.contains("monolith approve lead.1.1") {
+            return;
+        }
+    }
+    panic!("it ended and never waited: {printed}");
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+fn left(child: Child) -> Left {
+    Left::from(child.wait_with_output().unwrap())
+}
+
+/// The classes and codes of the tree, or that a run is open.
+fn ends(desk: &Desk) -> Vec<String> {
+    let (_, listed) = desk.json(&["list"]);
+    let mut runs: Vec<(String, String)> = listed["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| {
+            let code = run["outcome"]["code"].as_str().unwrap_or("open");
+            (run["run_id"].as_str().unwrap().to_owned(), code.to_owned())
+        })
+        .collect();
+    runs.sort();
+    runs.into_iter().map(|(_, code)| code).collect()
+}
+
+#[test]
+fn an_answer_to_an_agent_below_lets_the_whole_tree_go_on() {
+    let desk = waiting();
+    let mut child = begins(&desk, &RUN);
+    waits(&mut child);
+    desk.ok(&["approve", "lead.1.1"]);
+    let left = left(child);
+    assert_eq!(left.code, 0, "{}", left.said());
+    desk.proves_tree("lead");
+    assert_eq!(ends(&desk), ["final_message"; 3]);
+}
+
+/// SIGTERM leaves every run of the tree without an end; the first one resumes them all, and none is begun again.
+#[test]
+fn a_tree_that_is_suspended_goes_on_as_one() {
+    let desk = waiting();
+    let mut child = begins(&desk, &RUN);
+    waits(&mut child);
+    signal(&child, Signal::TERM);
+    let first = left(child);
+    assert_eq!(first.code, 8, "{}", first.said());
+    assert_eq!(ends(&desk), ["open"; 3]);
+    desk.ok(&["verify", "lead", "--tree", "--open"]);
+
+    // One below is not gone on with by itself.
+    let refused = desk.ends(&["resume", "lead.1.1"], 4);
+    assert!(
+        refused
+            .err
+            .contains("it goes on with run lead.1, which delegated to it"),
+        "{}",
+        refused.err
+    );
+    assert!(
+        refused.err.contains("monolith resume lead.1"),
+        "{}",
+        refused.err
+    );
+    desk.ok(&["approve", "lead.1.1"]);
+    let resumed = desk.run(&["resume", "--all"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.said());
+    assert_eq!(resumed.out.lines().count(), 1, "{}", resumed.out);
+    desk.proves_tree("lead");
+    assert_eq!(ends(&desk), ["final_message"; 3]);
+}
+
+/// Where nobody is waited for, the tree is left together, and `approve` names the run that waits.
+#[test]
+fn a_tree_that_waits_for_no_one_is_left_with_its_question() {
+    let desk = waiting();
+    let left = desk.run(&[&RUN[..], &["--no-wait"]].concat());
+    assert_eq!(left.code, 8, "{}", left.said());
+    assert_eq!(ends(&desk), ["open"; 3]);
+    desk.ok(&["approve", "lead.1.1", "--deny"]);
+    desk.ok(&["resume", "lead", "--no-wait"]);
+    let tree = desk.proves_tree("lead");
+    assert_eq!(Desk::tree_names(&tree).len(), 3);
+}
+
+/// A second interrupt ends the run at once: every run below it is sealed as ended by its parent before the process leaves.
+#[test]
+fn an_abort_ends_every_run_below() {
+    let desk = waiting();
+    let mut child = begins(&desk, &RUN);
+    waits(&mut child);
+    signal(&child, Signal::INT);
+    signal(&child, Signal::INT);
+    let left = left(child);
+    assert_eq!(left.code, 1, "{}", left.said());
+    let codes = ends(&desk);
+    assert!(
+        codes[0] == "abort" && codes[1..].iter().all(|code| code != "open"),
+        "{codes:?}"
+    );
+    let (code, tree) = desk.json(&["verify", "lead", "--tree"]);
+    assert_eq!(code, 0, "{tree}");
+}
+
+/// A stop is asked of every run below: the call that waits is not made, and each comes to its end.
+#[test]
+fn a_stop_reaches_the_runs_below() {
+    let desk = waiting();
+    let mut child = begins(&desk, &RUN);
+    waits(&mut child);
+    signal(&child, Signal::INT);
+    let left = left(child);
+    let codes = ends(&desk);
+    assert!(
+        codes.iter().all(|code| code != "open"),
+        "{codes:?}: {}",
+        left.said()
+    );
+    let (_, worker) = desk.json(&["show", "lead.1.1"]);
+    assert_eq!(
+        super::shown(&worker),
+        ["(tool failed: not started: stop requested)"]
+    );
+    desk.proves_tree("lead");
+}

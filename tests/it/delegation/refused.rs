@@ -1,0 +1,145 @@
+//! What is refused before a run is begun (S18 of the faults): depth, circles, tools that are not granted, files that changed.
+
+use serde_json::json;
+
+use super::{asks, prompt, shown};
+use crate::desk::Desk;
+
+/// 003/INV-DT-001: a run at the greatest depth delegates to none; the error says so, and the run goes on.
+#[test]
+fn no_run_stands_deeper_than_the_contract_allows() {
+    let desk = Desk::new();
+    desk.worker("third");
+    let to = |name: &str| asks(&[(&format!("agent__{name}"), prompt("go on"))], "told");
+    desk.agent("second", "agents: [third.yaml]\n", &to("third"));
+    desk.agent("first", "agents: [second.yaml]\n", &to("second"));
+    desk.agent(
+        "lead",
+        "agents: [first.yaml]\nmax_delegation_depth: 2\n",
+        &to("first"),
+    );
+    let result = desk.leads();
+    assert_eq!(
+        result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
+        "{result}"
+    );
+    let tree = desk.proves_tree("lead");
+    assert_eq!(Desk::tree_names(&tree), ["lead", "lead.1", "lead.1.1"]);
+    let (_, deepest) = desk.json(&["show", "lead.1.1"]);
+    assert_eq!(
+        shown(&deepest),
+        ["(tool failed: delegation depth 2 exceeded)"]
+    );
+    assert!(desk.children_of("lead.1.1").is_empty());
+}
+
+/// Five runs may stand below the first one where nothing is said (003/INV-DT-001).
+#[test]
+fn five_runs_stand_below_the_first_one_by_default() {
+    let desk = Desk::new();
+    let to = |name: &str| asks(&[(&format!("agent__{name}"), prompt("go on"))], "told");
+    desk.worker("a7");
+    for n in (1..7).rev() {
+        let next = format!("a{}", n + 1);
+        desk.agent(
+            &format!("a{n}"),
+            &format!("agents: [{next}.yaml]\n"),
+            &to(&next),
+        );
+    }
+    desk.agent("lead", "agents: [a1.yaml]\n", &to("a1"));
+    desk.leads();
+    let tree = desk.proves_tree("lead");
+    let names = Desk::tree_names(&tree);
+    assert_eq!(names.len(), 6, "{names:?}");
+    let (_, deepest) = desk.json(&["show", "lead.1.1.1.1.1"]);
+    assert_eq!(
+        shown(&deepest),
+        ["(tool failed: delegation depth 5 exceeded)"]
+    );
+}
+
+/// 003/INV-DT-002: an agent that calls one above itself gets the chain as an error, and every run ends well.
+#[test]
+fn an_agent_that_calls_one_above_it_is_told_the_chain() {
+    let desk = Desk::new();
+    let to = |name: &str| asks(&[(&format!("agent__{name}"), prompt("go on"))], "told");
+    desk.agent("a", "agents: [b.yaml]\n", &to("b"));
+    desk.agent("b", "agents: [a.yaml, b.yaml]\n", &{
+        let mut calls = asks(
+            &[("agent__a", prompt("go on")), ("agent__b", prompt("go on"))],
+            "told",
+        );
+        calls.truncate(2);
+        calls
+    });
+    desk.agent("lead", "agents: [a.yaml]\n", &to("a"));
+    let result = desk.leads();
+    assert_eq!(
+        result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
+        "{result}"
+    );
+    let (_, b) = desk.json(&["show", "lead.1.1"]);
+    assert_eq!(
+        shown(&b),
+        [
+            "(tool failed: delegation to an ancestor: lead → a → b → a)",
+            "(tool failed: delegation to an ancestor: lead → a → b → b)"
+        ]
+    );
+}
+
+/// S18: an agent that has tools beyond what it is granted is refused before its run begins, and so is one below it.
+#[test]
+fn an_agent_with_a_tool_that_it_is_not_granted_is_not_begun() {
+    let desk = Desk::new();
+    desk.agent(
+        "worker",
+        "tools: {builtin: [clock, echo]}\n",
+        &asks(&[], "done")[1..],
+    );
+    let to = |name: &str| asks(&[(&format!("agent__{name}"), prompt("go on"))], "told");
+    desk.agent("middle", "agents: [worker.yaml]\n", &to("worker"));
+    let grant = "agents: [{file: middle.yaml, tools: [clock, agent__worker]}]\n";
+    desk.agent("lead", grant, &to("middle"));
+    desk.leads();
+    let (_, middle) = desk.json(&["show", "lead.1"]);
+    assert_eq!(
+        shown(&middle),
+        ["(tool failed: agent__worker has tools that it is not granted: echo)"]
+    );
+    assert!(desk.children_of("lead.1").is_empty());
+    // What is told of a run that was not begun is no executed call.
+    assert_eq!(middle["outcome"]["class"], "COMPLETED_CHAT_ONLY");
+}
+
+/// The file of an agent is pinned: one that changes while the run goes on is not run.
+#[test]
+fn an_agent_whose_file_changed_is_not_begun() {
+    let desk = Desk::new();
+    desk.worker("clock");
+    let mut calls = asks(
+        &[(
+            "edit_file",
+            json!({"path": "clock.yaml", "old": "You are clock.", "new": "You lie."}),
+        )],
+        "",
+    );
+    calls.pop();
+    calls.extend(asks(
+        &[("agent__clock", prompt("What time is it?"))],
+        "told",
+    ));
+    desk.agent(
+        "lead",
+        "agents: [clock.yaml]\ntools: {builtin: [edit_file], workspace: .}\nstrict_mode: false\n",
+        &calls,
+    );
+    let result = desk.leads();
+    let shown = shown(&result);
+    assert_eq!(
+        shown[1], "(tool failed: tool changed since the contract was made)",
+        "{shown:?}"
+    );
+    assert!(desk.children_of("lead").is_empty());
+}

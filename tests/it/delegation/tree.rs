@@ -1,0 +1,136 @@
+//! A tree of runs as one: it is verified, deleted and gone on with together.
+
+use rusqlite::params;
+
+use super::{asks, prompt};
+use crate::desk::Desk;
+
+fn tree() -> Desk {
+    let desk = Desk::new();
+    desk.worker("clock");
+    let calls = asks(&[("agent__clock", prompt("What time is it?"))], "Late.");
+    desk.agent("middle", "agents: [clock.yaml]\n", &calls);
+    let calls = asks(&[("agent__middle", prompt("What time is it?"))], "Late.");
+    desk.agent("lead", "agents: [middle.yaml]\n", &calls);
+    desk.leads();
+    desk
+}
+
+/// `verify --tree` holds every run against the head that the one above recorded: another run in its place is found, though it verifies by
+/// itself.
+#[test]
+fn a_run_below_that_is_another_one_than_was_recorded_does_not_verify() {
+    let desk = tree();
+    // Another run takes the name, whole and signed by the same key.
+    desk.ok(&["delete", "lead.1.1", "--yes"]);
+    desk.ok(&[
+        "run",
+        "clock.yaml",
+        "--task",
+        "What time is it?",
+        "--run-id",
+        "lead.1.1",
+    ]);
+    desk.ok(&["verify", "lead.1.1"]);
+    let (code, verified) = desk.json(&["verify", "lead", "--tree"]);
+    assert_eq!((code, &verified["holds"]), (7, &false.into()), "{verified}");
+    let runs = verified["runs"].as_array().unwrap();
+    let bad = runs
+        .iter()
+        .find(|one| one["first_bad"].is_object())
+        .unwrap();
+    assert_eq!(
+        (&bad["run_id"], &bad["first_bad"]["field"]),
+        (&"lead.1.1".into(), &"event.parent".into())
+    );
+    // The tree above it is as it was.
+    desk.ok(&["verify", "lead"]);
+}
+
+#[test]
+fn a_run_below_that_is_gone_does_not_verify() {
+    let desk = tree();
+    desk.ok(&["delete", "lead.1.1", "--yes"]);
+    let left = desk.ends(&["verify", "lead", "--tree"], 7);
+    assert!(
+        left.out.contains("not verified: run lead.1.1"),
+        "{}",
+        left.said()
+    );
+}
+
+/// What the run above says that one below has used is held against that one's seal.
+#[test]
+fn a_charge_that_is_not_what_the_run_below_used_is_found_in_its_parent() {
+    let desk = tree();
+    let plain = desk.plain_store();
+    let change = "UPDATE entries SET event = replace(event, '\"tokens\":120', '\"tokens\":1') \
+         WHERE run = (SELECT id FROM runs WHERE run_id = ?1)";
+    let changed = plain.execute(change, params!["lead.1"]).unwrap();
+    assert!(changed > 0);
+    drop(plain);
+    let (code, verified) = desk.json(&["verify", "lead", "--tree"]);
+    assert_eq!(code, 7, "{verified}");
+    let bad = verified["runs"].as_array().unwrap();
+    let bad = bad.iter().find(|one| one["first_bad"].is_object()).unwrap();
+    assert_eq!(bad["run_id"], "lead.1", "{verified}");
+}
+
+/// `delete` and `prune` take the runs of agents with the run that delegated to them.
+#[test]
+fn runs_of_agents_go_with_the_run_above_them() {
+    let desk = tree();
+    let deleted = desk.ok(&["delete", "lead", "--yes"]);
+    for run in ["lead", "lead.1", "lead.1.1"] {
+        assert!(deleted.contains(run), "{deleted}");
+    }
+    let (_, listed) = desk.json(&["list"]);
+    assert_eq!(listed["runs"].as_array().unwrap().len(), 0, "{listed}");
+
+    let desk = tree();
+    let would = desk.ok(&[
+        "prune",
+        "--older-than",
+        "0s",
+        "--outcome",
+        "COMPLETED_CHAT_ONLY",
+        "--dry-run",
+    ]);
+    assert!(would.contains("0 runs would be deleted"), "{would}");
+    let would = desk.ok(&["prune", "--older-than", "0s", "--dry-run"]);
+    assert!(would.contains("3 runs would be deleted"), "{would}");
+    desk.ok(&["prune", "--older-than", "0s", "--yes"]);
+    let (_, listed) = desk.json(&["list"]);
+    assert_eq!(listed["runs"].as_array().unwrap().len(), 0, "{listed}");
+}
+
+/// Accounting has the requests of every run of a tree, and names the first one.
+#[test]
+fn accounting_has_the_requests_of_every_run_of_a_tree() {
+    let desk = Desk::new();
+    desk.worker("clock");
+    let calls = asks(&[("agent__clock", prompt("What time is it?"))], "Late.");
+    desk.agent("lead", "agents: [clock.yaml]\n", &calls);
+    desk.ok(&[
+        "run",
+        "lead.yaml",
+        "--task",
+        "go",
+        "--run-id",
+        "lead",
+        "--billing-file",
+        "bill.jsonl",
+    ]);
+    let bill = desk.read("bill.jsonl");
+    let lines = bill.lines().map(|line| serde_json::from_str(line).unwrap());
+    let lines: Vec<serde_json::Value> = lines.collect();
+    let of = |run: &str| lines.iter().filter(|line| line["txnId"] == run).count();
+    // Two requests and one call each.
+    assert_eq!((of("lead"), of("lead.1")), (3, 3), "{bill}");
+    assert!(
+        lines.iter().all(|line| line["originTxnId"] == "lead"),
+        "{bill}"
+    );
+    let child = lines.iter().find(|line| line["txnId"] == "lead.1").unwrap();
+    assert_eq!(child["parentTxnId"], "lead", "{bill}");
+}
