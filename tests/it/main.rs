@@ -6,6 +6,7 @@ mod accounting;
 mod agent_registry;
 #[cfg(test)]
 mod agents;
+mod agents_below;
 #[cfg(test)]
 mod approval;
 #[cfg(test)]

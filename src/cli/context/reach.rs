@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::cli::ui::escape::line;
-use crate::cli::ui::numbers::{counted, dollars, seconds};
+use crate::cli::ui::numbers::{counted, dollars, grouped};
 use crate::contract::{BigCount, DelegateTerms};
 use crate::driver::{Reach, ReachedVariable};
 
@@ -72,9 +72,17 @@ pub(in crate::cli) fn of_agent(terms: &DelegateTerms) -> String {
         terms.file,
         terms.digest.short(12),
         cost.unwrap_or_default(),
-        seconds(terms.total_timeout_ms),
+        time(terms.total_timeout_ms),
         grant.unwrap_or_default()
     )
+}
+
+/// A limit of time as it is mostly written: in whole seconds.
+fn time(ms: u64) -> String {
+    match (ms / 1000, ms % 1000) {
+        (seconds, 0) => format!("{} s", grouped(seconds)),
+        _ => format!("{} ms", grouped(ms)),
+    }
 }
 
 /// Which variable goes where, one a line.

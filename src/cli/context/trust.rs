@@ -77,11 +77,14 @@ impl ReadContract<'_> {
         trusted.add(app, all)
     }
 
-    /// The files that start commands or hand variables on.
+    /// The files that must be trusted: those that start commands or hand variables on, and the contract by which they do.
     fn to_judge(&self) -> impl Iterator<Item = (&Path, &str)> {
-        let own = needs_trust(self.spec).then_some((self.path, self.text));
         let below = self.below.iter().filter(|agent| needs_trust(&agent.spec));
-        let below = below.map(|agent| (agent.path.as_path(), agent.text.as_str()));
+        let below: Vec<_> = below
+            .map(|agent| (agent.path.as_path(), agent.text.as_str()))
+            .collect();
+        let is_concerned = needs_trust(self.spec) || !below.is_empty();
+        let own = is_concerned.then_some((self.path, self.text));
         own.into_iter().chain(below)
     }
 

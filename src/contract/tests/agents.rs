@@ -39,6 +39,7 @@ const FILES: &[(&str, &str)] = &[
     ("judge.agent.yaml", JUDGE),
 ];
 
+/// 001/5.hierarchies.1
 #[test]
 fn the_terms_of_two_agents_are_what_their_files_say() {
     let contract = Folder::of(FILES).contract("lead.yaml", &[]);
@@ -75,6 +76,7 @@ fn offered(name: &str, text: &str) -> (String, String) {
     (tool.name.clone(), tool.description.clone())
 }
 
+/// 001/5.hierarchies.2
 #[test]
 fn a_tool_is_called_as_its_file_says_else_by_its_id_else_by_its_file() {
     let check = |file: &str, text: &str, expect: &str| {
@@ -104,6 +106,7 @@ fn a_tool_is_described_by_description_and_usage() {
     check("---\n---\nx", "The agent a.");
 }
 
+/// 001/5.hierarchies.3
 #[test]
 fn a_tool_takes_the_input_of_the_agent_or_one_text() {
     let contract = Folder::of(FILES).contract("lead.yaml", &[]);
@@ -130,6 +133,7 @@ fn a_name_that_is_none_is_refused_where_it_stands() {
     }
 }
 
+/// 001/5.hierarchies.5
 #[test]
 fn what_is_wrong_with_agents_is_said_at_once_and_where_they_are_named() {
     let lead = format!(

@@ -56,6 +56,7 @@ fn delegated(text: &str) -> ContractSpec {
 const BARE: &str = "---\n---\nYou have ${MAX_TURNS} turns.\n";
 const OWN: &str = "---\nmodels: [layer/own]\nmaxTurns: 3\ntemperature: 0.5\ncontextWindowBufferTokens: 2\n---\nYou have ${MAX_TURNS} turns.\n";
 
+/// 001/5.hierarchies.4
 #[test]
 fn what_the_agents_own_file_states_comes_first_and_else_what_holds_for_the_caller() {
     let limits = |spec: &ContractSpec| {
@@ -102,6 +103,7 @@ fn sampled(spec: &ContractSpec) -> serde_json::Value {
     targets.collect()
 }
 
+/// 001/5.hierarchies.4
 #[test]
 fn sampling_is_inherited_key_by_key() {
     let bare = delegated(BARE);
@@ -142,6 +144,7 @@ fn sampling_is_inherited_key_by_key() {
     );
 }
 
+/// 001/5.hierarchies.4
 #[test]
 fn an_agent_without_models_has_those_of_its_caller() {
     let bare = delegated(BARE);

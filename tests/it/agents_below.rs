@@ -1,0 +1,229 @@
+//! Contracts with agents that may be called, against the binary: what is shown of them, what is wrong with them, and who trusts them.
+
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, Left};
+
+const LEAD: &str = "\
+task: Plan a day.
+targets: [{provider: p, model: m, context_window: 9000}]
+providers: {p: {type: scripted, file: lead.jsonl}}
+agents:
+- team/scout.ai
+- {file: team/judge.agent.yaml, tools: ['fs__*']}
+";
+const SCOUT: &str = "---
+description: Looks things up.
+toolName: web.scout
+agents: [../lead.yaml]
+---
+You look up. ${include:how.md}
+";
+const JUDGE: &str = "
+id: judge
+version: 1.0.0
+system: You judge.
+contract: {max_tokens_consumed: 5000, max_cost_micro_usd: 70, total_timeout_ms: 60000}
+";
+
+/// The lead `lead.yaml` and its two agents, in `folder`.
+fn team(desk: &Desk, folder: &str) {
+    desk.write(&format!("{folder}/lead.yaml"), LEAD);
+    desk.write(&format!("{folder}/lead.jsonl"), "");
+    desk.write(&format!("{folder}/team/scout.ai"), SCOUT);
+    desk.write(&format!("{folder}/team/how.md"), "Be quick.");
+    desk.write(&format!("{folder}/team/judge.agent.yaml"), JUDGE);
+}
+
+fn desk() -> Desk {
+    let desk = Desk::new();
+    team(&desk, "here");
+    desk
+}
+
+/// 001/5.hierarchies.1
+#[test]
+fn the_contract_of_a_lead_names_its_agents_wherever_it_is_read() {
+    let desk = desk();
+    let show = |path: &str| -> Value {
+        serde_json::from_str(&desk.ok(&["contract", "show", path, "--json"])).unwrap()
+    };
+    let shown = show("here/lead.yaml");
+    assert_eq!(shown["agents"]["agent__web.scout"]["file"], "team/scout.ai");
+    let judge = &shown["agents"]["agent__judge"];
+    assert_eq!(judge["grant"], json!(["fs__*"]));
+    assert_eq!(judge["max_tokens_consumed"], "5000");
+    assert_eq!(shown["delegation"]["chain"][0]["name"], "lead");
+
+    // The same in another folder, another one as soon as an agent's text is another one: what it includes counts.
+    let hash = |path: &str| desk.ok(&["contract", "hash", path]);
+    team(&desk, "there");
+    let before = hash("here/lead.yaml");
+    assert_eq!(hash("there/lead.yaml"), before);
+    desk.write("there/team/how.md", "Be slow.");
+    assert_ne!(hash("there/lead.yaml"), before);
+}
+
+#[test]
+fn what_is_shown_of_a_contract_lists_its_agents_with_file_digest_and_budget() {
+    let desk = desk();
+    let digest = |tool: &str| {
+        let shown = desk.json(&["contract", "show", "here/lead.yaml"]).1;
+        let digest = shown["agents"][tool]["digest"].as_str().unwrap();
+        digest[..12].to_owned()
+    };
+    let judge = format!(
+        "team/judge.agent.yaml ({}), at most 5,000 tokens, at most $0.0001, at most 60 s, tools fs__*",
+        digest("agent__judge")
+    );
+    let scout = format!(
+        "team/scout.ai ({}), a share of the tokens that are left, at most 3,600 s",
+        digest("agent__web.scout")
+    );
+    let checked = desk.ok(&["contract", "check", "here/lead.yaml"]);
+    for line in [
+        format!("  agent     agent__web.scout: {scout}   (agents.0)"),
+        format!("  agent     agent__judge: {judge}   (agents.1)"),
+    ] {
+        assert!(checked.contains(&line), "{line}\n{checked}");
+    }
+    let (_, checked) = desk.json(&["contract", "check", "here/lead.yaml"]);
+    assert_eq!(checked["reaches"]["agents"][0]["tool"], "agent__web.scout");
+    assert_eq!(
+        checked["reaches"]["agents"][0]["terms"]["file"],
+        "team/scout.ai"
+    );
+
+    let tools = desk.ok(&["tools", "here/lead.yaml"]);
+    for line in [
+        "agent  runs of their own  pin",
+        "prompt: string",
+        &judge,
+        &scout,
+    ] {
+        assert!(tools.contains(line), "{line}\n{tools}");
+    }
+    let (_, tools) = desk.json(&["tools", "here/lead.yaml"]);
+    assert_eq!(tools["tools"][0]["agent"]["file"], "team/judge.agent.yaml");
+}
+
+/// 001/5.hierarchies.5
+#[test]
+fn faults_of_agents_are_faults_of_the_lead_each_with_its_own_line() {
+    let desk = desk();
+    desk.write(
+        "here/team/scout.ai",
+        "---\ntoolName: a b\nmaxTurn: 3\n---\nx",
+    );
+    desk.write("here/team/judge.agent.yaml", "{version: '1'}");
+    let lead = format!("{LEAD}- gone.ai\n");
+    desk.write("here/lead.yaml", &lead);
+    let left = desk.ends(&["contract", "check", "here/lead.yaml"], 4);
+    for part in [
+        "error: agents.0: here/team/scout.ai:2:11: toolName: expected 1 to 57 letters, digits, `.`, `_` and `-`",
+        "error: agents.0: here/team/scout.ai:3:1: maxTurn: unknown key `maxTurn`",
+        "--> here/lead.yaml:5:3",
+        "error: agents.1: here/team/judge.agent.yaml:1:1: the key `id` is missing",
+        "--> here/lead.yaml:6:3",
+        "error: agents.2: failed to read the contract here/gone.ai: ",
+        "--> here/lead.yaml:7:3",
+    ] {
+        assert!(left.err.contains(part), "{part}\n{}", left.err);
+    }
+}
+
+#[test]
+fn what_is_for_every_agent_reaches_those_below() {
+    let desk = desk();
+    desk.write(
+        "here/top.ai",
+        "---\nmodels: [p/m]\nagents: [team/scout.ai]\n---\nx",
+    );
+    desk.write(
+        "here/.ai-agent.json",
+        r#"{"providers": {"p": {"type": "scripted", "file": "lead.jsonl"}}}"#,
+    );
+    let dry = |option: &[&str]| {
+        let run = ["run", "here/top.ai", "Plan.", "--dry-run"];
+        desk.run(&[&run[..], option].concat()).said()
+    };
+    // A value that no agent can have is wrong in the one that is called, too.
+    let said = dry(&["--override", "maxTurns=many"]);
+    assert!(
+        said.contains("--override maxTurns=many: max_turns: expected a whole number"),
+        "{said}"
+    );
+    let said = dry(&["--override", "description=7"]);
+    assert!(
+        !said.contains("team/scout.ai") && !said.contains("--override"),
+        "{said}"
+    );
+}
+
+/// A desk whose folder has a contract that starts nothing, by an agent that starts a command.
+struct Found(Desk);
+
+impl Found {
+    fn new() -> Self {
+        let desk = Desk::new();
+        desk.write("home/.keep", "");
+        desk.write(
+            "place/agent.yaml",
+            &LEAD.replace("\n- {file: team/judge.agent.yaml, tools: ['fs__*']}", ""),
+        );
+        desk.write("place/lead.jsonl", "");
+        desk.write(
+            "place/team/scout.ai",
+            "---\nagents: [deep/below.yaml]\n---\nx",
+        );
+        let found = Self(desk);
+        found.below("one");
+        found
+    }
+
+    fn below(&self, server: &str) {
+        let text = format!("tools: {{mcp: {{{server}: {{command: server-that-is-none}}}}}}\n");
+        self.0.write("place/team/deep/below.yaml", &text);
+    }
+
+    fn run(&self, args: &[&str]) -> Left {
+        let mut command = self.0.command(args);
+        command.current_dir(self.0.path("place"));
+        command.output().unwrap().into()
+    }
+}
+
+#[test]
+fn a_contract_that_was_found_is_trusted_with_every_agent_below_it() {
+    let found = Found::new();
+    let refused = || {
+        let left = found.run(&["tools"]);
+        assert_eq!(left.code, 4, "{}", left.said());
+        for part in [
+            "is not trusted as it is now",
+            "server-that-is-none",
+            "team/deep/below.yaml",
+        ] {
+            assert!(left.err.contains(part), "{part}\n{}", left.said());
+        }
+    };
+    let allowed = || {
+        let left = found.run(&["tools"]);
+        assert_eq!(left.code, 0, "{}", left.said());
+    };
+    refused();
+    let left = found.run(&["trust", "agent.yaml"]);
+    assert_eq!(left.code, 0, "{}", left.said());
+    assert!(left.out.contains("server-that-is-none"), "{}", left.said());
+    allowed();
+    // An agent that is another one is not the one that was trusted.
+    found.below("two");
+    refused();
+    found.run(&["trust", "agent.yaml"]);
+    allowed();
+    found.run(&["trust", "--remove", "agent.yaml"]);
+    refused();
+    // Without one that starts anything there is nothing to trust.
+    found.0.write("place/team/deep/below.yaml", "system: x\n");
+    allowed();
+}
