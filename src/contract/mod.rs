@@ -148,6 +148,8 @@ pub(crate) use server_terms::{
 #[cfg(test)]
 pub(crate) use session_tools::session_tools;
 pub(crate) use session_tools::{BATCH, PROGRESS_REPORT, SessionTool};
+#[cfg(test)]
+pub(crate) use spec::InputSpec;
 pub(crate) use spec::{
     AGENT_SET, AgentFiles, AgentForm, AgentSource, FORMAT, IncludeFault, KNOBS, PROFILE_SET,
     PROMPT_SET, prompt_names, with_includes,

@@ -7,7 +7,7 @@ use super::{
     AgentOutcome, Answerer, Approval, ChildEnd, Event, EventKind, InferenceFailed, Interrupter,
     LostEffect, Outcome, OutcomeCode, Resumed, Run,
 };
-use crate::contract::{BATCH, ExecutionContract, FINAL_REPORT, PROGRESS_REPORT};
+use crate::contract::{AGENT_PREFIX, BATCH, ExecutionContract, FINAL_REPORT, PROGRESS_REPORT};
 use crate::message::{
     AdapterStatus, AgentMessage, CallSeq, Digest, EnvelopeFields, FailureCode, InferenceSeq,
     InputQuestion, ObjectText, ProtocolAdapterResult, ProviderFaultClass, SamplingRequest,
@@ -504,7 +504,18 @@ fn says_event(
     tokens: u64,
     cost: Option<u64>,
 ) -> EventKind {
-    let result = run.admit(says(said)).result;
+    let mut result = says(said);
+    for call in result
+        .canonical_message
+        .iter_mut()
+        .flat_map(|m| &mut m.tool_calls)
+    {
+        let agent = format!("{AGENT_PREFIX}{}", call.name);
+        if run.contract().agents.contains_key(&agent) {
+            call.name = agent;
+        }
+    }
+    let result = run.admit(result).result;
     let mut event = returned(inference, result);
     if let EventKind::InferenceReturned(r) = &mut event {
         r.usage = usage(tokens, cost);

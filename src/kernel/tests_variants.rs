@@ -492,13 +492,7 @@ pub(super) const VARIANTS: &[Variant] = &[
     },
     Variant {
         name: "required, proof of lineage: agents",
-        terms: || Terms {
-            tool_policy: ToolPolicy::Required,
-            tool_proof: ToolProof::Lineage,
-            agents: [("read".to_owned(), agent("read"))].into(),
-            require_approval: vec!["read".to_owned()],
-            ..delegating()
-        },
+        terms: delegating_beside_a_tool,
         letters: &[
             BASE,
             APPROVALS,

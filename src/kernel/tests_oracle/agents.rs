@@ -27,6 +27,7 @@ impl Oracle {
     pub(super) fn may_not_delegate(&self, name: &str) -> Option<String> {
         let agent = self.terms.agents.get(name)?;
         let stands = self.terms.delegation.as_ref()?;
+        let name = name.strip_prefix("agent__")?;
         let above: Vec<&str> = stands.chain.iter().map(|link| link.name.as_str()).collect();
         if stands.chain.iter().any(|link| link.digest == agent.digest) {
             let chain = above.join(" → ");

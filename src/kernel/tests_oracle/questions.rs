@@ -28,8 +28,14 @@ impl Oracle {
         }
         self.unpark();
         let suspended = self.facts.suspended;
+        let agents = Arc::clone(&self.terms);
+        let is_agent = |call: &Call| agents.agents.contains_key(&call.name);
         for call in &mut self.facts.batch {
-            if call.slot == asked && suspended {
+            if call.slot == asked && is_agent(call) && !suspended {
+                // What its run may use is judged as for any other.
+                call.slot = Slot::Ready(approval.call.0);
+                return self.rest();
+            } else if call.slot == asked && suspended {
                 call.slot = Slot::Ready(approval.call.0);
                 return Reaction::Noted;
             } else if call.slot == asked {

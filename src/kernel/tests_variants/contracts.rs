@@ -6,8 +6,9 @@ use super::super::testing::{reporting, target, terms};
 use super::super::tests_letters::APPROVER;
 use super::super::tests_rulings::rule;
 use crate::contract::{
-    AgentLink, ApprovalAction, BigCount, CycleException, DelegateTerms, DelegationTerms,
-    FlowAction, FlowRule, Label, LabelRule, ModelPrice, PriceTable, TargetTerms, Terms, ToolPolicy,
+    AGENT_PREFIX, AGENTS, AgentLink, ApprovalAction, BigCount, CycleException, DelegateTerms,
+    DelegationTerms, FlowAction, FlowRule, Label, LabelRule, ModelPrice, PriceTable, ServerKind,
+    ServerTerms, TargetTerms, Terms, ToolPolicy, ToolProof,
 };
 use crate::message::Digest;
 
@@ -64,13 +65,39 @@ pub(super) fn priced(policy: ToolPolicy) -> Terms {
     }
 }
 
+/// The same contract whose tools of these names are agents: letters call them so.
+pub(super) fn with_agents(names: &[&str], mut terms: Terms) -> Terms {
+    let renamed = |name: &mut String| {
+        if names.contains(&name.as_str()) {
+            *name = format!("{AGENT_PREFIX}{name}");
+        }
+    };
+    for tool in &mut terms.tools {
+        renamed(&mut tool.name);
+        if tool.name.starts_with(AGENT_PREFIX) {
+            tool.origin = AGENTS.to_owned();
+        }
+    }
+    terms.tools.sort_by(|one, other| one.name.cmp(&other.name));
+    let lists = [&mut terms.parallel_safe, &mut terms.require_approval];
+    let allowed = terms.allowed_tools.iter_mut();
+    lists.into_iter().chain(allowed).flatten().for_each(renamed);
+    let server = ServerTerms {
+        available: true,
+        kind: ServerKind::Agents,
+        ..ServerTerms::builtin()
+    };
+    terms.servers.insert(AGENTS.to_owned(), server);
+    terms
+}
+
 /// A contract whose tool `read` is an agent; `write` is another one, whose file states its limits.
 pub(super) fn delegating() -> Terms {
-    Terms {
+    let terms = Terms {
         agents: BTreeMap::from([
-            ("read".to_owned(), agent("read")),
+            ("agent__read".to_owned(), agent("read")),
             (
-                "write".to_owned(),
+                "agent__write".to_owned(),
                 DelegateTerms {
                     max_cost_micro_usd: Some(BigCount(2)),
                     max_tokens_consumed: Some(BigCount(120)),
@@ -81,11 +108,29 @@ pub(super) fn delegating() -> Terms {
         delegation: Some(below_none(5)),
         max_cost_micro_usd: Some(BigCount(10)),
         max_tokens_consumed: BigCount(400),
+        max_inferences: 2 + more(),
         max_tool_calls_per_turn: 3,
         parallel_tool_calls: true,
         parallel_safe: vec!["read".to_owned()],
         ..loose(ToolPolicy::Optional)
-    }
+    };
+    with_agents(&["read", "write"], terms)
+}
+
+/// The same where `write` is a tool, and `read` waits for a person.
+pub(super) fn delegating_beside_a_tool() -> Terms {
+    let Terms {
+        agents, delegation, ..
+    } = delegating();
+    let agents = agents.into_iter().filter(|(name, _)| name == "agent__read");
+    let terms = Terms {
+        agents: agents.collect(),
+        delegation,
+        require_approval: vec!["read".to_owned()],
+        tool_proof: ToolProof::Lineage,
+        ..loose(ToolPolicy::Required)
+    };
+    with_agents(&["read"], terms)
 }
 
 /// A contract whose tool `read` is the agent itself, and `write` one that stands too deep.
@@ -93,19 +138,20 @@ pub(super) fn delegating_to_none() -> Terms {
     let Terms { agents, .. } = delegating();
     let agents = agents.into_iter().map(|(name, terms)| {
         let digest = match name.as_str() {
-            "read" => Digest::of(b"own"),
+            "agent__read" => Digest::of(b"own"),
             _ => terms.digest,
         };
         (name, DelegateTerms { digest, ..terms })
     });
-    Terms {
+    let terms = Terms {
         agents: agents.collect(),
         delegation: Some(below_none(0)),
         ..loose(ToolPolicy::Optional)
-    }
+    };
+    with_agents(&["read", "write"], terms)
 }
 
-pub(super) fn agent(name: &str) -> DelegateTerms {
+fn agent(name: &str) -> DelegateTerms {
     DelegateTerms {
         digest: Digest::of(name.as_bytes()),
         file: format!("{name}.ai"),
@@ -118,7 +164,7 @@ pub(super) fn agent(name: &str) -> DelegateTerms {
 }
 
 /// Where the first run of a tree stands.
-pub(super) fn below_none(max_depth: u32) -> DelegationTerms {
+fn below_none(max_depth: u32) -> DelegationTerms {
     DelegationTerms {
         chain: vec![AgentLink {
             digest: Digest::of(b"own"),
