@@ -1,15 +1,14 @@
 //! The agents that a file may delegate to, as its author names them, and what their own files say of them. Reads none.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::contract_spec::{ContractSpec, InputSpec};
-use crate::contract::{AGENT_PREFIX, AgentId, ServerCapability, ServerKind, ToolCapability};
+use crate::contract::{AGENT_PREFIX, ToolCapability};
 use crate::message::{Digest, estimate_tokens};
 
 /// What no tool of an agent is called: those names are of the session's own tools.
 const TAKEN: [&str; 3] = ["batch", "final_report", "progress_report"];
 /// The longest name: with its prefix it is the name of a tool.
-const MOST_CHARS: usize = 64 - AGENT_PREFIX.len();
+pub(super) const MOST_NAME_CHARS: usize = 64 - AGENT_PREFIX.len();
 
 /// An agent that a file names under `agents`.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,38 +61,6 @@ impl AgentSpec {
 }
 
 impl AgentDefinition {
-    /// The definition of a file that was read as one; none where it was not read from a text.
-    #[must_use]
-    pub(crate) fn of(spec: &ContractSpec) -> Option<Self> {
-        let own = spec.own.as_ref()?;
-        let profile = spec.profile.as_ref();
-        let tool_name = spec.offered_as.tool_name.clone().unwrap_or_else(|| {
-            let id = profile.map_or_else(|| AgentId::sanitized(&own.name), |own| own.id.clone());
-            let mut name = id.to_string();
-            // An id is ASCII.
-            name.truncate(MOST_CHARS);
-            name
-        });
-        let described = profile.and_then(|profile| profile.description.as_deref());
-        let parts = [described, spec.offered_as.usage.as_deref()];
-        let parts: Vec<&str> = parts.into_iter().flatten().map(str::trim).collect();
-        let description = if parts.is_empty() {
-            format!("The agent {}.", own.name)
-        } else {
-            parts.join("\n\n")
-        };
-        Some(Self {
-            description,
-            digest: own.digest,
-            input_schema: input_schema(spec.input.as_ref()),
-            least_tokens: spec.offered_as.prompt_tokens,
-            max_cost_micro_usd: spec.max_cost_micro_usd,
-            max_tokens_consumed: spec.max_tokens_consumed,
-            total_timeout_ms: spec.total_timeout_ms,
-            tool_name,
-        })
-    }
-
     /// The tool that it is.
     #[must_use]
     pub(crate) fn capability(&self) -> ToolCapability {
@@ -109,41 +76,6 @@ impl AgentDefinition {
     }
 }
 
-impl ContractSpec {
-    /// What the agents offer that it may delegate to: none where it has none. Those whose files were not read are left out.
-    #[must_use]
-    pub(crate) fn agents_offer(&self) -> Option<ServerCapability> {
-        let defined = self
-            .agents
-            .iter()
-            .filter_map(|agent| agent.defined.as_ref());
-        (!self.agents.is_empty()).then(|| ServerCapability {
-            available: true,
-            kind: ServerKind::Agents,
-            tools: defined.map(AgentDefinition::capability).collect(),
-        })
-    }
-}
-
-/// The schema of the arguments of a call: the agent's own where its task is JSON, else one text.
-fn input_schema(input: Option<&InputSpec>) -> Value {
-    match input {
-        Some(input) => input
-            .schema
-            .clone()
-            .unwrap_or_else(|| json!({"type": "object"})),
-        None => json!({
-            "type": "object",
-            "properties": {"prompt": {
-                "type": "string",
-                "description": "What the agent is to do. It sees nothing else of this conversation.",
-            }},
-            "required": ["prompt"],
-            "additionalProperties": false,
-        }),
-    }
-}
-
 /// Why a text is no name of an agent's tool, and what to write.
 pub(super) fn tool_name_fault(name: &str) -> Option<(String, String)> {
     if TAKEN.contains(&name) {
@@ -151,9 +83,9 @@ pub(super) fn tool_name_fault(name: &str) -> Option<(String, String)> {
         return Some((rule, "give it another `toolName`".to_owned()));
     }
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    if (1..=MOST_CHARS).contains(&name.len()) && name.chars().all(fits) {
+    if (1..=MOST_NAME_CHARS).contains(&name.len()) && name.chars().all(fits) {
         return None;
     }
-    let rule = format!("expected 1 to {MOST_CHARS} letters, digits, `.`, `_` and `-`");
+    let rule = format!("expected 1 to {MOST_NAME_CHARS} letters, digits, `.`, `_` and `-`");
     Some((rule, "such as web.search".to_owned()))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::agent_spec::OfferedAs;
-use super::agents::Agents;
+use super::agent_values::Agents;
 use super::contract_spec::{
     ContextBudgetSpec, ContractSpec, FinalReportSpec, Setting, TargetSpec, ToolOutputBudgetSpec,
     ToolsSpec,

@@ -9,8 +9,10 @@
 //! ```
 
 mod agent;
+mod agent_definition;
 mod agent_file;
 mod agent_spec;
+mod agent_values;
 mod agents;
 mod builtin_terms;
 mod call_rules;

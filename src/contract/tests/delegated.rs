@@ -42,10 +42,10 @@ fn delegated_by(lead: &str, text: &str, sets: &[&str], own: &[&str]) -> Contract
     let contract = contract_of(&by);
     let by = Delegator {
         contract: &contract,
-        folder: Path::new("/work/lead"),
+        folder: Path::new("/a/lead"),
         spec: &by,
     };
-    let to = ("agent__scout", Path::new("/work/lead/./sub"));
+    let to = ("agent__scout", Path::new("/a/lead/./sub"));
     spec.delegated(by, to, &GRANT, "Look.".to_owned())
 }
 

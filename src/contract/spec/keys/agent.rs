@@ -1,6 +1,6 @@
 //! The keys of one entry of `agents`, with types, defaults and meanings. Data only.
 
-use crate::contract::spec::agents::{AgentFile, ToolPatterns};
+use crate::contract::spec::agent_values::{AgentFile, ToolPatterns};
 use crate::contract::spec::form::{DefaultText, NEEDED, form};
 
 form! {

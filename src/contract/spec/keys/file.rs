@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::contract::spec::agents::Agents;
+use crate::contract::spec::agent_values::Agents;
 use crate::contract::spec::contract_spec::{
     ContextBudgetSpec, FinalReportSpec, ProviderSpec, SamplingSpec, TargetSpec,
     ToolOutputBudgetSpec, ToolsSpec,
