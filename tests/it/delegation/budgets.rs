@@ -1,7 +1,5 @@
 //! The budget of a run is that of all runs below it, too.
 
-use std::fmt::Write as _;
-
 use serde_json::json;
 
 use super::{asks, prompt, shown};
@@ -15,7 +13,7 @@ fn an_agent_gets_what_it_states_and_else_its_part_of_what_is_left() {
         desk.agent("scout", stated, &asks(&[], "found")[1..]);
         let ask = ("agent__scout", prompt("go"));
         let asked = vec![ask; calls];
-        let lead = "agents: [scout.yaml]\nmax_tokens_consumed: 10060\nmax_cost: 1.0\n";
+        let lead = "agents: [scout.yaml]\nmax_tokens_consumed: 10060\n";
         desk.agent("lead", lead, &asks(&asked, "told"));
         desk.leads();
         let of = |call: usize| {
@@ -83,19 +81,24 @@ fn the_agent_that_would_pass_the_budget_is_not_begun() {
     assert!(shown[3].ends_with(" needed, 5 left)"), "{shown:?}");
 }
 
-/// Two hundred agents at once, on two processors: each within its part, none repeated, and the whole tree verifies.
+/// Two hundred agents at once, on however many processors: each within its part, none begun twice, and the whole tree verifies.
 #[test]
 fn two_hundred_agents_at_once_stay_within_the_budget_of_one_run() {
-    const MANY: usize = 200;
+    /// A message holds at most 128 calls.
+    const MANY: usize = 100;
     let desk = Desk::new();
     desk.agent("scout", "", &asks(&[], "found")[1..]);
+    let beside = |agent: &str| {
+        format!(
+            "agents: [{agent}.yaml]\nmax_tool_calls_per_turn: {MANY}\nparallel_tool_calls: true\n\
+             parallel_safe: [agent__{agent}]\n"
+        )
+    };
     let ask = ("agent__scout", prompt("go"));
-    let mut lead = "agents: [scout.yaml]\nmax_tokens_consumed: 100000\n".to_owned();
-    let _ = write!(
-        lead,
-        "max_tool_calls_per_turn: {MANY}\nparallel_tool_calls: true\nparallel_safe: [agent__scout]\n"
-    );
-    desk.agent("lead", &lead, &asks(&vec![ask; MANY], "told"));
+    desk.agent("middle", &beside("scout"), &asks(&vec![ask; MANY], "told"));
+    let lead = format!("{}max_tokens_consumed: 100000\n", beside("middle"));
+    let ask = ("agent__middle", prompt("go"));
+    desk.agent("lead", &lead, &asks(&[ask.clone(), ask], "told"));
     let ended = desk.run(&[
         "run",
         "lead.yaml",
@@ -110,10 +113,18 @@ fn two_hundred_agents_at_once_stay_within_the_budget_of_one_run() {
         result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
         "{result}"
     );
-    let children = desk.children_of("lead");
-    assert_eq!(children.len(), MANY);
-    let used: u64 = children.iter().map(|child| child.tokens).sum();
-    assert_eq!(used, 60 * 200);
+    let middle = desk.children_of("lead");
+    let used: Vec<u64> = middle.iter().map(|child| child.tokens).collect();
+    assert_eq!(used, [60 * 102; 2]);
+    for call in 1..=2 {
+        let run = format!("lead.{call}");
+        let below = desk.children_of(&run);
+        assert_eq!(below.len(), MANY);
+        // An equal part of what its message had left.
+        let given = desk.contract_of(&run).max_tokens_consumed.0;
+        let part = desk.contract_of(&format!("{run}.7")).max_tokens_consumed.0;
+        assert_eq!(part, (given - 60) / 100);
+    }
     let (code, tree) = desk.json(&["verify", "lead", "--tree"]);
-    assert_eq!((code, Desk::tree_names(&tree).len()), (0, MANY + 1));
+    assert_eq!((code, Desk::tree_names(&tree).len()), (0, 2 * MANY + 3));
 }

@@ -121,7 +121,7 @@ fn an_agent_whose_file_changed_is_not_begun() {
     let mut calls = asks(
         &[(
             "edit_file",
-            json!({"path": "clock.yaml", "old": "You are clock.", "new": "You lie."}),
+            json!({"path": "clock.yaml", "edits": [{"old": "You are clock.", "new": "You lie."}]}),
         )],
         "",
     );
