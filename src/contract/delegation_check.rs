@@ -14,7 +14,7 @@ pub(super) fn delegation_faults(terms: &Terms) -> Vec<TermFault> {
     };
     let server = terms.servers.get(AGENTS);
     rule(
-        server.is_some_and(|server| server.available) != !terms.agents.is_empty(),
+        server.is_some_and(|server| server.available) == terms.agents.is_empty(),
         "agents",
         "agents are the tools of the server `agent`, and it is there exactly where there are agents"
             .to_owned(),

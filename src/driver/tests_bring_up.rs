@@ -231,7 +231,7 @@ async fn each_purpose_reads_each_fact_once_and_starts_each_server_once() {
         }
         let script = fixture.script_once();
         let (request, lookups) = fixture.request(named);
-        purpose.up(&fixture, request).await.expect("up");
+        Box::pin(purpose.up(&fixture, request)).await.expect("up");
         script.join().expect("read once");
         let none: [&str; 0] = [];
         match purpose {
@@ -282,7 +282,8 @@ async fn whatever_fails_after_servers_are_up_closes_them() {
             fixture.set_server("b", more_of_b);
         }
         let (request, _) = fixture.request(more);
-        let fault = purpose.up(&fixture, request).await.expect_err("a fault");
+        let up = Box::pin(purpose.up(&fixture, request));
+        let fault = up.await.expect_err("a fault");
         assert!(expect(&fault), "{purpose:?}: {fault}");
         // One that is gone may have ended on the first question, and is then started once more.
         let mut diary = fixture.diary();

@@ -189,7 +189,7 @@ impl Found {
     fn run(&self, args: &[&str]) -> Left {
         let mut command = self.0.command(args);
         command.current_dir(self.0.path("place"));
-        command.output().unwrap().into()
+        command.output().expect("it starts").into()
     }
 }
 

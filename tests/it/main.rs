@@ -6,6 +6,7 @@ mod accounting;
 mod agent_registry;
 #[cfg(test)]
 mod agents;
+#[cfg(test)]
 mod agents_below;
 #[cfg(test)]
 mod approval;

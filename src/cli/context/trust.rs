@@ -2,6 +2,7 @@
 //! of contracts.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use tokio_util::sync::CancellationToken;
@@ -94,7 +95,8 @@ impl ReadContract<'_> {
         for agent in self.below {
             let name = line(&agent.name.display().to_string());
             let reach = reach_of(app, &agent.spec, &agent.folder)?;
-            out.push_str(&format!("the agent {name} {}", listed(&reach)));
+            // Writing to a String cannot fail.
+            let _ = write!(out, "the agent {name} {}", listed(&reach));
         }
         Ok(out)
     }

@@ -84,7 +84,7 @@ impl ContractSpec {
         let origins = &self.origins;
         macro_rules! inherit {
             ($($field:ident),+) => {
-                $(inherit(origins, FILE.$field.name, &mut self.$field, &by.$field);)+
+                $(inherit(origins, FILE.$field.name, &mut self.$field, by.$field.as_ref());)+
             };
         }
         inherit!(
@@ -108,27 +108,27 @@ impl ContractSpec {
         let (section, keys) = (FILE.context_budget.name, &CONTEXT_BUDGET);
         let (own, theirs) = (&mut self.context_budget, &by.context_budget);
         let buffer = path(section, keys.buffer.name);
-        inherit(origins, &buffer, &mut own.buffer, &theirs.buffer);
+        inherit(origins, &buffer, &mut own.buffer, theirs.buffer.as_ref());
         let ratio = path(section, keys.force_synthesis_at_ratio.name);
         inherit(
             origins,
             &ratio,
             &mut own.force_synthesis_at_ratio,
-            &theirs.force_synthesis_at_ratio,
+            theirs.force_synthesis_at_ratio.as_ref(),
         );
         let margin = path(section, keys.minimum_loop_margin.name);
         inherit(
             origins,
             &margin,
             &mut own.minimum_loop_margin,
-            &theirs.minimum_loop_margin,
+            theirs.minimum_loop_margin.as_ref(),
         );
         let key = TOOL_OUTPUT_BUDGET.max_bytes_per_call.name;
         inherit(
             origins,
             &path(FILE.tool_output_budget.name, key),
             &mut self.tool_output_budget.max_bytes_per_call,
-            &by.tool_output_budget.max_bytes_per_call,
+            by.tool_output_budget.max_bytes_per_call.as_ref(),
         );
     }
 
@@ -176,10 +176,10 @@ fn inherit<T: Clone>(
     origins: &BTreeMap<String, ValueOrigin>,
     path: &str,
     own: &mut Option<T>,
-    theirs: &Option<T>,
+    theirs: Option<&T>,
 ) {
     if own.is_none() || origins.contains_key(path) {
-        own.clone_from(theirs);
+        *own = theirs.cloned();
     }
 }
 

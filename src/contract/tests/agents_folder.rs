@@ -54,12 +54,10 @@ impl<'f> Folder<'f> {
     ) -> Result<ContractSpec, SpecErrors> {
         let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
         let text = self.text(name).unwrap_or_else(|| panic!("no {name}"));
-        let form = if name.ends_with(".ai") {
-            AgentForm::FrontMatter
-        } else if name.ends_with(".agent.yaml") {
-            AgentForm::Profile
-        } else {
-            return ContractSpec::parse_with(name, text, &sets, known);
+        let form = match name.split_once('.') {
+            Some((_, "ai")) => AgentForm::FrontMatter,
+            Some((_, "agent.yaml")) => AgentForm::Profile,
+            _ => return ContractSpec::parse_with(name, text, &sets, known),
         };
         let source = AgentSource {
             beside: &NoFiles,

@@ -36,10 +36,8 @@ pub(in crate::cli) fn trust(app: &App, args: &TrustArgs) -> Result<Exit, CliErro
     let reach = read.listed(app)?;
     read.trust(app, trusted)?;
     let hash = Digest::of(text.as_bytes()).short(12);
-    app.screen.out(&format!(
-        "trusted as it is now: {shown} ({hash})\n{}",
-        reach
-    ))?;
+    app.screen
+        .out(&format!("trusted as it is now: {shown} ({hash})\n{reach}"))?;
     Ok(Exit::OK)
 }
 
