@@ -227,7 +227,7 @@ impl Builder<'_> {
                 "headers" => self.later("headers", value),
                 "streaming" => self.streaming(key, value)?,
                 name @ ("body_template" | "description" | "loopback" | "max_bytes"
-                | "max_redirects" | "method" | "parameters_schema" | "queue" | "url") => {
+                | "max_redirects" | "method" | "networks" | "parameters_schema" | "queue" | "url") => {
                     self.put(name, key, value)?;
                 }
                 _ => return Err(refused(key, value)),
@@ -242,7 +242,7 @@ impl Builder<'_> {
                 "headers" => self.later("headers", value),
                 "spec" => self.located("spec", key, value)?,
                 name @ ("base_url" | "include_methods" | "loopback" | "max_bytes"
-                | "max_redirects" | "pin" | "queue" | "tags" | "tools_allowed"
+                | "max_redirects" | "networks" | "pin" | "queue" | "tags" | "tools_allowed"
                 | "tools_denied") => self.put(name, key, value)?,
                 _ => return Err(refused(key, value)),
             }

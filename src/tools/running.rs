@@ -119,7 +119,7 @@ impl RunningServer {
                 limits,
                 tool,
             } => {
-                let guard = AddressGuard::new(limits.loopback, Arc::new(SystemResolver));
+                let guard = AddressGuard::of_service(limits, Arc::new(SystemResolver));
                 let tools = WebTools::of_rest(own_name(name), tool, headers, limits, guard);
                 return Ok(Self::web(name, spec.kind(), tools));
             }
