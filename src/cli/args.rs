@@ -44,7 +44,7 @@ use super::commands::tools::ToolsArgs;
 use super::commands::trust::TrustArgs;
 use super::commands::undo::UndoArgs;
 use super::commands::verify::VerifyArgs;
-use super::context::accounting::{AccountingArgs, KeptArgs};
+use super::context::accounting::AccountingArgs;
 use super::ui::screen::help_width;
 use super::ui::wrap::wrapped;
 use super::version::{AFTER_HELP, LONG_VERSION, NEW_HERE};
@@ -309,9 +309,8 @@ impl Command {
             (Some(recording), _) => recording.accounting.clone(),
             (None, Self::Replay(args)) => AccountingArgs {
                 billing_file: args.billing_file.clone(),
-                kept: KeptArgs::default(),
-                quiet: false,
                 verbose: args.verbose,
+                ..AccountingArgs::default()
             },
             (None, _) => AccountingArgs::default(),
         }

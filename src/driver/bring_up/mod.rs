@@ -10,7 +10,7 @@
 //! RunRequest ─▶│ workspace  sources  draft  guard  servers'│─▶ Started ─▶ tokenizers ─▶ contract ─▶ backends ─▶ Prepared
 //!              └───────────────────────────────────────────┘      └─ closed wherever a later station fails
 //!
-//! new_run  prepare, prepare_fork, prepare_continuation   makes a contract          preview   the same without task, keys and run
+//! new_run  prepare, prepare_fork, prepare_continuation, prepare_loaded   makes a contract          preview   the same without task, keys and run
 //! resume   prepare_resume      ─┐
 //! reissue  (driver/reissue.rs) ─┴─ recorded: compares with the recorded contract before a server is started
 //! ```
@@ -40,7 +40,7 @@ mod workspace;
 
 pub(crate) use local_models::embedded_model;
 pub use new_run::prepare;
-pub(crate) use new_run::{Continuation, prepare_continuation, prepare_fork};
+pub(crate) use new_run::{Continuation, prepare_continuation, prepare_fork, prepare_loaded};
 pub use prepared::Prepared;
 pub(in crate::driver) use prepared::{Resumption, Start};
 pub(crate) use preview::{Preview, preview, preview_recorded};

@@ -16,7 +16,9 @@ use crate::driver::DriverError;
 use crate::driver::ancestry::by_target;
 use crate::driver::clock::unix_ms;
 use crate::kernel::{ParentRun, RunStarted};
-use crate::message::{AgentMessage, Digest, QuarterBytes, RunId, Scrubber as _, TokenCounter};
+use crate::message::{
+    AgentMessage, Digest, QuarterBytes, Role, RunId, Scrubber as _, TokenCounter,
+};
 use crate::replay::ForkPoint;
 use crate::session::{Redactor, Scrub};
 
@@ -90,6 +92,20 @@ pub(crate) async fn prepare_continuation(
     Box::pin(begin(request, beginning, cancel)).await
 }
 
+/// Brings up a run that begins with a conversation that was saved: no record of it is taken over, and the intent rules judge all that the user
+/// said in it. The request's task comes after it.
+///
+/// # Errors
+/// [`DriverError`] where no contract can be made, and so no run.
+pub(crate) async fn prepare_loaded(
+    saved: Vec<AgentMessage>,
+    mut request: RunRequest,
+    cancel: &CancellationToken,
+) -> Result<Prepared, DriverError> {
+    let task = request.spec.task.take().unwrap_or_default();
+    Box::pin(begin(request, Beginning::Loaded { saved, task }, cancel)).await
+}
+
 /// A run that is to go on from the end of another one.
 #[derive(Debug)]
 pub(crate) struct Continuation {
@@ -107,6 +123,11 @@ pub(crate) struct Continuation {
 enum Beginning {
     /// With that of an ended run, and a message after it.
     Continuation(Box<Continuation>),
+    /// With a conversation that was saved, and a task after it.
+    Loaded {
+        saved: Vec<AgentMessage>,
+        task: String,
+    },
     /// With a task.
     Task(Option<String>),
     /// With that of another run, and more of a task.
@@ -122,6 +143,11 @@ impl Beginning {
         let is_blank = |task: &String| task.trim().is_empty();
         let intent = match self {
             Self::Continuation(continuation) => Some(continuation.message.clone()),
+            Self::Loaded { task, .. } if is_blank(task) => None,
+            Self::Loaded { saved, task } => {
+                let task = AgentMessage::text(Role::User, task, 0);
+                RunStarted::intent(&[saved.as_slice(), &[task]].concat())
+            }
             Self::Task(task) => task.clone(),
             Self::Fork { task, .. } if task.as_ref().is_some_and(is_blank) => None,
             Self::Fork { point, task } => point.intent_with(task.as_deref()),
@@ -134,7 +160,7 @@ impl Beginning {
         let point = match self {
             Self::Continuation(continuation) => &continuation.point,
             Self::Fork { point, .. } => point,
-            Self::Task(_) => return Vec::new(),
+            Self::Loaded { .. } | Self::Task(_) => return Vec::new(),
         };
         let providers = targets.iter().map(|target| &target.provider);
         by_target(providers, point.answered.clone())
@@ -144,8 +170,13 @@ impl Beginning {
     fn parent_contract(&self) -> Option<Digest> {
         match self {
             Self::Continuation(continuation) => Some(continuation.contract.contract_hash()),
-            Self::Fork { .. } | Self::Task(_) => None,
+            Self::Fork { .. } | Self::Loaded { .. } | Self::Task(_) => None,
         }
+    }
+
+    /// Whether its task is said in a conversation that has begun: it is text then, whatever input the agent asks for.
+    const fn is_within_conversation(&self) -> bool {
+        matches!(self, Self::Continuation(_) | Self::Loaded { .. })
     }
 
     /// Holds the file against the contract of the run that this one goes on from, before a server is started.
@@ -184,6 +215,15 @@ impl Beginning {
                 (Box::new(continuation.point), Some(intent.to_owned()))
             }
             Self::Fork { point, task } => (point, task),
+            Self::Loaded { mut saved, task } => {
+                for message in &mut saved {
+                    message.tokens = tokens_of(message, counter);
+                }
+                let mut messages = RunStarted::opening_counted(&contract.system, &task, counter);
+                let at = messages.len().saturating_sub(1);
+                messages.splice(at..at, saved);
+                return (Scrub(redactor).opening(messages, counter), None);
+            }
             Self::Task(_) => {
                 let messages = RunStarted::opening_counted(&contract.system, intent, counter);
                 return (messages, None);
@@ -200,6 +240,13 @@ impl Beginning {
         };
         (messages, Some(parent))
     }
+}
+
+/// The tokens of a message that no run counted, the arguments of its calls included.
+fn tokens_of(message: &AgentMessage, counter: &dyn TokenCounter) -> u64 {
+    let calls = message.tool_calls.iter();
+    let calls = calls.map(|call| counter.count(call.arguments.as_str()));
+    calls.fold(counter.count(&message.content), u64::saturating_add)
 }
 
 /// What keeps a run from going on from another one.
@@ -233,7 +280,7 @@ async fn begin(
 ) -> Result<Prepared, DriverError> {
     let intent = beginning.intent().ok_or(DriverError::NoTask)?;
     // What is said in a conversation that has begun is text.
-    if let (Some(input), None) = (&request.spec.input, beginning.parent_contract()) {
+    if let (Some(input), false) = (&request.spec.input, beginning.is_within_conversation()) {
         check_input(input.schema.as_ref(), &intent).map_err(FactoryError::Input)?;
     }
     request.spec.task = Some(intent.clone());

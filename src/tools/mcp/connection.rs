@@ -28,7 +28,7 @@ use super::response::{PendingResponse, Received, Response, RpcError};
 use super::stderr_tail::StderrTail;
 use crate::contract::{HealthProbe, McpTerms};
 use crate::message::{ToolServerStatement, char_prefix};
-use crate::tools::{ExchangeLog, ToolServerError};
+use crate::tools::{ExchangeLog, ToolServerError, trace};
 
 /// The longest that a server has for its introduction, whatever the contract allows.
 pub(super) const INITIALISE_MS: u64 = 60_000;
@@ -50,6 +50,8 @@ pub(super) struct Connection {
     _subscription: Option<RequestHandle<RoleClient>>,
     /// Whether the last response that was waited for did not come in time.
     is_overdue: AtomicBool,
+    /// What diagnostics call the other side.
+    place: String,
     reports: Reports,
     service: RunningService<RoleClient, Listener>,
     tail: Arc<StderrTail>,
@@ -102,6 +104,17 @@ pub(super) enum NoResponse {
     Unauthorized,
 }
 
+impl NoResponse {
+    fn reason(&self) -> &str {
+        match self {
+            Self::Cancelled => "cancelled",
+            Self::Lost(reason) => reason,
+            Self::TimedOut => "timed out",
+            Self::Unauthorized => "not authorized",
+        }
+    }
+}
+
 impl Connection {
     /// Begins the connection over a transport. `place` is what messages call the other side.
     pub(super) async fn introduce<T, E, A>(
@@ -140,7 +153,7 @@ impl Connection {
             served = tokio::time::timeout_at(until, begun) => served,
         };
         match served {
-            Ok(Ok(service)) => Ok(Self {
+            Ok(Ok(service)) => Ok(Self::introduced(Self {
                 calls,
                 changes,
                 _subscription: tokio::time::timeout_at(until, subscribe(&service))
@@ -148,10 +161,11 @@ impl Connection {
                     .ok()
                     .flatten(),
                 is_overdue: AtomicBool::new(false),
+                place: place.to_owned(),
                 reports,
                 service,
                 tail,
-            }),
+            })),
             Ok(Err(error)) => {
                 let next = handshake.after(&error);
                 let error = not_introduced(&error, place, &tail);
@@ -170,8 +184,41 @@ impl Connection {
         }
     }
 
+    /// Shows what the other side said of itself, to whoever asks to see it.
+    fn introduced(self) -> Self {
+        if trace::is_on()
+            && let Some(info) = self.service.peer_info()
+            && let Ok(text) = serde_json::to_string(&*info)
+        {
+            trace::received(&self.place, &format!("introduced {}", self.tail.scrubbed(&text)));
+        }
+        self
+    }
+
     /// Sends a request and waits for its answer. If none comes in time, the server is asked to stop; it may not.
     pub(super) async fn ask(
+        &self,
+        request: ClientRequest,
+        pending: &PendingResponse,
+        meta: RequestMetaObject,
+        times: (Instant, &CancellationToken),
+        watch: &ReportWatch<'_>,
+    ) -> Result<Response, NoResponse> {
+        if !trace::is_on() {
+            return self.asked(request, pending, meta, times, watch).await;
+        }
+        let sent = frame_text(&request, pending);
+        trace::sent(&self.place, &self.tail.scrubbed(&sent));
+        let response = self.asked(request, pending, meta, times, watch).await;
+        let text = match &response {
+            Ok(response) => response.as_text(),
+            Err(none) => format!("no response: {}", none.reason()),
+        };
+        trace::received(&self.place, &self.tail.scrubbed(&text));
+        response
+    }
+
+    async fn asked(
         &self,
         request: ClientRequest,
         pending: &PendingResponse,
@@ -324,6 +371,20 @@ impl Connection {
     fn lost(&self, reason: &str) -> NoResponse {
         let reason = self.tail.scrubbed(reason);
         NoResponse::Lost(format!("{reason}{}", self.tail.clauses()))
+    }
+}
+
+/// A request as its method and its parameters, arguments byte for byte.
+fn frame_text(request: &ClientRequest, pending: &PendingResponse) -> String {
+    let mut frame = serde_json::to_value(request).unwrap_or_default();
+    let arguments = pending.arguments.as_deref();
+    let params = frame.get_mut("params");
+    if let (Some(_), Some(params)) = (arguments, params.and_then(|params| params.as_object_mut())) {
+        params.remove("arguments");
+    }
+    match arguments {
+        Some(arguments) => format!("{frame}, arguments {arguments}"),
+        None => frame.to_string(),
     }
 }
 

@@ -136,6 +136,14 @@ pub(in crate::cli) fn check_file(
     report_check(app, file, preview_of(app, file, spec, true), json)
 }
 
+/// Reports of a file that cannot be read what is wrong with it, as `contract check` does.
+pub(in crate::cli) fn refuse_file(app: &App, fault: CliError, json: bool) -> Result<Exit, CliError> {
+    if json {
+        app.screen.out_json(&CheckReport::refused(&fault))?;
+    }
+    Err(fault)
+}
+
 fn report_check(
     app: &App,
     file: &ContractFile,
@@ -144,12 +152,7 @@ fn report_check(
 ) -> Result<Exit, CliError> {
     let mut preview = match checked {
         Ok(preview) => preview,
-        Err(fault) => {
-            if json {
-                app.screen.out_json(&CheckReport::refused(&fault))?;
-            }
-            return Err(fault);
-        }
+        Err(fault) => return refuse_file(app, fault, json),
     };
     let unmet = std::mem::take(&mut preview.unmet).into_iter();
     let unmet: Vec<CliError> = unmet.map(|fault| file.located(fault)).collect();
