@@ -17,14 +17,26 @@ const NO_SERVERS: &str =
 const OF_OTHERS: [(&str, &str); 10] = [
     ("--anthropic-completions", NO_SERVERS),
     ("--api", NO_SERVERS),
-    ("--list-tools", "'monolith tools FILE' lists the tools of a contract"),
+    (
+        "--list-tools",
+        "'monolith tools FILE' lists the tools of a contract",
+    ),
     ("--mcp", NO_SERVERS),
     ("--openai-completions", NO_SERVERS),
     ("--slack", NO_SERVERS),
-    ("--telemetry", "a run is recorded, not sent: 'monolith show RUN', 'monolith export RUN'"),
-    ("--trace-sdk", "there is no SDK below monolith: '--trace-llm' writes what is sent to models"),
+    (
+        "--telemetry",
+        "a run is recorded, not sent: 'monolith show RUN', 'monolith export RUN'",
+    ),
+    (
+        "--trace-sdk",
+        "there is no SDK below monolith: '--trace-llm' writes what is sent to models",
+    ),
     ("--trace-slack", NO_SERVERS),
-    ("--trace-tools", "'--trace-mcp' writes what is asked of tool servers"),
+    (
+        "--trace-tools",
+        "'--trace-mcp' writes what is asked of tool servers",
+    ),
 ];
 /// How many characters of a task a tip repeats.
 const MOST_OF_A_TASK: usize = 40;
@@ -53,10 +65,12 @@ pub(super) fn with_tip(
             let command = called(given, program);
             typed(ContextKind::InvalidArg).and_then(|option| {
                 let elsewhere = of_other_programs(&option).map(str::to_owned);
-                elsewhere.or_else(|| value_instead(&option, command)).or_else(|| {
-                    let key = takes_sets(command).then(|| set_instead(&option, given));
-                    key.flatten()
-                })
+                elsewhere
+                    .or_else(|| value_instead(&option, command))
+                    .or_else(|| {
+                        let key = takes_sets(command).then(|| set_instead(&option, given));
+                        key.flatten()
+                    })
             })
         }
         ErrorKind::InvalidSubcommand if fault.get(ContextKind::SuggestedSubcommand).is_none() => {
@@ -116,9 +130,11 @@ fn value_instead(option: &str, command: &clap::Command) -> Option<String> {
 fn of_other_programs(option: &str) -> Option<&'static str> {
     let option = option.split_once('=').map_or(option, |(name, _)| name);
     let known = OF_OTHERS.iter();
-    let found = known.filter(|(begin, _)| option.strip_prefix(begin).is_some_and(|rest| {
-        rest.is_empty() || rest.starts_with('-')
-    }));
+    let found = known.filter(|(begin, _)| {
+        option
+            .strip_prefix(begin)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    });
     found.map(|(_, instead)| *instead).next()
 }
 

@@ -182,11 +182,11 @@ fn what_cannot_be_used_names_layer_and_key_and_never_a_value() {
     );
     check(
         json!({"type": "openai", "baseUrl": "http://${NO}/"}),
-        ": providers.cloud.baseUrl in /cwd/.ai-agent.json: the variable NO is set neither in the .ai-agent.env beside the file nor in the environment",
+        ": Unresolved variable ${NO} for provider 'cloud' at /cwd/.ai-agent.json: providers.cloud.baseUrl needs it; set it in the .ai-agent.env beside that file, or in the environment",
     );
     check(
         json!({"type": "openai", "toolsAllowed": ["x"]}),
-        ": providers.cloud.toolsAllowed in /cwd/.ai-agent.json: a contract has no place for it",
+        ": providers.cloud.toolsAllowed in /cwd/.ai-agent.json: the tools that models are offered are said of their servers: under `mcpServers`",
     );
     check(
         json!({"type": "openia"}),
@@ -492,7 +492,7 @@ fn a_blank_root_beside_a_layer_is_none() {
     assert_eq!(command("MCP_ROOT=/srv\n"), Ok(json!("/srv/serve")));
     let fault = command("MCP_ROOT='  '\n").unwrap_err();
     assert!(
-        fault.contains("the variable MCP_ROOT is set neither"),
+        fault.contains("Unresolved variable ${MCP_ROOT} for mcp 'fs' at "),
         "{fault}"
     );
 }

@@ -143,8 +143,8 @@ pub(crate) use server_terms::{
 pub(crate) use session_tools::session_tools;
 pub(crate) use session_tools::{BATCH, PROGRESS_REPORT, SessionTool};
 pub(crate) use spec::{
-    AGENT_SET, AgentFiles, AgentForm, AgentSource, FORMAT, IncludeFault, KNOBS, PROFILE_SET,
-    PROMPT_SET, prompt_names, with_includes,
+    AGENT_SET, AgentFiles, AgentForm, AgentSource, FORMAT, IncludeFault, IncludedText, KNOBS,
+    PROFILE_SET, PROMPT_SET, prompt_names, with_includes,
 };
 pub use spec::{ContractSpec, SpecErrors};
 pub(crate) use spec::{

@@ -90,9 +90,7 @@ impl AddressRange {
             Self::Four { first, bits } => RANGES_4
                 .iter()
                 .any(|(start, length)| bits >= *length && begins_4(first, *start, *length)),
-            Self::Six { first, bits } => {
-                bits >= RANGE_6.1 && begins_6(first, RANGE_6.0, RANGE_6.1)
-            }
+            Self::Six { first, bits } => bits >= RANGE_6.1 && begins_6(first, RANGE_6.0, RANGE_6.1),
         };
         if is_private {
             return Ok(());

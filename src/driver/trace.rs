@@ -45,7 +45,10 @@ pub(super) fn responses(append: &Append) -> Vec<String> {
     if !is_on() {
         return Vec::new();
     }
-    let events = append.drafts.iter().filter_map(|draft| draft.event.as_ref());
+    let events = append
+        .drafts
+        .iter()
+        .filter_map(|draft| draft.event.as_ref());
     let shown = events.filter_map(|event| match &event.event {
         EventKind::InferenceReturned(returned) => Some(response(returned, &append.blobs)),
         EventKind::InferenceFailed(failed) => Some(format!(
@@ -70,9 +73,8 @@ fn response(returned: &InferenceReturned, blobs: &[Vec<u8>]) -> String {
     let result = &returned.result;
     let begin = format!("← request {}: ", returned.inference);
     if returned.gated {
-        let mut text = format!(
-            "{begin}held back by the token gate; `monolith show RUN --withheld` shows it"
-        );
+        let mut text =
+            format!("{begin}held back by the token gate; `monolith show RUN --withheld` shows it");
         for call in result.canonical_message.iter().flat_map(calls) {
             // Writing to a String cannot fail.
             let _ = write!(text, "\ncall {call}");

@@ -102,11 +102,13 @@ impl History {
                     return Err(format!("it answers the call {id}, which is not open there"));
                 }
                 let content = message.content.unwrap_or_default();
-                self.messages.push(AgentMessage::observation(id, content, 0));
+                self.messages
+                    .push(AgentMessage::observation(id, content, 0));
             }
             Role::User => {
                 let content = message.content.unwrap_or_default();
-                self.messages.push(AgentMessage::text(Role::User, content, 0));
+                self.messages
+                    .push(AgentMessage::text(Role::User, content, 0));
             }
             Role::Assistant => self.model_said(number, message)?,
         }
@@ -207,7 +209,12 @@ mod tests {
                 {"role":"assistant","content":"","tool_calls":[{"id":"a","name":"read","arguments":{"n": 1e2}}]},
                 {"role":"tool","content":"x","tool_calls":[],"tool_call_id":"a"},
                 {"role":"assistant","content":"Done.","tool_calls":[]}]"#,
-            &["User Hi", "Assistant  read{\"n\": 1e2}", "Tool x to a", "Assistant Done."],
+            &[
+                "User Hi",
+                "Assistant  read{\"n\": 1e2}",
+                "Tool x to a",
+                "Assistant Done.",
+            ],
         );
         check(
             r#"[{"role":"user","content":"Hi","metadata":{"a":1}},
@@ -235,17 +242,33 @@ mod tests {
             let calls = calls.collect::<Vec<_>>().join(",");
             format!(r#"{{"role":"assistant","content":"","tool_calls":[{calls}]}}"#)
         };
-        let answers = |id: &str| format!(r#"{{"role":"tool","content":"x","tool_call_id":"{id}"}}"#);
+        let answers =
+            |id: &str| format!(r#"{{"role":"tool","content":"x","tool_call_id":"{id}"}}"#);
         check("{}", "no JSON array of messages");
-        check("[{\"role\":\"robot\",\"content\":\"\"}]", "no JSON array of messages");
+        check(
+            "[{\"role\":\"robot\",\"content\":\"\"}]",
+            "no JSON array of messages",
+        );
         check(
             &format!("[{user},{{\"role\":\"system\",\"content\":\"x\"}}]"),
             "message 2: a system prompt",
         );
-        check(&format!("[{user},{}]", answers("a")), "message 2: it answers the call a");
-        check(&format!("[{},{user}]", asks(&["a"])), "message 2: the call a before it");
-        check(&format!("[{user},{}]", asks(&["a"])), "message 2: its call a has no answer");
-        check(&format!("[{}]", asks(&["a", "a"])), "message 1: two of its calls");
+        check(
+            &format!("[{user},{}]", answers("a")),
+            "message 2: it answers the call a",
+        );
+        check(
+            &format!("[{},{user}]", asks(&["a"])),
+            "message 2: the call a before it",
+        );
+        check(
+            &format!("[{user},{}]", asks(&["a"])),
+            "message 2: its call a has no answer",
+        );
+        check(
+            &format!("[{}]", asks(&["a", "a"])),
+            "message 1: two of its calls",
+        );
         check(
             "[{\"role\":\"tool\",\"content\":\"x\"}]",
             "message 1: it names no call",

@@ -211,7 +211,7 @@ fn a_variable_that_is_missing_names_its_layer_and_its_key() {
     let output = desk.at_home(&["run", "prompts/c.yaml"]);
     assert_eq!(output.code, 4);
     let printed = output.err;
-    let expect = "providers.cloud.api_key_env (in /.ai-agent.json): the environment variable CLOUD_KEY is not set";
+    let expect = "providers.cloud.api_key_env: Unresolved variable ${CLOUD_KEY} for provider 'cloud' at /.ai-agent.json";
     assert!(printed.contains(expect), "{printed}");
     let output = desk.at_home(&["run", "prompts/c.yaml", "--config", "no.json", "--json"]);
     assert_eq!(output.code, 4);

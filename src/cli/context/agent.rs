@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use super::app::App;
 use crate::contract::{
-    AgentFiles, AgentForm, AgentSource, FORMAT, PROMPT_SET, ReportFormat, prompt_names,
+    AgentFiles, AgentForm, AgentSource, FORMAT, IncludedText, PROMPT_SET, ReportFormat,
+    prompt_names,
 };
 use crate::store::open_given;
 
@@ -93,7 +94,7 @@ impl Placeholders {
     pub(in crate::cli) fn source<'a>(
         &'a self,
         (file, form): (&'a str, AgentForm),
-        text: &'a str,
+        text: &'a IncludedText,
         beside: &'a dyn AgentFiles,
     ) -> AgentSource<'a> {
         AgentSource {
@@ -101,7 +102,8 @@ impl Placeholders {
             file,
             form,
             format: self.format,
-            text,
+            parts: &text.parts,
+            text: &text.text,
             variables: &self.values,
         }
     }

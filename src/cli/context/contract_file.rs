@@ -14,7 +14,8 @@ use crate::cli::context::trust::ReadContract;
 use crate::cli::ui::command::{shell_word, unkept};
 use crate::cli::ui::escape::line;
 use crate::contract::{
-    ContractSpec, ExecutionContract, FactoryError, PinnedOffers, SpecErrors, with_includes,
+    ContractSpec, ExecutionContract, FactoryError, IncludedText, PinnedOffers, SpecErrors,
+    with_includes,
 };
 use crate::driver::{DriverError, RunRequest};
 use crate::kernel::CheckName;
@@ -173,7 +174,7 @@ impl ContractFile {
         if self.is_agent()
             && let Ok(text) = self.text().and_then(|text| self.whole(&text))
         {
-            sets.extend(self.placeholders.kept(&text, &self.sets));
+            sets.extend(self.placeholders.kept(&text.text, &self.sets));
         }
         if let Some(prompt) = &self.prompt {
             sets.push(format!("{PROMPT_KEPT}{prompt}"));
@@ -187,9 +188,19 @@ impl ContractFile {
     }
 
     /// The text of an agent's file with everything that it includes.
-    fn whole(&self, text: &str) -> Result<String, ContractFault> {
+    fn whole(&self, text: &str) -> Result<IncludedText, ContractFault> {
         let beside = self.beside();
-        with_includes(&self.path, text, &beside).map_err(ContractFault::Include)
+        let mut whole = with_includes(&self.path, text, &beside).map_err(ContractFault::Include)?;
+        for part in &mut whole.parts {
+            let name = part
+                .file
+                .as_ref()
+                .map(|file| file.strip_prefix(&self.base_dir));
+            if let Some(Ok(name)) = name {
+                part.file = Some(name.to_owned());
+            }
+        }
+        Ok(whole)
     }
 
     /// The files beside an agent's.
@@ -406,7 +417,10 @@ impl ContractFile {
             let error = found.errors.first()?;
             Some(match &error.set {
                 Some(set) => format!("--set {set}"),
-                None => format!("{}:{}:{}", found.file, error.line, error.column),
+                None => {
+                    let (file, line, column) = found.place_of(error);
+                    format!("{file}:{line}:{column}")
+                }
             })
         });
         let mut places: Vec<String> = places.collect();

@@ -124,7 +124,9 @@ mod tests {
     fn each_knob_is_an_option_of_its_own() {
         let check = |line: &[&str], expect: &[&str]| {
             let command = KnobArgs::augment_args(Command::new("run").no_binary_name(true));
-            let matches = command.try_get_matches_from(line).map_err(|f| f.to_string());
+            let matches = command
+                .try_get_matches_from(line)
+                .map_err(|f| f.to_string());
             let sets = KnobArgs::from_arg_matches(&matches.unwrap()).unwrap();
             assert_eq!(sets.into_sets(), expect, "{line:?}");
         };
@@ -135,7 +137,10 @@ mod tests {
         check(&["--llm-timeout-ms", "5"], &["llm_timeout_ms=5"]);
         check(&["--stream"], &["sampling.stream=true"]);
         check(&["--no-stream"], &["sampling.stream=false"]);
-        check(&["--parallel-tool-calls=false"], &["parallel_tool_calls=false"]);
+        check(
+            &["--parallel-tool-calls=false"],
+            &["parallel_tool_calls=false"],
+        );
         for knob in ALL.iter() {
             let word = format!("--{}=1", knob.long);
             check(&[&word], &[&format!("{}=1", knob.path)]);

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::agent_file::{
-    AgentFiles, AgentForm, Front, Parts, Translator, expanded, format_words, narrowed, shown_path,
-    split, translated,
+    AgentFiles, AgentForm, Front, IncludedPart, Parts, Translator, expanded, format_words,
+    narrowed, place_in, shown_path, split, translated,
 };
 use super::contract_spec::ContractSpec;
-use super::error::{Findings, Origin, SourceRange, SpecErrors};
+use super::error::{Findings, IncludedPlace, Origin, SourceRange, SpecErrors};
+use super::file::NO_PROVIDER;
 use super::fill::{Definition, DefinitionKind, Definitions, child, fill, target};
 use super::form::Choice;
 use super::keys::{FILE, FINAL_REPORT};
@@ -20,6 +21,9 @@ use crate::message::Digest;
 
 /// The rule that an agent breaks which names no model.
 const NO_MODEL: &str = "no model is named";
+/// Where the providers of an agent are defined.
+const OF_PROVIDERS: &str =
+    "define it under `providers` in .ai-agent.json, beside the agent or where you stand";
 /// What an override begins with that gives a value to a placeholder of the prompt: `prompt.DAY=Friday`.
 pub(crate) const PROMPT_SET: &str = "prompt.";
 /// What an override begins with that changes a key of front matter: `agent.maxToolTurns=3`.
@@ -41,6 +45,8 @@ pub(crate) struct AgentSource<'a> {
     pub(crate) form: AgentForm,
     /// The form of the report where neither file nor layer ask for another.
     pub(crate) format: ReportFormat,
+    /// Which part of that is from where.
+    pub(crate) parts: &'a [IncludedPart],
     /// What it holds, everything included.
     pub(crate) text: &'a str,
     /// Values of placeholders.
@@ -189,6 +195,15 @@ impl AgentSource<'_> {
         let no_targets = no_targets();
         for error in errors.errors.iter_mut().filter(|e| e.set.is_none()) {
             error.path = shown_path(&error.path, self.form);
+            let place = place_in(self.parts, self.text, error.offset);
+            error.included = place.map(|(file, line, column)| IncludedPlace {
+                column,
+                file: file.map(|file| file.display().to_string()),
+                line,
+            });
+            if error.help.is_none() && error.rule.starts_with(NO_PROVIDER) {
+                error.help = Some(OF_PROVIDERS.to_owned());
+            }
             if error.rule == no_targets {
                 NO_MODEL.clone_into(&mut error.rule);
                 let help = "write `models: [provider/model]`, or name them with --models";

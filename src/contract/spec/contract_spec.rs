@@ -141,7 +141,10 @@ impl ContractSpec {
         let first = self.targets.first();
         let of_model = || {
             let provider = self.providers.get(&first?.provider)?;
-            Some(&provider.models.get(&first?.model)?.tokenizer)
+            let model = provider.models.get(&first?.model);
+            let own = model.map(|model| &model.tokenizer);
+            let own = own.filter(|own| !matches!(own, Setting::Unset));
+            Some(own.unwrap_or(&provider.tokenizer))
         };
         let written = match (&self.tokenizer, of_model()) {
             (Setting::Value(written), _) | (Setting::Unset, Some(Setting::Value(written))) => {
@@ -210,6 +213,10 @@ pub struct ProviderSpec {
     pub base_url: Option<String>,
     /// The variable that holds its address, where the author names one in its place.
     pub base_url_env: Option<String>,
+    /// Tokens that are kept free in each request here, where the author says so.
+    pub buffer: Option<u64>,
+    /// The window of models here that state none.
+    pub context_window: Option<u64>,
     /// The script of a scripted provider or the file of an embedded model, as written.
     pub file: Option<String>,
     /// Extra headers with their values, unexpanded.
@@ -224,11 +231,15 @@ pub struct ProviderSpec {
     pub provider_type: ProviderType,
     /// What each level of reasoning is here.
     pub reasoning: Option<ReasoningMap>,
+    /// What tokens of models here are estimated with, that say nothing else.
+    pub tokenizer: Setting<String>,
 }
 
 /// One entry of `providers.<name>.models` (001 §6).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelSpec {
+    /// Tokens that are kept free in each request to it.
+    pub buffer: Option<u64>,
     /// The model's window.
     pub context_window: Option<u64>,
     /// What differs for this model.
@@ -264,6 +275,8 @@ impl fmt::Debug for ProviderSpec {
             .field("api_key_env", &self.api_key_env)
             .field("base_url", &self.base_url)
             .field("base_url_env", &self.base_url_env)
+            .field("buffer", &self.buffer)
+            .field("context_window", &self.context_window)
             .field("file", &self.file)
             .field("headers", &Names(&self.headers))
             .field("models", &self.models)
@@ -271,6 +284,7 @@ impl fmt::Debug for ProviderSpec {
             .field("provider_options", &self.provider_options)
             .field("provider_type", &self.provider_type)
             .field("reasoning", &self.reasoning)
+            .field("tokenizer", &self.tokenizer)
             .finish()
     }
 }

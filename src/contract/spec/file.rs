@@ -140,8 +140,11 @@ fn refuse_unknown_prices(file: &Section<'_, '_>, providers: &[String]) {
     }
 }
 
+/// How the rule begins that a provider breaks which is nowhere.
+pub(super) const NO_PROVIDER: &str = "no provider `";
+
 fn no_such_provider(name: &str, providers: &[String]) -> (String, Option<String>) {
-    let rule = format!("no provider `{name}` is defined under `providers`");
+    let rule = format!("{NO_PROVIDER}{name}` is defined under `providers`");
     (rule, suggest(name, providers.iter().map(String::as_str)))
 }
 
@@ -211,6 +214,10 @@ fn read_targets(file: &mut Section<'_, '_>, providers: &[String]) -> Vec<TargetS
         };
         if let Kind::Scalar { text, .. } = &provider.kind
             && !providers.contains(text)
+            && !file
+                .reporter
+                .findings
+                .has_at(&format!("{}.{text}", FILE.providers.name))
         {
             let (rule, help) = no_such_provider(text, providers);
             reporter

@@ -13,7 +13,8 @@ use super::transport::{McpSpec, McpTransport};
 use super::tree::{Kind, Node};
 use crate::contract::{
     DefinitionFault, HttpMethod, MOST_BODY_BYTES, MOST_NETWORKS, MOST_REDIRECTS, McpTerms,
-    OpenapiTerms, PrivateNetwork, REST_PREFIX, RestTool, StreamTerms, ToolFilter, WebLimits, check_address,
+    OpenapiTerms, PrivateNetwork, REST_PREFIX, RestTool, StreamTerms, ToolFilter, WebLimits,
+    check_address,
 };
 
 /// Names of tools of web services, as a pattern: with what stands before them they have 64 characters at most.

@@ -56,7 +56,9 @@ impl AddressRefusal {
     /// The code of a call that ends so.
     pub(in crate::tools) const fn code(&self) -> &'static str {
         match self {
-            Self::Special { .. } | Self::Private { .. } | Self::Loopback { .. } => "ADDRESS_NOT_ALLOWED",
+            Self::Special { .. } | Self::Private { .. } | Self::Loopback { .. } => {
+                "ADDRESS_NOT_ALLOWED"
+            }
             Self::Unresolved { .. } | Self::Client { .. } => "UNREACHED",
         }
     }
@@ -217,7 +219,8 @@ mod tests {
         let guard = AddressGuard::of_service(&limits, Arc::new(Means(addresses.collect())));
         let url = Url::parse("http://service.example/").unwrap();
         let made = guard.client(&url).await;
-        made.err().map_or_else(String::new, |fault| fault.to_string())
+        made.err()
+            .map_or_else(String::new, |fault| fault.to_string())
     }
 
     #[tokio::test]
@@ -227,7 +230,11 @@ mod tests {
             (&[][..], &["10.1.2.3"][..], "may name its network"),
             (&office, &["10.1.2.3"], ""),
             (&office, &["10.1.2.3", "fd00:7::1"], ""),
-            (&office, &["10.2.0.1"], "service.example is 10.2.0.1, a private address"),
+            (
+                &office,
+                &["10.2.0.1"],
+                "service.example is 10.2.0.1, a private address",
+            ),
             (&office, &["10.1.2.3", "192.168.0.1"], "192.168.0.1"),
             (&office, &["10.1.2.3", "1.1.1.1"], ""),
             (&office, &["127.0.0.1"], "this machine"),

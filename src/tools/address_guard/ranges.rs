@@ -134,11 +134,7 @@ const SPECIAL_6: &[(Ipv6Addr, u32, &str)] = &[
         20,
         "an address for documentation",
     ),
-    (
-        Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0),
-        32,
-        METADATA,
-    ),
+    (Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0), 32, METADATA),
     (
         Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254),
         128,

@@ -190,7 +190,10 @@ impl Connection {
             && let Some(info) = self.service.peer_info()
             && let Ok(text) = serde_json::to_string(&*info)
         {
-            trace::received(&self.place, &format!("introduced {}", self.tail.scrubbed(&text)));
+            trace::received(
+                &self.place,
+                &format!("introduced {}", self.tail.scrubbed(&text)),
+            );
         }
         self
     }

@@ -85,8 +85,12 @@ impl Response {
     /// The response as diagnostics show it.
     pub(super) fn as_text(&self) -> String {
         match self {
-            Self::Bytes(Received::Frame(frame)) => String::from_utf8_lossy(frame).trim_end().to_owned(),
-            Self::Bytes(Received::TooLarge { length }) => format!("{length} bytes, too many to keep"),
+            Self::Bytes(Received::Frame(frame)) => {
+                String::from_utf8_lossy(frame).trim_end().to_owned()
+            }
+            Self::Bytes(Received::TooLarge { length }) => {
+                format!("{length} bytes, too many to keep")
+            }
             Self::Bytes(Received::Lost(reason)) => format!("lost: {reason}"),
             Self::Bytes(Received::Unauthorized) => "not authorized".to_owned(),
             Self::Decoded(result) => serde_json::to_string(result).unwrap_or_default(),

@@ -79,7 +79,11 @@ pub(in crate::cli) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> 
         left: None,
         other_contract: args.contract.is_some(),
         runtime: runtime()?,
-        sets: args.sets.into_iter().chain(args.knobs.into_sets()).collect(),
+        sets: args
+            .sets
+            .into_iter()
+            .chain(args.knobs.into_sets())
+            .collect(),
         turns: Vec::new(),
         used: Used::default(),
     };

@@ -137,7 +137,11 @@ pub(in crate::cli) fn check_file(
 }
 
 /// Reports of a file that cannot be read what is wrong with it, as `contract check` does.
-pub(in crate::cli) fn refuse_file(app: &App, fault: CliError, json: bool) -> Result<Exit, CliError> {
+pub(in crate::cli) fn refuse_file(
+    app: &App,
+    fault: CliError,
+    json: bool,
+) -> Result<Exit, CliError> {
     if json {
         app.screen.out_json(&CheckReport::refused(&fault))?;
     }

@@ -113,7 +113,12 @@ pub(in crate::cli) struct RunArgs {
     /// Begin with a conversation that --save wrote
     ///
     /// A JSON array of messages; the task comes after them. `continue` goes on under the record of a run instead.
-    #[arg(long, hide_short_help = true, value_name = "FILE", conflicts_with = "contracts")]
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "FILE",
+        conflicts_with = "contracts"
+    )]
     pub(in crate::cli) load: Option<PathBuf>,
     /// Print the result as one JSON document
     ///

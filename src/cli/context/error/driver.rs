@@ -13,6 +13,7 @@ impl Advice for DriverError {
             | Self::ScriptUnreadable { .. }
             | Self::Script { .. }
             | Self::MissingVariable { .. }
+            | Self::UnresolvedVariable { .. }
             | Self::UnknownServer { .. }
             | Self::UnknownWindow { .. }
             | Self::Address { .. }
@@ -45,6 +46,9 @@ impl Advice for DriverError {
     fn help(&self) -> Option<String> {
         let text = match self {
             Self::Store(fault) => return fault.help(),
+            Self::UnresolvedVariable { .. } => {
+                "set it in the .ai-agent.env beside that file, or in the environment"
+            }
             Self::MissingVariable { .. } => "set the variable, or leave its name out of the file",
             Self::UnknownWindow { profiles, .. } => return Some(window_help(profiles)),
             Self::UnknownServer { .. } => {

@@ -156,7 +156,9 @@ impl Advice for InputFault {
             Self::OnlyAgents { .. } => {
                 "--set changes a contract file: --set max_turns=3; front matter is that of an agent's file (.ai)"
             }
-            Self::Saved { .. } => "monolith run --save FILE writes one; monolith continue RUN goes on with a run itself",
+            Self::Saved { .. } => {
+                "monolith run --save FILE writes one; monolith continue RUN goes on with a run itself"
+            }
             Self::OneInputTwice => "give the other one as @FILE",
             Self::TwoTasks => "give it as an argument, or with --task",
             Self::NoRun { last, message } => {

@@ -84,6 +84,7 @@ fn parse_under(
         file: "a.ai",
         form: AgentForm::FrontMatter,
         format,
+        parts: &[],
         text,
         variables: &variables,
     };
@@ -319,7 +320,7 @@ fn includes_are_put_in_their_places_before_anything_is_read() {
         ]
         .into(),
     );
-    let flat = |text: &str| with_includes(Path::new("top/a.ai"), text, &files);
+    let flat = |text: &str| with_includes(Path::new("top/a.ai"), text, &files).map(|all| all.text);
     assert_eq!(flat(files.0["top/a.ai"]).unwrap(), "A B D C E");
     let refused = |text: &str| flat(text).unwrap_err().to_string();
     assert_eq!(
@@ -362,7 +363,8 @@ fn includes_nest_eight_levels_and_no_more() {
         "end",
     ];
     let files = Files(NAMES.into_iter().zip(TEXTS).collect());
-    let from = |name: &str| with_includes(Path::new(name), files.0[name], &files);
+    let from =
+        |name: &str| with_includes(Path::new(name), files.0[name], &files).map(|all| all.text);
     assert_eq!(from("1").unwrap(), "end");
     let fault = from("0").unwrap_err().to_string();
     assert_eq!(fault, "8:1: includes nest more than 8 levels");
