@@ -5,6 +5,8 @@ mod accounting;
 #[cfg(test)]
 mod agent_registry;
 #[cfg(test)]
+mod agent_whole;
+#[cfg(test)]
 mod agents;
 #[cfg(test)]
 mod approval;
