@@ -246,6 +246,7 @@ mod tests {
     use super::*;
     use crate::cli::args::Cli;
 
+    /// 001/11.direct.13
     #[test]
     fn a_tip_names_the_setting_or_the_command_that_is_meant() {
         let check = |line: &str, expect: Option<&str>| {

@@ -47,6 +47,7 @@ async fn model(key: &str) -> MockServer {
     server
 }
 
+/// 001/4.layers.4
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_of_a_layer_is_asked_with_the_key_beside_it_and_stands_in_the_contract() {
     let server = model("k-of-home").await;

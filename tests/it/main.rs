@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod accounting;
 #[cfg(test)]
+mod agent_options;
+#[cfg(test)]
 mod agent_registry;
 #[cfg(test)]
 mod agent_whole;

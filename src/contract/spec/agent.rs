@@ -104,6 +104,11 @@ impl ContractSpec {
         let mut spec = spec.map_err(|errors| source.renamed(errors))?;
         spec.input = read.front.input;
         spec.profile = read.front.profile.map(Box::new);
+        for clamped in &mut spec.clamped {
+            if let Some((path, rest)) = clamped.split_once(" is ") {
+                *clamped = format!("{} is {rest}", shown_path(path, source.form));
+            }
+        }
         let body = read.front.system.as_deref().unwrap_or(read.body);
         if spec.system.is_none() {
             let value = |name: &str| match name {

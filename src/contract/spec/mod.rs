@@ -57,8 +57,7 @@ mod words;
 
 pub(crate) use agent::{AGENT_SET, AgentSource, FORMAT, PROFILE_SET, PROMPT_SET};
 pub(crate) use agent_file::{
-    AgentFiles, AgentForm, IncludeFault, IncludedPart, IncludedText, KNOBS, prompt_names,
-    with_includes,
+    AgentFiles, AgentForm, IncludeFault, IncludedText, KNOBS, prompt_names, with_includes,
 };
 pub use contract_spec::ContractSpec;
 pub(crate) use contract_spec::{

@@ -223,6 +223,7 @@ mod tests {
             .map_or_else(String::new, |fault| fault.to_string())
     }
 
+    /// 001/6.rest.4
     #[tokio::test]
     async fn a_private_network_is_reached_only_where_the_author_names_it() {
         let office = ["10.1.0.0/16", "fd00::/8"];

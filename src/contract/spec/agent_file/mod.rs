@@ -13,6 +13,8 @@
 mod front;
 mod include;
 mod keys;
+#[cfg(test)]
+mod knob_tests;
 mod profile;
 mod profile_contract;
 mod prompt;
