@@ -67,6 +67,18 @@ pub enum DriverError {
         /// Which kind of thing it is for.
         scope: &'static str,
     },
+    /// The author: a tool that an agent names is not offered by its server.
+    #[error("{place}: the tool server `{server}` does not offer `{tool}`")]
+    ToolNotOffered {
+        /// What it offers, as the contract takes it.
+        offered: String,
+        /// Where the server stands, as a dotted path of the contract's file.
+        place: String,
+        /// The server.
+        server: String,
+        /// The tool.
+        tool: String,
+    },
     /// The operator: a variable that the file names holds no address.
     #[error("{place}: the environment variable {name}: {rule}")]
     Address {

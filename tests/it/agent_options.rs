@@ -302,3 +302,20 @@ fn placeholders_of_time_are_in_files_and_those_of_the_place_in_prompts_alone() {
     let folder = std::fs::canonicalize(desk.path("")).unwrap();
     assert_eq!(prompt[6], folder.display().to_string());
 }
+
+/// 001/2.knobs.8
+#[test]
+fn calls_beyond_the_limit_of_a_turn_are_not_run() {
+    let desk = Desk::new();
+    let call = |id: &str| json!({"id": id, "type": "function", "function": {"name": "echo", "arguments": format!("{{\"text\":\"{id}\"}}")}});
+    let message =
+        json!({"role": "assistant", "content": null, "tool_calls": [call("a"), call("b")]});
+    let choice = json!({"index": 0, "message": message, "finish_reason": "tool_calls"});
+    let both = json!({"response": {"choices": [choice]}}).to_string();
+    desk.script("tools: {builtin: [echo]}\n", &[&both, &says("Done.")]);
+    let (code, result) = desk.json(&["run", "c.yaml", "--max-tool-calls-per-turn", "1"]);
+    assert_eq!(code, 0, "{result}");
+    assert_eq!(result["counters"]["tools_executed"], 1);
+    let excess = "tool: (tool failed: too many tool calls in this turn (limit 1))";
+    assert!(said(&result).contains(&excess.to_owned()), "{result}");
+}

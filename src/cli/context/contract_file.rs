@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use crate::cli::context::agent::{Beside, MAX_FILE_BYTES, Placeholders};
+use crate::cli::context::agent::{MAX_FILE_BYTES, Placeholders};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_values::{faults_of, is_kept, path_of};
 use crate::cli::context::error::{Advice as _, CliError, ContractFault, InputFault};
@@ -13,10 +13,7 @@ use crate::cli::context::secrets;
 use crate::cli::context::trust::ReadContract;
 use crate::cli::ui::command::{shell_word, unkept};
 use crate::cli::ui::escape::line;
-use crate::contract::{
-    ContractSpec, ExecutionContract, FactoryError, IncludedText, PinnedOffers, SpecErrors,
-    with_includes,
-};
+use crate::contract::{ContractSpec, ExecutionContract, FactoryError, PinnedOffers, SpecErrors};
 use crate::driver::{DriverError, RunRequest};
 use crate::kernel::CheckName;
 use crate::session::RedactionKey;
@@ -184,30 +181,6 @@ impl ContractFile {
             config: self.config.clone(),
             contract_file: self.path.clone(),
             sets,
-        }
-    }
-
-    /// The text of an agent's file with everything that it includes.
-    fn whole(&self, text: &str) -> Result<IncludedText, ContractFault> {
-        let beside = self.beside();
-        let mut whole = with_includes(&self.path, text, &beside).map_err(ContractFault::Include)?;
-        for part in &mut whole.parts {
-            let name = part
-                .file
-                .as_ref()
-                .map(|file| file.strip_prefix(&self.base_dir));
-            if let Some(Ok(name)) = name {
-                part.file = Some(name.to_owned());
-            }
-        }
-        Ok(whole)
-    }
-
-    /// The files beside an agent's.
-    fn beside(&self) -> Beside<'_> {
-        Beside {
-            cwd: &self.base_dir,
-            folder: self.folder(),
         }
     }
 

@@ -33,6 +33,7 @@ pub(super) fn path_of(fault: &DriverError) -> Option<String> {
         }
         DriverError::MissingVariable { place, .. }
         | DriverError::UnresolvedVariable { place, .. }
+        | DriverError::ToolNotOffered { place, .. }
         | DriverError::Address { place, .. }
         | DriverError::Placeholder { place }
         | DriverError::UnknownServer { place, .. }

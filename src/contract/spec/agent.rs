@@ -102,6 +102,8 @@ impl ContractSpec {
         let origins = origins.unwrap_or_default();
         let spec = whole.spec(&findings, read.root.as_ref(), &read.secret, origins);
         let mut spec = spec.map_err(|errors| source.renamed(errors))?;
+        let named = read.front.single.into_iter();
+        spec.named_tools = named.map(|(server, tool, _)| (server, tool)).collect();
         spec.input = read.front.input;
         spec.profile = read.front.profile.map(Box::new);
         for clamped in &mut spec.clamped {
@@ -214,6 +216,14 @@ impl AgentSource<'_> {
                 let help = "write `models: [provider/model]`, or name them with --models";
                 error.help = Some(help.to_owned());
             }
+        }
+        // Models that cannot be read were named.
+        if errors
+            .errors
+            .iter()
+            .any(|error| error.path.starts_with("models."))
+        {
+            errors.errors.retain(|error| error.rule != NO_MODEL);
         }
         errors
     }

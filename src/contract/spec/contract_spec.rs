@@ -108,6 +108,8 @@ pub struct ContractSpec {
     pub(crate) origins: BTreeMap<String, ValueOrigin>,
     /// What is taken otherwise than it is written, such as a number at its limit, in words.
     pub(crate) clamped: Vec<String>,
+    /// Single tools that an agent's file names: server and tool.
+    pub(crate) named_tools: Vec<(String, String)>,
     /// The profile, where the file is an agent's.
     pub(crate) profile: Option<Box<AgentProfile>>,
     /// What servers offered when their pins were taken, where the caller knows that.

@@ -94,6 +94,7 @@ pub(super) fn read_file(root: &Node, reporter: &Reporter<'_>) -> Option<Contract
             tools: file.get(&FILE.tools).unwrap_or_default(),
             total_timeout_ms: file.get(&FILE.total_timeout_ms),
             agent: None,
+            named_tools: Vec::new(),
             clamped: Vec::new(),
             input: None,
             profile: None,

@@ -165,6 +165,7 @@ impl Filler<'_> {
             }
             Err(rule) => {
                 self.findings.add(place, &dotted, rule, None);
+                leave_out(root, &path);
                 return;
             }
         };
@@ -313,6 +314,26 @@ pub(super) fn node_of(value: Value, place: &SourceRange, depth: usize) -> Option
         kind,
         place: place.clone(),
     })
+}
+
+/// Leaves out what stands there without a value: that it cannot be filled in was reported.
+fn leave_out(root: &mut Node, path: &[&str]) {
+    let Some((last, above)) = path.split_last() else {
+        return;
+    };
+    let mut parent = root;
+    for name in above {
+        let Kind::Map(entries) = &mut parent.kind else {
+            return;
+        };
+        match entries.iter_mut().find(|(key, _)| key.text == *name) {
+            Some((_, node)) => parent = node,
+            None => return,
+        }
+    }
+    if let Kind::Map(entries) = &mut parent.kind {
+        entries.retain(|(key, node)| key.text != *last || !node.is_null());
+    }
 }
 
 /// Lays a definition under the file's own values: mappings are merged key by key, any other value of the file stays.

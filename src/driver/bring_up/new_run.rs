@@ -10,6 +10,7 @@ use super::request::RunRequest;
 use super::resume::fault_of;
 use super::run_id::random_run_id;
 use super::servers::{ServersToStart, Started};
+use super::unmet::not_offered;
 use super::workspace::Workspace;
 use crate::contract::{ExecutionContract, FactoryError, TargetSpec, check_input};
 use crate::driver::DriverError;
@@ -319,6 +320,12 @@ async fn begin(
     )
     .await?;
     let made = started.then(async |offer| {
+        if let Some(fault) = not_offered(&request.spec, &offer.capabilities)
+            .into_iter()
+            .next()
+        {
+            return Err(fault);
+        }
         let tools_are_up = offer.capabilities.values().all(|server| server.available);
         let name = draft.tokenizer.clone();
         let tokenizers = found.tokenizers(name, Some(&draft), cancel).await?;

@@ -24,8 +24,9 @@ use tokio_util::sync::CancellationToken;
 use super::elicitation::{OpenCall, OpenCalls};
 use super::listener::{Changes, Listener};
 use super::progress::Reports;
-use super::response::{PendingResponse, Received, Response, RpcError};
+use super::response::{NoResponse, PendingResponse, Received, Response, RpcError};
 use super::stderr_tail::StderrTail;
+use super::traced;
 use crate::contract::{HealthProbe, McpTerms};
 use crate::message::{ToolServerStatement, char_prefix};
 use crate::tools::{ExchangeLog, ToolServerError, trace};
@@ -94,27 +95,6 @@ pub(super) struct Introduction<'a> {
     pub(super) until: Instant,
 }
 
-/// Why a request has no response.
-#[derive(Debug)]
-pub(super) enum NoResponse {
-    Cancelled,
-    Lost(String),
-    TimedOut,
-    /// The server wants authorization that is not there.
-    Unauthorized,
-}
-
-impl NoResponse {
-    fn reason(&self) -> &str {
-        match self {
-            Self::Cancelled => "cancelled",
-            Self::Lost(reason) => reason,
-            Self::TimedOut => "timed out",
-            Self::Unauthorized => "not authorized",
-        }
-    }
-}
-
 impl Connection {
     /// Begins the connection over a transport. `place` is what messages call the other side.
     pub(super) async fn introduce<T, E, A>(
@@ -153,19 +133,22 @@ impl Connection {
             served = tokio::time::timeout_at(until, begun) => served,
         };
         match served {
-            Ok(Ok(service)) => Ok(Self::introduced(Self {
-                calls,
-                changes,
-                _subscription: tokio::time::timeout_at(until, subscribe(&service))
-                    .await
-                    .ok()
-                    .flatten(),
-                is_overdue: AtomicBool::new(false),
-                place: place.to_owned(),
-                reports,
-                service,
-                tail,
-            })),
+            Ok(Ok(service)) => {
+                traced::introduced(place, &tail, &service);
+                Ok(Self {
+                    calls,
+                    changes,
+                    _subscription: tokio::time::timeout_at(until, subscribe(&service))
+                        .await
+                        .ok()
+                        .flatten(),
+                    is_overdue: AtomicBool::new(false),
+                    place: place.to_owned(),
+                    reports,
+                    service,
+                    tail,
+                })
+            }
             Ok(Err(error)) => {
                 let next = handshake.after(&error);
                 let error = not_introduced(&error, place, &tail);
@@ -184,20 +167,6 @@ impl Connection {
         }
     }
 
-    /// Shows what the other side said of itself, to whoever asks to see it.
-    fn introduced(self) -> Self {
-        if trace::is_on()
-            && let Some(info) = self.service.peer_info()
-            && let Ok(text) = serde_json::to_string(&*info)
-        {
-            trace::received(
-                &self.place,
-                &format!("introduced {}", self.tail.scrubbed(&text)),
-            );
-        }
-        self
-    }
-
     /// Sends a request and waits for its answer. If none comes in time, the server is asked to stop; it may not.
     pub(super) async fn ask(
         &self,
@@ -210,14 +179,9 @@ impl Connection {
         if !trace::is_on() {
             return self.asked(request, pending, meta, times, watch).await;
         }
-        let sent = frame_text(&request, pending);
-        trace::sent(&self.place, &self.tail.scrubbed(&sent));
+        traced::sent((&self.place, &self.tail), &request, pending);
         let response = self.asked(request, pending, meta, times, watch).await;
-        let text = match &response {
-            Ok(response) => response.as_text(),
-            Err(none) => format!("no response: {}", none.reason()),
-        };
-        trace::received(&self.place, &self.tail.scrubbed(&text));
+        traced::received((&self.place, &self.tail), &response);
         response
     }
 
@@ -374,20 +338,6 @@ impl Connection {
     fn lost(&self, reason: &str) -> NoResponse {
         let reason = self.tail.scrubbed(reason);
         NoResponse::Lost(format!("{reason}{}", self.tail.clauses()))
-    }
-}
-
-/// A request as its method and its parameters, arguments byte for byte.
-fn frame_text(request: &ClientRequest, pending: &PendingResponse) -> String {
-    let mut frame = serde_json::to_value(request).unwrap_or_default();
-    let arguments = pending.arguments.as_deref();
-    let params = frame.get_mut("params");
-    if let (Some(_), Some(params)) = (arguments, params.and_then(|params| params.as_object_mut())) {
-        params.remove("arguments");
-    }
-    match arguments {
-        Some(arguments) => format!("{frame}, arguments {arguments}"),
-        None => frame.to_string(),
     }
 }
 

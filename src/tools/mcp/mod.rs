@@ -48,6 +48,7 @@ mod sse_transport;
 mod stderr_tail;
 mod timeouts;
 mod tool_list;
+mod traced;
 mod websocket;
 
 pub(super) use opening::Place;

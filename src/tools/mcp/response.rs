@@ -12,6 +12,16 @@ pub(super) const FRAME_BYTES: usize = 64 * 1024 * 1024;
 /// Largest event of a stream.
 pub(super) const EVENT_BYTES: usize = 16 * 1024 * 1024;
 
+/// Why a request has no response.
+#[derive(Debug)]
+pub(super) enum NoResponse {
+    Cancelled,
+    Lost(String),
+    TimedOut,
+    /// The server wants authorization that is not there.
+    Unauthorized,
+}
+
 /// The bytes of a response, as far as they were kept.
 #[derive(Debug)]
 pub(super) enum Received {
@@ -82,22 +92,6 @@ pub(super) struct Malformed {
 }
 
 impl Response {
-    /// The response as diagnostics show it.
-    pub(super) fn as_text(&self) -> String {
-        match self {
-            Self::Bytes(Received::Frame(frame)) => {
-                String::from_utf8_lossy(frame).trim_end().to_owned()
-            }
-            Self::Bytes(Received::TooLarge { length }) => {
-                format!("{length} bytes, too many to keep")
-            }
-            Self::Bytes(Received::Lost(reason)) => format!("lost: {reason}"),
-            Self::Bytes(Received::Unauthorized) => "not authorized".to_owned(),
-            Self::Decoded(result) => serde_json::to_string(result).unwrap_or_default(),
-            Self::Refused(RpcError { code, message }) => format!("error {code}: {message}"),
-        }
-    }
-
     /// Hands the result to `decode`. The inner error is the server's own, the outer one says that there is no valid response.
     pub(super) fn decode<T>(
         self,

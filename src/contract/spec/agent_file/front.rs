@@ -14,7 +14,7 @@ use crate::contract::spec::reader::choose;
 use crate::contract::spec::reporter::Reporter;
 use crate::contract::spec::suggest::suggest;
 use crate::contract::spec::tree::{Key, Kind, MAX_DEPTH, Node};
-use crate::contract::{AgentProfile, REST_PREFIX, ReportFormat, tool_filter};
+use crate::contract::{AgentProfile, REST_PREFIX, ReportFormat, Validators, tool_filter};
 use crate::message::Digest;
 
 /// The report's own tool, which every agent has.
@@ -32,7 +32,7 @@ pub(in crate::contract::spec) struct Front {
     /// The prompt of a profile.
     pub(in crate::contract::spec) system: Option<String>,
     /// Single tools of servers: server, tool, and where they are named.
-    single: Vec<(String, String, SourceRange)>,
+    pub(in crate::contract::spec) single: Vec<(String, String, SourceRange)>,
     /// Servers of which every tool is taken.
     whole: Vec<String>,
 }
@@ -236,7 +236,16 @@ impl Translator<'_, '_> {
             let rule = "only input in JSON has a schema";
             reporter.below("schema").refuse(schema, rule, Some(help));
         }
-        let schema = schema.and_then(|node| Value::read(&node, &reporter.below("schema")));
+        let schema = schema.and_then(|node| {
+            let reporter = reporter.below("schema");
+            let schema = Value::read(&node, &reporter)?;
+            if let Some(fault) = Validators::fault_of(&schema) {
+                let (pointer, why) = (fault.pointer, fault.rule);
+                let rule = format!("invalid_parameters: the schema at {pointer:?}: {why}");
+                reporter.refuse(&node, rule, None);
+            }
+            Some(schema)
+        });
         is_json.then_some(InputSpec { schema })
     }
 
@@ -318,6 +327,7 @@ fn models(root: &mut Node, value: Node, reporter: &Reporter<'_>) {
             return;
         }
     };
+    let has_items = !items.is_empty();
     let mut targets = Vec::new();
     for (n, item) in items.into_iter().enumerate() {
         let reporter = reporter.below(&n.to_string());
@@ -341,6 +351,10 @@ fn models(root: &mut Node, value: Node, reporter: &Reporter<'_>) {
             kind: Kind::Map(entries),
             place: item.place.clone(),
         });
+    }
+    // What is wrong with each of them was said.
+    if targets.is_empty() && has_items {
+        return;
     }
     let kind = Kind::List(targets);
     put(root, &[FILE.targets.name], Node { kind, place });

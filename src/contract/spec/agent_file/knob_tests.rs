@@ -2,21 +2,24 @@
 
 use serde_json::{Value, json};
 
-use super::tests::{parse_under, refused};
+use super::tests::{Layer, parse_beside, parse_under, refused};
 use super::{KNOBS, place_in, with_includes};
 use crate::contract::{
-    CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, ReportFormat,
-    TargetCapability,
+    CapabilityManifest, ContractFactory, ContractSpec, Definition, DefinitionKind, Definitions,
+    ExecutionContract, ReportFormat, TargetCapability,
 };
 
 /// The contract of an agent that has these lines of front matter, under these changes.
 fn contract(front: &str, sets: &[&str]) -> ExecutionContract {
-    let spec = spec(front, sets);
+    made(&spec(front, sets))
+}
+
+fn made(spec: &ContractSpec) -> ExecutionContract {
     let found = CapabilityManifest {
         targets: vec![TargetCapability::default()],
         ..CapabilityManifest::default()
     };
-    ContractFactory.make(&spec, &found, None).unwrap()
+    ContractFactory.make(spec, &found, None).unwrap()
 }
 
 fn spec(front: &str, sets: &[&str]) -> ContractSpec {
@@ -25,12 +28,27 @@ fn spec(front: &str, sets: &[&str]) -> ContractSpec {
     spec.unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-/// 001 §2, §13: the tables of defaults. The layer of these tests has a default for `maxToolTurns`, which the change takes away.
+/// Providers without defaults.
+struct Undefaulted;
+
+impl Definitions for Undefaulted {
+    fn find(&self, kind: DefinitionKind, name: &str) -> Result<Option<Definition>, String> {
+        Layer.find(kind, name)
+    }
+
+    fn defaults(&self, _: bool) -> Result<Option<Definition>, String> {
+        Ok(None)
+    }
+}
+
+/// 001 §2, §13: the tables of defaults.
 /// 001/2.knobs.1, 001/8.overrides.4, 001/13.appendices.1
 /// 001/2.file.8
 #[test]
 fn an_agent_that_says_nothing_has_the_documented_defaults() {
-    let contract = contract("", &["max_turns=null"]);
+    let text = "---\nmodels: [openai/gpt-4o-mini]\n---\nHi";
+    let terms = (&[][..], ReportFormat::Markdown);
+    let contract = made(&parse_beside(text, terms, &Undefaulted).unwrap());
     let sampling = &contract.targets[0].sampling;
     let defaults = json!({
         "maxToolTurns": contract.max_turns,
@@ -189,7 +207,7 @@ fn what_an_include_brings_is_front_matter_and_prompt_with_its_own_lines() {
     assert_eq!(place("Hi"), (String::new(), 4, 1));
     assert_eq!(place("one"), ("p.md".to_owned(), 1, 1));
     assert_eq!(place("two"), ("p.md".to_owned(), 2, 1));
-    assert_eq!(place("there"), (String::new(), 4, 21));
+    assert_eq!(place("there"), (String::new(), 4, 20));
     let spec = parse_under(&whole.text, &[], ReportFormat::Markdown).unwrap();
     assert_eq!(spec.max_attempts_per_turn, Some(2));
     assert_eq!(spec.system.as_deref(), Some("Hi one\ntwo there."));

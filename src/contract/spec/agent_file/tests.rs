@@ -37,7 +37,7 @@ impl AgentFiles for Files {
 }
 
 /// A layer with one provider and two tool servers, of which one allows a single tool.
-struct Layer;
+pub(super) struct Layer;
 
 impl Definitions for Layer {
     fn find(&self, wanted: DefinitionKind, name: &str) -> Result<Option<Definition>, String> {
@@ -77,6 +77,15 @@ pub(super) fn parse_under(
     sets: &[&str],
     format: ReportFormat,
 ) -> Result<ContractSpec, SpecErrors> {
+    parse_beside(text, (sets, format), &Layer)
+}
+
+/// The same where that is defined elsewhere.
+pub(super) fn parse_beside(
+    text: &str,
+    (sets, format): (&[&str], ReportFormat),
+    known: &dyn Definitions,
+) -> Result<ContractSpec, SpecErrors> {
     let variables = [("DAY".to_owned(), "Friday".to_owned())].into();
     let files = Files([("report.json", r#"{"type":"object"}"#)].into());
     let source = AgentSource {
@@ -89,7 +98,7 @@ pub(super) fn parse_under(
         variables: &variables,
     };
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
-    ContractSpec::parse_agent(&source, &sets, &Layer)
+    ContractSpec::parse_agent(&source, &sets, known)
 }
 
 fn parse(text: &str) -> ContractSpec {
