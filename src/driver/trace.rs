@@ -1,13 +1,11 @@
 //! What is sent to models and what comes back, for an operator who asks to see it (`--trace-llm`). It shows what may be recorded:
 //! secrets are out, and what the token gate holds back is not there.
 
-use std::fmt::Write as _;
-
 use tracing::Level;
 
 use crate::contract::ExecutionContract;
 use crate::kernel::{EventKind, InferenceReturned};
-use crate::message::{AgentMessage, Digest, Scrubber};
+use crate::message::{Digest, Scrubber};
 use crate::session::{Append, Request};
 
 /// The target of these diagnostics.
@@ -73,13 +71,9 @@ fn response(returned: &InferenceReturned, blobs: &[Vec<u8>]) -> String {
     let result = &returned.result;
     let begin = format!("← request {}: ", returned.inference);
     if returned.gated {
-        let mut text =
-            format!("{begin}held back by the token gate; `monolith show RUN --withheld` shows it");
-        for call in result.canonical_message.iter().flat_map(calls) {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "\ncall {call}");
-        }
-        return text;
+        return format!(
+            "{begin}held back by the token gate; `monolith show RUN --withheld` shows it"
+        );
     }
     let raw = blobs
         .iter()
@@ -91,10 +85,4 @@ fn response(returned: &InferenceReturned, blobs: &[Vec<u8>]) -> String {
         }
         None => format!("{begin}its bytes are not kept: a secret stood in them"),
     }
-}
-
-/// The calls that a message requests: a call that validates is never held back.
-fn calls(message: &AgentMessage) -> impl Iterator<Item = String> {
-    let calls = message.tool_calls.iter();
-    calls.map(|call| format!("{} {}", call.name, call.arguments.as_str()))
 }

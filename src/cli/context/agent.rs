@@ -76,6 +76,7 @@ impl Placeholders {
         let name = name.map(|name| name.trim_matches('"').to_owned());
         let user = ["USER", "LOGNAME", "USERNAME"];
         let user = user.into_iter().find_map(|name| app.environment.raw(name));
+        let user = user_name().or(user);
         let values = [
             ("ARCH", Some(std::env::consts::ARCH.to_owned())),
             ("CD", Some(app.cwd.display().to_string())),
@@ -120,6 +121,17 @@ impl Placeholders {
         let new = all.filter(|(set, _)| !sets.iter().any(|known| known.starts_with(set.as_str())));
         new.map(|(set, value)| set + value).collect()
     }
+}
+
+/// The name of this process's user in the system's list; none where it has none.
+fn user_name() -> Option<String> {
+    let own = rustix::process::getuid().as_raw().to_string();
+    let list = fs::read_to_string("/etc/passwd").ok()?;
+    list.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, id) = (fields.next()?, fields.nth(1)?);
+        (id == own && !name.is_empty()).then(|| name.to_owned())
+    })
 }
 
 /// The files that an agent's file refers to.

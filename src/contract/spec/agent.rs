@@ -11,7 +11,7 @@ use super::error::{Findings, IncludedPlace, Origin, SourceRange, SpecErrors};
 use super::file::NO_PROVIDER;
 use super::fill::{Definition, DefinitionKind, Definitions, child, fill, target};
 use super::form::Choice;
-use super::keys::{FILE, FINAL_REPORT};
+use super::keys::{FILE, FINAL_REPORT, TARGET};
 use super::parse::Whole;
 use super::reporter::Reporter;
 use super::tree::{Kind, Node};
@@ -178,7 +178,9 @@ impl ContractSpec {
         let text = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
         let read = source.tree(text, sets, &AnyServer, &Findings::new(text, sets));
         let root = read.root.as_ref()?;
-        let node = path.split('.').try_fold(root, Node::below)?;
+        let found = path.split('.').try_fold(root, Node::below);
+        // What is wrong with a provider is at the model that is asked there.
+        let node = found.or_else(|| model_of(root, path))?;
         let findings = Findings::new(text, sets);
         findings.add(&node.place, path, rule, help);
         let (text, sets) = secrets::masked(&read.secret, text, sets);
@@ -289,6 +291,19 @@ impl AgentSource<'_> {
             secret,
         }
     }
+}
+
+/// The first model of the provider that a path leads to.
+fn model_of<'n>(root: &'n Node, path: &str) -> Option<&'n Node> {
+    let below = path.strip_prefix(FILE.providers.name)?.strip_prefix('.')?;
+    let provider = below.split('.').next()?;
+    let Kind::List(targets) = &child(root, FILE.targets.name)?.kind else {
+        return None;
+    };
+    targets.iter().find(|target| {
+        let named = child(target, TARGET.provider.name).map(|node| &node.kind);
+        matches!(named, Some(Kind::Scalar { text, .. }) if text == provider)
+    })
 }
 
 /// Fills in what an agent has and neither its file nor a layer says (semantics §4).

@@ -221,6 +221,8 @@ fn is_at(known: &str, path: &str) -> bool {
     below.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
+/// How the rule begins that a file of configuration breaks as a whole.
+const CONFIGURATION: &str = "configuration ";
 /// How many errors are reported; a file with more is not helped by the rest.
 const MAX_ERRORS: usize = 100;
 
@@ -325,6 +327,11 @@ impl<'a> Findings<'a> {
         let mut list = self.list.take();
         list.sort();
         list.dedup();
+        // A file of configuration that cannot be used is one fault, whatever is asked of it.
+        let mut unusable = BTreeSet::new();
+        list.retain(|(_, _, rule, _)| {
+            !rule.starts_with(CONFIGURATION) || unusable.insert(rule.clone())
+        });
         list.truncate(MAX_ERRORS);
         let errors = list
             .into_iter()

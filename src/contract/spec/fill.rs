@@ -9,7 +9,7 @@ use super::keys::{
     FILE, OPENAPI, PRICES, PROVIDER, REST_TOOL, SERVER, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
 };
 use super::origin::ValueOrigin;
-use super::tree::{Key, Kind, MAX_DEPTH, Node};
+use super::tree::{Key, Kind, MAX_DEPTH, Node, node_of};
 use crate::contract::QueueTerms;
 
 /// A kind of thing that a file may name without defining it.
@@ -284,36 +284,6 @@ impl Filler<'_> {
             self.from(dotted, origin);
         }
     }
-}
-
-/// A value as a node of the tree, all of it at one place; none if it nests deeper than `depth` levels.
-pub(super) fn node_of(value: Value, place: &SourceRange, depth: usize) -> Option<Node> {
-    let plain = |text: String| Kind::Scalar { text, plain: true };
-    let kind = match value {
-        Value::Null => plain("null".to_owned()),
-        Value::Bool(flag) => plain(flag.to_string()),
-        Value::Number(number) => plain(number.to_string()),
-        Value::String(text) => Kind::Scalar { text, plain: false },
-        Value::Array(items) => {
-            let below = depth.checked_sub(1)?;
-            let items = items.into_iter();
-            let items = items.map(|item| node_of(item, place, below));
-            Kind::List(items.collect::<Option<_>>()?)
-        }
-        Value::Object(members) => {
-            let below = depth.checked_sub(1)?;
-            let entries = members.into_iter().map(|(text, value)| {
-                let place = place.clone();
-                let node = node_of(value, &place, below)?;
-                Some((Key { text, place }, node))
-            });
-            Kind::Map(entries.collect::<Option<_>>()?)
-        }
-    };
-    Some(Node {
-        kind,
-        place: place.clone(),
-    })
 }
 
 /// Leaves out what stands there without a value: that it cannot be filled in was reported.

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use super::reach::Reach;
 use super::servers::client_terms;
 use crate::contract::{
-    ContractSpec, McpTransport, ModelProfile, ServerCapability, Terms, unknown_windows,
+    ContractSpec, McpTransport, ModelProfile, ServerCapability, ServerKind, Terms, own_name,
+    unknown_windows,
 };
 use crate::driver::{DriverError, Environment};
 
@@ -58,7 +59,10 @@ pub(super) fn not_offered(
         let is_there = names.iter().any(|known| known.eq_ignore_ascii_case(tool));
         (!is_there).then(|| DriverError::ToolNotOffered {
             offered: names.join(", "),
-            place: server.kind.place(name),
+            place: match server.kind {
+                ServerKind::Openapi => format!("tools.rest.{}_{tool}", own_name(name)),
+                _ => format!("tools.mcp.{name}{SEPARATOR}{tool}"),
+            },
             server: name.clone(),
             tool: tool.clone(),
         })

@@ -8,13 +8,12 @@ use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientRequest, ListToolsRequest, PingRequest, ProtocolVersion, RequestMetaObject,
-    ServerCapabilities, SubscriptionFilter, SubscriptionsListenRequest,
-    SubscriptionsListenRequestParams,
+    ClientRequest, ListToolsRequest, PingRequest, RequestMetaObject, ServerCapabilities,
+    SubscriptionFilter, SubscriptionsListenRequest, SubscriptionsListenRequestParams,
 };
 use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, PeerRequestOptions,
-    RequestHandle, RunningService, ServiceError,
+    ClientInitializeError, ClientServiceExt, PeerRequestOptions, RequestHandle, RunningService,
+    ServiceError,
 };
 use rmcp::transport::IntoTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
@@ -22,6 +21,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::elicitation::{OpenCall, OpenCalls};
+use super::handshake::Handshake;
 use super::listener::{Changes, Listener};
 use super::progress::Reports;
 use super::response::{NoResponse, PendingResponse, Received, Response, RpcError};
@@ -63,17 +63,6 @@ pub(super) type ReportWatch<'w> = dyn Fn(&str) + Send + Sync + 'w;
 
 /// No one wants to know.
 pub(super) const UNWATCHED: &ReportWatch<'static> = &|_| ();
-
-/// How a connection begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Handshake {
-    /// With `server/discover`, as protocol 2026-07-28 does.
-    Discover,
-    /// With `initialize`, as every protocol before it does.
-    Initialize,
-    /// With `server/discover`, and where the server refuses that, with `initialize` on the same connection.
-    Either,
-}
 
 /// Why a connection did not begin.
 #[derive(Debug)]
@@ -393,37 +382,6 @@ pub(super) async fn reach<T, E: Error + 'static>(
             longest_ms: INITIALISE_MS,
             timeout_ms: introduction.timeout_ms,
         }),
-    }
-}
-
-impl Handshake {
-    fn lifecycle(self) -> ClientLifecycleMode {
-        let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
-        match self {
-            Self::Discover => ClientLifecycleMode::Discover { preferred_versions },
-            Self::Initialize => ClientLifecycleMode::Initialize,
-            Self::Either => ClientLifecycleMode::Auto {
-                preferred_versions,
-                legacy_version: None,
-            },
-        }
-    }
-
-    /// What may still succeed after this error. A server of an older protocol may do anything on a request that it does not know, so
-    /// whatever it did, `initialize` is worth a try; one that refuses `initialize` may have been too slow for the question before it.
-    fn after(self, error: &ClientInitializeError) -> Option<Self> {
-        match (self, error) {
-            (Self::Initialize, _) => None,
-            (Self::Either, ClientInitializeError::LegacyFallbackFailed { fallback, .. }) => {
-                match **fallback {
-                    ClientInitializeError::JsonRpcError(_) => Some(Self::Discover),
-                    // It may have ended on the first question all the same, only later than that was waited for.
-                    ClientInitializeError::ConnectionClosed(_) => Some(Self::Initialize),
-                    _ => None,
-                }
-            }
-            (Self::Discover | Self::Either, _) => Some(Self::Initialize),
-        }
     }
 }
 

@@ -32,6 +32,7 @@ mod elicitation;
 mod event_stream;
 mod frame_exchange;
 mod frame_head;
+mod handshake;
 mod line_reader;
 mod line_transport;
 #[expect(

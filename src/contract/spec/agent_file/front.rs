@@ -7,13 +7,13 @@ use super::keys::{KNOBS, OWN, contract_path};
 use super::profile::{AgentForm, AgentProfileKeys, read_profile};
 use crate::contract::spec::contract_spec::InputSpec;
 use crate::contract::spec::error::{Findings, SourceRange};
-use crate::contract::spec::fill::{DefinitionKind, Definitions, child, node_of, target};
+use crate::contract::spec::fill::{DefinitionKind, Definitions, child, target};
 use crate::contract::spec::form::Read as _;
 use crate::contract::spec::keys::{FILE, FINAL_REPORT, SERVER, TARGET, TOOLS};
 use crate::contract::spec::reader::choose;
 use crate::contract::spec::reporter::Reporter;
 use crate::contract::spec::suggest::suggest;
-use crate::contract::spec::tree::{Key, Kind, MAX_DEPTH, Node};
+use crate::contract::spec::tree::{Key, Kind, MAX_DEPTH, Node, node_of};
 use crate::contract::{AgentProfile, REST_PREFIX, ReportFormat, Validators, tool_filter};
 use crate::message::Digest;
 
