@@ -345,6 +345,7 @@ fn a_count_of_zero_switches_reasoning_off() {
     check(5, "/think", json!(false));
 }
 
+/// 001/6.providers.10
 #[test]
 fn options_of_the_provider_are_in_every_request_as_they_are_written() {
     let options = r#"{"temperature":0.20,"extra":{"b":1e400,"a":"\u0000"},"options":{"num_ctx":8192},"generationConfig":{"topK":40}}"#;

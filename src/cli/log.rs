@@ -19,15 +19,31 @@ const VARIABLE: &str = "MONOLITH_LOG";
 ///
 /// Only monolith's own are written, whatever the variable says: those of the libraries below it hold what is sent and
 /// received, and with it secrets.
-pub(super) fn start(environment: &Environment) -> Result<(), CliError> {
-    let Some(given) = environment.get(VARIABLE) else {
+///
+/// `traces` are the targets of payloads that the caller asks to see: those are written as they are, whatever the variable says.
+pub(super) fn start(environment: &Environment, traces: Vec<&'static str>) -> Result<(), CliError> {
+    let given = environment.get(VARIABLE);
+    if given.is_none() && traces.is_empty() {
         return Ok(());
-    };
-    let filter = parse(&given)?.and(filter_fn(is_own));
+    }
+    let shown = traces.clone();
+    let filter = parse(&given.unwrap_or_else(|| "off".to_owned()))?;
+    let filter = filter.and(filter_fn(move |event| {
+        is_own(event) && !shown.contains(&event.target())
+    }));
     let layer = tracing_subscriber::fmt::layer()
         .with_ansi(false)
         .with_writer(|| EscapedStderr);
-    let subscriber = tracing_subscriber::registry().with(layer.with_filter(filter));
+    let payloads = tracing_subscriber::fmt::layer()
+        .with_ansi(false)
+        .without_time()
+        .with_level(false)
+        .with_target(false)
+        .with_writer(|| EscapedStderr)
+        .with_filter(filter_fn(move |event| traces.contains(&event.target())));
+    let subscriber = tracing_subscriber::registry()
+        .with(layer.with_filter(filter))
+        .with(payloads);
     // Only a second call in one process can fail, and then there is a log already.
     drop(tracing::subscriber::set_global_default(subscriber));
     tracing::debug!(version = env!("CARGO_PKG_VERSION"), "started");

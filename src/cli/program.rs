@@ -81,7 +81,7 @@ fn perform(
     screen: Screen,
     for_people: bool,
 ) -> Result<Exit, CliError> {
-    log::start(&environment)?;
+    log::start(&environment, cli.command.accounting().traces())?;
     let cwd = std::env::current_dir().map_err(|fault| SystemFault::CurrentFolder {
         reason: fault.to_string(),
     })?;

@@ -10,6 +10,34 @@ use super::commands::values::is_outcome;
 use super::ui::command::shell_word;
 use crate::contract::contract_file_schema;
 
+/// No headends are there yet.
+const NO_SERVERS: &str =
+    "monolith answers no requests yet: each run is a command, 'monolith run AGENT.ai \"task\"'";
+/// How options of ai-agent begin that monolith has not, and what to do instead.
+const OF_OTHERS: [(&str, &str); 10] = [
+    ("--anthropic-completions", NO_SERVERS),
+    ("--api", NO_SERVERS),
+    (
+        "--list-tools",
+        "'monolith tools FILE' lists the tools of a contract",
+    ),
+    ("--mcp", NO_SERVERS),
+    ("--openai-completions", NO_SERVERS),
+    ("--slack", NO_SERVERS),
+    (
+        "--telemetry",
+        "a run is recorded, not sent: 'monolith show RUN', 'monolith export RUN'",
+    ),
+    (
+        "--trace-sdk",
+        "there is no SDK below monolith: '--trace-llm' writes what is sent to models",
+    ),
+    ("--trace-slack", NO_SERVERS),
+    (
+        "--trace-tools",
+        "'--trace-mcp' writes what is asked of tool servers",
+    ),
+];
 /// How many characters of a task a tip repeats.
 const MOST_OF_A_TASK: usize = 40;
 
@@ -36,10 +64,13 @@ pub(super) fn with_tip(
         ErrorKind::UnknownArgument => {
             let command = called(given, program);
             typed(ContextKind::InvalidArg).and_then(|option| {
-                value_instead(&option, command).or_else(|| {
-                    let key = takes_sets(command).then(|| set_instead(&option, given));
-                    key.flatten()
-                })
+                let elsewhere = of_other_programs(&option).map(str::to_owned);
+                elsewhere
+                    .or_else(|| value_instead(&option, command))
+                    .or_else(|| {
+                        let key = takes_sets(command).then(|| set_instead(&option, given));
+                        key.flatten()
+                    })
             })
         }
         ErrorKind::InvalidSubcommand if fault.get(ContextKind::SuggestedSubcommand).is_none() => {
@@ -93,6 +124,18 @@ fn value_instead(option: &str, command: &clap::Command) -> Option<String> {
     };
     let long = command.get_arguments().find(takes)?.get_long()?;
     Some(format!("it is a value: '--{long} {name}'"))
+}
+
+/// What to do instead of an option that ai-agent has and monolith has not (001 §8, §9, §11).
+fn of_other_programs(option: &str) -> Option<&'static str> {
+    let option = option.split_once('=').map_or(option, |(name, _)| name);
+    let known = OF_OTHERS.iter();
+    let found = known.filter(|(begin, _)| {
+        option
+            .strip_prefix(begin)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    });
+    found.map(|(_, instead)| *instead).next()
 }
 
 /// `--set key=value` for an option that is spelt nearly like a key.
@@ -203,6 +246,7 @@ mod tests {
     use super::*;
     use crate::cli::args::Cli;
 
+    /// 001/11.direct.13
     #[test]
     fn a_tip_names_the_setting_or_the_command_that_is_meant() {
         let check = |line: &str, expect: Option<&str>| {
@@ -221,8 +265,8 @@ mod tests {
             Some(&set("max_turns=3")),
         );
         check(
-            "monolith run a.yaml --max-turns=3",
-            Some(&set("max_turns=3")),
+            "monolith run a.yaml --total-timeout-ms=3",
+            Some(&set("total_timeout_ms=3")),
         );
         check(
             "monolith contract check a.yaml --temperature 0.2",
@@ -232,6 +276,12 @@ mod tests {
         check(
             "monolith show last --temperature 2",
             Some("a similar argument exists: '--tree'"),
+        );
+        check("monolith run a.ai --api 8080", Some(NO_SERVERS));
+        check("monolith run a.ai --api-concurrency=3", Some(NO_SERVERS));
+        check(
+            "monolith run a.ai --trace-sdk",
+            Some("there is no SDK below monolith: '--trace-llm' writes what is sent to models"),
         );
         check(
             "monolith chekc a.yaml",

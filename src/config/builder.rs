@@ -212,7 +212,9 @@ impl Expansion<'_> {
             let value = value.ok_or_else(|| DefinitionFault {
                 key: key.to_owned(),
                 layer,
-                rule: format!("the variable {name} is set neither in the .ai-agent.env beside the file nor in the environment"),
+                rule: "set it in the .ai-agent.env beside that file, or in the environment"
+                    .to_owned(),
+                variable: Some(name.to_owned()),
             })?;
             self.count += 1;
             out.push_str(&value);

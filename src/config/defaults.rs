@@ -34,6 +34,7 @@ pub(super) fn defaults(
             continue;
         }
         let refuse = |rule: &str| DefinitionFault {
+            variable: None,
             key: key.clone(),
             layer: value.layer(),
             rule: rule.to_owned(),
@@ -85,6 +86,7 @@ pub(super) fn report_format(merged: &Merged) -> Result<Option<String>, Definitio
     match known {
         Some(word) => Ok(Some(word.to_owned())),
         None => Err(DefinitionFault {
+            variable: None,
             key: key.to_owned(),
             layer: value.layer(),
             rule: format!(

@@ -17,6 +17,7 @@ pub(super) fn definition(
 ) -> Result<Definition, DefinitionFault> {
     if let Merged::Leaf { layer, .. } = merged {
         return Err(DefinitionFault {
+            variable: None,
             key: String::new(),
             layer: *layer,
             rule: "it is no JSON object".to_owned(),
@@ -49,6 +50,10 @@ impl Builder<'_> {
                 }
                 "headers" => self.later("headers", value),
                 "overrides" => self.renamed("overrides", key, value)?,
+                "contextWindow" | "context_window" => self.put("context_window", key, value)?,
+                "tokenizer" => self.put(key, key, value)?,
+                "contextWindowBufferTokens" | "buffer" => self.put("buffer", key, value)?,
+                "toolsAllowed" | "toolsDenied" => self.no_filter(key, value)?,
                 "models" => self.models(value)?,
                 "custom" => {
                     for (below, value) in value.members() {
@@ -65,6 +70,25 @@ impl Builder<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A filter of tools at a provider, which must filter nothing: which tools are offered is said of the servers.
+    fn no_filter(&self, key: &str, value: &Merged) -> Result<(), DefinitionFault> {
+        let names = value.value();
+        let names = names.as_array().map_or(&[][..], Vec::as_slice);
+        let is_all = |name: &Value| matches!(name.as_str(), Some("*" | "any"));
+        let takes_all = match key {
+            "toolsDenied" => names.is_empty(),
+            _ => names.iter().any(is_all),
+        };
+        if takes_all {
+            return Ok(());
+        }
+        Err(DefinitionFault {
+            rule: "the tools that models are offered are said of their servers: under `mcpServers`"
+                .to_owned(),
+            ..refused(key, value)
+        })
     }
 
     /// The type of a provider. Scripts have another name in layers.
@@ -91,7 +115,7 @@ impl Builder<'_> {
             .strip_prefix("${")
             .and_then(|rest| rest.strip_suffix('}'));
         let Some(name) = name.filter(|name| is_name(name)) else {
-            return Err(DefinitionFault {
+            return Err(DefinitionFault {variable: None,
                 key: "apiKey".to_owned(),
                 layer,
                 rule: "a key is written as ${NAME} and belongs in the .ai-agent.env beside the file, or in the environment"
@@ -111,6 +135,7 @@ impl Builder<'_> {
                 let name = match key.as_str() {
                     "overrides" | "reasoning" | "tokenizer" => key.as_str(),
                     "contextWindow" | "context_window" => "context_window",
+                    "contextWindowBufferTokens" | "buffer" => "buffer",
                     _ => return Err(refused(&at, value)),
                 };
                 let (expanded, origin) = self.expanded(&at, value)?;
@@ -138,6 +163,7 @@ impl Builder<'_> {
             Some((_, "http" | "remote" | "sse" | "websocket")) => true,
             Some((layer, other)) => {
                 return Err(DefinitionFault {
+                    variable: None,
                     key: "type".to_owned(),
                     layer,
                     rule: format!("{other:?} is none; there are stdio, http, sse and websocket"),
@@ -149,6 +175,7 @@ impl Builder<'_> {
                 "enabled" => {
                     if value.value() == json!(false) {
                         return Err(DefinitionFault {
+                            variable: None,
                             key: key.clone(),
                             layer: value.layer(),
                             rule: "the server is switched off".to_owned(),
@@ -201,6 +228,7 @@ impl Builder<'_> {
         };
         if words.is_empty() {
             return Err(DefinitionFault {
+                variable: None,
                 key: "command".to_owned(),
                 layer: value.layer(),
                 rule: "it is empty".to_owned(),
@@ -227,7 +255,8 @@ impl Builder<'_> {
                 "headers" => self.later("headers", value),
                 "streaming" => self.streaming(key, value)?,
                 name @ ("body_template" | "description" | "loopback" | "max_bytes"
-                | "max_redirects" | "method" | "parameters_schema" | "queue" | "url") => {
+                | "max_redirects" | "method" | "networks" | "parameters_schema"
+                | "queue" | "url") => {
                     self.put(name, key, value)?;
                 }
                 _ => return Err(refused(key, value)),
@@ -242,8 +271,8 @@ impl Builder<'_> {
                 "headers" => self.later("headers", value),
                 "spec" => self.located("spec", key, value)?,
                 name @ ("base_url" | "include_methods" | "loopback" | "max_bytes"
-                | "max_redirects" | "pin" | "queue" | "tags" | "tools_allowed"
-                | "tools_denied") => self.put(name, key, value)?,
+                | "max_redirects" | "networks" | "pin" | "queue" | "tags"
+                | "tools_allowed" | "tools_denied") => self.put(name, key, value)?,
                 _ => return Err(refused(key, value)),
             }
         }
@@ -285,6 +314,7 @@ impl Builder<'_> {
                 "currency" if value.value() == json!("USD") => continue,
                 "currency" => {
                     return Err(DefinitionFault {
+                        variable: None,
                         key: key.clone(),
                         layer: value.layer(),
                         rule: "prices are in US dollars".to_owned(),
@@ -307,6 +337,7 @@ impl Builder<'_> {
 
 fn refused(key: &str, value: &Merged) -> DefinitionFault {
     DefinitionFault {
+        variable: None,
         key: key.to_owned(),
         layer: value.layer(),
         rule: "a contract has no place for it".to_owned(),

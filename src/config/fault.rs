@@ -19,4 +19,23 @@ pub(super) struct DefinitionFault {
     /// Index of the layer.
     pub(super) layer: usize,
     pub(super) rule: String,
+    /// The variable that is set nowhere; none for any other fault.
+    pub(super) variable: Option<String>,
+}
+
+impl DefinitionFault {
+    /// The fault of what is called `id` in a section of the file `origin`; `at` is the dotted path of that (001 §4, §7).
+    pub(super) fn render(&self, scope: &str, id: &str, at: &str, origin: &str) -> String {
+        let at = match self.key.as_str() {
+            "" => at.to_owned(),
+            key => format!("{at}.{key}"),
+        };
+        match &self.variable {
+            Some(name) => format!(
+                "Unresolved variable ${{{name}}} for {scope} '{id}' at {origin}: {at} needs it; {}",
+                self.rule
+            ),
+            None => format!("{at} in {origin}: {}", self.rule),
+        }
+    }
 }

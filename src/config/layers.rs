@@ -171,10 +171,7 @@ impl Layers {
 
     fn fault_of_defaults(&self, fault: &DefinitionFault) -> String {
         let origin = self.file_of(fault.layer);
-        format!(
-            "{DEFAULTS_SECTION}.{} in {origin}: {}",
-            fault.key, fault.rule
-        )
+        fault.render("defaults", &fault.key, DEFAULTS_SECTION, &origin)
     }
 
     /// The file of a layer, as messages name it.
@@ -209,14 +206,17 @@ impl Definitions for Layers {
         let Some(merged) = merged else {
             return Ok(None);
         };
-        let located = |fault: DefinitionFault| {
-            let at = if fault.key.is_empty() {
-                format!("{section}.{name}")
-            } else {
-                format!("{section}.{name}.{}", fault.key)
-            };
-            format!("{} in {}: {}", at, self.file_of(fault.layer), fault.rule)
+        let scope = match wanted {
+            DefinitionKind::Provider => "provider",
+            DefinitionKind::Openapi => "openapiSpec",
+            DefinitionKind::RestTool => "restTool",
+            DefinitionKind::Server => "mcp",
+            DefinitionKind::Price => "pricing",
+            DefinitionKind::Queue => "queue",
         };
+        let at = format!("{section}.{name}");
+        let located =
+            |fault: DefinitionFault| fault.render(scope, name, &at, &self.file_of(fault.layer));
         definition(self.builder()?, wanted, &merged)
             .map(Some)
             .map_err(located)

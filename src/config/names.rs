@@ -27,10 +27,11 @@ const PARAMETERS: [(&str, &str); 5] = [
 ];
 
 /// Other keys of a definition that may be written in two ways.
-const KEYS: [(&str, &str); 11] = [
+const KEYS: [(&str, &str); 12] = [
     ("apiKey", "api_key_env"),
     ("baseUrl", "base_url"),
     ("bodyTemplate", "body_template"),
+    ("contextWindowBufferTokens", "buffer"),
     ("healthProbe", "health_probe"),
     ("includeMethods", "include_methods"),
     ("maxBytes", "max_bytes"),

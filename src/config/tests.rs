@@ -9,6 +9,7 @@ use super::{Layers, Locations};
 use crate::contract::{ContractSpec, DefinitionKind, Definitions, Setting};
 use crate::driver::Environment;
 
+mod providers;
 mod servers;
 
 /// Folders for every place.
@@ -63,6 +64,7 @@ fn address(layers: &Layers) -> Option<Value> {
 
 /// 000/7.layers.1, 000/7.layers.2, 000/7.layers.3, 000/7.layers.4
 /// 001/4.layers.1
+/// 001/4.layers.7
 #[test]
 fn the_higher_layer_counts_and_a_named_file_stands_for_the_first_two() {
     let order = [
@@ -97,6 +99,7 @@ fn the_higher_layer_counts_and_a_named_file_stands_for_the_first_two() {
 
 /// 000/7.layers.4, 000/7.layers.5, 000/7.placeholders.1, 000/7.placeholders.2, 000/7.placeholders.4, 000/7.placeholders.5
 /// 001/4.layers.2, 001/6.providers.1
+/// 001/4.layers.5, 001/4.layers.6, 001/7.env.3
 #[test]
 fn layers_are_laid_over_each_other_and_each_value_sees_the_variables_beside_it() {
     let fixture = Fixture::new();
@@ -162,6 +165,7 @@ fn a_contract_that_defines_what_it_names_reads_no_layer() {
 }
 
 /// 000/7.placeholders.3
+/// 001/4.layers.3, 001/6.providers.12
 #[test]
 fn what_cannot_be_used_names_layer_and_key_and_never_a_value() {
     let check = |cloud: Value, expect: &str| {
@@ -182,11 +186,11 @@ fn what_cannot_be_used_names_layer_and_key_and_never_a_value() {
     );
     check(
         json!({"type": "openai", "baseUrl": "http://${NO}/"}),
-        ": providers.cloud.baseUrl in /cwd/.ai-agent.json: the variable NO is set neither in the .ai-agent.env beside the file nor in the environment",
+        ": Unresolved variable ${NO} for provider 'cloud' at /cwd/.ai-agent.json: providers.cloud.baseUrl needs it; set it in the .ai-agent.env beside that file, or in the environment",
     );
     check(
         json!({"type": "openai", "toolsAllowed": ["x"]}),
-        ": providers.cloud.toolsAllowed in /cwd/.ai-agent.json: a contract has no place for it",
+        ": providers.cloud.toolsAllowed in /cwd/.ai-agent.json: the tools that models are offered are said of their servers: under `mcpServers`",
     );
     check(
         json!({"type": "openia"}),
@@ -200,6 +204,7 @@ fn what_cannot_be_used_names_layer_and_key_and_never_a_value() {
 
 /// 000/7.layers.4
 /// 001/8.overrides.2
+/// 001/6.defaults.1
 #[test]
 fn defaults_stand_where_a_contract_that_takes_from_layers_says_nothing() {
     let fixture = Fixture::new();
@@ -447,6 +452,7 @@ fn a_contract_can_do_without_the_tokenizer_of_a_layer() {
 }
 
 /// 001 §6: the form of this place counts before the one for every place; a contract file has a report only where it says so.
+/// 001/6.defaults.1
 #[test]
 fn the_form_of_reports_is_a_default_of_agents_alone() {
     let check = |defaults: Value, expect: Result<Option<&str>, &str>| {
@@ -475,24 +481,4 @@ fn the_form_of_reports_is_a_default_of_agents_alone() {
     let all = "json, markdown, markdown+mermaid, pipe, slack-block-kit, sub-agent, text, tty";
     let fault = format!("defaults.outputFormat in /cwd/.ai-agent.json: it is none of {all}");
     check(json!({"outputFormat": "pdf"}), Err(&fault));
-}
-
-/// 001 §6: a root that is missing or blank is the folder of the process.
-/// 001/6.servers.3
-#[test]
-fn a_blank_root_beside_a_layer_is_none() {
-    let fixture = Fixture::new();
-    let server = json!({"command": "${MCP_ROOT}/serve"});
-    fixture.write("cwd/.ai-agent.json", &json!({"mcpServers": {"fs": server}}));
-    let command = |variables: &str| {
-        fixture.write("cwd/.ai-agent.env", variables);
-        let found = fixture.layers(None).find(DefinitionKind::Server, "fs");
-        found.map(|found| found.unwrap().members["command"].clone())
-    };
-    assert_eq!(command("MCP_ROOT=/srv\n"), Ok(json!("/srv/serve")));
-    let fault = command("MCP_ROOT='  '\n").unwrap_err();
-    assert!(
-        fault.contains("the variable MCP_ROOT is set neither"),
-        "{fault}"
-    );
 }

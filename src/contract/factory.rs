@@ -293,6 +293,7 @@ fn targets(
         let context_window = target
             .context_window
             .or(model_of(target, given).and_then(|model| model.context_window))
+            .or(given.context_window)
             .or(found.and_then(|t| t.context_window))
             .or(spec.context_budget.context_window)
             .or(profile.context_window);
@@ -335,7 +336,7 @@ fn context_budget(spec: &ContractSpec, targets: &[TargetTerms]) -> ContextBudget
     let attempted = targets.iter().filter(|target| !target.summarizer);
     let longest_output = attempted.map(|t| t.sampling.max_output_tokens).max();
     ContextBudget {
-        buffer: given.buffer.unwrap_or(CONTEXT_BUDGET.buffer.default_value),
+        buffer: buffer(spec).unwrap_or(CONTEXT_BUDGET.buffer.default_value),
         context_window: given.context_window.unwrap_or(first_window),
         force_synthesis_at_ratio: given
             .force_synthesis_at_ratio
@@ -348,6 +349,26 @@ fn context_budget(spec: &ContractSpec, targets: &[TargetTerms]) -> ContextBudget
             .reserved_system
             .unwrap_or(CONTEXT_BUDGET.reserved_system.default_value),
     }
+}
+
+/// The tokens that every request keeps free: what the file says, else the most that a target wants (001 §6), else what is a default of the
+/// layers.
+fn buffer(spec: &ContractSpec) -> Option<u64> {
+    let path = format!(
+        "{}.{}",
+        FILE.context_budget.name, CONTEXT_BUDGET.buffer.name
+    );
+    let given = spec.context_budget.buffer;
+    if given.is_some() && !spec.origins.contains_key(&path) {
+        return given;
+    }
+    let attempted = spec.targets.iter().filter(|target| !target.summarizer);
+    let wanted = attempted.filter_map(|target| {
+        let provider = spec.providers.get(&target.provider)?;
+        let of_model = model_of(target, provider).and_then(|model| model.buffer);
+        of_model.or(provider.buffer)
+    });
+    wanted.max().or(given)
 }
 
 fn tool_output_budget(spec: &ContractSpec) -> ToolOutputBudget {

@@ -51,6 +51,7 @@ mod pattern_states;
 mod pinned_offers;
 mod pins_schema;
 mod prices;
+mod private_network;
 mod profile;
 mod profile_check;
 mod queues;
@@ -126,6 +127,7 @@ pub(crate) use offer_difference::change_of_tool;
 pub(crate) use pinned_offers::{PinnedOffers, changed_offers};
 pub(crate) use pins_schema::pins_schema;
 pub(crate) use prices::{ModelPrice, PriceTable};
+pub(crate) use private_network::{MOST_NETWORKS, PrivateNetwork};
 pub use profile::ModelProfile;
 pub(crate) use profile::{ProfileMatch, SamplingDefaults};
 pub(crate) use profile_check::profile_faults;
@@ -151,8 +153,8 @@ pub(crate) use session_tools::{BATCH, PROGRESS_REPORT, SessionTool};
 #[cfg(test)]
 pub(crate) use spec::InputSpec;
 pub(crate) use spec::{
-    AGENT_SET, AgentFiles, AgentForm, AgentSource, FORMAT, IncludeFault, KNOBS, PROFILE_SET,
-    PROMPT_SET, prompt_names, with_includes,
+    AGENT_SET, AgentFiles, AgentForm, AgentSource, FORMAT, IncludeFault, IncludedText, KNOBS,
+    PROFILE_SET, PROMPT_SET, prompt_names, with_includes,
 };
 pub(crate) use spec::{
     AgentDefinition, AgentSpec, Definition, DefinitionKind, Definitions, Delegator,

@@ -16,7 +16,7 @@ use super::perform::{self, Done, OpenQuestions, RequestSlots, Tools};
 use super::queues::Queues;
 use super::recorder::Recorder;
 use super::tasks::{Performed, Tasks};
-use super::{DriverError, Prepared};
+use super::{DriverError, Prepared, trace};
 use crate::inference::Backend;
 use crate::kernel::{LostEffect, Run, RunStarted};
 use crate::message::{CallSeq, Digest, InferenceSeq, RunId, Scrubber, TokenCounter};
@@ -484,7 +484,9 @@ impl<'s> Host<'s> {
         mut append: Append,
         observer: &mut dyn Observer,
     ) -> Result<(), DriverError> {
+        let responses = trace::responses(&append);
         self.recorder.append(&mut append).await?;
+        trace::show(responses);
         if let Some(last) = append.entries.last() {
             self.head = last.hash;
             let at_ms = self.tools.clock.run_ms();
@@ -504,6 +506,7 @@ impl<'s> Host<'s> {
         if let Some(backend) = self.backends.get(request.inference.target).cloned() {
             let cancel = self.cancel.child_token();
             self.reading.insert(inference, cancel.clone());
+            trace::request(&request, &self.tools.contract, self.tools.scrubber.as_ref());
             let (pieces, slots) = (self.sender.clone(), self.slots.clone());
             let asking = perform::infer(backend, request, pieces, slots, cancel);
             self.tasks.spawn(Performed::Inference(inference), asking);

@@ -269,6 +269,23 @@ impl Environment {
         }
     }
 
+    /// That a variable which is named at that place of a file is not set.
+    pub(super) fn missing(&self, name: &str, place: &str) -> DriverError {
+        let (name, place) = (name.to_owned(), place.to_owned());
+        let Some((origin, (scope, id))) = self.origins.get(&place).zip(definition_of(&place))
+        else {
+            let place = self.named(&place);
+            return DriverError::MissingVariable { name, place };
+        };
+        DriverError::UnresolvedVariable {
+            id: id.to_owned(),
+            name,
+            origin: origin.to_string(),
+            scope,
+            place,
+        }
+    }
+
     /// The value of a variable; none if it is not set or empty.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<String> {
@@ -288,10 +305,7 @@ impl Environment {
                     place: self.named(place),
                 })?;
             let value = self.raw_at(name, place);
-            let value = value.ok_or_else(|| DriverError::MissingVariable {
-                name: name.to_owned(),
-                place: self.named(place),
-            })?;
+            let value = value.ok_or_else(|| self.missing(name, place))?;
             out.push_str(&value);
             rest = tail;
         }
@@ -319,6 +333,20 @@ impl fmt::Debug for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Environment")
     }
+}
+
+/// What a layer of configuration defines at that place of a contract file: of which kind it is, and its name.
+fn definition_of(place: &str) -> Option<(&'static str, &str)> {
+    let kinds = [
+        ("providers.", "provider"),
+        ("tools.mcp.", "mcp"),
+        ("tools.openapi.", "openapiSpec"),
+        ("tools.rest.", "restTool"),
+    ];
+    kinds.iter().find_map(|(begin, scope)| {
+        let below = place.strip_prefix(begin)?;
+        Some((*scope, below.split('.').next()?))
+    })
 }
 
 fn is_name(text: &str) -> bool {

@@ -53,6 +53,32 @@ pub enum DriverError {
         /// Where it is named, as a dotted path of the file.
         place: String,
     },
+    /// The operator: a variable that a layer of configuration names is not set (001 §4, §7).
+    #[error("{place}: Unresolved variable ${{{name}}} for {scope} '{id}' at {origin}")]
+    UnresolvedVariable {
+        /// What it is for, by its name in the layer.
+        id: String,
+        /// The variable.
+        name: String,
+        /// The file of the layer.
+        origin: String,
+        /// Where the contract has it, as a dotted path of its file.
+        place: String,
+        /// Which kind of thing it is for.
+        scope: &'static str,
+    },
+    /// The author: a tool that an agent names is not offered by its server.
+    #[error("{place}: the tool server `{server}` does not offer `{tool}`")]
+    ToolNotOffered {
+        /// What it offers, as the contract takes it.
+        offered: String,
+        /// Where the server stands, as a dotted path of the contract's file.
+        place: String,
+        /// The server.
+        server: String,
+        /// The tool.
+        tool: String,
+    },
     /// The operator: a variable that the file names holds no address.
     #[error("{place}: the environment variable {name}: {rule}")]
     Address {

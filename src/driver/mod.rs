@@ -70,14 +70,15 @@ mod tests_time;
 mod tests_tokenizers;
 mod token_files;
 mod tool_login;
+mod trace;
 mod turn;
 
 pub(crate) use agent_reader::{AgentReader, ParentFile, ReadAgent};
 pub(crate) use ancestry::{answered_before, played_from_the_first};
 pub(crate) use bring_up::{
     Continuation, Preview, Reach, ReachedVariable, Reopened, ServersToStart, committed_workspace,
-    embedded_model, prepare_continuation, prepare_fork, prepare_resume, preview, preview_recorded,
-    random_run_id, reopen,
+    embedded_model, prepare_continuation, prepare_fork, prepare_loaded, prepare_resume, preview,
+    preview_recorded, random_run_id, reopen, unset_keys,
 };
 pub use bring_up::{Prepared, RunRequest, prepare};
 
@@ -92,3 +93,4 @@ pub(crate) use reissue::{Recording, reissue};
 pub use runner::{Job, Runner, RunnerLimits, Worker};
 pub(crate) use secrets::{Secrets, Unmatched};
 pub(crate) use tool_login::{LoginRequest, Reached, ToolLogin};
+pub(crate) use trace::LLM_TRACE;

@@ -116,6 +116,7 @@ mod tests {
     }
 
     /// 000/1.queues.1, 000/1.queues.2
+    /// 001/6.servers.14
     #[tokio::test]
     async fn a_queue_is_one_for_all_runs_and_each_keeps_the_limit_of_its_contract() {
         let (shared, cancel) = (Shared::default(), CancellationToken::new());

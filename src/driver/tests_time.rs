@@ -53,6 +53,7 @@ async fn the_last_attempt_that_is_limited_is_followed_by_no_wait() {
     assert_eq!(at_ms, 16_000);
 }
 
+/// 001/2.knobs.6
 #[tokio::test(start_paused = true)]
 async fn a_silent_model_costs_an_attempt_each_llm_timeout() {
     let script = [HANGS, HANGS, HANGS].map(str::to_owned);

@@ -257,6 +257,7 @@ async fn a_connection_that_ends_in_the_body_is_reset_after_what_came() {
     }
 }
 
+/// 001/2.knobs.6
 #[tokio::test]
 async fn silence_after_a_chunk_is_a_timeout_after_what_came() {
     let (listener, url) = listen().await;

@@ -39,6 +39,7 @@ mod tests {
     use super::*;
 
     /// Each wait has the whole timeout, so chunks that come in time may take longer than it together.
+    /// 001/2.knobs.6
     #[tokio::test(start_paused = true)]
     async fn every_chunk_starts_the_timeout_anew() {
         let timeouts = Timeouts {

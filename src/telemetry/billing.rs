@@ -301,6 +301,7 @@ mod tests {
         found.into_iter().collect()
     }
 
+    /// 001/12.snapshots.5
     #[test]
     fn lines_are_added_whole_and_found_again_by_run() {
         let folder = tempfile::tempdir().unwrap();

@@ -168,6 +168,7 @@ mod tests {
     use super::*;
     use crate::kernel::AgentOutcome;
 
+    /// 001/13.appendices.2
     #[test]
     fn an_outcome_has_one_tag_whatever_the_words_around_it() {
         use AgentOutcome as Class;

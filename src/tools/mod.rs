@@ -43,6 +43,7 @@ mod shell_spec;
 mod supervisor;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod web;
 mod web_answer;
 mod withheld;
@@ -70,4 +71,5 @@ pub(crate) use sandbox::{
 pub(crate) use server_spec::ServerSpec;
 pub(crate) use shell_spec::ShellSpec;
 pub(crate) use supervisor::{SUPERVISE_COMMAND, supervise};
+pub(crate) use trace::MCP_TRACE;
 pub(crate) use withheld::Withheld;

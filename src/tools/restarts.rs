@@ -44,6 +44,7 @@ mod tests {
 
     /// 001 §6: 0, 1, 2, 5, 10, 30, 60 s, and 60 s from then on.
     /// 001/6.servers.4
+    /// 001/6.servers.12
     #[test]
     fn starts_that_fail_wait_longer_and_longer() {
         let (now, mut restarts) = (Instant::now(), Restarts::default());

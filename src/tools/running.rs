@@ -16,7 +16,7 @@ use super::offer::{self, BUILTIN, Offer, changed};
 use super::process::Program;
 use super::restarts::Restarts;
 use super::web::{WebFault, WebTools};
-use super::{CallTerms, ServerSpec, ToolServerError};
+use super::{CallTerms, ServerSpec, ToolServerError, trace};
 use crate::contract::{ServerKind, ToolCapability, ToolPin, check_server_name, own_name};
 use crate::kernel::CallOrder;
 use crate::message::{Scrubber, ToolOutcome, ToolServerStatement};
@@ -119,7 +119,7 @@ impl RunningServer {
                 limits,
                 tool,
             } => {
-                let guard = AddressGuard::new(limits.loopback, Arc::new(SystemResolver));
+                let guard = AddressGuard::of_service(limits, Arc::new(SystemResolver));
                 let tools = WebTools::of_rest(own_name(name), tool, headers, limits, guard);
                 return Ok(Self::web(name, spec.kind(), tools));
             }
@@ -319,8 +319,12 @@ impl RunningServer {
                 bounded(call, order, terms).await
             }
             Self::Web { tools, .. } => {
-                let call = tools.call(tool, &order.invocation.arguments, terms);
-                bounded(call, order, terms).await
+                let arguments = &order.invocation.arguments;
+                trace_call(order, terms);
+                let call = tools.call(tool, arguments, terms);
+                let outcome = bounded(call, order, terms).await;
+                trace_outcome(order, &outcome);
+                outcome
             }
             Self::Mcp { server, .. } => Box::pin(server.call(tool, expected, order, terms)).await,
         }
@@ -343,6 +347,22 @@ fn check_name(name: &str, spec: &ServerSpec) -> Result<(), ToolServerError> {
         | (ServerSpec::Openapi { .. } | ServerSpec::Rest { .. }, _) => Ok(()),
         (ServerSpec::Builtin { .. }, _) => refuse("the built-in tools are called builtin"),
         (_, name) => check_server_name(name).or_else(refuse),
+    }
+}
+
+/// Shows the call of a web service to whoever asks to see it.
+fn trace_call(order: &CallOrder, terms: &CallTerms<'_>) {
+    if trace::is_on() {
+        let arguments = terms.scrub.cut_text(order.invocation.arguments.as_str());
+        trace::sent(&order.invocation.name, &arguments);
+    }
+}
+
+/// Shows what came of it: an envelope holds no secret.
+fn trace_outcome(order: &CallOrder, outcome: &ToolOutcome) {
+    if trace::is_on() {
+        let text = serde_json::to_string(outcome).unwrap_or_default();
+        trace::received(&order.invocation.name, &text);
     }
 }
 

@@ -46,6 +46,7 @@ fn billed(path: &Path) -> BTreeMap<String, Vec<Value>> {
 const PRICES: &str = "prices: {version: a, models: {demo: {script: {input: 2.5, output: 10}}}}\n";
 
 /// 001/1.running.1
+/// 001/11.direct.10, 001/12.snapshots.5
 #[test]
 fn each_request_and_each_call_is_a_line_and_the_lines_are_those_of_the_result() {
     let desk = desk(PRICES);
@@ -169,6 +170,7 @@ fn a_file_that_takes_no_more_costs_no_run() {
 }
 
 /// 001/1.running.2
+/// 001/11.direct.14, 001/13.appendices.2
 #[test]
 fn verbose_tells_the_tag_and_what_was_used_also_of_a_failure() {
     let desk = desk(PRICES);

@@ -50,6 +50,7 @@ const MESSAGE: [&str; 4] = [
 ];
 
 /// 001/2.file.3
+/// 001/2.file.7
 #[test]
 fn an_agents_file_is_run_verified_and_replayed_like_a_contract_file() {
     let desk = desk(&[&says("Hello."), &says("Again.")]);
@@ -128,6 +129,7 @@ fn a_hidden_file_is_not_included_also_where_a_link_leads_to_it() {
 
 /// 001 §2: an agent with a schema is asked nothing that does not fit it.
 /// 001/2.file.5
+/// 001/2.file.10
 #[test]
 fn a_task_that_is_not_the_agents_input_is_refused_before_anything_is_asked() {
     let desk = desk(&[&says("Hello.")]);
@@ -181,6 +183,7 @@ fn a_system_prompt_and_a_task_are_an_agent_of_their_own() {
 
 /// 001 §11: texts may come from files, and one of them from standard input.
 /// 001/11.direct.2
+/// 001/11.direct.8
 #[test]
 fn prompts_come_from_files_and_one_of_them_from_standard_input() {
     let desk = desk(&[&says("Hello.")]);
@@ -209,6 +212,7 @@ fn prompts_come_from_files_and_one_of_them_from_standard_input() {
 }
 
 /// 001/8.overrides.1
+/// 001/2.file.9, 001/8.overrides.3
 #[test]
 fn options_of_agents_are_refused_for_a_contract_file_and_change_an_agents_file() {
     let desk = desk(&[&says("Hello.")]);

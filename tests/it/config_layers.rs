@@ -47,6 +47,7 @@ async fn model(key: &str) -> MockServer {
     server
 }
 
+/// 001/4.layers.4
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_of_a_layer_is_asked_with_the_key_beside_it_and_stands_in_the_contract() {
     let server = model("k-of-home").await;
@@ -211,7 +212,7 @@ fn a_variable_that_is_missing_names_its_layer_and_its_key() {
     let output = desk.at_home(&["run", "prompts/c.yaml"]);
     assert_eq!(output.code, 4);
     let printed = output.err;
-    let expect = "providers.cloud.api_key_env (in /.ai-agent.json): the environment variable CLOUD_KEY is not set";
+    let expect = "providers.cloud.api_key_env: Unresolved variable ${CLOUD_KEY} for provider 'cloud' at /.ai-agent.json";
     assert!(printed.contains(expect), "{printed}");
     let output = desk.at_home(&["run", "prompts/c.yaml", "--config", "no.json", "--json"]);
     assert_eq!(output.code, 4);

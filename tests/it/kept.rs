@@ -35,6 +35,7 @@ fn snapshot(desk: &Desk) -> Value {
 
 /// 001 §11, §12
 /// 001/11.direct.5, 001/11.direct.6, 001/12.snapshots.1
+/// 001/11.direct.11, 001/12.snapshots.2
 #[test]
 fn a_run_leaves_its_conversation_its_snapshot_and_its_tree() {
     let desk = Desk::new();
@@ -114,6 +115,7 @@ fn a_run_leaves_its_conversation_its_snapshot_and_its_tree() {
 
 /// 001 §11: the conversation is that of a run that succeeded; the snapshot is of any that has ended.
 /// 001/11.direct.5
+/// 001/12.snapshots.3
 #[test]
 fn of_a_run_that_failed_only_the_snapshot_is_left() {
     let desk = Desk::new();

@@ -3,7 +3,11 @@
 #[cfg(test)]
 mod accounting;
 #[cfg(test)]
+mod agent_options;
+#[cfg(test)]
 mod agent_registry;
+#[cfg(test)]
+mod agent_whole;
 #[cfg(test)]
 mod agents;
 #[cfg(test)]

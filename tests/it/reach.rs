@@ -297,3 +297,44 @@ fn a_check_shows_what_a_description_hides() {
         .err;
     assert!(printed.contains("Tells.\\u{e0041}\\u{200b}"), "{printed}");
 }
+
+/// A service that is not public is listed with the networks that it may be in, and they are part of the contract.
+/// 001/6.rest.4
+#[test]
+fn networks_that_are_not_public_are_listed_beside_their_service_and_hashed() {
+    let desk = Desk::new();
+    let contract = |more: &str| {
+        desk.script(
+            &format!(
+                "tool_policy: optional\ntools:\n  rest:\n    ask: {{description: d, method: GET, url: 'http://office.example/x'{more}}}\n"
+            ),
+            &[&says("fine")],
+        );
+        let (_, report) = desk.json(&["contract", "check", "c.yaml"]);
+        let host = report["reaches"]["hosts"][0].clone();
+        (host["not_public"].clone(), report["contract_hash"].clone())
+    };
+    let (listed, public) = contract("");
+    assert_eq!(listed, Value::Null);
+    let (listed, private) = contract(", loopback: true, networks: [10.1.0.0/16, 'fd00:1::/32']");
+    assert_eq!(
+        listed,
+        json!(["this machine", "10.1.0.0/16", "fd00:1::/32"])
+    );
+    assert_ne!(public, private);
+    let (_, other) = contract(", loopback: true, networks: [10.2.0.0/16, 'fd00:1::/32']");
+    assert_ne!(private, other);
+    let shown = desk.ok(&["contract", "check", "c.yaml"]);
+    let line = "host      http://office.example/x   (tools.rest.ask; it may be on this machine, 10.2.0.0/16, fd00:1::/32)";
+    assert!(shown.contains(line), "{shown}");
+    for (networks, rule) in [
+        ("0.0.0.0/0", "not a private network"),
+        ("169.254.0.0/16", "not a private network"),
+        ("10.1.0.1/16", "not the first of that network"),
+        ("office", "expected a network such as"),
+    ] {
+        contract(&format!(", networks: ['{networks}']"));
+        let left = desk.ends(&["contract", "check", "c.yaml"], 4);
+        assert!(left.err.contains(rule), "{}", left.err);
+    }
+}

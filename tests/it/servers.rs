@@ -94,6 +94,7 @@ fn an_answer_that_is_no_tool_result_ends_the_run() {
 }
 
 /// 000/1.tool-timeout.1
+/// 001/2.knobs.7
 #[test]
 fn a_server_that_never_answers_meets_the_tool_timeout() {
     let outcome = ("FAILED_PROTOCOL_NO_TOOLS", "no_call_response");
@@ -107,6 +108,7 @@ fn a_server_that_never_answers_meets_the_tool_timeout() {
 }
 
 /// 000/1.tool-response.1, 000/9.violations.7
+/// 001/2.knobs.9
 #[test]
 fn an_oversized_result_is_cut_and_counts() {
     let outcome = ("COMPLETED_WITH_TOOLS", "final_message");

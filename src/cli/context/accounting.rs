@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::driver::LLM_TRACE;
+use crate::tools::MCP_TRACE;
+
 /// What a command that drives a run tells beside its result.
 #[derive(Clone, Debug, Default, Args)]
 pub(in crate::cli) struct AccountingArgs {
@@ -18,8 +21,23 @@ pub(in crate::cli) struct AccountingArgs {
     /// Write only the answer, or the error
     #[arg(long, conflicts_with = "verbose")]
     pub(in crate::cli) quiet: bool,
+    /// Write each request to a model and its response to stderr, without secrets
+    #[arg(long, hide_short_help = true, conflicts_with = "quiet")]
+    pub(in crate::cli) trace_llm: bool,
+    /// The same of what is asked of tool servers and web services
+    #[arg(long, hide_short_help = true, conflicts_with = "quiet")]
+    pub(in crate::cli) trace_mcp: bool,
     #[command(flatten)]
     pub(in crate::cli) kept: KeptArgs,
+}
+
+impl AccountingArgs {
+    /// The targets of the payloads that are to be written.
+    pub(in crate::cli) fn traces(&self) -> Vec<&'static str> {
+        let asked = [(self.trace_llm, LLM_TRACE), (self.trace_mcp, MCP_TRACE)];
+        let asked = asked.into_iter().filter(|(is_asked, _)| *is_asked);
+        asked.map(|(_, target)| target).collect()
+    }
 }
 
 /// What is kept of a run beside its record, once it has ended.

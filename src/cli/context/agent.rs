@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use super::app::App;
 use crate::contract::{
-    AgentFiles, AgentForm, AgentSource, FORMAT, PROMPT_SET, ReportFormat, prompt_names,
+    AgentFiles, AgentForm, AgentSource, FORMAT, IncludedText, PROMPT_SET, ReportFormat,
+    prompt_names,
 };
 use crate::store::open_given;
 
@@ -83,6 +84,7 @@ impl Placeholders {
         let name = name.map(|name| name.trim_matches('"').to_owned());
         let user = ["USER", "LOGNAME", "USERNAME"];
         let user = user.into_iter().find_map(|name| app.environment.raw(name));
+        let user = user_name().or(user);
         let values = [
             ("ARCH", Some(std::env::consts::ARCH.to_owned())),
             ("CD", Some(app.cwd.display().to_string())),
@@ -101,7 +103,7 @@ impl Placeholders {
     pub(in crate::cli) fn source<'a>(
         &'a self,
         (file, form): (&'a str, AgentForm),
-        text: &'a str,
+        text: &'a IncludedText,
         beside: &'a dyn AgentFiles,
     ) -> AgentSource<'a> {
         AgentSource {
@@ -109,7 +111,8 @@ impl Placeholders {
             file,
             form,
             format: self.format,
-            text,
+            parts: &text.parts,
+            text: &text.text,
             variables: &self.values,
         }
     }
@@ -126,6 +129,17 @@ impl Placeholders {
         let new = all.filter(|(set, _)| !sets.iter().any(|known| known.starts_with(set.as_str())));
         new.map(|(set, value)| set + value).collect()
     }
+}
+
+/// The name of this process's user in the system's list; none where it has none.
+fn user_name() -> Option<String> {
+    let own = rustix::process::getuid().as_raw().to_string();
+    let list = fs::read_to_string("/etc/passwd").ok()?;
+    list.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, id) = (fields.next()?, fields.nth(1)?);
+        (id == own && !name.is_empty()).then(|| name.to_owned())
+    })
 }
 
 /// The files that an agent's file refers to.

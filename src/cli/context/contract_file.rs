@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use crate::cli::context::agent::{Beside, MAX_FILE_BYTES, Placeholders};
+use crate::cli::context::agent::{MAX_FILE_BYTES, Placeholders};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_values::is_kept;
 use crate::cli::context::error::{CliError, ContractFault, InputFault};
@@ -12,7 +12,7 @@ use crate::cli::context::secrets;
 use crate::cli::context::trust::{AgentBelow, ReadContract};
 use crate::cli::ui::command::shell_word;
 use crate::cli::ui::escape::line;
-use crate::contract::{ContractSpec, PinnedOffers, with_includes};
+use crate::contract::{ContractSpec, PinnedOffers};
 use crate::driver::RunRequest;
 use crate::session::RedactionKey;
 use crate::store::{Foreign, Invocation, open_given, open_regular};
@@ -179,7 +179,7 @@ impl ContractFile {
         if self.is_agent()
             && let Ok(text) = self.text().and_then(|text| self.whole(&text))
         {
-            sets.extend(self.placeholders.kept(&text, &self.sets));
+            sets.extend(self.placeholders.kept(&text.text, &self.sets));
         }
         if let Some(prompt) = &self.prompt {
             sets.push(format!("{PROMPT_KEPT}{prompt}"));
@@ -189,20 +189,6 @@ impl ContractFile {
             config: self.config.clone(),
             contract_file: self.path.clone(),
             sets,
-        }
-    }
-
-    /// The text of an agent's file with everything that it includes.
-    fn whole(&self, text: &str) -> Result<String, ContractFault> {
-        let beside = self.beside();
-        with_includes(&self.path, text, &beside).map_err(ContractFault::Include)
-    }
-
-    /// The files beside an agent's.
-    fn beside(&self) -> Beside<'_> {
-        Beside {
-            cwd: &self.base_dir,
-            folder: self.folder(),
         }
     }
 

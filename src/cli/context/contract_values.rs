@@ -32,6 +32,8 @@ pub(super) fn path_of(fault: &DriverError) -> Option<String> {
             Some("tools.workspace".to_owned())
         }
         DriverError::MissingVariable { place, .. }
+        | DriverError::UnresolvedVariable { place, .. }
+        | DriverError::ToolNotOffered { place, .. }
         | DriverError::Address { place, .. }
         | DriverError::Placeholder { place }
         | DriverError::UnknownServer { place, .. }

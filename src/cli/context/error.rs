@@ -224,7 +224,10 @@ impl CliError {
                 let lines = errors.errors.iter().map(|error| {
                     let place = match &error.set {
                         Some(set) => format!("--set {set}"),
-                        None => format!("{}:{}:{}", errors.file, error.line, error.column),
+                        None => {
+                            let (file, line, column) = errors.place_of(error);
+                            format!("{file}:{line}:{column}")
+                        }
                     };
                     let path = if error.path.is_empty() {
                         String::new()

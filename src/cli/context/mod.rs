@@ -22,6 +22,7 @@ pub(in crate::cli) mod form;
 pub(in crate::cli) mod found;
 pub(in crate::cli) mod interrupts;
 pub(in crate::cli) mod keys;
+pub(in crate::cli) mod knobs;
 pub(in crate::cli) mod panics;
 pub(in crate::cli) mod permissions;
 pub(in crate::cli) mod reach;

@@ -28,7 +28,12 @@ pub(in crate::cli) fn listed(reach: &Reach) -> String {
             .address
             .as_deref()
             .map_or_else(|| "not known".to_owned(), line);
-        row("host", format!("{address}   ({})", line(&host.place)));
+        let place = line(&host.place);
+        let may = match host.not_public.as_slice() {
+            [] => String::new(),
+            networks => format!("; it may be on {}", line(&networks.join(", "))),
+        };
+        row("host", format!("{address}   ({place}{may})"));
     }
     for variable in variables(reach) {
         row("variable", variable);

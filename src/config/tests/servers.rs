@@ -3,10 +3,13 @@
 use serde_json::json;
 
 use super::Fixture;
-use crate::contract::{HealthProbe, HttpMethod, McpTransport, ProviderType, Remote};
+use crate::contract::{
+    DefinitionKind, Definitions as _, HealthProbe, HttpMethod, McpTransport, ProviderType, Remote,
+};
 
 /// 000/7.layers.5, 000/7.placeholders.5, 000/7.queues.1
 /// 001/6.servers.1
+/// 001/6.servers.6, 001/6.servers.8
 #[test]
 fn servers_and_their_queues_come_from_layers_and_the_file_counts_where_both_speak() {
     let fixture = Fixture::new();
@@ -57,6 +60,7 @@ fn servers_and_their_queues_come_from_layers_and_the_file_counts_where_both_spea
 
 /// 001 §6: what a server of the layers may have.
 /// 001/6.servers.2
+/// 001/6.servers.9
 #[test]
 fn a_server_of_the_layers_keeps_its_filters_its_probe_and_whether_it_is_shared() {
     let fixture = Fixture::new();
@@ -311,4 +315,37 @@ fn prices_of_the_layers_are_those_of_the_targets_that_are_theirs() {
             "{fault}"
         );
     }
+}
+
+/// 001 §6: a root that is missing or blank is the folder of the process.
+/// 001/6.servers.3
+#[test]
+fn a_blank_root_beside_a_layer_is_none() {
+    let fixture = Fixture::new();
+    let server = json!({"command": "${MCP_ROOT}/serve"});
+    fixture.write("cwd/.ai-agent.json", &json!({"mcpServers": {"fs": server}}));
+    let command = |variables: &str| {
+        fixture.write("cwd/.ai-agent.env", variables);
+        let found = fixture.layers(None).find(DefinitionKind::Server, "fs");
+        found.map(|found| found.unwrap().members["command"].clone())
+    };
+    assert_eq!(command("MCP_ROOT=/srv\n"), Ok(json!("/srv/serve")));
+    let fault = command("MCP_ROOT='  '\n").unwrap_err();
+    assert!(
+        fault.contains("Unresolved variable ${MCP_ROOT} for mcp 'fs' at "),
+        "{fault}"
+    );
+}
+
+/// 001 §7: what a variable holds is taken as it is.
+/// 001/7.env.4
+#[test]
+fn a_value_is_never_expanded_again() {
+    let fixture = Fixture::new();
+    let server = json!({"command": "serve", "args": ["${OUTER}", "${SHELL_VAR}"]});
+    fixture.write("cwd/.ai-agent.json", &json!({"mcpServers": {"fs": server}}));
+    fixture.write("cwd/.ai-agent.env", "OUTER='${SHELL_VAR}'\n");
+    let found = fixture.layers(None).find(DefinitionKind::Server, "fs");
+    let args = found.unwrap().unwrap().members["args"].clone();
+    assert_eq!(args, json!(["${SHELL_VAR}", "shell"]));
 }

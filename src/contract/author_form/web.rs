@@ -110,5 +110,8 @@ fn limits(limits: &WebLimits) -> Vec<(&'static str, Value)> {
     if limits.max_redirects != REST_TOOL.max_redirects.default_value {
         stated.push((REST_TOOL.max_redirects.name, json!(limits.max_redirects)));
     }
+    if !limits.networks.is_empty() {
+        stated.push((REST_TOOL.networks.name, json!(limits.networks)));
+    }
     stated
 }

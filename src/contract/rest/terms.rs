@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::HttpMethod;
-use crate::contract::recorded_url;
+use crate::contract::{PrivateNetwork, recorded_url};
 
 /// What bounds the requests of a tool, whatever it asks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -17,6 +17,9 @@ pub struct WebLimits {
     pub max_bytes: u64,
     /// Redirects that are followed, within the service.
     pub max_redirects: u32,
+    /// Networks that are not public and that the service may be in; left out where it may be in none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub networks: Vec<PrivateNetwork>,
 }
 
 /// A tool that is one request, as the contract sees it. Its description and its schema are those of its tool.

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 
 use super::agent_file::{
-    AgentFiles, AgentForm, Front, Parts, Translator, expanded, format_words, narrowed, shown_path,
-    split, translated,
+    AgentFiles, AgentForm, Front, IncludedPart, Parts, Translator, expanded, format_words,
+    narrowed, place_in, shown_path, split, translated,
 };
 use super::agent_spec::OfferedAs;
 use super::contract_spec::ContractSpec;
 use super::definitions::{Definition, DefinitionKind, Definitions};
-use super::error::{Findings, Origin, SourceRange, SpecErrors};
+use super::error::{Findings, IncludedPlace, Origin, SourceRange, SpecErrors};
+use super::file::NO_PROVIDER;
 use super::fill::{child, fill, no_targets, target};
 use super::form::Choice;
-use super::keys::{FILE, FINAL_REPORT};
+use super::keys::{FILE, FINAL_REPORT, TARGET};
 use super::parse::{Whole, file_stem};
 use super::reporter::Reporter;
 use super::tree::{Kind, Node};
@@ -22,6 +23,9 @@ use crate::message::{Digest, estimate_tokens};
 
 /// The rule that an agent breaks which names no model.
 const NO_MODEL: &str = "no model is named";
+/// Where the providers of an agent are defined.
+const OF_PROVIDERS: &str =
+    "define it under `providers` in .ai-agent.json, beside the agent or where you stand";
 /// What an override begins with that gives a value to a placeholder of the prompt: `prompt.DAY=Friday`.
 pub(crate) const PROMPT_SET: &str = "prompt.";
 /// What an override begins with that changes a key of front matter: `agent.maxToolTurns=3`.
@@ -46,6 +50,8 @@ pub(crate) struct AgentSource<'a> {
     pub(crate) form: AgentForm,
     /// The form of the report where neither file nor layer ask for another.
     pub(crate) format: ReportFormat,
+    /// Which part of that is from where.
+    pub(crate) parts: &'a [IncludedPart],
     /// What it holds, everything included.
     pub(crate) text: &'a str,
     /// Values of placeholders.
@@ -102,8 +108,15 @@ impl ContractSpec {
         let read_root = (read.root.as_ref(), read.secret.as_slice());
         let spec = whole.spec(&findings, read_root, known, origins);
         let mut spec = spec.map_err(|errors| source.renamed(errors))?;
+        let named = read.front.single.into_iter();
+        spec.named_tools = named.map(|(server, tool, _)| (server, tool)).collect();
         spec.input = read.front.input;
         spec.profile = read.front.profile.map(Box::new);
+        for clamped in &mut spec.clamped {
+            if let Some((path, rest)) = clamped.split_once(" is ") {
+                *clamped = format!("{} is {rest}", shown_path(path, source.form));
+            }
+        }
         let body = read.front.system.as_deref().unwrap_or(read.body);
         spec.offered_as = OfferedAs {
             prompt_tokens: estimate_tokens(spec.system.as_deref().unwrap_or(body)),
@@ -182,7 +195,9 @@ impl ContractSpec {
         let text = source.text.strip_prefix('\u{feff}').unwrap_or(source.text);
         let read = source.tree(text, sets, &AnyServer, &Findings::new(text, sets));
         let root = read.root.as_ref()?;
-        let node = path.split('.').try_fold(root, Node::below)?;
+        let found = path.split('.').try_fold(root, Node::below);
+        // What is wrong with a provider is at the model that is asked there.
+        let node = found.or_else(|| model_of(root, path))?;
         let findings = Findings::new(text, sets);
         findings.add(&node.place, path, rule, help);
         let (text, sets) = secrets::masked(&read.secret, text, sets);
@@ -206,11 +221,28 @@ impl AgentSource<'_> {
         let no_targets = no_targets();
         for error in errors.errors.iter_mut().filter(|e| e.set.is_none()) {
             error.path = shown_path(&error.path, self.form);
+            let place = place_in(self.parts, self.text, error.offset);
+            error.included = place.map(|(file, line, column)| IncludedPlace {
+                column,
+                file: file.map(|file| file.display().to_string()),
+                line,
+            });
+            if error.help.is_none() && error.rule.starts_with(NO_PROVIDER) {
+                error.help = Some(OF_PROVIDERS.to_owned());
+            }
             if error.rule == no_targets {
                 NO_MODEL.clone_into(&mut error.rule);
                 let help = "write `models: [provider/model]`, or name them with --models";
                 error.help = Some(help.to_owned());
             }
+        }
+        // Models that cannot be read were named.
+        if errors
+            .errors
+            .iter()
+            .any(|error| error.path.starts_with("models."))
+        {
+            errors.errors.retain(|error| error.rule != NO_MODEL);
         }
         errors
     }
@@ -276,6 +308,19 @@ impl AgentSource<'_> {
             secret,
         }
     }
+}
+
+/// The first model of the provider that a path leads to.
+fn model_of<'n>(root: &'n Node, path: &str) -> Option<&'n Node> {
+    let below = path.strip_prefix(FILE.providers.name)?.strip_prefix('.')?;
+    let provider = below.split('.').next()?;
+    let Kind::List(targets) = &child(root, FILE.targets.name)?.kind else {
+        return None;
+    };
+    targets.iter().find(|target| {
+        let named = child(target, TARGET.provider.name).map(|node| &node.kind);
+        matches!(named, Some(Kind::Scalar { text, .. }) if text == provider)
+    })
 }
 
 /// Fills in what an agent has and neither its file nor a layer says (semantics §4).

@@ -118,6 +118,8 @@ pub struct ContractSpec {
     pub(crate) origins: BTreeMap<String, ValueOrigin>,
     /// What is taken otherwise than it is written, such as a number at its limit, in words.
     pub(crate) clamped: Vec<String>,
+    /// Single tools that an agent's file names: server and tool.
+    pub(crate) named_tools: Vec<(String, String)>,
     /// The profile, where the file is an agent's.
     pub(crate) profile: Option<Box<AgentProfile>>,
     /// What servers offered when their pins were taken, where the caller knows that.
@@ -151,7 +153,10 @@ impl ContractSpec {
         let first = self.targets.first();
         let of_model = || {
             let provider = self.providers.get(&first?.provider)?;
-            Some(&provider.models.get(&first?.model)?.tokenizer)
+            let model = provider.models.get(&first?.model);
+            let own = model.map(|model| &model.tokenizer);
+            let own = own.filter(|own| !matches!(own, Setting::Unset));
+            Some(own.unwrap_or(&provider.tokenizer))
         };
         let written = match (&self.tokenizer, of_model()) {
             (Setting::Value(written), _) | (Setting::Unset, Some(Setting::Value(written))) => {
@@ -220,6 +225,10 @@ pub struct ProviderSpec {
     pub base_url: Option<String>,
     /// The variable that holds its address, where the author names one in its place.
     pub base_url_env: Option<String>,
+    /// Tokens that are kept free in each request here, where the author says so.
+    pub buffer: Option<u64>,
+    /// The window of models here that state none.
+    pub context_window: Option<u64>,
     /// The script of a scripted provider or the file of an embedded model, as written.
     pub file: Option<String>,
     /// Extra headers with their values, unexpanded.
@@ -234,11 +243,15 @@ pub struct ProviderSpec {
     pub provider_type: ProviderType,
     /// What each level of reasoning is here.
     pub reasoning: Option<ReasoningMap>,
+    /// What tokens of models here are estimated with, that say nothing else.
+    pub tokenizer: Setting<String>,
 }
 
 /// One entry of `providers.<name>.models` (001 §6).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelSpec {
+    /// Tokens that are kept free in each request to it.
+    pub buffer: Option<u64>,
     /// The model's window.
     pub context_window: Option<u64>,
     /// What differs for this model.
@@ -274,6 +287,8 @@ impl fmt::Debug for ProviderSpec {
             .field("api_key_env", &self.api_key_env)
             .field("base_url", &self.base_url)
             .field("base_url_env", &self.base_url_env)
+            .field("buffer", &self.buffer)
+            .field("context_window", &self.context_window)
             .field("file", &self.file)
             .field("headers", &Names(&self.headers))
             .field("models", &self.models)
@@ -281,6 +296,7 @@ impl fmt::Debug for ProviderSpec {
             .field("provider_options", &self.provider_options)
             .field("provider_type", &self.provider_type)
             .field("reasoning", &self.reasoning)
+            .field("tokenizer", &self.tokenizer)
             .finish()
     }
 }

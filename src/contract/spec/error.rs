@@ -40,11 +40,35 @@ pub struct SpecError {
     pub rule: String,
     /// What to write instead, if that is known.
     pub help: Option<String>,
+    /// Where it stands, where that is in no line of the text by itself: an agent's file is read with what it includes.
+    pub included: Option<IncludedPlace>,
     /// The override with the fault, `key=value`; the position is then in this text, not in the file.
     pub set: Option<String>,
 }
 
+/// Where a part of an agent's file is from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IncludedPlace {
+    /// The included file; none for the agent's own.
+    pub file: Option<String>,
+    /// Line there, from 1.
+    pub line: usize,
+    /// Column there in characters, from 1.
+    pub column: usize,
+}
+
 impl SpecErrors {
+    /// The file, the line and the column of an error, for people.
+    pub(crate) fn place_of<'e>(&'e self, error: &'e SpecError) -> (&'e str, usize, usize) {
+        match &error.included {
+            Some(place) => {
+                let file = place.file.as_deref().unwrap_or(&self.file);
+                (file, place.line, place.column)
+            }
+            None => (&self.file, error.line, error.column),
+        }
+    }
+
     /// The errors for people: each with its line of the file and a caret below what it is about.
     #[must_use]
     pub fn render(&self) -> String {
@@ -77,13 +101,14 @@ impl SpecErrors {
         } else {
             let _ = writeln!(out, "error: {}: {}", error.path, error.rule);
         }
-        let number = error.line.to_string();
+        let (file, number, column) = self.place_of(error);
+        let number = number.to_string();
         let gutter = " ".repeat(number.len());
         if error.set.is_some() {
             let _ = writeln!(out, "{gutter}--> --set {text}");
         } else {
-            let file = escaped_line(&self.file);
-            let place = format!("{file}:{}:{}", error.line, error.column);
+            let file = escaped_line(file);
+            let place = format!("{file}:{number}:{column}");
             let _ = writeln!(out, "{gutter}--> {place}");
         }
         let line = text.lines().nth(error.line.saturating_sub(1)).unwrap_or("");
@@ -196,6 +221,8 @@ fn is_at(known: &str, path: &str) -> bool {
     below.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
+/// How the rule begins that a file of configuration breaks as a whole.
+const CONFIGURATION: &str = "configuration ";
 /// How many errors are reported; a file with more is not helped by the rest.
 const MAX_ERRORS: usize = 100;
 
@@ -289,6 +316,14 @@ impl<'a> Findings<'a> {
         }
     }
 
+    /// Whether a finding is about what stands at that path.
+    pub(super) fn has_at(&self, path: &str) -> bool {
+        self.list
+            .borrow()
+            .iter()
+            .any(|(_, known, ..)| known == path)
+    }
+
     /// Whether one more finding can still be shown. The others may be reported briefly.
     pub(super) fn matter(&self) -> bool {
         self.list.borrow().len() < MAX_ERRORS
@@ -303,6 +338,11 @@ impl<'a> Findings<'a> {
         let mut list = self.list.take();
         list.sort();
         list.dedup();
+        // A file of configuration that cannot be used is one fault, whatever is asked of it.
+        let mut unusable = BTreeSet::new();
+        list.retain(|(_, _, rule, _)| {
+            !rule.starts_with(CONFIGURATION) || unusable.insert(rule.clone())
+        });
         list.truncate(MAX_ERRORS);
         let errors = list
             .into_iter()
@@ -318,6 +358,7 @@ impl<'a> Findings<'a> {
                     path,
                     rule,
                     help,
+                    included: None,
                     set: place.set.and_then(|index| sets.get(index)).cloned(),
                 }
             })

@@ -100,6 +100,7 @@ pub(super) fn read_file(root: &Node, reporter: &Reporter<'_>) -> Option<Contract
             tools: file.get(&FILE.tools).unwrap_or_default(),
             total_timeout_ms: file.get(&FILE.total_timeout_ms),
             agent: None,
+            named_tools: Vec::new(),
             clamped: Vec::new(),
             delegation: None,
             input: None,
@@ -149,8 +150,11 @@ fn refuse_unknown_prices(file: &Section<'_, '_>, providers: &[String]) {
     }
 }
 
+/// How the rule begins that a provider breaks which is nowhere.
+pub(super) const NO_PROVIDER: &str = "no provider `";
+
 fn no_such_provider(name: &str, providers: &[String]) -> (String, Option<String>) {
-    let rule = format!("no provider `{name}` is defined under `providers`");
+    let rule = format!("{NO_PROVIDER}{name}` is defined under `providers`");
     (rule, suggest(name, providers.iter().map(String::as_str)))
 }
 
@@ -220,6 +224,10 @@ fn read_targets(file: &mut Section<'_, '_>, providers: &[String]) -> Vec<TargetS
         };
         if let Kind::Scalar { text, .. } = &provider.kind
             && !providers.contains(text)
+            && !file
+                .reporter
+                .findings
+                .has_at(&format!("{}.{text}", FILE.providers.name))
         {
             let (rule, help) = no_such_provider(text, providers);
             reporter

@@ -10,7 +10,7 @@ use super::keys::{
     FILE, OPENAPI, PRICES, PROVIDER, REST_TOOL, SERVER, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
 };
 use super::origin::ValueOrigin;
-use super::tree::{Key, Kind, MAX_DEPTH, Node};
+use super::tree::{Key, Kind, MAX_DEPTH, Node, node_of};
 use crate::contract::QueueTerms;
 
 /// Fills in what the tree names and does not define, and returns the origin of each value. A value of the file stays where both
@@ -103,6 +103,7 @@ impl Filler<'_> {
             }
             Err(rule) => {
                 self.findings.add(place, &dotted, rule, None);
+                leave_out(root, &path);
                 return;
             }
         };
@@ -231,34 +232,24 @@ impl Definition {
     }
 }
 
-/// A value as a node of the tree, all of it at one place; none if it nests deeper than `depth` levels.
-pub(super) fn node_of(value: Value, place: &SourceRange, depth: usize) -> Option<Node> {
-    let plain = |text: String| Kind::Scalar { text, plain: true };
-    let kind = match value {
-        Value::Null => plain("null".to_owned()),
-        Value::Bool(flag) => plain(flag.to_string()),
-        Value::Number(number) => plain(number.to_string()),
-        Value::String(text) => Kind::Scalar { text, plain: false },
-        Value::Array(items) => {
-            let below = depth.checked_sub(1)?;
-            let items = items.into_iter();
-            let items = items.map(|item| node_of(item, place, below));
-            Kind::List(items.collect::<Option<_>>()?)
-        }
-        Value::Object(members) => {
-            let below = depth.checked_sub(1)?;
-            let entries = members.into_iter().map(|(text, value)| {
-                let place = place.clone();
-                let node = node_of(value, &place, below)?;
-                Some((Key { text, place }, node))
-            });
-            Kind::Map(entries.collect::<Option<_>>()?)
-        }
+/// Leaves out what stands there without a value: that it cannot be filled in was reported.
+fn leave_out(root: &mut Node, path: &[&str]) {
+    let Some((last, above)) = path.split_last() else {
+        return;
     };
-    Some(Node {
-        kind,
-        place: place.clone(),
-    })
+    let mut parent = root;
+    for name in above {
+        let Kind::Map(entries) = &mut parent.kind else {
+            return;
+        };
+        match entries.iter_mut().find(|(key, _)| key.text == *name) {
+            Some((_, node)) => parent = node,
+            None => return,
+        }
+    }
+    if let Kind::Map(entries) = &mut parent.kind {
+        entries.retain(|(key, node)| key.text != *last || !node.is_null());
+    }
 }
 
 /// Lays a definition under the file's own values: mappings are merged key by key, any other value of the file stays.

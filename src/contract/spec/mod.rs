@@ -65,7 +65,7 @@ mod words;
 
 pub(crate) use agent::{AGENT_SET, AgentSource, FORMAT, PROFILE_SET, PROMPT_SET};
 pub(crate) use agent_file::{
-    AgentFiles, AgentForm, IncludeFault, KNOBS, prompt_names, with_includes,
+    AgentFiles, AgentForm, IncludeFault, IncludedText, KNOBS, prompt_names, with_includes,
 };
 pub(crate) use agent_spec::{AgentDefinition, AgentSpec};
 pub use contract_spec::ContractSpec;

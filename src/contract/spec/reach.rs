@@ -25,18 +25,23 @@ impl Read for ProviderSpec {
             let api_key_env = section.get(&PROVIDER.api_key_env);
             let base_url = section.get(&PROVIDER.base_url);
             let base_url_env = section.get(&PROVIDER.base_url_env);
+            let buffer = section.get(&PROVIDER.buffer);
+            let context_window = section.get(&PROVIDER.context_window);
             let file = section.get(&PROVIDER.file);
             let headers = section.get(&PROVIDER.headers).unwrap_or_default();
             let models = section.get(&PROVIDER.models).unwrap_or_default();
             let overrides = section.get(&PROVIDER.overrides).unwrap_or_default();
             let options = section.get(&PROVIDER.provider_options);
             let reasoning = section.get(&PROVIDER.reasoning);
+            let tokenizer = section.or_off(&PROVIDER.tokenizer);
             let provider_type = provider_type?;
             refuse_misplaced(section, provider_type);
             let spec = Self {
                 api_key_env: api_key_env.map(|KeyEnv(name)| name),
                 base_url: base_url.map(|Url(url)| url),
                 base_url_env: base_url_env.map(|EnvName(name)| name),
+                buffer,
+                context_window,
                 file,
                 headers: headers.0,
                 models,
@@ -44,6 +49,7 @@ impl Read for ProviderSpec {
                 provider_options: options.map(|ProviderOptions(text)| text),
                 provider_type,
                 reasoning,
+                tokenizer,
             };
             refuse_token_counts(section, &spec);
             Some(spec)

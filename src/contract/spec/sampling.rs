@@ -81,6 +81,7 @@ fn setting<T: Read, U, V>(
 impl Read for ModelSpec {
     fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         Section::read(node, reporter, &MODEL, |section| Self {
+            buffer: section.get(&MODEL.buffer),
             context_window: section.get(&MODEL.context_window),
             overrides: section.get(&MODEL.overrides).unwrap_or_default(),
             reasoning: section.get(&MODEL.reasoning),

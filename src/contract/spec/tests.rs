@@ -127,6 +127,7 @@ max_turns: 7
     insta::assert_snapshot!(errors.render());
 }
 
+/// 001/2.file.12
 #[test]
 fn a_server_is_called_as_bring_up_will_take_it() {
     let found = |name: &str| {

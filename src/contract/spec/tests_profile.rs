@@ -78,6 +78,7 @@ fn source<'a>(
         file: "dir/a b.ai",
         form,
         format: ReportFormat::Markdown,
+        parts: &[],
         text,
         variables,
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use serde_json::Value;
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, ScanError, Span};
 
 use super::error::{Findings, Origin, SourceRange};
@@ -289,4 +290,34 @@ fn syntax_fault(error: &ScanError, text: &str, read: usize) -> (usize, String, O
     }
     let help = "YAML: `key: value`, deeper levels indented by spaces, brackets and quotes closed";
     (offset, info.clone(), Some(help.to_owned()))
+}
+
+/// A value as a node of the tree, all of it at one place; none if it nests deeper than `depth` levels.
+pub(super) fn node_of(value: Value, place: &SourceRange, depth: usize) -> Option<Node> {
+    let plain = |text: String| Kind::Scalar { text, plain: true };
+    let kind = match value {
+        Value::Null => plain("null".to_owned()),
+        Value::Bool(flag) => plain(flag.to_string()),
+        Value::Number(number) => plain(number.to_string()),
+        Value::String(text) => Kind::Scalar { text, plain: false },
+        Value::Array(items) => {
+            let below = depth.checked_sub(1)?;
+            let items = items.into_iter();
+            let items = items.map(|item| node_of(item, place, below));
+            Kind::List(items.collect::<Option<_>>()?)
+        }
+        Value::Object(members) => {
+            let below = depth.checked_sub(1)?;
+            let entries = members.into_iter().map(|(text, value)| {
+                let place = place.clone();
+                let node = node_of(value, &place, below)?;
+                Some((Key { text, place }, node))
+            });
+            Kind::Map(entries.collect::<Option<_>>()?)
+        }
+    };
+    Some(Node {
+        kind,
+        place: place.clone(),
+    })
 }

@@ -12,8 +12,9 @@ use super::texts::{Headers, Url};
 use super::transport::{McpSpec, McpTransport};
 use super::tree::{Kind, Node};
 use crate::contract::{
-    DefinitionFault, HttpMethod, MOST_BODY_BYTES, MOST_REDIRECTS, McpTerms, OpenapiTerms,
-    REST_PREFIX, RestTool, StreamTerms, ToolFilter, WebLimits, check_address,
+    DefinitionFault, HttpMethod, MOST_BODY_BYTES, MOST_NETWORKS, MOST_REDIRECTS, McpTerms,
+    OpenapiTerms, PrivateNetwork, REST_PREFIX, RestTool, StreamTerms, ToolFilter, WebLimits,
+    check_address,
 };
 
 /// Names of tools of web services, as a pattern: with what stands before them they have 64 characters at most.
@@ -78,7 +79,8 @@ impl Read for RestEntry {
             let loopback = section.get(&REST_TOOL.loopback);
             let max_bytes = section.get(&REST_TOOL.max_bytes);
             let max_redirects = section.get(&REST_TOOL.max_redirects);
-            let limits = limits(section, (loopback, max_bytes, max_redirects));
+            let networks = section.get(&REST_TOOL.networks).unwrap_or_default();
+            let limits = limits(section, (loopback, networks), (max_bytes, max_redirects));
             let no_arguments =
                 || json!({"type": "object", "properties": {}, "additionalProperties": false});
             let tool = RestTool {
@@ -154,7 +156,8 @@ impl Read for OpenapiEntry {
             let loopback = section.get(&OPENAPI.loopback);
             let max_bytes = section.get(&OPENAPI.max_bytes);
             let max_redirects = section.get(&OPENAPI.max_redirects);
-            let limits = limits(section, (loopback, max_bytes, max_redirects));
+            let networks = section.get(&OPENAPI.networks).unwrap_or_default();
+            let limits = limits(section, (loopback, networks), (max_bytes, max_redirects));
             if !headers.is_empty() && base_url.is_none() {
                 let rule =
                     "`headers` need a `base_url`: else the description decides where they go";
@@ -214,7 +217,8 @@ fn service(queue: Option<String>, transport: McpTransport) -> McpSpec {
 /// What bounds requests, with defaults; out of range it is refused.
 fn limits(
     section: &Section<'_, '_>,
-    (loopback, max_bytes, max_redirects): (Option<bool>, Option<u64>, Option<u32>),
+    (loopback, networks): (Option<bool>, Vec<PrivateNetwork>),
+    (max_bytes, max_redirects): (Option<u64>, Option<u32>),
 ) -> WebLimits {
     if max_bytes.is_some_and(|bytes| !(1..=MOST_BODY_BYTES).contains(&bytes)) {
         let rule = format!("out of range: expected 1 to {MOST_BODY_BYTES}");
@@ -224,10 +228,32 @@ fn limits(
         let rule = format!("out of range: expected 0 to {MOST_REDIRECTS}");
         section.refuse_key(REST_TOOL.max_redirects.name, rule, None);
     }
+    if networks.len() > MOST_NETWORKS {
+        let rule = format!("at most {MOST_NETWORKS} networks");
+        section.refuse_key(REST_TOOL.networks.name, rule, None);
+    }
     WebLimits {
         loopback: loopback.unwrap_or(REST_TOOL.loopback.default_value),
         max_bytes: max_bytes.unwrap_or(REST_TOOL.max_bytes.default_value),
         max_redirects: max_redirects.unwrap_or(REST_TOOL.max_redirects.default_value),
+        networks,
+    }
+}
+
+impl Read for PrivateNetwork {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        let text = String::read(node, reporter)?;
+        match Self::parse(&text) {
+            Ok(network) => Some(network),
+            Err(rule) => {
+                reporter.refuse(node, rule, None);
+                None
+            }
+        }
+    }
+
+    fn schema(_: &mut Schemas) -> Value {
+        json!({"type": "string", "pattern": r"^[0-9a-f:.]+/[0-9]{1,3}$"})
     }
 }
 

@@ -64,6 +64,7 @@ impl<'f> Folder<'f> {
             file: name,
             form,
             format: ReportFormat::Markdown,
+            parts: &[],
             text,
             variables: &self.variables,
         };

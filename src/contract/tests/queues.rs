@@ -7,6 +7,7 @@ use crate::contract::spec::tests::DEMO;
 use crate::contract::*;
 
 /// 000/7.queues.3
+/// 001/6.servers.14
 #[test]
 fn the_default_queue_is_there_by_itself_where_there_are_queues() {
     let check = |sets: &[&str], queues: Value, bound: Value| {

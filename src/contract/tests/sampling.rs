@@ -43,6 +43,7 @@ fn each(sets: &[&str], key: &str) -> Vec<Value> {
         .collect()
 }
 
+/// 001/6.providers.11
 #[test]
 fn the_most_particular_layer_wins() {
     assert_eq!(each(&[], "temperature"), [0.3, 0.2, 0.9]);

@@ -25,11 +25,10 @@ impl Addresses {
             let Some(name) = &given.base_url_env else {
                 continue;
             };
-            let place = environment.named(&place_of(provider));
             let Some(address) = address_of(provider, given, environment) else {
-                let name = name.clone();
-                return Err(DriverError::MissingVariable { name, place });
+                return Err(environment.missing(name, &place_of(provider)));
             };
+            let place = environment.named(&place_of(provider));
             check_address(&address).map_err(|rule| DriverError::Address {
                 name: name.clone(),
                 place,

@@ -100,10 +100,7 @@ fn http_target(
         let place = format!("providers.{name}.api_key_env");
         key = variable.and_then(|variable| environment.get_at(variable, &place));
         if let (None, Some(named)) = (&key, &provider.api_key_env) {
-            return Err(DriverError::MissingVariable {
-                name: named.clone(),
-                place: environment.named(&place),
-            });
+            return Err(environment.missing(named, &place));
         }
     }
     // What the author states comes last, so it replaces the key under that name.

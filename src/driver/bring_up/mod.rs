@@ -10,7 +10,7 @@
 //! RunRequest ─▶│ workspace  sources  draft  guard  servers'│─▶ Started ─▶ tokenizers ─▶ contract ─▶ backends ─▶ Prepared
 //!              └───────────────────────────────────────────┘      └─ closed wherever a later station fails
 //!
-//! new_run  prepare, prepare_fork, prepare_continuation   makes a contract          preview   the same without task, keys and run
+//! new_run  prepare, prepare_fork, prepare_continuation, prepare_loaded   makes a contract          preview   the same without task, keys and run
 //! resume   prepare_resume      ─┐
 //! reissue  (driver/reissue.rs) ─┴─ recorded: compares with the recorded contract before a server is started
 //! ```
@@ -41,7 +41,7 @@ mod workspace;
 pub(crate) use local_models::embedded_model;
 pub use new_run::prepare;
 pub(in crate::driver) use new_run::prepare_delegated;
-pub(crate) use new_run::{Continuation, prepare_continuation, prepare_fork};
+pub(crate) use new_run::{Continuation, prepare_continuation, prepare_fork, prepare_loaded};
 pub use prepared::Prepared;
 pub(in crate::driver) use prepared::{Resumption, Start};
 pub(crate) use preview::{Preview, preview, preview_recorded};
@@ -55,4 +55,5 @@ pub(crate) use run_id::random_run_id;
 pub(crate) use servers::ServersToStart;
 pub(in crate::driver) use servers::client_terms;
 pub(in crate::driver) use tokenizers::Tokenizers;
+pub(crate) use unmet::unset_keys;
 pub(crate) use workspace::committed_workspace;

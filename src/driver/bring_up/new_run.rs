@@ -10,6 +10,7 @@ use super::request::RunRequest;
 use super::resume::fault_of;
 use super::run_id::random_run_id;
 use super::servers::{ServersToStart, Started};
+use super::unmet::not_offered;
 use super::workspace::Workspace;
 use crate::contract::{ExecutionContract, FactoryError, TargetSpec, check_input};
 use crate::driver::DriverError;
@@ -17,7 +18,9 @@ use crate::driver::ancestry::by_target;
 use crate::driver::clock::unix_ms;
 use crate::driver::delegate::Below;
 use crate::kernel::{ParentRun, RunStarted};
-use crate::message::{AgentMessage, Digest, QuarterBytes, RunId, Scrubber as _, TokenCounter};
+use crate::message::{
+    AgentMessage, Digest, QuarterBytes, Role, RunId, Scrubber as _, TokenCounter,
+};
 use crate::replay::ForkPoint;
 use crate::session::{Redactor, Scrub};
 
@@ -109,6 +112,20 @@ pub(in crate::driver) async fn prepare_delegated(
     Box::pin(begin(request, beginning, cancel)).await
 }
 
+/// Brings up a run that begins with a conversation that was saved: no record of it is taken over, and the intent rules judge all that the user
+/// said in it. The request's task comes after it.
+///
+/// # Errors
+/// [`DriverError`] where no contract can be made, and so no run.
+pub(crate) async fn prepare_loaded(
+    saved: Vec<AgentMessage>,
+    mut request: RunRequest,
+    cancel: &CancellationToken,
+) -> Result<Prepared, DriverError> {
+    let task = request.spec.task.take().unwrap_or_default();
+    Box::pin(begin(request, Beginning::Loaded { saved, task }, cancel)).await
+}
+
 /// A run that is to go on from the end of another one.
 #[derive(Debug)]
 pub(crate) struct Continuation {
@@ -132,6 +149,11 @@ enum Beginning {
         parent: Box<ParentRun>,
         task: Option<String>,
     },
+    /// With a conversation that was saved, and a task after it.
+    Loaded {
+        saved: Vec<AgentMessage>,
+        task: String,
+    },
     /// With a task.
     Task(Option<String>),
     /// With that of another run, and more of a task.
@@ -147,6 +169,11 @@ impl Beginning {
         let is_blank = |task: &String| task.trim().is_empty();
         let intent = match self {
             Self::Continuation(continuation) => Some(continuation.message.clone()),
+            Self::Loaded { task, .. } if is_blank(task) => None,
+            Self::Loaded { saved, task } => {
+                let task = AgentMessage::text(Role::User, task, 0);
+                RunStarted::intent(&[saved.as_slice(), &[task]].concat())
+            }
             Self::Delegated { task, .. } | Self::Task(task) => task.clone(),
             Self::Fork { task, .. } if task.as_ref().is_some_and(is_blank) => None,
             Self::Fork { point, task } => point.intent_with(task.as_deref()),
@@ -159,7 +186,7 @@ impl Beginning {
         let point = match self {
             Self::Continuation(continuation) => &continuation.point,
             Self::Fork { point, .. } => point,
-            Self::Delegated { .. } | Self::Task(_) => return Vec::new(),
+            Self::Delegated { .. } | Self::Loaded { .. } | Self::Task(_) => return Vec::new(),
         };
         let providers = targets.iter().map(|target| &target.provider);
         by_target(providers, point.answered.clone())
@@ -170,8 +197,13 @@ impl Beginning {
         match self {
             Self::Continuation(continuation) => Some(continuation.contract.contract_hash()),
             Self::Delegated { contract, .. } => Some(*contract),
-            Self::Fork { .. } | Self::Task(_) => None,
+            Self::Fork { .. } | Self::Loaded { .. } | Self::Task(_) => None,
         }
+    }
+
+    /// Whether its task is said in a conversation that has begun: it is text then, whatever input the agent asks for.
+    const fn is_within_conversation(&self) -> bool {
+        matches!(self, Self::Continuation(_) | Self::Loaded { .. })
     }
 
     /// Holds the file against the contract of the run that this one goes on from, before a server is started.
@@ -214,6 +246,15 @@ impl Beginning {
                 let messages = RunStarted::opening_counted(&contract.system, intent, counter);
                 return (messages, Some(*parent));
             }
+            Self::Loaded { mut saved, task } => {
+                for message in &mut saved {
+                    message.tokens = tokens_of(message, counter);
+                }
+                let mut messages = RunStarted::opening_counted(&contract.system, &task, counter);
+                let at = messages.len().saturating_sub(1);
+                messages.splice(at..at, saved);
+                return (Scrub(redactor).opening(messages, counter), None);
+            }
             Self::Task(_) => {
                 let messages = RunStarted::opening_counted(&contract.system, intent, counter);
                 return (messages, None);
@@ -231,6 +272,13 @@ impl Beginning {
         };
         (messages, Some(parent))
     }
+}
+
+/// The tokens of a message that no run counted, the arguments of its calls included.
+fn tokens_of(message: &AgentMessage, counter: &dyn TokenCounter) -> u64 {
+    let calls = message.tool_calls.iter();
+    let calls = calls.map(|call| counter.count(call.arguments.as_str()));
+    calls.fold(counter.count(&message.content), u64::saturating_add)
 }
 
 /// What keeps a run from going on from another one.
@@ -264,7 +312,7 @@ async fn begin(
 ) -> Result<Prepared, DriverError> {
     let intent = beginning.intent().ok_or(DriverError::NoTask)?;
     // What is said in a conversation that has begun is text.
-    if let (Some(input), None) = (&request.spec.input, beginning.parent_contract()) {
+    if let (Some(input), false) = (&request.spec.input, beginning.is_within_conversation()) {
         check_input(input.schema.as_ref(), &intent).map_err(FactoryError::Input)?;
     }
     request.spec.task = Some(intent.clone());
@@ -304,6 +352,12 @@ async fn begin(
     )
     .await?;
     let made = started.then(async |offer| {
+        if let Some(fault) = not_offered(&request.spec, &offer.capabilities)
+            .into_iter()
+            .next()
+        {
+            return Err(fault);
+        }
         let tools_are_up = offer.capabilities.values().all(|server| server.available);
         let name = draft.tokenizer.clone();
         let tokenizers = found.tokenizers(name, Some(&draft), cancel).await?;

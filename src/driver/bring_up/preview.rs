@@ -9,6 +9,7 @@ use super::read_request::ReadRequest;
 use super::request::RunRequest;
 use super::servers::{ServersToStart, Started};
 use super::tokenizers::Tokenizers;
+use super::unmet::not_offered;
 use super::workspace::Workspace;
 use crate::contract::{
     CapabilityManifest, ContractDraft, ContractSpec, ExecutionContract, McpTransport,
@@ -126,7 +127,11 @@ async fn made(
     }
     let unmet = match recorded {
         Some(_) => Vec::new(),
-        None => found.unmet(Some(&draft)),
+        None => {
+            let mut unmet = found.unmet(Some(&draft));
+            unmet.extend(not_offered(spec, &capabilities));
+            unmet
+        }
     };
     let name = draft.tokenizer.clone();
     let tokenizers = found.tokenizers(name, Some(&draft), cancel).await?;

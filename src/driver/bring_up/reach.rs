@@ -10,10 +10,13 @@ use url::Url;
 use super::addresses::address_of;
 use super::sources::used_providers;
 use crate::contract::{
-    ContractSpec, DelegateTerms, ExecutionContract, McpTransport, OAuthSpec, placeholders,
-    recorded_template, recorded_url, server_sandbox, shell_sandbox,
+    ContractSpec, DelegateTerms, ExecutionContract, McpTransport, OAuthSpec, PrivateNetwork,
+    WebLimits, placeholders, recorded_template, recorded_url, server_sandbox, shell_sandbox,
 };
 use crate::driver::Environment;
+
+/// What a host is called that may be on this machine.
+const THIS_MACHINE: &str = "this machine";
 
 /// What a run reaches.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -61,6 +64,9 @@ pub(crate) struct ReachedHost {
     pub(crate) place: String,
     /// Its address, of a query the names alone; none if it is in a variable that is not set.
     pub(crate) address: Option<String>,
+    /// Where it may be that is not public: this machine, and private networks; empty where the contract has no word for that.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) not_public: Vec<String>,
 }
 
 /// A variable that is read.
@@ -118,10 +124,7 @@ impl Reach {
                 )
             };
             let host = address.map_or_else(unknown, host_of);
-            reach.hosts.push(ReachedHost {
-                place: place.clone(),
-                address: address.map(recorded_url),
-            });
+            reach.host(place.clone(), address.map(recorded_url));
             let usual = address.and_then(|address| provider.provider_type.key_env_at(address));
             if let Some(variable) = provider.api_key_env.as_deref().or(usual) {
                 let place = format!("{place}.api_key_env");
@@ -145,22 +148,21 @@ impl Reach {
                     let host = service.map_or_else(String::new, host_of);
                     reach.placeholders(environment, headers, &format!("{place}.headers"), &host);
                     let unknown = "what the description says".to_owned();
-                    reach.hosts.push(ReachedHost {
-                        place: place.clone(),
-                        address: Some(service.map_or(unknown, recorded_url)),
-                    });
+                    let service = service.map_or(unknown, recorded_url);
+                    reach.service(place.clone(), service, &terms.limits);
                     if terms.is_at_address() {
-                        reach.hosts.push(ReachedHost {
-                            place: format!("{place}.spec"),
-                            address: Some(terms.recorded_spec()),
-                        });
+                        let place = format!("{place}.spec");
+                        reach.service(place, terms.recorded_spec(), &terms.limits);
                     }
                 }
-                McpTransport::Rest { headers, tool, .. } => {
+                McpTransport::Rest {
+                    headers,
+                    limits,
+                    tool,
+                } => {
                     let host = host_of(&tool.url);
                     reach.placeholders(environment, headers, &format!("{place}.headers"), &host);
-                    let address = Some(recorded_template(&tool.url));
-                    reach.hosts.push(ReachedHost { place, address });
+                    reach.service(place, recorded_template(&tool.url), limits);
                 }
                 McpTransport::Stdio { args, command, env } => {
                     reach.placeholders(environment, env, &format!("{place}.env"), command);
@@ -183,8 +185,7 @@ impl Reach {
                     if let Some(oauth) = oauth {
                         reach.oauth(environment, oauth, &format!("{place}.oauth"));
                     }
-                    let address = Some(recorded_url(url));
-                    reach.hosts.push(ReachedHost { place, address });
+                    reach.host(place, Some(recorded_url(url)));
                 }
             }
         }
@@ -203,10 +204,12 @@ impl Reach {
             "commands of shell",
         );
         for host in spec.tools.http_get.iter().flat_map(|terms| &terms.hosts) {
-            reach.hosts.push(ReachedHost {
-                place: "tools.http_get.hosts".to_owned(),
-                address: Some(host.as_str().to_owned()),
-            });
+            let place = "tools.http_get.hosts".to_owned();
+            reach.host(place, Some(host.as_str().to_owned()));
+            let loopback = spec.tools.http_get.as_ref().is_some_and(|t| t.loopback);
+            if let Some(host) = reach.hosts.last_mut().filter(|_| loopback) {
+                host.not_public.push(THIS_MACHINE.to_owned());
+            }
         }
         for name in &spec.redact.env {
             reach.variable(environment, name, format!("redact.env.{name}"), None);
@@ -237,6 +240,26 @@ impl Reach {
         reach
     }
 
+    fn host(&mut self, place: String, address: Option<String>) {
+        self.hosts.push(ReachedHost {
+            place,
+            address,
+            not_public: Vec::new(),
+        });
+    }
+
+    /// A web service, which is asked behind the guard of addresses.
+    fn service(&mut self, place: String, address: String, limits: &WebLimits) {
+        let loopback = limits.loopback.then_some(THIS_MACHINE);
+        let networks = limits.networks.iter().map(PrivateNetwork::as_str);
+        let not_public = loopback.into_iter().chain(networks);
+        self.hosts.push(ReachedHost {
+            place,
+            address: Some(address),
+            not_public: not_public.map(str::to_owned).collect(),
+        });
+    }
+
     /// Where a client of an authorization server is sent, and which variables go with it.
     fn oauth(&mut self, environment: &Environment, oauth: &OAuthSpec, place: &str) {
         let addresses = [
@@ -245,10 +268,7 @@ impl Reach {
         ];
         for (key, address) in addresses {
             if let Some(address) = address {
-                self.hosts.push(ReachedHost {
-                    place: format!("{place}.{key}"),
-                    address: Some(recorded_url(address)),
-                });
+                self.host(format!("{place}.{key}"), Some(recorded_url(address)));
             }
         }
         for (key, variable) in oauth.variables() {

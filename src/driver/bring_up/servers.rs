@@ -130,10 +130,7 @@ pub(in crate::driver) fn client_terms(
         let name = name.as_deref();
         let value = name.map(|name| {
             let value = environment.get_at(name, &place);
-            value.ok_or_else(|| DriverError::MissingVariable {
-                name: name.to_owned(),
-                place: environment.named(&place),
-            })
+            value.ok_or_else(|| environment.missing(name, &place))
         });
         value.transpose()
     };

@@ -1,8 +1,14 @@
 //! What a file names or needs and nothing gives, as far as that is known before a tool server starts: servers, variables, context
 //! windows. Starts nothing.
 
+use std::collections::BTreeMap;
+
+use super::reach::Reach;
 use super::servers::client_terms;
-use crate::contract::{ContractSpec, McpTransport, ModelProfile, Terms, unknown_windows};
+use crate::contract::{
+    ContractSpec, McpTransport, ModelProfile, ServerCapability, ServerKind, Terms, own_name,
+    unknown_windows,
+};
 use crate::driver::{DriverError, Environment};
 
 /// What stands between the name of a server and the name of its tool.
@@ -39,6 +45,44 @@ pub(super) fn unknown_servers(spec: &ContractSpec) -> Vec<DriverError> {
         .chain(approved)
         .chain(matched)
         .filter_map(unknown)
+        .collect()
+}
+
+/// Every tool that an agent names and that its server, which is up, does not offer.
+pub(super) fn not_offered(
+    spec: &ContractSpec,
+    offered: &BTreeMap<String, ServerCapability>,
+) -> Vec<DriverError> {
+    let one = |(name, tool): &(String, String)| {
+        let server = offered.get(name).filter(|server| server.available)?;
+        let names: Vec<&str> = server.tools.iter().map(|t| t.name.as_str()).collect();
+        let is_there = names.iter().any(|known| known.eq_ignore_ascii_case(tool));
+        (!is_there).then(|| DriverError::ToolNotOffered {
+            offered: names.join(", "),
+            place: match server.kind {
+                ServerKind::Openapi => format!("tools.rest.{}_{tool}", own_name(name)),
+                _ => format!("tools.mcp.{name}{SEPARATOR}{tool}"),
+            },
+            server: name.clone(),
+            tool: tool.clone(),
+        })
+    };
+    spec.named_tools.iter().filter_map(one).collect()
+}
+
+/// Every key and header of a provider that names a variable which is not set.
+pub(crate) fn unset_keys(
+    spec: &ContractSpec,
+    environment: &Environment,
+    reach: &Reach,
+) -> Vec<DriverError> {
+    let environment = environment.over(spec);
+    let unset = reach.variables.iter().filter(|read| {
+        let is_needed = !read.is_set && !read.is_optional;
+        is_needed && read.place.starts_with("providers.")
+    });
+    unset
+        .map(|read| environment.missing(&read.variable, &read.place))
         .collect()
 }
 

@@ -8,6 +8,7 @@ use url::{Host, Url};
 
 use super::Resolver;
 use super::ranges::AddressKind;
+use crate::contract::{PrivateNetwork, WebLimits};
 use crate::tools::http_client;
 
 /// The most addresses of one name.
@@ -18,6 +19,8 @@ const MOST_ADDRESSES: usize = 64;
 pub(in crate::tools) struct AddressGuard {
     /// Whether an address may be this machine.
     loopback: bool,
+    /// Networks that are not public and that an address may be in; none where the contract has no place for any.
+    networks: Option<Vec<PrivateNetwork>>,
     resolver: Arc<dyn Resolver>,
 }
 
@@ -27,6 +30,13 @@ pub(in crate::tools) enum AddressRefusal {
     /// The author: the host is none that a tool may reach.
     #[error("{host} is {address}, {what}; no tool connects there")]
     Special {
+        address: IpAddr,
+        host: String,
+        what: &'static str,
+    },
+    /// The author: the host is in a private network, and that was not opted in to.
+    #[error("{host} is {address}, {what}; `networks` in the contract may name its network")]
+    Private {
         address: IpAddr,
         host: String,
         what: &'static str,
@@ -46,7 +56,9 @@ impl AddressRefusal {
     /// The code of a call that ends so.
     pub(in crate::tools) const fn code(&self) -> &'static str {
         match self {
-            Self::Special { .. } | Self::Loopback { .. } => "ADDRESS_NOT_ALLOWED",
+            Self::Special { .. } | Self::Private { .. } | Self::Loopback { .. } => {
+                "ADDRESS_NOT_ALLOWED"
+            }
             Self::Unresolved { .. } | Self::Client { .. } => "UNREACHED",
         }
     }
@@ -54,7 +66,19 @@ impl AddressRefusal {
 
 impl AddressGuard {
     pub(in crate::tools) fn new(loopback: bool, resolver: Arc<dyn Resolver>) -> Self {
-        Self { loopback, resolver }
+        Self {
+            loopback,
+            networks: None,
+            resolver,
+        }
+    }
+
+    /// That of a service, as its author states it.
+    pub(in crate::tools) fn of_service(limits: &WebLimits, resolver: Arc<dyn Resolver>) -> Self {
+        Self {
+            networks: Some(limits.networks.clone()),
+            ..Self::new(limits.loopback, resolver)
+        }
     }
 
     /// A client that connects to the vetted addresses of this host and to nothing else, whatever its name means a moment later. The
@@ -115,6 +139,19 @@ impl AddressGuard {
                 address,
                 host: host(),
             }),
+            AddressKind::Private(what) => match &self.networks {
+                Some(networks) if networks.iter().any(|network| holds(network, address)) => Ok(()),
+                Some(_) => Err(AddressRefusal::Private {
+                    address,
+                    host: host(),
+                    what,
+                }),
+                None => Err(AddressRefusal::Special {
+                    address,
+                    host: host(),
+                    what,
+                }),
+            },
             AddressKind::Special(what) => Err(AddressRefusal::Special {
                 address,
                 host: host(),
@@ -122,6 +159,14 @@ impl AddressGuard {
             }),
         }
     }
+}
+
+/// Whether an address lies in a network.
+fn holds(network: &PrivateNetwork, address: IpAddr) -> bool {
+    network.range().is_some_and(|range| match address {
+        IpAddr::V4(four) => range.has_four(u32::from(four)),
+        IpAddr::V6(six) => range.has_six(u128::from(six)),
+    })
 }
 
 /// Answers with what was vetted, and for that name alone.
@@ -138,5 +183,81 @@ impl Resolve for Pinned {
             Err("another host than the one that was vetted".into())
         };
         Box::pin(std::future::ready(found))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use futures_util::future::BoxFuture;
+
+    use super::*;
+
+    /// Every name means these.
+    #[derive(Debug)]
+    struct Means(Vec<IpAddr>);
+
+    impl Resolver for Means {
+        fn resolve(&self, _: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
+            let found = self.0.clone();
+            Box::pin(std::future::ready(Ok(found)))
+        }
+    }
+
+    /// How a service is refused whose name means those addresses; empty where it is not.
+    async fn refused(networks: &[&str], addresses: &[&str]) -> String {
+        let networks = networks.iter();
+        let networks = networks.map(|text| PrivateNetwork::parse(text).unwrap());
+        let limits = WebLimits {
+            loopback: false,
+            max_bytes: 1,
+            max_redirects: 0,
+            networks: networks.collect(),
+        };
+        let addresses = addresses.iter().map(|text| text.parse().unwrap());
+        let guard = AddressGuard::of_service(&limits, Arc::new(Means(addresses.collect())));
+        let url = Url::parse("http://service.example/").unwrap();
+        let made = guard.client(&url).await;
+        made.err()
+            .map_or_else(String::new, |fault| fault.to_string())
+    }
+
+    /// 001/6.rest.4
+    #[tokio::test]
+    async fn a_private_network_is_reached_only_where_the_author_names_it() {
+        let office = ["10.1.0.0/16", "fd00::/8"];
+        for (networks, addresses, expect) in [
+            (&[][..], &["10.1.2.3"][..], "may name its network"),
+            (&office, &["10.1.2.3"], ""),
+            (&office, &["10.1.2.3", "fd00:7::1"], ""),
+            (
+                &office,
+                &["10.2.0.1"],
+                "service.example is 10.2.0.1, a private address",
+            ),
+            (&office, &["10.1.2.3", "192.168.0.1"], "192.168.0.1"),
+            (&office, &["10.1.2.3", "1.1.1.1"], ""),
+            (&office, &["127.0.0.1"], "this machine"),
+            (&office, &["169.254.169.254"], "no tool connects there"),
+            (&office, &["fd00:ec2::254"], "no tool connects there"),
+            (&office, &["::ffff:10.1.2.3"], "no tool connects there"),
+        ] {
+            let said = refused(networks, addresses).await;
+            assert!(
+                said.contains(expect) && said.is_empty() == expect.is_empty(),
+                "{networks:?} {addresses:?}: {said}"
+            );
+        }
+    }
+
+    /// What a model asks is refused there in any case.
+    #[tokio::test]
+    async fn an_address_that_a_model_wrote_is_in_no_private_network() {
+        let resolver = Means(vec!["10.1.2.3".parse().unwrap()]);
+        let guard = AddressGuard::new(true, Arc::new(resolver));
+        let url = Url::parse("http://service.example/").unwrap();
+        let said = guard.client(&url).await.unwrap_err().to_string();
+        assert!(said.contains("no tool connects there"), "{said}");
     }
 }

@@ -7,32 +7,45 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub(super) enum AddressKind {
     /// This machine.
     Loopback,
+    /// Of a private network, and what it is called: a contract may name it.
+    Private(&'static str),
     Public,
     /// What it is instead.
     Special(&'static str),
 }
 
-/// Prefixes that are no public addresses (the registries of IANA, RFC 6890 and later), and the services of hosts of machines that stand on
-/// public ones.
-const SPECIAL_4: &[(Ipv4Addr, u32, &str)] = &[
-    (Ipv4Addr::UNSPECIFIED, 8, "an address of this network"),
+/// What answers the machines of a cloud with their keys, wherever a cloud has put it: in private networks, too.
+const METADATA: &str = "the metadata service of a cloud";
+
+/// Prefixes that a contract may name networks in.
+const PRIVATE_4: &[(Ipv4Addr, u32, &str)] = &[
     (Ipv4Addr::new(10, 0, 0, 0), 8, "a private address"),
     (
         Ipv4Addr::new(100, 64, 0, 0),
         10,
         "an address behind a carrier's NAT",
     ),
-    (
-        Ipv4Addr::new(168, 63, 129, 16),
-        32,
-        "the metadata service of a cloud",
-    ),
+    (Ipv4Addr::new(172, 16, 0, 0), 12, "a private address"),
+    (Ipv4Addr::new(192, 168, 0, 0), 16, "a private address"),
+];
+/// The same of version 6.
+const PRIVATE_6: (Ipv6Addr, u32, &str) = (
+    Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0),
+    7,
+    "a unique local address",
+);
+
+/// Prefixes that are no public addresses (the registries of IANA, RFC 6890 and later), and the services of hosts of machines that stand on
+/// public ones.
+const SPECIAL_4: &[(Ipv4Addr, u32, &str)] = &[
+    (Ipv4Addr::UNSPECIFIED, 8, "an address of this network"),
+    (Ipv4Addr::new(100, 100, 100, 200), 32, METADATA),
+    (Ipv4Addr::new(168, 63, 129, 16), 32, METADATA),
     (
         Ipv4Addr::new(169, 254, 0, 0),
         16,
         "a link-local address, where clouds have their metadata service",
     ),
-    (Ipv4Addr::new(172, 16, 0, 0), 12, "a private address"),
     (Ipv4Addr::new(192, 0, 0, 0), 24, "an address of a protocol"),
     (
         Ipv4Addr::new(192, 0, 2, 0),
@@ -50,7 +63,6 @@ const SPECIAL_4: &[(Ipv4Addr, u32, &str)] = &[
         "an address of a protocol",
     ),
     (Ipv4Addr::new(192, 88, 99, 0), 24, "a relay of 6to4"),
-    (Ipv4Addr::new(192, 168, 0, 0), 16, "a private address"),
     (
         Ipv4Addr::new(192, 175, 48, 0),
         24,
@@ -122,10 +134,11 @@ const SPECIAL_6: &[(Ipv6Addr, u32, &str)] = &[
         20,
         "an address for documentation",
     ),
+    (Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0), 32, METADATA),
     (
-        Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0),
-        7,
-        "a unique local address",
+        Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254),
+        128,
+        METADATA,
     ),
     (
         Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0),
@@ -150,8 +163,11 @@ impl AddressKind {
                     let mask = u32::MAX.checked_shl(32 - bits).unwrap_or_default();
                     u32::from(four) & mask == u32::from(*start)
                 };
-                let found = SPECIAL_4.iter().find(within);
-                found.map_or(Self::Public, |(_, _, what)| Self::Special(what))
+                if let Some((_, _, what)) = SPECIAL_4.iter().find(within) {
+                    return Self::Special(what);
+                }
+                let found = PRIVATE_4.iter().find(within);
+                found.map_or(Self::Public, |(_, _, what)| Self::Private(what))
             }
             IpAddr::V6(six) => {
                 let within = |start: Ipv6Addr, bits: u32| {
@@ -163,6 +179,7 @@ impl AddressKind {
                     .find(|(start, bits, _)| within(*start, *bits));
                 match found {
                     Some((_, _, what)) => Self::Special(what),
+                    None if within(PRIVATE_6.0, PRIVATE_6.1) => Self::Private(PRIVATE_6.2),
                     None if within(GLOBAL_6.0, GLOBAL_6.1) => Self::Public,
                     None => Self::Special("a reserved address"),
                 }
@@ -181,7 +198,7 @@ mod tests {
             ("0.0.0.0", "this network"),
             ("10.1.2.3", "private"),
             ("100.64.0.1", "carrier"),
-            ("100.100.100.200", "carrier"),
+            ("100.100.100.200", "metadata"),
             ("100.127.255.255", "carrier"),
             ("168.63.129.16", "metadata"),
             ("169.254.169.254", "metadata"),
@@ -209,13 +226,20 @@ mod tests {
             ("3fff::1", "documentation"),
             ("5f00::1", "reserved"),
             ("fc00::1", "unique local"),
-            ("fd00:ec2::254", "unique local"),
+            ("fd00:ec2::254", "metadata"),
+            ("fd20:ce::254", "metadata"),
             ("fe80::1", "link-local"),
             ("fec0::1", "reserved"),
             ("ff02::1", "multicast"),
         ] {
-            match AddressKind::of(address.parse().unwrap()) {
-                AddressKind::Special(what) => assert!(what.contains(expect), "{address}: {what}"),
+            let kind = AddressKind::of(address.parse().unwrap());
+            match kind {
+                AddressKind::Special(what) | AddressKind::Private(what) => {
+                    assert!(what.contains(expect), "{address}: {what}");
+                    let by_name = ["private", "carrier", "unique local"];
+                    let is_private = matches!(kind, AddressKind::Private(_));
+                    assert_eq!(is_private, by_name.contains(&expect), "{address}");
+                }
                 other => panic!("{address}: {other:?}"),
             }
         }

@@ -8,13 +8,12 @@ use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientRequest, ListToolsRequest, PingRequest, ProtocolVersion, RequestMetaObject,
-    ServerCapabilities, SubscriptionFilter, SubscriptionsListenRequest,
-    SubscriptionsListenRequestParams,
+    ClientRequest, ListToolsRequest, PingRequest, RequestMetaObject, ServerCapabilities,
+    SubscriptionFilter, SubscriptionsListenRequest, SubscriptionsListenRequestParams,
 };
 use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, PeerRequestOptions,
-    RequestHandle, RunningService, ServiceError,
+    ClientInitializeError, ClientServiceExt, PeerRequestOptions, RequestHandle, RunningService,
+    ServiceError,
 };
 use rmcp::transport::IntoTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
@@ -22,13 +21,15 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::elicitation::{OpenCall, OpenCalls};
+use super::handshake::Handshake;
 use super::listener::{Changes, Listener};
 use super::progress::Reports;
-use super::response::{PendingResponse, Received, Response, RpcError};
+use super::response::{NoResponse, PendingResponse, Received, Response, RpcError};
 use super::stderr_tail::StderrTail;
+use super::traced;
 use crate::contract::{HealthProbe, McpTerms};
 use crate::message::{ToolServerStatement, char_prefix};
-use crate::tools::{ExchangeLog, ToolServerError};
+use crate::tools::{ExchangeLog, ToolServerError, trace};
 
 /// The longest that a server has for its introduction, whatever the contract allows.
 pub(super) const INITIALISE_MS: u64 = 60_000;
@@ -50,6 +51,8 @@ pub(super) struct Connection {
     _subscription: Option<RequestHandle<RoleClient>>,
     /// Whether the last response that was waited for did not come in time.
     is_overdue: AtomicBool,
+    /// What diagnostics call the other side.
+    place: String,
     reports: Reports,
     service: RunningService<RoleClient, Listener>,
     tail: Arc<StderrTail>,
@@ -60,17 +63,6 @@ pub(super) type ReportWatch<'w> = dyn Fn(&str) + Send + Sync + 'w;
 
 /// No one wants to know.
 pub(super) const UNWATCHED: &ReportWatch<'static> = &|_| ();
-
-/// How a connection begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Handshake {
-    /// With `server/discover`, as protocol 2026-07-28 does.
-    Discover,
-    /// With `initialize`, as every protocol before it does.
-    Initialize,
-    /// With `server/discover`, and where the server refuses that, with `initialize` on the same connection.
-    Either,
-}
 
 /// Why a connection did not begin.
 #[derive(Debug)]
@@ -90,16 +82,6 @@ pub(super) struct Introduction<'a> {
     pub(super) timeout_ms: u64,
     /// When this handshake is given up.
     pub(super) until: Instant,
-}
-
-/// Why a request has no response.
-#[derive(Debug)]
-pub(super) enum NoResponse {
-    Cancelled,
-    Lost(String),
-    TimedOut,
-    /// The server wants authorization that is not there.
-    Unauthorized,
 }
 
 impl Connection {
@@ -140,18 +122,22 @@ impl Connection {
             served = tokio::time::timeout_at(until, begun) => served,
         };
         match served {
-            Ok(Ok(service)) => Ok(Self {
-                calls,
-                changes,
-                _subscription: tokio::time::timeout_at(until, subscribe(&service))
-                    .await
-                    .ok()
-                    .flatten(),
-                is_overdue: AtomicBool::new(false),
-                reports,
-                service,
-                tail,
-            }),
+            Ok(Ok(service)) => {
+                traced::introduced(place, &tail, &service);
+                Ok(Self {
+                    calls,
+                    changes,
+                    _subscription: tokio::time::timeout_at(until, subscribe(&service))
+                        .await
+                        .ok()
+                        .flatten(),
+                    is_overdue: AtomicBool::new(false),
+                    place: place.to_owned(),
+                    reports,
+                    service,
+                    tail,
+                })
+            }
             Ok(Err(error)) => {
                 let next = handshake.after(&error);
                 let error = not_introduced(&error, place, &tail);
@@ -172,6 +158,23 @@ impl Connection {
 
     /// Sends a request and waits for its answer. If none comes in time, the server is asked to stop; it may not.
     pub(super) async fn ask(
+        &self,
+        request: ClientRequest,
+        pending: &PendingResponse,
+        meta: RequestMetaObject,
+        times: (Instant, &CancellationToken),
+        watch: &ReportWatch<'_>,
+    ) -> Result<Response, NoResponse> {
+        if !trace::is_on() {
+            return self.asked(request, pending, meta, times, watch).await;
+        }
+        traced::sent((&self.place, &self.tail), &request, pending);
+        let response = self.asked(request, pending, meta, times, watch).await;
+        traced::received((&self.place, &self.tail), &response);
+        response
+    }
+
+    async fn asked(
         &self,
         request: ClientRequest,
         pending: &PendingResponse,
@@ -379,37 +382,6 @@ pub(super) async fn reach<T, E: Error + 'static>(
             longest_ms: INITIALISE_MS,
             timeout_ms: introduction.timeout_ms,
         }),
-    }
-}
-
-impl Handshake {
-    fn lifecycle(self) -> ClientLifecycleMode {
-        let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
-        match self {
-            Self::Discover => ClientLifecycleMode::Discover { preferred_versions },
-            Self::Initialize => ClientLifecycleMode::Initialize,
-            Self::Either => ClientLifecycleMode::Auto {
-                preferred_versions,
-                legacy_version: None,
-            },
-        }
-    }
-
-    /// What may still succeed after this error. A server of an older protocol may do anything on a request that it does not know, so
-    /// whatever it did, `initialize` is worth a try; one that refuses `initialize` may have been too slow for the question before it.
-    fn after(self, error: &ClientInitializeError) -> Option<Self> {
-        match (self, error) {
-            (Self::Initialize, _) => None,
-            (Self::Either, ClientInitializeError::LegacyFallbackFailed { fallback, .. }) => {
-                match **fallback {
-                    ClientInitializeError::JsonRpcError(_) => Some(Self::Discover),
-                    // It may have ended on the first question all the same, only later than that was waited for.
-                    ClientInitializeError::ConnectionClosed(_) => Some(Self::Initialize),
-                    _ => None,
-                }
-            }
-            (Self::Discover | Self::Either, _) => Some(Self::Initialize),
-        }
     }
 }
 

@@ -32,6 +32,7 @@ mod elicitation;
 mod event_stream;
 mod frame_exchange;
 mod frame_head;
+mod handshake;
 mod line_reader;
 mod line_transport;
 #[expect(
@@ -48,6 +49,7 @@ mod sse_transport;
 mod stderr_tail;
 mod timeouts;
 mod tool_list;
+mod traced;
 mod websocket;
 
 pub(super) use opening::Place;

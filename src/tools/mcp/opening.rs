@@ -12,7 +12,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::address::{self, Address};
-use super::connection::{self, Connection, Handshake, Introduction, NotIntroduced};
+use super::connection::{self, Connection, Introduction, NotIntroduced};
+use super::handshake::Handshake;
 use super::line_transport::LineTransport;
 use super::listener::Changes;
 use super::response::FRAME_BYTES;

@@ -12,6 +12,16 @@ pub(super) const FRAME_BYTES: usize = 64 * 1024 * 1024;
 /// Largest event of a stream.
 pub(super) const EVENT_BYTES: usize = 16 * 1024 * 1024;
 
+/// Why a request has no response.
+#[derive(Debug)]
+pub(super) enum NoResponse {
+    Cancelled,
+    Lost(String),
+    TimedOut,
+    /// The server wants authorization that is not there.
+    Unauthorized,
+}
+
 /// The bytes of a response, as far as they were kept.
 #[derive(Debug)]
 pub(super) enum Received {

@@ -119,6 +119,7 @@ async fn arguments_arrive_as_the_model_wrote_them_with_the_idempotency_key() {
     assert!(said.ends_with("\"run:1\""), "{said}");
 }
 
+/// 001/6.servers.7, 001/7.env.5
 #[tokio::test]
 async fn a_child_sees_the_workspace_and_only_the_environment_it_is_given() {
     if !python() {

@@ -21,6 +21,7 @@ fn terms(spec: &str) -> OpenapiTerms {
             loopback: true,
             max_bytes: 10_000,
             max_redirects: 2,
+            networks: Vec::new(),
         },
         spec: spec.to_owned(),
         tags: Vec::new(),

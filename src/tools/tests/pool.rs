@@ -16,6 +16,7 @@ async fn run(host: &ServerHost, spec: ServerSpec, root: &std::path::Path) -> (Fi
     (run, pid)
 }
 
+/// 001/6.servers.10
 #[tokio::test]
 async fn a_server_is_started_by_its_first_user_and_ended_by_its_last() {
     if !python() {
@@ -38,6 +39,7 @@ async fn a_server_is_started_by_its_first_user_and_ended_by_its_last() {
     assert_ne!(third, first);
 }
 
+/// 001/6.servers.10
 #[tokio::test]
 async fn what_is_reached_in_another_way_is_another_server() {
     if !python() {

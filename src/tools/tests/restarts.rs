@@ -29,6 +29,7 @@ fn lost(outcome: &ToolOutcome) -> bool {
     matches!(outcome, ToolOutcome::ConnectionLost { .. })
 }
 
+/// 001/6.servers.13
 #[tokio::test]
 async fn a_server_that_does_not_come_up_again_is_named_and_waited_for() {
     if !python() {
@@ -72,6 +73,7 @@ async fn a_server_that_comes_up_with_other_tools_is_held_to_the_pinned_ones() {
     fixture.up.servers.close().await;
 }
 
+/// 001/6.servers.11
 #[cfg(unix)]
 #[tokio::test]
 async fn a_frozen_server_is_replaced_and_a_slow_one_is_not() {
@@ -94,6 +96,7 @@ async fn a_frozen_server_is_replaced_and_a_slow_one_is_not() {
 }
 
 /// 001 §6: a server that does not implement ping is asked for its tools alone.
+/// 001/6.servers.11
 #[tokio::test]
 async fn a_server_is_asked_for_a_sign_of_life_as_the_contract_says() {
     if !python() {

@@ -30,6 +30,7 @@ fn limits() -> WebLimits {
         loopback: true,
         max_bytes: 1_000,
         max_redirects: 2,
+        networks: Vec::new(),
     }
 }
 
@@ -191,7 +192,9 @@ async fn s7_a_rest_tool_reaches_nothing_but_its_public_service() {
             "no tool connects there",
         ),
         ("http://[::ffff:169.254.169.254]/", "no tool connects there"),
-        ("http://10.0.0.7/", "no tool connects there"),
+        ("http://10.0.0.7/", "`networks` in the contract may name"),
+        ("http://[fd00::7]/", "`networks` in the contract may name"),
+        ("http://[fd00:ec2::254]/", "no tool connects there"),
     ] {
         let closed = WebLimits {
             loopback: false,

@@ -92,7 +92,7 @@ impl WebTools {
         (terms, folder): (&OpenapiTerms, &Path),
         headers: &BTreeMap<String, String>,
     ) -> Result<Self, WebFault> {
-        let guard = AddressGuard::new(terms.limits.loopback, Arc::new(SystemResolver));
+        let guard = AddressGuard::of_service(&terms.limits, Arc::new(SystemResolver));
         let text = description(terms, folder, guard.clone()).await?;
         let wanted = ImportTerms {
             base_url: terms.base_url.clone(),

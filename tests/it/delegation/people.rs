@@ -150,7 +150,7 @@ fn an_abort_ends_every_run_below() {
     let mut child = begins(&desk, &RUN);
     let began = Instant::now();
     let store = desk.path("home/runs.db");
-    let mut until = |child: &mut Child, what: &str| loop {
+    let until = |child: &mut Child, what: &str| loop {
         assert!(
             began.elapsed() < SOON && child.try_wait().unwrap().is_none(),
             "{what}"

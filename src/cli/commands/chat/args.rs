@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::commands::drive::RecordingArgs;
+use crate::cli::context::knobs::KnobArgs;
 
 #[derive(Debug, Args)]
 #[command(
@@ -28,6 +29,8 @@ pub(in crate::cli) struct ChatArgs {
     /// Change a value of the file by its dotted key; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(in crate::cli) sets: Vec<String>,
+    #[command(flatten)]
+    pub(in crate::cli) knobs: KnobArgs,
     #[command(flatten)]
     pub(in crate::cli) recording: RecordingArgs,
 }

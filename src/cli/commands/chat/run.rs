@@ -79,7 +79,11 @@ pub(in crate::cli) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> 
         left: None,
         other_contract: args.contract.is_some(),
         runtime: runtime()?,
-        sets: args.sets,
+        sets: args
+            .sets
+            .into_iter()
+            .chain(args.knobs.into_sets())
+            .collect(),
         turns: Vec::new(),
         used: Used::default(),
     };
@@ -303,6 +307,7 @@ impl Chat<'_> {
             file,
             leaving: LeavingArgs::default(),
             run_id: None,
+            saved: Vec::new(),
             durability: self.durability,
         };
         let live = Live::accounting(self.app, self.durability)?;

@@ -6,6 +6,7 @@ use clap::Args;
 
 use crate::cli::commands::drive::{LeavingArgs, RecordingArgs};
 use crate::cli::commands::values::run_id;
+use crate::cli::context::knobs::KnobArgs;
 use crate::message::RunId;
 
 #[derive(Debug, Args)]
@@ -41,6 +42,8 @@ pub(in crate::cli) struct ContinueArgs {
     /// It comes after the changes that the run was begun with, and may be given several times.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(in crate::cli) sets: Vec<String>,
+    #[command(flatten)]
+    pub(in crate::cli) knobs: KnobArgs,
     /// Print the result as one JSON document
     #[arg(long)]
     pub(in crate::cli) json: bool,

@@ -1,5 +1,7 @@
 //! `monolith continue`: a new run that goes on from the conversation of an ended one. The ended run is only read.
 
+use std::mem::take;
+
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
@@ -48,7 +50,8 @@ pub(in crate::cli) fn continue_run(app: &App, args: ContinueArgs) -> Result<Exit
     report(app, json, continued(app, args))
 }
 
-fn continued(app: &App, args: ContinueArgs) -> Result<Ended, Broken> {
+fn continued(app: &App, mut args: ContinueArgs) -> Result<Ended, Broken> {
+    args.sets.extend(take(&mut args.knobs).into_sets());
     let run = match app.settled(&args.run) {
         Err(CliError::Store(StoreError::NoSuchRun { .. }))
             if args.message.is_none() && args.run.contains(char::is_whitespace) =>

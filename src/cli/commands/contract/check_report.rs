@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::dry_precheck::dry_precheck;
 use crate::adapter::Adapter;
-use crate::cli::context::error::CliError;
+use crate::cli::context::error::{CliError, ContractFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::secrets;
 use crate::contract::{
@@ -149,17 +149,29 @@ impl Wrong {
     fn all(fault: &CliError) -> Vec<Self> {
         match fault {
             CliError::Spec(faults) | CliError::Located(_, faults) => {
-                let wrong = faults.errors.iter().map(|error| Self {
-                    file: error.set.is_none().then(|| faults.file.clone()),
-                    set: error.set.as_deref().map(shown),
-                    line: Some(error.line),
-                    column: Some(error.column),
-                    path: Some(error.path.clone()),
-                    rule: shown(&error.rule),
-                    help: error.help.as_deref().map(shown),
+                let wrong = faults.errors.iter().map(|error| {
+                    let (file, line, column) = faults.place_of(error);
+                    Self {
+                        file: error.set.is_none().then(|| file.to_owned()),
+                        set: error.set.as_deref().map(shown),
+                        line: Some(line),
+                        column: Some(column),
+                        path: Some(error.path.clone()),
+                        rule: shown(&error.rule),
+                        help: error.help.as_deref().map(shown),
+                    }
                 });
                 wrong.collect()
             }
+            CliError::Contract(ContractFault::Include(fault)) => vec![Self {
+                file: Some(fault.file.display().to_string()),
+                set: None,
+                line: Some(fault.line),
+                column: None,
+                path: None,
+                rule: shown(&fault.rule),
+                help: None,
+            }],
             fault => vec![Self {
                 file: None,
                 set: None,

@@ -10,4 +10,4 @@ mod run;
 pub(in crate::cli) use self::args::ContractCommand;
 pub(in crate::cli) use self::check_report::code_of;
 pub(in crate::cli) use self::preview::{preview_of, preview_on, report_gaps, report_warnings};
-pub(in crate::cli) use self::run::{check_file, contract, failures, judge};
+pub(in crate::cli) use self::run::{check_file, contract, failures, judge, refuse_file};

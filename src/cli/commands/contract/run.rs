@@ -20,7 +20,7 @@ use crate::cli::ui::escape::{line, text};
 use crate::cli::ui::numbers::counted;
 use crate::cli::ui::screen::Style;
 use crate::contract::{ContractSpec, ExecutionContract, contract_file_schema, pins_schema};
-use crate::driver::{Preview, Unmatched};
+use crate::driver::{Preview, Unmatched, unset_keys};
 use crate::kernel::CheckName;
 
 /// `monolith contract`.
@@ -133,7 +133,26 @@ pub(in crate::cli) fn check_file(
     spec: ContractSpec,
     json: bool,
 ) -> Result<Exit, CliError> {
-    report_check(app, file, preview_of(app, file, spec, true), json)
+    let written = spec.clone();
+    let checked = preview_of(app, file, spec, true).map(|mut preview| {
+        // A run looks up its keys, too.
+        let unset = unset_keys(&written, &app.environment, &preview.reach);
+        preview.unmet.extend(unset);
+        preview
+    });
+    report_check(app, file, checked, json)
+}
+
+/// Reports of a file that cannot be read what is wrong with it, as `contract check` does.
+pub(in crate::cli) fn refuse_file(
+    app: &App,
+    fault: CliError,
+    json: bool,
+) -> Result<Exit, CliError> {
+    if json {
+        app.screen.out_json(&CheckReport::refused(&fault))?;
+    }
+    Err(fault)
 }
 
 fn report_check(
@@ -144,12 +163,7 @@ fn report_check(
 ) -> Result<Exit, CliError> {
     let mut preview = match checked {
         Ok(preview) => preview,
-        Err(fault) => {
-            if json {
-                app.screen.out_json(&CheckReport::refused(&fault))?;
-            }
-            return Err(fault);
-        }
+        Err(fault) => return refuse_file(app, fault, json),
     };
     let unmet = std::mem::take(&mut preview.unmet).into_iter();
     let unmet: Vec<CliError> = unmet.map(|fault| file.located(fault)).collect();

@@ -47,6 +47,7 @@ fn run(app: &App) -> Result<Exit, CliError> {
         spec,
         file,
         run_id: Some(run_id.clone()),
+        saved: Vec::new(),
         durability: Durability::Full,
         leaving: LeavingArgs::default(),
     };

@@ -22,7 +22,7 @@ use crate::cli::context::runtime::runtime;
 use crate::cli::context::signals::{Signal, Signals};
 use crate::contract::ContractSpec;
 use crate::driver::{self, DriverError, Prepared};
-use crate::message::RunId;
+use crate::message::{AgentMessage, RunId};
 use crate::session::Control;
 use crate::store::{Durability, Store};
 use crate::telemetry::AgentResult;
@@ -37,6 +37,8 @@ pub(in crate::cli) struct Job {
     pub(in crate::cli) spec: ContractSpec,
     pub(in crate::cli) file: ContractFile,
     pub(in crate::cli) run_id: Option<RunId>,
+    /// The conversation that the run begins with, before its task.
+    pub(in crate::cli) saved: Vec<AgentMessage>,
     pub(in crate::cli) durability: Durability,
     pub(in crate::cli) leaving: LeavingArgs,
 }
@@ -56,7 +58,13 @@ pub(in crate::cli) fn drive_job(
     request.invocation = Some(job.file.invocation());
     request.run_id = job.run_id;
     let request = live.preparing(request);
-    let prepare = async |cancel: &CancellationToken| driver::prepare(request, cancel).await;
+    let saved = job.saved;
+    let prepare = async |cancel: &CancellationToken| {
+        if saved.is_empty() {
+            return driver::prepare(request, cancel).await;
+        }
+        driver::prepare_loaded(saved, request, cancel).await
+    };
     let driven = drive_to_the_end(on, &store, live, job.leaving, prepare);
     match driven {
         Ok(ended) => Ok(ended.located(&job.file)),

@@ -8,6 +8,7 @@ use clap::Args;
 use crate::cli::commands::drive::{LeavingArgs, RecordingArgs};
 use crate::cli::commands::many::LimitArgs;
 use crate::cli::commands::values::run_id;
+use crate::cli::context::knobs::KnobArgs;
 use crate::contract::AGENT_SET;
 use crate::message::RunId;
 
@@ -36,6 +37,8 @@ pub(in crate::cli) struct AgentArgs {
     )]
     tools: Vec<String>,
     /// The same: change a key of front matter, such as temperature=0.2
+    ///
+    /// The keys that a contract has, too, are options of their own: --temperature 0.2, --max-tool-turns 3, --no-stream.
     #[arg(
         long = "override",
         value_name = "KEY=VALUE",
@@ -105,6 +108,18 @@ pub(in crate::cli) struct RunArgs {
     pub(in crate::cli) task: Option<String>,
     #[command(flatten)]
     pub(in crate::cli) agent: AgentArgs,
+    #[command(flatten)]
+    pub(in crate::cli) knobs: KnobArgs,
+    /// Begin with a conversation that --save wrote
+    ///
+    /// A JSON array of messages; the task comes after them. `continue` goes on under the record of a run instead.
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_name = "FILE",
+        conflicts_with = "contracts"
+    )]
+    pub(in crate::cli) load: Option<PathBuf>,
     /// Print the result as one JSON document
     ///
     /// With --contracts one a line; in a pipe that is always so.

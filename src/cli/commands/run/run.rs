@@ -1,12 +1,13 @@
 //! `monolith run`: begins a run under a contract file, and drives it to its end.
 
+use std::io::{self, Read as _};
 use std::mem::take;
 use std::path::Path;
 
 use super::args::{AgentArgs, RunArgs};
 use crate::agent::select;
 use crate::cli::commands::agent::note_left_out;
-use crate::cli::commands::contract::check_file;
+use crate::cli::commands::contract::{check_file, refuse_file};
 use crate::cli::commands::drive::{
     Accounts, Broken, Ended, Job, Live, NamedContract, RunInput, drive_job, is_piped_task,
     leaves_piped_input, offer_models, piped_task, report, task_of,
@@ -19,12 +20,20 @@ use crate::cli::context::error::{AgentFault, CliError, InputFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::ui::command::shell_word;
 use crate::cli::ui::escape::line;
+use crate::contract::{ContractSpec, FactoryError, check_input};
+use crate::driver::DriverError;
+use crate::message::AgentMessage;
+use crate::store::open_given;
+use crate::telemetry::saved_conversation;
 
+/// The most bytes of a saved conversation.
+const MOST_SAVED_BYTES: u64 = 64 << 20;
 /// The word for the agent that the task is for.
 const AUTO: &str = "auto";
 
 /// `monolith run`.
 pub(in crate::cli) fn run(app: &App, mut args: RunArgs) -> Result<Exit, CliError> {
+    args.sets.extend(take(&mut args.knobs).into_sets());
     if let Some(contracts) = args.contracts.take() {
         return run_many(app, args, &contracts);
     }
@@ -38,11 +47,46 @@ pub(in crate::cli) fn run(app: &App, mut args: RunArgs) -> Result<Exit, CliError
 
 /// `monolith run --dry-run`: the findings that a run would report before it asks a model.
 fn dry_run(app: &App, mut args: RunArgs) -> Result<Exit, CliError> {
-    let (mut file, task) = named(app, &mut args)?;
+    let json = args.json;
+    match read_for_dry_run(app, &mut args) {
+        Ok((file, spec)) => check_file(app, &file, spec, json),
+        Err(fault) => refuse_file(app, fault, json),
+    }
+}
+
+/// What the arguments name, read and judged as a run judges it before anything is started.
+fn read_for_dry_run(
+    app: &App,
+    args: &mut RunArgs,
+) -> Result<(ContractFile, ContractSpec), CliError> {
+    let (mut file, task) = named(app, args)?;
     let mut spec = file.read(app)?;
     spec.task = task.or(spec.task);
+    let saved = args.load.as_deref().map(|path| loaded(app, path));
+    let has_begun = !saved.transpose()?.unwrap_or_default().is_empty();
+    // What is said in a conversation that has begun is text.
+    if let (Some(input), Some(task), false) = (&spec.input, &spec.task, has_begun) {
+        check_input(input.schema.as_ref(), task)
+            .map_err(|fault| DriverError::from(FactoryError::Input(fault)))?;
+    }
     let spec = file.with_abilities(app, spec)?;
-    check_file(app, &file, spec, args.json)
+    Ok((file, spec))
+}
+
+/// The conversation of a file.
+fn loaded(app: &App, path: &Path) -> Result<Vec<AgentMessage>, CliError> {
+    let refuse = |reason: String| InputFault::Saved {
+        path: path.to_owned(),
+        reason,
+    };
+    let read = || {
+        let mut text = String::new();
+        let file = open_given(&app.cwd.join(path))?;
+        file.take(MOST_SAVED_BYTES).read_to_string(&mut text)?;
+        Ok(text)
+    };
+    let text = read().map_err(|fault: io::Error| refuse(fault.to_string()))?;
+    Ok(saved_conversation(&text).map_err(|fault| refuse(fault.to_string()))?)
 }
 
 /// The contract and the task that the arguments name; of an agent, the one that is chosen.
@@ -171,11 +215,14 @@ fn run_to_its_end(app: &App, mut args: RunArgs) -> Result<Ended, Broken> {
         let note = format!("note: {}\n", line(clamped));
         app.screen.write_err(&note);
     }
+    let saved = args.load.as_deref().map(|path| loaded(app, path));
+    let saved = saved.transpose()?.unwrap_or_default();
     offer_models(app, &spec)?;
     let job = Job {
         spec,
         file,
         run_id: args.run_id,
+        saved,
         durability: args.recording.durability.into(),
         leaving: args.leaving,
     };

@@ -4,11 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use super::ContractFile;
 use crate::agent::{Ability, injected, matched, standard};
-use crate::cli::context::agent::{agent_form, text_of};
+use crate::cli::context::agent::{Beside, agent_form, text_of};
 use crate::cli::context::app::App;
-use crate::cli::context::error::{AgentFault, CliError};
+use crate::cli::context::error::{AgentFault, CliError, ContractFault};
 use crate::contract::{
-    AgentForm, AgentId, AgentProfile, AgentSelection, AgentTerms, ContractSpec, PROFILE_SET,
+    AgentForm, AgentId, AgentProfile, AgentSelection, AgentTerms, ContractSpec, IncludedText,
+    PROFILE_SET, with_includes,
 };
 
 /// The folder beside a profile that holds its abilities.
@@ -39,6 +40,30 @@ impl ContractFile {
         let chosen = serde_json::to_string(chosen).map_err(std::io::Error::from)?;
         self.sets.push(format!("{CHOSEN}{chosen}"));
         Ok(self)
+    }
+
+    /// The text of an agent's file with everything that it includes.
+    pub(super) fn whole(&self, text: &str) -> Result<IncludedText, ContractFault> {
+        let beside = self.beside();
+        let mut whole = with_includes(&self.path, text, &beside).map_err(ContractFault::Include)?;
+        for part in &mut whole.parts {
+            let name = part
+                .file
+                .as_ref()
+                .map(|file| file.strip_prefix(&self.base_dir));
+            if let Some(Ok(name)) = name {
+                part.file = Some(name.to_owned());
+            }
+        }
+        Ok(whole)
+    }
+
+    /// The files beside an agent's.
+    pub(super) fn beside(&self) -> Beside<'_> {
+        Beside {
+            cwd: &self.base_dir,
+            folder: self.folder(),
+        }
     }
 
     /// In which form an agent stands in it; none where it is a contract file.

@@ -77,7 +77,10 @@ impl ContractFile {
             let error = found.errors.first()?;
             Some(match &error.set {
                 Some(set) => format!("--set {set}"),
-                None => format!("{}:{}:{}", found.file, error.line, error.column),
+                None => {
+                    let (file, line, column) = found.place_of(error);
+                    format!("{file}:{line}:{column}")
+                }
             })
         });
         let mut places: Vec<String> = places.collect();

@@ -70,6 +70,9 @@ impl Advice for AgentFault {
             }
             Self::Changed { .. } => "monolith agent add --update FILE registers it as it is now",
             Self::Unusable { .. } => "monolith agent list shows what is registered, and how it is",
+            Self::NotAnId { got, .. } if got.ends_with(".ai") => {
+                "a file is run by its name, without --agent: monolith run FILE \"task\""
+            }
             Self::NotAnId { .. } => "monolith agent list shows the ids",
             Self::NoTask => "monolith run --agent auto \"task\"",
             Self::NoAbility { .. } => {

@@ -21,7 +21,7 @@ pub(in crate::cli) enum ContractFault {
     #[error("read the contract {}, which the run was begun with: {reason}", path.display())]
     Departed { path: PathBuf, reason: String },
     /// The author: an agent's file includes what it cannot.
-    #[error(transparent)]
+    #[error("read the agent: {0}")]
     Include(IncludeFault),
     /// The caller: the file was found and not named, and it is not the caller's.
     #[error("trust the contract {}, which was found and not named: {foreign}", path.display())]

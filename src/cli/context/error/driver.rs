@@ -15,6 +15,7 @@ impl Advice for DriverError {
             | Self::ScriptUnreadable { .. }
             | Self::Script { .. }
             | Self::MissingVariable { .. }
+            | Self::UnresolvedVariable { .. }
             | Self::UnknownServer { .. }
             | Self::UnknownWindow { .. }
             | Self::Address { .. }
@@ -34,7 +35,9 @@ impl Advice for DriverError {
             | Self::NoParent { .. }
             | Self::OtherWorkspace { .. }
             | Self::CannotAskAgain { .. } => Exit::USAGE,
-            Self::ServerDown { .. } | Self::NobodyToAsk { .. } => Exit::SETUP,
+            Self::ServerDown { .. } | Self::NobodyToAsk { .. } | Self::ToolNotOffered { .. } => {
+                Exit::SETUP
+            }
             Self::DoesNotReplay { report, .. } => Exit::of_replay(report),
             Self::Cancelled
             | Self::AskingInterrupted { .. }
@@ -47,7 +50,11 @@ impl Advice for DriverError {
     fn help(&self) -> Option<String> {
         let text = match self {
             Self::Store(fault) => return fault.help(),
+            Self::UnresolvedVariable { .. } => {
+                "set it in the .ai-agent.env beside that file, or in the environment"
+            }
             Self::MissingVariable { .. } => "set the variable, or leave its name out of the file",
+            Self::ToolNotOffered { offered, .. } => return Some(format!("it offers {offered}")),
             Self::UnknownWindow { profiles, .. } => return Some(window_help(profiles)),
             Self::UnknownServer { .. } => {
                 "tools of a server are called SERVER__TOOL: mend the name, or define the server"

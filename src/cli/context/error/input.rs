@@ -94,6 +94,9 @@ pub(in crate::cli) enum InputFault {
     /// The caller: the text of the task cannot be read.
     #[error("read the task from {from}: {reason}")]
     Task { from: String, reason: String },
+    /// The caller: no conversation that a run can begin with.
+    #[error("read the saved conversation {}: {reason}", path.display())]
+    Saved { path: PathBuf, reason: String },
     /// The caller: a message that is no text.
     #[error("send the line: it is not UTF-8")]
     NotText,
@@ -152,6 +155,9 @@ impl Advice for InputFault {
             }
             Self::OnlyAgents { .. } => {
                 "--set changes a contract file: --set max_turns=3; front matter is that of an agent's file (.ai)"
+            }
+            Self::Saved { .. } => {
+                "monolith run --save FILE writes one; monolith continue RUN goes on with a run itself"
             }
             Self::OneInputTwice => "give the other one as @FILE",
             Self::TwoTasks => "give it as an argument, or with --task",

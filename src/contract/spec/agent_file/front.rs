@@ -9,14 +9,16 @@ use crate::contract::spec::agent_spec::{OfferedAs, tool_name_fault};
 use crate::contract::spec::contract_spec::InputSpec;
 use crate::contract::spec::definitions::{DefinitionKind, Definitions};
 use crate::contract::spec::error::{Findings, SourceRange};
-use crate::contract::spec::fill::{child, node_of, target};
+use crate::contract::spec::fill::{child, target};
 use crate::contract::spec::form::Read as _;
 use crate::contract::spec::keys::{FILE, FINAL_REPORT, SERVER, TARGET, TOOLS};
 use crate::contract::spec::reader::choose;
 use crate::contract::spec::reporter::Reporter;
 use crate::contract::spec::suggest::suggest;
-use crate::contract::spec::tree::{Key, Kind, MAX_DEPTH, Node};
-use crate::contract::{AGENT_PREFIX, AgentProfile, REST_PREFIX, ReportFormat, tool_filter};
+use crate::contract::spec::tree::{Key, Kind, MAX_DEPTH, Node, node_of};
+use crate::contract::{
+    AGENT_PREFIX, AgentProfile, REST_PREFIX, ReportFormat, Validators, tool_filter,
+};
 use crate::message::Digest;
 
 /// The report's own tool, which every agent has.
@@ -34,7 +36,7 @@ pub(in crate::contract::spec) struct Front {
     /// The prompt of a profile.
     pub(in crate::contract::spec) system: Option<String>,
     /// Single tools of servers: server, tool, and where they are named.
-    single: Vec<(String, String, SourceRange)>,
+    pub(in crate::contract::spec) single: Vec<(String, String, SourceRange)>,
     /// Servers of which every tool is taken.
     whole: Vec<String>,
 }
@@ -226,7 +228,16 @@ impl Translator<'_, '_> {
             let rule = "only input in JSON has a schema";
             reporter.below("schema").refuse(schema, rule, Some(help));
         }
-        let schema = schema.and_then(|node| Value::read(&node, &reporter.below("schema")));
+        let schema = schema.and_then(|node| {
+            let reporter = reporter.below("schema");
+            let schema = Value::read(&node, &reporter)?;
+            if let Some(fault) = Validators::fault_of(&schema) {
+                let (pointer, why) = (fault.pointer, fault.rule);
+                let rule = format!("invalid_parameters: the schema at {pointer:?}: {why}");
+                reporter.refuse(&node, rule, None);
+            }
+            Some(schema)
+        });
         is_json.then_some(InputSpec { schema })
     }
 
@@ -336,6 +347,7 @@ fn models(root: &mut Node, value: Node, reporter: &Reporter<'_>) {
             return;
         }
     };
+    let has_items = !items.is_empty();
     let mut targets = Vec::new();
     for (n, item) in items.into_iter().enumerate() {
         let reporter = reporter.below(&n.to_string());
@@ -359,6 +371,10 @@ fn models(root: &mut Node, value: Node, reporter: &Reporter<'_>) {
             kind: Kind::Map(entries),
             place: item.place.clone(),
         });
+    }
+    // What is wrong with each of them was said.
+    if targets.is_empty() && has_items {
+        return;
     }
     let kind = Kind::List(targets);
     put(root, &[FILE.targets.name], Node { kind, place });

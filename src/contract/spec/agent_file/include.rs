@@ -39,6 +39,45 @@ pub(crate) struct IncludeFault {
     pub(crate) rule: String,
 }
 
+/// An agent's file with everything that it includes, and which part of it is from where.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct IncludedText {
+    /// The parts in their order; each ends where the next one begins.
+    pub(crate) parts: Vec<IncludedPart>,
+    pub(crate) text: String,
+}
+
+/// A part of that text, as it stands in one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct IncludedPart {
+    /// Column of its first character there, in characters, from 1.
+    pub(crate) column: usize,
+    /// The included file; none for the agent's own.
+    pub(crate) file: Option<PathBuf>,
+    /// The line of its first character there, from 1.
+    pub(crate) line: usize,
+    /// The byte at which it begins in the text.
+    pub(crate) offset: usize,
+}
+
+/// The file, the line and the column where a byte of the text stands; none without parts.
+pub(in crate::contract::spec) fn place_in<'p>(
+    parts: &'p [IncludedPart],
+    text: &str,
+    offset: usize,
+) -> Option<(Option<&'p Path>, usize, usize)> {
+    let part = parts.iter().rev().find(|part| part.offset <= offset)?;
+    let before = text.get(part.offset..offset)?;
+    let (line, column) = match before.rsplit_once('\n') {
+        Some((above, last)) => {
+            let line = part.line + above.matches('\n').count() + 1;
+            (line, last.chars().count() + 1)
+        }
+        None => (part.line, part.column + before.chars().count()),
+    };
+    Some((part.file.as_deref(), line, column))
+}
+
 /// The text of an agent's file with everything that it includes.
 ///
 /// # Errors
@@ -47,11 +86,12 @@ pub(crate) fn with_includes(
     file: &Path,
     text: &str,
     files: &dyn AgentFiles,
-) -> Result<String, IncludeFault> {
+) -> Result<IncludedText, IncludeFault> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut inliner = Inliner {
         files,
         left: MAX_INCLUDES,
-        out: String::with_capacity(text.len()),
+        out: IncludedText::default(),
     };
     let own = files.text(file).map_or(file.to_owned(), |(path, _)| path);
     inliner.inline(file, text, &mut vec![own])?;
@@ -61,7 +101,7 @@ pub(crate) fn with_includes(
 struct Inliner<'f> {
     files: &'f dyn AgentFiles,
     left: usize,
-    out: String,
+    out: IncludedText,
 }
 
 impl Inliner<'_> {
@@ -90,7 +130,9 @@ impl Inliner<'_> {
             let Some(name) = name.filter(|name| !name.contains('\n')) else {
                 return Err(refuse(format!("`{begin}` is not closed by `{end}`")));
             };
-            self.push(before).map_err(&refuse)?;
+            let from = text.len() - rest.len();
+            self.push((file, open), text, from, before)
+                .map_err(&refuse)?;
             let (path, text) = self.opened(file, name.trim(), open).map_err(&refuse)?;
             open.push(path.1);
             self.inline(&path.0, &text, open)?;
@@ -102,7 +144,8 @@ impl Inliner<'_> {
             line: 1,
             rule,
         };
-        self.push(rest).map_err(last)
+        let from = text.len() - rest.len();
+        self.push((file, open), text, from, rest).map_err(last)
     }
 
     /// The file that an include of `file` names: as it is named and as it is without links, and its text.
@@ -145,9 +188,24 @@ impl Inliner<'_> {
         Ok(((path, real), text))
     }
 
-    fn push(&mut self, text: &str) -> Result<(), String> {
-        self.out.push_str(text);
-        if self.out.len() > MAX_BYTES {
+    /// Appends what stands in a file's text from that byte on.
+    fn push(
+        &mut self,
+        (file, open): (&Path, &[PathBuf]),
+        text: &str,
+        from: usize,
+        part: &str,
+    ) -> Result<(), String> {
+        let above = text.get(..from).unwrap_or_default();
+        let last = above.rsplit('\n').next().unwrap_or_default();
+        self.out.parts.push(IncludedPart {
+            column: last.chars().count() + 1,
+            file: (open.len() > 1).then(|| file.to_owned()),
+            line: above.matches('\n').count() + 1,
+            offset: self.out.text.len(),
+        });
+        self.out.text.push_str(part);
+        if self.out.text.len() > MAX_BYTES {
             return Err(format!(
                 "with everything included it holds more than {MAX_BYTES} bytes"
             ));

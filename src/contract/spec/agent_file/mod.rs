@@ -13,6 +13,8 @@
 mod front;
 mod include;
 mod keys;
+#[cfg(test)]
+mod knob_tests;
 mod profile;
 mod profile_contract;
 mod prompt;
@@ -21,7 +23,8 @@ mod split;
 mod tests;
 
 pub(super) use front::{Front, Translator, narrowed, translated};
-pub(crate) use include::{AgentFiles, IncludeFault, with_includes};
+pub(in crate::contract::spec) use include::place_in;
+pub(crate) use include::{AgentFiles, IncludeFault, IncludedPart, IncludedText, with_includes};
 pub(crate) use keys::KNOBS;
 pub(super) use keys::shown_path;
 pub(super) use profile::AGENT_PROFILE;

@@ -12,7 +12,7 @@ use crate::contract::{Completion, ContractSpec, ReportFormat, SpecErrors, ToolTr
 
 /// Files by path.
 #[derive(Default)]
-struct Files(BTreeMap<&'static str, &'static str>);
+pub(super) struct Files(pub(super) BTreeMap<&'static str, &'static str>);
 
 impl AgentFiles for Files {
     fn text(&self, path: &Path) -> Result<(PathBuf, String), String> {
@@ -37,7 +37,7 @@ impl AgentFiles for Files {
 }
 
 /// A layer with one provider and two tool servers, of which one allows a single tool.
-struct Layer;
+pub(super) struct Layer;
 
 impl Definitions for Layer {
     fn find(&self, wanted: DefinitionKind, name: &str) -> Result<Option<Definition>, String> {
@@ -72,10 +72,19 @@ impl Definitions for Layer {
     }
 }
 
-fn parse_under(
+pub(super) fn parse_under(
     text: &str,
     sets: &[&str],
     format: ReportFormat,
+) -> Result<ContractSpec, SpecErrors> {
+    parse_beside(text, (sets, format), &Layer)
+}
+
+/// The same where that is defined elsewhere.
+pub(super) fn parse_beside(
+    text: &str,
+    (sets, format): (&[&str], ReportFormat),
+    known: &dyn Definitions,
 ) -> Result<ContractSpec, SpecErrors> {
     let variables = [("DAY".to_owned(), "Friday".to_owned())].into();
     let files = Files([("report.json", r#"{"type":"object"}"#)].into());
@@ -84,18 +93,19 @@ fn parse_under(
         file: "a.ai",
         form: AgentForm::FrontMatter,
         format,
+        parts: &[],
         text,
         variables: &variables,
     };
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
-    ContractSpec::parse_agent(&source, &sets, &Layer)
+    ContractSpec::parse_agent(&source, &sets, known)
 }
 
 fn parse(text: &str) -> ContractSpec {
     parse_under(text, &[], ReportFormat::Markdown).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-fn refused(text: &str) -> String {
+pub(super) fn refused(text: &str) -> String {
     let parsed = parse_under(text, &[], ReportFormat::Markdown);
     parsed.map(|_| ()).unwrap_err().to_string()
 }
@@ -149,6 +159,7 @@ fn an_agent_reports_as_a_tag_and_is_not_strict() {
 
 /// 001 §3: both forms, case counts, what is not known stays.
 /// 001/3.prompt.4
+/// 001/3.prompt.8
 #[test]
 fn placeholders_that_are_known_are_replaced_and_no_others() {
     let spec = parse(AGENT);
@@ -163,6 +174,7 @@ fn placeholders_that_are_known_are_replaced_and_no_others() {
 
 /// 001 §11: the place asks for its form, but an agent of JSON answers in JSON.
 /// 001/11.direct.3
+/// 001/2.file.10
 #[test]
 fn the_form_of_the_report_is_json_where_the_agent_says_so_else_the_places() {
     let check = |front: &str, sets: &[&str], expect: ReportFormat| {
@@ -182,6 +194,7 @@ fn the_form_of_the_report_is_json_where_the_agent_says_so_else_the_places() {
 
 /// 001 §6: a server by its key gives all that its configuration allows, an id one tool of that.
 /// 001/2.file.6
+/// 001/2.file.11
 #[test]
 fn an_id_takes_one_tool_of_a_server_and_never_more_than_its_configuration_allows() {
     let allowed = |tools: &str, server: &str| {
@@ -203,6 +216,7 @@ fn an_id_takes_one_tool_of_a_server_and_never_more_than_its_configuration_allows
 
 /// 001 §2, §6: a REST tool is taken by its id.
 /// 001/2.file.6
+/// 001/2.file.13
 #[test]
 fn a_rest_tool_is_taken_by_its_id() {
     let spec = parse("---\nmodels: [openai/m]\ntools: [rest__list, files]\n---\nHi");
@@ -306,6 +320,7 @@ fn front_matter_that_is_not_closed_is_refused_where_it_begins() {
 
 /// 001 §3: relative to the file with the include, in both forms, in place.
 /// 001/3.prompt.1
+/// 001/3.prompt.9
 #[test]
 fn includes_are_put_in_their_places_before_anything_is_read() {
     let files = Files(
@@ -319,7 +334,7 @@ fn includes_are_put_in_their_places_before_anything_is_read() {
         ]
         .into(),
     );
-    let flat = |text: &str| with_includes(Path::new("top/a.ai"), text, &files);
+    let flat = |text: &str| with_includes(Path::new("top/a.ai"), text, &files).map(|all| all.text);
     assert_eq!(flat(files.0["top/a.ai"]).unwrap(), "A B D C E");
     let refused = |text: &str| flat(text).unwrap_err().to_string();
     assert_eq!(
@@ -362,7 +377,8 @@ fn includes_nest_eight_levels_and_no_more() {
         "end",
     ];
     let files = Files(NAMES.into_iter().zip(TEXTS).collect());
-    let from = |name: &str| with_includes(Path::new(name), files.0[name], &files);
+    let from =
+        |name: &str| with_includes(Path::new(name), files.0[name], &files).map(|all| all.text);
     assert_eq!(from("1").unwrap(), "end");
     let fault = from("0").unwrap_err().to_string();
     assert_eq!(fault, "8:1: includes nest more than 8 levels");

@@ -80,8 +80,14 @@ form! {
          or null, which switches the level off.";
         provider_options: ProviderOptions, DefaultText = DefaultText("none"),
         "Members of every request's body, as they are written. See below." => nullable, only_for(ALL_BUT_LOCAL);
+        context_window: u64, DefaultText = DefaultText("the file's, the profile's"),
+        "The window in tokens of every model here that states none." => nullable;
+        tokenizer: String, DefaultText = DefaultText("the profile's"),
+        "What tokens of its models are estimated with; null: bytes / 4." => or_off;
+        buffer: u64, DefaultText = DefaultText("the file's"),
+        "Tokens that are kept free in each request; the largest of the targets counts where the file states no `context_budget.buffer`." => nullable;
         models: BTreeMap<String, ModelSpec>, DefaultText = DefaultText("none"),
-        "By the model's name: `overrides`, `reasoning`, `context_window` and `tokenizer` for this model.";
+        "By the model's name: `overrides`, `reasoning`, `context_window`, `tokenizer` and `buffer` for this model.";
     }
 }
 
@@ -89,14 +95,16 @@ form! {
     /// One entry of `providers.<name>.models`.
     MODEL: ModelKeys, "model", "what differs for one model of a provider";
     "model": {
-        context_window: u64, DefaultText = DefaultText("the file's, the profile's"),
+        context_window: u64, DefaultText = DefaultText("the provider's, the file's, the profile's"),
         "Its window in tokens." => nullable;
         overrides: SamplingSpec, DefaultText = DefaultText("none"),
         "What differs from the provider's `overrides`; the same keys as `sampling`.";
         reasoning: ReasoningMap, DefaultText = DefaultText("the provider's"),
         "What the levels of reasoning are called for it.";
-        tokenizer: String, DefaultText = DefaultText("the profile's"),
+        tokenizer: String, DefaultText = DefaultText("the provider's, the profile's"),
         "What its tokens are estimated with; null: bytes / 4." => or_off;
+        buffer: u64, DefaultText = DefaultText("the provider's"),
+        "Tokens that are kept free in each request to it." => nullable;
     }
 }
 

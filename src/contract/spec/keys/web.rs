@@ -2,7 +2,7 @@
 
 use crate::contract::spec::form::{DefaultText, NEEDED, form};
 use crate::contract::spec::texts::{Headers, Url};
-use crate::contract::{HttpMethod, StreamTerms};
+use crate::contract::{HttpMethod, PrivateNetwork, StreamTerms};
 use crate::message::Digest;
 use serde_json::Value;
 
@@ -25,7 +25,9 @@ form! {
         streaming: StreamTerms, DefaultText = DefaultText("none"),
         "How the answer is read where it comes as a stream: an event of JSON on each line." => nullable;
         loopback: bool, bool = false,
-        "Whether the service may be on this machine. No other address that is not public is ever asked." => nullable;
+        "Whether the service may be on this machine." => nullable;
+        networks: Vec<PrivateNetwork>, DefaultText = DefaultText("none"),
+        "Networks that are not public and that the service may be in, such as `10.1.0.0/16`; at most 16. Else only what is public is asked." => nullable;
         max_bytes: u64, u64 = 1_048_576,
         "Bytes of a body that are returned; the rest is left out. At most 16 MiB." => nullable;
         max_redirects: u32, u32 = 5,
@@ -73,7 +75,9 @@ form! {
         tools_denied: Vec<String>, DefaultText = DefaultText("none"),
         "The operations that it does not take, whatever `tools_allowed` says." => nullable;
         loopback: bool, bool = false,
-        "Whether the service, and an address of `spec`, may be on this machine. No other address that is not public is ever asked." => nullable;
+        "Whether the service, and an address of `spec`, may be on this machine." => nullable;
+        networks: Vec<PrivateNetwork>, DefaultText = DefaultText("none"),
+        "Networks that are not public and that the service, and an address of `spec`, may be in, such as `10.1.0.0/16`; at most 16. Else only what is public is asked." => nullable;
         max_bytes: u64, u64 = 1_048_576,
         "Bytes of a body that are returned; the rest is left out. At most 16 MiB." => nullable;
         max_redirects: u32, u32 = 5,

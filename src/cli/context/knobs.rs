@@ -1,0 +1,149 @@
+//! The knobs of a run as options of their own: `--max-tool-turns 3` for `--set max_turns=3`, by the names that front matter has for
+//! them (001 §8, §11). Reads no file.
+
+use std::sync::LazyLock;
+
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+
+use crate::contract::KNOBS;
+
+/// Knobs that are on or off: without a value they are on.
+const SWITCHES: [&str; 2] = ["parallelToolCalls", "stream"];
+/// Knobs in milliseconds, whose unit may stand in the name.
+const IN_MS: [&str; 2] = ["llmTimeout", "toolTimeout"];
+
+/// An option, and what it changes.
+struct Knob {
+    /// As front matter calls it.
+    key: &'static str,
+    long: String,
+    /// What switches it off, of a switch.
+    off: Option<String>,
+    /// The same with its unit.
+    with_unit: Option<String>,
+    /// Its key in a contract file.
+    path: &'static str,
+}
+
+static ALL: LazyLock<Vec<Knob>> = LazyLock::new(|| {
+    let all = KNOBS.iter().map(|(key, path)| {
+        let long = dashed(key);
+        Knob {
+            key,
+            off: SWITCHES.contains(key).then(|| format!("no-{long}")),
+            with_unit: IN_MS.contains(key).then(|| format!("{long}-ms")),
+            long,
+            path,
+        }
+    });
+    all.collect()
+});
+
+/// The knobs that were given, as changes of the contract.
+#[derive(Clone, Debug, Default)]
+pub(in crate::cli) struct KnobArgs(Vec<String>);
+
+impl KnobArgs {
+    /// As `--set` would have them.
+    pub(in crate::cli) fn into_sets(self) -> Vec<String> {
+        self.0
+    }
+}
+
+impl FromArgMatches for KnobArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut sets = Vec::new();
+        for knob in ALL.iter() {
+            let value = matches.get_one::<String>(knob.key).cloned();
+            let off = knob.off.as_deref().filter(|off| matches.get_flag(off));
+            if let Some(value) = off.map(|_| "false".to_owned()).or(value) {
+                sets.push(format!("{}={value}", knob.path));
+            }
+        }
+        Ok(Self(sets))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for KnobArgs {
+    fn augment_args(mut command: Command) -> Command {
+        for knob in ALL.iter() {
+            let mut arg = Arg::new(knob.key)
+                .long(knob.long.as_str())
+                .value_name("VALUE")
+                .help(knob.path)
+                .hide(true)
+                .allow_negative_numbers(true);
+            if let Some(off) = &knob.off {
+                arg = arg
+                    .num_args(0..=1)
+                    .require_equals(true)
+                    .default_missing_value("true");
+                let off = Arg::new(off.as_str())
+                    .long(off.as_str())
+                    .action(ArgAction::SetTrue)
+                    .hide(true)
+                    .conflicts_with(knob.key);
+                command = command.arg(off);
+            }
+            if let Some(with_unit) = &knob.with_unit {
+                arg = arg.alias(with_unit.as_str());
+            }
+            command = command.arg(arg);
+        }
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+/// `maxToolTurns` as `max-tool-turns`.
+fn dashed(key: &str) -> String {
+    let mut long = String::with_capacity(key.len() + 4);
+    for c in key.chars() {
+        if c.is_ascii_uppercase() {
+            long.push('-');
+        }
+        long.push(c.to_ascii_lowercase());
+    }
+    long
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 001/8.overrides.1
+    #[test]
+    fn each_knob_is_an_option_of_its_own() {
+        let check = |line: &[&str], expect: &[&str]| {
+            let command = KnobArgs::augment_args(Command::new("run").no_binary_name(true));
+            let matches = command
+                .try_get_matches_from(line)
+                .map_err(|f| f.to_string());
+            let sets = KnobArgs::from_arg_matches(&matches.unwrap()).unwrap();
+            assert_eq!(sets.into_sets(), expect, "{line:?}");
+        };
+        check(&[], &[]);
+        check(&["--max-tool-turns", "3"], &["max_turns=3"]);
+        check(&["--temperature=-1"], &["sampling.temperature=-1"]);
+        check(&["--temperature", "-1"], &["sampling.temperature=-1"]);
+        check(&["--llm-timeout-ms", "5"], &["llm_timeout_ms=5"]);
+        check(&["--stream"], &["sampling.stream=true"]);
+        check(&["--no-stream"], &["sampling.stream=false"]);
+        check(
+            &["--parallel-tool-calls=false"],
+            &["parallel_tool_calls=false"],
+        );
+        for knob in ALL.iter() {
+            let word = format!("--{}=1", knob.long);
+            check(&[&word], &[&format!("{}=1", knob.path)]);
+        }
+    }
+}

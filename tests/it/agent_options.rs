@@ -1,0 +1,320 @@
+//! What ai-agent's command line has beside the agent itself: saved conversations, knobs as options, payloads on request, placeholders of the
+//! place (001 §3, §8, §11).
+
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, calls, says};
+
+const SECRET: &str = "canary-token-0123456789";
+
+/// A folder with an agent whose runs end with a message.
+fn desk(lines: &[&str]) -> Desk {
+    let desk = Desk::new();
+    let layer = json!({
+        "providers": {"demo": {"type": "scripted", "file": "s.jsonl"}},
+        "defaults": {"verbose": true},
+        "telemetry": {"enabled": true}, "slack": {"enabled": false}, "api": {"port": 8080},
+    });
+    desk.write(".ai-agent.json", &layer.to_string());
+    desk.write("s.jsonl", &lines.join("\n"));
+    desk.write("a.ai", "---\nmodels: [demo/script]\n---\nYou are terse.");
+    desk
+}
+
+const MESSAGE: [&str; 4] = [
+    "--set",
+    "completion=message",
+    "--set",
+    "tool_transport=native",
+];
+
+/// The contract of a run.
+fn contract_of(desk: &Desk, run: &str) -> Value {
+    let text = desk.ok(&["export", run]);
+    let header: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    match header["contract"].as_str() {
+        Some(text) => serde_json::from_str(text).unwrap(),
+        None => header["contract"].clone(),
+    }
+}
+
+fn said(result: &Value) -> Vec<String> {
+    let messages = result["conversation"].as_array().unwrap().iter();
+    let text = |message: &Value| {
+        let role = message["role"].as_str().unwrap();
+        format!("{role}: {}", message["content"].as_str().unwrap())
+    };
+    messages.map(text).collect()
+}
+
+/// 001 §11: a saved conversation comes before the task, under the system prompt of the agent that is run now.
+/// 001/11.direct.7
+#[test]
+fn a_saved_conversation_comes_before_the_task() {
+    let desk = desk(&[&says("It is MIT."), &says("I said MIT.")]);
+    let save = ["run", "a.ai", "Which licence?", "--save", "said.json"];
+    desk.ok(&[&save[..], &MESSAGE].concat());
+    desk.write("b.ai", "---\nmodels: [demo/script]\n---\nYou are kind.");
+    let load = ["run", "b.ai", "What did you say?", "--load", "said.json"];
+    let (code, result) = desk.json(&[&load[..], &["--run-id", "r2"], &MESSAGE].concat());
+    assert_eq!(code, 0, "{result}");
+    assert_eq!(
+        said(&result),
+        [
+            "system: You are kind.",
+            "user: Which licence?",
+            "assistant: It is MIT.",
+            "user: What did you say?",
+            "assistant: It is MIT.",
+        ]
+    );
+    for proof in ["verify", "replay"] {
+        desk.ok(&[proof, "r2"]);
+    }
+    // The intent rules judge what was said before, too, and a resume comes to the same contract.
+    let continued = desk.run(&["continue", "r2", "Sure?", "--json"]);
+    assert_eq!(continued.code, 0, "{}", continued.err);
+}
+
+/// What is a secret here may have been none where the conversation was saved.
+#[test]
+fn a_saved_conversation_is_scrubbed_like_anything_else() {
+    let desk = Desk::new();
+    desk.script("redact: {env: [TOKEN]}\n", &[&says("Done.")]);
+    let saved = json!([
+        {"role": "system", "content": "Another prompt."},
+        {"role": "user", "content": format!("The token is {SECRET}.")},
+        {"role": "assistant", "content": null, "toolCalls": [{"id": "a", "name": "put", "parameters": {"t": SECRET}}]},
+        {"role": "tool", "content": SECRET, "toolCallId": "a"},
+    ]);
+    desk.write("said.json", &saved.to_string());
+    let run = [
+        "run",
+        "c.yaml",
+        "--load",
+        "said.json",
+        "--run-id",
+        "r",
+        "--trace-llm",
+    ];
+    let output = desk.command(&run).env("TOKEN", SECRET).output().unwrap();
+    let left = crate::desk::Left::from(output);
+    assert_eq!(left.code, 0, "{}", left.err);
+    assert!(left.err.contains("The token is [REDACTED"), "{}", left.err);
+    assert!(!left.said().contains(SECRET), "{}", left.said());
+    assert!(!desk.ok(&["export", "r"]).contains(SECRET));
+    desk.ok(&["replay", "r"]);
+}
+
+#[test]
+fn what_is_no_conversation_is_refused_before_anything_is_asked() {
+    let desk = desk(&[&says("Hello.")]);
+    for (text, expect) in [
+        ("{}", "it is no JSON array of messages"),
+        (
+            r#"[{"role":"tool","content":"x"}]"#,
+            "message 1: it names no call",
+        ),
+    ] {
+        desk.write("said.json", text);
+        for more in [&[][..], &["--dry-run"]] {
+            let run = ["run", "a.ai", "x", "--load", "said.json"];
+            let left = desk.ends(&[&run[..], more].concat(), 4);
+            assert!(left.err.contains(expect), "{}", left.err);
+        }
+    }
+    let left = desk.ends(&["run", "a.ai", "x", "--load", "gone.json"], 4);
+    assert!(left.err.contains("gone.json: "), "{}", left.err);
+    assert!(!desk.ok(&["list"]).contains("completed"));
+}
+
+/// 001 §8, §11: each knob is an option, for an agent, for a contract file and in a continuation.
+/// 001/8.overrides.5
+#[test]
+fn knobs_are_options_of_every_command_that_begins_a_run() {
+    let desk = desk(&[&says("Hello."), &says("Again."), &says("More.")]);
+    let knobs = [
+        "--max-tool-turns",
+        "4",
+        "--temperature",
+        "0.5",
+        "--no-stream",
+    ];
+    let run = ["run", "a.ai", "Hi", "--run-id", "r1"];
+    desk.ok(&[&run[..], &knobs, &MESSAGE].concat());
+    let contract = contract_of(&desk, "r1");
+    assert_eq!(contract["max_turns"], 4);
+    assert_eq!(contract["targets"][0]["sampling"]["temperature"], 0.5);
+    let more = [
+        "continue",
+        "r1",
+        "More",
+        "--run-id",
+        "r2",
+        "--tool-timeout-ms",
+        "99",
+    ];
+    let left = desk.run(&more);
+    // Another contract than that of the run is refused, and how to go on is said.
+    assert_eq!(left.code, 4, "{}", left.err);
+    assert!(left.err.contains("tool_timeout_ms"), "{}", left.err);
+    desk.script("", &[&says("Done.")]);
+    desk.ok(&[
+        "run",
+        "c.yaml",
+        "--run-id",
+        "r3",
+        "--tool-timeout",
+        "99",
+        "--stream",
+    ]);
+    let contract = contract_of(&desk, "r3");
+    assert_eq!(contract["tool_timeout_ms"], 99);
+    assert_eq!(contract["targets"][0]["sampling"]["stream"], true);
+    let left = desk.ends(&["run", "c.yaml", "--max-retries", "many"], 4);
+    assert!(left.err.contains("max_attempts_per_turn"), "{}", left.err);
+}
+
+/// 001 §11, semantics §7: what the token gate holds back is in no trace.
+/// 001/11.direct.12
+#[test]
+fn a_trace_shows_what_is_sent_and_nothing_that_is_held_back() {
+    let desk = Desk::new();
+    let prose = says("canary prose that nobody may read");
+    let call = calls("echo", r#"{"text":"x"}"#);
+    let terms =
+        "tool_policy: required\ntools: {builtin: [echo]}\nstrict_mode: true\ntoken_gate: true\n";
+    desk.script(
+        &format!("{terms}completion: final_report\n"),
+        &[&prose, &call, &prose],
+    );
+    let left = desk.run(&["run", "c.yaml", "--trace-llm"]);
+    assert!(
+        left.err.contains("→ [1.0] llm demo/script, request 1"),
+        "{}",
+        left.err
+    );
+    let held = "← request 1: held back by the token gate";
+    assert!(left.err.contains(held), "{}", left.err);
+    // The call that opens it is whole.
+    let call = "\"arguments\":\"{\\\"text\\\":\\\"x\\\"}\"";
+    let answered = left.err.split("← request 2: ").nth(1).unwrap();
+    assert!(answered.contains(call), "{}", left.err);
+    let before = left.err.split("request 3").next().unwrap();
+    assert!(!before.contains("canary prose"), "{}", left.err);
+    let quiet = desk.run(&["run", "c.yaml", "--trace-llm", "--quiet"]);
+    assert_eq!(quiet.code, 4, "{}", quiet.err);
+}
+
+/// 001 §6: what only other programs read is read over, and shown.
+/// 001/6.defaults.2
+#[test]
+fn sections_of_other_programs_are_read_over() {
+    let desk = desk(&[&says("Hello.")]);
+    desk.ok(&[&["run", "a.ai", "Hi"], &MESSAGE[..]].concat());
+    let shown: Value = serde_json::from_str(&desk.ok(&["config", "show"])).unwrap();
+    assert_eq!(shown["api"]["port"], 8080);
+    assert_eq!(shown["telemetry"]["enabled"], true);
+    // A section that is read has no key that means nothing.
+    let layer = json!({"providers": {"demo": {"type": "scripted", "file": "s.jsonl", "api": 1}}});
+    desk.write(".ai-agent.json", &layer.to_string());
+    let left = desk.ends(&["run", "a.ai", "Hi"], 4);
+    assert!(left.err.contains("providers.demo.api in "), "{}", left.err);
+}
+
+/// 001 §11: each form of a report.
+/// 001/11.direct.9
+#[test]
+fn the_form_of_the_report_is_one_of_a_closed_list() {
+    let desk = desk(&[]);
+    let forms = "markdown,markdown+mermaid,slack-block-kit,tty,pipe,json,sub-agent,text";
+    for form in forms.split(',') {
+        desk.ok(&["run", "a.ai", "x", "--format", form, "--dry-run"]);
+    }
+    let left = desk.ends(&["run", "a.ai", "x", "--format", "pdf", "--dry-run"], 4);
+    assert!(left.err.contains("final_report.format"), "{}", left.err);
+}
+
+/// 001 §2: a schema is looked for beside the agent first, then where the command was typed, in JSON or else in YAML.
+/// 001/2.file.15
+#[test]
+fn a_schema_is_looked_for_beside_the_agent_and_then_where_one_stands() {
+    let desk = desk(&[]);
+    let agent = "---\nmodels: [demo/script]\ninput: {format: json, schemaRef: in.txt}\n---\nx";
+    desk.write("sub/a.ai", agent);
+    let wants = |name: &str| {
+        let left = desk.ends(&["run", "sub/a.ai", "{}", "--dry-run"], 4);
+        assert!(left.err.contains(name), "{}", left.err);
+    };
+    wants("invalid_parameters: `in.txt`: ");
+    desk.write("in.txt", "required: [here]\n");
+    wants("here");
+    desk.write("sub/in.txt", r#"{"required": ["beside"]}"#);
+    wants("beside");
+    desk.write("sub/in.txt", "a: [");
+    wants("it is no JSON and no YAML");
+}
+
+/// 001 §3: what each placeholder is; those of the place are for prompts of the command line alone.
+/// 001/3.prompt.6, 001/3.prompt.7
+#[test]
+fn placeholders_of_time_are_in_files_and_those_of_the_place_in_prompts_alone() {
+    let desk = desk(&[&says("Hello."), &says("Hello.")]);
+    let all = "${DATETIME}|${DAY}|${TIMEZONE}|${OS}|${ARCH}|${KERNEL}|${CD}|${HOSTNAME}|${USER}|{{MAX_TURNS}}";
+    desk.write("a.ai", &format!("---\nmodels: [demo/script]\n---\n{all}"));
+    let system = |run: &str, args: &[&str]| {
+        let mut command = desk.command(&[args, &["--run-id", run], &MESSAGE].concat());
+        let output = command.env("TZ", "Asia/Tokyo").output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let system = contract_of(&desk, run)["system"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        system.split('|').map(str::to_owned).collect::<Vec<_>>()
+    };
+    let file = system("r1", &["run", "a.ai", "Hi"]);
+    let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    let time = &file[0];
+    assert!(
+        time.len() == 25
+            && time.ends_with("+09:00")
+            && &time[10..11] == "T"
+            && is_digits(&time[..4]),
+        "RFC 3339 in local time: {time}"
+    );
+    assert!(file[1].ends_with("day"), "{file:?}");
+    assert_eq!(file[2], "Asia/Tokyo");
+    let place = [
+        "${OS}",
+        "${ARCH}",
+        "${KERNEL}",
+        "${CD}",
+        "${HOSTNAME}",
+        "${USER}",
+    ];
+    assert_eq!(file[3..9], place);
+    assert_eq!(file[9], "10");
+    let prompt = system("r2", &["run", all, "Hi", "--models", "demo/script"]);
+    for (text, name) in prompt[3..9].iter().zip(place) {
+        assert!(!text.is_empty() && text != name, "{name}: {text}");
+    }
+    let folder = std::fs::canonicalize(desk.path("")).unwrap();
+    assert_eq!(prompt[6], folder.display().to_string());
+}
+
+/// 001/2.knobs.8
+#[test]
+fn calls_beyond_the_limit_of_a_turn_are_not_run() {
+    let desk = Desk::new();
+    let call = |id: &str| json!({"id": id, "type": "function", "function": {"name": "echo", "arguments": format!("{{\"text\":\"{id}\"}}")}});
+    let message =
+        json!({"role": "assistant", "content": null, "tool_calls": [call("a"), call("b")]});
+    let choice = json!({"index": 0, "message": message, "finish_reason": "tool_calls"});
+    let both = json!({"response": {"choices": [choice]}}).to_string();
+    desk.script("tools: {builtin: [echo]}\n", &[&both, &says("Done.")]);
+    let (code, result) = desk.json(&["run", "c.yaml", "--max-tool-calls-per-turn", "1"]);
+    assert_eq!(code, 0, "{result}");
+    assert_eq!(result["counters"]["tools_executed"], 1);
+    let excess = "tool: (tool failed: too many tool calls in this turn (limit 1))";
+    assert!(said(&result).contains(&excess.to_owned()), "{result}");
+}
