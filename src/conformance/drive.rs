@@ -1,5 +1,6 @@
 //! The host of a case: a session with a script in place of the world.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -108,6 +109,7 @@ impl Drive {
             requests: self.requests,
             run: run.ok_or("the run did not begin")?,
             started: self.started,
+            view: OnceCell::new(),
             waits: self.waits,
         })
     }

@@ -249,7 +249,7 @@ impl Expect {
         let Some(expected) = &self.accounting else {
             return;
         };
-        let lines = AccountingLine::of_run(&played.view());
+        let lines = AccountingLine::of_run(played.view());
         let lines: Vec<String> = lines.iter().map(account_of).collect();
         let same = lines.len() == expected.len()
             && lines.iter().zip(expected).all(|(line, expected)| {
@@ -267,7 +267,7 @@ impl Expect {
         if self.result.is_none() && self.ledger.is_none() {
             return;
         }
-        let result = AgentResult::of_run(&played.run, &played.view());
+        let result = AgentResult::of_run(&played.run, played.view());
         let result = match serde_json::to_value(&result) {
             Ok(result) => result,
             Err(fault) => return found.0.push(format!("the result is no document: {fault}")),

@@ -65,7 +65,7 @@ pub(super) fn broken(played: &Played) -> Vec<String> {
         after_the_end(played),
         "after TERMINATE a step yields nothing (§1)",
     );
-    for what in result::broken(&played.run, &played.view(), played.started.messages.len()) {
+    for what in result::broken(&played.run, played.view(), played.started.messages.len()) {
         must(false, what);
     }
     broken

@@ -1,5 +1,6 @@
 //! What a played case left: the session's end, its entries, its transcript.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ pub(super) struct Played {
     pub(super) requests: Vec<InferRequest>,
     pub(super) run: Run,
     pub(super) started: RunStarted,
+    pub(super) view: OnceCell<RunView>,
     pub(super) waits: Vec<u64>,
 }
 
@@ -55,11 +57,13 @@ impl Played {
             .collect()
     }
 
-    /// The run as its entries tell it.
-    pub(super) fn view(&self) -> RunView {
-        let entries = self.drafts.iter().zip(&self.entries);
-        let entries = entries.map(|(draft, sealed)| Entry::sealed(draft, sealed.hash));
-        RunView::of(Arc::clone(self.run.contract()), entries)
+    /// The run as its entries tell it, folded once.
+    pub(super) fn view(&self) -> &RunView {
+        self.view.get_or_init(|| {
+            let entries = self.drafts.iter().zip(&self.entries);
+            let entries = entries.map(|(draft, sealed)| Entry::sealed(draft, sealed.hash));
+            RunView::of(Arc::clone(self.run.contract()), entries)
+        })
     }
 
     /// What the run adds to the metrics.

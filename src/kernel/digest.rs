@@ -17,6 +17,38 @@ use crate::message::{
     CallSeq, Digest, DigestContext, EnvelopeStatus, ToolEnvelope, estimate_tokens,
 };
 
+/// Whether digests of states and of events are left out: never in the shipped machine.
+#[cfg(not(test))]
+#[inline]
+pub(super) const fn leaves_out_digests() -> bool {
+    false
+}
+
+#[cfg(test)]
+pub(super) use without::{leaves_out_digests, without_digests};
+
+#[cfg(test)]
+mod without {
+    use std::cell::Cell;
+
+    thread_local! {
+        static WITHOUT: Cell<bool> = const { Cell::new(false) };
+    }
+
+    pub(in crate::kernel) fn leaves_out_digests() -> bool {
+        WITHOUT.get()
+    }
+
+    /// Does `work` with the digests of states and of events left out on this thread. No decision reads them, they are no part of
+    /// the key that exploration merges states by, and they would take half of its time.
+    pub(in crate::kernel) fn without_digests<T>(work: impl FnOnce() -> T) -> T {
+        WITHOUT.set(true);
+        let result = work();
+        WITHOUT.set(false);
+        result
+    }
+}
+
 static STATE_CONTEXT: DigestContext = DigestContext::new("monolith state v1");
 
 /// Everything that a decision can depend on but time: two runs with equal keys react equally to equal events.
@@ -109,6 +141,9 @@ impl Machine {
     /// Digest of the whole machine in that state. What grows over the run (events, conversation, calls) enters through rolling
     /// digests and counters, so this costs the size of the running step.
     pub(super) fn state_digest(&self, at: StageView<'_>) -> Digest {
+        if leaves_out_digests() {
+            return Digest::ZERO;
+        }
         STATE_CONTEXT.framed(&[
             self.state_text(at).as_bytes(),
             self.events.as_bytes(),

@@ -2,20 +2,21 @@
 //! can be reached, judged by the monitors and by the oracle.
 
 use std::collections::{HashMap, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::hash::{Hash, Hasher};
 
+use super::digest::without_digests;
 use super::testing::*;
 use super::tests_alphabet::{Letter, When};
 use super::tests_monitors::Ledger;
 use super::tests_oracle::{Oracle, Reaction};
 use super::tests_variants::{VARIANTS, Variant};
 use super::{Effect, Event, Run, State};
-use crate::contract::{ExecutionContract, Validators};
 use crate::message::Digest;
 
 /// How many letters of each ration a path may hold.
-const RATIONS: [u8; 3] = [1, 1, 2];
+const RATIONS: Rations = [1, 1, 2];
+
+type Rations = [u8; 3];
 
 /// A run with those who watch it.
 #[derive(Clone)]
@@ -23,7 +24,7 @@ pub(super) struct Watched {
     pub(super) run: Run,
     pub(super) ledger: Ledger,
     oracle: Oracle,
-    rations: [u8; 3],
+    rations: Rations,
 }
 
 /// A property that did not hold, and the letters that lead there.
@@ -36,6 +37,8 @@ pub(super) struct Breach {
 /// What an exploration covered.
 #[derive(Debug, Default)]
 pub(super) struct Extent {
+    /// Conditions that react differently, whatever letters are left.
+    pub(super) keys: usize,
     pub(super) states: usize,
     pub(super) steps: usize,
     pub(super) ends: usize,
@@ -43,11 +46,10 @@ pub(super) struct Extent {
 
 impl Watched {
     pub(super) fn new(variant: &Variant) -> Self {
-        let contract = Arc::new(ExecutionContract::of_terms((variant.terms)()));
-        let validators = Arc::new(Validators::compile(&contract));
+        let (contract, validators) = variant.sealed();
         let inputs = started(&contract);
         let pending = inputs.messages.iter().map(|m| m.tokens).sum();
-        let (run, effects) = Run::start(Arc::clone(&contract), Arc::clone(&validators), inputs);
+        let (run, effects) = Run::start(contract.clone(), validators.clone(), inputs);
         Self {
             run,
             ledger: Ledger::new(&effects),
@@ -85,58 +87,85 @@ impl Watched {
         }
     }
 
-    fn key(&self) -> u128 {
-        let decides = self.run.decision_key();
-        let hash = |salt: u8| {
-            let mut hasher = DefaultHasher::new();
-            (salt, &decides, &self.oracle.facts, self.rations).hash(&mut hasher);
-            u128::from(hasher.finish())
-        };
-        hash(0) << 64 | hash(1)
+    /// What decides about everything that follows, but for the letters that the path may still hold.
+    fn key(&self) -> Digest {
+        let mut hasher = KeyHasher(blake3::Hasher::new());
+        self.run.decision_key().hash(&mut hasher);
+        self.oracle.facts.hash(&mut hasher);
+        Digest::from_bytes(*hasher.0.finalize().as_bytes())
+    }
+}
+
+/// BLAKE3 over what a value hashes: dependencies are optimised, unlike this package and what it instantiates of `std`.
+struct KeyHasher(blake3::Hasher);
+
+impl Hasher for KeyHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        unreachable!("the whole digest is the key")
     }
 }
 
 /// Whether nothing happens any more, whatever comes.
 fn absorbs(variant: &Variant, ended: &Watched) -> Result<(), String> {
+    let mut after = ended.clone();
     for &letter in variant.letters.iter().copied().flatten() {
-        let Some(taken) = ended.take(letter) else {
+        let Some(event) = letter.event(&ended.run, &ended.ledger) else {
             continue;
         };
-        let (next, effects) = taken?;
-        if !effects.is_empty() || next.run.decision_key() != ended.run.decision_key() {
+        if !after.push(&event)?.is_empty() {
             return Err(format!("the end does not absorb {letter:?}"));
         }
     }
-    Ok(())
+    if after.run.decision_key() == ended.run.decision_key() {
+        Ok(())
+    } else {
+        Err("the end absorbs every letter, and changes".to_owned())
+    }
 }
 
+/// The nodes found so far, and those whose letters have still to be tried.
 struct Search {
-    seen: HashMap<u128, u32>,
+    /// The nodes of a key, by what letters their paths may still hold. None covers another: what can follow a node can follow
+    /// every node of its key that has as many letters left.
+    seen: HashMap<Digest, Vec<(Rations, u32)>>,
     arrivals: Vec<(u32, Letter)>,
-    queue: VecDeque<(u32, u128, Watched)>,
+    queue: VecDeque<(u32, Digest, Watched)>,
+    /// Those of letters that are not rationed.
     edges: Vec<(u32, u32)>,
     extent: Extent,
 }
 
 /// Explores a variant to its end, or to the first property that does not hold.
 pub(super) fn explore(variant: &Variant) -> Result<Extent, Breach> {
-    let first = Watched::new(variant);
-    let mut search = Search {
-        seen: HashMap::from([(first.key(), 0)]),
-        arrivals: vec![(0, Letter::Started)],
-        queue: VecDeque::from([(0, first.key(), first)]),
-        edges: Vec::new(),
-        extent: Extent::default(),
-    };
-    while let Some((at, key, node)) = search.queue.pop_front() {
-        search.expand(variant, at, key, &node)?;
-    }
-    search.extent.states = search.arrivals.len();
-    search.ends_on_every_path()?;
-    Ok(search.extent)
+    without_digests(|| Search::new(variant).run(variant))
 }
 
 impl Search {
+    fn new(variant: &Variant) -> Self {
+        let first = Watched::new(variant);
+        Self {
+            seen: HashMap::from([(first.key(), vec![(first.rations, 0)])]),
+            arrivals: vec![(0, Letter::Started)],
+            queue: VecDeque::from([(0, first.key(), first)]),
+            edges: Vec::new(),
+            extent: Extent::default(),
+        }
+    }
+
+    fn run(mut self, variant: &Variant) -> Result<Extent, Breach> {
+        while let Some((at, key, node)) = self.queue.pop_front() {
+            self.expand(variant, at, key, &node)?;
+        }
+        self.extent.keys = self.seen.len();
+        self.extent.states = self.arrivals.len();
+        self.ends_on_every_path()?;
+        Ok(self.extent)
+    }
+
     fn path(&self, mut at: u32) -> Vec<Letter> {
         let mut path = Vec::new();
         while at != 0 {
@@ -158,7 +187,7 @@ impl Search {
         &mut self,
         variant: &Variant,
         at: u32,
-        key: u128,
+        key: Digest,
         node: &Watched,
     ) -> Result<(), Breach> {
         let mut moves = false;
@@ -183,13 +212,10 @@ impl Search {
                 moves &= letter != Letter::Timer(When::AtDeadline);
                 continue;
             }
-            let new = u32::try_from(self.arrivals.len()).expect("fewer than 2^32 states");
-            let to = *self.seen.entry(next_key).or_insert(new);
-            if to == new {
-                self.arrivals.push((at, letter));
-                self.queue.push_back((new, next_key, next));
+            let to = self.arrive(at, letter, next_key, next);
+            if letter.ration().is_none() {
+                self.edges.push((at, to));
             }
-            self.edges.push((at, to));
         }
         // Somebody who only obeys the timer comes to an end, too.
         if moves {
@@ -199,7 +225,24 @@ impl Search {
         }
     }
 
-    /// The graph of keys has no cycle, so each of its finitely many paths ends; Kahn's algorithm.
+    /// The node that stands for where a letter led: one that reacts equally and has at least as many letters left, or a new one.
+    fn arrive(&mut self, from: u32, letter: Letter, key: Digest, next: Watched) -> u32 {
+        let left = next.rations;
+        let known = self.seen.entry(key).or_default();
+        let covers = |of: &Rations| of.iter().zip(left).all(|(has, needs)| *has >= needs);
+        if let Some((_, at)) = known.iter().find(|(of, _)| covers(of)) {
+            return *at;
+        }
+        let new = u32::try_from(self.arrivals.len()).expect("fewer than 2^32 states");
+        known.push((left, new));
+        self.arrivals.push((from, letter));
+        self.queue.push_back((new, key, next));
+        new
+    }
+
+    /// The graph of the letters that are not rationed has no cycle, and a path has finitely many others: so each path ends. An edge
+    /// may lead to a node with more letters left, but none leads back from there: on a cycle all have equally many, and it is one
+    /// of the runs themselves. Kahn's algorithm.
     fn ends_on_every_path(&self) -> Result<(), Breach> {
         let mut incoming = vec![0_u32; self.arrivals.len()];
         let mut outgoing: Vec<Vec<u32>> = vec![Vec::new(); self.arrivals.len()];
@@ -207,7 +250,8 @@ impl Search {
             incoming[to as usize] += 1;
             outgoing[from as usize].push(to);
         }
-        let mut free = vec![0_u32];
+        let nodes = 0..u32::try_from(incoming.len()).expect("fewer than 2^32 states");
+        let mut free: Vec<u32> = nodes.filter(|at| incoming[*at as usize] == 0).collect();
         let mut sorted = 0;
         while let Some(at) = free.pop() {
             sorted += 1;

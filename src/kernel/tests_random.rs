@@ -1,13 +1,11 @@
 //! Any events in any order: nothing panics, every property holds, and folding the same events gives the same bytes.
 
-use std::sync::Arc;
-
 use super::testing::*;
 use super::tests_alphabet::{Letter, When};
 use super::tests_explore::Watched;
 use super::tests_variants::{VARIANTS, Variant};
 use super::{Effect, EntryDraft, Event, EventKind, InferenceReturned, Run, State};
-use crate::contract::{ExecutionContract, ToolPolicy, Validators};
+use crate::contract::ToolPolicy;
 use crate::message::{
     CallSeq, EnvelopeFields, InferenceSeq, ProviderFault, ProviderFaultClass, ToolEnvelope,
     ToolOutcome, Usage,
@@ -86,8 +84,7 @@ pub(crate) struct RandomRun {
 }
 
 fn fold(variant: &Variant, events: &[Event]) -> RandomRun {
-    let contract = Arc::new(ExecutionContract::of_terms((variant.terms)()));
-    let validators = Arc::new(Validators::compile(&contract));
+    let (contract, validators) = variant.sealed();
     let inputs = started(&contract);
     let (mut run, first) = Run::start(contract, validators, inputs);
     let mut entries = entries_of(&first).to_vec();

@@ -1,6 +1,7 @@
 //! The contracts that exploration walks through: small budgets, each with the letters that matter to it.
 
 mod contracts;
+mod variant;
 
 use super::Interrupter;
 use super::testing::{reporting, target};
@@ -11,13 +12,7 @@ use crate::message::ProviderFaultClass as Fault;
 
 use Letter::{Fails, Interrupt, LastTool, Says, SaysAt, SaysFor, Timer, Tool, ToolAt};
 use contracts::*;
-
-/// A contract with the letters that are tried in each of its states.
-pub(super) struct Variant {
-    pub(super) name: &'static str,
-    pub(super) terms: fn() -> Terms,
-    pub(super) letters: &'static [&'static [Letter]],
-}
+pub(super) use variant::Variant;
 
 /// Every variant; the cheap and telling ones first.
 pub(super) const VARIANTS: &[Variant] = &[

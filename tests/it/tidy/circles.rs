@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::paths::{Paths, Target};
-use super::rust_source::{Form, SourceFile, sources};
+use super::rust_source::{Form, SourceFile};
 use super::tree::{Finding, Tree, folder_of};
 
 /// One file of a module names what another defines.
@@ -28,8 +28,7 @@ type Arrows = BTreeMap<String, BTreeMap<String, Arrow>>;
 ///   nor is the `use` that brings in the type, if the file names it nowhere else. An `impl` of a trait, the type's
 ///   fields, variants and functions (`Type::new()`), and all else that the block names are imports.
 pub fn circles(tree: &Tree) -> Vec<Finding> {
-    let files = sources(tree);
-    let arrows = arrows(&files);
+    let arrows = arrows(tree.code());
     let mut findings = Vec::new();
     for circle in circles_of(&arrows) {
         let arrow = |arrow: &&Arrow| {

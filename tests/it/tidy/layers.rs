@@ -1,5 +1,7 @@
+use std::collections::BTreeSet;
+
 use super::paths::from_root;
-use super::rust_source::{SourceFile, sources};
+use super::rust_source::SourceFile;
 use super::tree::{Finding, Tree};
 
 /// The layers of `src/cli`, the lowest first. What lies beside them is the program, which may name everything.
@@ -8,9 +10,10 @@ const LAYERS: [&str; 3] = ["ui", "context", "commands"];
 /// A layer of `src/cli` names itself and lower ones; a command names of another command only what that one's `mod.rs` exports.
 pub fn layers(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let files = sources(tree);
-    let is_module = |module: &[String]| files.iter().any(|file| file.module() == module);
-    for file in &files {
+    let files = tree.code();
+    let modules: BTreeSet<Vec<String>> = files.iter().map(SourceFile::module).collect();
+    let is_module = |module: &[String]| modules.contains(module);
+    for file in files {
         let here = file.module();
         let Some(layer) = layer_of(&here) else {
             continue;

@@ -21,13 +21,15 @@ mod rust_source;
 mod text;
 mod tree;
 
+use std::sync::LazyLock;
+
 use modules::ModuleTable;
 use tree::{Finding, Tree};
 
 /// Runs one rule over the project's own tree.
 fn clean(rule: impl Fn(&Tree) -> Vec<Finding>) {
-    let tree = Tree::load().unwrap();
-    let findings = rule(&tree);
+    static TREE: LazyLock<Tree> = LazyLock::new(|| Tree::load().unwrap());
+    let findings = rule(&TREE);
     let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
     assert!(findings.is_empty(), "\n{}\n", lines.join("\n"));
 }

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::paths::{Paths, Target, from_root};
-use super::rust_source::{Form, Name, SourceFile, sources};
+use super::rust_source::{Form, Name, SourceFile};
 use super::tree::{Finding, Tree, folder_of};
 
 /// The table of modules in docs/architecture.md: the only place where their order is written down.
@@ -200,7 +200,7 @@ pub fn folders(tree: &Tree, table: &ModuleTable) -> Vec<Finding> {
 
 /// Every file of `src/` is declared by another one: what is not is never compiled.
 pub fn orphans(tree: &Tree) -> Vec<Finding> {
-    let files = sources(tree);
+    let files = tree.code();
     let declared: BTreeSet<Vec<String>> = files
         .iter()
         .flat_map(|file| {
@@ -219,9 +219,9 @@ pub fn orphans(tree: &Tree) -> Vec<Finding> {
 /// A module names only modules with a smaller number, in its tests too.
 pub fn arrows(tree: &Tree, table: &ModuleTable) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let files = sources(tree);
-    let paths = Paths::of(&files);
-    for file in &files {
+    let files = tree.code();
+    let paths = Paths::of(files);
+    for file in files {
         let Some(from) = table.module_of(&file.path) else {
             continue;
         };
@@ -266,7 +266,7 @@ fn targets<'m>(
 /// Pure modules name no clock, no I/O, no randomness, no environment, and have no feature flags.
 pub fn purity(tree: &Tree, table: &ModuleTable) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for file in sources(tree) {
+    for file in tree.code() {
         let Some(module) = table.module_of(&file.path).filter(|module| module.pure) else {
             continue;
         };
@@ -287,7 +287,7 @@ pub fn purity(tree: &Tree, table: &ModuleTable) -> Vec<Finding> {
 /// Some paths and macros belong to one module, or to few.
 pub fn confinement(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for file in sources(tree) {
+    for file in tree.code() {
         let place = file.path.strip_prefix("src/").unwrap_or(&file.path);
         let abroad: Vec<&Confined> = CONFINED
             .iter()

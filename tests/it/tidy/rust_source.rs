@@ -76,8 +76,8 @@ impl Name {
     }
 }
 
-/// The Rust files of `src/`.
-pub fn sources(tree: &Tree) -> Vec<SourceFile> {
+/// The Rust files of `src/`. [`Tree::code`] keeps them.
+pub fn read_sources(tree: &Tree) -> Vec<SourceFile> {
     let read = |(path, text)| SourceFile::read(path, text);
     let mut files: Vec<SourceFile> = tree.sources().map(read).collect();
     let declared = |file: &SourceFile| {
@@ -468,7 +468,7 @@ mod tests {
             ("src/a/tests.rs", "mod deep;"),
             ("src/a/tests/deep.rs", "fn deep() {}"),
         ]);
-        let files = sources(&tree);
+        let files = tree.code();
         let shipping = files.iter().filter(|file| file.shipped().next().is_some());
         let shipping: Vec<&str> = shipping.map(|file| &*file.path).collect();
         assert_eq!(shipping, ["src/a/mod.rs", "src/a/b.rs"]);

@@ -2,11 +2,15 @@ use std::fmt;
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::OnceLock;
+
+use super::rust_source::{SourceFile, read_sources};
 
 /// The text files of the project, by path from the root with `/` between the parts.
 #[derive(Debug, Default)]
 pub struct Tree {
     files: Vec<(String, String)>,
+    code: OnceLock<Vec<SourceFile>>,
 }
 
 /// Folders that tools fill: nothing in them is the project's.
@@ -62,6 +66,7 @@ impl Tree {
         let own = |&(path, text): &(&str, &str)| (path.to_owned(), text.to_owned());
         Self {
             files: files.iter().map(own).collect(),
+            ..Self::default()
         }
     }
 
@@ -73,6 +78,11 @@ impl Tree {
     pub fn sources(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files()
             .filter(|(path, _)| path.starts_with("src/") && has_extension(path, &["rs"]))
+    }
+
+    /// The same files as syn reads them, which is done once.
+    pub fn code(&self) -> &[SourceFile] {
+        self.code.get_or_init(|| read_sources(self))
     }
 
     pub fn text(&self, path: &str) -> Option<&str> {
