@@ -7,80 +7,23 @@
 //! ```
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde::Serialize;
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 
-use super::agent_reader::{ParentFile, ReadAgent};
+use super::agent_reader::ReadAgent;
+use super::below::{Below, Delegating, Seat};
 use super::bring_up::{Prepared, RunRequest, prepare_delegated, prepare_resume, reopen_below};
-use super::clock::RunClock;
-use super::observer::Observer;
 use super::perform::{CallBlobs, Done};
-use super::queues::Queues;
-use super::{DriverError, Environment, drive};
-use crate::contract::{ContractSpec, Delegator, ExecutionContract, task_of, ungranted};
+use super::{DriverError, Environment};
+use crate::contract::{Delegator, ExecutionContract, task_of, ungranted};
 use crate::kernel::{AgentOutcome, ChildEnd, EventKind, Fold, OutcomeCode, ParentRun, Run};
-use crate::message::{CallSeq, Digest, RunId, Scrubber, ToolOutcome};
+use crate::message::{CallSeq, Digest, RunId, ToolOutcome};
 use crate::replay::ReplayReport;
-use crate::session::{Control, Delegation, Input, RedactionKey};
-use crate::store::{Invocation, Store, StoreError};
+use crate::session::{Control, Delegation, Input};
+use crate::store::{Store, StoreError};
 use crate::tools::{Clock as _, Delegated, delegated_envelope};
 use crate::transcript::SealedEntry;
-
-/// What the runs below a run are brought up with.
-#[derive(Clone)]
-pub(super) struct Below {
-    pub(super) environment: Environment,
-    pub(super) key: RedactionKey,
-    pub(super) parent: ParentFile,
-    /// What the contract of the run that delegates was made of.
-    pub(super) spec: Arc<ContractSpec>,
-}
-
-impl Below {
-    /// What runs below that one are brought up with; none where it has no agents.
-    pub(super) fn of(request: &RunRequest, invocation: Option<&Invocation>) -> Option<Self> {
-        let parent = || ParentFile {
-            folder: request.contract_dir.clone(),
-            invocation: invocation.cloned(),
-        };
-        (!request.spec.agents.is_empty()).then(|| Self {
-            environment: request.environment.clone(),
-            key: request.redaction_key.clone(),
-            parent: parent(),
-            spec: Arc::new(request.spec.clone()),
-        })
-    }
-}
-
-/// The run that delegates, as far as a run below it needs to know.
-pub(super) struct Delegating {
-    pub(super) below: Option<Below>,
-    pub(super) clock: RunClock,
-    pub(super) contract: Arc<ExecutionContract>,
-    pub(super) grace: Duration,
-    /// Its last entry that is durable.
-    pub(super) head: Digest,
-    pub(super) max_inferences: Option<usize>,
-    pub(super) queues: Arc<Queues>,
-    pub(super) run_id: RunId,
-    pub(super) scrubber: Arc<dyn Scrubber>,
-    /// Whether it was asked to come to an end.
-    pub(super) stops: bool,
-    pub(super) store: Store,
-}
-
-/// Where the run below is asked for something, and who sees it.
-pub(super) struct Seat {
-    /// Ends the wait in a queue, and the bring-up.
-    pub(super) cancel: CancellationToken,
-    pub(super) control: mpsc::Sender<Control>,
-    pub(super) controls: mpsc::Receiver<Control>,
-    pub(super) observer: Box<dyn Observer>,
-}
 
 /// What became of the call of an agent.
 enum Came {
@@ -333,7 +276,8 @@ async fn driven(
         mut observer,
         ..
     } = seat;
-    let finished = drive(prepared, &delegating.store, controls, observer.as_mut()).await?;
+    let finished =
+        (delegating.drive)(prepared, &delegating.store, controls, observer.as_mut()).await?;
     let ended = |outcome| {
         let run_id = delegation.run_id.clone();
         let at = (finished.entries, finished.head);

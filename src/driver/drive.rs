@@ -8,44 +8,32 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::bring_up::{Resumption, Start};
+use super::below::{Delegating, Seat};
+use super::bring_up::Start;
+use super::children::Children;
 use super::clock::{RunClock, sleep_until};
-use super::delegate::{Below, Delegating, Seat, delegate};
+use super::delegate::delegate;
+use super::finished::Finished;
 use super::observer::Observer;
 use super::perform::{self, Done, OpenQuestions, RequestSlots, Tools};
 use super::queues::Queues;
 use super::recorder::Recorder;
+use super::started_run::StartedRun;
 use super::tasks::{Performed, Tasks};
 use super::{DriverError, Prepared, trace};
 use crate::inference::Backend;
-use crate::kernel::{LostEffect, Run, RunStarted};
-use crate::message::{CallSeq, Digest, InferenceSeq, RunId, Scrubber, TokenCounter};
+use crate::kernel::{LostEffect, Run};
+use crate::message::{Digest, InferenceSeq, Scrubber};
 use crate::session::{
     Append, Call, Control, Delegation, Input, Output, Request, Session, SessionError,
 };
-use crate::store::{Invocation, KeptFiles, NewRun, RunLock, Store, StoreError};
+use crate::store::{KeptFiles, Store};
 use crate::tools::{Clock, RunFiles};
 
 /// How many requests to end a run below may be behind with.
 const CONTROLS: usize = 8;
 /// Pieces of responses that wait to be taken.
 const PIECES: usize = 64;
-
-/// A run that has ended, or was suspended: then its machine has no outcome yet.
-pub struct Finished {
-    /// The machine in TERMINATE, or where it rests.
-    pub run: Run,
-    /// The name of the run.
-    pub run_id: RunId,
-    /// The hash of the last entry.
-    pub head: Digest,
-    /// How many entries there are.
-    pub entries: u64,
-    /// When it began, in milliseconds since 1970-01-01 UTC.
-    pub started_unix_ms: u64,
-    /// How long it took, in milliseconds.
-    pub elapsed_ms: u64,
-}
 
 /// Drives a prepared run to its end, or until it is suspended and nothing of it is in flight any more.
 ///
@@ -207,83 +195,6 @@ pub async fn drive(
         started_unix_ms,
         elapsed_ms,
     })
-}
-
-/// A run that this process, and no other, drives from now on.
-struct StartedRun<'s> {
-    at_ms: u64,
-    /// The first input of the session.
-    first: Input,
-    lock: RunLock,
-    /// Whether the run that delegated to it has ended.
-    orphan: bool,
-    recorder: Recorder<'s>,
-    session: Session,
-    started_unix_ms: u64,
-}
-
-impl<'s> StartedRun<'s> {
-    fn new(
-        store: &'s Store,
-        invocation: Option<Invocation>,
-        started: RunStarted,
-        session: Session,
-    ) -> Result<Self, DriverError> {
-        let started_unix_ms = started.started_unix_ms;
-        let run_id = started.run_id.clone();
-        // Whether a process drives the run of that name now or not, the name is taken.
-        let lock = store.lock_run(&run_id).map_err(|fault| match fault {
-            StoreError::RunLocked { run_id, .. } => StoreError::RunExists { run_id },
-            other => other,
-        })?;
-        let new = NewRun {
-            contract: Arc::clone(session.contract()),
-            created_unix_ms: started_unix_ms,
-            invocation,
-            run_id,
-        };
-        Ok(Self {
-            at_ms: 0,
-            first: Input::Start(Box::new(started)),
-            lock,
-            orphan: false,
-            recorder: Recorder::beginning(store, new),
-            session,
-            started_unix_ms,
-        })
-    }
-
-    async fn resumed(
-        store: &'s Store,
-        run_id: &RunId,
-        resumption: Resumption,
-        (counter, scrubber): (Arc<dyn TokenCounter>, Arc<dyn Scrubber>),
-    ) -> Result<Self, DriverError> {
-        let Resumption {
-            at_ms,
-            first,
-            head,
-            lock,
-            orphan,
-            session,
-            started_unix_ms,
-        } = resumption;
-        let handle = store.claim_run(run_id).await?;
-        // Another process that does not know the lock has written since the run was read.
-        if handle.chain().head() != head {
-            let run_id = run_id.clone();
-            return Err(StoreError::Fenced { run_id }.into());
-        }
-        Ok(Self {
-            at_ms,
-            first,
-            lock,
-            orphan,
-            recorder: Recorder::going_on(store, handle),
-            session: session.resume(counter, scrubber)?,
-            started_unix_ms,
-        })
-    }
 }
 
 /// What a session needs of the world: models, tools, a clock, a store.
@@ -535,6 +446,9 @@ impl<'s> Host<'s> {
             below: self.children.below.clone(),
             clock: self.tools.clock,
             contract: Arc::clone(&self.tools.contract),
+            drive: |prepared, store, control, observer| {
+                Box::pin(drive(prepared, store, control, observer))
+            },
             grace: self.grace,
             head: self.head,
             max_inferences: self.children.max_inferences,
@@ -570,26 +484,6 @@ impl<'s> Host<'s> {
         self.pieces.close();
         self.tasks.all().await;
         self.session
-    }
-}
-
-/// The runs below the run.
-struct Children {
-    below: Option<Below>,
-    /// Where each is asked for something that goes on.
-    controls: BTreeMap<CallSeq, mpsc::Sender<Control>>,
-    max_inferences: Option<usize>,
-    run_id: RunId,
-    store: Store,
-}
-
-impl Children {
-    /// What is asked of a run reaches all below it.
-    fn tell(&self, control: &Control) {
-        for child in self.controls.values() {
-            // One that is so far behind was asked to end often enough.
-            drop(child.try_send(control.clone()));
-        }
     }
 }
 

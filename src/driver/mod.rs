@@ -22,12 +22,15 @@
 
 mod agent_reader;
 mod ancestry;
+mod below;
 mod bring_up;
+mod children;
 mod clock;
 mod delegate;
 mod drive;
 mod environment;
 mod error;
+mod finished;
 mod interned;
 mod kept_files;
 mod key_file_error;
@@ -47,6 +50,7 @@ mod reissue;
 mod runner;
 mod secrets;
 mod shared;
+mod started_run;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -82,10 +86,11 @@ pub(crate) use bring_up::{
 };
 pub use bring_up::{Prepared, RunRequest, prepare};
 
-pub use drive::{Finished, drive};
+pub use drive::drive;
 pub use environment::Environment;
 pub(crate) use environment::MCP_ROOT;
 pub use error::DriverError;
+pub use finished::Finished;
 pub(crate) use key_file_error::KeyFileError;
 pub(crate) use key_files::KeyFolder;
 pub use observer::Observer;

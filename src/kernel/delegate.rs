@@ -1,48 +1,17 @@
 //! Runs below a run (003; semantics §6): what the call of an agent gets of the budgets, what its end adds to the account, and what of it
 //! proves something. Begins no run.
 
-use serde::{Deserialize, Serialize};
-
 use super::batch::{Batch, BatchCall, Settled, Slot};
+use super::delegated::{Delegated, Share};
 use super::guard::{Guard, holds};
 use super::machine::Machine;
 use super::outbox::Outbox;
 use super::texts::FailedReason;
-use super::{CallOrder, Counters, Outcome};
+use super::{ChildEnd, Counters, DelegateOrder, Outcome};
 use crate::contract::{AGENT_PREFIX, DelegateTerms, DelegationGrant};
 use crate::message::{
     CallSeq, Digest, EnvelopeStatus, RunId, ToolEnvelope, ToolOutcome, estimate_tokens, exact_sum,
 };
-
-/// A call of an agent: a run of its own is begun for it, or gone on with where there is one of that name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DelegateOrder {
-    /// What it may use.
-    pub grant: DelegationGrant,
-    /// The call.
-    pub order: CallOrder,
-}
-
-/// The end of a delegated run, as its seal has it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ChildEnd {
-    /// Cost, that of the runs below it included, in millionths of a US dollar.
-    pub cost_micro_usd: u64,
-    /// How many entries it has.
-    pub entries: u64,
-    /// The hash of the last one.
-    pub head: Digest,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// Its name.
-    pub run_id: RunId,
-    /// Tokens, those of the runs below it included.
-    pub tokens: u64,
-    /// Ok results of tools that are no agents, in it and in the runs below it.
-    pub tools_ok: u64,
-}
 
 impl ChildEnd {
     /// The end of a run, by what its seal says.
@@ -63,22 +32,6 @@ impl ChildEnd {
             tools_ok: counters.tree_tools_ok(),
         }
     }
-}
-
-/// What the call of an agent holds while its message is dealt with.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Delegated {
-    /// What its run was given; none where none was begun.
-    pub(super) grant: Option<DelegationGrant>,
-    /// Ok results of tools that are no agents, in its run and below.
-    pub(super) tools_ok: u64,
-}
-
-/// What each call of an agent gets of one message, where its file states nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Share {
-    pub(super) cost_micro_usd: Option<u64>,
-    pub(super) tokens: u64,
 }
 
 impl Machine {

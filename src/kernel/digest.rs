@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::batch::{BatchCall, FailedEnd, Settled, Shown, Slot};
 use super::context::ContextLedger;
-use super::delegate::Share;
+use super::delegated::Share;
 use super::history::CallHistory;
 use super::machine::{Machine, Verdict};
 use super::stage::{Awaited, StageView};

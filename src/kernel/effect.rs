@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::texts::summary_preamble;
-use super::{ClosingReason, DelegateOrder, EntryDraft, Outcome};
-use crate::contract::RulePlace;
+use super::{ClosingReason, EntryDraft, Outcome};
+use crate::contract::{DelegationGrant, RulePlace};
 use crate::message::{
     AgentMessage, CallSeq, Digest, InferenceSeq, ObjectText, Role, ToolInvocation, estimate_tokens,
 };
@@ -165,4 +165,14 @@ impl SummaryRequest {
             tokens,
         ))]
     }
+}
+
+/// A call of an agent: a run of its own is begun for it, or gone on with where there is one of that name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DelegateOrder {
+    /// What it may use.
+    pub grant: DelegationGrant,
+    /// The call.
+    pub order: CallOrder,
 }

@@ -18,12 +18,14 @@
 
 mod approval;
 mod batch;
+mod child_end;
 mod commit;
 mod context;
 mod conversation;
 mod deadline;
 mod decision;
 mod delegate;
+mod delegated;
 mod digest;
 mod edges;
 mod effect;
@@ -99,11 +101,11 @@ mod texts;
 mod turn;
 mod validate_calls;
 
+pub use child_end::ChildEnd;
 pub(crate) use conversation::conversation_digest;
-pub use delegate::{ChildEnd, DelegateOrder};
 pub(crate) use edges::EDGES;
 pub use effect::GivenInput;
-pub use effect::{CallOrder, Effect, InferRequest, ToolExposure};
+pub use effect::{CallOrder, DelegateOrder, Effect, InferRequest, ToolExposure};
 pub(crate) use effect::{SampleRequest, SummaryRequest, XmlOffer};
 pub(crate) use entry::{
     Action, BlockReason, Check, CheckName, ClosingReason, ContextAccount, ContextBlock, DropReason,

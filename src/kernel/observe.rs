@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::ReportSource;
 use super::batch::{BatchCall, Ended, FailedEnd, Settled, Shown};
-use super::delegate::Delegated;
+use super::delegated::Delegated;
 use super::edges::FromObserve;
 use super::guard::{Guard, holds};
 use super::machine::{Machine, Verdict};

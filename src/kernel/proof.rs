@@ -1,6 +1,6 @@
 //! Invariant C as types: success under `required` takes a [`Proof`] by value, and only OBSERVE can make one.
 
-use super::delegate::Delegated;
+use super::delegated::Delegated;
 use super::{AgentOutcome, Outcome, OutcomeCode};
 use crate::contract::ToolProof;
 use crate::message::{EnvelopeStatus, ToolEnvelope};

@@ -6,9 +6,11 @@ mod agents;
 mod commit;
 mod events;
 mod flows;
+mod nearest;
 mod questions;
 mod responses;
 mod samples;
+mod summaries;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,5 +1,6 @@
 //! The contracts that exploration walks through: small budgets, each with the letters that matter to it.
 
+mod agents;
 mod contracts;
 mod variant;
 
@@ -480,33 +481,9 @@ pub(super) const VARIANTS: &[Variant] = &[
             ],
         ],
     },
-    Variant {
-        name: "optional: agents",
-        terms: delegating,
-        letters: &[BASE, AGENTS, SUSPENSIONS],
-    },
-    Variant {
-        name: "required, proof of lineage: agents",
-        terms: delegating_beside_a_tool,
-        letters: &[
-            BASE,
-            APPROVALS,
-            &[
-                Says(Said::Write),
-                Says(Said::ReadWrite),
-                Tool(Does::Error),
-                Tool(Does::ChildProves),
-                Letter::LostCall,
-                Letter::Resumed,
-                Letter::Stop,
-            ],
-        ],
-    },
-    Variant {
-        name: "optional: agents that may not be called",
-        terms: delegating_to_none,
-        letters: &[BASE, CALLS, WRONG],
-    },
+    agents::DELEGATING,
+    agents::PROVING,
+    agents::NOT_ALLOWED,
     Variant {
         name: "optional: rules about calls, signed answers",
         terms: ruled,

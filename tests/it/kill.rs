@@ -164,6 +164,10 @@ impl Bench {
                 returned.insert(ended.call, starts[&ended.call]);
             }
             for effect in entry.decode_action().unwrap().effects {
+                // A run below is gone on with as often as it takes: that nothing in it is repeated is judged with it.
+                if let EffectRecord::Delegate { call, .. } = effect {
+                    *starts.entry(call).or_default() += 1;
+                }
                 if let EffectRecord::Execute { call, name, .. } = effect {
                     let started = starts.entry(call).or_default();
                     *started += 1;

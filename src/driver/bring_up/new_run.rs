@@ -15,8 +15,8 @@ use super::workspace::Workspace;
 use crate::contract::{ExecutionContract, FactoryError, TargetSpec, check_input};
 use crate::driver::DriverError;
 use crate::driver::ancestry::by_target;
+use crate::driver::below::Below;
 use crate::driver::clock::unix_ms;
-use crate::driver::delegate::Below;
 use crate::kernel::{ParentRun, RunStarted};
 use crate::message::{
     AgentMessage, Digest, QuarterBytes, Role, RunId, Scrubber as _, TokenCounter,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::contract::ExecutionContract;
-use crate::driver::delegate::Below;
+use crate::driver::below::Below;
 use crate::driver::shared::Shared;
 use crate::inference::Backend;
 use crate::kernel::RunStarted;

@@ -10,7 +10,7 @@ use super::reopened::Reopened;
 use super::request::RunRequest;
 use crate::driver::DriverError;
 use crate::driver::ancestry::by_target;
-use crate::driver::delegate::Below;
+use crate::driver::below::Below;
 use crate::message::RunId;
 use crate::session::Input;
 

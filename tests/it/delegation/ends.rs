@@ -6,7 +6,7 @@ use super::{asks, named, prompt, shown};
 use crate::desk::Desk;
 use monolith::{EventKind, StoreReader};
 
-/// 001/5.hierarchies: a call of an agent is a run of its own, with its own contract, transcript and counters; each of the two names the
+/// A call of an agent is a run of its own, with its own contract, transcript and counters; each of the two names the
 /// other.
 #[test]
 fn the_call_of_an_agent_is_a_run_of_its_own_and_each_of_the_two_names_the_other() {

@@ -1,0 +1,36 @@
+//! Variants of runs that delegate.
+
+use super::*;
+
+/// An agent is called, and the run is suspended and resumed.
+pub(super) const DELEGATING: Variant = Variant {
+    name: "optional: agents",
+    terms: delegating,
+    letters: &[BASE, AGENTS, SUSPENSIONS],
+};
+
+/// What the agents have executed proves the answer.
+pub(super) const PROVING: Variant = Variant {
+    name: "required, proof of lineage: agents",
+    terms: delegating_beside_a_tool,
+    letters: &[
+        BASE,
+        APPROVALS,
+        &[
+            Says(Said::Write),
+            Says(Said::ReadWrite),
+            Tool(Does::Error),
+            Tool(Does::ChildProves),
+            Letter::LostCall,
+            Letter::Resumed,
+            Letter::Stop,
+        ],
+    ],
+};
+
+/// Agents stand at the end of the chain, or above the run.
+pub(super) const NOT_ALLOWED: Variant = Variant {
+    name: "optional: agents that may not be called",
+    terms: delegating_to_none,
+    letters: &[BASE, CALLS, WRONG],
+};
