@@ -14,6 +14,7 @@ mod error;
 mod injection;
 mod registry;
 mod selection;
+mod workflow;
 
 pub(crate) use ability::{Ability, matched};
 pub(crate) use error::{AbilityFault, RegistryFault};

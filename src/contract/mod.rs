@@ -81,6 +81,7 @@ mod validators;
 mod value_bounds;
 mod web_address;
 pub(crate) mod wire_version;
+mod workflow;
 
 pub(crate) use agent_profile::AgentProfile;
 pub(crate) use agent_terms::{
@@ -166,3 +167,8 @@ pub use validators::Validators;
 pub(crate) use validators::{ArgumentFault, check_input};
 pub(crate) use value_bounds::StepsLeft;
 pub(crate) use web_address::check_address;
+pub(crate) use workflow::{
+    Condition, Delegate, Dependencies, FailureStrategy, ForEach, If, Parallel, Part, Step, StepId,
+    Template, Test, ToolUse, WORKFLOW_FORMAT, While, Work, WorkflowDefinition,
+    WorkflowDocumentFault, WorkflowFault, WorkflowRule,
+};

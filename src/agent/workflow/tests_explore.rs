@@ -1,0 +1,1 @@
+//! The machine, explored exhaustively within small bounds.

@@ -1,0 +1,28 @@
+//! A workflow as it is declared (003): its steps, what they are given, what they wait for, and what undoes them.
+//!
+//! Knows the document of a workflow, its steps, templates, conditions and strategies, and every rule that a definition keeps before
+//! anything is begun. It does not know how the file looks (`spec`), nor what happens to a workflow (`agent`).
+//!
+//! ```text
+//! file text ─▶ spec ─▶ WorkflowDefinition ─▶ faults (ids, references, dependencies, cycles, limits)
+//!                               └─▶ canonical document ─▶ definition_hash, H_0 of the workflow's chain
+//! ```
+
+mod condition;
+mod definition;
+mod fault;
+mod plan;
+mod scope;
+mod step;
+mod template;
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub(crate) use condition::{Condition, Test};
+pub(crate) use definition::{WORKFLOW_FORMAT, WorkflowDefinition, WorkflowDocumentFault};
+pub(crate) use fault::{WorkflowFault, WorkflowRule};
+pub(crate) use plan::{Dependencies, GroupFault};
+pub(crate) use step::{
+    Delegate, FailureStrategy, ForEach, If, Parallel, Step, StepId, ToolUse, While, Work,
+};
+pub(crate) use template::{Part, Template, TemplateFault};

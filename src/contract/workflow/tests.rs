@@ -1,0 +1,1 @@
+//! Definitions that keep the rules, and such that break one each.
