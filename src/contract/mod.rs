@@ -172,3 +172,4 @@ pub(crate) use workflow::{
     Template, Test, ToolUse, WORKFLOW_FORMAT, While, Work, WorkflowDefinition,
     WorkflowDocumentFault, WorkflowFault, WorkflowRule,
 };
+pub use workflow::{WorkflowClass, WorkflowCode, WorkflowOutcome};

@@ -20,7 +20,7 @@ use crate::inference::Backend;
 use crate::kernel::{LostEffect, Run, RunStarted};
 use crate::message::{Digest, InferenceSeq, RunId, Scrubber, TokenCounter};
 use crate::session::{Append, Call, Control, Input, Output, Request, Session, SessionError};
-use crate::store::{Invocation, KeptFiles, NewRun, RunLock, Store, StoreError};
+use crate::store::{Binding, Invocation, KeptFiles, NewRun, RunLock, Store, StoreError};
 use crate::tools::{Clock, RunFiles};
 
 /// Pieces of responses that wait to be taken.
@@ -219,7 +219,7 @@ impl<'s> StartedRun<'s> {
             other => other,
         })?;
         let new = NewRun {
-            contract: Arc::clone(session.contract()),
+            binding: Binding::Contract(Arc::clone(session.contract())),
             created_unix_ms: started_unix_ms,
             invocation,
             run_id,

@@ -135,7 +135,8 @@ impl Merge {
             }),
             Record::Entry(entry) => Ok(self.add_entry(conn, entry).map_err(sql)?),
             _ if self.own => Ok(()),
-            Record::Header(_) => Ok(()),
+            // No file is one of a workflow.
+            Record::Header(_) | Record::WorkflowEntry(_) => Ok(()),
             Record::Blob(blob) => Ok(self
                 .add_blob(conn, keys, blob.hash, blob.bytes)
                 .map_err(sql)?),
@@ -184,8 +185,8 @@ impl Merge {
                 self.key,
                 stored(ended.entries).saturating_sub(1),
                 ended.head.as_bytes(),
-                outcome.map(|outcome| outcome.class.as_str()),
-                outcome.map(|outcome| outcome.code.as_str()),
+                outcome.map(|outcome| outcome.class()),
+                outcome.map(|outcome| outcome.code()),
             ],
         )?;
         if self.before.is_none() {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::value::Value;
-use super::{WorkflowCode, WorkflowCounters};
-use crate::contract::StepId;
+use super::WorkflowCounters;
+use crate::contract::{StepId, WorkflowCode};
 use crate::message::Digest;
 
 /// All that the next decision is made from, but the texts.

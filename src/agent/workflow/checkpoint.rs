@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::books::Books;
 use super::value::Outputs;
-use super::{StepInput, WorkflowOutcome, WorkflowStarted};
-use crate::contract::StepId;
+use super::{StepInput, WorkflowStarted};
+use crate::contract::{StepId, WorkflowOutcome};
 use crate::message::Digest;
 
 /// All that is needed to go on with a workflow, beside its definition.

@@ -1,7 +1,7 @@
 //! What the machine wants done. How it is done is for the driver.
 
-use super::{StepInput, WorkflowDraft, WorkflowOutcome};
-use crate::contract::StepId;
+use super::{StepInput, WorkflowDraft};
+use crate::contract::{StepId, WorkflowOutcome};
 
 /// What follows from an event. Entries come first: no other effect starts before they are durable.
 #[derive(Clone, Debug, PartialEq, Eq)]

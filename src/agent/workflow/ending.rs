@@ -2,8 +2,7 @@
 
 use super::books::{Phase, Root, Stop};
 use super::walk::{Around, End, Flow, Walker};
-use super::{WorkflowClass, WorkflowCode, WorkflowOutcome};
-use crate::contract::FailureStrategy;
+use crate::contract::{FailureStrategy, WorkflowClass, WorkflowCode, WorkflowOutcome};
 
 impl Walker<'_> {
     /// The workflow's own sequence; the outcome, once it is over.
@@ -64,7 +63,7 @@ impl Walker<'_> {
         let class = if self.compensation_failed() {
             WorkflowClass::CompensationFailed
         } else {
-            WorkflowClass::Interrupted
+            WorkflowClass::Stopped
         };
         WorkflowOutcome { class, code }
     }

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CheckpointRecord, WorkflowCounters, WorkflowEvent, WorkflowOutcome};
-use crate::contract::StepId;
+use super::{CheckpointRecord, WorkflowCounters, WorkflowEvent};
+use crate::contract::{StepId, WorkflowOutcome};
 use crate::message::Digest;
 
 /// An entry as the machine decided it.

@@ -10,10 +10,10 @@ use super::event::{StepFailure, StepResult};
 use super::value::Outputs;
 use super::walk::Walker;
 use super::{
-    BegunStep, StepInput, WorkflowAction, WorkflowCode, WorkflowDraft, WorkflowEntryKind,
-    WorkflowEvent, WorkflowEventKind, WorkflowOutcome, WorkflowStarted, WorkflowState,
+    BegunStep, StepInput, WorkflowAction, WorkflowDraft, WorkflowEntryKind, WorkflowEvent,
+    WorkflowEventKind, WorkflowStarted, WorkflowState,
 };
-use crate::contract::WorkflowDefinition;
+use crate::contract::{WorkflowCode, WorkflowDefinition, WorkflowOutcome};
 
 /// The most bytes that a step may come to.
 pub(crate) const MAX_OUTPUT_BYTES: usize = 1 << 20;

@@ -22,7 +22,6 @@ mod fold;
 mod group;
 mod input;
 mod machine;
-mod outcome;
 mod rollback;
 #[cfg(test)]
 mod testing;
@@ -45,4 +44,3 @@ pub(crate) use event::{
 pub(crate) use fold::{FoldFault, WorkflowFold};
 pub(crate) use input::StepInput;
 pub(crate) use machine::{MAX_OUTPUT_BYTES, Workflow};
-pub(crate) use outcome::{WorkflowClass, WorkflowCode, WorkflowOutcome};

@@ -1,10 +1,9 @@
 //! Compensation: what has completed is undone, one run after the other, the last one first (INV-PE-003).
 
-use super::WorkflowCode;
 use super::books::{Bound, Rollback, Stop};
 use super::value::Value;
 use super::walk::{Walker, input_of};
-use crate::contract::{Part, StepId};
+use crate::contract::{Part, StepId, WorkflowCode};
 
 impl Walker<'_> {
     /// What has completed below a place and has a compensation that was not tried yet.

@@ -332,7 +332,7 @@ fn a_stop_asks_what_is_under_way_and_the_second_ends_it() {
     driven.take(WorkflowEventKind::StopRequested);
     assert_eq!(driven.told(), [(1, EndStep::Now)]);
     driven.fails(1);
-    assert_eq!(driven.outcome().as_deref(), Some("INTERRUPTED (abort)"));
+    assert_eq!(driven.outcome().as_deref(), Some("STOPPED (abort)"));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::testing::*;
 use super::*;
 use crate::contract::FailureStrategy::{self, ContinueOnError, FailFast, Rollback};
-use crate::contract::{Step, Test, Work, WorkflowDefinition};
+use crate::contract::{Step, Test, Work, WorkflowClass, WorkflowDefinition, WorkflowOutcome};
 
 /// How often a path may stop, suspend, resume, and bring what has no meaning.
 const RATIONS: [u8; 4] = [2, 1, 2, 1];
@@ -140,7 +140,10 @@ impl Monitor {
         let WorkflowEffect::Append(drafts) = first else {
             return Err("the entries do not come first".to_owned());
         };
-        self.event(event);
+        // What is written down as ignored has changed nothing.
+        if drafts.iter().all(|draft| draft.action.kind != WorkflowEntryKind::Ignored) {
+            self.event(event);
+        }
         for draft in drafts {
             if draft.action.seq != self.entries {
                 return Err(format!("entry {} after {}", draft.action.seq, self.entries));

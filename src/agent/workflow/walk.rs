@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::books::{Active, Books, Bound, Completed, Group, InFlight, Loop, Sequence, StepError};
 use super::effect::{EndStep, StepOrder};
 use super::value::{Outputs, Value};
-use super::{BegunStep, StepInput, WorkflowCode};
-use crate::contract::{Condition, ForEach, Part, Step, StepId, Template, Work, WorkflowDefinition};
+use super::{BegunStep, StepInput};
+use crate::contract::{Condition, ForEach, Part, Step, StepId, Template, Work, WorkflowCode, WorkflowDefinition};
 
 /// The most bytes that a step is given.
 pub(super) const MAX_INPUT_BYTES: usize = 4 << 20;

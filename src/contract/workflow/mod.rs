@@ -11,6 +11,7 @@
 mod condition;
 mod definition;
 mod fault;
+mod outcome;
 mod plan;
 mod scope;
 mod step;
@@ -21,6 +22,7 @@ pub(crate) mod tests;
 pub(crate) use condition::{Condition, Test};
 pub(crate) use definition::{WORKFLOW_FORMAT, WorkflowDefinition, WorkflowDocumentFault};
 pub(crate) use fault::{WorkflowFault, WorkflowRule};
+pub use outcome::{WorkflowClass, WorkflowCode, WorkflowOutcome};
 pub(crate) use plan::{Dependencies, GroupFault};
 pub(crate) use step::{
     Delegate, FailureStrategy, ForEach, If, Parallel, Step, StepId, ToolUse, While, Work,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The closed list of ways in which a workflow can end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub(crate) enum WorkflowClass {
+pub enum WorkflowClass {
     /// Every step has completed, or what failed stood where errors are gathered.
     Completed,
     /// A step failed, and nothing was to be compensated.
@@ -17,13 +17,13 @@ pub(crate) enum WorkflowClass {
     /// A compensation failed: something of the workflow is left half undone.
     CompensationFailed,
     /// Somebody ended it.
-    Interrupted,
+    Stopped,
 }
 
 /// What refines the class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum WorkflowCode {
+pub enum WorkflowCode {
     /// Nothing failed.
     AllSteps,
     /// Something failed in a group that goes on.
@@ -55,38 +55,38 @@ pub(crate) enum WorkflowCode {
 /// How a workflow ended: a class and the code that refines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct WorkflowOutcome {
+pub struct WorkflowOutcome {
     /// The class.
-    pub(crate) class: WorkflowClass,
+    pub class: WorkflowClass,
     /// The code; where a step failed, why.
-    pub(crate) code: WorkflowCode,
+    pub code: WorkflowCode,
 }
 
 impl WorkflowClass {
     /// All five.
-    pub(crate) const ALL: [Self; 5] = [
+    pub const ALL: [Self; 5] = [
         Self::Completed,
         Self::Failed,
         Self::Compensated,
         Self::CompensationFailed,
-        Self::Interrupted,
+        Self::Stopped,
     ];
 
     /// The class as it is written.
-    pub(crate) const fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Completed => "COMPLETED",
             Self::Failed => "FAILED",
             Self::Compensated => "COMPENSATED",
             Self::CompensationFailed => "COMPENSATION_FAILED",
-            Self::Interrupted => "INTERRUPTED",
+            Self::Stopped => "STOPPED",
         }
     }
 }
 
 impl WorkflowCode {
     /// The code as it is written.
-    pub(crate) const fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::AllSteps => "all_steps",
             Self::WithErrors => "with_errors",
@@ -107,13 +107,13 @@ impl WorkflowCode {
 
 impl WorkflowOutcome {
     /// The process exit code: 0 where it completed.
-    pub(crate) const fn exit_code(self) -> u8 {
+    pub const fn exit_code(self) -> u8 {
         match self.class {
             WorkflowClass::Completed => 0,
             WorkflowClass::Failed
             | WorkflowClass::Compensated
             | WorkflowClass::CompensationFailed
-            | WorkflowClass::Interrupted => 1,
+            | WorkflowClass::Stopped => 1,
         }
     }
 }
