@@ -148,8 +148,8 @@ pub(crate) use spec::{
 pub use spec::{ContractSpec, SpecErrors};
 pub(crate) use spec::{
     Definition, DefinitionKind, Definitions, FinalReportSpec, McpSpec, McpTransport, ModelSpec,
-    OAuthSpec, ProviderSpec, SamplingSpec, Setting, TargetSpec, ValueOrigin, agent_profile_schema,
-    contract_file_schema, with_pins,
+    OAuthSpec, ProviderSpec, SamplingSpec, Setting, TargetSpec, ValueOrigin, WorkflowSpec,
+    agent_profile_schema, contract_file_schema, tool_spec, with_pins, workflow_file_schema,
 };
 pub use targets::ProviderType;
 pub(crate) use targets::{PromptLayout, ProviderTerms, ReasoningValue, Sampling, TargetTerms};
@@ -170,6 +170,6 @@ pub(crate) use web_address::check_address;
 pub(crate) use workflow::{
     Condition, Delegate, Dependencies, FailureStrategy, ForEach, If, Parallel, Part, Step, StepId,
     Template, Test, ToolUse, WORKFLOW_FORMAT, While, Work, WorkflowDefinition,
-    WorkflowDocumentFault, WorkflowFault, WorkflowRule,
+    WorkflowFault,
 };
 pub use workflow::{WorkflowClass, WorkflowCode, WorkflowOutcome};

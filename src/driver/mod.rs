@@ -69,12 +69,13 @@ mod tests_tokenizers;
 mod token_files;
 mod tool_login;
 mod turn;
+mod workflow;
 
 pub(crate) use ancestry::{answered_before, played_from_the_first};
 pub(crate) use bring_up::{
     Continuation, Preview, Reach, ReachedVariable, Reopened, ServersToStart, committed_workspace,
     embedded_model, prepare_continuation, prepare_fork, prepare_resume, preview, preview_recorded,
-    random_run_id, reopen,
+    random_run_id, redacted_text, reopen,
 };
 pub use bring_up::{Prepared, RunRequest, prepare};
 
@@ -89,3 +90,7 @@ pub(crate) use reissue::{Recording, reissue};
 pub use runner::{Job, Runner, RunnerLimits, Worker};
 pub(crate) use secrets::{Secrets, Unmatched};
 pub(crate) use tool_login::{LoginRequest, Reached, ToolLogin};
+pub(crate) use workflow::{
+    StepHost, WorkflowBegin, WorkflowFinished, drive_workflow, new_workflow,
+    reopen_workflow,
+};

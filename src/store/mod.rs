@@ -87,7 +87,6 @@ pub(crate) use merge::Change;
 pub(crate) use migrate::{MigrateError, Migration, migrate};
 pub(crate) use new_file::{NewFile, PRIVATE, replace_own};
 pub(crate) use new_run::{Binding, NewRun};
-pub(crate) use storable::Storable;
 pub use open_writer::Durability;
 pub(crate) use private::{
     Exposure, led_by_own_links, open_own, own_folder, private_file, private_folder, replaceable,

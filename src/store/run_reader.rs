@@ -101,6 +101,9 @@ impl RunReader<'_> {
 
     /// The contract, read from its document. The hash in it is taken as it stands.
     pub fn contract(&self) -> Result<ExecutionContract, StoreError> {
+        if self.row.workflow {
+            return Err(self.no_run());
+        }
         ExecutionContract::decode(&self.contract)
             .map_err(|fault| self.refuse("contracts", format_args!("document: {fault}")))
     }
@@ -236,7 +239,7 @@ impl Iterator for RunReader<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.row.workflow && !std::mem::replace(&mut self.failed, true) {
-            return Some(Err(self.refuse("runs", "kind: it is a workflow, and no run")));
+            return Some(Err(self.no_run()));
         }
         Some(self.next_stored()?.map(|stored| {
             let state = State::ALL.into_iter().find(|s| s.as_str() == stored.state);
@@ -256,7 +259,9 @@ impl RunReader<'_> {
     /// The next entry of a workflow.
     pub(crate) fn next_of_workflow(&mut self) -> Option<Result<SealedWorkflowEntry, StoreError>> {
         if !self.row.workflow && !std::mem::replace(&mut self.failed, true) {
-            return Some(Err(self.refuse("runs", "kind: it is a run, and no workflow")));
+            return Some(Err(
+                self.refuse("runs", "kind: it is a run, and no workflow")
+            ));
         }
         self.next_stored()
     }
@@ -265,6 +270,12 @@ impl RunReader<'_> {
     pub(crate) fn definition(&self) -> Result<WorkflowDefinition, StoreError> {
         WorkflowDefinition::decode(&self.contract)
             .map_err(|fault| self.refuse("contracts", format_args!("document: {fault}")))
+    }
+
+    fn no_run(&self) -> StoreError {
+        StoreError::IsWorkflow {
+            run_id: self.row.run_id.clone(),
+        }
     }
 
     fn next_stored(&mut self) -> Option<Result<SealedWorkflowEntry, StoreError>> {

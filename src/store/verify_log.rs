@@ -10,7 +10,8 @@ use super::schema::missing_table;
 use super::{StoreError, StoreReader};
 use crate::message::{Digest, RunId};
 use crate::transcript::{
-    FirstBad, Flaw, FlawKind, LogLeaf, Pin, SealedOutcome, SignedDeletion, Trust, VerifyCheck, check_tree,
+    FirstBad, Flaw, FlawKind, LogLeaf, Pin, SealedOutcome, SignedDeletion, Trust, VerifyCheck,
+    check_tree,
 };
 
 /// What a verification of the log of runs found.

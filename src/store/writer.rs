@@ -136,7 +136,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::RunExists`] where the name is taken, and those of [`Self::append`].
-    pub async fn begin_run<T: Storable>(
+    pub(crate) async fn begin_run<T: Storable>(
         &self,
         new: NewRun,
         entries: Vec<T>,

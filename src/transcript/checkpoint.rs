@@ -112,11 +112,7 @@ impl Checkpoint {
 
     /// [`Self::of`] for a run or a workflow.
     #[must_use]
-    pub(crate) fn sealed_as(
-        chain: &Chain,
-        run_id: &RunId,
-        outcome: Option<SealedOutcome>,
-    ) -> Self {
+    pub(crate) fn sealed_as(chain: &Chain, run_id: &RunId, outcome: Option<SealedOutcome>) -> Self {
         Self {
             run_id: run_id.clone(),
             entries: chain.length(),

@@ -213,7 +213,11 @@ impl HeaderRecord<'_> {
         }
         match WorkflowDefinition::decode(self.contract) {
             Ok(definition) => Ok((definition.definition_hash(), None)),
-            Err(fault) => Err(Flaw::tampered("contract", "a definition of a workflow", fault)),
+            Err(fault) => Err(Flaw::tampered(
+                "contract",
+                "a definition of a workflow",
+                fault,
+            )),
         }
     }
 

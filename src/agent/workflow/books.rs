@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::value::Value;
 use super::WorkflowCounters;
+use super::value::Value;
 use crate::contract::{StepId, WorkflowCode};
 use crate::message::Digest;
 

@@ -29,10 +29,15 @@ mod testing;
 mod tests;
 #[cfg(test)]
 mod tests_explore;
+#[cfg(test)]
+mod tests_monitor;
 mod value;
+mod view;
 mod walk;
 
-pub(crate) use checkpoint::{Checkpoint, CheckpointRecord};
+#[cfg(test)]
+pub(crate) use checkpoint::Checkpoint;
+pub(crate) use checkpoint::CheckpointRecord;
 pub(crate) use counters::WorkflowCounters;
 pub(crate) use effect::{EndStep, StepOrder, WorkflowEffect};
 pub(crate) use entry::{
@@ -41,6 +46,7 @@ pub(crate) use entry::{
 pub(crate) use event::{
     StepFailure, StepResult, StepRun, WorkflowEvent, WorkflowEventKind, WorkflowStarted,
 };
-pub(crate) use fold::{FoldFault, WorkflowFold};
+pub(crate) use fold::WorkflowFold;
 pub(crate) use input::StepInput;
 pub(crate) use machine::{MAX_OUTPUT_BYTES, Workflow};
+pub(crate) use view::{StepState, StepView, WorkflowView};

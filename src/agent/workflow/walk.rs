@@ -6,7 +6,9 @@ use super::books::{Active, Books, Bound, Completed, Group, InFlight, Loop, Seque
 use super::effect::{EndStep, StepOrder};
 use super::value::{Outputs, Value};
 use super::{BegunStep, StepInput};
-use crate::contract::{Condition, ForEach, Part, Step, StepId, Template, Work, WorkflowCode, WorkflowDefinition};
+use crate::contract::{
+    Condition, ForEach, Part, Step, StepId, Template, Work, WorkflowCode, WorkflowDefinition,
+};
 
 /// The most bytes that a step is given.
 pub(super) const MAX_INPUT_BYTES: usize = 4 << 20;

@@ -22,6 +22,7 @@ use crate::session::RedactionKey;
 use crate::store::{Foreign, Invocation, open_given, open_regular};
 
 mod agent;
+mod workflow;
 
 pub(in crate::cli) use agent::ChosenAgent;
 

@@ -50,7 +50,10 @@ impl Verifier {
         let seals = head.kind == "seal";
         if (head.kind == "start") != (at == 0) || seals != (before == LAST) {
             let expected = "the start first, the seal last, and neither elsewhere";
-            return refuse("entries", Flaw::tampered("action.kind", expected, &head.kind));
+            return refuse(
+                "entries",
+                Flaw::tampered("action.kind", expected, &head.kind),
+            );
         }
         if at == 0 {
             let Some(binding) = &entry.binding else {
@@ -72,7 +75,10 @@ impl Verifier {
             let length = at.saturating_add(1);
             if head.length != Some(length) || outcome.is_none() || outcome != book.outcome {
                 let expected = format!("{length} entries and the outcome that was decided");
-                return refuse("seal", Flaw::tampered("action.length", expected, entry.action));
+                return refuse(
+                    "seal",
+                    Flaw::tampered("action.length", expected, entry.action),
+                );
             }
             book.sealed = true;
         }

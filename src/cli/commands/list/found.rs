@@ -108,6 +108,15 @@ fn outline_of(reader: &mut StoreReader, row: &RunRow, length: u64) -> Outlined {
     // It may have gone on since the row was read.
     let row = run.row().clone();
     let mut held = HeldEntries::of(&row);
+    if row.workflow {
+        // What its steps are is in `show`; each of them is listed as a run of its own.
+        return Outlined {
+            outline: None,
+            awaited: None,
+            settled: true,
+            flaw: None,
+        };
+    }
     let contract = run.contract();
     if let Err(fault) = &contract {
         held.mark(fault.to_string());

@@ -59,6 +59,9 @@ struct Listed {
     approval_answer: Option<&'static str>,
     owner: String,
     imported: bool,
+    /// Whether it is a workflow; absent of a run.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    workflow: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     forked_from: Option<ListedParent>,
 }
@@ -206,6 +209,7 @@ impl From<Found> for Listed {
             flaw,
             head: row.head,
             imported,
+            workflow: row.workflow,
             state,
             pid,
             waits_for_approval: approval == Some(ApprovalStatus::Waits),
