@@ -169,7 +169,6 @@ pub(crate) use value_bounds::StepsLeft;
 pub(crate) use web_address::check_address;
 pub(crate) use workflow::{
     Condition, Delegate, Dependencies, FailureStrategy, ForEach, If, Parallel, Part, Step, StepId,
-    Template, Test, ToolUse, WORKFLOW_FORMAT, While, Work, WorkflowDefinition,
-    WorkflowFault,
+    Template, Test, ToolUse, WORKFLOW_FORMAT, While, Work, WorkflowDefinition, WorkflowFault,
 };
 pub use workflow::{WorkflowClass, WorkflowCode, WorkflowOutcome};

@@ -91,6 +91,6 @@ pub use runner::{Job, Runner, RunnerLimits, Worker};
 pub(crate) use secrets::{Secrets, Unmatched};
 pub(crate) use tool_login::{LoginRequest, Reached, ToolLogin};
 pub(crate) use workflow::{
-    StepHost, WorkflowBegin, WorkflowFinished, drive_workflow, new_workflow,
-    reopen_workflow,
+    ReopenedWorkflow, StepHost, WorkflowBegin, WorkflowFinished, drive_workflow, fork_workflow,
+    new_workflow, reopen_workflow,
 };

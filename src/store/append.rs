@@ -14,7 +14,7 @@ use crate::transcript::{LogLeaf, SealedOutcome};
 
 /// A signed checkpoint that becomes durable with the entries that it covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewCheckpoint {
+pub(crate) struct NewCheckpoint {
     /// How many entries it covers.
     pub entries: u64,
     /// The text of its note.

@@ -14,7 +14,7 @@ use crate::transcript::Chain;
 
 /// A run that is to be created.
 #[derive(Clone, Debug)]
-pub struct NewRun {
+pub(crate) struct NewRun {
     /// What it is bound to.
     pub binding: Binding,
     /// Now, in milliseconds since 1970-01-01 UTC.
@@ -27,7 +27,7 @@ pub struct NewRun {
 
 /// What a run or a workflow is bound to for good.
 #[derive(Clone, Debug)]
-pub enum Binding {
+pub(crate) enum Binding {
     /// The contract of a run.
     Contract(Arc<ExecutionContract>),
     /// The definition of a workflow.

@@ -99,14 +99,6 @@ pub(crate) struct BegunStep {
 }
 
 impl WorkflowState {
-    /// All four.
-    pub(crate) const ALL: [Self; 4] = [
-        Self::Running,
-        Self::Stopping,
-        Self::Compensating,
-        Self::Terminate,
-    ];
-
     /// The state as it is written.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::Outcome;
+use crate::kernel::{Outcome, ParentRun};
 use crate::message::{Digest, RunId};
 
 /// Something that happened, and when.
@@ -53,6 +53,9 @@ pub(crate) struct WorkflowStarted {
     pub(crate) definition_hash: Digest,
     /// What it is given.
     pub(crate) input: String,
+    /// The workflow that this one was forked from, and its last entry that both have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) parent: Option<ParentRun>,
     /// Its name.
     pub(crate) run_id: RunId,
     /// Wall-clock time of the start, in milliseconds since 1970-01-01 UTC. Nothing is decided by it.

@@ -63,6 +63,7 @@ impl Workflow {
     }
 
     /// A workflow as a checkpoint has it: it goes on with the step after it (INV-CP-002).
+    #[cfg(test)]
     #[must_use]
     pub(crate) fn restore(definition: Arc<WorkflowDefinition>, checkpoint: Checkpoint) -> Self {
         let Checkpoint {
@@ -191,6 +192,7 @@ impl Workflow {
     }
 
     /// What it is bound to.
+    #[cfg(test)]
     #[must_use]
     pub(crate) const fn definition(&self) -> &Arc<WorkflowDefinition> {
         &self.definition
@@ -203,6 +205,7 @@ impl Workflow {
     }
 
     /// How many step runs are under way.
+    #[cfg(test)]
     #[must_use]
     pub(crate) fn under_way(&self) -> usize {
         self.books.in_flight.len()
@@ -220,11 +223,6 @@ impl Workflow {
         let outputs = self.outputs.digest();
         let books = serde_json::to_string(&self.books).unwrap_or_default();
         format!("{:?} {outputs} {books}", self.outcome)
-    }
-
-    #[cfg(test)]
-    pub(super) const fn books(&self) -> &Books {
-        &self.books
     }
 
     /// The index of the last step of the definition's array that has completed.

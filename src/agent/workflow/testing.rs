@@ -106,6 +106,7 @@ pub(super) fn started(definition: &WorkflowDefinition, input: &str) -> WorkflowS
     WorkflowStarted {
         definition_hash: definition.definition_hash(),
         input: input.to_owned(),
+        parent: None,
         run_id: RunId::try_from("w".to_owned()).unwrap(),
         started_unix_ms: 1,
     }

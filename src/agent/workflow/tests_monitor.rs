@@ -310,4 +310,3 @@ impl Monitor {
         Ok(())
     }
 }
-

@@ -9,7 +9,7 @@ use super::fill::NoDefinitions;
 use super::form::Read as _;
 use super::reporter::Reporter;
 use super::{WorkflowSpec, error, tool_spec, tree, workflow_file_schema};
-use crate::contract::{FailureStrategy, WorkflowDefinition, Work};
+use crate::contract::{FailureStrategy, Work, WorkflowDefinition};
 use crate::message::Digest;
 
 const FILE_NAME: &str = "contracts/workflow-file.schema.json";
@@ -89,10 +89,15 @@ fn every_key_is_read_and_the_schema_takes_it() {
     let spec = parse(WHOLE).unwrap();
     assert!(fits(WHOLE));
     let definition = &spec.definition;
-    assert_eq!((definition.max_steps, definition.total_timeout_ms), (7, 1_000));
+    assert_eq!(
+        (definition.max_steps, definition.total_timeout_ms),
+        (7, 1_000)
+    );
     assert_eq!(definition.on_failure, FailureStrategy::Rollback);
     let kinds = definition.steps.iter().map(|step| step.work.kind());
-    let expected = ["prompt", "tool", "delegate", "if", "for_each", "while", "parallel"];
+    let expected = [
+        "prompt", "tool", "delegate", "if", "for_each", "while", "parallel",
+    ];
     assert_eq!(kinds.collect::<Vec<_>>(), expected);
     assert_eq!(spec.input.as_deref(), Some("nothing"));
     assert_eq!(definition.file_digest, Digest::of(WHOLE.as_bytes()));
@@ -105,18 +110,27 @@ fn a_file_is_a_workflow_by_its_keys() {
     assert!(WorkflowSpec::is_one(WHOLE));
     assert!(!WorkflowSpec::is_one("task: hi\ntargets: []"));
     // A profile says in words how its work goes.
-    assert!(!WorkflowSpec::is_one("id: a\nversion: '1'\nworkflow: Read first."));
+    assert!(!WorkflowSpec::is_one(
+        "id: a\nversion: '1'\nworkflow: Read first."
+    ));
 }
 
 #[test]
 fn a_step_does_one_thing_and_has_the_keys_of_it() {
     let steps = |steps: &str| format!("workflow: w\nsteps:\n{steps}");
     assert_eq!(
-        faults(&steps("- {id: a}\n- {id: b, delegate: x, task: y, prompt: z}\n")),
-        ["3 steps.0: nothing says what the step does", "4 steps.1.delegate: a step does one thing"]
+        faults(&steps(
+            "- {id: a}\n- {id: b, delegate: x, task: y, prompt: z}\n"
+        )),
+        [
+            "3 steps.0: nothing says what the step does",
+            "4 steps.1.delegate: a step does one thing"
+        ]
     );
     assert_eq!(
-        faults(&steps("- {id: a, delegate: x}\n- {id: b, delegate: x, task: y, arguments: {}}\n")),
+        faults(&steps(
+            "- {id: a, delegate: x}\n- {id: b, delegate: x, task: y, arguments: {}}\n"
+        )),
         [
             "3 steps.0: the key `task` is missing",
             "4 steps.1.arguments: a step with `delegate` has no `arguments`",
@@ -140,7 +154,10 @@ fn a_rule_of_the_definition_is_shown_where_the_file_breaks_it() {
 fn a_prompt_needs_a_model_and_a_tool_does_not() {
     let prompt = "workflow: w\nsteps: [{id: a, prompt: x}]\n";
     let said = faults(prompt);
-    assert!(said.iter().any(|fault| fault.contains("targets")), "{said:?}");
+    assert!(
+        said.iter().any(|fault| fault.contains("targets")),
+        "{said:?}"
+    );
     let tool = "workflow: w\ncontract: {tools: {builtin: [read_file]}}\nsteps: [{id: a, tool: read_file}]\n";
     let contract = parse(tool).unwrap().contract.unwrap();
     let called = tool_spec(&contract, "read_file", "{\"path\":\"x\"}");
@@ -148,7 +165,12 @@ fn a_prompt_needs_a_model_and_a_tool_does_not() {
     assert_eq!(called.tools, contract.tools);
     let script = called.scripts.values().next().unwrap();
     assert!(script.contains("read_file"), "{script}");
-    assert!(parse("workflow: w\nsteps: [{id: a, delegate: x.ai, task: y}]\n").unwrap().contract.is_none());
+    assert!(
+        parse("workflow: w\nsteps: [{id: a, delegate: x.ai, task: y}]\n")
+            .unwrap()
+            .contract
+            .is_none()
+    );
 }
 
 #[test]

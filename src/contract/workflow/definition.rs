@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::scope::judge;
 use super::{FailureStrategy, Step, StepId, WorkflowFault};
 use crate::contract::{AgentId, check_document_size};
 use crate::message::Digest;
@@ -54,10 +53,6 @@ pub(crate) enum WorkflowDocumentFault {
 }
 
 impl WorkflowDefinition {
-    /// The most steps that a definition holds, those in others and the compensations included.
-    pub(crate) const MOST_STEPS: usize = 256;
-    /// How deeply steps may stand in steps.
-    pub(crate) const MOST_LEVELS: usize = 8;
     /// The most step runs where the file does not say.
     pub(crate) const MAX_STEPS: u64 = 100;
     /// The most that `max_steps` can be.
@@ -100,12 +95,6 @@ impl WorkflowDefinition {
             None => Ok(read),
             Some(fault) => Err(WorkflowDocumentFault::Rule(fault)),
         }
-    }
-
-    /// Every rule that it breaks.
-    #[must_use]
-    pub(crate) fn faults(&self) -> Vec<WorkflowFault> {
-        judge(self)
     }
 
     /// The compensation of that name.

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::{StepId, TemplateFault, WorkflowDefinition};
+use super::limits::{MOST_LEVELS, MOST_STEPS};
+use super::{StepId, TemplateFault};
 
 /// A rule that a definition breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,10 +21,10 @@ pub(crate) enum WorkflowRule {
     #[error("at least one step is needed")]
     NoStep,
     /// Too many steps.
-    #[error("a workflow has at most {most} steps, got {0}", most = WorkflowDefinition::MOST_STEPS)]
+    #[error("a workflow has at most {most} steps, got {0}", most = MOST_STEPS)]
     TooManySteps(usize),
     /// Steps in steps in steps.
-    #[error("steps may stand in steps at most {most} levels deep", most = WorkflowDefinition::MOST_LEVELS)]
+    #[error("steps may stand in steps at most {most} levels deep", most = MOST_LEVELS)]
     TooDeep,
     /// A name that another step has.
     #[error("the step `{0}` is defined twice")]

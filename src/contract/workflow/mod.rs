@@ -11,20 +11,25 @@
 mod condition;
 mod definition;
 mod fault;
+mod limits;
 mod outcome;
 mod plan;
 mod scope;
 mod step;
+mod step_id;
 mod template;
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub(crate) use condition::{Condition, Test};
-pub(crate) use definition::{WORKFLOW_FORMAT, WorkflowDefinition, WorkflowDocumentFault};
+#[cfg(test)]
+pub(crate) use definition::WorkflowDocumentFault;
+pub(crate) use definition::{WORKFLOW_FORMAT, WorkflowDefinition};
 pub(crate) use fault::{WorkflowFault, WorkflowRule};
 pub use outcome::{WorkflowClass, WorkflowCode, WorkflowOutcome};
 pub(crate) use plan::{Dependencies, GroupFault};
 pub(crate) use step::{
-    Delegate, FailureStrategy, ForEach, If, Parallel, Step, StepId, ToolUse, While, Work,
+    Delegate, FailureStrategy, ForEach, If, Parallel, Step, ToolUse, While, Work,
 };
+pub(crate) use step_id::StepId;
 pub(crate) use template::{Part, Template, TemplateFault};

@@ -4,13 +4,22 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::limits::{MOST_LEVELS, MOST_STEPS};
 use super::{
     Condition, Dependencies, FailureStrategy, GroupFault, Part, Step, StepId, Template, Work,
     WorkflowDefinition, WorkflowFault, WorkflowRule,
 };
 
+impl WorkflowDefinition {
+    /// Every rule that it breaks.
+    #[must_use]
+    pub(crate) fn faults(&self) -> Vec<WorkflowFault> {
+        judge(self)
+    }
+}
+
 /// Every rule that a definition breaks, in the order of the file.
-pub(super) fn judge(definition: &WorkflowDefinition) -> Vec<WorkflowFault> {
+fn judge(definition: &WorkflowDefinition) -> Vec<WorkflowFault> {
     let all = definition.all_steps();
     let mut judge = Judge {
         compensating: Vec::new(),
@@ -26,7 +35,7 @@ pub(super) fn judge(definition: &WorkflowDefinition) -> Vec<WorkflowFault> {
     if definition.on_failure == FailureStrategy::ContinueOnError {
         judge.add("on_failure", WorkflowRule::NothingBeside);
     }
-    if all.len() > WorkflowDefinition::MOST_STEPS {
+    if all.len() > MOST_STEPS {
         judge.add("steps", WorkflowRule::TooManySteps(all.len()));
     }
     let outside = Scope::default();
@@ -88,7 +97,7 @@ impl Judge<'_> {
         if !self.seen.insert(step.id.clone()) {
             self.add(format!("{place}.id"), WorkflowRule::Twice(step.id.clone()));
         }
-        if scope.levels > WorkflowDefinition::MOST_LEVELS {
+        if scope.levels > MOST_LEVELS {
             self.add(place, WorkflowRule::TooDeep);
             return;
         }
@@ -149,7 +158,7 @@ impl Judge<'_> {
             }
             Work::Parallel(group) => {
                 let limit = format!("{place}.max_concurrency");
-                let most = u64::try_from(WorkflowDefinition::MOST_STEPS).unwrap_or(u64::MAX);
+                let most = u64::try_from(MOST_STEPS).unwrap_or(u64::MAX);
                 self.limit(limit, group.max_concurrency.into(), most);
                 self.group(&format!("{place}.parallel"), &group.steps, &inner);
             }

@@ -3,12 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Condition;
-use crate::contract::AgentId;
+use super::{Condition, StepId};
 use crate::message::Digest;
-
-/// What a step is called: as an agent is.
-pub(crate) type StepId = AgentId;
 
 /// One step of a workflow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

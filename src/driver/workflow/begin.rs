@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::agent::{Workflow, WorkflowAction, WorkflowEvent, WorkflowFold, WorkflowStarted};
+use crate::agent::{
+    Workflow, WorkflowAction, WorkflowDraft, WorkflowEffect, WorkflowEvent, WorkflowEventKind,
+    WorkflowFold, WorkflowStarted,
+};
 use crate::contract::WorkflowDefinition;
 use crate::driver::DriverError;
 use crate::driver::clock::unix_ms;
+use crate::kernel::ParentRun;
 use crate::message::{Digest, RunId};
-use crate::store::{Invocation, RunLock, Store, StoreError};
+use crate::store::{Invocation, RunLock, RunReader, Store, StoreError};
 
 /// The most characters of a workflow's name: those of its step runs have a number behind it.
 const MOST_NAME: usize = 58;
@@ -28,6 +32,12 @@ pub(super) enum Start {
     },
     Resumed {
         head: Digest,
+        workflow: Box<Workflow>,
+    },
+    /// The beginning of another one under this name.
+    Forked {
+        drafts: Vec<WorkflowDraft>,
+        invocation: Option<Invocation>,
         workflow: Box<Workflow>,
     },
 }
@@ -56,6 +66,7 @@ pub(crate) fn new_workflow(
     let started = WorkflowStarted {
         definition_hash: definition.definition_hash(),
         input,
+        parent: None,
         run_id: run_id.clone(),
         started_unix_ms: unix_ms(),
     };
@@ -68,6 +79,97 @@ pub(crate) fn new_workflow(
             started,
         },
     })
+}
+
+/// Hands on each recorded entry of a workflow, decoded.
+fn each_entry(
+    stored: &mut RunReader<'_>,
+    run_id: &RunId,
+    mut take: impl FnMut(Digest, &WorkflowAction, Option<WorkflowEvent>) -> Result<(), DriverError>,
+) -> Result<(), DriverError> {
+    while let Some(entry) = stored.next_of_workflow() {
+        let entry = entry?;
+        let action: WorkflowAction = entry
+            .decode_action()
+            .map_err(|flaw| differs(run_id, &flaw))?;
+        let event = entry
+            .decode_event()
+            .map_err(|flaw| differs(run_id, &flaw))?;
+        take(entry.hash, &action, event)?;
+    }
+    Ok(())
+}
+
+fn differs(run_id: &RunId, what: &dyn std::fmt::Display) -> DriverError {
+    DriverError::WorkflowDiffers {
+        run_id: run_id.clone(),
+        what: what.to_string(),
+    }
+}
+
+/// A workflow that begins as another one did, up to and with that entry: what had ended there is not done again, what was under way
+/// is begun anew under the new name. Nothing is written yet.
+///
+/// # Errors
+/// [`DriverError`] where the other one cannot be read, has no such entry, or has ended there.
+pub(crate) fn fork_workflow(
+    store: &Store,
+    of: &RunId,
+    at: u64,
+    run_id: RunId,
+) -> Result<ReopenedWorkflow, DriverError> {
+    let mut reader = store.reader()?;
+    let invocation = reader.invocation(of)?;
+    let verified = reader.verify_run(of, true)?;
+    if let Some(flaw) = &verified.first_bad {
+        return Err(differs(of, &flaw.field));
+    }
+    let mut stored = reader.read_run(of)?;
+    let definition = stored.definition()?;
+    let (mut events, mut head) = (Vec::new(), None);
+    each_entry(&mut stored, of, |hash, action, event| {
+        if action.seq <= at {
+            events.extend(event);
+            head = (action.seq == at).then_some(hash);
+        }
+        Ok(())
+    })?;
+    let mut events = events.into_iter();
+    let (Some(head), Some(first)) = (head, events.next()) else {
+        return Err(differs(of, &format_args!("it has no entry {at}")));
+    };
+    let WorkflowEventKind::Started(first) = first.event else {
+        return Err(differs(of, &"it does not begin with its start"));
+    };
+    let parent = ParentRun {
+        head,
+        run_id: of.clone(),
+    };
+    let mut begin = new_workflow(store, definition, first.input, run_id, None)?;
+    if let Start::New { started, .. } = begin.start {
+        let started = WorkflowStarted {
+            parent: Some(parent),
+            ..started
+        };
+        let (mut workflow, mut effects) = Workflow::start(Arc::clone(&begin.definition), started);
+        for event in events {
+            effects.extend(workflow.step(event));
+        }
+        if workflow.outcome().is_some() {
+            begin.lock.discard();
+            return Err(DriverError::RunEnded { run_id: of.clone() });
+        }
+        let drafts = effects.into_iter().filter_map(|effect| match effect {
+            WorkflowEffect::Append(drafts) => Some(drafts),
+            _ => None,
+        });
+        begin.start = Start::Forked {
+            drafts: drafts.flatten().collect(),
+            invocation: invocation.clone(),
+            workflow: Box::new(workflow),
+        };
+    }
+    Ok(ReopenedWorkflow { begin, invocation })
 }
 
 /// An unfinished workflow of the store: locked for this process, and decided again up to where its transcript ends.
@@ -89,13 +191,9 @@ pub(crate) fn reopen_workflow(
     let invocation = reader.invocation(run_id)?;
     let verified = reader.verify_run(run_id, true)?;
     if let Some(flaw) = &verified.first_bad {
-        return Err(DriverError::WorkflowDiffers {
-            run_id: run_id.clone(),
-            what: format!(
-                "{}: expected {}, got {}",
-                flaw.field, flaw.expected, flaw.actual
-            ),
-        });
+        let (field, expected, actual) = (&flaw.field, &flaw.expected, &flaw.actual);
+        let what = format_args!("{field}: expected {expected}, got {actual}");
+        return Err(differs(run_id, &what));
     }
     let mut stored = reader.read_run(run_id)?;
     if stored.row().outcome.is_some() {
@@ -106,23 +204,12 @@ pub(crate) fn reopen_workflow(
     }
     let definition = Arc::new(stored.definition()?);
     let mut fold = WorkflowFold::new(Arc::clone(&definition));
-    let differs = |what: String| DriverError::WorkflowDiffers {
-        run_id: run_id.clone(),
-        what,
-    };
     let mut head = Digest::ZERO;
-    while let Some(entry) = stored.next_of_workflow() {
-        let entry = entry?;
-        let action: WorkflowAction = entry
-            .decode_action()
-            .map_err(|flaw| differs(flaw.to_string()))?;
-        let event: Option<WorkflowEvent> = entry
-            .decode_event()
-            .map_err(|flaw| differs(flaw.to_string()))?;
-        fold.take(&action, event.as_ref())
-            .map_err(|fault| differs(fault.to_string()))?;
-        head = entry.hash;
-    }
+    each_entry(&mut stored, run_id, |hash, action, event| {
+        head = hash;
+        let taken = fold.take(action, event.as_ref());
+        taken.map_err(|fault| differs(run_id, &fault))
+    })?;
     let workflow = fold.into_workflow();
     let workflow = workflow.ok_or_else(|| DriverError::NothingRecorded {
         run_id: run_id.clone(),

@@ -30,8 +30,6 @@ const QUEUE: usize = 16;
 
 /// A workflow that was driven to its end, or left in good order.
 pub(crate) struct WorkflowFinished {
-    /// How many entries there are.
-    pub(crate) entries: u64,
     /// The hash of the last one.
     pub(crate) head: Digest,
     /// The machine.
@@ -69,6 +67,17 @@ pub(crate) async fn drive_workflow<H: StepHost>(
             let (workflow, effects) = Workflow::start(Arc::clone(&definition), started);
             (workflow, First::Effects(effects), record)
         }
+        Start::Forked {
+            drafts,
+            invocation,
+            workflow,
+        } => {
+            let created = workflow.started().started_unix_ms;
+            let mut record =
+                WorkflowRecord::beginning(store, &definition, &run_id, created, invocation);
+            record.append(&drafts).await?;
+            (*workflow, First::Resume, record)
+        }
         Start::Resumed { head, workflow } => {
             let handle = store.claim_run(&run_id).await?;
             // Another process that does not know the lock has written since the workflow was read.
@@ -95,7 +104,6 @@ pub(crate) async fn drive_workflow<H: StepHost>(
     };
     driving.until_done(first, control, asked).await?;
     let finished = WorkflowFinished {
-        entries: driving.record.length(),
         head: driving.record.head(),
         workflow: driving.workflow,
     };

@@ -15,6 +15,8 @@ mod host;
 mod record;
 mod step_run;
 
-pub(crate) use begin::{WorkflowBegin, new_workflow, reopen_workflow};
+pub(crate) use begin::{
+    ReopenedWorkflow, WorkflowBegin, fork_workflow, new_workflow, reopen_workflow,
+};
 pub(crate) use drive::{WorkflowFinished, drive_workflow};
 pub(crate) use host::StepHost;

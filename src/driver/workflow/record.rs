@@ -62,11 +62,6 @@ impl<'s> WorkflowRecord<'s> {
         self.chain.head()
     }
 
-    /// How many entries there are.
-    pub(super) const fn length(&self) -> u64 {
-        self.chain.length()
-    }
-
     /// Appends the entries of one step as one batch. When this returns, they are durable.
     pub(super) async fn append(&mut self, drafts: &[WorkflowDraft]) -> Result<(), DriverError> {
         let mut chain = self.chain.clone();

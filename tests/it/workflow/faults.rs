@@ -100,7 +100,7 @@ fn what_is_for_runs_says_that_a_workflow_is_none() {
     for args in [
         &["export", "w"][..],
         &["show", "w", "--why"],
-        &["replay", "w", "--fork-at", "1"],
+        &["replay", "w", "--live", "tools"],
         &["continue", "w", "more"],
     ] {
         let said = desk.ends(args, 4).err;
@@ -111,4 +111,15 @@ fn what_is_for_runs_says_that_a_workflow_is_none() {
     let workflows: Vec<_> = runs.iter().filter(|run| run["workflow"] == true).collect();
     assert_eq!((runs.len(), workflows.len()), (2, 1));
     assert_eq!(workflows[0]["run_id"], "w");
+}
+
+/// S18: a step delegates to an agent, and a workflow is none, so no circle of them can come about.
+#[test]
+fn a_step_that_delegates_to_a_workflow_is_refused_before_anything_of_it_runs() {
+    let desk = desk("steps: [{id: again, delegate: w.yaml, task: once more}]\n");
+    let (code, result) = desk.workflow();
+    assert_eq!(code, 1);
+    assert_eq!(result["outcome"]["code"], "step_not_begun");
+    let (_, listed) = desk.json(&["list"]);
+    assert_eq!(listed["runs"].as_array().unwrap().len(), 1);
 }

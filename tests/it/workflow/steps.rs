@@ -150,15 +150,20 @@ compensations:
 }
 
 #[test]
-fn a_step_whose_run_cannot_begin_says_why() {
-    let desk = desk("steps: [{id: call, tool: no_such_tool}]\n");
-    let (code, result) = desk.workflow();
-    assert_eq!(
-        (code, &result["outcome"]["code"]),
-        (1, &json!("step_not_begun"))
-    );
+fn a_step_whose_run_cannot_begin_says_why_and_one_that_ends_badly_too() {
+    let other = desk("steps: [{id: give, delegate: broken.yaml, task: go}]\n");
+    other.write("broken.yaml", "targets: []\nsurprise: 1\n");
+    let (code, result) = other.workflow();
+    let not_begun = json!({"class": "FAILED", "code": "step_not_begun"});
+    assert_eq!((code, &result["outcome"]), (1, &not_begun));
     let why = result["steps"][0]["text"].as_str().unwrap();
-    assert!(why.contains("no_such_tool"), "{why}");
+    assert!(why.contains("surprise"), "{why}");
+    // A tool that is not there ends its run before anything is asked, with a transcript that says so.
+    let other = desk("steps: [{id: call, tool: no_such_tool}]\n");
+    let (code, result) = other.workflow();
+    let failed = json!({"class": "FAILED", "code": "step_failed"});
+    assert_eq!((code, &result["outcome"]), (1, &failed));
+    assert_eq!(result["steps"][0]["outcome"]["class"], "FAILED_PREFLIGHT");
 }
 
 /// 003/INV-CP-002
@@ -175,7 +180,7 @@ fn a_workflow_that_waits_for_a_person_is_left_and_goes_on_where_it_stood() {
         "w.yaml",
         &text.replace(
             "  tool_policy:",
-            "  approval: [{path: [asked.txt], action: ask}]\n  tool_policy:",
+            "  approval: [{tool: write_file, arguments: {properties: {path: {const: asked.txt}}}, action: ask}]\n  tool_policy:",
         ),
     );
     let left = desk
@@ -200,4 +205,46 @@ fn a_workflow_that_waits_for_a_person_is_left_and_goes_on_where_it_stood() {
     // And an ended one is not gone on with.
     let again = desk.ends(&["resume", "w", "--json"], 0).document();
     assert_eq!(again["head"], ended["head"]);
+}
+
+#[test]
+fn a_fork_does_not_do_again_what_had_ended_and_does_the_rest() {
+    let desk = desk(
+        "steps:
+- {id: first, tool: write_file, arguments: {path: first.txt, content: first}}
+- {id: second, tool: write_file, arguments: {path: second.txt, content: '${steps.first.output}'}}
+",
+    );
+    let (_, whole) = desk.workflow();
+    std::fs::remove_file(desk.path("w/first.txt")).unwrap();
+    std::fs::remove_file(desk.path("w/second.txt")).unwrap();
+    // Entry 1 is the end of the first step.
+    let forked = desk.ok(&["replay", "w", "--fork-at", "1", "--run-id", "f", "--json"]);
+    let forked: Value = serde_json::from_str(&forked).unwrap();
+    let runs = forked["steps"].as_array().unwrap().iter();
+    let runs: Vec<&str> = runs.map(|step| step["run_id"].as_str().unwrap()).collect();
+    assert_eq!(runs, ["w.1", "f.2"]);
+    assert!(!desk.path("w/first.txt").exists() && desk.path("w/second.txt").exists());
+    for proof in ["verify", "replay"] {
+        for run in ["f", "f.2"] {
+            desk.ok(&[proof, run]);
+        }
+    }
+    // The end of the whole is no beginning.
+    let last = (whole["entries"].as_u64().unwrap() - 1).to_string();
+    desk.ends(&["replay", "w", "--fork-at", &last, "--run-id", "g"], 4);
+}
+
+#[test]
+fn a_deleted_workflow_takes_its_step_runs_along() {
+    let desk = desk("steps: [{id: a, prompt: x}, {id: b, prompt: y}]\n");
+    desk.workflow();
+    desk.ok(&["run", "agent.yaml", "hi", "--run-id", "w.9"]);
+    let said = desk.ok(&["delete", "w", "--yes", "--reason", "tried"]);
+    for run in ["w", "w.1", "w.2"] {
+        assert!(said.contains(run), "{said}");
+    }
+    let (_, listed) = desk.json(&["list"]);
+    let left = listed["runs"].as_array().unwrap();
+    assert_eq!((left.len(), &left[0]["run_id"]), (1, &json!("w.9")));
 }

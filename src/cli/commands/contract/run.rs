@@ -19,7 +19,9 @@ use crate::cli::context::secrets;
 use crate::cli::ui::escape::{line, text};
 use crate::cli::ui::numbers::counted;
 use crate::cli::ui::screen::Style;
-use crate::contract::{ContractSpec, ExecutionContract, contract_file_schema, pins_schema, workflow_file_schema};
+use crate::contract::{
+    ContractSpec, ExecutionContract, contract_file_schema, pins_schema, workflow_file_schema,
+};
 use crate::driver::{Preview, Unmatched};
 use crate::kernel::CheckName;
 

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::ended::WorkflowResult;
 use super::host::Host;
-use super::recorded::{recorded_result, view_of};
+use super::recorded::{each, recorded_result, view_of};
 use crate::agent::WorkflowView;
 use crate::cli::commands::drive::{LeavingArgs, Live};
 use crate::cli::context::app::App;
@@ -21,8 +21,8 @@ use crate::cli::context::runtime::runtime;
 use crate::cli::context::signals::{Signal, Signals};
 use crate::contract::WorkflowSpec;
 use crate::driver::{
-    DriverError, WorkflowBegin, WorkflowFinished, drive_workflow, new_workflow, random_run_id,
-    redacted_text, reopen_workflow,
+    self, DriverError, ReopenedWorkflow, WorkflowBegin, WorkflowFinished, drive_workflow,
+    new_workflow, random_run_id, redacted_text, reopen_workflow,
 };
 use crate::message::RunId;
 use crate::session::Control;
@@ -82,15 +82,51 @@ pub(in crate::cli) fn resume_workflow(
     }
     let store = app.open_store(job.durability)?;
     let reopened = reopen_workflow(&store, run_id)?;
+    let (view, _) = view_of(&mut store.reader()?, run_id)?;
+    go_on(app, &store, run_id, reopened, view, job)
+}
+
+/// Begins a workflow as another one did, up to and with that entry, and drives it to its end.
+pub(in crate::cli) fn fork_workflow(
+    app: &App,
+    of: &RunId,
+    at: u64,
+    run_id: Option<RunId>,
+    job: WorkflowJob,
+) -> Result<Exit, CliError> {
+    let store = app.open_store(job.durability)?;
+    let run_id = match run_id {
+        Some(run_id) => run_id,
+        None => random_run_id("")?,
+    };
+    let mut view = WorkflowView::default();
+    each(&mut store.reader()?, of, |_, action, event| {
+        if action.seq <= at {
+            view.take(action, event);
+        }
+        Ok(())
+    })?;
+    let forked = driver::fork_workflow(&store, of, at, run_id)?;
+    go_on(app, &store, of, forked, view, job)
+}
+
+/// Goes on under the file that the workflow was begun with.
+fn go_on(
+    app: &App,
+    store: &Store,
+    run_id: &RunId,
+    reopened: ReopenedWorkflow,
+    view: WorkflowView,
+    job: WorkflowJob,
+) -> Result<Exit, CliError> {
     let begun = reopened.invocation().cloned();
     let file = ContractFile::of_run(app, begun, None, Vec::new());
     let file = file.ok_or_else(|| ContractFault::NoContractFile {
         run_id: run_id.clone(),
     })?;
     let spec = file.read_workflow(app)?;
-    let (view, _) = view_of(&mut store.reader()?, run_id)?;
     let begin = reopened.under(&spec.definition)?;
-    drive(app, &file, &spec, &store, begin, view, job)
+    drive(app, &file, &spec, store, begin, view, job)
 }
 
 /// What the workflow is given, as its steps' runs would record it.

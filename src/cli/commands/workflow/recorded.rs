@@ -32,7 +32,7 @@ pub(super) fn view_of(
     Ok((view, head))
 }
 
-fn each(
+pub(super) fn each(
     reader: &mut StoreReader,
     run_id: &RunId,
     mut take: impl FnMut(Digest, &WorkflowAction, Option<&WorkflowEvent>) -> Result<(), CliError>,

@@ -1,14 +1,18 @@
-//! The keys of a workflow's file, of a step and of a condition. Does not read them.
+//! The keys of a workflow's file, of a step and of a condition, and their readers. Does not judge what a step refers to.
 
 use serde_json::{Value, json};
 
-use super::steps::{AnyStep, Arguments};
+use super::kinds::kind;
 use crate::contract::spec::form::{Choice, DefaultText, NEEDED, Read, Schemas, form};
 use crate::contract::spec::keys::FILE;
 use crate::contract::spec::reporter::Reporter;
 use crate::contract::spec::section::Section;
 use crate::contract::spec::tree::{Kind, Node};
-use crate::contract::{AgentId, Condition, FailureStrategy, StepId, Test, WorkflowDefinition};
+use crate::contract::{
+    AgentId, Condition, Delegate, FailureStrategy, ForEach, If, Parallel, Step, StepId, Test,
+    ToolUse, While, Work, WorkflowDefinition,
+};
+use crate::message::Digest;
 
 form! {
     /// A workflow.
@@ -106,6 +110,12 @@ form! {
     }
 }
 
+/// A step.
+pub(in crate::contract) struct AnyStep(pub(super) Step);
+
+/// The arguments of a tool.
+pub(in crate::contract) struct Arguments(Value);
+
 /// The limits that a file states.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::contract) struct Limits {
@@ -190,4 +200,93 @@ impl Read for Condition {
         }
         schema
     }
+}
+
+impl Read for Arguments {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        if matches!(node.kind, Kind::Map(_)) {
+            return Value::read(node, reporter).map(Self);
+        }
+        reporter.expected(node, "a mapping");
+        None
+    }
+
+    fn schema(_: &mut Schemas) -> Value {
+        serde_json::json!({"type": "object"})
+    }
+}
+
+impl Read for AnyStep {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        let keys = &WORKFLOW_STEP;
+        Section::read(node, reporter, keys, |section| {
+            // Every key is read, so that every fault is found.
+            let id = section.get(&keys.id);
+            let prompt = section.get(&keys.prompt);
+            let tool = section.get(&keys.tool);
+            let arguments = section.get(&keys.arguments);
+            let delegate = section.get(&keys.delegate);
+            let task = section.get(&keys.task);
+            let if_ = section.get(&keys.if_);
+            let then = steps(section.get(&keys.then));
+            let otherwise = steps(section.get(&keys.else_));
+            let for_each = section.get(&keys.for_each);
+            let while_ = section.get(&keys.while_);
+            let inside = steps(section.get(&keys.steps));
+            let max_iterations = section.get(&keys.max_iterations);
+            let parallel = steps(section.get(&keys.parallel));
+            let max_concurrency = section.get(&keys.max_concurrency);
+            let on_failure = section.get(&keys.on_failure);
+            let depends_on = section.get(&keys.depends_on).unwrap_or_default();
+            let compensate = section.get(&keys.compensate);
+            let kind = kind(section)?;
+            let work = match kind {
+                "prompt" => Work::Prompt(prompt?),
+                "tool" => Work::Tool(ToolUse {
+                    arguments: arguments.map_or_else(|| serde_json::json!({}), |Arguments(a)| a),
+                    tool: tool?,
+                }),
+                "delegate" => Work::Delegate(Delegate {
+                    agent: delegate?,
+                    // The caller reads the file.
+                    agent_digest: Digest::ZERO,
+                    task: task?,
+                }),
+                "if" => Work::If(If {
+                    condition: if_?,
+                    otherwise: otherwise.unwrap_or_default(),
+                    then: then?,
+                }),
+                "for_each" => Work::ForEach(ForEach {
+                    items: for_each?,
+                    max_iterations: max_iterations?,
+                    steps: inside?,
+                }),
+                "while" => Work::While(While {
+                    condition: while_?,
+                    max_iterations: max_iterations?,
+                    steps: inside?,
+                }),
+                _ => Work::Parallel(Parallel {
+                    max_concurrency: max_concurrency.unwrap_or(keys.max_concurrency.default_value),
+                    on_failure: on_failure.unwrap_or(FailureStrategy::FailFast),
+                    steps: parallel?,
+                }),
+            };
+            Some(Self(Step {
+                compensate,
+                depends_on,
+                id: id?,
+                work,
+            }))
+        })?
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        definitions.form(&WORKFLOW_STEP)
+    }
+}
+
+fn steps(read: Option<Vec<AnyStep>>) -> Option<Vec<Step>> {
+    Some(read?.into_iter().map(|AnyStep(step)| step).collect())
 }

@@ -9,12 +9,10 @@
 //! ```
 
 mod keys;
-mod steps;
+mod kinds;
 mod tool_spec;
 mod workflow_spec;
 
 pub(in crate::contract::spec) use keys::WORKFLOW_FILE;
-#[cfg(test)]
-pub(in crate::contract::spec) use keys::{WORKFLOW_CONDITION, WORKFLOW_LIMITS, WORKFLOW_STEP};
 pub(crate) use tool_spec::tool_spec;
 pub(crate) use workflow_spec::WorkflowSpec;

@@ -2,8 +2,7 @@
 
 use serde_json::json;
 
-use super::keys::WORKFLOW_FILE;
-use super::steps::AnyStep;
+use super::keys::{AnyStep, WORKFLOW_FILE};
 use super::tool_spec::{STEP_MODEL, STEP_PROVIDER};
 use crate::contract::spec::contract_spec::ContractSpec;
 use crate::contract::spec::error::{Findings, Origin, SpecErrors};
@@ -226,7 +225,14 @@ fn contract(
         let place = child(&contract, FILE.task.name).unwrap_or(&contract);
         reporter.below(FILE.task.name).refuse(place, rule, None);
     }
-    Some(ContractSpec { origins, ..spec })
+    // What a call's script is follows from the step: here it has no line.
+    let scripts = spec.providers.contains_key(STEP_PROVIDER);
+    let scripts = scripts.then(|| (STEP_PROVIDER.to_owned(), String::new()));
+    Some(ContractSpec {
+        origins,
+        scripts: scripts.into_iter().collect(),
+        ..spec
+    })
 }
 
 /// Gives a contract whose steps ask no model the scripted one, which makes the calls.
