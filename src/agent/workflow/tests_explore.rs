@@ -88,19 +88,23 @@ impl Watched {
         runs.chain(others).filter(fits).collect()
     }
 
-    fn take(&self, map: &Map<'_>, letter: Letter) -> Result<Self, String> {
+    /// The machine of a checkpoint that was written here and read again (INV-CP-001).
+    fn restored(&self) -> Workflow {
+        let stored = serde_json::to_string(&self.machine.checkpoint()).unwrap();
+        let checkpoint = serde_json::from_str(&stored).unwrap();
+        Workflow::restore(Arc::clone(self.machine.definition()), checkpoint)
+    }
+
+    /// Takes one letter; `restored` is the machine of this state's checkpoint.
+    fn take(&self, map: &Map<'_>, restored: &Workflow, letter: Letter) -> Result<Self, String> {
         let mut next = self.clone();
         next.ration -= u8::from(letter.is_rationed());
         let event = letter.event();
         let effects = next.machine.step(event.clone());
         next.monitor.take(map, &event.event, &effects)?;
-        // INV-CP-001: a checkpoint that was written and read again is the machine.
-        let stored = serde_json::to_string(&self.machine.checkpoint()).unwrap();
-        let checkpoint = serde_json::from_str(&stored).unwrap();
-        let definition = Arc::clone(self.machine.definition());
-        let mut restored = Workflow::restore(definition, checkpoint);
+        let mut restored = restored.clone();
         let again = restored.step(event);
-        if again != effects || restored.decision_key() != next.machine.decision_key() {
+        if again != effects || !restored.stands_as(&next.machine) {
             return Err("the machine of the checkpoint reacts otherwise".to_owned());
         }
         let over = next.machine.outcome().is_some();
@@ -132,10 +136,11 @@ fn explored(definition: &WorkflowDefinition, ration: u8) -> Result<usize, String
     let mut seen = HashSet::from([first.key()]);
     let mut queue = VecDeque::from([(first, Vec::new())]);
     while let Some((watched, path)) = queue.pop_front() {
+        let restored = watched.restored();
         for letter in watched.letters() {
             let mut way: Vec<Letter> = path.clone();
             way.push(letter);
-            let next = watched.take(&map, letter);
+            let next = watched.take(&map, &restored, letter);
             let next = next.map_err(|breach| format!("{breach}: {way:?}"))?;
             if seen.insert(next.key()) {
                 queue.push_back((next, way));

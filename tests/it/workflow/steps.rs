@@ -192,7 +192,9 @@ fn a_workflow_that_waits_for_a_person_is_left_and_goes_on_where_it_stood() {
     );
     assert!(!desk.path("w/asked.txt").exists());
     desk.write("w/before.txt", "touched since");
-    desk.ok(&["approve", "w.2"]);
+    let (_, waiting) = desk.json(&["approvals"]);
+    let hash = waiting["approvals"][0]["arguments_hash"].as_str().unwrap();
+    desk.ok(&["approve", "w.2", "--yes", "--arguments", hash]);
     let ended = desk.ends(&["resume", "w", "--json"], 0).document();
     desk.tree_holds(&ended);
     assert_eq!(

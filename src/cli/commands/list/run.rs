@@ -168,6 +168,7 @@ impl From<Found> for Listed {
         let is_suspended = found.is_suspended();
         let Found {
             flaw,
+            left: _,
             row,
             lineage,
             outline,

@@ -119,8 +119,8 @@ fn go_on(
     view: WorkflowView,
     job: WorkflowJob,
 ) -> Result<Exit, CliError> {
-    let begun = reopened.invocation().cloned();
-    let file = ContractFile::of_run(app, begun, None, Vec::new());
+    let invocation = reopened.invocation().cloned();
+    let file = ContractFile::of_run(app, invocation, None, Vec::new());
     let file = file.ok_or_else(|| ContractFault::NoContractFile {
         run_id: run_id.clone(),
     })?;
