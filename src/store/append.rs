@@ -70,8 +70,8 @@ impl Append {
                 stored(self.seq.saturating_add(count)).saturating_sub(1),
                 self.head.as_bytes(),
                 self.last.as_bytes(),
-                self.outcome.map(|outcome| outcome.class()),
-                self.outcome.map(|outcome| outcome.code()),
+                self.outcome.map(SealedOutcome::class),
+                self.outcome.map(SealedOutcome::code),
             ])?;
         if moved == 0 {
             return Ok(Err(StoreError::Fenced {

@@ -13,7 +13,9 @@ use super::run::{IMPORTED, stored};
 use super::vouched::is_vouched;
 use super::{StoreError, given_checkpoints, run_log};
 use crate::message::{Digest, RunId};
-use crate::transcript::{EntryRecord, LogLeaf, PublicKey, Record, Tombstone, TombstoneRecord};
+use crate::transcript::{
+    EntryRecord, LogLeaf, PublicKey, Record, SealedOutcome, Tombstone, TombstoneRecord,
+};
 
 /// The lines of a verified file on their way into a run of the store, inside one open transaction.
 ///
@@ -185,8 +187,8 @@ impl Merge {
                 self.key,
                 stored(ended.entries).saturating_sub(1),
                 ended.head.as_bytes(),
-                outcome.map(|outcome| outcome.class()),
-                outcome.map(|outcome| outcome.code()),
+                outcome.map(SealedOutcome::class),
+                outcome.map(SealedOutcome::code),
             ],
         )?;
         if self.before.is_none() {

@@ -92,10 +92,10 @@ impl Chain {
         seq: u64,
         state: &str,
         action: &A,
-        event: &Option<E>,
+        event: Option<&E>,
     ) -> SealedWorkflowEntry {
         let action = canonical::text_of(action);
-        let event = canonical::text_of(event);
+        let event = canonical::text_of(&event);
         let hash = self.extend(&Link::of_workflow(state, &event, &action));
         SealedWorkflowEntry {
             seq,

@@ -7,9 +7,7 @@ use super::*;
 use crate::contract::FailureStrategy::{ContinueOnError, FailFast, Rollback};
 use crate::contract::{Step, Test};
 
-fn completed() -> Option<String> {
-    Some("COMPLETED (all_steps)".to_owned())
-}
+const COMPLETED: &str = "COMPLETED (all_steps)";
 
 /// 003/INV-AGT-003
 #[test]
@@ -20,7 +18,7 @@ fn steps_are_done_in_the_order_of_the_definition() {
     assert_eq!(driven.ok(1, "").begun(), places(&[(2, "a")]));
     assert_eq!(driven.ok(2, "").begun(), places(&[(3, "m")]));
     assert_eq!(driven.ok(3, "").begun(), []);
-    assert_eq!(driven.outcome(), completed());
+    assert_eq!(driven.outcome().as_deref(), Some(COMPLETED));
 }
 
 #[test]
@@ -53,7 +51,7 @@ fn one_branch_is_taken_and_the_other_is_not() {
         assert_eq!(driven.ok(1, output).begun(), places(&[(2, expected)]));
         driven.ok(2, "taken");
         assert_eq!(driven.given(), [StepInput::Prompt("taken".to_owned())]);
-        assert_eq!(driven.ok(3, "").outcome(), completed());
+        assert_eq!(driven.ok(3, "").outcome().as_deref(), Some(COMPLETED));
     }
 }
 
@@ -102,7 +100,7 @@ fn a_while_ends_where_its_condition_does_not_hold_and_fails_at_its_limit() {
     let mut driven = Driven::new(workflow(steps.clone(), vec![]), "");
     assert_eq!(driven.begun(), places(&[(1, "w.1/x")]));
     assert_eq!(driven.ok(1, "not yet").begun(), places(&[(2, "w.2/x")]));
-    assert_eq!(driven.ok(2, "done").outcome(), completed());
+    assert_eq!(driven.ok(2, "done").outcome().as_deref(), Some(COMPLETED));
     let mut endless = Driven::new(workflow(steps, vec![]), "");
     endless.ok(1, "no").ok(2, "no");
     let expected = Some("FAILED (max_iterations)");
@@ -136,7 +134,7 @@ fn a_step_waits_for_those_that_it_depends_on() {
     assert_eq!(driven.ok(1, "A").begun(), places(&[(2, "g/b")]));
     assert_eq!(driven.ok(2, "B").begun(), places(&[(3, "g/c")]));
     assert_eq!(driven.given(), [StepInput::Prompt("AB".to_owned())]);
-    assert_eq!(driven.ok(3, "").outcome(), completed());
+    assert_eq!(driven.ok(3, "").outcome().as_deref(), Some(COMPLETED));
 }
 
 /// 003/INV-PE-003
@@ -339,7 +337,7 @@ fn a_stop_asks_what_is_under_way_and_the_second_ends_it() {
 fn a_stop_that_comes_with_the_last_step_under_way_may_still_see_it_complete() {
     let mut driven = Driven::new(workflow(vec![prompt("a")], vec![]), "");
     driven.take(WorkflowEventKind::StopRequested).ok(1, "A");
-    assert_eq!(driven.outcome(), completed());
+    assert_eq!(driven.outcome().as_deref(), Some(COMPLETED));
     assert_eq!(driven.machine.output(), "A");
 }
 

@@ -35,8 +35,8 @@ fn group(steps: &[serde_json::Value]) -> serde_json::Value {
 
 /// The faults of a definition of these steps, as they are shown.
 #[track_caller]
-fn check(steps: serde_json::Value, expected: &[&str]) {
-    let faults = read(&steps, &json!([])).faults();
+fn check(steps: &serde_json::Value, expected: &[&str]) {
+    let faults = read(steps, &json!([])).faults();
     let shown: Vec<String> = faults.iter().map(ToString::to_string).collect();
     assert_eq!(shown, expected);
 }
@@ -49,18 +49,18 @@ fn steps_that_name_earlier_ones_are_accepted() {
         group(&[prompt("c", "${steps.b.output}"), waiting("d", &["c"])]),
         prompt("e", "${steps.g.output}"),
     ]);
-    check(steps, &[]);
+    check(&steps, &[]);
 }
 
 /// 003/INV-PE-002
 #[test]
 fn a_missing_dependency_is_another_fault_than_a_circle() {
     check(
-        json!([group(&[waiting("a", &["b", "gone"]), waiting("b", &[])])]),
+        &json!([group(&[waiting("a", &["b", "gone"]), waiting("b", &[])])]),
         &["steps.0.parallel.0.depends_on.1: it depends on `gone`, which is no step of its group"],
     );
     check(
-        json!([group(&[
+        &json!([group(&[
             waiting("a", &["c"]),
             waiting("b", &["a"]),
             waiting("c", &["b"]),
@@ -69,7 +69,7 @@ fn a_missing_dependency_is_another_fault_than_a_circle() {
         &["steps.0.parallel.0.depends_on: these steps wait for each other: a → c → b → a"],
     );
     check(
-        json!([group(&[waiting("a", &["a"])])]),
+        &json!([group(&[waiting("a", &["a"])])]),
         &["steps.0.parallel.0.depends_on: these steps wait for each other: a → a"],
     );
 }
@@ -77,7 +77,7 @@ fn a_missing_dependency_is_another_fault_than_a_circle() {
 #[test]
 fn every_circle_of_a_group_is_named() {
     check(
-        json!([group(&[
+        &json!([group(&[
             waiting("a", &["b"]),
             waiting("b", &["a"]),
             waiting("c", &["d"]),
@@ -94,7 +94,7 @@ fn every_circle_of_a_group_is_named() {
 fn a_dependency_outside_of_a_group_is_refused() {
     let rule = "only steps of a `parallel` group have dependencies: others are done in the order of the file";
     check(
-        json!([prompt("a", "x"), waiting("b", &["a"])]),
+        &json!([prompt("a", "x"), waiting("b", &["a"])]),
         &[&format!("steps.1.depends_on: {rule}")],
     );
 }
@@ -102,7 +102,7 @@ fn a_dependency_outside_of_a_group_is_refused() {
 #[test]
 fn a_step_is_given_only_what_has_ended_before_it() {
     check(
-        json!([
+        &json!([
             prompt("a", "${steps.b.output}"),
             prompt("b", "${steps.c.output}")
         ]),
@@ -113,7 +113,7 @@ fn a_step_is_given_only_what_has_ended_before_it() {
     );
     // Beside each other, only what is waited for has ended.
     check(
-        json!([group(&[prompt("a", "x"), prompt("b", "${steps.a.output}")])]),
+        &json!([group(&[prompt("a", "x"), prompt("b", "${steps.a.output}")])]),
         &["steps.0.parallel.1.prompt: the step `a` has not ended before this one begins"],
     );
 }
@@ -124,7 +124,7 @@ fn what_stands_inside_of_a_step_is_not_seen_from_outside() {
         "condition": {"step": "a", "test": {"kind": "succeeded", "value": true}}, "then": [prompt("t", "x")],
     });
     check(
-        json!([
+        &json!([
             prompt("a", "x"),
             {"id": "c", "work": {"kind": "if", "value": value}},
             prompt("d", "${steps.t.output}"),
@@ -136,7 +136,7 @@ fn what_stands_inside_of_a_step_is_not_seen_from_outside() {
 #[test]
 fn placeholders_are_read_before_anything_is_begun() {
     check(
-        json!([
+        &json!([
             prompt("a", "${wrong}"),
             prompt("b", "${input"),
             prompt("c", "${item}"),
@@ -155,16 +155,16 @@ fn placeholders_are_read_before_anything_is_begun() {
 fn names_and_limits_are_judged() {
     let value = json!({"items": "[]", "max_iterations": 0, "steps": [prompt("a", "x")]});
     check(
-        json!([prompt("a", "x"), {"id": "l", "work": {"kind": "for_each", "value": value}}]),
+        &json!([prompt("a", "x"), {"id": "l", "work": {"kind": "for_each", "value": value}}]),
         &[
             "steps.1.max_iterations: expected 1 to 1000, got 0",
             "steps.1.steps.0.id: the step `a` is defined twice",
         ],
     );
-    check(json!([]), &["steps: at least one step is needed"]);
+    check(&json!([]), &["steps: at least one step is needed"]);
     let many: Vec<_> = (0..257).map(|n| prompt(&format!("s{n}"), "x")).collect();
     check(
-        json!(many),
+        &json!(many),
         &["steps: a workflow has at most 256 steps, got 257"],
     );
 }

@@ -69,7 +69,7 @@ impl<'s> WorkflowRecord<'s> {
             .iter()
             .map(|draft| {
                 let action = &draft.action;
-                chain.seal_workflow(action.seq, action.to.as_str(), action, &draft.event)
+                chain.seal_workflow(action.seq, action.to.as_str(), action, draft.event.as_ref())
             })
             .collect();
         let sealed = drafts.last().and_then(|last| {

@@ -35,7 +35,7 @@ pub(super) struct StepTask<'a, H> {
 /// What became of a step run.
 pub(super) enum StepEnd {
     /// It is over.
-    Ended(StepOrder, StepResult),
+    Ended(Box<StepOrder>, StepResult),
     /// It was left, and another process can go on with it.
     Left,
 }
@@ -85,7 +85,7 @@ impl<H: StepHost> StepTask<'_, H> {
             return Ok(StepEnd::Left);
         }
         let run = self.host.borrow().ended(&self.order, &run_id)?;
-        Ok(StepEnd::Ended(self.order, StepResult::Run(run)))
+        Ok(StepEnd::Ended(Box::new(self.order), StepResult::Run(run)))
     }
 
     fn found(&self, run_id: &RunId) -> Result<Found, DriverError> {
@@ -116,7 +116,7 @@ impl<H: StepHost> StepTask<'_, H> {
             });
         }
         let run = self.host.borrow().ended(&self.order, run_id)?;
-        Ok(StepEnd::Ended(self.order, StepResult::Run(run)))
+        Ok(StepEnd::Ended(Box::new(self.order), StepResult::Run(run)))
     }
 
     /// Goes on with an open run; none where the workflow is left meanwhile.
@@ -160,7 +160,7 @@ impl<H: StepHost> StepTask<'_, H> {
 
     fn not_begun(self, reason: &str) -> StepEnd {
         let reason = crate::message::char_prefix(reason, MOST_REASON).to_owned();
-        StepEnd::Ended(self.order, StepResult::NotBegun(reason))
+        StepEnd::Ended(Box::new(self.order), StepResult::NotBegun(reason))
     }
 }
 

@@ -21,8 +21,8 @@ use crate::cli::context::runtime::runtime;
 use crate::cli::context::signals::{Signal, Signals};
 use crate::contract::WorkflowSpec;
 use crate::driver::{
-    self, DriverError, ReopenedWorkflow, WorkflowBegin, WorkflowFinished, drive_workflow,
-    new_workflow, random_run_id, redacted_text, reopen_workflow,
+    self, ReopenedWorkflow, WorkflowBegin, WorkflowFinished, drive_workflow, new_workflow,
+    random_run_id, redacted_text, reopen_workflow,
 };
 use crate::message::RunId;
 use crate::session::Control;
@@ -190,7 +190,7 @@ async fn with_signals(
     loop {
         let ask = tokio::select! {
             biased;
-            finished = &mut driving => return Ok(finished.map_err(DriverError::from)?),
+            finished = &mut driving => return Ok(finished?),
             signal = signals.next() => match signal {
                 Signal::Interrupt if interrupts == 0 => {
                     app.screen.note("stopping: the steps under way are brought to their end; Ctrl-C again ends them at once");

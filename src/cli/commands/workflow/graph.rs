@@ -7,7 +7,7 @@ use crate::cli::context::app::App;
 use crate::cli::ui::escape::{brief, line};
 use crate::cli::ui::numbers::seconds;
 use crate::cli::ui::screen::Style;
-use crate::contract::{FailureStrategy, Step, Work, WorkflowDefinition};
+use crate::contract::{FailureStrategy, Step, StepId, Work, WorkflowDefinition};
 use crate::message::{Digest, RunId};
 
 /// The most iterations of a loop that are drawn one by one.
@@ -66,7 +66,7 @@ impl Drawing<'_> {
     fn step(&mut self, step: &Step, around: &str, depth: usize) {
         let place = format!("{around}{}", step.id);
         let indent = "  ".repeat(depth);
-        let waits: Vec<&str> = step.depends_on.iter().map(|id| id.as_str()).collect();
+        let waits: Vec<&str> = step.depends_on.iter().map(StepId::as_str).collect();
         let waits = if waits.is_empty() {
             String::new()
         } else {

@@ -192,12 +192,11 @@ pub(in crate::cli) fn show_workflow(
             let (asked, place) = (run_id.to_string(), verify::place(bad));
             return Err(TranscriptFault::NotVerified { asked, place }.into());
         }
-        let result = match recorded_result(app, run_id)? {
-            Some(result) => result,
-            None => {
-                let (view, head) = view_of(&mut reader, run_id)?;
-                WorkflowResult::of(run_id.clone(), head, String::new(), view)
-            }
+        let result = if let Some(result) = recorded_result(app, run_id)? {
+            result
+        } else {
+            let (view, head) = view_of(&mut reader, run_id)?;
+            WorkflowResult::of(run_id.clone(), head, String::new(), view)
         };
         app.screen.out_json(&result)?;
         return Ok(Exit::OK);

@@ -178,16 +178,13 @@ impl Read for Condition {
                 section.get(&keys.succeeded).map(Test::Succeeded),
             ];
             let mut tests = tests.into_iter().flatten();
-            match (tests.next(), tests.next()) {
-                (Some(test), None) => Some(Self { step: step?, test }),
-                _ => {
-                    let rule = "expected one question about the step";
-                    let help =
-                        "one of equals, not_equals, contains, not_contains, matches, succeeded";
-                    section.refuse(rule, Some(help.to_owned()));
-                    None
-                }
+            if let (Some(test), None) = (tests.next(), tests.next()) {
+                return Some(Self { step: step?, test });
             }
+            let rule = "expected one question about the step";
+            let help = "one of equals, not_equals, contains, not_contains, matches, succeeded";
+            section.refuse(rule, Some(help.to_owned()));
+            None
         })?
     }
 
