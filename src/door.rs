@@ -11,7 +11,9 @@ pub use crate::conformance::{
     RecordLines, RecordedResponse, SentenceKind, SentenceTexts, ShowingCase, gate_contract,
     run_cases, run_corpus,
 };
-pub use crate::contract::{ModelProfile, ProviderType, Validators};
+pub use crate::contract::{
+    ModelProfile, ProviderType, Validators, WorkflowClass, WorkflowCode, WorkflowOutcome,
+};
 pub use crate::inference::{Backend, ModelFile, Timeouts};
 #[cfg(feature = "local")]
 pub use crate::inference::{EngineCost, LocalBackend, LocalOptions};
@@ -21,5 +23,5 @@ pub use crate::kernel::{
 pub use crate::message::{AdapterStatus, ProtocolAdapterResult, StopReason, Usage};
 pub use crate::store::packed_entry_text;
 pub use crate::transcript::{
-    Chain, Checkpoint, Link, LogLeaf, Tombstone, TreeHead, tombstone_line,
+    Chain, Checkpoint, Link, LogLeaf, SealedOutcome, Tombstone, TreeHead, tombstone_line,
 };

@@ -14,9 +14,15 @@ mod error;
 mod injection;
 mod registry;
 mod selection;
+mod workflow;
 
 pub(crate) use ability::{Ability, matched};
 pub(crate) use error::{AbilityFault, RegistryFault};
 pub(crate) use injection::injected;
 pub(crate) use registry::{Registry, standard};
 pub(crate) use selection::{Selection, select};
+pub(crate) use workflow::{
+    EndStep, MAX_OUTPUT_BYTES, StepFailure, StepInput, StepOrder, StepResult, StepRun, StepState,
+    StepView, Workflow, WorkflowAction, WorkflowDraft, WorkflowEffect, WorkflowEvent,
+    WorkflowEventKind, WorkflowFold, WorkflowStarted, WorkflowView,
+};

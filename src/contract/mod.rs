@@ -85,6 +85,7 @@ mod validators;
 mod value_bounds;
 mod web_address;
 pub(crate) mod wire_version;
+mod workflow;
 
 pub(crate) use agent_profile::AgentProfile;
 pub(crate) use agent_terms::{
@@ -159,8 +160,8 @@ pub(crate) use spec::{
 pub(crate) use spec::{
     AgentDefinition, AgentSpec, Definition, DefinitionKind, Definitions, Delegator,
     FinalReportSpec, McpSpec, McpTransport, ModelSpec, OAuthSpec, ProviderSpec, SamplingSpec,
-    Setting, TargetSpec, ValueOrigin, agent_profile_schema, contract_file_schema, task_of,
-    with_pins,
+    Setting, TargetSpec, ValueOrigin, WorkflowSpec, agent_profile_schema, contract_file_schema,
+    task_of, tool_spec, with_pins, workflow_file_schema,
 };
 pub use spec::{ContractSpec, SpecErrors};
 pub use targets::ProviderType;
@@ -179,3 +180,8 @@ pub use validators::Validators;
 pub(crate) use validators::{ArgumentFault, check_input};
 pub(crate) use value_bounds::StepsLeft;
 pub(crate) use web_address::check_address;
+pub(crate) use workflow::{
+    Condition, Delegate, Dependencies, FailureStrategy, ForEach, If, Parallel, Part, Step, StepId,
+    Template, Test, ToolUse, WORKFLOW_FORMAT, While, Work, WorkflowDefinition, WorkflowFault,
+};
+pub use workflow::{WorkflowClass, WorkflowCode, WorkflowOutcome};

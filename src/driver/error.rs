@@ -163,6 +163,32 @@ pub enum DriverError {
         /// The run.
         run_id: RunId,
     },
+    /// The caller: the name leaves no room for those of step runs.
+    #[error(
+        "run workflow {run_id}: its name has more than {most} characters, and those of its steps are longer"
+    )]
+    WorkflowName {
+        /// The most.
+        most: usize,
+        /// The name.
+        run_id: RunId,
+    },
+    /// The evidence: what is stored of a workflow, or of a step of it, is not what was written.
+    #[error("go on with {run_id}: {what}")]
+    WorkflowDiffers {
+        /// The workflow or the step run.
+        run_id: RunId,
+        /// What differs.
+        what: String,
+    },
+    /// The caller: the workflow that was begun is another one than the file has now.
+    #[error("resume workflow {run_id}: {what} has changed since it was begun")]
+    WorkflowChanged {
+        /// The workflow.
+        run_id: RunId,
+        /// Which file.
+        what: &'static str,
+    },
     /// The caller: this build does not know the rules under which the run was begun.
     #[error("resume run {run_id}: its semantics version is {got}, and this build knows {known}")]
     UnknownSemantics {
@@ -329,6 +355,9 @@ impl DriverError {
             self,
             Self::RunEnded { .. }
                 | Self::NothingRecorded { .. }
+                | Self::WorkflowName { .. }
+                | Self::WorkflowDiffers { .. }
+                | Self::WorkflowChanged { .. }
                 | Self::UnknownSemantics { .. }
                 | Self::NoTokenizer { .. }
                 | Self::DoesNotReplay { .. }

@@ -76,13 +76,14 @@ mod token_files;
 mod tool_login;
 mod trace;
 mod turn;
+mod workflow;
 
 pub(crate) use agent_reader::{AgentReader, ParentFile, ReadAgent};
 pub(crate) use ancestry::{answered_before, played_from_the_first};
 pub(crate) use bring_up::{
     Continuation, Preview, Reach, ReachedVariable, Reopened, ServersToStart, committed_workspace,
     embedded_model, prepare_continuation, prepare_fork, prepare_loaded, prepare_resume, preview,
-    preview_recorded, random_run_id, reopen, unset_keys,
+    preview_recorded, random_run_id, redacted_text, reopen, unset_keys,
 };
 pub use bring_up::{Prepared, RunRequest, prepare};
 
@@ -99,3 +100,7 @@ pub use runner::{Job, Runner, RunnerLimits, Worker};
 pub(crate) use secrets::{Secrets, Unmatched};
 pub(crate) use tool_login::{LoginRequest, Reached, ToolLogin};
 pub(crate) use trace::LLM_TRACE;
+pub(crate) use workflow::{
+    ReopenedWorkflow, StepHost, WorkflowBegin, WorkflowFinished, drive_workflow, fork_workflow,
+    new_workflow, reopen_workflow,
+};

@@ -8,7 +8,7 @@ use super::recorder::Recorder;
 use crate::kernel::RunStarted;
 use crate::message::{RunId, Scrubber, TokenCounter};
 use crate::session::{Input, Session};
-use crate::store::{Invocation, NewRun, RunLock, Store, StoreError};
+use crate::store::{Binding, Invocation, NewRun, RunLock, Store, StoreError};
 
 /// A run that this process, and no other, drives from now on.
 pub(super) struct StartedRun<'s> {
@@ -38,7 +38,7 @@ impl<'s> StartedRun<'s> {
             other => other,
         })?;
         let new = NewRun {
-            contract: Arc::clone(session.contract()),
+            binding: Binding::Contract(Arc::clone(session.contract())),
             created_unix_ms: started_unix_ms,
             invocation,
             run_id,

@@ -9,13 +9,12 @@ use super::blob::insert_blob;
 use super::entry_text::Kept;
 use super::run::stored;
 use super::run_log;
-use crate::kernel::{EntryKind, Outcome, State};
 use crate::message::{Digest, RunId};
-use crate::transcript::{LogLeaf, SealedEntry};
+use crate::transcript::{LogLeaf, SealedOutcome};
 
 /// A signed checkpoint that becomes durable with the entries that it covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewCheckpoint {
+pub(crate) struct NewCheckpoint {
     /// How many entries it covers.
     pub entries: u64,
     /// The text of its note.
@@ -32,7 +31,7 @@ pub(super) struct Append {
     pub(super) last: Digest,
     pub(super) leaf: Option<LogLeaf>,
     pub(super) links: Vec<Digest>,
-    pub(super) outcome: Option<Outcome>,
+    pub(super) outcome: Option<SealedOutcome>,
     pub(super) path: PathBuf,
     pub(super) run_id: RunId,
     pub(super) seq: u64,
@@ -40,24 +39,12 @@ pub(super) struct Append {
 }
 
 /// A row of `entries`. It is made before the writer has it: to pack its texts takes longer than to insert it.
-pub(super) struct EntryRow {
-    action: Kept<'static>,
-    event: Kept<'static>,
-    hash: Digest,
-    seq: i64,
-    state: &'static str,
-}
-
-impl From<SealedEntry> for EntryRow {
-    fn from(entry: SealedEntry) -> Self {
-        Self {
-            action: Kept::of(entry.action),
-            event: Kept::of(entry.event),
-            hash: entry.hash,
-            seq: stored(entry.seq),
-            state: entry.state.as_str(),
-        }
-    }
+pub(crate) struct EntryRow {
+    pub(super) action: Kept<'static>,
+    pub(super) event: Kept<'static>,
+    pub(super) hash: Digest,
+    pub(super) seq: i64,
+    pub(super) state: String,
 }
 
 impl Append {
@@ -83,8 +70,8 @@ impl Append {
                 stored(self.seq.saturating_add(count)).saturating_sub(1),
                 self.head.as_bytes(),
                 self.last.as_bytes(),
-                self.outcome.map(|outcome| outcome.class.as_str()),
-                self.outcome.map(|outcome| outcome.code.as_str()),
+                self.outcome.map(SealedOutcome::class),
+                self.outcome.map(SealedOutcome::code),
             ])?;
         if moved == 0 {
             return Ok(Err(StoreError::Fenced {
@@ -120,28 +107,5 @@ impl Append {
             run_log::append_leaf(conn, self.key, &leaf.text())?;
         }
         Ok(Ok(()))
-    }
-}
-
-/// The outcome that the batch seals, where its last entry is the seal.
-pub(super) fn sealed_outcome(
-    run_id: &RunId,
-    entries: &[SealedEntry],
-) -> Result<Option<Outcome>, StoreError> {
-    let Some(last) = entries.last().filter(|e| e.state == State::Terminate) else {
-        return Ok(None);
-    };
-    let refuse = |reason: String| StoreError::BadEntry {
-        run_id: run_id.clone(),
-        seq: last.seq,
-        reason,
-    };
-    let action = last
-        .decode_action()
-        .map_err(|flaw| refuse(flaw.to_string()))?;
-    match (action.kind, action.outcome) {
-        (EntryKind::Seal, Some(outcome)) => Ok(Some(outcome)),
-        (EntryKind::Seal, None) => Err(refuse("a seal without an outcome".to_owned())),
-        _ => Err(refuse("an end without its seal".to_owned())),
     }
 }

@@ -122,6 +122,12 @@ pub enum StoreError {
         /// Who uses it.
         user: String,
     },
+    /// The caller: a workflow is no run.
+    #[error("read {run_id} as a run: it is a workflow")]
+    IsWorkflow {
+        /// The workflow.
+        run_id: RunId,
+    },
     /// The operator: the run came from elsewhere, and is read here only.
     #[error("go on with run {run_id}: it was imported, so whoever drives it is elsewhere")]
     Imported {

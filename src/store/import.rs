@@ -117,7 +117,7 @@ pub(crate) fn import(
                 contract_hash,
                 entries,
                 head,
-                outcome,
+                outcome: outcome.into(),
                 run_id: run_id.clone(),
             }),
             entries,
@@ -250,7 +250,10 @@ impl Sum {
                 let action = &entry.decoded_action;
                 self.outcome = action.outcome.filter(|_| action.length.is_some());
             }
-            Record::Blob(_) | Record::Tombstone(_) | Record::Checkpoint(_) => {}
+            Record::WorkflowEntry(_)
+            | Record::Blob(_)
+            | Record::Tombstone(_)
+            | Record::Checkpoint(_) => {}
         }
     }
 }

@@ -13,7 +13,9 @@ use super::run::{IMPORTED, stored};
 use super::vouched::is_vouched;
 use super::{StoreError, given_checkpoints, run_log};
 use crate::message::{Digest, RunId};
-use crate::transcript::{EntryRecord, LogLeaf, PublicKey, Record, Tombstone, TombstoneRecord};
+use crate::transcript::{
+    EntryRecord, LogLeaf, PublicKey, Record, SealedOutcome, Tombstone, TombstoneRecord,
+};
 
 /// The lines of a verified file on their way into a run of the store, inside one open transaction.
 ///
@@ -135,7 +137,8 @@ impl Merge {
             }),
             Record::Entry(entry) => Ok(self.add_entry(conn, entry).map_err(sql)?),
             _ if self.own => Ok(()),
-            Record::Header(_) => Ok(()),
+            // No file is one of a workflow.
+            Record::Header(_) | Record::WorkflowEntry(_) => Ok(()),
             Record::Blob(blob) => Ok(self
                 .add_blob(conn, keys, blob.hash, blob.bytes)
                 .map_err(sql)?),
@@ -184,8 +187,8 @@ impl Merge {
                 self.key,
                 stored(ended.entries).saturating_sub(1),
                 ended.head.as_bytes(),
-                outcome.map(|outcome| outcome.class.as_str()),
-                outcome.map(|outcome| outcome.code.as_str()),
+                outcome.map(SealedOutcome::class),
+                outcome.map(SealedOutcome::code),
             ],
         )?;
         if self.before.is_none() {

@@ -55,6 +55,7 @@ mod run_log;
 mod run_reader;
 mod run_row;
 mod schema;
+mod storable;
 mod store_file;
 #[cfg(test)]
 mod tests;
@@ -87,7 +88,7 @@ pub(crate) use lock::RunLock;
 pub(crate) use merge::Change;
 pub(crate) use migrate::{MigrateError, Migration, migrate};
 pub(crate) use new_file::{NewFile, PRIVATE, replace_own};
-pub(crate) use new_run::NewRun;
+pub(crate) use new_run::{Binding, NewRun};
 pub use open_writer::Durability;
 pub(crate) use private::{
     Exposure, led_by_own_links, open_own, own_folder, private_file, private_folder, replaceable,

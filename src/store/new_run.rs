@@ -6,16 +6,17 @@ use std::sync::Arc;
 use rusqlite::{Connection, params};
 
 use super::run::{stored, this_process};
+use super::run_row::{RUN, WORKFLOW};
 use super::{Invocation, RunHandle, StoreError};
-use crate::contract::ExecutionContract;
-use crate::message::RunId;
+use crate::contract::{ExecutionContract, WorkflowDefinition};
+use crate::message::{Digest, RunId};
 use crate::transcript::Chain;
 
 /// A run that is to be created.
 #[derive(Clone, Debug)]
-pub struct NewRun {
-    /// Its contract.
-    pub contract: Arc<ExecutionContract>,
+pub(crate) struct NewRun {
+    /// What it is bound to.
+    pub binding: Binding,
     /// Now, in milliseconds since 1970-01-01 UTC.
     pub created_unix_ms: u64,
     /// What a resume needs beside the contract, where it is known.
@@ -24,17 +25,49 @@ pub struct NewRun {
     pub run_id: RunId,
 }
 
+/// What a run or a workflow is bound to for good.
+#[derive(Clone, Debug)]
+pub(crate) enum Binding {
+    /// The contract of a run.
+    Contract(Arc<ExecutionContract>),
+    /// The definition of a workflow.
+    Workflow(Arc<WorkflowDefinition>),
+}
+
+impl Binding {
+    fn hash(&self) -> Digest {
+        match self {
+            Self::Contract(contract) => contract.contract_hash(),
+            Self::Workflow(definition) => definition.definition_hash(),
+        }
+    }
+
+    fn document(&self) -> String {
+        match self {
+            Self::Contract(contract) => contract.canonical_text(),
+            Self::Workflow(definition) => definition.canonical_text(),
+        }
+    }
+
+    const fn kind(&self) -> &'static str {
+        match self {
+            Self::Contract(_) => RUN,
+            Self::Workflow(_) => WORKFLOW,
+        }
+    }
+}
+
 impl NewRun {
     /// Writes the row of a run without entries, inside the open transaction.
     pub(super) fn insert(self, conn: &Connection, path: &Path) -> Result<RunHandle, StoreError> {
         let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
         let run_id = self.run_id;
-        let contract_hash = self.contract.contract_hash();
+        let contract_hash = self.binding.hash();
         let head = Chain::genesis(contract_hash, &run_id).head();
         let mut insert = conn
             .prepare_cached(
-                "INSERT INTO runs(run_id, contract_hash, created_unix_ms, epoch, owner, head_seq, head_hash) \
-                 VALUES(?1, ?2, ?3, 1, ?4, -1, ?5) ON CONFLICT(run_id) DO NOTHING",
+                "INSERT INTO runs(run_id, contract_hash, created_unix_ms, epoch, owner, head_seq, head_hash, kind) \
+                 VALUES(?1, ?2, ?3, 1, ?4, -1, ?5, ?6) ON CONFLICT(run_id) DO NOTHING",
             )
             .map_err(sql)?;
         let made = insert
@@ -44,13 +77,14 @@ impl NewRun {
                 stored(self.created_unix_ms),
                 this_process(),
                 head.as_bytes(),
+                self.binding.kind(),
             ])
             .map_err(sql)?;
         if made == 0 {
             return Err(StoreError::RunExists { run_id });
         }
         let key = conn.last_insert_rowid();
-        insert_contract(conn, key, &self.contract.canonical_text()).map_err(sql)?;
+        insert_contract(conn, key, &self.binding.document()).map_err(sql)?;
         if let Some(invocation) = self.invocation {
             invocation.insert(conn, key).map_err(sql)?;
         }

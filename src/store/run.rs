@@ -1,8 +1,8 @@
 //! The right to append to a run, and which runs a list holds.
 
-use crate::kernel::{AgentOutcome, Outcome};
+use crate::kernel::AgentOutcome;
 use crate::message::{Digest, RunId};
-use crate::transcript::{Chain, LogLeaf};
+use crate::transcript::{Chain, LogLeaf, SealedOutcome};
 
 /// The owner of a run that was not driven here.
 pub(super) const IMPORTED: &str = "imported";
@@ -34,7 +34,7 @@ impl RunHandle {
     /// The leaf of the run in the log, where it ends so.
     pub(super) fn leaf(
         &self,
-        outcome: Option<Outcome>,
+        outcome: Option<SealedOutcome>,
         entries: u64,
         head: Digest,
     ) -> Option<LogLeaf> {

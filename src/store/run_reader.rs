@@ -11,10 +11,10 @@ use super::column::Columns;
 use super::run_row::{ROW, run_row};
 use super::schema::refusal;
 use super::{RunRow, StoreError};
-use crate::contract::ExecutionContract;
+use crate::contract::{ExecutionContract, WorkflowDefinition};
 use crate::kernel::State;
 use crate::message::{Digest, RunId, amount};
-use crate::transcript::SealedEntry;
+use crate::transcript::{SealedEntry, SealedWorkflowEntry};
 
 /// How many entries are held at a time while a run is read.
 const PAGE: i64 = 32;
@@ -26,7 +26,7 @@ pub struct RunReader<'r> {
     failed: bool,
     key: i64,
     next: i64,
-    page: VecDeque<SealedEntry>,
+    page: VecDeque<SealedWorkflowEntry>,
     path: &'r Path,
     row: RunRow,
     tx: Transaction<'r>,
@@ -101,6 +101,9 @@ impl RunReader<'_> {
 
     /// The contract, read from its document. The hash in it is taken as it stands.
     pub fn contract(&self) -> Result<ExecutionContract, StoreError> {
+        if self.row.workflow {
+            return Err(self.no_run());
+        }
         ExecutionContract::decode(&self.contract)
             .map_err(|fault| self.refuse("contracts", format_args!("document: {fault}")))
     }
@@ -187,7 +190,7 @@ impl RunReader<'_> {
         let mut found = false;
         while let Some(row) = rows.next().map_err(sql)? {
             found = true;
-            let entry = self.sealed_entry(row)?;
+            let entry = self.stored_entry(row)?;
             let next = u64::try_from(self.next).unwrap_or(0);
             if entry.seq != next {
                 let what = format_args!("entry {next} is not there, entry {} is", entry.seq);
@@ -205,7 +208,7 @@ impl RunReader<'_> {
         Ok(())
     }
 
-    fn sealed_entry(&self, row: &Row<'_>) -> Result<SealedEntry, StoreError> {
+    fn stored_entry(&self, row: &Row<'_>) -> Result<SealedWorkflowEntry, StoreError> {
         let of = match row.get_ref(0) {
             Ok(ValueRef::Integer(seq)) => format!("{}, entry {seq}", self.of()),
             _ => self.of(),
@@ -216,12 +219,14 @@ impl RunReader<'_> {
             table: "entries",
             of: &of,
         };
-        let name = columns.text(1, "state")?;
-        let state = State::ALL.into_iter().find(|s| s.as_str() == name);
-        Ok(SealedEntry {
+        let state = columns.text(1, "state")?;
+        let known = self.row.workflow || State::ALL.into_iter().any(|s| s.as_str() == state);
+        if !known {
+            return Err(columns.refuse("state", "a state", format_args!("{state:?}")));
+        }
+        Ok(SealedWorkflowEntry {
             seq: columns.count(0, "seq")?,
-            state: state
-                .ok_or_else(|| columns.refuse("state", "a state", format_args!("{name:?}")))?,
+            state,
             event: columns.entry_text(2, "event")?,
             action: columns.entry_text(3, "action")?,
             hash: columns.digest(4, "hash")?,
@@ -233,6 +238,47 @@ impl Iterator for RunReader<'_> {
     type Item = Result<SealedEntry, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if self.row.workflow && !std::mem::replace(&mut self.failed, true) {
+            return Some(Err(self.no_run()));
+        }
+        Some(self.next_stored()?.map(|stored| {
+            let state = State::ALL.into_iter().find(|s| s.as_str() == stored.state);
+            SealedEntry {
+                seq: stored.seq,
+                // Another one was refused where it was read.
+                state: state.unwrap_or(State::Terminate),
+                event: stored.event,
+                action: stored.action,
+                hash: stored.hash,
+            }
+        }))
+    }
+}
+
+impl RunReader<'_> {
+    /// The next entry of a workflow.
+    pub(crate) fn next_of_workflow(&mut self) -> Option<Result<SealedWorkflowEntry, StoreError>> {
+        if !self.row.workflow && !std::mem::replace(&mut self.failed, true) {
+            return Some(Err(
+                self.refuse("runs", "kind: it is a run, and no workflow")
+            ));
+        }
+        self.next_stored()
+    }
+
+    /// The definition of a workflow.
+    pub(crate) fn definition(&self) -> Result<WorkflowDefinition, StoreError> {
+        WorkflowDefinition::decode(&self.contract)
+            .map_err(|fault| self.refuse("contracts", format_args!("document: {fault}")))
+    }
+
+    fn no_run(&self) -> StoreError {
+        StoreError::IsWorkflow {
+            run_id: self.row.run_id.clone(),
+        }
+    }
+
+    fn next_stored(&mut self) -> Option<Result<SealedWorkflowEntry, StoreError>> {
         if self.failed {
             return None;
         }

@@ -10,8 +10,12 @@ use super::column::Columns;
 use super::run::IMPORTED;
 use crate::message::{Digest, MAX_EXACT, RunId};
 
+/// The kinds of what has a row.
+pub(super) const RUN: &str = "run";
+pub(super) const WORKFLOW: &str = "workflow";
+
 /// The columns that [`run_row`] reads.
-pub(super) const ROW: &str = "SELECT run_id, contract_hash, created_unix_ms, epoch, owner, head_seq, head_hash, class, code, id \
+pub(super) const ROW: &str = "SELECT run_id, contract_hash, created_unix_ms, epoch, owner, head_seq, head_hash, class, code, id, kind \
                    FROM runs";
 
 /// What the store's index says of a run.
@@ -19,6 +23,8 @@ pub(super) const ROW: &str = "SELECT run_id, contract_hash, created_unix_ms, epo
 pub struct RunRow {
     /// The name of the run.
     pub run_id: RunId,
+    /// Whether it is a workflow: its contract is its definition.
+    pub workflow: bool,
     /// The hash of its contract.
     pub contract_hash: Digest,
     /// When it was created, in milliseconds since 1970-01-01 UTC; outside the hash.
@@ -82,7 +88,14 @@ pub(super) fn run_row(row: &Row<'_>, path: &Path) -> Result<RunRow, StoreError> 
     let head_seq = columns.integer(5, "head_seq")?;
     let length = u64::try_from(head_seq.saturating_add(1));
     let run_id = RunId::try_from(columns.text(0, "run_id")?);
+    let kind = columns.text(10, "kind")?;
+    let workflow = match kind.as_str() {
+        RUN => false,
+        WORKFLOW => true,
+        _ => return Err(columns.refuse("kind", "run or workflow", format_args!("{kind:?}"))),
+    };
     Ok(RunRow {
+        workflow,
         run_id: run_id.map_err(|fault| columns.refuse("run_id", "the name of a run", fault))?,
         contract_hash: columns.digest(1, "contract_hash")?,
         created_unix_ms,

@@ -11,7 +11,7 @@ use crate::message::escaped_line;
 /// `mono` in ASCII: what tells a store from other programs' databases.
 pub(crate) const APPLICATION_ID: i32 = 0x6d6f_6e6f;
 
-/// `head_seq` is -1 before entry 0. `class` and `code` are null until the seal. Outside the hash: `created_unix_ms`, `epoch`, `owner`,
+/// `kind` is `run` or `workflow`, whose contract is its definition. `head_seq` is -1 before entry 0. `class` and `code` are null until the seal. Outside the hash: `created_unix_ms`, `epoch`, `owner`,
 /// and the table `invocations`. The leaf of a run that was deleted names no run; a row of `deletions` names the leaf. A link of `run_blobs` goes when its blob is erased, and the tombstone takes its place. `event` and
 /// `action` are texts or packed texts, as `entry_text` has them. Each append rewrites the row of its run, so
 /// that the contract has a table of its own. Rows of `entries` come in the order of their commits, so that those of many runs share pages.
@@ -19,6 +19,7 @@ pub(super) const SCHEMA: &str = "
 CREATE TABLE runs(
     id INTEGER PRIMARY KEY,
     run_id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL DEFAULT 'run',
     contract_hash BLOB NOT NULL,
     created_unix_ms INTEGER NOT NULL,
     epoch INTEGER NOT NULL,

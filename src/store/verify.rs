@@ -15,7 +15,7 @@ use crate::message::{Digest, RunId, amount};
 use crate::transcript::{
     BlobRecord, CheckpointRecord, EntryRecord, Flaw, FlawKind, HeaderRecord, IndexClaims, Location,
     LogEvidence, Pin, Record, TombstoneRecord, Trust, Verifier, VerifyOptions, VerifyReport,
-    WithheldBlobs,
+    WithheldBlobs, WorkflowEntryRecord,
 };
 
 const RUNS: Location = Location::Table("runs");
@@ -134,7 +134,9 @@ fn show_entries(conn: &Connection, key: i64, verifier: &mut Verifier) -> rusqlit
     while let Some(row) = rows.next()? {
         let texts = entry_text(row, 2, "event")
             .and_then(|event| Ok((event, entry_text(row, 3, "action")?)));
+        let workflow = verifier.is_workflow();
         let record = match &texts {
+            Ok((event, action)) if workflow => workflow_entry(row, event, action),
             Ok((event, action)) => entry(row, event, action),
             Err(flaw) => Err(flaw.clone()),
         };
@@ -275,6 +277,18 @@ fn entry<'a>(row: &'a Row<'_>, event: &'a str, action: &'a str) -> Result<Record
         digest(row, 4, "hash")?,
     )?;
     Ok(Record::Entry(Box::new(entry)))
+}
+
+fn workflow_entry<'a>(
+    row: &'a Row<'_>,
+    event: &'a str,
+    action: &'a str,
+) -> Result<Record<'a>, Flaw> {
+    let seq = integer(row, 0, "seq")?;
+    let seq = u64::try_from(seq).map_err(|_| Flaw::tampered("seq", "0 or more", seq))?;
+    let state = Some(text(row, 1, "state")?);
+    let entry = WorkflowEntryRecord::decode(seq, state, event, action, digest(row, 4, "hash")?)?;
+    Ok(Record::WorkflowEntry(Box::new(entry)))
 }
 
 fn blob<'a>(row: &'a Row<'_>) -> Result<Record<'a>, Flaw> {

@@ -8,10 +8,10 @@ use super::log_name::name;
 use super::run_log::{leaf_hashes, missing};
 use super::schema::missing_table;
 use super::{StoreError, StoreReader};
-use crate::kernel::Outcome;
 use crate::message::{Digest, RunId};
 use crate::transcript::{
-    FirstBad, Flaw, FlawKind, LogLeaf, Pin, SignedDeletion, Trust, VerifyCheck, check_tree,
+    FirstBad, Flaw, FlawKind, LogLeaf, Pin, SealedOutcome, SignedDeletion, Trust, VerifyCheck,
+    check_tree,
 };
 
 /// What a verification of the log of runs found.
@@ -175,7 +175,7 @@ fn leaf_of(row: &Row<'_>) -> Option<LogLeaf> {
     let digest = |column| row.get(column).ok().map(Digest::from_bytes);
     let (class, code): (String, String) = (row.get(5).ok()?, row.get(6).ok()?);
     let outcome = serde_json::json!({"class": class, "code": code});
-    let outcome: Outcome = serde_json::from_value(outcome).ok()?;
+    let outcome: SealedOutcome = serde_json::from_value(outcome).ok()?;
     let head_seq: i64 = row.get(3).ok()?;
     Some(LogLeaf {
         contract_hash: digest(2)?,

@@ -9,14 +9,15 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::sync::{mpsc, oneshot};
 
-use super::append::{Append, EntryRow, NewCheckpoint, sealed_outcome};
+use super::append::{Append, EntryRow, NewCheckpoint};
 use super::blob::insert_blob;
 use super::connection::BUSY;
 use super::group_commit::{Job, Request, Writer};
 use super::lock::SharedStoreLock;
-use super::new_run::NewRun;
+use super::new_run::{Binding, NewRun};
 use super::open_writer::{Durability, open_writer};
 use super::run::{IMPORTED, this_process};
+use super::storable::{Storable, sealed_outcome};
 use super::store_file::StoreFile;
 use super::{LARGE_BLOB_BYTES, NewBlob, RunHandle, StoreError, StoreReader};
 use crate::contract::ExecutionContract;
@@ -152,16 +153,16 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::RunExists`] where the name is taken, and those of [`Self::append`].
-    pub async fn begin_run(
+    pub(crate) async fn begin_run<T: Storable>(
         &self,
         new: NewRun,
-        entries: Vec<SealedEntry>,
+        entries: Vec<T>,
         checkpoint: Option<NewCheckpoint>,
     ) -> Result<RunHandle, StoreError> {
         let path = self.path.clone();
         let outcome = sealed_outcome(&new.run_id, &entries)?;
-        let last = entries.last().map(|entry| entry.hash);
-        let entries: Vec<EntryRow> = entries.into_iter().map(EntryRow::from).collect();
+        let last = entries.last().map(Storable::hash);
+        let entries: Vec<EntryRow> = entries.into_iter().map(Storable::row).collect();
         self.submit(false, move |conn| {
             let mut run = new.insert(conn, &path)?;
             let Some(head) = last else {
@@ -202,12 +203,12 @@ impl Store {
         created_unix_ms: u64,
     ) -> Result<RunHandle, StoreError> {
         let new = NewRun {
-            contract: Arc::new(contract.clone()),
+            binding: Binding::Contract(Arc::new(contract.clone())),
             created_unix_ms,
             invocation: None,
             run_id: run_id.clone(),
         };
-        self.begin_run(new, Vec::new(), None).await
+        self.begin_run(new, Vec::<SealedEntry>::new(), None).await
     }
 
     /// Takes a run over: whoever held it before is fenced from now on.
@@ -266,25 +267,25 @@ impl Store {
     }
 
     /// [`Self::append`] with a checkpoint of the entries so far, durable with them.
-    pub async fn append_signed(
+    pub(crate) async fn append_signed<T: Storable>(
         &self,
         run: &mut RunHandle,
-        entries: Vec<SealedEntry>,
+        entries: Vec<T>,
         blobs: Vec<NewBlob>,
         checkpoint: Option<NewCheckpoint>,
     ) -> Result<(), StoreError> {
         let mut length = run.length;
         for entry in &entries {
-            if entry.seq != length {
+            if entry.seq() != length {
                 return Err(StoreError::OutOfOrder {
                     run_id: run.run_id.clone(),
                     expected: length,
-                    got: entry.seq,
+                    got: entry.seq(),
                 });
             }
             length = length.saturating_add(1);
         }
-        let Some(head) = entries.last().map(|entry| entry.hash) else {
+        let Some(head) = entries.last().map(Storable::hash) else {
             return Ok(());
         };
         let outcome = sealed_outcome(&run.run_id, &entries)?;
@@ -305,7 +306,7 @@ impl Store {
         }
         let append = Append {
             checkpoint,
-            entries: entries.into_iter().map(EntryRow::from).collect(),
+            entries: entries.into_iter().map(Storable::row).collect(),
             epoch: run.epoch,
             head,
             key: run.key,

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
-use super::{Chain, Note, SecretKey};
+use super::{Chain, Note, SealedOutcome, SecretKey};
 use crate::kernel::Outcome;
 use crate::message::{Digest, DigestContext, RunId};
 
@@ -31,7 +31,7 @@ pub struct Checkpoint {
     /// The contract of the run.
     pub contract_hash: Digest,
     /// The outcome, where the last of them is the seal.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<SealedOutcome>,
     /// The signed checkpoints before this one; stated at the seal alone.
     pub earlier: EarlierCheckpoints,
 }
@@ -107,6 +107,12 @@ impl Checkpoint {
     /// The checkpoint of a chain at its head, the first that is signed of the run.
     #[must_use]
     pub fn of(chain: &Chain, run_id: &RunId, outcome: Option<Outcome>) -> Self {
+        Self::sealed_as(chain, run_id, outcome.map(SealedOutcome::from))
+    }
+
+    /// [`Self::of`] for a run or a workflow.
+    #[must_use]
+    pub(crate) fn sealed_as(chain: &Chain, run_id: &RunId, outcome: Option<SealedOutcome>) -> Self {
         Self {
             run_id: run_id.clone(),
             entries: chain.length(),
@@ -128,7 +134,7 @@ impl Checkpoint {
     pub fn due(&self) -> String {
         let outcome = self.outcome.map_or_else(
             || "open".to_owned(),
-            |outcome| format!("{} {}", outcome.class, outcome.code),
+            |outcome| format!("{} {}", outcome.class(), outcome.code()),
         );
         format!(
             "{ORIGIN}{}\n{}\n{}\ncontract {}\noutcome {outcome}\n",

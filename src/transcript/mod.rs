@@ -42,12 +42,14 @@ pub(crate) mod sample;
 mod sample_actions;
 #[cfg(test)]
 mod sample_values;
+mod sealed_outcome;
 mod secret_key;
 #[cfg(test)]
 mod tests;
 mod tombstone;
 mod trust;
 mod verify;
+mod workflow_entry;
 
 pub(crate) use blobs::{Presence, blob_references, is_redacted};
 pub use blocks::BlockError;
@@ -71,14 +73,17 @@ pub use public_key::{KeyError, PublicKey};
 pub use record::Record;
 pub(crate) use record::{
     BlobRecord, CheckpointRecord, EntryRecord, HeaderRecord, IndexClaims, TombstoneRecord,
+    WorkflowEntryRecord,
 };
 pub(crate) use report::Location;
 pub use report::{FirstBad, VerifyCheck, VerifyReport};
 pub(crate) use run_log::is_log_name;
 pub use run_log::{LogLeaf, TreeHead};
+pub use sealed_outcome::SealedOutcome;
 pub use secret_key::SecretKey;
 pub(crate) use tombstone::MAX_REASON_BYTES;
 pub use tombstone::Tombstone;
 pub use trust::{Pin, Trust};
 pub use verify::{LineVerifier, VerifyOptions, WithheldBlobs, verify_lines};
 pub(crate) use verify::{LogEvidence, ParentFound, Verifier, check_tree};
+pub(crate) use workflow_entry::{SealedWorkflowEntry, WorkflowHead};

@@ -1,8 +1,12 @@
 //! One piece of a stored transcript, from a line or a row. Decodes it; does not verify it.
 
 use super::checkpoint::CheckpointHead;
+use super::workflow_entry::{WorkflowBinding, WorkflowHead, read_texts};
 use super::{Flaw, FlawKind, Note, SealedEntry, canonical};
-use crate::contract::{CONTRACT_FORMAT, ExecutionContract, check_document_size, structure_faults};
+use crate::contract::{
+    CONTRACT_FORMAT, ExecutionContract, WORKFLOW_FORMAT, WorkflowDefinition, check_document_size,
+    structure_faults,
+};
 use crate::kernel::{Action, Event};
 use crate::message::{Digest, JsonSize, RunId, check_version};
 
@@ -16,6 +20,8 @@ pub enum Record<'a> {
     Header(Box<HeaderRecord<'a>>),
     /// An entry; entries come in their order, before any blob.
     Entry(Box<EntryRecord<'a>>),
+    /// An entry of a workflow; the same.
+    WorkflowEntry(Box<WorkflowEntryRecord<'a>>),
     /// A blob; blobs come in the order of their hashes.
     Blob(BlobRecord<'a>),
     /// What stays of an erased blob; tombstones come after the blobs, in the order of their hashes.
@@ -65,6 +71,25 @@ pub struct EntryRecord<'a> {
     pub decoded_action: Action,
     /// The decoded event.
     pub decoded_event: Option<Event>,
+}
+
+/// An entry of a workflow: its stored texts, and what a verification needs of them.
+#[derive(Clone, Debug)]
+pub struct WorkflowEntryRecord<'a> {
+    /// The number as stored beside the texts.
+    pub seq: u64,
+    /// The state as stored beside the texts.
+    pub state: Option<&'a str>,
+    /// The stored text of the event.
+    pub event: &'a str,
+    /// The stored text of the action.
+    pub action: &'a str,
+    /// The hash as stored.
+    pub hash: Digest,
+    /// What is needed of the action.
+    pub(crate) head: WorkflowHead,
+    /// What entry 0 is bound to.
+    pub(crate) binding: Option<WorkflowBinding>,
 }
 
 /// Bytes that an entry names by their hash.
@@ -130,6 +155,34 @@ impl<'a> EntryRecord<'a> {
     }
 }
 
+impl<'a> WorkflowEntryRecord<'a> {
+    /// Reads the texts of an entry of a workflow.
+    ///
+    /// # Errors
+    /// [`Flaw`] where a text is not canonical, or not what an entry holds.
+    pub fn decode(
+        seq: u64,
+        state: Option<&'a str>,
+        event: &'a str,
+        action: &'a str,
+        hash: Digest,
+    ) -> Result<Self, Flaw> {
+        for (field, text) in [("action", action), ("event", event)] {
+            check_entry_size(field, text)?;
+        }
+        let (head, binding) = read_texts(event, action)?;
+        Ok(Self {
+            seq,
+            state,
+            event,
+            action,
+            hash,
+            head,
+            binding,
+        })
+    }
+}
+
 impl From<&EntryRecord<'_>> for SealedEntry {
     fn from(entry: &EntryRecord<'_>) -> Self {
         Self {
@@ -143,6 +196,31 @@ impl From<&EntryRecord<'_>> for SealedEntry {
 }
 
 impl HeaderRecord<'_> {
+    /// Whether the document is that of a workflow, as it says of itself.
+    pub(super) fn is_workflow(&self) -> bool {
+        let value: Option<serde_json::Value> = serde_json::from_str(self.contract).ok();
+        let format = value.as_ref().and_then(|value| value.get("format"));
+        format.is_some_and(|format| format == WORKFLOW_FORMAT)
+    }
+
+    /// Computes the hash of what the run or the workflow is bound to anew from its stored bytes; as [`Self::check_contract`].
+    ///
+    /// # Errors
+    /// [`Flaw`] where the document is not canonical, of another format, or breaks a rule.
+    pub(super) fn check_document(&self) -> Result<(Digest, Option<String>), Flaw> {
+        if !self.is_workflow() {
+            return self.check_contract();
+        }
+        match WorkflowDefinition::decode(self.contract) {
+            Ok(definition) => Ok((definition.definition_hash(), None)),
+            Err(fault) => Err(Flaw::tampered(
+                "contract",
+                "a definition of a workflow",
+                fault,
+            )),
+        }
+    }
+
     /// Computes id, hash and pins of the contract anew from its stored bytes; returns the hash, and the first rule that no run under
     /// it may have got past PRECHECK with.
     ///

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::canonical;
 use super::checkpoint::log_lines;
 use super::merkle::{TreeHash, leaf_hash, tree_root};
-use super::{Flaw, Note, SecretKey};
-use crate::kernel::Outcome;
+use super::{Flaw, Note, SealedOutcome, SecretKey};
 use crate::message::{Digest, RunId};
 
 /// The prefix of the first line of every tree head.
@@ -25,7 +24,7 @@ pub struct LogLeaf {
     /// The hash of the last of them.
     pub head: Digest,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: SealedOutcome,
     /// Its name.
     pub run_id: RunId,
 }

@@ -34,7 +34,7 @@ impl Golden {
                     let entry = SealedEntry::from(&*found);
                     entries.push(DecodedEntry::read(&entry).unwrap());
                 }
-                Record::Blob(_) | Record::Checkpoint(_) | Record::Tombstone(_) => {}
+                _ => {}
             }
         }
         Self {

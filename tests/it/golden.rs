@@ -52,7 +52,7 @@ impl Golden {
                     header = Some((contract, found.run_id));
                 }
                 Record::Entry(found) => entries.push(SealedEntry::from(&*found)),
-                Record::Checkpoint(_) | Record::Tombstone(_) => {}
+                Record::Checkpoint(_) | Record::Tombstone(_) | Record::WorkflowEntry(_) => {}
                 Record::Blob(found) => {
                     blobs.insert(found.hash, found.bytes.to_vec());
                 }

@@ -172,3 +172,5 @@ mod undo;
 mod verifier;
 #[cfg(test)]
 mod way_out;
+#[cfg(test)]
+mod workflow;

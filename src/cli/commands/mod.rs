@@ -40,3 +40,4 @@ pub(in crate::cli) mod trust;
 pub(in crate::cli) mod undo;
 pub(in crate::cli) mod values;
 pub(in crate::cli) mod verify;
+pub(in crate::cli) mod workflow;

@@ -21,6 +21,7 @@ mod agent;
 mod delegates;
 mod faults;
 mod known;
+mod workflow;
 
 pub(in crate::cli) use agent::ChosenAgent;
 

@@ -272,6 +272,8 @@ const fn reason_of(fault: &DriverError) -> &'static str {
         DriverError::Randomness(_) => "internal",
         DriverError::RunEnded { .. }
         | DriverError::NothingRecorded { .. }
+        | DriverError::WorkflowChanged { .. }
+        | DriverError::WorkflowDiffers { .. }
         | DriverError::UnknownSemantics { .. }
         | DriverError::NoTokenizer { .. }
         | DriverError::DoesNotReplay { .. }

@@ -124,6 +124,8 @@ pub struct ContractSpec {
     pub(crate) profile: Option<Box<AgentProfile>>,
     /// What servers offered when their pins were taken, where the caller knows that.
     pub(crate) pinned: PinnedOffers,
+    /// Scripts of scripted providers that stand in no file, by provider.
+    pub(crate) scripts: BTreeMap<String, String>,
 }
 
 impl ContractSpec {

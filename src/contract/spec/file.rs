@@ -109,6 +109,7 @@ pub(super) fn read_file(root: &Node, reporter: &Reporter<'_>) -> Option<Contract
             profile: None,
             origins: BTreeMap::new(),
             pinned: PinnedOffers::default(),
+            scripts: BTreeMap::new(),
         }
     })
 }

@@ -56,12 +56,15 @@ mod tests_schema;
 #[cfg(test)]
 mod tests_servers;
 #[cfg(test)]
+mod tests_workflow;
+#[cfg(test)]
 mod tests_yaml;
 mod texts;
 mod transport;
 mod tree;
 mod web_tools;
 mod words;
+mod workflow_file;
 
 pub(crate) use agent::{AGENT_SET, AgentSource, FORMAT, PROFILE_SET, PROMPT_SET};
 pub(crate) use agent_file::{
@@ -84,5 +87,6 @@ pub(in crate::contract) use keys::{
 };
 pub(crate) use origin::ValueOrigin;
 pub(crate) use pin_edit::with_pins;
-pub(crate) use schema::{agent_profile_schema, contract_file_schema};
+pub(crate) use schema::{agent_profile_schema, contract_file_schema, workflow_file_schema};
 pub(crate) use transport::{McpSpec, McpTransport, OAuthSpec};
+pub(crate) use workflow_file::{WorkflowSpec, tool_spec};

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::agent_file::AGENT_PROFILE;
 use super::form::{Choice as _, Form, Need, Null, OFF_WORDS, RenderedDefault, Row, Schemas};
 use super::keys::FILE;
+use super::workflow_file::WORKFLOW_FILE;
 use crate::contract::ProviderType;
 
 /// The JSON Schema of a contract file. `contracts/contract-file.schema.json` holds it.
@@ -24,6 +25,14 @@ pub(crate) fn agent_profile_schema() -> Value {
     let about = "An agent: what it can do, which tasks it is for, and under which contract it runs. \
                  monolith agent add FILE registers it.";
     schema_of(&AGENT_PROFILE, about)
+}
+
+/// The JSON Schema of a workflow's file. `contracts/workflow-file.schema.json` holds it.
+#[must_use]
+pub(crate) fn workflow_file_schema() -> Value {
+    let about =
+        "A workflow: its steps, and the contract that they run under. monolith run FILE runs it.";
+    schema_of(&WORKFLOW_FILE, about)
 }
 
 fn schema_of(form: &dyn Form, about: &str) -> Value {

@@ -41,7 +41,9 @@ mod workspace;
 pub(crate) use local_models::embedded_model;
 pub use new_run::prepare;
 pub(in crate::driver) use new_run::prepare_delegated;
-pub(crate) use new_run::{Continuation, prepare_continuation, prepare_fork, prepare_loaded};
+pub(crate) use new_run::{
+    Continuation, prepare_continuation, prepare_fork, prepare_loaded, prepare_step, redacted_text,
+};
 pub use prepared::Prepared;
 pub(in crate::driver) use prepared::{Resumption, Start};
 pub(crate) use preview::{Preview, preview, preview_recorded};

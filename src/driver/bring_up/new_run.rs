@@ -63,6 +63,36 @@ pub async fn prepare(
     Box::pin(begin(request, Beginning::Task(task), cancel)).await
 }
 
+/// Brings up a step of a workflow: a run that begins with its task, and names the entry that begins it.
+///
+/// # Errors
+/// [`DriverError`] where no contract can be made, and so no run.
+pub(crate) async fn prepare_step(
+    parent: ParentRun,
+    mut request: RunRequest,
+    cancel: &CancellationToken,
+) -> Result<Prepared, DriverError> {
+    let task = request.spec.task.take();
+    Box::pin(begin(request, Beginning::Step { parent, task }, cancel)).await
+}
+
+/// A text as the run of that request would record it: without its secrets.
+///
+/// # Errors
+/// [`DriverError`] where what the request names cannot be read.
+pub(crate) async fn redacted_text(
+    request: &RunRequest,
+    run_id: &RunId,
+    text: &str,
+    cancel: &CancellationToken,
+) -> Result<String, DriverError> {
+    let found = ReadRequest::read(request, cancel).await?;
+    let draft = found.draft();
+    let guard = found.guard(draft.as_ref().ok())?;
+    let redactor = guard.redactor(&request.spec, &request.redaction_key, run_id);
+    Ok(redactor.text(text).into_owned())
+}
+
 /// Brings up a run that begins with the conversation of another one. It has budgets of its own, its counters begin at zero, and
 /// no proof of the other counts for it. `task` is added to the conversation; scripts are played on.
 ///
@@ -156,6 +186,11 @@ enum Beginning {
     },
     /// With a task.
     Task(Option<String>),
+    /// With the task of a step of a workflow.
+    Step {
+        parent: ParentRun,
+        task: Option<String>,
+    },
     /// With that of another run, and more of a task.
     Fork {
         point: Box<ForkPoint>,
@@ -174,7 +209,9 @@ impl Beginning {
                 let task = AgentMessage::text(Role::User, task, 0);
                 RunStarted::intent(&[saved.as_slice(), &[task]].concat())
             }
-            Self::Delegated { task, .. } | Self::Task(task) => task.clone(),
+            Self::Delegated { task, .. } | Self::Step { task, .. } | Self::Task(task) => {
+                task.clone()
+            }
             Self::Fork { task, .. } if task.as_ref().is_some_and(is_blank) => None,
             Self::Fork { point, task } => point.intent_with(task.as_deref()),
         };
@@ -186,7 +223,9 @@ impl Beginning {
         let point = match self {
             Self::Continuation(continuation) => &continuation.point,
             Self::Fork { point, .. } => point,
-            Self::Delegated { .. } | Self::Loaded { .. } | Self::Task(_) => return Vec::new(),
+            Self::Delegated { .. } | Self::Loaded { .. } | Self::Step { .. } | Self::Task(_) => {
+                return Vec::new();
+            }
         };
         let providers = targets.iter().map(|target| &target.provider);
         by_target(providers, point.answered.clone())
@@ -197,7 +236,7 @@ impl Beginning {
         match self {
             Self::Continuation(continuation) => Some(continuation.contract.contract_hash()),
             Self::Delegated { contract, .. } => Some(*contract),
-            Self::Fork { .. } | Self::Loaded { .. } | Self::Task(_) => None,
+            Self::Fork { .. } | Self::Loaded { .. } | Self::Step { .. } | Self::Task(_) => None,
         }
     }
 
@@ -258,6 +297,10 @@ impl Beginning {
             Self::Task(_) => {
                 let messages = RunStarted::opening_counted(&contract.system, intent, counter);
                 return (messages, None);
+            }
+            Self::Step { parent, .. } => {
+                let messages = RunStarted::opening_counted(&contract.system, intent, counter);
+                return (messages, Some(parent));
             }
         };
         let opening = point.opening(&contract.system, task.as_deref(), counter);

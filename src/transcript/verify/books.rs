@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::kernel::{Outcome, State};
+use crate::kernel::State;
 use crate::message::{Digest, RunId};
-use crate::transcript::{Chain, IndexClaims, Location, Presence};
+use crate::transcript::{Chain, IndexClaims, Location, Presence, SealedOutcome};
 
 /// The header, and the chain from there on.
 #[derive(Clone, Debug)]
@@ -16,6 +16,8 @@ pub(super) struct Header {
     pub(super) faulty: Option<String>,
     pub(super) location: Location,
     pub(super) run_id: RunId,
+    /// Whether it is that of a workflow.
+    pub(super) workflow: bool,
 }
 
 /// What is known so far of the entries.
@@ -26,7 +28,7 @@ pub(super) struct EntryBook {
     pub(super) last_step: u32,
     pub(super) next_seq: u64,
     /// The outcome that the last entry states.
-    pub(super) outcome: Option<Outcome>,
+    pub(super) outcome: Option<SealedOutcome>,
     pub(super) location: Option<Location>,
     /// How many answers had a secret taken out, so that their bytes were not kept.
     pub(super) redacted: usize,

@@ -4,7 +4,7 @@ use super::books::{EntryBook, Header};
 use super::finding::{Finding, Verdict};
 use crate::kernel::{EntryKind, EventKind, Outcome, State};
 use crate::message::amount;
-use crate::transcript::{Chain, EntryRecord, Flaw, FlawKind, IndexClaims, Link};
+use crate::transcript::{Chain, EntryRecord, Flaw, FlawKind, IndexClaims, Link, SealedOutcome};
 
 /// The finding of a line before the header.
 pub(super) fn no_header() -> Box<Finding> {
@@ -125,7 +125,8 @@ pub(super) fn check_seal(book: &EntryBook, entry: &EntryRecord<'_>) -> Result<()
     if action.to != State::Terminate {
         return Err(Flaw::tampered("action.to", State::Terminate, action.to));
     }
-    if action.outcome.is_some() && action.outcome == book.outcome {
+    let stated = action.outcome.map(SealedOutcome::from);
+    if stated.is_some() && stated == book.outcome {
         return Ok(());
     }
     let text = |outcome: Option<Outcome>| outcome.map_or("none".to_owned(), |o| o.to_string());
@@ -167,7 +168,7 @@ pub(super) fn check_claims(header: &Header, claims: &IndexClaims, book: &EntryBo
         return Err(refuse(Flaw::tampered("head_hash", head, claims.head_hash)));
     }
     let sealed = book.outcome.filter(|_| book.sealed);
-    let sealed = sealed.map(|o| (o.class.to_string(), o.code.to_string()));
+    let sealed = sealed.map(|o| (o.class().to_owned(), o.code().to_owned()));
     if claims.outcome != sealed {
         let text = |outcome: &Option<(String, String)>| match outcome {
             Some((class, code)) => format!("{class} ({code})"),

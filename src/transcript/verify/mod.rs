@@ -10,6 +10,7 @@ mod parent;
 mod signed;
 mod summary;
 mod verifier;
+mod workflow;
 
 pub use lines::{LineVerifier, verify_lines};
 pub(crate) use parent::ParentFound;

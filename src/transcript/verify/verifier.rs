@@ -15,7 +15,7 @@ use crate::kernel::{EntryKind, State};
 use crate::message::Digest;
 use crate::transcript::{
     BlobRecord, Chain, EntryRecord, FirstBad, Flaw, FlawKind, HeaderRecord, Location, Presence,
-    Record, Trust, VerifyReport, blob_references, is_redacted,
+    Record, SealedOutcome, Trust, VerifyReport, blob_references, is_redacted,
 };
 
 /// What a verification accepts.
@@ -58,6 +58,8 @@ pub(crate) struct Verifier {
     pub(super) parent: ParentBook,
     pub(super) signed: SignedBook,
     pub(super) trust: Arc<Trust>,
+    /// The state after the last entry of a workflow.
+    pub(super) workflow_state: Option<String>,
 }
 
 impl Verifier {
@@ -77,6 +79,7 @@ impl Verifier {
             parent: ParentBook::default(),
             signed: SignedBook::default(),
             trust: Arc::default(),
+            workflow_state: None,
         }
     }
 
@@ -94,7 +97,11 @@ impl Verifier {
         self.last_location = Some(location);
         let verdict = match record {
             Ok(Record::Header(header)) => self.header(location, *header),
-            Ok(Record::Entry(entry)) => self.entry(location, &entry),
+            Ok(Record::Entry(entry)) if !self.is_workflow() => self.entry(location, &entry),
+            Ok(Record::WorkflowEntry(entry)) if self.is_workflow() => {
+                self.workflow_entry(location, &entry)
+            }
+            Ok(Record::Entry(_) | Record::WorkflowEntry(_)) => Err(no_header()),
             Ok(Record::Blob(blob)) => self.blob(blob),
             Ok(Record::Tombstone(tombstone)) => self.tombstone(&tombstone),
             Ok(Record::Checkpoint(checkpoint)) => self.checkpoint(&checkpoint),
@@ -175,7 +182,7 @@ impl Verifier {
             return Err(Finding::new("header", flaw));
         }
         let (contract_hash, faulty) = header
-            .check_contract()
+            .check_document()
             .map_err(|flaw| Finding::new("contract", flaw))?;
         if let Some(claims) = &header.claims
             && claims.contract_hash != contract_hash
@@ -183,6 +190,7 @@ impl Verifier {
             let flaw = Flaw::tampered("contract_hash", contract_hash, claims.contract_hash);
             return Err(Finding::new("contract", flaw));
         }
+        let workflow = header.is_workflow();
         let chain = Chain::genesis(contract_hash, &header.run_id);
         self.signed.heads.push(chain.head());
         self.header = Some(Header {
@@ -192,6 +200,7 @@ impl Verifier {
             faulty,
             location,
             run_id: header.run_id,
+            workflow,
         });
         Ok(())
     }
@@ -246,7 +255,7 @@ impl Verifier {
             book.sealed = true;
         }
         self.signed.heads.push(entry.hash);
-        book.outcome = action.outcome;
+        book.outcome = action.outcome.map(SealedOutcome::from);
         book.last_state = Some(action.to);
         book.last_step = action.step_id;
         book.next_seq = at.saturating_add(1);
@@ -382,6 +391,12 @@ impl Verifier {
             return Err(Finding::new("signature", flaw));
         }
         Ok(())
+    }
+
+    /// Whether the header is that of a workflow; false before it.
+    #[must_use]
+    pub(crate) fn is_workflow(&self) -> bool {
+        self.header.as_ref().is_some_and(|header| header.workflow)
     }
 
     /// Whether a known key has signed the checkpoint of the seal.

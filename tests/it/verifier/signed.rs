@@ -38,7 +38,7 @@ pub(super) fn checkpoint(bytes: &[u8], entries: u64) -> Checkpoint {
         entries,
         head: head.unwrap(),
         contract_hash: contract_hash.unwrap(),
-        outcome,
+        outcome: outcome.map(Into::into),
         earlier: EarlierCheckpoints::default(),
     }
 }

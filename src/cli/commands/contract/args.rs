@@ -30,6 +30,9 @@ pub(in crate::cli) struct ContractSchemaArgs {
     /// Print the JSON Schema of the file that `contract pin` writes beside a contract file.
     #[arg(long)]
     pub(in crate::cli) pins: bool,
+    /// Print that of a workflow's file instead
+    #[arg(long, conflicts_with = "pins")]
+    pub(in crate::cli) workflow: bool,
 }
 
 #[derive(Debug, Args)]

@@ -19,7 +19,9 @@ use crate::cli::context::secrets;
 use crate::cli::ui::escape::{line, text};
 use crate::cli::ui::numbers::counted;
 use crate::cli::ui::screen::Style;
-use crate::contract::{ContractSpec, ExecutionContract, contract_file_schema, pins_schema};
+use crate::contract::{
+    ContractSpec, ExecutionContract, contract_file_schema, pins_schema, workflow_file_schema,
+};
 use crate::driver::{Preview, Unmatched, unset_keys};
 use crate::kernel::CheckName;
 
@@ -55,6 +57,8 @@ pub(in crate::cli) fn contract(app: &App, command: &ContractCommand) -> Result<E
         ContractCommand::Schema(args) => {
             let schema = if args.pins {
                 pins_schema()
+            } else if args.workflow {
+                workflow_file_schema()
             } else {
                 contract_file_schema()
             };

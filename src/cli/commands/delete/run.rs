@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use super::args::{DeleteArgs, PruneArgs};
+use crate::cli::commands::workflow::with_step_runs;
 use crate::cli::context::app::App;
 use crate::cli::context::ask::confirm;
 use crate::cli::context::clock::unix_ms;
@@ -103,6 +104,7 @@ fn with_their_agents(reader: &mut StoreReader, rows: &mut Vec<RunRow>) -> Result
 }
 
 fn deleted(app: &App, runs: Vec<RunId>, reason: String, force: bool) -> Result<Exit, CliError> {
+    let runs = with_step_runs(app, runs)?;
     let path = app.store_path()?;
     let key = app.signer()?;
     let done = remove(

@@ -1,6 +1,7 @@
 //! What is known of a run: its row, and what its first and last entries show.
 
 use super::held::HeldEntries;
+use crate::agent::WorkflowView;
 use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::Recorded;
@@ -20,6 +21,8 @@ pub(super) struct Found {
     /// None where nothing is recorded, or its entries cannot be read.
     pub(super) outline: Option<RunOutline>,
     pub(super) status: Option<RunStatus>,
+    /// Whether it is a workflow that a process suspended when it left.
+    pub(super) left: bool,
     /// How a call of it stands that needs an approval.
     pub(super) approval: Option<ApprovalStatus>,
 }
@@ -28,7 +31,7 @@ impl Found {
     /// Whether a process suspended the run when it left.
     pub(super) fn is_suspended(&self) -> bool {
         let outline = self.outline.as_ref();
-        outline.and_then(|outline| outline.suspended) == Some(true)
+        self.left || outline.and_then(|outline| outline.suspended) == Some(true)
     }
 }
 
@@ -50,9 +53,11 @@ pub(super) fn found(reader: &mut StoreReader, row: &RunRow) -> Result<Found, Dam
             ..
         } = outline(reader, &row);
         let awaited = awaited.filter(|_| status.is_some());
+        let left = row.workflow && row.outcome.is_none() && is_left(reader, &row);
         Ok(Found {
             approval: awaited.map(|call| ApprovalStatus::of(reader, &row.run_id, call)),
             flaw,
+            left,
             row,
             lineage,
             outline,
@@ -60,6 +65,20 @@ pub(super) fn found(reader: &mut StoreReader, row: &RunRow) -> Result<Found, Dam
         })
     };
     look().map_err(|fault| DamagedRow { run, fault })
+}
+
+/// Whether a process suspended a workflow when it left, as far as its entries can be read.
+fn is_left(reader: &mut StoreReader, row: &RunRow) -> bool {
+    let mut view = WorkflowView::default();
+    let Ok(mut run) = reader.read_run(&row.run_id) else {
+        return false;
+    };
+    while let Some(Ok(entry)) = run.next_of_workflow() {
+        if let (Ok(action), Ok(event)) = (entry.decode_action(), entry.decode_event()) {
+            view.take(&action, event.as_ref());
+        }
+    }
+    view.suspended
 }
 
 /// Whether a call of that run waits for a person, as far as its last entries show; true where they cannot be read.
@@ -108,6 +127,15 @@ fn outline_of(reader: &mut StoreReader, row: &RunRow, length: u64) -> Outlined {
     // It may have gone on since the row was read.
     let row = run.row().clone();
     let mut held = HeldEntries::of(&row);
+    if row.workflow {
+        // What its steps are is in `show`; each of them is listed as a run of its own.
+        return Outlined {
+            outline: None,
+            awaited: None,
+            settled: true,
+            flaw: None,
+        };
+    }
     let contract = run.contract();
     if let Err(fault) = &contract {
         held.mark(fault.to_string());

@@ -116,6 +116,7 @@ impl Cells {
     fn of(app: &App, found: &Found) -> Self {
         let Found {
             flaw,
+            left: _,
             row,
             lineage,
             outline,

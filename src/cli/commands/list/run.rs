@@ -59,6 +59,9 @@ struct Listed {
     approval_answer: Option<&'static str>,
     owner: String,
     imported: bool,
+    /// Whether it is a workflow; absent of a run.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    workflow: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     forked_from: Option<ListedParent>,
 }
@@ -165,6 +168,7 @@ impl From<Found> for Listed {
         let is_suspended = found.is_suspended();
         let Found {
             flaw,
+            left: _,
             row,
             lineage,
             outline,
@@ -206,6 +210,7 @@ impl From<Found> for Listed {
             flaw,
             head: row.head,
             imported,
+            workflow: row.workflow,
             state,
             pid,
             waits_for_approval: approval == Some(ApprovalStatus::Waits),

@@ -12,6 +12,7 @@ use crate::cli::commands::drive::{
 };
 use crate::cli::commands::many::{Fleet, RecordedRuns, Terms};
 use crate::cli::commands::verify::{self, place};
+use crate::cli::commands::workflow::{WorkflowJob, as_workflow, resume_workflow};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ContractFault, TranscriptFault};
@@ -29,6 +30,19 @@ pub(in crate::cli) fn resume(app: &App, mut args: ResumeArgs) -> Result<Exit, Cl
     };
     args.limits.refused_unless("--all")?;
     let json = args.json;
+    if let Ok((run_id, reader)) = as_workflow(app.run(&run)?)? {
+        drop(reader);
+        if args.contract.is_some() || !args.sets.is_empty() {
+            return Err(StoreError::IsWorkflow { run_id }.into());
+        }
+        judge_pins(app, &run_id, &args.pins)?;
+        let job = WorkflowJob {
+            durability: args.recording.durability.into(),
+            json,
+            leaving: args.leaving,
+        };
+        return resume_workflow(app, &run_id, job);
+    }
     report(app, json, resume_to_its_end(app, run, args))
 }
 
@@ -49,7 +63,8 @@ fn resume_all(app: &App, args: ResumeArgs) -> Result<Exit, CliError> {
         // The oldest goes on first.
         reader.each_row(RunFilter::Open, |row| {
             match row {
-                Ok(row) if row.is_imported() || goes_with_another(&row.run_id) => {}
+                // A workflow goes on by its name, and its steps with it.
+                Ok(row) if row.is_imported() || row.workflow || goes_with_another(&row.run_id) => {}
                 Ok(row) => runs.push_front(Ok(row.run_id)),
                 Err(damaged) => runs.push_front(Err(damaged)),
             }

@@ -13,6 +13,7 @@ use crate::cli::commands::drive::{
     leaves_piped_input, offer_models, piped_task, report, task_of,
 };
 use crate::cli::commands::many::{Fleet, Lines, NewRuns, Terms};
+use crate::cli::commands::workflow::{WorkflowJob, run_workflow};
 use crate::cli::context::agents::{Agents, agent_id};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::{ChosenAgent, ContractFile};
@@ -39,10 +40,49 @@ pub(in crate::cli) fn run(app: &App, mut args: RunArgs) -> Result<Exit, CliError
     }
     args.limits.refused_unless("--contracts")?;
     let json = args.json;
+    if let Some(file) = workflow_named(app, &args) {
+        return workflow(app, &file, args);
+    }
     if args.agent.dry_run {
         return dry_run(app, args);
     }
     report(app, json, run_to_its_end(app, args))
+}
+
+/// The file that the arguments name, where it is a workflow's.
+fn workflow_named(app: &App, args: &RunArgs) -> Option<ContractFile> {
+    let first = || args.given.first().map(std::path::PathBuf::from);
+    let path = args.contract.clone().or_else(first)?;
+    if args.agent.agent.is_some() || !app.cwd.join(&path).is_file() {
+        return None;
+    }
+    let file = ContractFile::given(app, path, Vec::new());
+    file.is_workflow().then_some(file)
+}
+
+/// `monolith run` of a workflow: the task is its input.
+fn workflow(app: &App, file: &ContractFile, mut args: RunArgs) -> Result<Exit, CliError> {
+    let changed = !args.sets.is_empty() || !args.agent.sets().is_empty() || args.agent.dry_run;
+    if changed {
+        let path = file.name().to_owned();
+        return Err(InputFault::WorkflowAsWritten { path }.into());
+    }
+    let mut given = take(&mut args.given);
+    if args.contract.is_none() && !given.is_empty() {
+        given.remove(0);
+    }
+    let given_input = !given.is_empty() || args.task.is_some();
+    let input = if given_input {
+        RunInput::task_alone(app, given, args.task.take())?
+    } else {
+        None
+    };
+    let job = WorkflowJob {
+        durability: args.recording.durability.into(),
+        json: args.json,
+        leaving: args.leaving,
+    };
+    run_workflow(app, file, input, args.run_id, job)
 }
 
 /// `monolith run --dry-run`: the findings that a run would report before it asks a model.

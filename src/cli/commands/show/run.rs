@@ -14,6 +14,7 @@ use super::shown_run::ShownRun;
 use super::{diff, follow, reasons, render, tree, withheld};
 use crate::cli::commands::drive::{held_back, way_out, with_withheld};
 use crate::cli::commands::verify;
+use crate::cli::commands::workflow::{as_workflow, show_workflow};
 use crate::cli::context::app::App;
 use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::contract_file::ContractFile;
@@ -27,7 +28,7 @@ use crate::cli::ui::screen::Style;
 use crate::driver::committed_workspace;
 use crate::kernel::State;
 use crate::message::Digest;
-use crate::store::Invocation;
+use crate::store::{Invocation, StoreError};
 use crate::telemetry::AgentResult;
 use crate::transcript::SealedEntry;
 
@@ -45,6 +46,13 @@ struct Step<'e> {
 pub(in crate::cli) fn show(app: &App, args: &ShowArgs) -> Result<Exit, CliError> {
     if let Some(other) = &args.other {
         return diff::diff(app, &args.run, other, args.form.json);
+    }
+    if let Ok((run_id, reader)) = as_workflow(app.source(&args.run)?)? {
+        let form = &args.form;
+        if form.why || form.conversation || form.follow || form.step.is_some() || args.withheld {
+            return Err(StoreError::IsWorkflow { run_id }.into());
+        }
+        return show_workflow(app, &run_id, reader, (form.json, form.raw));
     }
     if args.form.tree {
         return tree::tree(app, &args.run);

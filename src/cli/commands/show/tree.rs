@@ -206,6 +206,7 @@ mod tests {
         for (name, parent) in runs {
             let row = RunRow {
                 run_id: id(name),
+                workflow: false,
                 contract_hash: Digest::of(b""),
                 created_unix_ms: 0,
                 epoch: 1,

@@ -26,6 +26,8 @@ impl Advice for DriverError {
             | Self::Backend { .. }
             | Self::RunEnded { .. }
             | Self::NothingRecorded { .. }
+            | Self::WorkflowName { .. }
+            | Self::WorkflowChanged { .. }
             | Self::UnknownSemantics { .. }
             | Self::NoTokenizer { .. }
             | Self::OtherContract { .. }
@@ -39,6 +41,7 @@ impl Advice for DriverError {
                 Exit::SETUP
             }
             Self::DoesNotReplay { report, .. } => Exit::of_replay(report),
+            Self::WorkflowDiffers { .. } => Exit::EVIDENCE,
             Self::Cancelled
             | Self::AskingInterrupted { .. }
             | Self::Randomness(_)
@@ -73,6 +76,11 @@ impl Advice for DriverError {
                 "nothing was recorded: resume the run again once the server is there"
             }
             Self::DoesNotReplay { .. } => "monolith replay RUN shows them all",
+            Self::WorkflowName { .. } => "choose a shorter one: --run-id NAME",
+            Self::WorkflowChanged { .. } => {
+                "put back the file that it was begun with; monolith run begins a new one"
+            }
+            Self::WorkflowDiffers { .. } => "monolith verify RUN says where",
             Self::OtherScript { .. } => {
                 "a run goes on with the script that it was begun with: put that one back"
             }

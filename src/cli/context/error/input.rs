@@ -39,6 +39,9 @@ pub(in crate::cli) enum InputFault {
     /// The caller: the contract file stands behind the task.
     #[error("run {}: the file comes first, then the task", path.display())]
     FileFirst { path: PathBuf, task: String },
+    /// The caller: a change of a workflow's file.
+    #[error("run {} with changes: a workflow is run as it is written", path.display())]
+    WorkflowAsWritten { path: PathBuf },
     /// The caller: what only an agent's file has, for a contract file.
     #[error("change {} with {option}: it has no front matter", path.display())]
     OnlyAgents { option: &'static str, path: PathBuf },
@@ -153,6 +156,7 @@ impl Advice for InputFault {
                 let words = format!("monolith run {} {}", shell_word(&path), shell_word(&task));
                 return Some(command(&words));
             }
+            Self::WorkflowAsWritten { .. } => "change the file itself",
             Self::OnlyAgents { .. } => {
                 "--set changes a contract file: --set max_turns=3; front matter is that of an agent's file (.ai)"
             }

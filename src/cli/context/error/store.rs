@@ -10,6 +10,7 @@ impl Advice for StoreError {
         match self {
             Self::RunExists { .. }
             | Self::Imported { .. }
+            | Self::IsWorkflow { .. }
             | Self::Erased { .. }
             | Self::NoSuchRun { .. }
             | Self::Ambiguous { .. } => Exit::USAGE,
@@ -46,6 +47,9 @@ impl Advice for StoreError {
             Self::NoSuchRun { .. } => "monolith list names the runs of this store",
             Self::Ambiguous { .. } => "give more of the name",
             Self::RunExists { .. } => "give another name, or none",
+            Self::IsWorkflow { .. } => {
+                "show, verify, replay, resume, list and delete take a workflow; each of its steps is a run of its own"
+            }
             Self::NotADatabase { .. } | Self::Foreign { .. } => {
                 "name another file with --store; this one was left as it is"
             }

@@ -1,0 +1,46 @@
+//! What the machine wants done. How it is done is for the driver.
+
+use super::{StepInput, WorkflowDraft};
+use crate::contract::{StepId, WorkflowOutcome};
+
+/// What follows from an event. Entries come first: no other effect starts before they are durable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum WorkflowEffect {
+    /// The entries of the step.
+    Append(Vec<WorkflowDraft>),
+    /// A step run begins; where it has begun before, it goes on, and where it has ended, its end is read.
+    Begin(Box<StepOrder>),
+    /// A step run under way is told to end.
+    End {
+        /// Its number.
+        number: u64,
+        /// How.
+        how: EndStep,
+    },
+    /// The workflow is over.
+    Finish(WorkflowOutcome),
+}
+
+/// How a step run is told to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EndStep {
+    /// As a person would: it may still answer.
+    Stop,
+    /// Now.
+    Now,
+}
+
+/// A step run to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StepOrder {
+    /// The number of the step that it undoes, where it is a compensation.
+    pub(crate) compensates: Option<u64>,
+    /// What it is given.
+    pub(crate) input: StepInput,
+    /// Its number, from 1: its run is called `<workflow>.<number>`.
+    pub(crate) number: u64,
+    /// Where it stands.
+    pub(crate) place: String,
+    /// The step.
+    pub(crate) step: StepId,
+}

@@ -1,0 +1,111 @@
+//! What the machine writes down of a step: the decision, what it set going, and the checkpoint.
+
+use serde::{Deserialize, Serialize};
+
+use super::{CheckpointRecord, WorkflowCounters, WorkflowEvent};
+use crate::contract::{StepId, WorkflowOutcome};
+use crate::message::Digest;
+
+/// An entry as the machine decided it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WorkflowDraft {
+    /// What the machine did.
+    pub(crate) action: WorkflowAction,
+    /// The event that began the step; the first entry of a step carries it.
+    pub(crate) event: Option<WorkflowEvent>,
+}
+
+/// Where a workflow stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub(crate) enum WorkflowState {
+    /// Steps are begun.
+    Running,
+    /// Nothing more is begun; what is under way comes to its end.
+    Stopping,
+    /// What has completed is compensated.
+    Compensating,
+    /// It has ended.
+    Terminate,
+}
+
+/// Which kind of entry this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum WorkflowEntryKind {
+    /// Entry 0.
+    Start,
+    /// A step ended, something was begun or ended, or the state changed.
+    Transition,
+    /// An event that changed no step.
+    Noted,
+    /// A late or unknown event; nothing changed.
+    Ignored,
+    /// The last entry.
+    Seal,
+}
+
+/// What the machine did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WorkflowAction {
+    /// The steps that were begun, in order; on an entry that resumes, those that go on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) begun: Vec<BegunStep>,
+    /// The checkpoint, on the entry of a step that has completed (INV-CP-001).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) checkpoint: Option<CheckpointRecord>,
+    /// Counters after this entry.
+    pub(crate) counters: WorkflowCounters,
+    /// The numbers of the steps under way that were told to end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) ending: Vec<u64>,
+    /// The state before.
+    pub(crate) from: WorkflowState,
+    /// Which kind of entry this is.
+    pub(crate) kind: WorkflowEntryKind,
+    /// Number of entries, this one included; only on the seal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) length: Option<u64>,
+    /// What is worth a person's eye: a machine-made sentence, never matched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) note: Option<String>,
+    /// The outcome, from the entry that decides it on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) outcome: Option<WorkflowOutcome>,
+    /// The entry's number, from 0.
+    pub(crate) seq: u64,
+    /// Digest of the whole machine after this entry.
+    pub(crate) state_digest: Digest,
+    /// The state after: the `state` of the chain.
+    pub(crate) to: WorkflowState,
+}
+
+/// A step run that was begun.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BegunStep {
+    /// The number of the step that it undoes, where it is a compensation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) compensates: Option<u64>,
+    /// BLAKE3 over what it is given.
+    pub(crate) input_hash: Digest,
+    /// Its number: its run is called `<workflow>.<number>`.
+    pub(crate) number: u64,
+    /// Where it stands: the steps around it with their iterations from 1, such as `each.2/both/fetch`.
+    pub(crate) place: String,
+    /// The step.
+    pub(crate) step: StepId,
+}
+
+impl WorkflowState {
+    /// The state as it is written.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "RUNNING",
+            Self::Stopping => "STOPPING",
+            Self::Compensating => "COMPENSATING",
+            Self::Terminate => "TERMINATE",
+        }
+    }
+}

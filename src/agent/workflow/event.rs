@@ -1,0 +1,107 @@
+//! What can happen to a workflow: the machine's only input.
+
+use serde::{Deserialize, Serialize};
+
+use crate::kernel::{Outcome, ParentRun};
+use crate::message::{Digest, RunId};
+
+/// Something that happened, and when.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WorkflowEvent {
+    /// Milliseconds since the workflow began, never decreasing, not counting time in which no process drove it.
+    pub(crate) at_ms: u64,
+    /// What happened.
+    pub(crate) event: WorkflowEventKind,
+}
+
+/// What happened. Each variant says who raises it and what follows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    tag = "kind",
+    content = "value",
+    rename_all = "snake_case",
+    deny_unknown_fields
+)]
+pub(crate) enum WorkflowEventKind {
+    /// Raised once, first: the first steps begin.
+    Started(Box<WorkflowStarted>),
+    /// A step that was begun has ended, however it ended.
+    StepEnded {
+        /// Its number.
+        number: u64,
+        /// How.
+        result: Box<StepResult>,
+    },
+    /// The moment of `next_deadline` has come.
+    TimerFired,
+    /// Somebody asked the workflow to come to an end. A second one ends it at once.
+    StopRequested,
+    /// It must end now.
+    Interrupted,
+    /// Its process is about to leave it: nothing is begun until it is resumed.
+    Suspended,
+    /// Another process goes on with it: what was under way is begun again under the same numbers.
+    Resumed,
+}
+
+/// What a workflow is begun with, beside its definition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WorkflowStarted {
+    /// The definition it is bound to.
+    pub(crate) definition_hash: Digest,
+    /// What it is given.
+    pub(crate) input: String,
+    /// The workflow that this one was forked from, and its last entry that both have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) parent: Option<ParentRun>,
+    /// Its name.
+    pub(crate) run_id: RunId,
+    /// Wall-clock time of the start, in milliseconds since 1970-01-01 UTC. Nothing is decided by it.
+    pub(crate) started_unix_ms: u64,
+}
+
+/// How a step ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    tag = "kind",
+    content = "value",
+    rename_all = "snake_case",
+    deny_unknown_fields
+)]
+pub(crate) enum StepResult {
+    /// Its run is sealed.
+    Run(StepRun),
+    /// There is no run: what keeps it from beginning, for people; at most 2,048 bytes.
+    NotBegun(String),
+}
+
+/// The run that a step was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StepRun {
+    /// Why the step has failed; none where it has completed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) failure: Option<StepFailure>,
+    /// The hash of the last entry of the run.
+    pub(crate) head: Digest,
+    /// How the run ended.
+    pub(crate) outcome: Outcome,
+    /// What it came to: its report, or the result of its tool.
+    pub(crate) output: String,
+    /// Its name.
+    pub(crate) run_id: RunId,
+}
+
+/// Why a step whose run is sealed has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum StepFailure {
+    /// The run did not succeed.
+    Outcome,
+    /// The tool reported an error.
+    Tool,
+    /// The output has more bytes than a step may come to.
+    OutputSize,
+}

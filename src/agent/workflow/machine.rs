@@ -1,0 +1,438 @@
+//! The machine: takes an event, walks what is under way, and says what it wrote down and what is to be done.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::books::{Books, Stop};
+use super::checkpoint::{Checkpoint, CheckpointContext, MemorySnapshot};
+use super::effect::{EndStep, StepOrder, WorkflowEffect};
+use super::event::{StepFailure, StepResult};
+use super::value::Outputs;
+use super::walk::Walker;
+use super::{
+    BegunStep, StepInput, WorkflowAction, WorkflowDraft, WorkflowEntryKind, WorkflowEvent,
+    WorkflowEventKind, WorkflowStarted, WorkflowState,
+};
+use crate::contract::{WorkflowCode, WorkflowDefinition, WorkflowOutcome};
+
+/// The most bytes that a step may come to.
+pub(crate) const MAX_OUTPUT_BYTES: usize = 1 << 20;
+/// The most bytes that all steps of a workflow may come to together.
+const MOST_OUTPUTS: u64 = 64 << 20;
+
+/// A workflow, from its start to its end.
+///
+/// `step` never fails: an event that has no meaning is written down as ignored. After the end nothing is written.
+#[derive(Clone, Debug)]
+pub(crate) struct Workflow {
+    at_ms: u64,
+    books: Books,
+    definition: Arc<WorkflowDefinition>,
+    entries: u64,
+    /// What the runs under way are given.
+    inputs: BTreeMap<u64, StepInput>,
+    outcome: Option<WorkflowOutcome>,
+    outputs: Outputs,
+    started: WorkflowStarted,
+}
+
+impl Workflow {
+    /// Begins a workflow.
+    #[must_use]
+    pub(crate) fn start(
+        definition: Arc<WorkflowDefinition>,
+        started: WorkflowStarted,
+    ) -> (Self, Vec<WorkflowEffect>) {
+        let event = WorkflowEvent {
+            at_ms: 0,
+            event: WorkflowEventKind::Started(Box::new(started.clone())),
+        };
+        let mut workflow = Self {
+            at_ms: 0,
+            books: Books::default(),
+            definition,
+            entries: 0,
+            inputs: BTreeMap::new(),
+            outcome: None,
+            outputs: Outputs::default(),
+            started,
+        };
+        let begins = (WorkflowEntryKind::Start, WorkflowState::Running);
+        let effects = workflow.walked(event, begins, None, Vec::new());
+        (workflow, effects)
+    }
+
+    /// A workflow as a checkpoint has it: it goes on with the step after it (INV-CP-002).
+    #[cfg(test)]
+    #[must_use]
+    pub(crate) fn restore(definition: Arc<WorkflowDefinition>, checkpoint: Checkpoint) -> Self {
+        let Checkpoint {
+            context,
+            memory_snapshot,
+            step_outputs,
+            ..
+        } = checkpoint;
+        Self {
+            at_ms: context.at_ms,
+            books: memory_snapshot.books,
+            definition,
+            entries: context.entries,
+            inputs: memory_snapshot.inputs,
+            outcome: context.outcome,
+            outputs: step_outputs,
+            started: context.started,
+        }
+    }
+
+    /// All that is needed to go on from here (INV-CP-001).
+    #[must_use]
+    pub(crate) fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
+            completed_step_id: self.books.last_completed.clone(),
+            context: self.context(),
+            memory_snapshot: MemorySnapshot {
+                books: self.books.clone(),
+                inputs: self.inputs.clone(),
+            },
+            step_index: self.step_index(),
+            step_outputs: self.outputs.clone(),
+        }
+    }
+
+    /// Takes an event. Empty once the workflow has ended.
+    pub(crate) fn step(&mut self, event: WorkflowEvent) -> Vec<WorkflowEffect> {
+        if self.outcome.is_some() {
+            return Vec::new();
+        }
+        let from = self.state();
+        self.at_ms = self.at_ms.max(event.at_ms);
+        let mut ending = Vec::new();
+        let mut ended = None;
+        let kind = match &event.event {
+            // There is one start.
+            WorkflowEventKind::Started(_) => WorkflowEntryKind::Ignored,
+            WorkflowEventKind::StepEnded { number, result } => {
+                match self.take_result(*number, result) {
+                    Some(result) => {
+                        ended = Some((*number, result));
+                        WorkflowEntryKind::Transition
+                    }
+                    None => WorkflowEntryKind::Ignored,
+                }
+            }
+            WorkflowEventKind::TimerFired => match self.next_deadline() {
+                Some(due_ms) if event.at_ms >= due_ms => {
+                    ending = self.stop(Stop::Timeout);
+                    WorkflowEntryKind::Transition
+                }
+                _ => WorkflowEntryKind::Ignored,
+            },
+            WorkflowEventKind::StopRequested
+                if self.books.stop.is_some_and(|s| s >= Stop::Asked) =>
+            {
+                ending = self.stop(Stop::Now);
+                WorkflowEntryKind::Transition
+            }
+            WorkflowEventKind::StopRequested => {
+                ending = self.stop(Stop::Asked);
+                WorkflowEntryKind::Transition
+            }
+            WorkflowEventKind::Interrupted => {
+                ending = self.stop(Stop::Now);
+                WorkflowEntryKind::Transition
+            }
+            WorkflowEventKind::Suspended => {
+                self.books.suspended = true;
+                WorkflowEntryKind::Noted
+            }
+            WorkflowEventKind::Resumed => {
+                self.books.suspended = false;
+                self.books.counters.resumes = self.books.counters.resumes.saturating_add(1);
+                WorkflowEntryKind::Transition
+            }
+        };
+        if kind == WorkflowEntryKind::Ignored {
+            let draft = self.draft(Some(event), kind, from, Parts::default());
+            return vec![WorkflowEffect::Append(vec![draft])];
+        }
+        self.walked(event, (kind, from), ended, ending)
+    }
+
+    /// When the workflow wants to be woken, in milliseconds since it began; none where nothing is timed.
+    #[must_use]
+    pub(crate) fn next_deadline(&self) -> Option<u64> {
+        let timed = self.state() == WorkflowState::Running && !self.books.suspended;
+        timed.then_some(self.definition.total_timeout_ms)
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub(crate) fn state(&self) -> WorkflowState {
+        if self.outcome.is_some() {
+            WorkflowState::Terminate
+        } else if self.books.root.phase.is_back() {
+            WorkflowState::Compensating
+        } else if self.books.stop.is_some() {
+            WorkflowState::Stopping
+        } else {
+            WorkflowState::Running
+        }
+    }
+
+    /// How it ended; none before.
+    #[must_use]
+    pub(crate) const fn outcome(&self) -> Option<WorkflowOutcome> {
+        self.outcome
+    }
+
+    /// What it was begun with.
+    #[must_use]
+    pub(crate) const fn started(&self) -> &WorkflowStarted {
+        &self.started
+    }
+
+    /// What it is bound to.
+    #[cfg(test)]
+    #[must_use]
+    pub(crate) const fn definition(&self) -> &Arc<WorkflowDefinition> {
+        &self.definition
+    }
+
+    /// How long it was driven.
+    #[must_use]
+    pub(crate) const fn at_ms(&self) -> u64 {
+        self.at_ms
+    }
+
+    /// How many step runs are under way.
+    #[cfg(test)]
+    #[must_use]
+    pub(crate) fn under_way(&self) -> usize {
+        self.books.in_flight.len()
+    }
+
+    /// What the last step came to, in the order of the definition.
+    #[must_use]
+    pub(crate) fn output(&self) -> String {
+        self.books.root.sequence.last.text(&self.outputs)
+    }
+
+    /// Whether two machines stand alike, so that they react alike.
+    #[cfg(test)]
+    pub(super) fn stands_as(&self, other: &Self) -> bool {
+        (&self.books, &self.inputs, self.outcome) == (&other.books, &other.inputs, other.outcome)
+            && self.outputs == other.outputs
+            && self.entries == other.entries
+    }
+
+    /// All that decides what comes next, as text: equal texts react equally.
+    #[cfg(test)]
+    pub(super) fn decision_key(&self) -> String {
+        let outputs = self.outputs.digest();
+        let books = serde_json::to_string(&self.books).unwrap_or_default();
+        format!("{:?} {outputs} {books}", self.outcome)
+    }
+
+    /// The index of the last step of the definition's array that has completed.
+    fn step_index(&self) -> Option<u64> {
+        let before = self.books.root.sequence.at.checked_sub(1)?;
+        u64::try_from(before).ok()
+    }
+
+    fn context(&self) -> CheckpointContext {
+        CheckpointContext {
+            at_ms: self.at_ms,
+            entries: self.entries,
+            outcome: self.outcome,
+            started: self.started.clone(),
+        }
+    }
+
+    /// Takes what a step run came to; none where no such run is under way.
+    fn take_result(
+        &mut self,
+        number: u64,
+        result: &StepResult,
+    ) -> Option<Result<(), WorkflowCode>> {
+        let run = self.books.in_flight.remove(&number)?;
+        self.inputs.remove(&number);
+        let code = match result {
+            StepResult::NotBegun(_) => Err(WorkflowCode::StepNotBegun),
+            StepResult::Run(run) if !self.fits(&run.output) => Err(WorkflowCode::OutputSize),
+            StepResult::Run(run) => {
+                self.outputs.keep(number, &run.output);
+                match run.failure {
+                    None => Ok(()),
+                    Some(StepFailure::Outcome) => Err(WorkflowCode::StepFailed),
+                    Some(StepFailure::Tool) => Err(WorkflowCode::ToolError),
+                    Some(StepFailure::OutputSize) => Err(WorkflowCode::OutputSize),
+                }
+            }
+        };
+        if run.compensates.is_none() {
+            let counters = &mut self.books.counters;
+            let of = match code {
+                Ok(()) => &mut counters.completed,
+                Err(_) => &mut counters.failed,
+            };
+            *of = of.saturating_add(1);
+        }
+        Some(code)
+    }
+
+    fn fits(&self, output: &str) -> bool {
+        let length = u64::try_from(output.len()).unwrap_or(u64::MAX);
+        output.len() <= MAX_OUTPUT_BYTES
+            && self.outputs.bytes().saturating_add(length) <= MOST_OUTPUTS
+    }
+
+    /// Notes that nothing more is begun; returns how what is under way is told so. A rollback goes on until it is told to end now.
+    fn stop(&mut self, why: Stop) -> Vec<(u64, EndStep)> {
+        self.books.stop = self.books.stop.max(Some(why));
+        let how = match why {
+            Stop::Asked => EndStep::Stop,
+            Stop::Timeout | Stop::Now => EndStep::Now,
+        };
+        let mut told = Vec::new();
+        for (number, run) in &mut self.books.in_flight {
+            let meant = why == Stop::Now || (run.compensates.is_none() && !run.ending);
+            if meant {
+                run.ending = true;
+                told.push((*number, how));
+            }
+        }
+        told
+    }
+
+    /// Walks what is under way, and writes down what came of it.
+    fn walked(
+        &mut self,
+        event: WorkflowEvent,
+        (kind, from): (WorkflowEntryKind, WorkflowState),
+        ended: Option<(u64, Result<(), WorkflowCode>)>,
+        ending: Vec<(u64, EndStep)>,
+    ) -> Vec<WorkflowEffect> {
+        let completed = self.books.completed.len();
+        let resumed = matches!(event.event, WorkflowEventKind::Resumed);
+        let mut parts = Parts::default();
+        let mut orders = Vec::new();
+        if resumed {
+            (parts.begun, orders) = self.under_way_again();
+        }
+        let definition = Arc::clone(&self.definition);
+        let mut root = std::mem::take(&mut self.books.root);
+        let mut walker = Walker {
+            begun: Vec::new(),
+            books: &mut self.books,
+            definition: &definition,
+            ended,
+            ending,
+            input: &self.started.input,
+            inputs: &mut self.inputs,
+            orders: Vec::new(),
+            outputs: &self.outputs,
+        };
+        let end = walker.root(&mut root);
+        parts.begun.append(&mut walker.begun);
+        orders.append(&mut walker.orders);
+        let ending = walker.ending;
+        self.books.root = root;
+        parts.ending = ending.iter().map(|(number, _)| *number).collect();
+        parts.ending.sort_unstable();
+        parts.ending.dedup();
+        parts.checkpoint = self.books.completed.len() > completed;
+        self.outcome = end;
+        let mut drafts = vec![self.draft(Some(event), kind, from, parts)];
+        if end.is_some() {
+            let to = WorkflowState::Terminate;
+            drafts.push(self.draft(None, WorkflowEntryKind::Seal, to, Parts::default()));
+        }
+        let mut effects = vec![WorkflowEffect::Append(drafts)];
+        let begin = |order: StepOrder| WorkflowEffect::Begin(Box::new(order));
+        effects.extend(orders.into_iter().map(begin));
+        let end_step = |(number, how)| WorkflowEffect::End { number, how };
+        effects.extend(ending.into_iter().map(end_step));
+        effects.extend(end.map(WorkflowEffect::Finish));
+        effects
+    }
+
+    /// The orders of what is under way, for a process that begins anew.
+    fn under_way_again(&self) -> (Vec<BegunStep>, Vec<StepOrder>) {
+        let again = self.books.in_flight.iter().filter_map(|(number, run)| {
+            let input = self.inputs.get(number)?.clone();
+            let begun = BegunStep {
+                compensates: run.compensates,
+                input_hash: run.input_hash,
+                number: *number,
+                place: run.place.clone(),
+                step: run.step.clone(),
+            };
+            let order = StepOrder {
+                compensates: run.compensates,
+                input,
+                number: *number,
+                place: run.place.clone(),
+                step: run.step.clone(),
+            };
+            Some((begun, order))
+        });
+        again.unzip()
+    }
+
+    fn draft(
+        &mut self,
+        event: Option<WorkflowEvent>,
+        kind: WorkflowEntryKind,
+        from: WorkflowState,
+        parts: Parts,
+    ) -> WorkflowDraft {
+        let seq = self.entries;
+        self.entries = self.entries.saturating_add(1);
+        let sealed = kind == WorkflowEntryKind::Seal;
+        let checkpoint = parts.checkpoint.then(|| self.checkpoint().record());
+        let note = event.as_ref().and_then(|event| self.note(event));
+        WorkflowDraft {
+            action: WorkflowAction {
+                begun: parts.begun,
+                checkpoint: checkpoint.flatten(),
+                counters: self.books.counters,
+                ending: parts.ending,
+                from,
+                kind,
+                length: sealed.then_some(self.entries),
+                note,
+                outcome: self.outcome,
+                seq,
+                state_digest: self.books.digest(),
+                to: self.state(),
+            },
+            event,
+        }
+    }
+
+    /// What failed, where the event says that something did.
+    fn note(&self, event: &WorkflowEvent) -> Option<String> {
+        let WorkflowEventKind::StepEnded { result, .. } = &event.event else {
+            return None;
+        };
+        let error = self.books.errors.last()?;
+        let failed = match &**result {
+            StepResult::NotBegun(reason) => Some(reason.clone()),
+            StepResult::Run(run) => run.failure.map(|_| run.outcome.to_string()),
+        };
+        let what = if error.compensation {
+            "the compensation of "
+        } else {
+            ""
+        };
+        failed.map(|why| format!("{what}{} failed: {why}", error.place))
+    }
+}
+
+/// What an entry says beside its state.
+#[derive(Default)]
+struct Parts {
+    begun: Vec<BegunStep>,
+    checkpoint: bool,
+    ending: Vec<u64>,
+}

@@ -1,0 +1,52 @@
+//! The workflow machine (003): one event in, entries and effects out. It has no clock and begins no run itself.
+//!
+//! Knows which step comes next, what a step is given, what the failure of one means for the others, what is compensated, and the
+//! checkpoint after each step. It deliberately does not know how a step is run, where entries go, or what time it is: a step is
+//! a number and a text for whoever drives it.
+//!
+//! ```text
+//!            ┌────────────────────── one step ──────────────────────┐
+//! Event ──▶  │ the tree of what is under way, walked once, in order  │ ──▶ [Append(entries), Begin, End, Finish]
+//!            └──────────────────────────────────────────────────────┘
+//! RUNNING ─▶ STOPPING ─▶ COMPENSATING ─▶ TERMINATE        Checkpoint ◀─ after each step ─▶ Workflow::restore
+//! ```
+
+mod books;
+mod checkpoint;
+mod counters;
+mod effect;
+mod ending;
+mod entry;
+mod event;
+mod fold;
+mod group;
+mod input;
+mod machine;
+mod rollback;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod tests_explore;
+#[cfg(test)]
+mod tests_monitor;
+mod value;
+mod view;
+mod walk;
+
+#[cfg(test)]
+pub(crate) use checkpoint::Checkpoint;
+pub(crate) use checkpoint::CheckpointRecord;
+pub(crate) use counters::WorkflowCounters;
+pub(crate) use effect::{EndStep, StepOrder, WorkflowEffect};
+pub(crate) use entry::{
+    BegunStep, WorkflowAction, WorkflowDraft, WorkflowEntryKind, WorkflowState,
+};
+pub(crate) use event::{
+    StepFailure, StepResult, StepRun, WorkflowEvent, WorkflowEventKind, WorkflowStarted,
+};
+pub(crate) use fold::WorkflowFold;
+pub(crate) use input::StepInput;
+pub(crate) use machine::{MAX_OUTPUT_BYTES, Workflow};
+pub(crate) use view::{StepState, StepView, WorkflowView};

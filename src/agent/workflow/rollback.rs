@@ -1,0 +1,95 @@
+//! Compensation: what has completed is undone, one run after the other, the last one first (INV-PE-003).
+
+use super::books::{Bound, Rollback, Stop};
+use super::value::Value;
+use super::walk::{Walker, input_of};
+use crate::contract::{Part, StepId, WorkflowCode};
+
+impl Walker<'_> {
+    /// What has completed below a place and has a compensation that was not tried yet.
+    pub(super) fn undone_below(&self, place: &str) -> Rollback {
+        let completed = self.books.completed.iter();
+        let waiting = completed
+            .filter(|run| run.compensate.is_some() && run.compensated.is_none())
+            .filter(|run| run.place.starts_with(place))
+            .map(|run| run.number)
+            .collect();
+        Rollback {
+            current: None,
+            waiting,
+        }
+    }
+
+    /// Goes on with a rollback; true once there is nothing more to undo. A compensation that fails does not keep the others from
+    /// being tried.
+    pub(super) fn roll_back(&mut self, rollback: &mut Rollback) -> bool {
+        loop {
+            if let Some((run, of)) = rollback.current {
+                if self.books.in_flight.contains_key(&run) {
+                    return false;
+                }
+                let result = match self.ended {
+                    Some((ended, result)) if ended == run => result,
+                    _ => Err(WorkflowCode::StepFailed),
+                };
+                self.note_compensation(of, result);
+                rollback.current = None;
+            }
+            if self.books.stop == Some(Stop::Now) {
+                return true;
+            }
+            if self.books.suspended && !rollback.waiting.is_empty() {
+                return false;
+            }
+            let Some(of) = rollback.waiting.pop() else {
+                return true;
+            };
+            match self.begin_compensation(of) {
+                Ok(run) => rollback.current = Some((run, of)),
+                Err(code) => self.note_compensation(of, Err(code)),
+            }
+        }
+    }
+
+    fn begin_compensation(&mut self, of: u64) -> Result<u64, WorkflowCode> {
+        let mut completed = self.books.completed.iter();
+        let completed = completed.find(|run| run.number == of);
+        let completed = completed.ok_or(WorkflowCode::StepNotBegun)?;
+        let id = completed.compensate.as_ref();
+        let compensation = id.and_then(|id| self.definition.compensation(id));
+        let compensation = compensation.ok_or(WorkflowCode::StepNotBegun)?;
+        let output = |value: &Value| value.text(self.outputs);
+        let known = |id: &StepId| completed.given.get(id).map(|Bound { value, .. }| value);
+        let fill = |part: &Part| match part {
+            Part::Text(text) => text.clone(),
+            Part::Input => self.input.to_owned(),
+            Part::Compensated => output(&Value::Run(of)),
+            Part::Output(id) => known(id).map_or_else(String::new, output),
+            Part::Item | Part::Index => String::new(),
+        };
+        let input = input_of(&compensation.work, &fill).ok_or(WorkflowCode::InputSize)?;
+        let place = format!("{}/{}", completed.place, compensation.id);
+        let id = compensation.id.clone();
+        Ok(self.order(&id, place, input, Some(of)))
+    }
+
+    fn note_compensation(&mut self, of: u64, result: Result<(), WorkflowCode>) {
+        let mut place = None;
+        for run in self
+            .books
+            .completed
+            .iter_mut()
+            .filter(|run| run.number == of)
+        {
+            run.compensated = Some(result.is_ok());
+            place = Some(run.place.clone());
+        }
+        match result {
+            Ok(()) => {
+                let counters = &mut self.books.counters;
+                counters.compensated = counters.compensated.saturating_add(1);
+            }
+            Err(code) => self.error(place.unwrap_or_default(), code, true),
+        }
+    }
+}

@@ -1,0 +1,432 @@
+//! The machine's rules, one by one.
+
+use std::sync::Arc;
+
+use super::testing::*;
+use super::*;
+use crate::contract::FailureStrategy::{ContinueOnError, FailFast, Rollback};
+use crate::contract::{Step, Test};
+
+const COMPLETED: &str = "COMPLETED (all_steps)";
+
+/// 003/INV-AGT-003
+#[test]
+fn steps_are_done_in_the_order_of_the_definition() {
+    let steps = vec![prompt("z"), prompt("a"), prompt("m")];
+    let mut driven = Driven::new(workflow(steps, vec![]), "");
+    assert_eq!(driven.begun(), places(&[(1, "z")]));
+    assert_eq!(driven.ok(1, "").begun(), places(&[(2, "a")]));
+    assert_eq!(driven.ok(2, "").begun(), places(&[(3, "m")]));
+    assert_eq!(driven.ok(3, "").begun(), []);
+    assert_eq!(driven.outcome().as_deref(), Some(COMPLETED));
+}
+
+#[test]
+fn a_step_is_given_what_earlier_ones_came_to() {
+    let steps = vec![
+        given("a", "about ${input}"),
+        given("b", "${steps.a.output} and $${input}"),
+    ];
+    let mut driven = Driven::new(workflow(steps, vec![]), "fish");
+    assert_eq!(driven.given(), [StepInput::Prompt("about fish".to_owned())]);
+    driven.ok(1, "${input}");
+    let expected = StepInput::Prompt("${input} and ${input}".to_owned());
+    assert_eq!(driven.given(), [expected]);
+}
+
+#[test]
+fn one_branch_is_taken_and_the_other_is_not() {
+    for (output, expected) in [("yes", "c/t"), ("no", "c/e")] {
+        let steps = vec![
+            prompt("a"),
+            if_(
+                "c",
+                condition("a", Test::Equals("yes".to_owned())),
+                vec![prompt("t")],
+                vec![prompt("e")],
+            ),
+            given("d", "${steps.c.output}"),
+        ];
+        let mut driven = Driven::new(workflow(steps, vec![]), "");
+        assert_eq!(driven.ok(1, output).begun(), places(&[(2, expected)]));
+        driven.ok(2, "taken");
+        assert_eq!(driven.given(), [StepInput::Prompt("taken".to_owned())]);
+        assert_eq!(driven.ok(3, "").outcome().as_deref(), Some(COMPLETED));
+    }
+}
+
+#[test]
+fn a_loop_goes_over_the_items_of_a_list() {
+    let steps = vec![
+        prompt("list"),
+        each(
+            "each",
+            "${steps.list.output}",
+            vec![given("x", "${index}: ${item}")],
+        ),
+        given("d", "${steps.each.output}"),
+    ];
+    let mut driven = Driven::new(workflow(steps, vec![]), "");
+    driven.ok(1, r#" ["one", {"b": 1, "a": 2}] "#);
+    assert_eq!(driven.begun(), places(&[(2, "each.1/x")]));
+    assert_eq!(driven.given(), [StepInput::Prompt("0: one".to_owned())]);
+    driven.ok(2, "first");
+    assert_eq!(driven.begun(), places(&[(3, "each.2/x")]));
+    let second = StepInput::Prompt(r#"1: {"a":2,"b":1}"#.to_owned());
+    assert_eq!(driven.given(), [second]);
+    driven.ok(3, "second");
+    let both = StepInput::Prompt(r#"["first","second"]"#.to_owned());
+    assert_eq!(driven.given(), [both]);
+}
+
+#[test]
+fn a_list_that_is_none_or_too_long_fails_the_step_before_anything_is_begun() {
+    for (output, expected) in [
+        ("one, two", "FAILED (not_a_list)"),
+        ("[1, 2, 3, 4]", "FAILED (max_iterations)"),
+    ] {
+        let held = each("each", "${steps.list.output}", vec![prompt("x")]);
+        let mut driven = Driven::new(workflow(vec![prompt("list"), held], vec![]), "");
+        driven.ok(1, output);
+        assert_eq!(driven.begun(), []);
+        assert_eq!(driven.outcome().as_deref(), Some(expected));
+    }
+}
+
+#[test]
+fn a_while_ends_where_its_condition_does_not_hold_and_fails_at_its_limit() {
+    let until = |text: &str| condition("x", Test::NotContains(text.to_owned()));
+    let steps = vec![while_("w", until("done"), vec![prompt("x")])];
+    let mut driven = Driven::new(workflow(steps.clone(), vec![]), "");
+    assert_eq!(driven.begun(), places(&[(1, "w.1/x")]));
+    assert_eq!(driven.ok(1, "not yet").begun(), places(&[(2, "w.2/x")]));
+    assert_eq!(driven.ok(2, "done").outcome().as_deref(), Some(COMPLETED));
+    let mut endless = Driven::new(workflow(steps, vec![]), "");
+    endless.ok(1, "no").ok(2, "no");
+    let expected = Some("FAILED (max_iterations)");
+    assert_eq!(endless.outcome().as_deref(), expected);
+}
+
+/// 003/INV-PE-001
+#[test]
+fn a_group_has_no_more_steps_under_way_than_it_may() {
+    let steps = ["a", "b", "c", "d"].map(prompt).to_vec();
+    let held = group("g", 2, FailFast, steps);
+    let mut driven = Driven::new(workflow(vec![held, prompt("after")], vec![]), "");
+    assert_eq!(driven.begun(), places(&[(1, "g/a"), (2, "g/b")]));
+    assert_eq!(driven.ok(2, "B").begun(), places(&[(3, "g/c")]));
+    assert_eq!(driven.ok(1, "A").begun(), places(&[(4, "g/d")]));
+    assert_eq!(driven.ok(4, "D").begun(), []);
+    assert_eq!(driven.ok(3, "C").begun(), places(&[(5, "after")]));
+}
+
+/// 003/INV-PE-002
+#[test]
+fn a_step_waits_for_those_that_it_depends_on() {
+    let steps = vec![
+        given("c", "${steps.a.output}${steps.b.output}").after(&["b"]),
+        prompt("a"),
+        given("b", "${steps.a.output}").after(&["a"]),
+    ];
+    let held = group("g", 3, FailFast, steps);
+    let mut driven = Driven::new(workflow(vec![held], vec![]), "");
+    assert_eq!(driven.begun(), places(&[(1, "g/a")]));
+    assert_eq!(driven.ok(1, "A").begun(), places(&[(2, "g/b")]));
+    assert_eq!(driven.ok(2, "B").begun(), places(&[(3, "g/c")]));
+    assert_eq!(driven.given(), [StepInput::Prompt("AB".to_owned())]);
+    assert_eq!(driven.ok(3, "").outcome().as_deref(), Some(COMPLETED));
+}
+
+/// 003/INV-PE-003
+#[test]
+fn fail_fast_ends_what_is_under_way_and_begins_nothing_more() {
+    let steps = ["a", "b", "c"].map(prompt).to_vec();
+    let held = group("g", 2, FailFast, steps);
+    let mut driven = Driven::new(workflow(vec![held, prompt("after")], vec![]), "");
+    driven.fails(1);
+    assert_eq!(driven.begun(), []);
+    assert_eq!(driven.told(), [(2, EndStep::Now)]);
+    assert_eq!(driven.outcome(), None);
+    driven.fails(2);
+    let expected = Some("FAILED (step_failed)");
+    assert_eq!(driven.outcome().as_deref(), expected);
+}
+
+/// 003/INV-PE-003
+#[test]
+fn continue_on_error_completes_what_does_not_wait_for_the_failure() {
+    let steps = vec![
+        prompt("a"),
+        prompt("b").after(&["a"]),
+        prompt("c"),
+        prompt("d").after(&["b"]),
+    ];
+    let held = group("g", 1, ContinueOnError, steps);
+    let last = given("last", "${steps.g.output}");
+    let mut driven = Driven::new(workflow(vec![held, last], vec![]), "");
+    assert_eq!(driven.fails(1).begun(), places(&[(2, "g/c")]));
+    driven.ok(2, "C");
+    let gathered = StepInput::Prompt(r#"{"c":"C"}"#.to_owned());
+    assert_eq!(driven.given(), [gathered]);
+    driven.ok(3, "");
+    assert_eq!(driven.outcome().as_deref(), Some("COMPLETED (with_errors)"));
+}
+
+fn rolled_back() -> Driven {
+    let steps = vec![
+        prompt("a").undone_by("undo-a"),
+        prompt("b").undone_by("undo-b"),
+        prompt("c"),
+        prompt("d"),
+    ];
+    let undo = vec![
+        given("undo-a", "undo ${output}"),
+        given("undo-b", "undo ${output}"),
+    ];
+    let held = group("g", 4, Rollback, steps);
+    let mut driven = Driven::new(workflow(vec![held], undo), "");
+    driven.ok(2, "B").ok(1, "A").ok(3, "C").fails(4);
+    driven
+}
+
+/// 003/INV-PE-003
+#[test]
+fn rollback_compensates_what_has_completed_the_last_one_first() {
+    let mut driven = rolled_back();
+    assert_eq!(driven.begun(), places(&[(5, "g/a/undo-a")]));
+    assert_eq!(driven.given(), [StepInput::Prompt("undo A".to_owned())]);
+    driven.ok(5, "");
+    assert_eq!(driven.begun(), places(&[(6, "g/b/undo-b")]));
+    assert_eq!(driven.given(), [StepInput::Prompt("undo B".to_owned())]);
+    driven.ok(6, "");
+    let expected = Some("COMPENSATED (step_failed)");
+    assert_eq!(driven.outcome().as_deref(), expected);
+}
+
+#[test]
+fn a_failed_compensation_is_an_outcome_of_its_own_and_keeps_no_other_from_being_tried() {
+    let mut driven = rolled_back();
+    assert_eq!(driven.fails(5).begun(), places(&[(6, "g/b/undo-b")]));
+    driven.ok(6, "");
+    let expected = Some("COMPENSATION_FAILED (step_failed)");
+    assert_eq!(driven.outcome().as_deref(), expected);
+}
+
+#[test]
+fn a_step_that_completes_after_it_was_told_to_end_is_compensated_too() {
+    let steps = vec![prompt("a").undone_by("undo"), prompt("b")];
+    let held = group("g", 2, Rollback, steps);
+    let mut driven = Driven::new(workflow(vec![held], vec![given("undo", "u")]), "");
+    driven.fails(2);
+    assert_eq!(driven.told(), [(1, EndStep::Now)]);
+    assert_eq!(driven.ok(1, "").begun(), places(&[(3, "g/a/undo")]));
+}
+
+#[test]
+fn a_compensation_is_given_what_its_own_iteration_came_to() {
+    let steps = vec![
+        each(
+            "each",
+            "[1, 2]",
+            vec![prompt("make"), prompt("use").undone_by("undo")],
+        ),
+        prompt("fails"),
+    ];
+    let undo = given("undo", "${steps.make.output} ${output}");
+    let mut definition = workflow(steps, vec![undo]);
+    definition.on_failure = Rollback;
+    let mut driven = Driven::new(definition, "");
+    driven
+        .ok(1, "m1")
+        .ok(2, "u1")
+        .ok(3, "m2")
+        .ok(4, "u2")
+        .fails(5);
+    assert_eq!(driven.given(), [StepInput::Prompt("m2 u2".to_owned())]);
+    driven.ok(6, "");
+    assert_eq!(driven.given(), [StepInput::Prompt("m1 u1".to_owned())]);
+}
+
+/// 003/INV-CP-001
+#[test]
+fn a_checkpoint_has_all_that_another_process_needs() {
+    let steps = vec![prompt("a"), given("b", "${steps.a.output}"), prompt("c")];
+    let definition = workflow(steps, vec![]);
+    let mut driven = Driven::new(definition.clone(), "given");
+    driven.ok(1, "A");
+    let checkpoint = driven.machine.checkpoint();
+    let stored = serde_json::to_string(&checkpoint).unwrap();
+    for member in [
+        "stepIndex",
+        "completedStepId",
+        "stepOutputs",
+        "context",
+        "memorySnapshot",
+    ] {
+        assert!(stored.contains(&format!("\"{member}\":")), "{member}");
+    }
+    assert_eq!(checkpoint.step_index, Some(0));
+    assert_eq!(checkpoint.completed_step_id, Some(id("a")));
+    let entry = driven.drafts.last().unwrap();
+    assert_eq!(entry.action.checkpoint, checkpoint.record());
+    // And it follows from the transcript alone.
+    let mut fold = WorkflowFold::new(Arc::new(definition));
+    for draft in &driven.drafts {
+        fold.take(&draft.action, draft.event.as_ref()).unwrap();
+    }
+    let folded = fold.into_workflow().unwrap();
+    assert_eq!(folded.checkpoint(), checkpoint);
+}
+
+/// 003/INV-CP-002
+#[test]
+fn a_resumed_workflow_goes_on_with_the_step_after_its_checkpoint() {
+    let steps = vec![prompt("a"), given("b", "${steps.a.output}"), prompt("c")];
+    let definition = Arc::new(workflow(steps, vec![]));
+    let mut driven = Driven::new((*definition).clone(), "");
+    driven.ok(1, "A");
+    let stored = serde_json::to_string(&driven.machine.checkpoint()).unwrap();
+    let checkpoint: Checkpoint = serde_json::from_str(&stored).unwrap();
+    let next = checkpoint.step_index.unwrap() + 1;
+    let resumed = Workflow::restore(Arc::clone(&definition), checkpoint);
+    let mut other = Driven {
+        drafts: Vec::new(),
+        last: Vec::new(),
+        machine: resumed,
+    };
+    other.take(WorkflowEventKind::Resumed);
+    let expected = &definition.steps[usize::try_from(next).unwrap()].id;
+    assert_eq!(other.begun(), places(&[(2, expected.as_str())]));
+    // The output of the step before is restored, not computed again.
+    assert_eq!(other.given(), [StepInput::Prompt("A".to_owned())]);
+}
+
+#[test]
+fn nothing_is_begun_between_a_suspension_and_the_resume() {
+    let mut driven = Driven::new(workflow(vec![prompt("a"), prompt("b")], vec![]), "");
+    driven.take(WorkflowEventKind::Suspended);
+    assert_eq!(driven.ok(1, "").begun(), []);
+    assert_eq!(driven.outcome(), None);
+    driven.take(WorkflowEventKind::Resumed);
+    assert_eq!(driven.begun(), places(&[(2, "b")]));
+}
+
+#[test]
+fn what_was_under_way_is_begun_again_under_its_number() {
+    let held = group("g", 2, FailFast, vec![prompt("a"), prompt("b")]);
+    let mut driven = Driven::new(workflow(vec![held], vec![]), "");
+    let first = driven.given();
+    driven.take(WorkflowEventKind::Resumed);
+    assert_eq!(driven.begun(), places(&[(1, "g/a"), (2, "g/b")]));
+    assert_eq!(driven.given(), first);
+}
+
+#[test]
+fn a_stop_asks_what_is_under_way_and_the_second_ends_it() {
+    let mut driven = Driven::new(workflow(vec![prompt("a"), prompt("b")], vec![]), "");
+    driven.take(WorkflowEventKind::StopRequested);
+    assert_eq!(driven.told(), [(1, EndStep::Stop)]);
+    assert_eq!(driven.machine.state(), WorkflowState::Stopping);
+    driven.take(WorkflowEventKind::StopRequested);
+    assert_eq!(driven.told(), [(1, EndStep::Now)]);
+    driven.fails(1);
+    assert_eq!(driven.outcome().as_deref(), Some("STOPPED (abort)"));
+}
+
+#[test]
+fn a_stop_that_comes_with_the_last_step_under_way_may_still_see_it_complete() {
+    let mut driven = Driven::new(workflow(vec![prompt("a")], vec![]), "");
+    driven.take(WorkflowEventKind::StopRequested).ok(1, "A");
+    assert_eq!(driven.outcome().as_deref(), Some(COMPLETED));
+    assert_eq!(driven.machine.output(), "A");
+}
+
+#[test]
+fn time_is_a_failure_like_any_other() {
+    let mut definition = workflow(
+        vec![prompt("a").undone_by("undo"), prompt("b")],
+        vec![prompt("undo")],
+    );
+    definition.on_failure = Rollback;
+    let mut driven = Driven::new(definition, "");
+    driven.ok(1, "");
+    driven.take_at(999, WorkflowEventKind::TimerFired);
+    assert_eq!(driven.told(), []);
+    driven.take_at(1_000, WorkflowEventKind::TimerFired);
+    assert_eq!(driven.told(), [(2, EndStep::Now)]);
+    assert_eq!(driven.fails(2).begun(), places(&[(3, "a/undo")]));
+    driven.ok(3, "");
+    let expected = Some("COMPENSATED (total_timeout)");
+    assert_eq!(driven.outcome().as_deref(), expected);
+}
+
+#[test]
+fn no_more_step_runs_are_begun_than_max_steps() {
+    let mut definition = workflow(vec![prompt("a"), prompt("b")], vec![]);
+    definition.max_steps = 1;
+    let mut driven = Driven::new(definition, "");
+    assert_eq!(driven.ok(1, "").begun(), []);
+    assert_eq!(driven.outcome().as_deref(), Some("FAILED (max_steps)"));
+}
+
+#[test]
+fn an_output_that_is_too_large_fails_its_step() {
+    let mut driven = Driven::new(workflow(vec![prompt("a")], vec![]), "");
+    driven.ok(1, &"x".repeat(MAX_OUTPUT_BYTES + 1));
+    assert_eq!(driven.outcome().as_deref(), Some("FAILED (output_size)"));
+}
+
+#[test]
+fn a_step_that_could_not_begin_says_why_in_its_entry() {
+    let mut driven = Driven::new(workflow(vec![prompt("a")], vec![]), "");
+    let reason = "the tool server fs is down".to_owned();
+    driven.take(ended(1, StepResult::NotBegun(reason)));
+    let noted = &driven.drafts[1].action.note;
+    assert_eq!(
+        noted.as_deref(),
+        Some("a failed: the tool server fs is down")
+    );
+    assert_eq!(driven.outcome().as_deref(), Some("FAILED (step_not_begun)"));
+}
+
+#[test]
+fn an_event_without_meaning_is_written_down_and_changes_nothing() {
+    let mut driven = Driven::new(workflow(vec![prompt("a")], vec![]), "");
+    let before = driven.machine.decision_key();
+    driven.ok(7, "");
+    let entry = driven.drafts.last().unwrap();
+    assert_eq!(entry.action.kind, WorkflowEntryKind::Ignored);
+    assert_eq!(driven.machine.decision_key(), before);
+}
+
+#[test]
+fn a_changed_entry_is_named_by_its_number_and_member() {
+    let definition = workflow(vec![prompt("a"), prompt("b")], vec![]);
+    let mut driven = Driven::new(definition.clone(), "");
+    driven.ok(1, "A");
+    let mut fold = WorkflowFold::new(Arc::new(definition));
+    let first = &driven.drafts[0];
+    fold.take(&first.action, first.event.as_ref()).unwrap();
+    let mut second = driven.drafts[1].clone();
+    second.action.counters.completed = 7;
+    let fault = fold.take(&second.action, second.event.as_ref());
+    let fault = fault.unwrap_err();
+    assert_eq!((fault.seq, fault.field.as_str()), (1, "counters"));
+}
+
+#[test]
+fn an_entry_costs_what_its_new_bytes_cost() {
+    let many: Vec<Step> = (0..60).map(|n| prompt(&format!("s{n}"))).collect();
+    let mut definition = workflow(many, vec![]);
+    definition.max_steps = 100;
+    let mut driven = Driven::new(definition, "");
+    let mut hashed = Vec::new();
+    for number in 1..=59 {
+        let before = crate::message::hashed::bytes();
+        driven.ok(number, &"x".repeat(10_000));
+        hashed.push(crate::message::hashed::bytes() - before);
+    }
+    // Ten thousand bytes came in each time; what is kept of earlier steps is names and numbers.
+    let (first, last) = (hashed[0], hashed[58]);
+    assert!(last < first + 40_000, "{first} {last}");
+}

@@ -1,0 +1,312 @@
+//! Watches a workflow from outside: knows the definition, the events, the entries and the effects, and nothing of the machine.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::*;
+use crate::contract::FailureStrategy::{self, ContinueOnError, Rollback};
+use crate::contract::{Step, Work, WorkflowClass, WorkflowDefinition, WorkflowOutcome};
+
+/// What a monitor knows of one step run.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Seen {
+    compensates: Option<u64>,
+    pub(super) end: Option<bool>,
+    place: String,
+}
+
+/// Watches from outside: entries and effects only.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Monitor {
+    compensations: Vec<u64>,
+    completions: Vec<u64>,
+    entries: u64,
+    failed_places: Vec<String>,
+    finished: bool,
+    pub(super) runs: BTreeMap<u64, Seen>,
+    pub(super) stopped: bool,
+    pub(super) suspended: bool,
+}
+
+/// The steps of a definition by their ids: what holds each, and what it must wait for.
+pub(super) struct Map<'d> {
+    pub(super) definition: &'d WorkflowDefinition,
+}
+
+impl Map<'_> {
+    /// The sequences and groups from outside to a place, each with the index of the step in it.
+    fn path<'m>(&'m self, place: &str) -> Vec<(&'m [Step], usize, Option<&'m Step>, String)> {
+        let mut found = Vec::new();
+        let mut held: Vec<(&[Step], Option<&Step>)> = vec![(&self.definition.steps, None)];
+        let mut around = String::new();
+        for part in place.split('/') {
+            let name = part.split('.').next().unwrap();
+            let next = held.iter().find_map(|(steps, of)| {
+                let at = steps.iter().position(|step| step.id.as_str() == name)?;
+                Some((*steps, at, *of))
+            });
+            let Some((steps, at, of)) = next else { break };
+            found.push((steps, at, of, around.clone()));
+            let step = &steps[at];
+            held = step
+                .work
+                .inside()
+                .into_iter()
+                .map(|(_, steps)| (steps, Some(step)))
+                .collect();
+            around = format!("{around}{part}/");
+        }
+        found
+    }
+}
+
+fn strategy(step: Option<&Step>) -> Option<(FailureStrategy, u32)> {
+    match &step?.work {
+        Work::Parallel(held) => Some((held.on_failure, held.max_concurrency)),
+        _ => None,
+    }
+}
+
+impl Monitor {
+    /// Judges what the machine did on an event.
+    pub(super) fn take(
+        &mut self,
+        map: &Map<'_>,
+        event: &WorkflowEventKind,
+        effects: &[WorkflowEffect],
+    ) -> Result<(), String> {
+        let resumes = matches!(event, WorkflowEventKind::Resumed);
+        if self.finished && !effects.is_empty() {
+            return Err("something happens after the end".to_owned());
+        }
+        let Some((first, rest)) = effects.split_first() else {
+            return Ok(());
+        };
+        let WorkflowEffect::Append(drafts) = first else {
+            return Err("the entries do not come first".to_owned());
+        };
+        // What is written down as ignored has changed nothing.
+        if drafts
+            .iter()
+            .all(|draft| draft.action.kind != WorkflowEntryKind::Ignored)
+        {
+            self.event(event);
+        }
+        for draft in drafts {
+            if draft.action.seq != self.entries {
+                return Err(format!("entry {} after {}", draft.action.seq, self.entries));
+            }
+            self.entries += 1;
+            let seals = draft.action.kind == WorkflowEntryKind::Seal;
+            if seals && draft.action.length != Some(self.entries) {
+                return Err("the seal states another length".to_owned());
+            }
+            let ended = matches!(event, WorkflowEventKind::StepEnded { .. });
+            if draft.action.checkpoint.is_some() && !ended {
+                return Err("a checkpoint without a step".to_owned());
+            }
+        }
+        let mut orders = 0;
+        for effect in rest {
+            match effect {
+                WorkflowEffect::Append(_) => return Err("two batches of entries".to_owned()),
+                WorkflowEffect::Begin(order) => {
+                    orders += 1;
+                    self.begins(map, order, resumes)?;
+                }
+                WorkflowEffect::End { number, .. } => {
+                    let under_way = self.runs.get(number).is_some_and(|run| run.end.is_none());
+                    if !under_way {
+                        return Err(format!("{number} is told to end and is not under way"));
+                    }
+                }
+                WorkflowEffect::Finish(outcome) => self.ends(map, *outcome)?,
+            }
+        }
+        let stated: usize = drafts.iter().map(|draft| draft.action.begun.len()).sum();
+        if stated != orders {
+            return Err(format!("{orders} begun, {stated} written down"));
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: &WorkflowEventKind) {
+        match event {
+            WorkflowEventKind::StepEnded { number, result } => {
+                let Some(run) = self.runs.get_mut(number) else {
+                    return;
+                };
+                let ok = matches!(&**result, StepResult::Run(run) if run.failure.is_none());
+                run.end = Some(ok);
+                match run.compensates {
+                    Some(of) if ok => self.compensations.push(of),
+                    Some(_) => {}
+                    None if ok => self.completions.push(*number),
+                    None => self.failed_places.push(run.place.clone()),
+                }
+            }
+            WorkflowEventKind::StopRequested
+            | WorkflowEventKind::Interrupted
+            | WorkflowEventKind::TimerFired => self.stopped = true,
+            WorkflowEventKind::Suspended => self.suspended = true,
+            WorkflowEventKind::Resumed => self.suspended = false,
+            WorkflowEventKind::Started(_) => {}
+        }
+    }
+
+    fn begins(&mut self, map: &Map<'_>, order: &StepOrder, resumes: bool) -> Result<(), String> {
+        let place = &order.place;
+        if let Some(known) = self.runs.get(&order.number) {
+            let again = resumes && known.place == *place && known.end.is_none();
+            return again
+                .then_some(())
+                .ok_or_else(|| format!("{place} is begun twice under one number"));
+        }
+        if self.suspended {
+            return Err(format!("{place} is begun while the workflow is suspended"));
+        }
+        if self.runs.values().any(|run| run.place == *place) {
+            return Err(format!("{place} is begun twice"));
+        }
+        if let Some(of) = order.compensates {
+            self.compensates(map, order, of)?;
+        } else {
+            if self.stopped {
+                return Err(format!("{place} is begun after a stop"));
+            }
+            self.may_begin(map, place)?;
+        }
+        let seen = Seen {
+            compensates: order.compensates,
+            end: None,
+            place: place.clone(),
+        };
+        self.runs.insert(order.number, seen);
+        Ok(())
+    }
+
+    /// Whether everything at that place or below it is over, and something of it completed.
+    fn over(&self, place: &str, completed: bool) -> bool {
+        let below = format!("{place}/");
+        let loops = format!("{place}.");
+        let mut runs = self.runs.values().filter(|run| {
+            run.compensates.is_none()
+                && (run.place == place
+                    || run.place.starts_with(&below)
+                    || run.place.starts_with(&loops))
+        });
+        runs.all(|run| run.end.is_some() && (!completed || run.end == Some(true)))
+    }
+
+    fn may_begin(&self, map: &Map<'_>, place: &str) -> Result<(), String> {
+        for (steps, at, of, around) in map.path(place) {
+            let Some((failure, most)) = strategy(of) else {
+                // INV-AGT-003: all before it in its sequence is over.
+                for before in &steps[..at] {
+                    if !self.over(&format!("{around}{}", before.id), false) {
+                        return Err(format!("{place} is begun before {} is over", before.id));
+                    }
+                }
+                continue;
+            };
+            // INV-PE-001
+            let mut under_way = BTreeSet::from([steps[at].id.as_str()]);
+            for step in steps {
+                let inside = format!("{around}{}", step.id);
+                if !self.over(&inside, false) {
+                    under_way.insert(step.id.as_str());
+                }
+            }
+            if under_way.len() > usize::try_from(most).unwrap() {
+                return Err(format!("{under_way:?} are under way, {most} may be"));
+            }
+            // INV-PE-002
+            for needed in &steps[at].depends_on {
+                let inside = format!("{around}{needed}");
+                let begun = self.runs.values().any(|run| run.place.starts_with(&inside));
+                if !begun || !self.over(&inside, true) {
+                    return Err(format!("{place} is begun before {needed} has completed"));
+                }
+            }
+            // INV-PE-003
+            let failed = self
+                .failed_places
+                .iter()
+                .any(|failed| failed.starts_with(&around));
+            if failed && failure != ContinueOnError && !self.gathered(map, &around) {
+                return Err(format!("{place} is begun after a failure in {around}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether each failure below a place stands in a group further inside that gathers errors.
+    fn gathered(&self, map: &Map<'_>, around: &str) -> bool {
+        let failed = self
+            .failed_places
+            .iter()
+            .filter(|failed| failed.starts_with(around));
+        failed.clone().all(|failed| {
+            map.path(failed).iter().any(|(_, _, of, inside)| {
+                inside.len() > around.len()
+                    && strategy(*of).is_some_and(|(failure, _)| failure == ContinueOnError)
+            })
+        })
+    }
+
+    fn compensates(&self, map: &Map<'_>, order: &StepOrder, of: u64) -> Result<(), String> {
+        let place = &order.place;
+        if !self.completions.contains(&of) {
+            return Err(format!("{place} undoes what has not completed"));
+        }
+        if self.runs.values().any(|run| run.compensates == Some(of)) {
+            return Err(format!("{of} is compensated twice"));
+        }
+        // The last one first: of those that rolled back together, nothing that completed later is still to be undone.
+        let undone = &self.runs[&of].place;
+        let scope = |place: &str| {
+            let path = map.path(place);
+            let rolls = path.iter().find(|(_, _, group, _)| {
+                strategy(*group).is_some_and(|(failure, _)| failure == Rollback)
+            });
+            rolls.map_or(String::new(), |(_, _, _, around)| around.clone())
+        };
+        let position = |number: u64| self.completions.iter().position(|n| *n == number);
+        for later in &self.completions {
+            let run = &self.runs[later];
+            let named = map
+                .path(&run.place)
+                .last()
+                .is_some_and(|(steps, at, _, _)| steps[*at].compensate.is_some());
+            let tried = self
+                .runs
+                .values()
+                .any(|run| run.compensates == Some(*later));
+            let together = scope(&run.place) == scope(undone);
+            if named && !tried && together && position(*later) > position(of) {
+                return Err(format!("{of} is undone before {later}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn ends(&mut self, map: &Map<'_>, outcome: WorkflowOutcome) -> Result<(), String> {
+        self.finished = true;
+        if self.runs.values().any(|run| run.end.is_none()) {
+            return Err("it ends with a run under way".to_owned());
+        }
+        let undone = self.runs.values().filter(|run| run.compensates.is_some());
+        let bad = undone.clone().any(|run| run.end == Some(false));
+        let is_bad = outcome.class == WorkflowClass::CompensationFailed;
+        if bad != is_bad {
+            return Err(format!("{outcome}, and a compensation failed: {bad}"));
+        }
+        if outcome.class == WorkflowClass::Completed
+            && !self.failed_places.is_empty()
+            && !self.gathered(map, "")
+            && !self.stopped
+        {
+            return Err(format!("{outcome}, and {:?} failed", self.failed_places));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,169 @@
+//! A workflow's entries folded into its steps: where each stands, and what it came to. Decides nothing.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::{
+    StepResult, WorkflowAction, WorkflowCounters, WorkflowEvent, WorkflowEventKind,
+    WorkflowStarted, WorkflowState,
+};
+use crate::contract::{StepId, WorkflowOutcome};
+use crate::kernel::Outcome;
+use crate::message::{Digest, RunId};
+
+/// How a workflow stands, as its entries tell it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WorkflowView {
+    /// How long it was driven.
+    pub(crate) at_ms: u64,
+    pub(crate) counters: WorkflowCounters,
+    pub(crate) entries: u64,
+    pub(crate) outcome: Option<WorkflowOutcome>,
+    pub(crate) started: Option<WorkflowStarted>,
+    pub(crate) state: Option<WorkflowState>,
+    /// Every step run, in the order in which they were begun.
+    pub(crate) steps: Vec<StepView>,
+    /// Whether the last process suspended it.
+    pub(crate) suspended: bool,
+    /// The numbers of those that were told to end.
+    told: BTreeSet<u64>,
+}
+
+/// One step run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct StepView {
+    pub(crate) number: u64,
+    pub(crate) place: String,
+    pub(crate) step: StepId,
+    pub(crate) state: StepState,
+    /// The number of the step that it undoes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) compensates: Option<u64>,
+    /// Its run, once that is sealed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) run_id: Option<RunId>,
+    /// The hash of the last entry of that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) head: Option<Digest>,
+    /// How that ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) outcome: Option<Outcome>,
+    /// What keeps it from being a run, or what it came to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) text: Option<String>,
+}
+
+/// Where a step run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum StepState {
+    /// It was begun and has not ended.
+    Running,
+    /// It has completed.
+    Done,
+    /// It has failed, or could not begin.
+    Failed,
+    /// It was told to end, and did.
+    Ended,
+    /// It had completed, and was undone.
+    Compensated,
+    /// It had completed, and could not be undone.
+    CompensationFailed,
+}
+
+impl StepState {
+    /// The state in a word.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Ended => "ended",
+            Self::Compensated => "compensated",
+            Self::CompensationFailed => "compensation failed",
+        }
+    }
+}
+
+impl WorkflowView {
+    /// Takes the next entry.
+    pub(crate) fn take(&mut self, action: &WorkflowAction, event: Option<&WorkflowEvent>) {
+        self.entries = self.entries.saturating_add(1);
+        self.counters = action.counters;
+        self.outcome = action.outcome;
+        self.state = Some(action.to);
+        if let Some(event) = event {
+            self.at_ms = self.at_ms.max(event.at_ms);
+            self.event(&event.event);
+        }
+        for begun in &action.begun {
+            if self.steps.iter().any(|step| step.number == begun.number) {
+                continue;
+            }
+            self.steps.push(StepView {
+                number: begun.number,
+                place: begun.place.clone(),
+                step: begun.step.clone(),
+                state: StepState::Running,
+                compensates: begun.compensates,
+                run_id: None,
+                head: None,
+                outcome: None,
+                text: None,
+            });
+        }
+        for number in &action.ending {
+            self.told.insert(*number);
+        }
+    }
+
+    fn event(&mut self, event: &WorkflowEventKind) {
+        match event {
+            WorkflowEventKind::Started(started) => self.started = Some((**started).clone()),
+            WorkflowEventKind::StepEnded { number, result } => self.ended(*number, result),
+            WorkflowEventKind::Suspended => self.suspended = true,
+            WorkflowEventKind::Resumed => self.suspended = false,
+            WorkflowEventKind::TimerFired
+            | WorkflowEventKind::StopRequested
+            | WorkflowEventKind::Interrupted => {}
+        }
+    }
+
+    fn ended(&mut self, number: u64, result: &StepResult) {
+        let told = self.told.contains(&number);
+        let Some(step) = self.steps.iter_mut().find(|step| step.number == number) else {
+            return;
+        };
+        let ok = match result {
+            StepResult::NotBegun(reason) => {
+                step.text = Some(reason.clone());
+                false
+            }
+            StepResult::Run(run) => {
+                step.run_id = Some(run.run_id.clone());
+                step.head = Some(run.head);
+                step.outcome = Some(run.outcome);
+                step.text = Some(run.output.clone());
+                run.failure.is_none()
+            }
+        };
+        step.state = match (ok, told) {
+            (true, _) => StepState::Done,
+            (false, true) => StepState::Ended,
+            (false, false) => StepState::Failed,
+        };
+        let undone = step.compensates;
+        if let Some(undone) = self
+            .steps
+            .iter_mut()
+            .find(|step| Some(step.number) == undone)
+        {
+            undone.state = if ok {
+                StepState::Compensated
+            } else {
+                StepState::CompensationFailed
+            };
+        }
+    }
+}

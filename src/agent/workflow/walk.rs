@@ -1,0 +1,463 @@
+//! Walks what is under way, in the order of the definition, and begins what comes next (INV-AGT-003). Knows no entries.
+
+use std::collections::BTreeMap;
+
+use super::books::{Active, Books, Bound, Completed, Group, InFlight, Loop, Sequence, StepError};
+use super::effect::{EndStep, StepOrder};
+use super::value::{Outputs, Value};
+use super::{BegunStep, StepInput};
+use crate::contract::{
+    Condition, ForEach, Part, Step, StepId, Template, Work, WorkflowCode, WorkflowDefinition,
+};
+
+/// The most bytes that a step is given.
+pub(super) const MAX_INPUT_BYTES: usize = 4 << 20;
+/// The most iterations of all loops of a workflow together.
+const MOST_ITERATIONS: u64 = 10_000;
+
+/// One walk: what it reads, what it changes, what it sets going.
+pub(super) struct Walker<'w> {
+    pub(super) begun: Vec<BegunStep>,
+    pub(super) books: &'w mut Books,
+    pub(super) definition: &'w WorkflowDefinition,
+    /// The step run that has just ended, and whether it completed.
+    pub(super) ended: Option<(u64, Result<(), WorkflowCode>)>,
+    pub(super) ending: Vec<(u64, EndStep)>,
+    pub(super) input: &'w str,
+    pub(super) inputs: &'w mut BTreeMap<u64, StepInput>,
+    pub(super) orders: Vec<StepOrder>,
+    pub(super) outputs: &'w Outputs,
+}
+
+/// What is around a step.
+#[derive(Clone, Copy)]
+pub(super) struct Around<'a> {
+    /// Nothing more is begun, and what is under way was told to end.
+    pub(super) halting: bool,
+    /// The innermost `for_each`, what is around that, and the index of its item.
+    pub(super) item: Option<(&'a ForEach, &'a Around<'a>, u32)>,
+    /// Where the steps stand, with a slash at its end; empty outside.
+    pub(super) place: &'a str,
+}
+
+/// How far a step came.
+pub(super) enum Flow {
+    /// It waits for runs.
+    Pending,
+    /// It is over.
+    Ended(End),
+}
+
+/// How a step ended.
+pub(super) enum End {
+    /// It completed; `ok` says whether without errors in it.
+    Completed { ok: bool, value: Value },
+    /// It failed, and why is among the errors.
+    Failed,
+    /// It was told to end.
+    Halted,
+}
+
+impl Walker<'_> {
+    /// Steps one after the other, as far as they come.
+    pub(super) fn sequence(
+        &mut self,
+        steps: &[Step],
+        sequence: &mut Sequence,
+        around: Around<'_>,
+    ) -> Flow {
+        loop {
+            let Some(step) = steps.get(sequence.at) else {
+                return Flow::Ended(End::Completed {
+                    ok: true,
+                    value: sequence.last.clone(),
+                });
+            };
+            let mut active = match sequence.under_way.take() {
+                Some(active) => active,
+                None if around.halting => return Flow::Ended(End::Halted),
+                None if self.books.suspended => return Flow::Pending,
+                None => match self.begin(step, around) {
+                    Some(active) => Box::new(active),
+                    None => return Flow::Ended(End::Failed),
+                },
+            };
+            match self.go_on(step, &mut active, around) {
+                Flow::Pending => {
+                    sequence.under_way = Some(active);
+                    return Flow::Pending;
+                }
+                Flow::Ended(End::Completed { value, .. }) => {
+                    sequence.last = value;
+                    sequence.at = sequence.at.saturating_add(1);
+                }
+                over @ Flow::Ended(End::Failed | End::Halted) => return over,
+            }
+        }
+    }
+
+    /// Begins a step; none where it cannot be, and why is among the errors.
+    pub(super) fn begin(&mut self, step: &Step, around: Around<'_>) -> Option<Active> {
+        let place = format!("{}{}", around.place, step.id);
+        match &step.work {
+            Work::Prompt(_) | Work::Tool(_) | Work::Delegate(_) => {
+                if self.books.counters.steps >= self.definition.max_steps {
+                    return self.fail(&step.id, place, WorkflowCode::MaxSteps);
+                }
+                let fill = |part: &Part| self.part(part, around);
+                let Some(input) = input_of(&step.work, &fill) else {
+                    return self.fail(&step.id, place, WorkflowCode::InputSize);
+                };
+                self.books.counters.steps = self.books.counters.steps.saturating_add(1);
+                Some(Active::Run(self.order(&step.id, place, input, None)))
+            }
+            Work::If(held) => Some(Active::Branch {
+                inside: Sequence::default(),
+                then: self.holds(&held.condition),
+            }),
+            Work::ForEach(held) => match self.items(held, around) {
+                None => self.fail(&step.id, place, WorkflowCode::NotAList),
+                Some(items) => match u32::try_from(items.len()) {
+                    Ok(count) if count <= held.max_iterations => Some(Active::Loop(Loop {
+                        count: Some(count),
+                        ..Loop::default()
+                    })),
+                    _ => self.fail(&step.id, place, WorkflowCode::MaxIterations),
+                },
+            },
+            Work::While(_) => Some(Active::Loop(Loop::default())),
+            Work::Parallel(held) => Some(Active::Group(Group::of(held.steps.len()))),
+        }
+    }
+
+    /// Goes on with a step that is under way; where it ends, what it came to is known from then on.
+    pub(super) fn go_on(&mut self, step: &Step, active: &mut Active, around: Around<'_>) -> Flow {
+        let flow = match (&step.work, active) {
+            (_, Active::Run(number)) => self.run(step, *number, around),
+            (Work::If(held), Active::Branch { inside, then }) => {
+                let steps = if *then { &held.then } else { &held.otherwise };
+                let place = format!("{}{}/", around.place, step.id);
+                let inner = Around {
+                    place: &place,
+                    ..around
+                };
+                self.sequence(steps, inside, inner)
+            }
+            (Work::ForEach(held), Active::Loop(at)) => {
+                self.iterate(step, &held.steps, at, around, Some(held))
+            }
+            (Work::While(held), Active::Loop(at)) => {
+                self.iterate(step, &held.steps, at, around, None)
+            }
+            (Work::Parallel(held), Active::Group(group)) => self.group(step, held, group, around),
+            // What is under way was made from the definition.
+            _ => Flow::Ended(End::Halted),
+        };
+        let bound = match &flow {
+            Flow::Ended(End::Completed { ok, value }) => Some((*ok, value.clone())),
+            Flow::Ended(End::Failed) => Some((false, self.value_of_failed(step))),
+            Flow::Pending | Flow::Ended(End::Halted) => None,
+        };
+        if let Some((ok, value)) = bound {
+            let bound = Bound { ok, value };
+            self.books.bindings.insert(step.id.clone(), bound);
+        }
+        flow
+    }
+
+    /// A run that failed may have said something all the same.
+    fn value_of_failed(&self, step: &Step) -> Value {
+        match self.ended {
+            Some((number, _)) if step.work.is_run() => Value::Run(number),
+            _ => Value::Empty,
+        }
+    }
+
+    fn run(&mut self, step: &Step, number: u64, around: Around<'_>) -> Flow {
+        if self.books.in_flight.contains_key(&number) {
+            return Flow::Pending;
+        }
+        let place = format!("{}{}", around.place, step.id);
+        let result = match self.ended {
+            Some((ended, result)) if ended == number => result,
+            // What is not under way any more has ended in this step.
+            _ => Err(WorkflowCode::StepFailed),
+        };
+        match result {
+            Ok(()) => {
+                self.complete(step, number, place);
+                let value = Value::Run(number);
+                Flow::Ended(End::Completed { ok: true, value })
+            }
+            Err(_) if around.halting => Flow::Ended(End::Halted),
+            Err(code) => {
+                self.error(place, code, false);
+                Flow::Ended(End::Failed)
+            }
+        }
+    }
+
+    /// Notes that a step run completed, with what its compensation will be given.
+    fn complete(&mut self, step: &Step, number: u64, place: String) {
+        let own = Bound {
+            ok: true,
+            value: Value::Run(number),
+        };
+        self.books.bindings.insert(step.id.clone(), own);
+        let compensation = step.compensate.as_ref();
+        let compensation = compensation.and_then(|id| self.definition.compensation(id));
+        let mut given = BTreeMap::new();
+        for part in compensation.into_iter().flat_map(|c| parts_of(&c.work)) {
+            if let Part::Output(id) = part
+                && let Some(bound) = self.books.bindings.get(&id)
+            {
+                given.insert(id, bound.clone());
+            }
+        }
+        self.books.last_completed = Some(step.id.clone());
+        self.books.completed.push(Completed {
+            compensate: compensation.map(|compensation| compensation.id.clone()),
+            compensated: None,
+            given,
+            number,
+            place,
+        });
+    }
+
+    fn iterate(
+        &mut self,
+        step: &Step,
+        steps: &[Step],
+        at: &mut Loop,
+        around: Around<'_>,
+        items: Option<&ForEach>,
+    ) -> Flow {
+        loop {
+            if !at.open {
+                if around.halting {
+                    return Flow::Ended(End::Halted);
+                }
+                if self.books.suspended {
+                    return Flow::Pending;
+                }
+                match self.opens(step, at) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        let value = Value::List(std::mem::take(&mut at.ends));
+                        return Flow::Ended(End::Completed { ok: true, value });
+                    }
+                    Err(code) => {
+                        self.error(format!("{}{}", around.place, step.id), code, false);
+                        return Flow::Ended(End::Failed);
+                    }
+                }
+                for inside in steps.iter().flat_map(Step::all) {
+                    self.books.bindings.remove(&inside.id);
+                }
+                at.inside = Sequence::default();
+                at.iteration = at.iteration.saturating_add(1);
+                at.open = true;
+                let counters = &mut self.books.counters;
+                counters.iterations = counters.iterations.saturating_add(1);
+            }
+            let place = format!("{}{}.{}/", around.place, step.id, at.iteration);
+            let index = at.iteration.saturating_sub(1);
+            let inner = Around {
+                item: match items {
+                    Some(items) => Some((items, &around, index)),
+                    None => around.item,
+                },
+                place: &place,
+                ..around
+            };
+            match self.sequence(steps, &mut at.inside, inner) {
+                Flow::Ended(End::Completed { value, .. }) => {
+                    at.ends.push(value);
+                    at.open = false;
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// Whether one more iteration begins.
+    fn opens(&self, step: &Step, at: &Loop) -> Result<bool, WorkflowCode> {
+        let more = match (&step.work, at.count) {
+            (_, Some(count)) => at.iteration < count,
+            (Work::While(held), None) => {
+                let holds = self.holds(&held.condition);
+                if holds && at.iteration >= held.max_iterations {
+                    return Err(WorkflowCode::MaxIterations);
+                }
+                holds
+            }
+            _ => false,
+        };
+        if more && self.books.counters.iterations >= MOST_ITERATIONS {
+            return Err(WorkflowCode::MaxIterations);
+        }
+        Ok(more)
+    }
+
+    /// Orders a step run; returns its number.
+    pub(super) fn order(
+        &mut self,
+        step: &StepId,
+        place: String,
+        input: StepInput,
+        compensates: Option<u64>,
+    ) -> u64 {
+        self.books.numbers = self.books.numbers.saturating_add(1);
+        let number = self.books.numbers;
+        let input_hash = input.hash();
+        self.books.in_flight.insert(
+            number,
+            InFlight {
+                compensates,
+                ending: false,
+                input_hash,
+                place: place.clone(),
+                step: step.clone(),
+            },
+        );
+        self.inputs.insert(number, input.clone());
+        self.begun.push(BegunStep {
+            compensates,
+            input_hash,
+            number,
+            place: place.clone(),
+            step: step.clone(),
+        });
+        self.orders.push(StepOrder {
+            compensates,
+            input,
+            number,
+            place,
+            step: step.clone(),
+        });
+        number
+    }
+
+    /// Tells what is under way at that place to end, once each; what compensates only where it is `all`.
+    pub(super) fn end_all(&mut self, place: &str, how: EndStep, all: bool) {
+        for (number, run) in &mut self.books.in_flight {
+            let meant = run.place.starts_with(place) && (all || run.compensates.is_none());
+            // Who was asked to stop can still be told to end now.
+            if meant && (!run.ending || all) {
+                run.ending = true;
+                self.ending.push((*number, how));
+            }
+        }
+    }
+
+    pub(super) fn error(&mut self, place: String, code: WorkflowCode, compensation: bool) {
+        self.books.errors.push(StepError {
+            code,
+            compensation,
+            place,
+        });
+    }
+
+    fn fail<T>(&mut self, step: &StepId, place: String, code: WorkflowCode) -> Option<T> {
+        let bound = Bound {
+            ok: false,
+            value: Value::Empty,
+        };
+        self.books.bindings.insert(step.clone(), bound);
+        self.error(place, code, false);
+        None
+    }
+
+    fn holds(&self, condition: &Condition) -> bool {
+        let bound = self.books.bindings.get(&condition.step);
+        let output = bound.map(|bound| bound.value.text(self.outputs));
+        let ok = bound.is_some_and(|bound| bound.ok);
+        condition.test.holds(ok, &output.unwrap_or_default())
+    }
+
+    /// The items of a list; none where it is none.
+    fn items(&self, held: &ForEach, around: Around<'_>) -> Option<Vec<serde_json::Value>> {
+        let template = Template::parse(&held.items).ok()?;
+        let text = template.filled(MAX_INPUT_BYTES, &|part| self.part(part, around))?;
+        serde_json::from_str(text.trim()).ok()
+    }
+
+    /// What stands in the place of a placeholder.
+    fn part(&self, part: &Part, around: Around<'_>) -> String {
+        match part {
+            Part::Text(text) => text.clone(),
+            Part::Input => self.input.to_owned(),
+            Part::Index => around
+                .item
+                .map_or_else(String::new, |(_, _, n)| n.to_string()),
+            Part::Item => around.item.map_or_else(String::new, |(held, outer, n)| {
+                let items = self.items(held, *outer).unwrap_or_default();
+                let item = usize::try_from(n).ok().and_then(|n| items.get(n));
+                match item {
+                    Some(serde_json::Value::String(text)) => text.clone(),
+                    Some(value) => serde_json_canonicalizer::to_string(value).unwrap_or_default(),
+                    None => String::new(),
+                }
+            }),
+            Part::Output(id) => {
+                let bound = self.books.bindings.get(id);
+                bound.map_or_else(String::new, |bound| bound.value.text(self.outputs))
+            }
+            Part::Compensated => String::new(),
+        }
+    }
+}
+
+/// What a step run is given; none where that has too many bytes.
+pub(super) fn input_of(work: &Work, fill: &dyn Fn(&Part) -> String) -> Option<StepInput> {
+    let text = |text: &str| Template::parse(text).ok()?.filled(MAX_INPUT_BYTES, fill);
+    match work {
+        Work::Prompt(prompt) => Some(StepInput::Prompt(text(prompt)?)),
+        Work::Tool(call) => {
+            let arguments = filled(&call.arguments, &text)?;
+            let arguments = serde_json_canonicalizer::to_string(&arguments).ok()?;
+            (arguments.len() <= MAX_INPUT_BYTES).then(|| StepInput::Tool {
+                arguments,
+                tool: call.tool.clone(),
+            })
+        }
+        Work::Delegate(delegate) => Some(StepInput::Delegate {
+            agent: delegate.agent.clone(),
+            agent_digest: delegate.agent_digest,
+            task: text(&delegate.task)?,
+        }),
+        Work::If(_) | Work::ForEach(_) | Work::While(_) | Work::Parallel(_) => None,
+    }
+}
+
+fn filled(
+    value: &serde_json::Value,
+    text: &dyn Fn(&str) -> Option<String>,
+) -> Option<serde_json::Value> {
+    Some(match value {
+        serde_json::Value::String(template) => serde_json::Value::String(text(template)?),
+        serde_json::Value::Array(items) => {
+            let items: Option<Vec<_>> = items.iter().map(|item| filled(item, text)).collect();
+            serde_json::Value::Array(items?)
+        }
+        serde_json::Value::Object(members) => {
+            let members: Option<serde_json::Map<_, _>> = members
+                .iter()
+                .map(|(key, value)| Some((key.clone(), filled(value, text)?)))
+                .collect();
+            serde_json::Value::Object(members?)
+        }
+        other => other.clone(),
+    })
+}
+
+/// Every part of every template of a step run.
+fn parts_of(work: &Work) -> Vec<Part> {
+    let parts = std::cell::RefCell::new(Vec::new());
+    // Filling a template asks for each of its parts.
+    let _ = input_of(work, &|part| {
+        parts.borrow_mut().push(part.clone());
+        String::new()
+    });
+    parts.into_inner()
+}

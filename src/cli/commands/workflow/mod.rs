@@ -1,0 +1,14 @@
+//! What `run`, `resume`, `replay` and `show` do where the run is a workflow.
+//!
+//! Knows what a step runs under and how its end is read, and how a workflow is shown; not what follows from a step's end.
+
+mod drive;
+mod ended;
+mod graph;
+mod host;
+mod recorded;
+mod tree;
+
+pub(in crate::cli) use self::drive::{WorkflowJob, fork_workflow, resume_workflow, run_workflow};
+pub(in crate::cli) use self::recorded::{as_workflow, replay_workflow, show_workflow};
+pub(in crate::cli) use self::tree::with_step_runs;

@@ -1,0 +1,46 @@
+//! A file that is a workflow's: its definition, and the files that its steps delegate to. Runs nothing.
+
+use std::path::Path;
+
+use super::ContractFile;
+use crate::cli::context::app::App;
+use crate::cli::context::error::CliError;
+use crate::cli::context::secrets;
+use crate::contract::WorkflowSpec;
+use crate::message::Digest;
+
+impl ContractFile {
+    /// Whether it holds a workflow. What cannot be read is none: reading it as a contract says why.
+    pub(in crate::cli) fn is_workflow(&self) -> bool {
+        let text = self.text().ok().filter(|_| self.prompt.is_none());
+        text.is_some_and(|text| WorkflowSpec::is_one(&text))
+    }
+
+    /// Reads the workflow, with the digests of the agents that its steps delegate to.
+    pub(in crate::cli) fn read_workflow(&self, app: &App) -> Result<WorkflowSpec, CliError> {
+        let text = self.text()?;
+        let place = (self.base_dir.as_path(), self.config.clone());
+        let layers = app.layers(place, self.folder())?;
+        let name = self.name.display().to_string();
+        let spec = WorkflowSpec::parse(&name, &text, &layers)?;
+        if let Some(contract) = &spec.contract {
+            secrets::learn(contract, &app.environment);
+        }
+        spec.with_agents(&mut |agent| self.agent_digest(app, agent))
+    }
+
+    /// The file of an agent that a step delegates to: relative paths begin in the folder of the workflow.
+    pub(in crate::cli) fn agent_beside(&self, app: &App, agent: &str) -> Self {
+        let path = self.folder().join(Path::new(agent));
+        Self {
+            base_dir: self.base_dir.clone(),
+            config: self.config.clone(),
+            ..Self::given(app, path, Vec::new())
+        }
+    }
+
+    fn agent_digest(&self, app: &App, agent: &str) -> Result<Digest, CliError> {
+        let text = self.agent_beside(app, agent).text()?;
+        Ok(Digest::of(text.as_bytes()))
+    }
+}

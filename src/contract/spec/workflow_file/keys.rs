@@ -1,0 +1,289 @@
+//! The keys of a workflow's file, of a step and of a condition, and their readers. Does not judge what a step refers to.
+
+use serde_json::{Value, json};
+
+use super::kinds::kind;
+use crate::contract::spec::form::{Choice, DefaultText, NEEDED, Read, Schemas, form};
+use crate::contract::spec::keys::FILE;
+use crate::contract::spec::reporter::Reporter;
+use crate::contract::spec::section::Section;
+use crate::contract::spec::tree::{Kind, Node};
+use crate::contract::{
+    AgentId, Condition, Delegate, FailureStrategy, ForEach, If, Parallel, Step, StepId, Test,
+    ToolUse, While, Work, WorkflowDefinition,
+};
+use crate::message::Digest;
+
+form! {
+    /// A workflow.
+    WORKFLOW_FILE: WorkflowFileKeys, "workflow-file", "monolith workflow";
+    "workflow": {
+        workflow: AgentId, DefaultText = NEEDED,
+        "What it is called: lower-case letters and digits, with hyphens between them." => needed;
+        input: String, DefaultText = DefaultText("empty"),
+        "What `${input}` stands for where the caller gives nothing.";
+        contract: ContractKeys, DefaultText = DefaultText("none; needed by prompts"),
+        "Any keys of a contract file: the contract of every prompt and tool.";
+        limits: Limits, DefaultText = DefaultText("as below"),
+        "What the whole workflow may use. Each step run has the budgets of its own contract besides.";
+        on_failure: FailureStrategy, DefaultText = DefaultText("failFast"),
+        "What the failure of a step means that no group takes: `failFast` or `rollback`.";
+        steps: Vec<AnyStep>, DefaultText = NEEDED,
+        "The steps, done in this order." => needed;
+        compensations: Vec<AnyStep>, DefaultText = DefaultText("none"),
+        "Steps that undo others: a prompt, a tool or a delegate each.";
+    }
+}
+
+form! {
+    /// The limits of a workflow.
+    WORKFLOW_LIMITS: WorkflowLimitKeys, "workflow-limits", "Limits of a workflow";
+    "limits": {
+        max_steps: u64, u64 = WorkflowDefinition::MAX_STEPS,
+        "How many step runs it begins at most, compensations left out.";
+        total_timeout_ms: u64, u64 = WorkflowDefinition::TOTAL_TIMEOUT_MS,
+        "How long it may be driven, in milliseconds. Compensations may go on after that.";
+    }
+}
+
+form! {
+    /// A step.
+    WORKFLOW_STEP: WorkflowStepKeys, "workflow-step", "A step of a workflow";
+    "steps": {
+        id: StepId, DefaultText = NEEDED,
+        "Its name, which no other step has." => needed;
+        prompt: String, DefaultText = DefaultText("none"),
+        "A step that asks a model: the text.";
+        tool: String, DefaultText = DefaultText("none"),
+        "A step that is one call: the tool by its exposed name, such as `files__read_text_file`.";
+        arguments: Arguments, DefaultText = DefaultText("none"),
+        "Of a tool: its arguments. Placeholders stand in their texts.";
+        delegate: String, DefaultText = DefaultText("none"),
+        "A step that gives a task to another agent: its file, `.ai`, a profile or a contract file.";
+        task: String, DefaultText = DefaultText("none"),
+        "Of a delegate: the task.";
+        if_ as "if": Condition, DefaultText = DefaultText("none"),
+        "A step that takes `then` where the condition holds, else `else`.";
+        then: Vec<AnyStep>, DefaultText = DefaultText("none"),
+        "Of an `if`: the steps where it holds.";
+        else_ as "else": Vec<AnyStep>, DefaultText = DefaultText("none"),
+        "Of an `if`: the steps where it does not.";
+        for_each: String, DefaultText = DefaultText("none"),
+        "A step that does `steps` for each item of a JSON array, such as `${steps.ID.output}`.";
+        while_ as "while": Condition, DefaultText = DefaultText("none"),
+        "A step that does `steps` as long as the condition holds; it is judged before each time.";
+        steps: Vec<AnyStep>, DefaultText = DefaultText("none"),
+        "Of `for_each` and `while`: the steps.";
+        max_iterations: u32, DefaultText = DefaultText("none; needed by loops"),
+        "Of `for_each` and `while`: how often at most.";
+        parallel: Vec<AnyStep>, DefaultText = DefaultText("none"),
+        "A step whose steps may be under way at the same time.";
+        max_concurrency: u32, u32 = WorkflowDefinition::MAX_CONCURRENCY,
+        "Of `parallel`: how many at most.";
+        on_failure: FailureStrategy, DefaultText = DefaultText("failFast"),
+        "Of `parallel`: `failFast`, `continueOnError` or `rollback`.";
+        depends_on: Vec<StepId>, DefaultText = DefaultText("none"),
+        "Inside of `parallel`: the steps of the group that must have completed before.";
+        compensate: StepId, DefaultText = DefaultText("none"),
+        "The compensation that undoes it.";
+    }
+}
+
+form! {
+    /// A condition.
+    WORKFLOW_CONDITION: WorkflowConditionKeys, "workflow-condition", "A question about a step";
+    "conditions": {
+        step: StepId, DefaultText = NEEDED,
+        "The step that is asked about." => needed;
+        equals: String, DefaultText = DefaultText("none"),
+        "Its output is this text.";
+        not_equals: String, DefaultText = DefaultText("none"),
+        "Its output is another text.";
+        contains: String, DefaultText = DefaultText("none"),
+        "This text is in its output.";
+        not_contains: String, DefaultText = DefaultText("none"),
+        "This text is not in its output.";
+        matches: String, DefaultText = DefaultText("none"),
+        "This regular expression finds something in its output.";
+        succeeded: bool, DefaultText = DefaultText("none"),
+        "Whether it has completed.";
+    }
+}
+
+/// A step.
+pub(in crate::contract) struct AnyStep(pub(super) Step);
+
+/// The arguments of a tool.
+pub(in crate::contract) struct Arguments(Value);
+
+/// The limits that a file states.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::contract) struct Limits {
+    pub(super) max_steps: Option<u64>,
+    pub(super) total_timeout_ms: Option<u64>,
+}
+
+/// The keys of a contract file. What they say is read where they become one.
+pub(in crate::contract) struct ContractKeys;
+
+impl Choice for FailureStrategy {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("failFast", Self::FailFast),
+        ("continueOnError", Self::ContinueOnError),
+        ("rollback", Self::Rollback),
+    ];
+}
+
+impl Read for ContractKeys {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        if matches!(node.kind, Kind::Map(_)) {
+            return Some(Self);
+        }
+        reporter.expected(node, "a mapping");
+        None
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        // A workflow of tools alone needs no model.
+        let mut file = definitions.object(&FILE);
+        file.shift_remove("required");
+        Value::Object(file)
+    }
+}
+
+impl Read for Limits {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        Section::read(node, reporter, &WORKFLOW_LIMITS, |section| Self {
+            max_steps: section.get(&WORKFLOW_LIMITS.max_steps),
+            total_timeout_ms: section.get(&WORKFLOW_LIMITS.total_timeout_ms),
+        })
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        definitions.form(&WORKFLOW_LIMITS)
+    }
+}
+
+impl Read for Condition {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        let keys = &WORKFLOW_CONDITION;
+        Section::read(node, reporter, keys, |section| {
+            let step = section.get(&keys.step);
+            let tests = [
+                section.get(&keys.equals).map(Test::Equals),
+                section.get(&keys.not_equals).map(Test::NotEquals),
+                section.get(&keys.contains).map(Test::Contains),
+                section.get(&keys.not_contains).map(Test::NotContains),
+                section.get(&keys.matches).map(Test::Matches),
+                section.get(&keys.succeeded).map(Test::Succeeded),
+            ];
+            let mut tests = tests.into_iter().flatten();
+            if let (Some(test), None) = (tests.next(), tests.next()) {
+                return Some(Self { step: step?, test });
+            }
+            let rule = "expected one question about the step";
+            let help = "one of equals, not_equals, contains, not_contains, matches, succeeded";
+            section.refuse(rule, Some(help.to_owned()));
+            None
+        })?
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        let mut schema = definitions.form(&WORKFLOW_CONDITION);
+        if let Some(schema) = schema.as_object_mut() {
+            // The step, and one question.
+            schema.insert("minProperties".to_owned(), json!(2));
+            schema.insert("maxProperties".to_owned(), json!(2));
+        }
+        schema
+    }
+}
+
+impl Read for Arguments {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        if matches!(node.kind, Kind::Map(_)) {
+            return Value::read(node, reporter).map(Self);
+        }
+        reporter.expected(node, "a mapping");
+        None
+    }
+
+    fn schema(_: &mut Schemas) -> Value {
+        serde_json::json!({"type": "object"})
+    }
+}
+
+impl Read for AnyStep {
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
+        let keys = &WORKFLOW_STEP;
+        Section::read(node, reporter, keys, |section| {
+            // Every key is read, so that every fault is found.
+            let id = section.get(&keys.id);
+            let prompt = section.get(&keys.prompt);
+            let tool = section.get(&keys.tool);
+            let arguments = section.get(&keys.arguments);
+            let delegate = section.get(&keys.delegate);
+            let task = section.get(&keys.task);
+            let if_ = section.get(&keys.if_);
+            let then = steps(section.get(&keys.then));
+            let otherwise = steps(section.get(&keys.else_));
+            let for_each = section.get(&keys.for_each);
+            let while_ = section.get(&keys.while_);
+            let inside = steps(section.get(&keys.steps));
+            let max_iterations = section.get(&keys.max_iterations);
+            let parallel = steps(section.get(&keys.parallel));
+            let max_concurrency = section.get(&keys.max_concurrency);
+            let on_failure = section.get(&keys.on_failure);
+            let depends_on = section.get(&keys.depends_on).unwrap_or_default();
+            let compensate = section.get(&keys.compensate);
+            let kind = kind(section)?;
+            let work = match kind {
+                "prompt" => Work::Prompt(prompt?),
+                "tool" => Work::Tool(ToolUse {
+                    arguments: arguments.map_or_else(|| serde_json::json!({}), |Arguments(a)| a),
+                    tool: tool?,
+                }),
+                "delegate" => Work::Delegate(Delegate {
+                    agent: delegate?,
+                    // The caller reads the file.
+                    agent_digest: Digest::ZERO,
+                    task: task?,
+                }),
+                "if" => Work::If(If {
+                    condition: if_?,
+                    otherwise: otherwise.unwrap_or_default(),
+                    then: then?,
+                }),
+                "for_each" => Work::ForEach(ForEach {
+                    items: for_each?,
+                    max_iterations: max_iterations?,
+                    steps: inside?,
+                }),
+                "while" => Work::While(While {
+                    condition: while_?,
+                    max_iterations: max_iterations?,
+                    steps: inside?,
+                }),
+                _ => Work::Parallel(Parallel {
+                    max_concurrency: max_concurrency.unwrap_or(keys.max_concurrency.default_value),
+                    on_failure: on_failure.unwrap_or(FailureStrategy::FailFast),
+                    steps: parallel?,
+                }),
+            };
+            Some(Self(Step {
+                compensate,
+                depends_on,
+                id: id?,
+                work,
+            }))
+        })?
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        definitions.form(&WORKFLOW_STEP)
+    }
+}
+
+fn steps(read: Option<Vec<AnyStep>>) -> Option<Vec<Step>> {
+    Some(read?.into_iter().map(|AnyStep(step)| step).collect())
+}

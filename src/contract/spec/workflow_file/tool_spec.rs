@@ -1,0 +1,94 @@
+//! The contract of a step that is one call: a scripted model makes it. Does not run it.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use crate::contract::spec::contract_spec::{
+    ContractSpec, FinalReportSpec, ProviderSpec, SamplingSpec, Setting, TargetSpec,
+};
+use crate::contract::{Completion, ProviderType, ToolPolicy};
+
+/// The provider whose script makes the call.
+pub(super) const STEP_PROVIDER: &str = "workflow-step";
+/// Its model.
+pub(super) const STEP_MODEL: &str = "script";
+
+/// What a step runs under that calls one tool: everything that `contract` says of tools and people, and a model that makes this one
+/// call. The script is data of the contract: its fingerprint is what the contract holds.
+pub(crate) fn tool_spec(contract: &ContractSpec, tool: &str, arguments: &str) -> ContractSpec {
+    let provider = ProviderSpec {
+        api_key_env: None,
+        base_url: None,
+        base_url_env: None,
+        buffer: None,
+        context_window: None,
+        file: Some(STEP_MODEL.to_owned()),
+        headers: BTreeMap::new(),
+        models: BTreeMap::new(),
+        overrides: SamplingSpec::default(),
+        provider_options: None,
+        provider_type: ProviderType::Scripted,
+        reasoning: None,
+        tokenizer: Setting::default(),
+    };
+    let target = TargetSpec {
+        model: STEP_MODEL.to_owned(),
+        provider: STEP_PROVIDER.to_owned(),
+        ..TargetSpec::default()
+    };
+    let scripts = BTreeMap::from([(STEP_PROVIDER.to_owned(), script(tool, arguments))]);
+    ContractSpec {
+        adapter_version: None,
+        allowed_tools: Some(vec![tool.to_owned()]),
+        batch: None,
+        completion: Some(Completion::Message),
+        final_report: FinalReportSpec::default(),
+        grammar: None,
+        grammar_profile: None,
+        logits_mask: None,
+        max_turns: Some(2),
+        model_profile_id: None,
+        page: None,
+        prices: None,
+        progress_report: None,
+        providers: BTreeMap::from([(STEP_PROVIDER.to_owned(), provider)]),
+        sampling: SamplingSpec::default(),
+        scripts,
+        system: None,
+        targets: vec![target],
+        task: Some(format!("call {tool}")),
+        token_gate: None,
+        tokenizer: Setting::Off,
+        tool_policy: Some(ToolPolicy::Required),
+        tool_transport: None,
+        ..contract.clone()
+    }
+}
+
+/// A message with the call, then one that ends the run.
+fn script(tool: &str, arguments: &str) -> String {
+    let function = json!({"name": tool, "arguments": arguments});
+    let call = json!({"id": "call_1", "type": "function", "function": function});
+    let messages = [
+        (
+            json!({"role": "assistant", "content": null, "tool_calls": [call]}),
+            "tool_calls",
+        ),
+        (json!({"role": "assistant", "content": "done"}), "stop"),
+    ];
+    let lines = messages.into_iter().map(|(message, reason)| {
+        let choice = json!({"index": 0, "message": message, "finish_reason": reason});
+        let usage = json!({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0});
+        let body = json!({
+            "id": "step", "object": "chat.completion", "created": 0, "model": STEP_MODEL,
+            "choices": [choice], "usage": usage,
+        });
+        let record = json!({
+            "proto": "openai-chat", "stream": false, "status": 200,
+            "headers": {"content-type": "application/json"}, "response": body.to_string(),
+        });
+        format!("{record}\n")
+    });
+    lines.collect()
+}

@@ -1,0 +1,253 @@
+//! From where a workflow is driven: its beginning, or where its transcript ends.
+
+use std::sync::Arc;
+
+use crate::agent::{
+    Workflow, WorkflowAction, WorkflowDraft, WorkflowEffect, WorkflowEvent, WorkflowEventKind,
+    WorkflowFold, WorkflowStarted,
+};
+use crate::contract::WorkflowDefinition;
+use crate::driver::DriverError;
+use crate::driver::clock::unix_ms;
+use crate::kernel::ParentRun;
+use crate::message::{Digest, RunId};
+use crate::store::{Invocation, RunLock, RunReader, Store, StoreError};
+
+/// The most characters of a workflow's name: those of its step runs have a number behind it.
+const MOST_NAME: usize = 58;
+
+/// A workflow that can be begun, or gone on with.
+pub(crate) struct WorkflowBegin {
+    pub(super) definition: Arc<WorkflowDefinition>,
+    pub(super) lock: RunLock,
+    pub(super) run_id: RunId,
+    pub(super) start: Start,
+}
+
+/// From where it is driven.
+pub(super) enum Start {
+    New {
+        invocation: Option<Invocation>,
+        started: WorkflowStarted,
+    },
+    Resumed {
+        head: Digest,
+        workflow: Box<Workflow>,
+    },
+    /// The beginning of another one under this name.
+    Forked {
+        drafts: Vec<WorkflowDraft>,
+        invocation: Option<Invocation>,
+        workflow: Box<Workflow>,
+    },
+}
+
+/// A new workflow, locked for this process. Nothing is written yet.
+///
+/// # Errors
+/// [`DriverError::Store`] where the name is taken, [`DriverError::WorkflowName`] where step runs could not be named after it.
+pub(crate) fn new_workflow(
+    store: &Store,
+    definition: WorkflowDefinition,
+    input: String,
+    run_id: RunId,
+    invocation: Option<Invocation>,
+) -> Result<WorkflowBegin, DriverError> {
+    if run_id.as_str().len() > MOST_NAME {
+        return Err(DriverError::WorkflowName {
+            run_id,
+            most: MOST_NAME,
+        });
+    }
+    let lock = store.lock_run(&run_id).map_err(|fault| match fault {
+        StoreError::RunLocked { run_id, .. } => StoreError::RunExists { run_id },
+        other => other,
+    })?;
+    let started = WorkflowStarted {
+        definition_hash: definition.definition_hash(),
+        input,
+        parent: None,
+        run_id: run_id.clone(),
+        started_unix_ms: unix_ms(),
+    };
+    Ok(WorkflowBegin {
+        definition: Arc::new(definition),
+        lock,
+        run_id,
+        start: Start::New {
+            invocation,
+            started,
+        },
+    })
+}
+
+/// Hands on each recorded entry of a workflow, decoded.
+fn each_entry(
+    stored: &mut RunReader<'_>,
+    run_id: &RunId,
+    mut take: impl FnMut(Digest, &WorkflowAction, Option<WorkflowEvent>) -> Result<(), DriverError>,
+) -> Result<(), DriverError> {
+    while let Some(entry) = stored.next_of_workflow() {
+        let entry = entry?;
+        let action: WorkflowAction = entry
+            .decode_action()
+            .map_err(|flaw| differs(run_id, &flaw))?;
+        let event = entry
+            .decode_event()
+            .map_err(|flaw| differs(run_id, &flaw))?;
+        take(entry.hash, &action, event)?;
+    }
+    Ok(())
+}
+
+fn differs(run_id: &RunId, what: &dyn std::fmt::Display) -> DriverError {
+    DriverError::WorkflowDiffers {
+        run_id: run_id.clone(),
+        what: what.to_string(),
+    }
+}
+
+/// A workflow that begins as another one did, up to and with that entry: what had ended there is not done again, what was under way
+/// is begun anew under the new name. Nothing is written yet.
+///
+/// # Errors
+/// [`DriverError`] where the other one cannot be read, has no such entry, or has ended there.
+pub(crate) fn fork_workflow(
+    store: &Store,
+    of: &RunId,
+    at: u64,
+    run_id: RunId,
+) -> Result<ReopenedWorkflow, DriverError> {
+    let mut reader = store.reader()?;
+    let invocation = reader.invocation(of)?;
+    let verified = reader.verify_run(of, true)?;
+    if let Some(flaw) = &verified.first_bad {
+        return Err(differs(of, &flaw.field));
+    }
+    let mut stored = reader.read_run(of)?;
+    let definition = stored.definition()?;
+    let (mut events, mut head) = (Vec::new(), None);
+    each_entry(&mut stored, of, |hash, action, event| {
+        if action.seq <= at {
+            events.extend(event);
+            head = (action.seq == at).then_some(hash);
+        }
+        Ok(())
+    })?;
+    let mut events = events.into_iter();
+    let (Some(head), Some(first)) = (head, events.next()) else {
+        return Err(differs(of, &format_args!("it has no entry {at}")));
+    };
+    let WorkflowEventKind::Started(first) = first.event else {
+        return Err(differs(of, &"it does not begin with its start"));
+    };
+    let parent = ParentRun {
+        call: None,
+        head,
+        run_id: of.clone(),
+    };
+    let mut begin = new_workflow(store, definition, first.input, run_id, None)?;
+    if let Start::New { started, .. } = begin.start {
+        let started = WorkflowStarted {
+            parent: Some(parent),
+            ..started
+        };
+        let (mut workflow, mut effects) = Workflow::start(Arc::clone(&begin.definition), started);
+        for event in events {
+            effects.extend(workflow.step(event));
+        }
+        if workflow.outcome().is_some() {
+            begin.lock.discard();
+            return Err(DriverError::RunEnded { run_id: of.clone() });
+        }
+        let drafts = effects.into_iter().filter_map(|effect| match effect {
+            WorkflowEffect::Append(drafts) => Some(drafts),
+            _ => None,
+        });
+        begin.start = Start::Forked {
+            drafts: drafts.flatten().collect(),
+            invocation: invocation.clone(),
+            workflow: Box::new(workflow),
+        };
+    }
+    Ok(ReopenedWorkflow { begin, invocation })
+}
+
+/// An unfinished workflow of the store: locked for this process, and decided again up to where its transcript ends.
+pub(crate) struct ReopenedWorkflow {
+    begin: WorkflowBegin,
+    invocation: Option<Invocation>,
+}
+
+/// Locks an unfinished workflow, verifies it, and folds what is stored of it through a fresh machine. Nothing is written.
+///
+/// # Errors
+/// [`DriverError`] where another process drives it, it cannot be read, or there is nothing to go on with.
+pub(crate) fn reopen_workflow(
+    store: &Store,
+    run_id: &RunId,
+) -> Result<ReopenedWorkflow, DriverError> {
+    let lock = store.lock_run(run_id)?;
+    let mut reader = store.reader()?;
+    let invocation = reader.invocation(run_id)?;
+    let verified = reader.verify_run(run_id, true)?;
+    if let Some(flaw) = &verified.first_bad {
+        let (field, expected, actual) = (&flaw.field, &flaw.expected, &flaw.actual);
+        let what = format_args!("{field}: expected {expected}, got {actual}");
+        return Err(differs(run_id, &what));
+    }
+    let mut stored = reader.read_run(run_id)?;
+    if stored.row().outcome.is_some() {
+        lock.discard();
+        return Err(DriverError::RunEnded {
+            run_id: run_id.clone(),
+        });
+    }
+    let definition = Arc::new(stored.definition()?);
+    let mut fold = WorkflowFold::new(Arc::clone(&definition));
+    let mut head = Digest::ZERO;
+    each_entry(&mut stored, run_id, |hash, action, event| {
+        head = hash;
+        let taken = fold.take(action, event.as_ref());
+        taken.map_err(|fault| differs(run_id, &fault))
+    })?;
+    let workflow = fold.into_workflow();
+    let workflow = workflow.ok_or_else(|| DriverError::NothingRecorded {
+        run_id: run_id.clone(),
+    })?;
+    let start = Start::Resumed {
+        head,
+        workflow: Box::new(workflow),
+    };
+    Ok(ReopenedWorkflow {
+        begin: WorkflowBegin {
+            definition,
+            lock,
+            run_id: run_id.clone(),
+            start,
+        },
+        invocation,
+    })
+}
+
+impl ReopenedWorkflow {
+    /// How it was asked for, where that was recorded.
+    pub(crate) const fn invocation(&self) -> Option<&Invocation> {
+        self.invocation.as_ref()
+    }
+
+    /// Goes on with it under the file as it is now.
+    ///
+    /// # Errors
+    /// [`DriverError::WorkflowChanged`] where that is another workflow.
+    pub(crate) fn under(self, now: &WorkflowDefinition) -> Result<WorkflowBegin, DriverError> {
+        if *self.begin.definition == *now {
+            return Ok(self.begin);
+        }
+        let file = self.begin.definition.file_digest != now.file_digest;
+        Err(DriverError::WorkflowChanged {
+            run_id: self.begin.run_id,
+            what: if file { "its file" } else { "an agent's file" },
+        })
+    }
+}

@@ -1,0 +1,33 @@
+//! What a workflow asks of whoever has its files. Does not drive anything.
+
+use crate::agent::{StepOrder, StepResult, StepRun, WorkflowDraft};
+use crate::driver::{DriverError, RunRequest};
+use crate::kernel::CallOrder;
+use crate::message::RunId;
+use crate::session::Control;
+
+/// Who knows what the steps of a workflow run under, and reads what they came to.
+pub(crate) trait StepHost {
+    /// What a step run is made of; its name is given later.
+    ///
+    /// # Errors
+    /// Why it cannot be, for people: the step fails with it.
+    fn request(&self, order: &StepOrder) -> Result<RunRequest, String>;
+
+    /// What a sealed step run came to.
+    ///
+    /// # Errors
+    /// [`DriverError`] where it cannot be read: the workflow stays as it is.
+    fn ended(&self, order: &StepOrder, run_id: &RunId) -> Result<StepRun, DriverError>;
+
+    /// The answer of a person to a call that waits for one; none where there is none, and the workflow is left.
+    fn answer(&self, order: &CallOrder, run_id: &RunId) -> Option<Control>;
+
+    /// An entry has become durable.
+    fn entry(&mut self, draft: &WorkflowDraft);
+
+    /// A step has ended, before that is written down.
+    fn step_ended(&mut self, order: &StepOrder, result: &StepResult) {
+        let _ = (order, result);
+    }
+}

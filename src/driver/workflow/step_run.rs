@@ -1,0 +1,189 @@
+//! One step as a run of its own: begun, gone on with, or read where it is sealed. Does not know what follows from its end.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::host::StepHost;
+use crate::agent::{StepOrder, StepResult};
+use crate::driver::bring_up::{prepare_resume, prepare_step, reopen};
+use crate::driver::{DriverError, Observer, Prepared, drive};
+use crate::kernel::{CallOrder, EntryDraft, ParentRun, Run};
+use crate::message::RunId;
+use crate::session::Control;
+use crate::store::{Store, StoreError};
+use crate::transcript::SealedEntry;
+
+/// The most bytes that say why a step could not begin.
+const MOST_REASON: usize = 2_048;
+
+/// A step run, and all that it needs.
+pub(super) struct StepTask<'a, H> {
+    /// Where calls go that wait for a person.
+    pub(super) asks: mpsc::Sender<(u64, CallOrder, RunId)>,
+    pub(super) controls: mpsc::Receiver<Control>,
+    pub(super) grace: Duration,
+    pub(super) host: &'a RefCell<H>,
+    pub(super) order: StepOrder,
+    /// The workflow, and its entry that begins the step.
+    pub(super) parent: ParentRun,
+    pub(super) store: &'a Store,
+}
+
+/// What became of a step run.
+pub(super) enum StepEnd {
+    /// It is over.
+    Ended(Box<StepOrder>, StepResult),
+    /// It was left, and another process can go on with it.
+    Left,
+}
+
+/// What is in the store under the name of a step run.
+enum Found {
+    Nothing,
+    Open,
+    Sealed,
+    Stranger,
+}
+
+impl<H: StepHost> StepTask<'_, H> {
+    /// Runs the step, whatever of it has happened before: nothing of it happens twice.
+    pub(super) async fn run(mut self) -> Result<StepEnd, DriverError> {
+        let name = format!("{}.{}", self.parent.run_id, self.order.number);
+        let run_id = match RunId::try_from(name) {
+            Ok(run_id) => run_id,
+            Err(fault) => return Ok(self.not_begun(&fault.to_string())),
+        };
+        let prepared = match self.found(&run_id)? {
+            Found::Stranger => {
+                let rule = format!("the name {run_id} is taken by a run of another origin");
+                return Ok(self.not_begun(&rule));
+            }
+            Found::Sealed => return self.ended(&run_id),
+            Found::Open => self.resumed(&run_id).await?,
+            Found::Nothing => match self.begun(&run_id).await {
+                Ok(prepared) => Some(prepared),
+                Err(NotBegun::Left) => None,
+                Err(NotBegun::Because(reason)) => return Ok(self.not_begun(&reason)),
+            },
+        };
+        let Some(prepared) = prepared else {
+            return Ok(StepEnd::Left);
+        };
+        let mut watched = Watched {
+            asks: self.asks.clone(),
+            number: self.order.number,
+            run_id: run_id.clone(),
+        };
+        let prepared = prepared.with_grace(self.grace);
+        // Its futures are large, and a workflow holds many of them.
+        let driving = Box::pin(drive(prepared, self.store, self.controls, &mut watched));
+        let finished = driving.await?;
+        if finished.run.outcome().is_none() {
+            return Ok(StepEnd::Left);
+        }
+        let run = self.host.borrow().ended(&self.order, &run_id)?;
+        Ok(StepEnd::Ended(Box::new(self.order), StepResult::Run(run)))
+    }
+
+    fn found(&self, run_id: &RunId) -> Result<Found, DriverError> {
+        let mut reader = self.store.reader()?;
+        let sealed = match reader.read_run(run_id) {
+            Err(StoreError::NoSuchRun { .. }) => return Ok(Found::Nothing),
+            run => run?.row().outcome.is_some(),
+        };
+        let lineage = reader.lineage(run_id)?;
+        let own = lineage.is_some_and(|found| found.parent.run_id == self.parent.run_id);
+        Ok(match (own, sealed) {
+            (false, _) => Found::Stranger,
+            (true, true) => Found::Sealed,
+            (true, false) => Found::Open,
+        })
+    }
+
+    /// What a sealed run came to, once it is verified.
+    fn ended(self, run_id: &RunId) -> Result<StepEnd, DriverError> {
+        let verified = self.store.reader()?.verify_run(run_id, false)?;
+        if let Some(flaw) = verified.first_bad {
+            return Err(DriverError::WorkflowDiffers {
+                run_id: run_id.clone(),
+                what: format!(
+                    "{}: expected {}, got {}",
+                    flaw.field, flaw.expected, flaw.actual
+                ),
+            });
+        }
+        let run = self.host.borrow().ended(&self.order, run_id)?;
+        Ok(StepEnd::Ended(Box::new(self.order), StepResult::Run(run)))
+    }
+
+    /// Goes on with an open run; none where the workflow is left meanwhile.
+    async fn resumed(&mut self, run_id: &RunId) -> Result<Option<Prepared>, DriverError> {
+        let request = self.host.borrow().request(&self.order);
+        let request = request.map_err(|reason| DriverError::WorkflowDiffers {
+            run_id: run_id.clone(),
+            what: reason,
+        })?;
+        let reopened = reopen(self.store, run_id, &request.environment)?;
+        let cancel = CancellationToken::new();
+        let preparing = prepare_resume(reopened, request, &cancel);
+        tokio::select! {
+            biased;
+            prepared = preparing => prepared.map(Some),
+            // It stays as it is.
+            Some(_) = self.controls.recv() => Ok(None),
+        }
+    }
+
+    async fn begun(&mut self, run_id: &RunId) -> Result<Prepared, NotBegun> {
+        let mut request = self
+            .host
+            .borrow()
+            .request(&self.order)
+            .map_err(NotBegun::Because)?;
+        request.run_id = Some(run_id.clone());
+        let cancel = CancellationToken::new();
+        let preparing = prepare_step(self.parent.clone(), request, &cancel);
+        tokio::select! {
+            biased;
+            prepared = preparing => {
+                prepared.map_err(|fault| NotBegun::Because(fault.to_string()))
+            }
+            Some(wanted) = self.controls.recv() => Err(match wanted {
+                Control::Suspend => NotBegun::Left,
+                _ => NotBegun::Because("it was told to end before it began".to_owned()),
+            }),
+        }
+    }
+
+    fn not_begun(self, reason: &str) -> StepEnd {
+        let reason = crate::message::char_prefix(reason, MOST_REASON).to_owned();
+        StepEnd::Ended(Box::new(self.order), StepResult::NotBegun(reason))
+    }
+}
+
+/// Why a step run is not there.
+enum NotBegun {
+    Because(String),
+    Left,
+}
+
+/// Follows a step run, and reports where it waits for a person.
+struct Watched {
+    asks: mpsc::Sender<(u64, CallOrder, RunId)>,
+    number: u64,
+    run_id: RunId,
+}
+
+impl Observer for Watched {
+    fn entry(&mut self, _: &EntryDraft, _: &SealedEntry, run: &Run) {
+        if let Some(order) = run.awaited() {
+            // A full queue holds a question already, and one is enough to leave the workflow.
+            let _ = self
+                .asks
+                .try_send((self.number, order, self.run_id.clone()));
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Files that are no workflow, commands that are not for one, and evidence that was changed.
+
+use super::desk;
+
+#[test]
+fn every_fault_of_a_file_is_named_at_its_place() {
+    let desk = desk(
+        "steps:
+- {id: a, prompt: '${steps.b.output}'}
+- {id: b, prompt: x, tool: y}
+- id: g
+  parallel:
+  - {id: one, prompt: x, depends_on: [two]}
+  - {id: two, prompt: x, depends_on: [one]}
+  max_concurrency: 0
+- {id: c, for_each: '[]', steps: [{id: d, prompt: x}]}
+- {id: e, prompt: x, surprise: 1}
+",
+    );
+    let said = desk.ends(&["run", "w.yaml"], 4).err;
+    for fault in [
+        "a step does one thing",
+        "the key `max_iterations` is missing",
+        "unknown key `surprise`",
+    ] {
+        assert!(said.contains(fault), "{fault}: {said}");
+    }
+    assert!(said.contains("w.yaml:9"), "{said}");
+}
+
+/// 003/INV-PE-002
+#[test]
+fn references_and_circles_are_named_at_their_places() {
+    let desk = desk(
+        "steps:
+- {id: a, prompt: '${steps.b.output}'}
+- id: g
+  parallel:
+  - {id: one, prompt: x, depends_on: [two]}
+  - {id: two, prompt: x, depends_on: [one]}
+  - {id: three, prompt: x, depends_on: [four]}
+- id: h
+  parallel:
+  - {id: five, prompt: x, depends_on: [six]}
+  - {id: six, prompt: x, depends_on: [five]}
+",
+    );
+    let said = desk.ends(&["run", "w.yaml"], 4).err;
+    for fault in [
+        "steps.0.prompt: there is no step `b`",
+        "it depends on `four`, which is no step of its group",
+        "these steps wait for each other: five → six → five",
+    ] {
+        assert!(said.contains(fault), "{fault}: {said}");
+    }
+}
+
+#[test]
+fn a_changed_entry_of_a_workflow_is_found() {
+    let desk = desk("steps: [{id: ask, prompt: hi}]\n");
+    desk.ok(&["run", "w.yaml", "--run-id", "w"]);
+    desk.ok(&["verify", "w"]);
+    let store = rusqlite::Connection::open(desk.path("home/runs.db")).unwrap();
+    let changed = store
+        .execute(
+            "UPDATE entries SET state = 'STOPPING' WHERE seq = 1 AND run = (SELECT id FROM runs WHERE run_id = 'w')",
+            [],
+        )
+        .unwrap();
+    assert_eq!(changed, 1);
+    let said = desk.ends(&["verify", "w"], 7).out;
+    assert!(said.contains("state"), "{said}");
+    desk.ends(&["replay", "w"], 7);
+}
+
+#[test]
+fn a_workflow_is_not_gone_on_with_under_another_file() {
+    let desk = desk("steps: [{id: ask, tool: write_file, arguments: {path: a, content: b}}]\n");
+    let text = desk.read("w.yaml");
+    desk.write(
+        "w.yaml",
+        &text.replace(
+            "  tool_policy:",
+            "  require_approval: [write_file]\n  tool_policy:",
+        ),
+    );
+    desk.ends(&["run", "w.yaml", "--run-id", "w"], 8);
+    desk.write("w.yaml", &format!("{}# changed\n", desk.read("w.yaml")));
+    let said = desk.ends(&["resume", "w"], 4).err;
+    assert!(
+        said.contains("its file has changed since it was begun"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_is_for_runs_says_that_a_workflow_is_none() {
+    let desk = desk("steps: [{id: ask, prompt: hi}]\n");
+    desk.ok(&["run", "w.yaml", "--run-id", "w"]);
+    for args in [
+        &["export", "w"][..],
+        &["show", "w", "--why"],
+        &["replay", "w", "--live", "tools"],
+        &["continue", "w", "more"],
+    ] {
+        let said = desk.ends(args, 4).err;
+        assert!(said.contains("it is a workflow"), "{args:?}: {said}");
+    }
+    let (_, listed) = desk.json(&["list"]);
+    let runs = listed["runs"].as_array().unwrap();
+    let workflows: Vec<_> = runs.iter().filter(|run| run["workflow"] == true).collect();
+    assert_eq!((runs.len(), workflows.len()), (2, 1));
+    assert_eq!(workflows[0]["run_id"], "w");
+}
+
+/// S18: a step delegates to an agent, and a workflow is none, so no circle of them can come about.
+#[test]
+fn a_step_that_delegates_to_a_workflow_is_refused_before_anything_of_it_runs() {
+    let desk = desk("steps: [{id: again, delegate: w.yaml, task: once more}]\n");
+    let (code, result) = desk.workflow();
+    assert_eq!(code, 1);
+    assert_eq!(result["outcome"]["code"], "step_not_begun");
+    let (_, listed) = desk.json(&["list"]);
+    assert_eq!(listed["runs"].as_array().unwrap().len(), 1);
+}

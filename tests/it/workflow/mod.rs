@@ -1,0 +1,77 @@
+//! Workflows from outside: run, shown, verified, replayed, resumed; their failures, and kill -9 in the middle of them.
+
+mod faults;
+mod kill;
+mod steps;
+
+use serde_json::Value;
+
+use crate::desk::{Desk, says};
+
+/// The contract of the steps: a scripted model that says one thing, and the built-in file tools in the folder itself.
+const CONTRACT: &str = "contract:
+  targets: [{provider: demo, model: script}]
+  providers: {demo: {type: scripted, file: s.jsonl}}
+  tool_policy: optional
+  tools: {builtin: [read_file, write_file, list_directory], workspace: w}
+";
+
+/// A desk with a workflow of these steps, whose prompts are answered with `pong`.
+fn desk(steps: &str) -> Desk {
+    let desk = Desk::new();
+    desk.write("w.yaml", &format!("workflow: tried\n{CONTRACT}{steps}"));
+    desk.write("s.jsonl", &says("pong"));
+    desk.write("w/in.txt", "[\"one\", \"two\"]");
+    // An agent of its own model.
+    let agent = "targets: [{provider: demo, model: script}]\n\
+                 providers: {demo: {type: scripted, file: agent.jsonl}}\n";
+    desk.write("agent.yaml", agent);
+    desk.write("agent.jsonl", &says("reviewed"));
+    desk
+}
+
+impl Desk {
+    /// Runs the workflow under the name `w`; its code and its result. It verifies and replays, and so does each of its step runs.
+    #[track_caller]
+    fn workflow(&self) -> (i32, Value) {
+        let ended = self.run(&["run", "w.yaml", "--json", "--run-id", "w"]);
+        let result = ended.document();
+        self.tree_holds(&result);
+        (ended.code, result)
+    }
+
+    /// Whether the workflow and each of its step runs verify and replay, and each step ended at the head that is recorded of it.
+    #[track_caller]
+    fn tree_holds(&self, result: &Value) {
+        for proof in ["verify", "replay"] {
+            self.ok(&[proof, "w"]);
+        }
+        for step in result["steps"].as_array().unwrap() {
+            let Some(run) = step["run_id"].as_str() else {
+                continue;
+            };
+            for proof in ["verify", "replay"] {
+                self.ok(&[proof, run]);
+            }
+            let shown: Value = serde_json::from_str(&self.ok(&["show", run, "--json"])).unwrap();
+            assert_eq!(shown["head"], step["head"], "{run}");
+        }
+    }
+}
+
+/// The step runs of a result: place and state.
+fn steps_of(result: &Value) -> Vec<(String, String)> {
+    let steps = result["steps"].as_array().unwrap().iter();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    steps
+        .map(|step| (text(&step["place"]), text(&step["state"])))
+        .collect()
+}
+
+/// What a test expects of them.
+fn are(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+    let owned = expected.iter();
+    owned
+        .map(|(place, state)| ((*place).to_owned(), (*state).to_owned()))
+        .collect()
+}

@@ -1,0 +1,252 @@
+//! Every kind of step, what it is given and what it comes to; compensation; a workflow that is left and gone on with.
+
+use serde_json::{Value, json};
+
+use super::{are, desk, steps_of};
+
+#[test]
+fn every_kind_of_step_is_a_run_and_the_next_one_is_given_what_it_came_to() {
+    let desk = desk(
+        "input: the default
+steps:
+- id: list
+  tool: read_file
+  arguments: {path: in.txt}
+- id: ask
+  prompt: 'about ${input}: ${steps.list.output}'
+- id: check
+  if: {step: ask, equals: pong}
+  then:
+  - {id: yes-it-is, tool: write_file, arguments: {path: said.txt, content: '${steps.ask.output}'}}
+  else:
+  - {id: no-it-is-not, tool: read_file, arguments: {path: nothing}}
+- id: both
+  parallel:
+  - {id: left, delegate: agent.yaml, task: 'review ${steps.ask.output}'}
+  - {id: right, prompt: 'and ${steps.left.output}', depends_on: [left]}
+  max_concurrency: 2
+- id: last
+  tool: write_file
+  arguments: {path: both.txt, content: '${steps.both.output}'}
+",
+    );
+    let (code, result) = desk.workflow();
+    assert_eq!((code, &result["success"]), (0, &Value::Bool(true)));
+    let expected = are(&[
+        ("list", "done"),
+        ("ask", "done"),
+        ("check/yes-it-is", "done"),
+        ("both/left", "done"),
+        ("both/right", "done"),
+        ("last", "done"),
+    ]);
+    assert_eq!(steps_of(&result), expected);
+    assert_eq!(desk.read("w/said.txt"), "pong");
+    let both: Value = serde_json::from_str(&desk.read("w/both.txt")).unwrap();
+    assert_eq!(both, json!({"left": "reviewed", "right": "pong"}));
+    // What a step was given stands in its own run.
+    let (_, asked) = desk.json(&["show", "w.2"]);
+    let task = asked["conversation"][0]["content"].as_str().unwrap();
+    assert!(task.starts_with("about the default: "), "{task}");
+    assert!(task.contains("\"one\""), "{task}");
+    let graph = desk.ok(&["show", "w", "--tree"]);
+    for line in [
+        "yes-it-is  [tool]  done",
+        "no-it-is-not  [tool]  not begun",
+        "right  [prompt]  after left  done",
+    ] {
+        assert!(graph.contains(line), "{line}: {graph}");
+    }
+}
+
+#[test]
+fn the_task_of_the_command_line_is_the_input() {
+    let desk = desk("steps: [{id: ask, prompt: 'about ${input}'}]\n");
+    desk.ok(&["run", "w.yaml", "fish", "--run-id", "w"]);
+    let (_, asked) = desk.json(&["show", "w.1"]);
+    assert_eq!(asked["conversation"][0]["content"], "about fish");
+}
+
+#[test]
+fn a_loop_does_its_steps_for_each_item() {
+    let desk = desk(
+        "steps:
+- {id: list, prompt: list}
+- id: each
+  for_each: '[\"a.txt\", \"b.txt\"]'
+  max_iterations: 2
+  steps:
+  - {id: make, tool: write_file, arguments: {path: '${item}', content: 'number ${index}'}}
+",
+    );
+    let (code, result) = desk.workflow();
+    assert_eq!(code, 0);
+    let expected = are(&[
+        ("list", "done"),
+        ("each.1/make", "done"),
+        ("each.2/make", "done"),
+    ]);
+    assert_eq!(steps_of(&result), expected);
+    assert_eq!(desk.read("w/a.txt"), "number 0");
+    assert_eq!(desk.read("w/b.txt"), "number 1");
+}
+
+/// 003/INV-PE-003
+#[test]
+fn a_group_that_rolls_back_undoes_what_its_steps_have_done() {
+    let desk = desk(
+        "steps:
+- id: book
+  on_failure: rollback
+  parallel:
+  - {id: hotel, tool: write_file, arguments: {path: hotel.txt, content: booked}, compensate: cancel}
+  - {id: flight, tool: read_file, arguments: {path: no-such-flight.txt}, depends_on: [hotel]}
+- {id: after, prompt: never}
+compensations:
+- {id: cancel, tool: write_file, arguments: {path: hotel.txt, content: cancelled}}
+",
+    );
+    let (code, result) = desk.workflow();
+    assert_eq!(code, 1);
+    let outcome = json!({"class": "COMPENSATED", "code": "tool_error"});
+    assert_eq!(result["outcome"], outcome);
+    let expected = are(&[
+        ("book/hotel", "compensated"),
+        ("book/flight", "failed"),
+        ("book/hotel/cancel", "done"),
+    ]);
+    assert_eq!(steps_of(&result), expected);
+    assert_eq!(desk.read("w/hotel.txt"), "cancelled");
+    let graph = desk.ok(&["show", "w"]);
+    assert!(graph.contains("undone by cancel"), "{graph}");
+}
+
+#[test]
+fn a_compensation_that_fails_is_an_outcome_of_its_own() {
+    let desk = desk(
+        "on_failure: rollback
+steps:
+- {id: make, tool: write_file, arguments: {path: made.txt, content: made}, compensate: undo}
+- {id: fail, tool: read_file, arguments: {path: nothing}}
+compensations:
+- {id: undo, tool: read_file, arguments: {path: nothing-either}}
+",
+    );
+    let (code, result) = desk.workflow();
+    assert_eq!(
+        (code, &result["outcome"]["class"]),
+        (1, &json!("COMPENSATION_FAILED"))
+    );
+    let expected = are(&[
+        ("make", "compensation failed"),
+        ("fail", "failed"),
+        ("make/undo", "failed"),
+    ]);
+    let words: Vec<(String, String)> = steps_of(&result)
+        .into_iter()
+        .map(|(place, state)| (place, state.replace('_', " ")))
+        .collect();
+    assert_eq!(words, expected);
+}
+
+#[test]
+fn a_step_whose_run_cannot_begin_says_why_and_one_that_ends_badly_too() {
+    let other = desk("steps: [{id: give, delegate: broken.yaml, task: go}]\n");
+    other.write("broken.yaml", "targets: []\nsurprise: 1\n");
+    let (code, result) = other.workflow();
+    let not_begun = json!({"class": "FAILED", "code": "step_not_begun"});
+    assert_eq!((code, &result["outcome"]), (1, &not_begun));
+    let why = result["steps"][0]["text"].as_str().unwrap();
+    assert!(why.contains("surprise"), "{why}");
+    // A tool that is not there ends its run before anything is asked, with a transcript that says so.
+    let other = desk("steps: [{id: call, tool: no_such_tool}]\n");
+    let (code, result) = other.workflow();
+    let failed = json!({"class": "FAILED", "code": "step_failed"});
+    assert_eq!((code, &result["outcome"]), (1, &failed));
+    assert_eq!(result["steps"][0]["outcome"]["class"], "FAILED_PREFLIGHT");
+}
+
+/// 003/INV-CP-002
+#[test]
+fn a_workflow_that_waits_for_a_person_is_left_and_goes_on_where_it_stood() {
+    let desk = desk(
+        "steps:
+- {id: before, tool: write_file, arguments: {path: before.txt, content: once}}
+- {id: ask, tool: write_file, arguments: {path: asked.txt, content: '${steps.before.output}'}}
+",
+    );
+    let text = desk.read("w.yaml");
+    desk.write(
+        "w.yaml",
+        &text.replace(
+            "  tool_policy:",
+            "  approval: [{tool: write_file, arguments: {properties: {path: {const: asked.txt}}}, action: ask}]\n  tool_policy:",
+        ),
+    );
+    let left = desk
+        .ends(&["run", "w.yaml", "--json", "--run-id", "w"], 8)
+        .document();
+    assert_eq!(
+        steps_of(&left),
+        are(&[("before", "done"), ("ask", "running")])
+    );
+    assert!(!desk.path("w/asked.txt").exists());
+    desk.write("w/before.txt", "touched since");
+    let (_, waiting) = desk.json(&["approvals"]);
+    let hash = waiting["approvals"][0]["arguments_hash"].as_str().unwrap();
+    desk.ok(&["approve", "w.2", "--yes", "--arguments", hash]);
+    let ended = desk.ends(&["resume", "w", "--json"], 0).document();
+    desk.tree_holds(&ended);
+    assert_eq!(
+        steps_of(&ended),
+        are(&[("before", "done"), ("ask", "done")])
+    );
+    assert!(desk.path("w/asked.txt").exists());
+    // The step before the checkpoint was not done again.
+    assert_eq!(desk.read("w/before.txt"), "touched since");
+    // And an ended one is not gone on with.
+    let again = desk.ends(&["resume", "w", "--json"], 0).document();
+    assert_eq!(again["head"], ended["head"]);
+}
+
+#[test]
+fn a_fork_does_not_do_again_what_had_ended_and_does_the_rest() {
+    let desk = desk(
+        "steps:
+- {id: first, tool: write_file, arguments: {path: first.txt, content: first}}
+- {id: second, tool: write_file, arguments: {path: second.txt, content: '${steps.first.output}'}}
+",
+    );
+    let (_, whole) = desk.workflow();
+    std::fs::remove_file(desk.path("w/first.txt")).unwrap();
+    std::fs::remove_file(desk.path("w/second.txt")).unwrap();
+    // Entry 1 is the end of the first step.
+    let forked = desk.ok(&["replay", "w", "--fork-at", "1", "--run-id", "f", "--json"]);
+    let forked: Value = serde_json::from_str(&forked).unwrap();
+    let runs = forked["steps"].as_array().unwrap().iter();
+    let runs: Vec<&str> = runs.map(|step| step["run_id"].as_str().unwrap()).collect();
+    assert_eq!(runs, ["w.1", "f.2"]);
+    assert!(!desk.path("w/first.txt").exists() && desk.path("w/second.txt").exists());
+    for proof in ["verify", "replay"] {
+        for run in ["f", "f.2"] {
+            desk.ok(&[proof, run]);
+        }
+    }
+    // The end of the whole is no beginning.
+    let last = (whole["entries"].as_u64().unwrap() - 1).to_string();
+    desk.ends(&["replay", "w", "--fork-at", &last, "--run-id", "g"], 4);
+}
+
+#[test]
+fn a_deleted_workflow_takes_its_step_runs_along() {
+    let desk = desk("steps: [{id: a, prompt: x}, {id: b, prompt: y}]\n");
+    desk.workflow();
+    desk.ok(&["run", "agent.yaml", "hi", "--run-id", "w.9"]);
+    let said = desk.ok(&["delete", "w", "--yes", "--reason", "tried"]);
+    for run in ["w", "w.1", "w.2"] {
+        assert!(said.contains(run), "{said}");
+    }
+    let (_, listed) = desk.json(&["list"]);
+    let left = listed["runs"].as_array().unwrap();
+    assert_eq!((left.len(), &left[0]["run_id"]), (1, &json!("w.9")));
+}
