@@ -1,31 +1,13 @@
-//! What a run below a run needs of the one that delegates to it. Begins none.
+//! What the runs below a run are brought up with. Begins none.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use futures_util::future::BoxFuture;
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
-
+use super::Environment;
 use super::agent_reader::ParentFile;
-use super::bring_up::{Prepared, RunRequest};
-use super::clock::RunClock;
-use super::finished::Finished;
-use super::observer::Observer;
-use super::queues::Queues;
-use super::{DriverError, Environment};
-use crate::contract::{ContractSpec, ExecutionContract};
-use crate::message::{Digest, RunId, Scrubber};
-use crate::session::{Control, RedactionKey};
-use crate::store::{Invocation, Store};
-
-/// Drives a prepared run to its end. The loop of a run hands on itself: a run below is driven as the one above it is.
-pub(super) type Drive = for<'a> fn(
-    Prepared,
-    &'a Store,
-    mpsc::Receiver<Control>,
-    &'a mut dyn Observer,
-) -> BoxFuture<'a, Result<Finished, DriverError>>;
+use super::bring_up::RunRequest;
+use crate::contract::ContractSpec;
+use crate::session::RedactionKey;
+use crate::store::Invocation;
 
 /// What the runs below a run are brought up with.
 #[derive(Clone)]
@@ -51,32 +33,4 @@ impl Below {
             spec: Arc::new(request.spec.clone()),
         })
     }
-}
-
-/// The run that delegates, as far as a run below it needs to know.
-pub(super) struct Delegating {
-    pub(super) below: Option<Below>,
-    pub(super) clock: RunClock,
-    pub(super) contract: Arc<ExecutionContract>,
-    /// How a run is driven.
-    pub(super) drive: Drive,
-    pub(super) grace: Duration,
-    /// Its last entry that is durable.
-    pub(super) head: Digest,
-    pub(super) max_inferences: Option<usize>,
-    pub(super) queues: Arc<Queues>,
-    pub(super) run_id: RunId,
-    pub(super) scrubber: Arc<dyn Scrubber>,
-    /// Whether it was asked to come to an end.
-    pub(super) stops: bool,
-    pub(super) store: Store,
-}
-
-/// Where the run below is asked for something, and who sees it.
-pub(super) struct Seat {
-    /// Ends the wait in a queue, and the bring-up.
-    pub(super) cancel: CancellationToken,
-    pub(super) control: mpsc::Sender<Control>,
-    pub(super) controls: mpsc::Receiver<Control>,
-    pub(super) observer: Box<dyn Observer>,
 }

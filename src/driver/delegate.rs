@@ -12,8 +12,9 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 
 use super::agent_reader::ReadAgent;
-use super::below::{Below, Delegating, Seat};
+use super::below::Below;
 use super::bring_up::{Prepared, RunRequest, prepare_delegated, prepare_resume, reopen_below};
+use super::delegating::{Delegating, Seat};
 use super::perform::{CallBlobs, Done};
 use super::{DriverError, Environment};
 use crate::contract::{Delegator, ExecutionContract, task_of, ungranted};

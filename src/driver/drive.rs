@@ -8,11 +8,11 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::below::{Delegating, Seat};
 use super::bring_up::Start;
 use super::children::Children;
 use super::clock::{RunClock, sleep_until};
 use super::delegate::delegate;
+use super::delegating::{Delegating, Seat};
 use super::finished::Finished;
 use super::observer::Observer;
 use super::perform::{self, Done, OpenQuestions, RequestSlots, Tools};

@@ -27,6 +27,7 @@ mod bring_up;
 mod children;
 mod clock;
 mod delegate;
+mod delegating;
 mod drive;
 mod environment;
 mod error;

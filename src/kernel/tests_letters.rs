@@ -188,6 +188,7 @@ pub(super) const AGENTS: &[Letter] = &[
     Tool(Does::Error),
     Tool(Does::ChildOverspends),
     Tool(Does::ChildCosts),
+    SaysFor(Said::Read, 390),
     Tool(Does::ChildDisagrees),
     Tool(Does::NotBegun),
     Tool(Does::Asks),

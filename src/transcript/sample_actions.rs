@@ -3,9 +3,9 @@
 use super::sample::{DONE, action, contract};
 use crate::contract::{DelegationGrant, FlowAction, Label, ReportFormat, RulePlace};
 use crate::kernel::{
-    Action, BlockReason, Check, CheckName, ClosingReason, ContextAccount, ContextBlock, DropReason,
-    DroppedResult, DroppedTarget, EffectRecord, EntryKind, FlowRecord, FlowSource, PolicyRecord,
-    Predicate, PredicateName, ReportRecord, ReportSource, State,
+    Action, BlockReason, Check, CheckName, ClosingReason, ContextAccount, ContextBlock, Counters,
+    DropReason, DroppedResult, DroppedTarget, EffectRecord, EntryKind, FlowRecord, FlowSource,
+    PolicyRecord, Predicate, PredicateName, ReportRecord, ReportSource, State,
 };
 use crate::message::{CallSeq, Digest, InferenceSeq};
 
@@ -138,6 +138,13 @@ pub(crate) fn full_action() -> Action {
             decision: contract().policy_decision.clone(),
             matched: vec!["repository".to_owned()],
         }),
+        counters: Counters {
+            agents_ok: 1,
+            below_cost_micro_usd: 2,
+            below_tokens: 3,
+            below_tools_ok: 4,
+            ..Counters::default()
+        },
         predicate: Some(Predicate {
             item: 6,
             name: PredicateName::TerminalResponse,

@@ -3,7 +3,7 @@
 //!
 //! `MONOLITH_KILLS=1000 cargo test --test it kill` kills that often.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 
 use monolith::door::EffectRecord;
@@ -12,7 +12,7 @@ use monolith::{
 };
 
 use crate::bench::Bench;
-use crate::desk::text;
+use crate::desk::{monolith, text};
 
 /// How often the normal test run kills.
 const KILLS: u64 = 25;
@@ -155,18 +155,20 @@ impl Bench {
         let blobs = Blobs(StoreReader::open(&self.database()).unwrap());
         let mut starts: BTreeMap<CallSeq, u64> = BTreeMap::new();
         let mut returned: BTreeMap<CallSeq, u64> = BTreeMap::new();
+        let mut delegated: BTreeSet<CallSeq> = BTreeSet::new();
         for entry in &entries {
             replayer.take(entry, &blobs);
             let event = entry.decode_event().unwrap();
             if let Some(EventKind::ToolReturned(ended)) = event.map(|event| event.event)
                 && matches!(ended.outcome, ToolOutcome::Returned(_))
+                // A run below is gone on with as often as it takes: that nothing in it is repeated is judged with it.
+                && !delegated.contains(&ended.call)
             {
                 returned.insert(ended.call, starts[&ended.call]);
             }
             for effect in entry.decode_action().unwrap().effects {
-                // A run below is gone on with as often as it takes: that nothing in it is repeated is judged with it.
                 if let EffectRecord::Delegate { call, .. } = effect {
-                    *starts.entry(call).or_default() += 1;
+                    delegated.insert(call);
                 }
                 if let EffectRecord::Execute { call, name, .. } = effect {
                     let started = starts.entry(call).or_default();
@@ -225,10 +227,14 @@ impl Bench {
         for run in &tree {
             self.judge_delegated(run);
         }
-        let mut verify = self.command(&["verify", root.as_str(), "--tree"], "normal");
-        let verified = verify.stdout(Stdio::piped()).output().unwrap();
+        let args = ["verify", root.as_str(), "--tree", "--store", "runs.db"];
+        let verified = monolith(self.path(), &args).output().unwrap();
         let said = text(&verified.stdout);
-        assert!(verified.status.success(), "{root}: {said}");
+        assert!(
+            verified.status.success(),
+            "{root}: {said}{}",
+            text(&verified.stderr)
+        );
         assert!(said.contains("verified: 4 runs"), "{root}: {said}");
         killed
     }

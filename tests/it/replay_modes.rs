@@ -442,7 +442,7 @@ fn a_fork_goes_on_from_an_entry_as_a_run_of_its_own() {
     assert_eq!(code, 0, "{verified}");
     let printed = verified["not_checked"].to_string();
     assert!(
-        printed.contains("parent: forked from run r1, which a file does not hold"),
+        printed.contains("parent: forked from r1, which a file does not hold"),
         "{printed}"
     );
 

@@ -85,6 +85,14 @@ fn the_shipped_schema_is_the_one_that_the_table_gives() {
 }
 
 #[test]
+fn the_workflow_that_is_shipped_is_one() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("contracts/workflow.yaml");
+    let text = fs::read_to_string(path).unwrap();
+    assert!(WorkflowSpec::is_one(&text) && fits(&text));
+    parse(&text).unwrap();
+}
+
+#[test]
 fn every_key_is_read_and_the_schema_takes_it() {
     let spec = parse(WHOLE).unwrap();
     assert!(fits(WHOLE));

@@ -260,7 +260,9 @@ fn missing_server(contract: &ExecutionContract, offer: &Offer) -> Option<BringUp
 
 /// The pin of every tool of a contract.
 pub(super) fn pins_of(contract: &ExecutionContract) -> BTreeMap<String, ToolPin> {
-    let pins = contract.tools.iter();
+    // That an agent's file is another one is known when it is called.
+    let is_agent = |name: &String| contract.agents.contains_key(name);
+    let pins = contract.tools.iter().filter(|tool| !is_agent(&tool.name));
     pins.map(|tool| (tool.name.clone(), ToolPin(tool.pin)))
         .collect()
 }

@@ -81,7 +81,7 @@ impl Desk {
                  CREATE TEMP TABLE more AS WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {count}) \
                  SELECT n, (SELECT max(id) FROM runs) + n AS id, '{name}-' || n AS name FROM n; \
                  CREATE TEMP TABLE old AS SELECT * FROM runs WHERE run_id = '{name}'; \
-                 INSERT INTO runs SELECT more.id, more.name, contract_hash, created_unix_ms, epoch, owner, head_seq, head_hash, class, code \
+                 INSERT INTO runs SELECT more.id, more.name, kind, contract_hash, created_unix_ms, epoch, owner, head_seq, head_hash, class, code \
                  FROM old, more; \
                  INSERT INTO contracts SELECT more.id, document FROM contracts, more WHERE run = (SELECT id FROM old); \
                  INSERT INTO entries SELECT more.id, seq, state, event, action, e.hash FROM entries e, more WHERE run = (SELECT id FROM old); \

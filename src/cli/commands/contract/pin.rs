@@ -121,6 +121,7 @@ fn pinned_text(
 fn plain(spec: &ContractSpec) -> ContractSpec {
     ContractSpec {
         origins: BTreeMap::new(),
+        own: None,
         pinned: PinnedOffers::default(),
         ..spec.clone()
     }

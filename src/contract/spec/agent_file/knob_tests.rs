@@ -104,6 +104,10 @@ fn each_knob_is_a_value_of_the_contract_and_an_option_comes_before_it() {
             set(value).contract_hash(),
             "{knob}"
         );
+        // How deep runs may stand below each other means nothing to one that has no agents.
+        if knob == "maxDepth" {
+            continue;
+        }
         assert_ne!(
             written.contract_hash(),
             set(other).contract_hash(),

@@ -9,20 +9,20 @@ const transcript = (() => {
     tombstone: tombstone;
     action: adapter_version attempt blocked? checks? closing? context? conversation_digest counters dropped_targets? effects? flow? from kind length?
       model_fingerprint model_profile_id note? outcome? policy? predicate? report? seq state_digest step_id target to;
-    counters: calls cost_micro_usd executed executed_ok format_retries inferences resumes tokens_cache_read tokens_in
+    counters: agents_ok? below_cost_micro_usd? below_tokens? below_tools_ok? calls cost_micro_usd executed executed_ok format_retries inferences resumes tokens_cache_read tokens_in
       tokens_out turns;
     checks: detail name ok; context: blocked? ctx expected limit pending projected remaining schema;
     policy: decision matched; decision: grounds policy rules_hash rules_version; predicate: item name;
     outcome: class code;
     probe cancel finish inference call text interrupted effect_lost timer_fired stop_requested suspended timed_out cancelled
       restart_in_progress:;
-    infer: attempt inference notices target tools; sample summarise: call inference target; execute: arguments_hash call id name;
+    infer: attempt inference notices target tools; sample summarise: call inference target; execute: arguments_hash call id name; delegate: arguments_hash call grant id name; grant: max_cost_micro_usd? max_tokens total_timeout_ms; child: cost_micro_usd entries head outcome run_id tokens tools_ok;
     await_approval: arguments_hash asked_by? call; asked_by: approval? flow?; answerer: key signature;
     approval_denied: answerer? arguments_hash call proposal? reason?; approval_given: answerer? arguments_hash call content? reason?;
     input_required: question resume?; sampling_required: bytes max_tokens prompt resume?; wait: until_ms;
     event: at_ms event;
     run_started: addresses? bring_up contract_hash intent_words messages parent? run_id started_unix_ms tokenizer_fault? tool_servers? workspace?;
-    bring_up: detail server; parent: head run_id; probed: targets; targets: detail properties? responsive server_headers?;
+    bring_up: detail server; parent: call? head run_id; probed: targets; targets: detail properties? responsive server_headers?;
     messages canonical_message: content observed? reasoning? reasoning_trace? role tokens tool_call_id? tool_calls?;
     tool_calls: arguments fault? id name raw_payload? source_model;
     reasoning_trace: adapter_version model parts; trace_call: signature?; trace_text: bytes signature?; block:;
@@ -32,7 +32,7 @@ const transcript = (() => {
     tool_servers: instructions? name? protocol server version?;
     repair: original repaired steps; usage: cache_read cache_write? cost_fault? cost_micro_usd? estimated input output;
     withheld: blank bytes hash report_bytes?; inference_failed: fault gated? inference redacted? request_hash? usage?;
-    fault: class message raw_hash? retry_after_ms? status? unknown_model?; tool_returned: call exchanges? outcome; exchanges: answer content? message method requested_schema? url?;
+    fault: class message raw_hash? retry_after_ms? status? unknown_model?; tool_returned: call child? exchanges? outcome; exchanges: answer content? message method requested_schema? url?;
     changes: files incomplete?; files: after? before? lines_added lines_removed path; returned: bytes_in bytes_out changes? content duration_ms error? full? started_at_ms status tokens tool tool_call_id;
     error: code message; resource: blob bytes mime_type; malformed: detail raw_hash; connection_lost restart_failed tool_changed: detail;
     blocked: dropped? limit projected reason remaining target; dropped: original replacement; dropped_targets: limit? projected? reason target;
@@ -46,11 +46,11 @@ const transcript = (() => {
   // What stands under a key: that of `row.key` comes before that of `key`, and what is not named is text. `wait` has a
   // value as an effect alone.
   const TYPES = new Map(`
-    number: at_ms attempt bytes bytes_in bytes_out cache_read cache_write call call.value calls cost_micro_usd ctx duration_ms executed executed_ok expected
-    format_retries inference inference.value inferences input item length limit lines_added lines_removed max_tokens original output pending projected remaining replacement report_bytes resumes retry_after_ms
-    rule asked_by.flow rules_version schema seen.entry seq started_at_ms started_unix_ms fault.status step_id target tokens tokens_cache_read tokens_in tokens_out turns until_ms approval; truth: blank cost_fault
+    number: agents_ok at_ms attempt bytes bytes_in bytes_out below_cost_micro_usd below_tokens below_tools_ok cache_read cache_write call call.value calls cost_micro_usd ctx duration_ms entries executed executed_ok expected
+    format_retries inference inference.value inferences input item length limit lines_added lines_removed max_cost_micro_usd max_tokens original output pending projected remaining replacement report_bytes resumes retry_after_ms
+    rule asked_by.flow rules_version schema seen.entry seq started_at_ms started_unix_ms fault.status step_id target tokens tokens_cache_read tokens_in tokens_out tools_ok total_timeout_ms turns until_ms approval; truth: blank cost_fault
     estimated gate_breached gated incomplete ok redacted responsive tools unknown_model; hash: after arguments_hash before blob contract_hash conversation_digest full hash head prompt raw_hash request_hash
-    rules_hash state_digest workspace; object: action answerer asked_by blocked canonical_message changes context counters decision dropped error event fault observed outcome parent policy predicate
+    rules_hash state_digest workspace; object: action answerer asked_by blocked canonical_message changes child context counters decision dropped error event fault grant observed outcome parent policy predicate
     reasoning_trace repair report result returned.error served_by usage value withheld; objects: addresses bring_up checks returned.content dropped_targets effects exchanges files flow messages parts properties seen
     server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words matched notices steps tools_changed warnings; text: blob_line.bytes flow.action flow.call context.blocked tool_calls.fault repair.original decision.policy blocked.target
     dropped_targets.target block.value properties.value server_headers.value text.value interrupted.value; object?: entry.event; hash?: malformed.raw_hash;
