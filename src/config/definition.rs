@@ -42,7 +42,7 @@ impl Builder<'_> {
             match key.as_str() {
                 "type" => self.provider_type(value)?,
                 "file" => self.located(key, key, value)?,
-                "reasoning" => self.put(key, key, value)?,
+                "reasoning" | "tokenizer" => self.put(key, key, value)?,
                 "baseUrl" | "base_url" => self.put("base_url", key, value)?,
                 "apiKey" => self.key(value)?,
                 "api_key_env" | "base_url_env" => {
@@ -51,9 +51,8 @@ impl Builder<'_> {
                 "headers" => self.later("headers", value),
                 "overrides" => self.renamed("overrides", key, value)?,
                 "contextWindow" | "context_window" => self.put("context_window", key, value)?,
-                "tokenizer" => self.put(key, key, value)?,
                 "contextWindowBufferTokens" | "buffer" => self.put("buffer", key, value)?,
-                "toolsAllowed" | "toolsDenied" => self.no_filter(key, value)?,
+                "toolsAllowed" | "toolsDenied" => no_filter(key, value)?,
                 "models" => self.models(value)?,
                 "custom" => {
                     for (below, value) in value.members() {
@@ -70,25 +69,6 @@ impl Builder<'_> {
             }
         }
         Ok(())
-    }
-
-    /// A filter of tools at a provider, which must filter nothing: which tools are offered is said of the servers.
-    fn no_filter(&self, key: &str, value: &Merged) -> Result<(), DefinitionFault> {
-        let names = value.value();
-        let names = names.as_array().map_or(&[][..], Vec::as_slice);
-        let is_all = |name: &Value| matches!(name.as_str(), Some("*" | "any"));
-        let takes_all = match key {
-            "toolsDenied" => names.is_empty(),
-            _ => names.iter().any(is_all),
-        };
-        if takes_all {
-            return Ok(());
-        }
-        Err(DefinitionFault {
-            rule: "the tools that models are offered are said of their servers: under `mcpServers`"
-                .to_owned(),
-            ..refused(key, value)
-        })
     }
 
     /// The type of a provider. Scripts have another name in layers.
@@ -342,4 +322,23 @@ fn refused(key: &str, value: &Merged) -> DefinitionFault {
         layer: value.layer(),
         rule: "a contract has no place for it".to_owned(),
     }
+}
+
+/// A filter of tools at a provider, which must filter nothing: which tools are offered is said of the servers.
+fn no_filter(key: &str, value: &Merged) -> Result<(), DefinitionFault> {
+    let names = value.value();
+    let names = names.as_array().map_or(&[][..], Vec::as_slice);
+    let is_all = |name: &Value| matches!(name.as_str(), Some("*" | "any"));
+    let takes_all = match key {
+        "toolsDenied" => names.is_empty(),
+        _ => names.iter().any(is_all),
+    };
+    if takes_all {
+        return Ok(());
+    }
+    Err(DefinitionFault {
+        rule: "the tools that models are offered are said of their servers: under `mcpServers`"
+            .to_owned(),
+        ..refused(key, value)
+    })
 }

@@ -278,9 +278,9 @@ impl Environment {
             return DriverError::MissingVariable { name, place };
         };
         DriverError::UnresolvedVariable {
-            id: id.to_owned(),
+            id: id.into(),
             name,
-            origin: origin.to_string(),
+            origin: origin.to_string().into(),
             scope,
             place,
         }

@@ -57,11 +57,11 @@ pub enum DriverError {
     #[error("{place}: Unresolved variable ${{{name}}} for {scope} '{id}' at {origin}")]
     UnresolvedVariable {
         /// What it is for, by its name in the layer.
-        id: String,
+        id: Box<str>,
         /// The variable.
         name: String,
         /// The file of the layer.
-        origin: String,
+        origin: Box<str>,
         /// Where the contract has it, as a dotted path of its file.
         place: String,
         /// Which kind of thing it is for.

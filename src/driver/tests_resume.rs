@@ -79,9 +79,9 @@ pub(super) fn request(folder: &Path, sets: &[&str]) -> RunRequest {
 pub(super) async fn resume(db: &Path, request: RunRequest) -> Result<Finished, DriverError> {
     let store = Store::open(db, Durability::Normal).expect("a store");
     let reopened = reopen(&store, &run_id(), &Environment::new(|_| None))?;
-    let prepared = prepare_resume(reopened, request, &CancellationToken::new()).await?;
+    let prepared = Box::pin(prepare_resume(reopened, request, &CancellationToken::new())).await?;
     let (_keep, control) = mpsc::channel(1);
-    drive(prepared, &store, control, &mut Silent).await
+    Box::pin(drive(prepared, &store, control, &mut Silent)).await
 }
 
 pub(super) fn replays(db: &Path) -> bool {

@@ -199,16 +199,16 @@ impl Machine {
         c.below_cost_micro_usd = exact_sum(c.below_cost_micro_usd, child.cost_micro_usd);
         c.below_tools_ok = exact_sum(c.below_tools_ok, child.tools_ok);
     }
+}
 
-    /// The runs of calls in flight are gone on with: nothing of them is lost with a process (semantics §9).
-    pub(super) fn delegate_again(&self, batch: &Batch, outbox: &mut Outbox) {
-        for call in &batch.calls {
-            if let (Slot::Running(seq), Some(grant)) = (&call.slot, call.grant()) {
-                outbox.delegate(DelegateOrder {
-                    grant,
-                    order: call.order(*seq),
-                });
-            }
+/// The runs of calls in flight are gone on with: nothing of them is lost with a process (semantics §9).
+pub(super) fn delegate_again(batch: &Batch, outbox: &mut Outbox) {
+    for call in &batch.calls {
+        if let (Slot::Running(seq), Some(grant)) = (&call.slot, call.grant()) {
+            outbox.delegate(DelegateOrder {
+                grant,
+                order: call.order(*seq),
+            });
         }
     }
 }

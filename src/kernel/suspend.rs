@@ -4,6 +4,7 @@
 use statig::Outcome as Handled;
 
 use super::batch::{Batch, Settled, Slot};
+use super::delegate::delegate_again;
 use super::edges::{FromInfer, Reply};
 use super::guard::{Guard, holds};
 use super::machine::{Machine, Verdict};
@@ -59,7 +60,7 @@ impl Machine {
             return self.abandon(resting, outbox);
         }
         if let Resting::Execute(batch) = resting {
-            self.delegate_again(batch, outbox);
+            delegate_again(batch, outbox);
         }
         let issued = match resting {
             Resting::Infer(awaited) => self.issue_due(awaited, outbox),

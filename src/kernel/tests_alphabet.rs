@@ -162,8 +162,7 @@ fn does(does: Does, c: &OpenCall) -> ToolOutcome {
         | Does::ChildOverspends
         | Does::ChildCosts
         | Does::ChildDisagrees => ToolOutcome::Returned(ok()),
-        Does::NotBegun => ToolOutcome::Returned(error_envelope(&c.id, &c.name)),
-        Does::Error => ToolOutcome::Returned(error_envelope(&c.id, &c.name)),
+        Does::NotBegun | Does::Error => ToolOutcome::Returned(error_envelope(&c.id, &c.name)),
         Does::Large => ToolOutcome::Returned(ToolEnvelope::new(EnvelopeFields {
             tokens: 90_000,
             ..ok().into_fields()

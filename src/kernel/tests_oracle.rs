@@ -182,6 +182,7 @@ enum Slot {
 type ToolEnvelopeKey = (String, u64, u64);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct Call {
     id: String,
     name: String,

@@ -45,6 +45,7 @@ mod cuts;
 mod delegation;
 #[cfg(test)]
 mod deletion;
+#[cfg(test)]
 mod desk;
 #[cfg(test)]
 mod display;

@@ -9,6 +9,10 @@ use crate::tools::MCP_TRACE;
 
 /// What a command that drives a run tells beside its result.
 #[derive(Clone, Debug, Default, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 pub(in crate::cli) struct AccountingArgs {
     /// Add a line for each request and each call to this file, instead of accounting.jsonl in the state folder
     #[arg(long, hide_short_help = true, value_name = "FILE")]

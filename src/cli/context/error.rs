@@ -222,12 +222,11 @@ impl CliError {
         match self {
             Self::Spec(errors) | Self::Located(_, errors) => {
                 let lines = errors.errors.iter().map(|error| {
-                    let place = match &error.set {
-                        Some(set) => format!("--set {set}"),
-                        None => {
-                            let (file, line, column) = errors.place_of(error);
-                            format!("{file}:{line}:{column}")
-                        }
+                    let place = if let Some(set) = &error.set {
+                        format!("--set {set}")
+                    } else {
+                        let (file, line, column) = errors.place_of(error);
+                        format!("{file}:{line}:{column}")
                     };
                     let path = if error.path.is_empty() {
                         String::new()

@@ -125,13 +125,12 @@ async fn made(
         let known = offer_as_recorded(&mut capabilities, &draft, recorded);
         not_started.retain(|name| !known.contains(name));
     }
-    let unmet = match recorded {
-        Some(_) => Vec::new(),
-        None => {
-            let mut unmet = found.unmet(Some(&draft));
-            unmet.extend(not_offered(spec, &capabilities));
-            unmet
-        }
+    let unmet = if recorded.is_some() {
+        Vec::new()
+    } else {
+        let mut unmet = found.unmet(Some(&draft));
+        unmet.extend(not_offered(spec, &capabilities));
+        unmet
     };
     let name = draft.tokenizer.clone();
     let tokenizers = found.tokenizers(name, Some(&draft), cancel).await?;

@@ -232,9 +232,8 @@ impl Oracle {
                 self.facts.batch[at].proves = below;
                 self.facts.proof |= match self.terms.tool_proof {
                     ToolProof::Executed => true,
-                    ToolProof::Succeeded => ok,
                     ToolProof::Lineage if of_agent => below,
-                    ToolProof::Lineage => ok,
+                    ToolProof::Succeeded | ToolProof::Lineage => ok,
                 };
                 self.weigh(at, envelope.tokens)
             }

@@ -125,7 +125,8 @@ fn driven_on(
                 prepared => prepared?,
             };
             let prepared = prepared.with_grace(Duration::from_secs(leaving.grace));
-            Ok::<_, CliError>(drive(prepared, store, live, &mut signals, leaving).await?)
+            let driven = Box::pin(drive(prepared, store, live, &mut signals, leaving));
+            Ok::<_, CliError>(driven.await?)
         })
     })
 }

@@ -75,12 +75,11 @@ impl ContractFile {
         let places = paths.into_iter().filter_map(|path| {
             let found = self.fault_at(&path, &(String::new(), None))?;
             let error = found.errors.first()?;
-            Some(match &error.set {
-                Some(set) => format!("--set {set}"),
-                None => {
-                    let (file, line, column) = found.place_of(error);
-                    format!("{file}:{line}:{column}")
-                }
+            Some(if let Some(set) = &error.set {
+                format!("--set {set}")
+            } else {
+                let (file, line, column) = found.place_of(error);
+                format!("{file}:{line}:{column}")
             })
         });
         let mut places: Vec<String> = places.collect();

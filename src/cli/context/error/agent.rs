@@ -1,6 +1,6 @@
 //! Faults of agents, their abilities, and the registry.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::agent::{AbilityFault, RegistryFault};
 use crate::cli::context::error::advice::Advice;
@@ -70,7 +70,9 @@ impl Advice for AgentFault {
             }
             Self::Changed { .. } => "monolith agent add --update FILE registers it as it is now",
             Self::Unusable { .. } => "monolith agent list shows what is registered, and how it is",
-            Self::NotAnId { got, .. } if got.ends_with(".ai") => {
+            Self::NotAnId { got, .. }
+                if Path::new(got).extension().is_some_and(|end| end == "ai") =>
+            {
                 "a file is run by its name, without --agent: monolith run FILE \"task\""
             }
             Self::NotAnId { .. } => "monolith agent list shows the ids",
