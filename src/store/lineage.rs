@@ -16,6 +16,8 @@ pub struct Lineage {
     pub parent: ParentRun,
     /// What this store has of it.
     pub found: ParentFound,
+    /// Whether it is a workflow, and this run a step of it.
+    pub is_workflow: bool,
 }
 
 impl StoreReader {
@@ -41,7 +43,22 @@ impl StoreReader {
             return Ok(None);
         };
         let found = find_parent(&self.conn, &parent).map_err(sql)?;
-        Ok(Some(Lineage { parent, found }))
+        let is_workflow = self
+            .conn
+            .prepare_cached("SELECT 1 FROM runs WHERE run_id = ?1 AND kind = 'workflow'")
+            .and_then(|mut select| select.exists([parent.run_id.as_str()]))
+            .map_err(sql)?;
+        Ok(Some(Lineage {
+            parent,
+            found,
+            is_workflow,
+        }))
+    }
+
+    /// Whether another run has begun that one: for a call of an agent, or as a step of a workflow.
+    pub(super) fn is_below_another(&self, run_id: &RunId) -> Result<bool, StoreError> {
+        let lineage = self.lineage(run_id)?;
+        Ok(lineage.is_some_and(|found| found.parent.call.is_some() || found.is_workflow))
     }
 }
 

@@ -105,7 +105,8 @@ impl StoreReader {
         Ok(())
     }
 
-    /// The run of that name, or of that unique prefix; `last` is the newest.
+    /// The run of that name, or of that unique prefix; `last` is the newest. A run below another one, and a step of a workflow, is meant
+    /// only where its own name is given.
     ///
     /// # Errors
     /// [`StoreError::NoSuchRun`], [`StoreError::Ambiguous`]; [`StoreError::Corrupt`] where the newest row does not read.
@@ -115,16 +116,17 @@ impl StoreReader {
         };
         if asked == NEWEST {
             // No other run stands in for it: whoever asks for the newest must learn that its row was damaged.
-            let newest = self.list_rows(1, RunFilter::All)?.into_iter().next();
-            let newest = newest.ok_or_else(none)?;
-            return newest.map(|row| row.run_id).map_err(|row| row.fault);
+            return self.newest()?.ok_or_else(none);
         }
         let sql = |fault: rusqlite::Error| refusal(&self.conn, &self.path, &fault);
         // Names are made of characters below '~', so this range holds exactly the names with that prefix.
         let mut select = self
             .conn
             .prepare_cached(
-                "SELECT run_id FROM runs WHERE run_id >= ?1 AND run_id < ?1 || '~' ORDER BY run_id LIMIT ?2",
+                "SELECT run_id FROM runs WHERE run_id >= ?1 AND run_id < ?1 || '~' AND NOT ( \
+                     instr(substr(run_id, length(?1) + 1), '.') > 0 AND EXISTS(SELECT 1 FROM runs AS above WHERE \
+                     above.run_id = substr(runs.run_id, 1, length(?1) + instr(substr(runs.run_id, length(?1) + 1), '.') - 1)) \
+                 ) ORDER BY run_id LIMIT ?2",
             )
             .map_err(sql)?;
         let most = i64::try_from(CANDIDATES).unwrap_or(i64::MAX);
@@ -153,6 +155,23 @@ impl StoreReader {
                 candidates,
             }),
         }
+    }
+
+    /// The newest run that no other one has begun.
+    fn newest(&self) -> Result<Option<RunId>, StoreError> {
+        let mut newest = Ok(None);
+        self.each_row(RunFilter::All, |row| {
+            newest = match row {
+                Ok(row) => match self.is_below_another(&row.run_id) {
+                    Ok(true) => return true,
+                    Ok(false) => Ok(Some(row.run_id)),
+                    Err(fault) => Err(fault),
+                },
+                Err(row) => Err(row.fault),
+            };
+            false
+        })?;
+        newest
     }
 
     /// The bytes under that hash, as they are stored.

@@ -57,6 +57,7 @@ const BARE: &str = "---\n---\nYou have ${MAX_TURNS} turns.\n";
 const OWN: &str = "---\nmodels: [layer/own]\nmaxTurns: 3\ntemperature: 0.5\ncontextWindowBufferTokens: 2\n---\nYou have ${MAX_TURNS} turns.\n";
 
 /// 001/5.hierarchies.4
+/// 001/8.overrides.6
 #[test]
 fn what_the_agents_own_file_states_comes_first_and_else_what_holds_for_the_caller() {
     let limits = |spec: &ContractSpec| {

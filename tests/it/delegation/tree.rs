@@ -134,3 +134,16 @@ fn accounting_has_the_requests_of_every_run_of_a_tree() {
     let child = lines.iter().find(|line| line["txnId"] == "lead.1").unwrap();
     assert_eq!(child["parentTxnId"], "lead", "{bill}");
 }
+
+/// `last` and the beginning of a name mean the run that was asked for, and never one that it began.
+#[test]
+fn last_and_a_short_name_are_the_run_that_delegated() {
+    let desk = tree();
+    for asked in ["last", "le"] {
+        let (code, shown) = desk.json(&["show", asked]);
+        assert_eq!((code, &shown["run_id"]), (0, &"lead".into()), "{asked}");
+    }
+    for asked in ["lead.1", "lead.1.1"] {
+        assert_eq!(desk.json(&["show", asked]).1["run_id"], asked);
+    }
+}

@@ -250,3 +250,18 @@ fn a_deleted_workflow_takes_its_step_runs_along() {
     let left = listed["runs"].as_array().unwrap();
     assert_eq!((left.len(), &left[0]["run_id"]), (1, &json!("w.9")));
 }
+
+/// `last` and the beginning of a name mean the workflow, and never a step of it.
+#[test]
+fn last_and_a_short_name_are_the_workflow() {
+    let desk = desk("steps: [{id: a, prompt: ping}, {id: b, prompt: ping}]\n");
+    let ended = desk.run(&["run", "w.yaml", "--json", "--run-id", "work"]);
+    assert_eq!(ended.code, 0, "{}", ended.said());
+    for asked in ["last", "wo"] {
+        let shown = desk.ok(&["show", asked]);
+        assert!(shown.contains("workflow tried"), "{asked}: {shown}");
+    }
+    let listed = desk.ok(&["list"]);
+    assert!(listed.contains("a step of work at entry 0"), "{listed}");
+    assert!(!listed.contains("forked"), "{listed}");
+}

@@ -202,7 +202,11 @@ pub(super) fn brief(task: &str) -> String {
 
 /// Where a run comes from, in words.
 pub(in crate::cli) fn forked_from(lineage: &Lineage) -> String {
-    let link = lineage.parent.link();
+    let link = if lineage.is_workflow {
+        format!("a step of {}", lineage.parent.run_id)
+    } else {
+        lineage.parent.link()
+    };
     match lineage.found {
         ParentFound::Entry(seq) => format!("{link} at entry {seq}"),
         ParentFound::NoSuchEntry => format!("{link}, which has no such entry"),
