@@ -286,7 +286,7 @@ pub enum DriverError {
         parent: RunId,
     },
     /// The operator: a delegated run goes on with the one that delegated to it.
-    #[error("resume run {run_id}: it goes on with run {parent}, which delegated to it")]
+    #[error("resume run {run_id}: it goes on with run {parent}, which began it")]
     Delegated {
         /// The run that delegated.
         parent: RunId,

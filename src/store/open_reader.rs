@@ -23,7 +23,24 @@ pub(super) fn open_reader(file: &StoreFile, busy: Duration) -> Result<Connection
             path: path.to_path_buf(),
         });
     }
+    take_as_runs(&conn).map_err(|fault| StoreError::from_sql(path, &fault))?;
     Ok(conn)
+}
+
+/// A store of a build before workflows has runs alone, and no column that says so: it is read as what it is. Writing to it is refused.
+fn take_as_runs(conn: &Connection) -> rusqlite::Result<()> {
+    let (runs, kinds): (bool, bool) = conn.query_row(
+        "SELECT count(*) > 0, count(*) FILTER (WHERE name = 'kind') > 0 FROM pragma_table_info('runs')",
+        [],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    if runs && !kinds {
+        // A name of this connection alone, which comes before that of the file.
+        conn.execute_batch(
+            "CREATE TEMP VIEW runs AS SELECT all_runs.*, 'run' AS kind FROM main.runs AS all_runs",
+        )?;
+    }
+    Ok(())
 }
 
 /// [`open_reader`] for whatever database it is, an empty one included.

@@ -28,22 +28,27 @@ pub(crate) struct Reopened {
 ///
 /// # Errors
 /// [`DriverError::Store`] where another process drives the run or it cannot be read, and by name where there is nothing to
-/// go on with or the transcript does not replay. A delegated run goes on with the one that delegated to it, as long as that is open.
+/// go on with or the transcript does not replay. A run below another one, and a step of a workflow, goes on with that, as long as it is open.
 pub(crate) fn reopen(
     store: &Store,
     run_id: &RunId,
     environment: &Environment,
 ) -> Result<Reopened, DriverError> {
     let reopened = reopen_below(store, run_id, environment)?;
-    match reopened.parent() {
-        Some(from) if from.call.is_some() && is_open(store, &from.run_id)? => {
-            Err(DriverError::Delegated {
-                parent: from.run_id.clone(),
-                run_id: run_id.clone(),
-            })
-        }
-        _ => Ok(reopened),
+    let Some(from) = reopened.parent() else {
+        return Ok(reopened);
+    };
+    let is_step = || -> Result<bool, DriverError> {
+        let lineage = store.reader()?.lineage(run_id)?;
+        Ok(lineage.is_some_and(|found| found.is_workflow))
+    };
+    if (from.call.is_some() || is_step()?) && is_open(store, &from.run_id)? {
+        return Err(DriverError::Delegated {
+            parent: from.run_id.clone(),
+            run_id: run_id.clone(),
+        });
     }
+    Ok(reopened)
 }
 
 /// Whether the store has that run, without an end.

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::host::StepHost;
 use crate::agent::{StepOrder, StepResult};
-use crate::driver::bring_up::{prepare_resume, prepare_step, reopen};
+use crate::driver::bring_up::{prepare_resume, prepare_step, reopen_below};
 use crate::driver::{DriverError, Observer, Prepared, drive};
 use crate::kernel::{CallOrder, EntryDraft, ParentRun, Run};
 use crate::message::RunId;
@@ -126,7 +126,7 @@ impl<H: StepHost> StepTask<'_, H> {
             run_id: run_id.clone(),
             what: reason,
         })?;
-        let reopened = reopen(self.store, run_id, &request.environment)?;
+        let reopened = reopen_below(self.store, run_id, &request.environment)?;
         let cancel = CancellationToken::new();
         let preparing = prepare_resume(reopened, request, &cancel);
         tokio::select! {

@@ -55,6 +55,26 @@ fn a_missing_column_is_named_before_anything_is_written() {
     assert_eq!((refused.as_str(), found), (rule, [None, None]));
 }
 
+/// As builds before workflows wrote it: its runs are read, and nothing is written to it.
+#[test]
+fn a_store_without_kinds_of_runs_is_read() {
+    let (_folder, path) = folder();
+    let run = SampleRun::new("r-1");
+    write(&open(&path), &run, 1);
+    let conn = Connection::open(&path).unwrap();
+    conn.execute_batch("ALTER TABLE runs DROP COLUMN kind")
+        .unwrap();
+    drop(conn);
+    let mut reader = StoreReader::open(&path).unwrap();
+    assert_eq!(reader.resolve("last").unwrap(), run.run_id);
+    assert!(reader.verify_run(&run.run_id, false).unwrap().holds());
+    let refused = Store::open(&path, Durability::Normal).err();
+    assert!(
+        matches!(&refused, Some(StoreError::Lacking { what, .. }) if what == "the column kind of table runs"),
+        "{refused:?}"
+    );
+}
+
 /// As builds before the packing of texts wrote it: there a packed text has no place.
 #[test]
 fn a_column_of_another_type_is_named_before_anything_is_written() {

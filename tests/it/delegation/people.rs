@@ -111,7 +111,7 @@ fn a_tree_that_is_suspended_goes_on_as_one() {
     assert!(
         refused
             .err
-            .contains("it goes on with run lead.1, which delegated to it"),
+            .contains("it goes on with run lead.1, which began it"),
         "{}",
         refused.err
     );

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{are, desk, steps_of};
+use crate::delegation::{asks, prompt};
 
 #[test]
 fn every_kind_of_step_is_a_run_and_the_next_one_is_given_what_it_came_to() {
@@ -264,4 +265,39 @@ fn last_and_a_short_name_are_the_workflow() {
     let listed = desk.ok(&["list"]);
     assert!(listed.contains("a step of work at entry 0"), "{listed}");
     assert!(!listed.contains("forked"), "{listed}");
+}
+
+/// The tree of a run is drawn beside workflows; whether a workflow's steps are those it recorded is not what `--tree` verifies, and it says so.
+#[test]
+fn workflows_do_not_disturb_the_tree_of_a_run() {
+    let desk = desk("steps: [{id: a, prompt: ping}]\n");
+    assert_eq!(desk.workflow().0, 0);
+    desk.ok(&["run", "agent.yaml", "--task", "go", "--run-id", "alone"]);
+    let shown = desk.run(&["show", "alone", "--tree"]);
+    assert_eq!(
+        (shown.code, shown.err.as_str()),
+        (0, ""),
+        "{}",
+        shown.said()
+    );
+    let refused = desk.run(&["verify", "w", "--tree"]);
+    assert!(
+        refused.code != 0 && refused.err.contains("it is a workflow"),
+        "{}",
+        refused.said()
+    );
+}
+
+/// With a workflow its steps are deleted, and the runs of agents below them.
+#[test]
+fn a_deleted_workflow_leaves_no_run_of_an_agent() {
+    let desk = desk("steps: [{id: a, delegate: lead.yaml, task: go}]\n");
+    desk.worker("clock");
+    let calls = asks(&[("agent__clock", prompt("What time is it?"))], "Late.");
+    desk.agent("lead", "agents: [clock.yaml]\n", &calls);
+    assert_eq!(desk.run(&["run", "w.yaml", "--run-id", "w"]).code, 0);
+    desk.ok(&["verify", "w.1.1"]);
+    desk.ok(&["delete", "w", "--yes"]);
+    let listed = desk.json(&["list"]).1;
+    assert_eq!(listed["runs"], json!([]), "{listed}");
 }

@@ -53,11 +53,12 @@ fn resume_all(app: &App, args: ResumeArgs) -> Result<Exit, CliError> {
     if let Some(reader) = app.reader()? {
         let open = reader.list_runs(usize::MAX, RunFilter::Open)?;
         let open: BTreeSet<RunId> = open.into_iter().map(|row| row.run_id).collect();
-        // A delegated run goes on with the one above it.
+        // A run below another one goes on with that.
         let goes_with_another = |run_id: &RunId| {
             let lineage = reader.lineage(run_id).ok().flatten();
             lineage.is_some_and(|found| {
-                found.parent.call.is_some() && open.contains(&found.parent.run_id)
+                let is_below = found.parent.call.is_some() || found.is_workflow;
+                is_below && open.contains(&found.parent.run_id)
             })
         };
         // The oldest goes on first.

@@ -56,7 +56,12 @@ impl Family {
         {
             let known = row.and_then(|row| {
                 let run = row.run_id.as_str().to_owned();
-                let parent = parent_of(reader, &row);
+                // No run is above a workflow.
+                let parent = if row.workflow {
+                    Ok(None)
+                } else {
+                    parent_of(reader, &row)
+                };
                 parent
                     .map(|parent| (row, parent))
                     .map_err(|fault| DamagedRow { run, fault })

@@ -16,6 +16,7 @@ use crate::cli::context::permissions::Looser;
 use crate::cli::context::source::{Source, each_line};
 use crate::cli::ui::numbers::counted;
 use crate::message::RunId;
+use crate::store::StoreError;
 use crate::transcript::{LineVerifier, Pin, Trust, VerifyCheck, VerifyOptions, VerifyReport};
 
 /// `monolith verify`.
@@ -69,6 +70,9 @@ fn verify_tree(
         Source::Run(run_id, reader) => (run_id, reader),
         Source::File(path) => return Err(TranscriptFault::FileInsteadOfRun { path }.into()),
     };
+    if reader.read_run(&run_id)?.row().workflow {
+        return Err(StoreError::IsWorkflow { run_id }.into());
+    }
     let reports = tree_of(&mut reader, &run_id, args.open, trust)?;
     let bad = reports.iter().find(|one| !one.report.holds());
     if args.json {

@@ -7,9 +7,9 @@ use crate::cli::context::error::CliError;
 use crate::message::RunId;
 use crate::store::RunFilter;
 
-/// These runs, each workflow followed by the runs of its steps: without it nothing says what they are.
+/// These runs, each workflow followed by the runs of its steps and of their agents: without it nothing says what they are.
 pub(in crate::cli) fn with_step_runs(app: &App, runs: Vec<RunId>) -> Result<Vec<RunId>, CliError> {
-    let Some(reader) = app.reader()? else {
+    let Some(mut reader) = app.reader()? else {
         return Ok(runs);
     };
     let rows = reader.list_runs(usize::MAX, RunFilter::All)?;
@@ -26,6 +26,7 @@ pub(in crate::cli) fn with_step_runs(app: &App, runs: Vec<RunId>) -> Result<Vec<
             {
                 let lineage = reader.lineage(&row.run_id)?;
                 if lineage.is_some_and(|found| found.parent.run_id == run) {
+                    own.extend(reader.runs_below(&row.run_id)?);
                     own.push(row.run_id.clone());
                 }
             }
