@@ -93,10 +93,10 @@ fn each_guard_of_the_machine_is_needed_by_a_case() {
         let case = Case::parse(id, &source.text);
         row_of(&base, id, case, &mut Tally::default()).ok
     };
-    let told = |guard: &Guard| {
+    let is_named = |guard: &Guard| {
         OF_RUNS_BELOW.contains(guard) || TELLING.iter().any(|(telling, _)| telling == guard)
     };
-    let untold: Vec<&Guard> = Guard::ALL.iter().filter(|guard| !told(guard)).collect();
+    let untold: Vec<&Guard> = Guard::ALL.iter().filter(|guard| !is_named(guard)).collect();
     assert!(untold.is_empty(), "no case is named for {untold:?}");
     for (guard, id) in TELLING {
         assert!(ends_as_it_says(id), "{id}");

@@ -144,7 +144,7 @@ impl ContractDraft {
         let counter = counter.as_deref();
         let mut offered = taken(&terms.servers, offered);
         if let Some(agents) = agents {
-            // Their files say what they offer, whoever was asked what servers do.
+            // Their files say what they offer, whichever servers were started.
             offered.to_mut().insert(AGENTS.to_owned(), agents);
         }
         let offered = offered.as_ref();

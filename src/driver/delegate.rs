@@ -67,7 +67,7 @@ pub(super) fn delegate(
         let started_at_ms = delegating.clock.run_ms();
         let came = come_to_its_end(&delegating, &delegation, seat).await;
         drop(permit);
-        let (child, told) = match came {
+        let (child, result) = match came {
             Ok(Came::Left) => return Done::nothing(),
             Err(fault) => return Done::failed(fault),
             Ok(Came::Changed(detail)) => {
@@ -87,7 +87,7 @@ pub(super) fn delegate(
         };
         let blobs = CallBlobs::default();
         let envelope = delegated_envelope(
-            told,
+            result,
             &delegation.order,
             (&blobs, delegating.scrubber.as_ref(), &delegating.clock),
             (started_at_ms, delegation.output_limit_bytes),
@@ -101,10 +101,10 @@ pub(super) fn delegate(
     })
 }
 
-/// What the model is told of the end of a run. The report comes last: where the whole is cut, that is.
+/// The result that the model gets of a run's end. The report comes last: where the whole is cut, that is.
 fn envelope_text(ended: &Ended) -> String {
     #[derive(Serialize)]
-    struct Told<'a> {
+    struct ResultText<'a> {
         outcome: AgentOutcome,
         code: OutcomeCode,
         run_id: &'a RunId,
@@ -112,7 +112,7 @@ fn envelope_text(ended: &Ended) -> String {
         report: Option<&'a str>,
     }
     let child = &ended.child;
-    let told = Told {
+    let text = ResultText {
         outcome: child.outcome.class,
         code: child.outcome.code,
         run_id: &child.run_id,
@@ -120,7 +120,7 @@ fn envelope_text(ended: &Ended) -> String {
         report: ended.report.as_deref(),
     };
     // Strings and digests: serialising them cannot fail.
-    serde_json::to_string(&told).unwrap_or_default()
+    serde_json::to_string(&text).unwrap_or_default()
 }
 
 async fn come_to_its_end(

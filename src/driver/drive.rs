@@ -262,7 +262,7 @@ impl<'s> Host<'s> {
         let mut control_open = true;
         let mut next = Done::from(first);
         if orphan {
-            // Nobody waits for what it would come to.
+            // The run above no longer waits for its result.
             self.hand_in(next)?;
             if self.done(observer).await? {
                 return Ok(());

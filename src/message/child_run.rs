@@ -3,7 +3,7 @@
 use super::{CallSeq, Digest, RunId};
 
 impl RunId {
-    /// The id of the run that is begun for a call of this one: `<id>.<call>`, the same whoever asks. Where that is too long, 32 digits of
+    /// The id of the run that is begun for a call of this one: `<id>.<call>`, the same each time. Where that is too long, 32 digits of
     /// the digest of this id stand in the place of it.
     ///
     /// ```

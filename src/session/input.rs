@@ -91,7 +91,7 @@ pub enum Input {
         /// How its run ended; none where none was begun.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         child: Option<Box<ChildEnd>>,
-        /// What the model is told.
+        /// The result for the model.
         outcome: ToolOutcome,
     },
     /// The bytes of the blob that [`Output::Summarise`](super::Output::Summarise) or [`Output::Sample`](super::Output::Sample) names.

@@ -65,7 +65,7 @@ impl StoreReader {
         Ok(found)
     }
 
-    /// The runs below a run that this store has, each after the one that delegated to it.
+    /// The runs below a run that this store has: those of its agents or, of a workflow, those of its steps, each after the one that began it.
     ///
     /// # Errors
     /// [`StoreError::NoSuchRun`], and the faults of the file.
@@ -73,14 +73,45 @@ impl StoreReader {
         let mut below = Vec::new();
         let mut next = vec![run_id.clone()];
         while let Some(parent) = next.pop() {
+            let mut begun = self.steps(&parent)?;
             for one in self.delegated(&parent)? {
                 if self.is_child_of(&one, &parent)? {
-                    below.push(one.run_id.clone());
-                    next.push(one.run_id);
+                    begun.push(one.run_id);
                 }
             }
+            below.extend_from_slice(&begun);
+            next.extend(begun);
         }
         Ok(below)
+    }
+
+    /// The step runs of a workflow, by their names and what they say of their parent; none of a run.
+    fn steps(&self, workflow: &RunId) -> Result<Vec<RunId>, StoreError> {
+        let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
+        // '/' comes next to '.', so this range holds exactly the names below that one.
+        let mut select = self
+            .conn
+            .prepare_cached(
+                "SELECT run_id FROM runs WHERE run_id > ?1 || '.' AND run_id < ?1 || '/' \
+                 AND EXISTS(SELECT 1 FROM runs WHERE run_id = ?1 AND kind = 'workflow') ORDER BY id",
+            )
+            .map_err(sql)?;
+        let names = select
+            .query_map([workflow.as_str()], |row| row.get::<_, String>(0))
+            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+            .map_err(sql)?;
+        let mut steps = Vec::new();
+        // A name that is none is for the verification.
+        for run_id in names
+            .into_iter()
+            .filter_map(|name| RunId::try_from(name).ok())
+        {
+            let lineage = self.lineage(&run_id)?;
+            if lineage.is_some_and(|found| found.is_workflow && found.parent.run_id == *workflow) {
+                steps.push(run_id);
+            }
+        }
+        Ok(steps)
     }
 
     /// Whether the store has the run of that call: another one may have its name.

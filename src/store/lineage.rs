@@ -20,8 +20,16 @@ pub struct Lineage {
     pub is_workflow: bool,
 }
 
+impl Lineage {
+    /// Whether the parent has begun the run, for a call of an agent or as a step of a workflow, and goes on with it.
+    #[must_use]
+    pub const fn is_below(&self) -> bool {
+        self.parent.call.is_some() || self.is_workflow
+    }
+}
+
 impl StoreReader {
-    /// The run that this one was forked from; none where it was not.
+    /// The parent of a run; none if it has none.
     pub fn lineage(&self, run_id: &RunId) -> Result<Option<Lineage>, StoreError> {
         let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
         let event: Option<Option<Event>> = self
@@ -53,12 +61,6 @@ impl StoreReader {
             found,
             is_workflow,
         }))
-    }
-
-    /// Whether another run has begun that one: for a call of an agent, or as a step of a workflow.
-    pub(super) fn is_below_another(&self, run_id: &RunId) -> Result<bool, StoreError> {
-        let lineage = self.lineage(run_id)?;
-        Ok(lineage.is_some_and(|found| found.parent.call.is_some() || found.is_workflow))
     }
 }
 

@@ -162,9 +162,9 @@ impl StoreReader {
         let mut newest = Ok(None);
         self.each_row(RunFilter::All, |row| {
             newest = match row {
-                Ok(row) => match self.is_below_another(&row.run_id) {
-                    Ok(true) => return true,
-                    Ok(false) => Ok(Some(row.run_id)),
+                Ok(row) => match self.lineage(&row.run_id) {
+                    Ok(Some(found)) if found.is_below() => return true,
+                    Ok(_) => Ok(Some(row.run_id)),
                     Err(fault) => Err(fault),
                 },
                 Err(row) => Err(row.fault),

@@ -177,7 +177,7 @@ impl ToolResponse {
 pub(crate) struct Delegated {
     /// The code of its failure, where it failed.
     pub(crate) failed: Option<String>,
-    /// What the model is told.
+    /// The text for the model.
     pub(crate) text: String,
 }
 
@@ -196,13 +196,13 @@ impl Delegated {
 
 /// The envelope of an agent's call, made as those of tools are: scrubbed, and cut to so many bytes.
 pub(crate) fn delegated_envelope(
-    told: Delegated,
+    result: Delegated,
     order: &CallOrder,
     (blobs, scrub, clock): (&dyn BlobSink, &dyn Scrubber, &dyn Clock),
     (started_at_ms, output_limit_bytes): (u64, u64),
 ) -> ToolEnvelope {
-    let mut response = ToolResponse::of_text(told.text);
-    if let Some(code) = told.failed {
+    let mut response = ToolResponse::of_text(result.text);
+    if let Some(code) = result.failed {
         response.mark_failed_as(code);
     }
     let terms = CallTerms {

@@ -350,7 +350,7 @@ fn check_name(name: &str, spec: &ServerSpec) -> Result<(), ToolServerError> {
     }
 }
 
-/// Shows the call of a web service to whoever asks to see it.
+/// Shows the call of a web service where it is traced.
 fn trace_call(order: &CallOrder, terms: &CallTerms<'_>) {
     if trace::is_on() {
         let arguments = terms.scrub.cut_text(order.invocation.arguments.as_str());

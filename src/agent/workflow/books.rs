@@ -125,7 +125,7 @@ pub(super) enum Member {
     Active(Active),
     Completed(Value),
     Failed,
-    /// It was told to end.
+    /// Its end was requested.
     Halted,
     /// It was never begun.
     Skipped,
@@ -158,7 +158,7 @@ pub(super) struct Completed {
 #[serde(deny_unknown_fields)]
 pub(super) struct InFlight {
     pub(super) compensates: Option<u64>,
-    /// Whether it was told to end.
+    /// Whether its end was requested.
     pub(super) ending: bool,
     pub(super) input_hash: Digest,
     pub(super) place: String,

@@ -10,7 +10,7 @@ pub(crate) enum WorkflowEffect {
     Append(Vec<WorkflowDraft>),
     /// A step run begins; where it has begun before, it goes on, and where it has ended, its end is read.
     Begin(Box<StepOrder>),
-    /// A step run under way is told to end.
+    /// The end of a step run under way is requested.
     End {
         /// Its number.
         number: u64,
@@ -21,7 +21,7 @@ pub(crate) enum WorkflowEffect {
     Finish(WorkflowOutcome),
 }
 
-/// How a step run is told to end.
+/// How the end of a step run is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EndStep {
     /// As a person would: it may still answer.

@@ -57,7 +57,7 @@ pub(crate) struct WorkflowAction {
     pub(crate) checkpoint: Option<CheckpointRecord>,
     /// Counters after this entry.
     pub(crate) counters: WorkflowCounters,
-    /// The numbers of the steps under way that were told to end.
+    /// The numbers of the steps under way whose end was requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) ending: Vec<u64>,
     /// The state before.

@@ -286,22 +286,22 @@ impl Workflow {
             && self.outputs.bytes().saturating_add(length) <= MOST_OUTPUTS
     }
 
-    /// Notes that nothing more is begun; returns how what is under way is told so. A rollback goes on until it is told to end now.
+    /// Notes that nothing more is begun; returns which ends are requested of what is under way. A rollback goes on until an immediate end is requested.
     fn stop(&mut self, why: Stop) -> Vec<(u64, EndStep)> {
         self.books.stop = self.books.stop.max(Some(why));
         let how = match why {
             Stop::Asked => EndStep::Stop,
             Stop::Timeout | Stop::Now => EndStep::Now,
         };
-        let mut told = Vec::new();
+        let mut requests = Vec::new();
         for (number, run) in &mut self.books.in_flight {
             let meant = why == Stop::Now || (run.compensates.is_none() && !run.ending);
             if meant {
                 run.ending = true;
-                told.push((*number, how));
+                requests.push((*number, how));
             }
         }
-        told
+        requests
     }
 
     /// Walks what is under way, and writes down what came of it.

@@ -2,7 +2,7 @@
 //!
 //! Knows which step comes next, what a step is given, what the failure of one means for the others, what is compensated, and the
 //! checkpoint after each step. It deliberately does not know how a step is run, where entries go, or what time it is: a step is
-//! a number and a text for whoever drives it.
+//! a number and a text for the driver.
 //!
 //! ```text
 //!            ┌────────────────────── one step ──────────────────────┐

@@ -197,13 +197,13 @@ impl Driven {
         begun.collect()
     }
 
-    /// What the last event told to end.
-    pub(super) fn told(&self) -> Vec<(u64, EndStep)> {
-        let told = self.last.iter().filter_map(|effect| match effect {
+    /// The ends that the last event requested.
+    pub(super) fn end_requests(&self) -> Vec<(u64, EndStep)> {
+        let end_requests = self.last.iter().filter_map(|effect| match effect {
             WorkflowEffect::End { number, how } => Some((*number, *how)),
             _ => None,
         });
-        told.collect()
+        end_requests.collect()
     }
 
     pub(super) fn outcome(&self) -> Option<String> {

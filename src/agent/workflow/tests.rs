@@ -145,7 +145,7 @@ fn fail_fast_ends_what_is_under_way_and_begins_nothing_more() {
     let mut driven = Driven::new(workflow(vec![held, prompt("after")], vec![]), "");
     driven.fails(1);
     assert_eq!(driven.begun(), []);
-    assert_eq!(driven.told(), [(2, EndStep::Now)]);
+    assert_eq!(driven.end_requests(), [(2, EndStep::Now)]);
     assert_eq!(driven.outcome(), None);
     driven.fails(2);
     let expected = Some("FAILED (step_failed)");
@@ -218,7 +218,7 @@ fn a_step_that_completes_after_it_was_told_to_end_is_compensated_too() {
     let held = group("g", 2, Rollback, steps);
     let mut driven = Driven::new(workflow(vec![held], vec![given("undo", "u")]), "");
     driven.fails(2);
-    assert_eq!(driven.told(), [(1, EndStep::Now)]);
+    assert_eq!(driven.end_requests(), [(1, EndStep::Now)]);
     assert_eq!(driven.ok(1, "").begun(), places(&[(3, "g/a/undo")]));
 }
 
@@ -325,10 +325,10 @@ fn what_was_under_way_is_begun_again_under_its_number() {
 fn a_stop_asks_what_is_under_way_and_the_second_ends_it() {
     let mut driven = Driven::new(workflow(vec![prompt("a"), prompt("b")], vec![]), "");
     driven.take(WorkflowEventKind::StopRequested);
-    assert_eq!(driven.told(), [(1, EndStep::Stop)]);
+    assert_eq!(driven.end_requests(), [(1, EndStep::Stop)]);
     assert_eq!(driven.machine.state(), WorkflowState::Stopping);
     driven.take(WorkflowEventKind::StopRequested);
-    assert_eq!(driven.told(), [(1, EndStep::Now)]);
+    assert_eq!(driven.end_requests(), [(1, EndStep::Now)]);
     driven.fails(1);
     assert_eq!(driven.outcome().as_deref(), Some("STOPPED (abort)"));
 }
@@ -351,9 +351,9 @@ fn time_is_a_failure_like_any_other() {
     let mut driven = Driven::new(definition, "");
     driven.ok(1, "");
     driven.take_at(999, WorkflowEventKind::TimerFired);
-    assert_eq!(driven.told(), []);
+    assert_eq!(driven.end_requests(), []);
     driven.take_at(1_000, WorkflowEventKind::TimerFired);
-    assert_eq!(driven.told(), [(2, EndStep::Now)]);
+    assert_eq!(driven.end_requests(), [(2, EndStep::Now)]);
     assert_eq!(driven.fails(2).begun(), places(&[(3, "a/undo")]));
     driven.ok(3, "");
     let expected = Some("COMPENSATED (total_timeout)");

@@ -116,7 +116,7 @@ impl Monitor {
                 WorkflowEffect::End { number, .. } => {
                     let under_way = self.runs.get(number).is_some_and(|run| run.end.is_none());
                     if !under_way {
-                        return Err(format!("{number} is told to end and is not under way"));
+                        return Err(format!("{number} is requested to end and is not under way"));
                     }
                 }
                 WorkflowEffect::Finish(outcome) => self.ends(map, *outcome)?,

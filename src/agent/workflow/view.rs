@@ -26,8 +26,8 @@ pub(crate) struct WorkflowView {
     pub(crate) steps: Vec<StepView>,
     /// Whether the last process suspended it.
     pub(crate) suspended: bool,
-    /// The numbers of those that were told to end.
-    told: BTreeSet<u64>,
+    /// The numbers of those whose end was requested.
+    end_requested: BTreeSet<u64>,
 }
 
 /// One step run.
@@ -64,7 +64,7 @@ pub(crate) enum StepState {
     Done,
     /// It has failed, or could not begin.
     Failed,
-    /// It was told to end, and did.
+    /// Its end was requested, and it ended.
     Ended,
     /// It had completed, and was undone.
     Compensated,
@@ -114,7 +114,7 @@ impl WorkflowView {
             });
         }
         for number in &action.ending {
-            self.told.insert(*number);
+            self.end_requested.insert(*number);
         }
     }
 
@@ -131,7 +131,7 @@ impl WorkflowView {
     }
 
     fn ended(&mut self, number: u64, result: &StepResult) {
-        let told = self.told.contains(&number);
+        let end_requested = self.end_requested.contains(&number);
         let Some(step) = self.steps.iter_mut().find(|step| step.number == number) else {
             return;
         };
@@ -148,7 +148,7 @@ impl WorkflowView {
                 run.failure.is_none()
             }
         };
-        step.state = match (ok, told) {
+        step.state = match (ok, end_requested) {
             (true, _) => StepState::Done,
             (false, true) => StepState::Ended,
             (false, false) => StepState::Failed,

@@ -32,7 +32,7 @@ pub(super) struct Walker<'w> {
 /// What is around a step.
 #[derive(Clone, Copy)]
 pub(super) struct Around<'a> {
-    /// Nothing more is begun, and what is under way was told to end.
+    /// Nothing more is begun, and the end of what is under way was requested.
     pub(super) halting: bool,
     /// The innermost `for_each`, what is around that, and the index of its item.
     pub(super) item: Option<(&'a ForEach, &'a Around<'a>, u32)>,
@@ -54,7 +54,7 @@ pub(super) enum End {
     Completed { ok: bool, value: Value },
     /// It failed, and why is among the errors.
     Failed,
-    /// It was told to end.
+    /// Its end was requested.
     Halted,
 }
 
@@ -342,7 +342,7 @@ impl Walker<'_> {
     pub(super) fn end_all(&mut self, place: &str, how: EndStep, all: bool) {
         for (number, run) in &mut self.books.in_flight {
             let meant = run.place.starts_with(place) && (all || run.compensates.is_none());
-            // Who was asked to stop can still be told to end now.
+            // After a stop, an immediate end can still be requested.
             if meant && (!run.ending || all) {
                 run.ending = true;
                 self.ending.push((*number, how));

@@ -35,16 +35,13 @@ pub(crate) fn reopen(
     environment: &Environment,
 ) -> Result<Reopened, DriverError> {
     let reopened = reopen_below(store, run_id, environment)?;
-    let Some(from) = reopened.parent() else {
-        return Ok(reopened);
-    };
-    let is_step = || -> Result<bool, DriverError> {
-        let lineage = store.reader()?.lineage(run_id)?;
-        Ok(lineage.is_some_and(|found| found.is_workflow))
-    };
-    if (from.call.is_some() || is_step()?) && is_open(store, &from.run_id)? {
+    let lineage = store.reader()?.lineage(run_id)?;
+    if let Some(found) = lineage
+        && found.is_below()
+        && is_open(store, &found.parent.run_id)?
+    {
         return Err(DriverError::Delegated {
-            parent: from.run_id.clone(),
+            parent: found.parent.run_id,
             run_id: run_id.clone(),
         });
     }
@@ -151,7 +148,7 @@ impl Reopened {
         self.started.parent.as_ref()
     }
 
-    /// Whether the run that delegated to it has ended, so that nobody waits for it.
+    /// Whether the run that delegated to it has ended, and no longer waits for it.
     pub(super) fn is_orphan(&self) -> bool {
         self.parent().is_some_and(|from| from.call.is_some())
     }

@@ -1,4 +1,4 @@
-//! What a workflow asks of whoever has its files. Does not drive anything.
+//! What a workflow asks of the holder of its files. Does not drive anything.
 
 use crate::agent::{StepOrder, StepResult, StepRun, WorkflowDraft};
 use crate::driver::{DriverError, RunRequest};

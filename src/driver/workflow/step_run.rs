@@ -153,7 +153,7 @@ impl<H: StepHost> StepTask<'_, H> {
             }
             Some(wanted) = self.controls.recv() => Err(match wanted {
                 Control::Suspend => NotBegun::Left,
-                _ => NotBegun::Because("it was told to end before it began".to_owned()),
+                _ => NotBegun::Because("the workflow stopped before it began".to_owned()),
             }),
         }
     }

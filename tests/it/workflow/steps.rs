@@ -192,6 +192,18 @@ fn a_workflow_that_waits_for_a_person_is_left_and_goes_on_where_it_stood() {
         are(&[("before", "done"), ("ask", "running")])
     );
     assert!(!desk.path("w/asked.txt").exists());
+    // The step is gone on with by its workflow, and by nothing else.
+    let refused = desk.run(&["resume", "w.2"]);
+    assert!(
+        refused.code != 0
+            && refused
+                .err
+                .contains("it goes on with run w, which began it"),
+        "{}",
+        refused.said()
+    );
+    desk.run(&["resume", "--all"]);
+    assert_eq!(desk.json(&["show", "w.2"]).1["outcome"], Value::Null);
     desk.write("w/before.txt", "touched since");
     let (_, waiting) = desk.json(&["approvals"]);
     let hash = waiting["approvals"][0]["arguments_hash"].as_str().unwrap();
@@ -300,4 +312,11 @@ fn a_deleted_workflow_leaves_no_run_of_an_agent() {
     desk.ok(&["delete", "w", "--yes"]);
     let listed = desk.json(&["list"]).1;
     assert_eq!(listed["runs"], json!([]), "{listed}");
+    // What would be pruned is what is pruned.
+    assert_eq!(desk.run(&["run", "w.yaml", "--run-id", "w"]).code, 0);
+    let prune = ["prune", "--older-than", "0s"];
+    let planned = desk.ok(&[&prune[..], &["--dry-run"]].concat());
+    assert!(planned.contains("3 runs would be deleted"), "{planned}");
+    desk.ok(&[&prune[..], &["--yes"]].concat());
+    assert_eq!(desk.json(&["list"]).1["runs"], json!([]));
 }

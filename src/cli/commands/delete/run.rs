@@ -4,7 +4,6 @@
 use std::fmt::Write as _;
 
 use super::args::{DeleteArgs, PruneArgs};
-use crate::cli::commands::workflow::with_step_runs;
 use crate::cli::context::app::App;
 use crate::cli::context::ask::confirm;
 use crate::cli::context::clock::unix_ms;
@@ -22,13 +21,13 @@ pub(in crate::cli) fn delete(app: &App, args: &DeleteArgs) -> Result<Exit, CliEr
     let Source::Run(run_id, mut reader) = app.run(&args.run)? else {
         return Ok(Exit::USAGE);
     };
-    // Those of its agents first: one that is left without the run above it could not be explained.
+    // Those below it first: one that is left without the run above it could not be explained.
     let mut runs = reader.runs_below(&run_id)?;
     drop(reader);
     if !args.yes {
         let below = match runs.len() {
             0 => String::new(),
-            below => format!(", and {} of its agents", counted(below, "run")),
+            below => format!(", and {} below it", counted(below, "run")),
         };
         let question = format!("Delete run {run_id}{below} for good?");
         confirm(app, "delete", &question)?;
@@ -52,7 +51,7 @@ pub(in crate::cli) fn prune(app: &App, args: &PruneArgs) -> Result<Exit, CliErro
         // What does not read is not judged by its age.
         let sealed = reader.list_rows(usize::MAX, RunFilter::Sealed)?;
         rows.extend(sealed.into_iter().flatten().filter(old));
-        with_their_agents(&mut reader, &mut rows)?;
+        with_those_below(&mut reader, &mut rows)?;
     }
     let mut text = String::new();
     for row in &rows {
@@ -82,14 +81,13 @@ pub(in crate::cli) fn prune(app: &App, args: &PruneArgs) -> Result<Exit, CliErro
     deleted(app, runs, args.reason.clone(), false)
 }
 
-/// Runs of agents go and stay with the run that delegated to them, whatever is asked of their own age and end.
-fn with_their_agents(reader: &mut StoreReader, rows: &mut Vec<RunRow>) -> Result<(), CliError> {
+/// A run below another one goes and stays with that, whatever is asked of its own age and end.
+fn with_those_below(reader: &mut StoreReader, rows: &mut Vec<RunRow>) -> Result<(), CliError> {
     let mut kept = Vec::new();
     for row in std::mem::take(rows) {
         let lineage = reader.lineage(&row.run_id)?;
-        let is_below = lineage.is_some_and(|found| {
-            found.parent.call.is_some() && found.found != ParentFound::NotHere
-        });
+        let is_below =
+            lineage.is_some_and(|found| found.is_below() && found.found != ParentFound::NotHere);
         if !is_below {
             kept.push(row);
         }
@@ -104,7 +102,6 @@ fn with_their_agents(reader: &mut StoreReader, rows: &mut Vec<RunRow>) -> Result
 }
 
 fn deleted(app: &App, runs: Vec<RunId>, reason: String, force: bool) -> Result<Exit, CliError> {
-    let runs = with_step_runs(app, runs)?;
     let path = app.store_path()?;
     let key = app.signer()?;
     let done = remove(

@@ -75,7 +75,7 @@ impl<'a> Approver<'a> {
         self.at_terminal
     }
 
-    /// Called about ten times a second: asks where a call waits that nobody was asked about, and returns an answer to it. Where it may not ask,
+    /// Called about ten times a second: asks about a call that waits and was not asked about yet, and returns an answer to it. Where it may not ask,
     /// it takes what was left elsewhere.
     pub(super) async fn look(&mut self, may_ask: bool) -> Option<Control> {
         let (order, run_id) = self.run.awaited()?;

@@ -62,7 +62,7 @@ impl<'a> Approvers<'a> {
         }
     }
 
-    /// Called about ten times a second: asks where a call waits that nobody was asked about, and returns an answer to one.
+    /// Called about ten times a second: asks about a call that waits and was not asked about yet, and returns an answer to one.
     pub(super) async fn look(&mut self) -> Option<Asked> {
         self.find_places();
         let at_terminal = |place: &Place<'_>| place.approver.is_at_terminal();

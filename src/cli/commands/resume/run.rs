@@ -56,10 +56,7 @@ fn resume_all(app: &App, args: ResumeArgs) -> Result<Exit, CliError> {
         // A run below another one goes on with that.
         let goes_with_another = |run_id: &RunId| {
             let lineage = reader.lineage(run_id).ok().flatten();
-            lineage.is_some_and(|found| {
-                let is_below = found.parent.call.is_some() || found.is_workflow;
-                is_below && open.contains(&found.parent.run_id)
-            })
+            lineage.is_some_and(|found| found.is_below() && open.contains(&found.parent.run_id))
         };
         // The oldest goes on first.
         reader.each_row(RunFilter::Open, |row| {

@@ -18,7 +18,7 @@ use crate::session::Control;
 use crate::store::Store;
 use crate::telemetry::AgentResult;
 
-/// The workflow's file, and who is told how it goes.
+/// The workflow's file, and where its progress is reported.
 pub(super) struct Host<'a> {
     pub(super) app: &'a App,
     pub(super) file: &'a ContractFile,

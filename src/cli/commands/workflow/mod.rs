@@ -7,8 +7,6 @@ mod ended;
 mod graph;
 mod host;
 mod recorded;
-mod tree;
 
 pub(in crate::cli) use self::drive::{WorkflowJob, fork_workflow, resume_workflow, run_workflow};
 pub(in crate::cli) use self::recorded::{as_workflow, replay_workflow, show_workflow};
-pub(in crate::cli) use self::tree::with_step_runs;

@@ -248,7 +248,7 @@ impl Read for ContractDefaults {
     }
 
     fn schema(definitions: &mut Schemas) -> Value {
-        // What a run needs may come from a layer or from the command line.
+        // What a run needs may come from a layer or from the command line, and steps that are no prompts need no model.
         let mut file = definitions.object(&FILE);
         file.shift_remove("required");
         Value::Object(file)

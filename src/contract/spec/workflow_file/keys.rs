@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::kinds::kind;
+use crate::contract::spec::agent_file::ContractDefaults;
 use crate::contract::spec::form::{Choice, DefaultText, NEEDED, Read, Schemas, form};
-use crate::contract::spec::keys::FILE;
 use crate::contract::spec::reporter::Reporter;
 use crate::contract::spec::section::Section;
 use crate::contract::spec::tree::{Kind, Node};
@@ -22,7 +22,7 @@ form! {
         "What it is called: lower-case letters and digits, with hyphens between them." => needed;
         input: String, DefaultText = DefaultText("empty"),
         "What `${input}` stands for where the caller gives nothing.";
-        contract: ContractKeys, DefaultText = DefaultText("none; needed by prompts"),
+        contract: ContractDefaults, DefaultText = DefaultText("none; needed by prompts"),
         "Any keys of a contract file: the contract of every prompt and tool.";
         limits: Limits, DefaultText = DefaultText("as below"),
         "What the whole workflow may use. Each step run has the budgets of its own contract besides.";
@@ -123,32 +123,12 @@ pub(in crate::contract) struct Limits {
     pub(super) total_timeout_ms: Option<u64>,
 }
 
-/// The keys of a contract file. What they say is read where they become one.
-pub(in crate::contract) struct ContractKeys;
-
 impl Choice for FailureStrategy {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("failFast", Self::FailFast),
         ("continueOnError", Self::ContinueOnError),
         ("rollback", Self::Rollback),
     ];
-}
-
-impl Read for ContractKeys {
-    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        if matches!(node.kind, Kind::Map(_)) {
-            return Some(Self);
-        }
-        reporter.expected(node, "a mapping");
-        None
-    }
-
-    fn schema(definitions: &mut Schemas) -> Value {
-        // A workflow of tools alone needs no model.
-        let mut file = definitions.object(&FILE);
-        file.shift_remove("required");
-        Value::Object(file)
-    }
 }
 
 impl Read for Limits {
