@@ -85,11 +85,18 @@ fn the_shipped_schema_is_the_one_that_the_table_gives() {
 }
 
 #[test]
-fn the_workflow_that_is_shipped_is_one() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("contracts/workflow.yaml");
-    let text = fs::read_to_string(path).unwrap();
-    assert!(WorkflowSpec::is_one(&text) && fits(&text));
-    parse(&text).unwrap();
+fn the_workflows_that_are_shipped_and_documented_are_ones() {
+    let read = |name| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+        fs::read_to_string(path).unwrap()
+    };
+    let page = read("docs/workflows.md");
+    let block = page.split_once("```yaml\n").unwrap().1;
+    let (documented, _) = block.split_once("```").unwrap();
+    for text in [read("contracts/workflow.yaml").as_str(), documented] {
+        assert!(WorkflowSpec::is_one(text) && fits(text), "{text}");
+        parse(text).unwrap();
+    }
 }
 
 #[test]
