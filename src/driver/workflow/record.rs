@@ -7,7 +7,9 @@ use crate::contract::WorkflowDefinition;
 use crate::driver::DriverError;
 use crate::message::{Digest, RunId};
 use crate::store::{Binding, Invocation, NewCheckpoint, NewRun, RunHandle, Store};
-use crate::transcript::{Chain, Checkpoint, SealedOutcome, SealedWorkflowEntry};
+use crate::transcript::{
+    Chain, Checkpoint, EarlierCheckpoints, SealedOutcome, SealedWorkflowEntry,
+};
 
 /// The chain of one workflow, and where its next entries go.
 pub(super) struct WorkflowRecord<'s> {
@@ -102,12 +104,14 @@ impl<'s> WorkflowRecord<'s> {
         chain: &Chain,
         outcome: SealedOutcome,
     ) -> Result<Option<NewCheckpoint>, DriverError> {
-        let (Some(signer), Destination::Stored(handle)) = (self.store.signer(), &self.destination)
-        else {
+        let Some(signer) = self.store.signer() else {
             return Ok(None);
         };
         let due = Checkpoint::sealed_as(chain, &self.run_id, Some(outcome)).due();
-        let earlier = self.store.earlier_checkpoints(handle).await?;
+        let earlier = match &self.destination {
+            Destination::Stored(handle) => self.store.earlier_checkpoints(handle).await?,
+            Destination::New(_) => EarlierCheckpoints::default(),
+        };
         let note = signer.sign(earlier.complete(&due)).to_string();
         let entries = chain.length();
         Ok(Some(NewCheckpoint { entries, note }))
