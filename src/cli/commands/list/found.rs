@@ -1,7 +1,7 @@
 //! What is known of a run: its row, and what its first and last entries show.
 
 use super::held::HeldEntries;
-use crate::agent::WorkflowView;
+use crate::agent::{WorkflowAction, WorkflowEntryKind};
 use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::Recorded;
@@ -69,16 +69,31 @@ pub(super) fn found(reader: &mut StoreReader, row: &RunRow) -> Result<Found, Dam
 
 /// Whether a process suspended a workflow when it left, as far as its entries can be read.
 fn is_left(reader: &mut StoreReader, row: &RunRow) -> bool {
-    let mut view = WorkflowView::default();
-    let Ok(mut run) = reader.read_run(&row.run_id) else {
-        return false;
-    };
-    while let Some(Ok(entry)) = run.next_of_workflow() {
-        if let (Ok(action), Ok(event)) = (entry.decode_action(), entry.decode_event()) {
-            view.take(&action, event.as_ref());
+    let mut length = TAIL;
+    loop {
+        let Ok(run) = reader.read_run(&row.run_id) else {
+            return false;
+        };
+        let mut run = run.starting_at(row.length.saturating_sub(length));
+        let mut left = None;
+        while let Some(Ok(entry)) = run.next_of_workflow() {
+            let Ok(action): Result<WorkflowAction, _> = entry.decode_action() else {
+                continue;
+            };
+            left = match action.kind {
+                // Nothing else is only noted.
+                WorkflowEntryKind::Noted => Some(true),
+                WorkflowEntryKind::Start => Some(false),
+                // Nothing is begun between a suspension and the resume.
+                _ if !action.begun.is_empty() => Some(false),
+                _ => left,
+            };
         }
+        if left.is_some() || length >= row.length {
+            return left.unwrap_or(false);
+        }
+        length = length.saturating_mul(4);
     }
-    view.suspended
 }
 
 /// Whether a call of that run waits for a person, as far as its last entries show; true where they cannot be read.
