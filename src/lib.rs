@@ -62,6 +62,8 @@
 
 mod adapter;
 mod agent;
+#[cfg(test)]
+mod allocated;
 mod cli;
 mod config;
 mod conformance;

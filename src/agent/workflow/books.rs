@@ -1,26 +1,36 @@
 //! What the machine remembers: the tree of what is under way, and what has ended. Decides nothing.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::WorkflowCounters;
 use super::value::Value;
-use crate::contract::{StepId, WorkflowCode};
-use crate::message::Digest;
+use super::{EndStep, WorkflowCounters};
+use crate::contract::{Step, StepId, WorkflowCode};
+use crate::message::{Digest, DigestContext};
+
+static BOOKS: DigestContext = DigestContext::new("monolith workflow v1 books");
 
 /// All that the next decision is made from, but the texts.
+///
+/// What grows with the steps is changed by methods alone: each change is hashed once, so that the digest of all costs what is under
+/// way, and not what has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Books {
     /// What each step came to that a later one can name.
-    pub(super) bindings: BTreeMap<StepId, Bound>,
+    bindings: BTreeMap<StepId, Bound>,
     /// Step runs that completed, in the order in which they did.
-    pub(super) completed: Vec<Completed>,
+    completed: Vec<Completed>,
     pub(super) counters: WorkflowCounters,
     /// What failed, in the order in which it did.
-    pub(super) errors: Vec<StepError>,
+    errors: Vec<StepError>,
+    /// Rolling digest over the changes of what grows.
+    grown: Digest,
     pub(super) in_flight: BTreeMap<u64, InFlight>,
+    /// What the iterations of each loop under way came to, by the place of the loop.
+    iterations: BTreeMap<String, Vec<Value>>,
     /// The step that completed last.
     pub(super) last_completed: Option<StepId>,
     /// How many step runs were begun, compensations included.
@@ -68,7 +78,6 @@ pub(super) struct Rollback {
 pub(super) struct Sequence {
     /// The index of the step that is under way, or comes next.
     pub(super) at: usize,
-    pub(super) last: Value,
     pub(super) under_way: Option<Box<Active>>,
 }
 
@@ -96,8 +105,10 @@ pub(super) enum Active {
 pub(super) struct Loop {
     /// How many items there are, where it goes over a list.
     pub(super) count: Option<u32>,
-    pub(super) ends: Vec<Value>,
     pub(super) inside: Sequence,
+    /// The items, once they were read: what they are read from stays as it is.
+    #[serde(skip)]
+    pub(super) items: Items,
     /// How many iterations were begun.
     pub(super) iteration: u32,
     /// Whether one is under way.
@@ -123,7 +134,7 @@ pub(super) struct Group {
 pub(super) enum Member {
     Waiting,
     Active(Active),
-    Completed(Value),
+    Completed,
     Failed,
     /// Its end was requested.
     Halted,
@@ -158,8 +169,8 @@ pub(super) struct Completed {
 #[serde(deny_unknown_fields)]
 pub(super) struct InFlight {
     pub(super) compensates: Option<u64>,
-    /// Whether its end was requested.
-    pub(super) ending: bool,
+    /// How its end was requested, where it was.
+    pub(super) ending: Option<EndStep>,
     pub(super) input_hash: Digest,
     pub(super) place: String,
     pub(super) step: StepId,
@@ -186,10 +197,156 @@ pub(super) enum Stop {
     Now,
 }
 
+/// The items of a loop as they were read. Equal to any other: they follow from what the loop was begun with.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Items(pub(super) Option<Arc<[serde_json::Value]>>);
+
+impl PartialEq for Items {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Items {}
+
+/// A change of what grows.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Change<'c> {
+    Bound(&'c StepId, &'c Bound),
+    Compensated(u64, bool),
+    Completed(&'c Completed),
+    Failed(&'c StepError),
+    /// The loop at that place is over.
+    Gathered(&'c str),
+    /// An iteration of the loop at that place came to that.
+    Iterated(&'c str, &'c Value),
+    Unbound(&'c StepId),
+}
+
+impl Books {
+    /// BLAKE3 over it: over what is under way, and the rolling digest of the rest.
+    pub(super) fn digest(&self) -> Digest {
+        #[derive(Serialize)]
+        struct UnderWay<'b> {
+            counters: WorkflowCounters,
+            grown: Digest,
+            in_flight: &'b BTreeMap<u64, InFlight>,
+            last_completed: Option<&'b StepId>,
+            numbers: u64,
+            root: &'b Root,
+            stop: Option<Stop>,
+            suspended: bool,
+        }
+        let under_way = UnderWay {
+            counters: self.counters,
+            grown: self.grown,
+            in_flight: &self.in_flight,
+            last_completed: self.last_completed.as_ref(),
+            numbers: self.numbers,
+            root: &self.root,
+            stop: self.stop,
+            suspended: self.suspended,
+        };
+        Digest::of(&serde_json::to_vec(&under_way).unwrap_or_default())
+    }
+
+    /// What the last step of a sequence came to that has completed.
+    pub(super) fn last_of(&self, steps: &[Step], sequence: &Sequence) -> Value {
+        let last = sequence.at.checked_sub(1).and_then(|at| steps.get(at));
+        let bound = last.and_then(|step| self.bound(&step.id));
+        bound.map_or(Value::Empty, |bound| bound.value.clone())
+    }
+
+    /// What a step came to, where a later one can name it.
+    pub(super) fn bound(&self, step: &StepId) -> Option<&Bound> {
+        self.bindings.get(step)
+    }
+
+    /// Step runs that completed, in the order in which they did.
+    pub(super) fn completed(&self) -> &[Completed] {
+        &self.completed
+    }
+
+    /// What failed, in the order in which it did.
+    pub(super) fn errors(&self) -> &[StepError] {
+        &self.errors
+    }
+
+    pub(super) fn bind(&mut self, step: &StepId, bound: Bound) {
+        self.changed(&Change::Bound(step, &bound));
+        self.bindings.insert(step.clone(), bound);
+    }
+
+    pub(super) fn unbind(&mut self, step: &StepId) {
+        if self.bindings.remove(step).is_some() {
+            self.changed(&Change::Unbound(step));
+        }
+    }
+
+    pub(super) fn complete(&mut self, completed: Completed) {
+        self.changed(&Change::Completed(&completed));
+        self.completed.push(completed);
+    }
+
+    /// Notes whether a step run that completed was undone; returns its place.
+    pub(super) fn compensate(&mut self, number: u64, ok: bool) -> Option<String> {
+        self.changed(&Change::Compensated(number, ok));
+        let mut completed = self.completed.iter_mut();
+        let run = completed.find(|run| run.number == number)?;
+        run.compensated = Some(ok);
+        Some(run.place.clone())
+    }
+
+    pub(super) fn fail(&mut self, error: StepError) {
+        self.changed(&Change::Failed(&error));
+        self.errors.push(error);
+    }
+
+    /// Keeps what an iteration of the loop at that place came to.
+    pub(super) fn iterated(&mut self, place: &str, value: Value) {
+        self.changed(&Change::Iterated(place, &value));
+        let ends = self.iterations.entry(place.to_owned());
+        ends.or_default().push(value);
+    }
+
+    /// What the iterations of the loop at that place came to; it is over.
+    pub(super) fn gathered(&mut self, place: &str) -> Vec<Value> {
+        let ends = self.iterations.remove(place);
+        self.changed(&Change::Gathered(place));
+        ends.unwrap_or_default()
+    }
+
+    fn changed(&mut self, change: &Change<'_>) {
+        let change = serde_json::to_vec(change).unwrap_or_default();
+        self.grown = BOOKS.rolled(self.grown, &change);
+    }
+
+    /// The books without the digest of how they came about: equal ones lead to equal decisions.
+    #[cfg(test)]
+    pub(super) fn without_history(&self) -> Self {
+        Self {
+            grown: Digest::ZERO,
+            ..self.clone()
+        }
+    }
+}
+
 impl Phase {
     /// Whether what has completed is being undone.
     pub(super) const fn is_back(&self) -> bool {
         matches!(self, Self::Back(_))
+    }
+}
+
+impl InFlight {
+    /// The request of its end; none where it was requested so, or more strongly, before.
+    pub(super) fn ends(&mut self, number: u64, how: EndStep) -> Option<(u64, EndStep)> {
+        if self.ending >= Some(how) {
+            return None;
+        }
+        self.ending = Some(how);
+        Some((number, how))
     }
 }
 

@@ -1,17 +1,19 @@
 //! The checkpoint after a step (INV-CP-001, INV-CP-002): all that another process needs to go on. The entry has its digests; the
 //! checkpoint itself is a function of the transcript.
 
+#[cfg(test)]
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::books::Books;
-use super::value::Outputs;
-use super::{StepInput, WorkflowStarted};
+use super::WorkflowStarted;
+#[cfg(test)]
+use super::{StepInput, books::Books, value::Outputs};
 use crate::contract::{StepId, WorkflowOutcome};
 use crate::message::Digest;
 
 /// All that is needed to go on with a workflow, beside its definition.
+#[cfg(test)]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct Checkpoint {
@@ -29,6 +31,7 @@ pub(crate) struct Checkpoint {
 }
 
 /// What a workflow was begun with, and where its chain stands.
+#[cfg(test)]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct CheckpointContext {
@@ -43,6 +46,7 @@ pub(crate) struct CheckpointContext {
 }
 
 /// What is under way, and what has ended.
+#[cfg(test)]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct MemorySnapshot {
@@ -58,7 +62,7 @@ pub(crate) struct MemorySnapshot {
 pub(crate) struct CheckpointRecord {
     /// The step that completed.
     pub(crate) completed_step_id: StepId,
-    /// BLAKE3 over the context.
+    /// BLAKE3 over the context: milliseconds, entries, outcome, and the digest of what the workflow was begun with.
     pub(crate) context: Digest,
     /// BLAKE3 over what is under way and what has ended.
     pub(crate) memory_snapshot: Digest,
@@ -69,12 +73,18 @@ pub(crate) struct CheckpointRecord {
     pub(crate) step_outputs: Digest,
 }
 
+#[cfg(test)]
 impl Checkpoint {
-    /// What its entry states of it; none before a step has completed.
+    /// What its entry states of it, computed from the checkpoint alone; none before a step has completed.
     pub(crate) fn record(&self) -> Option<CheckpointRecord> {
         Some(CheckpointRecord {
             completed_step_id: self.completed_step_id.clone()?,
-            context: self.context.digest(),
+            context: context_digest(
+                self.context.at_ms,
+                self.context.entries,
+                self.context.outcome,
+                self.context.started.digest(),
+            ),
             memory_snapshot: self.memory_snapshot.books.digest(),
             step_index: self.step_index,
             step_outputs: self.step_outputs.digest(),
@@ -82,13 +92,18 @@ impl Checkpoint {
     }
 }
 
-impl CheckpointContext {
-    pub(super) fn digest(&self) -> Digest {
-        Digest::of(&serde_json::to_vec(self).unwrap_or_default())
-    }
+/// BLAKE3 over a context; `started` is the digest of what the workflow was begun with.
+pub(super) fn context_digest(
+    at_ms: u64,
+    entries: u64,
+    outcome: Option<WorkflowOutcome>,
+    started: Digest,
+) -> Digest {
+    let parts = (at_ms, entries, outcome, started);
+    Digest::of(&serde_json::to_vec(&parts).unwrap_or_default())
 }
 
-impl Books {
+impl WorkflowStarted {
     /// BLAKE3 over it.
     pub(super) fn digest(&self) -> Digest {
         Digest::of(&serde_json::to_vec(self).unwrap_or_default())

@@ -1,5 +1,7 @@
 //! What the machine wants done. How it is done is for the driver.
 
+use serde::{Deserialize, Serialize};
+
 use super::{StepInput, WorkflowDraft};
 use crate::contract::{StepId, WorkflowOutcome};
 
@@ -21,8 +23,9 @@ pub(crate) enum WorkflowEffect {
     Finish(WorkflowOutcome),
 }
 
-/// How the end of a step run is requested.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How the end of a step run is requested, the stronger request last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum EndStep {
     /// As a person would: it may still answer.
     Stop,

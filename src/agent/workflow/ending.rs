@@ -42,7 +42,7 @@ impl Walker<'_> {
     }
 
     fn completed(&self) -> WorkflowOutcome {
-        let code = if self.books.errors.is_empty() {
+        let code = if self.books.errors().is_empty() {
             WorkflowCode::AllSteps
         } else {
             WorkflowCode::WithErrors
@@ -69,7 +69,7 @@ impl Walker<'_> {
     }
 
     fn failed(&self) -> WorkflowOutcome {
-        let errors = self.books.errors.iter().rev();
+        let errors = self.books.errors().iter().rev();
         let cause = errors.clone().find(|error| !error.compensation);
         let code = cause.map_or(WorkflowCode::StepFailed, |error| error.code);
         let class = if self.compensation_failed() {
@@ -83,6 +83,6 @@ impl Walker<'_> {
     }
 
     fn compensation_failed(&self) -> bool {
-        self.books.errors.iter().any(|error| error.compensation)
+        self.books.errors().iter().any(|error| error.compensation)
     }
 }

@@ -75,7 +75,7 @@ pub(crate) struct WorkflowAction {
     pub(crate) outcome: Option<WorkflowOutcome>,
     /// The entry's number, from 0.
     pub(crate) seq: u64,
-    /// Digest of the whole machine after this entry.
+    /// Digest of what is under way and what has ended after this entry; what steps came to stands in the events.
     pub(crate) state_digest: Digest,
     /// The state after: the `state` of the chain.
     pub(crate) to: WorkflowState,

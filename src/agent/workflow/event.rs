@@ -90,6 +90,9 @@ pub(crate) struct StepRun {
     pub(crate) outcome: Outcome,
     /// What it came to: its report, or the result of its tool.
     pub(crate) output: String,
+    /// What went wrong where the step has failed, for people; at most 2,048 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<String>,
     /// Its name.
     pub(crate) run_id: RunId,
 }

@@ -1,7 +1,6 @@
 //! Steps that may run at the same time (INV-PE-001…003): who begins, and what follows from a failure.
 
 use super::books::{Group, Member, Phase};
-use super::effect::EndStep;
 use super::value::Value;
 use super::walk::{Around, End, Flow, Walker};
 use crate::contract::{Dependencies, FailureStrategy, Parallel, Step};
@@ -44,8 +43,6 @@ impl Walker<'_> {
         around: Around<'_>,
     ) -> Option<Flow> {
         let goes_on = held.on_failure == FailureStrategy::ContinueOnError;
-        // A definition that was judged has an order.
-        let dependencies = Dependencies::of(&held.steps).ok();
         let mut at = 0;
         while let Some(step) = held.steps.get(at) {
             let inner = Around {
@@ -59,6 +56,11 @@ impl Walker<'_> {
             }
             at = at.saturating_add(1);
         }
+        let waits = |member: &Member| matches!(member, Member::Waiting);
+        let some_wait = group.members.iter().any(waits);
+        // A definition that was judged has an order.
+        let dependencies = some_wait.then(|| Dependencies::of(&held.steps).ok());
+        let dependencies = dependencies.flatten();
         loop {
             let halting = around.halting || (group.failed && !goes_on);
             if halting || self.books.suspended {
@@ -95,9 +97,9 @@ impl Walker<'_> {
     fn settle(&mut self, group: &mut Group, at: usize, flow: Flow, goes_on: bool, place: &str) {
         let Flow::Ended(end) = flow else { return };
         let (member, failed) = match end {
-            End::Completed { ok, value } => {
+            End::Completed { ok, .. } => {
                 group.failed |= !ok && goes_on;
-                (Member::Completed(value), false)
+                (Member::Completed, false)
             }
             End::Failed => (Member::Failed, true),
             End::Halted => (Member::Halted, false),
@@ -106,7 +108,7 @@ impl Walker<'_> {
             *of = member;
         }
         if failed && !std::mem::replace(&mut group.failed, true) && !goes_on {
-            self.end_all(place, EndStep::Now, false);
+            self.end_all(place);
         }
     }
 
@@ -144,9 +146,10 @@ impl Walker<'_> {
             return Some(Flow::Ended(End::Failed));
         }
         let members = held.steps.iter().zip(&group.members);
-        let completed = members.filter_map(|(step, member)| match member {
-            Member::Completed(value) => Some((step.id.clone(), value.clone())),
-            _ => None,
+        let completed = members.filter(|(_, member)| matches!(member, Member::Completed));
+        let completed = completed.filter_map(|(step, _)| {
+            let bound = self.books.bound(&step.id)?;
+            Some((step.id.clone(), bound.value.clone()))
         });
         let value = Value::Members(completed.collect());
         let ok = !group.failed;
@@ -165,7 +168,7 @@ fn next<'n>(group: &mut Group, most: u32, needed: &dyn Fn(usize) -> &'n [usize])
             .iter()
             .filter_map(|need| group.members.get(*need));
         let needs: Vec<&Member> = needs.collect();
-        let completed = |member: &&Member| matches!(member, Member::Completed(_));
+        let completed = |member: &&Member| matches!(member, Member::Completed);
         let never =
             |member: &&Member| matches!(member, Member::Failed | Member::Halted | Member::Skipped);
         if needs.iter().any(never) {

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::books::{Books, Stop};
+#[cfg(test)]
 use super::checkpoint::{Checkpoint, CheckpointContext, MemorySnapshot};
+use super::checkpoint::{CheckpointRecord, context_digest};
 use super::effect::{EndStep, StepOrder, WorkflowEffect};
 use super::event::{StepFailure, StepResult};
+use super::note::{EndedStep, note};
 use super::value::Outputs;
 use super::walk::Walker;
 use super::{
@@ -14,6 +17,7 @@ use super::{
     WorkflowEventKind, WorkflowStarted, WorkflowState,
 };
 use crate::contract::{WorkflowCode, WorkflowDefinition, WorkflowOutcome};
+use crate::message::Digest;
 
 /// The most bytes that a step may come to.
 pub(crate) const MAX_OUTPUT_BYTES: usize = 1 << 20;
@@ -34,6 +38,7 @@ pub(crate) struct Workflow {
     outcome: Option<WorkflowOutcome>,
     outputs: Outputs,
     started: WorkflowStarted,
+    started_digest: Digest,
 }
 
 impl Workflow {
@@ -55,6 +60,7 @@ impl Workflow {
             inputs: BTreeMap::new(),
             outcome: None,
             outputs: Outputs::default(),
+            started_digest: started.digest(),
             started,
         };
         let begins = (WorkflowEntryKind::Start, WorkflowState::Running);
@@ -80,16 +86,23 @@ impl Workflow {
             inputs: memory_snapshot.inputs,
             outcome: context.outcome,
             outputs: step_outputs,
+            started_digest: context.started.digest(),
             started: context.started,
         }
     }
 
     /// All that is needed to go on from here (INV-CP-001).
+    #[cfg(test)]
     #[must_use]
     pub(crate) fn checkpoint(&self) -> Checkpoint {
         Checkpoint {
             completed_step_id: self.books.last_completed.clone(),
-            context: self.context(),
+            context: CheckpointContext {
+                at_ms: self.at_ms,
+                entries: self.entries,
+                outcome: self.outcome,
+                started: self.started.clone(),
+            },
             memory_snapshot: MemorySnapshot {
                 books: self.books.clone(),
                 inputs: self.inputs.clone(),
@@ -112,11 +125,9 @@ impl Workflow {
             // There is one start.
             WorkflowEventKind::Started(_) => WorkflowEntryKind::Ignored,
             WorkflowEventKind::StepEnded { number, result } => {
-                match self.take_result(*number, result) {
-                    Some(result) => {
-                        ended = Some((*number, result));
-                        WorkflowEntryKind::Transition
-                    }
+                ended = self.take_result(*number, result);
+                match ended {
+                    Some(_) => WorkflowEntryKind::Transition,
                     None => WorkflowEntryKind::Ignored,
                 }
             }
@@ -214,7 +225,8 @@ impl Workflow {
     /// What the last step came to, in the order of the definition.
     #[must_use]
     pub(crate) fn output(&self) -> String {
-        self.books.root.sequence.last.text(&self.outputs)
+        let (steps, sequence) = (&self.definition.steps, &self.books.root.sequence);
+        self.books.last_of(steps, sequence).text(&self.outputs)
     }
 
     /// Whether two machines stand alike, so that they react alike.
@@ -229,7 +241,7 @@ impl Workflow {
     #[cfg(test)]
     pub(super) fn decision_key(&self) -> String {
         let outputs = self.outputs.digest();
-        let books = serde_json::to_string(&self.books).unwrap_or_default();
+        let books = serde_json::to_string(&self.books.without_history()).unwrap_or_default();
         format!("{:?} {outputs} {books}", self.outcome)
     }
 
@@ -239,24 +251,11 @@ impl Workflow {
         u64::try_from(before).ok()
     }
 
-    fn context(&self) -> CheckpointContext {
-        CheckpointContext {
-            at_ms: self.at_ms,
-            entries: self.entries,
-            outcome: self.outcome,
-            started: self.started.clone(),
-        }
-    }
-
     /// Takes what a step run came to; none where no such run is under way.
-    fn take_result(
-        &mut self,
-        number: u64,
-        result: &StepResult,
-    ) -> Option<Result<(), WorkflowCode>> {
+    fn take_result(&mut self, number: u64, result: &StepResult) -> Option<EndedStep> {
         let run = self.books.in_flight.remove(&number)?;
         self.inputs.remove(&number);
-        let code = match result {
+        let result = match result {
             StepResult::NotBegun(_) => Err(WorkflowCode::StepNotBegun),
             StepResult::Run(run) if !self.fits(&run.output) => Err(WorkflowCode::OutputSize),
             StepResult::Run(run) => {
@@ -271,13 +270,17 @@ impl Workflow {
         };
         if run.compensates.is_none() {
             let counters = &mut self.books.counters;
-            let of = match code {
+            let of = match result {
                 Ok(()) => &mut counters.completed,
                 Err(_) => &mut counters.failed,
             };
             *of = of.saturating_add(1);
         }
-        Some(code)
+        Some(EndedStep {
+            number,
+            place: run.place,
+            result,
+        })
     }
 
     fn fits(&self, output: &str) -> bool {
@@ -293,15 +296,10 @@ impl Workflow {
             Stop::Asked => EndStep::Stop,
             Stop::Timeout | Stop::Now => EndStep::Now,
         };
-        let mut requests = Vec::new();
-        for (number, run) in &mut self.books.in_flight {
-            let meant = why == Stop::Now || (run.compensates.is_none() && !run.ending);
-            if meant {
-                run.ending = true;
-                requests.push((*number, how));
-            }
-        }
-        requests
+        let all = self.books.in_flight.iter_mut();
+        let meant = all.filter(|(_, run)| why == Stop::Now || run.compensates.is_none());
+        let requests = meant.filter_map(|(number, run)| run.ends(*number, how));
+        requests.collect()
     }
 
     /// Walks what is under way, and writes down what came of it.
@@ -309,15 +307,19 @@ impl Workflow {
         &mut self,
         event: WorkflowEvent,
         (kind, from): (WorkflowEntryKind, WorkflowState),
-        ended: Option<(u64, Result<(), WorkflowCode>)>,
-        ending: Vec<(u64, EndStep)>,
+        ended: Option<EndedStep>,
+        mut ending: Vec<(u64, EndStep)>,
     ) -> Vec<WorkflowEffect> {
-        let completed = self.books.completed.len();
+        let completed = self.books.completed().len();
+        let failed = self.books.errors().len();
         let resumed = matches!(event.event, WorkflowEventKind::Resumed);
         let mut parts = Parts::default();
         let mut orders = Vec::new();
         if resumed {
             (parts.begun, orders) = self.under_way_again();
+            // The process that was asked to end them is gone: the next one is asked again.
+            let asked = self.books.in_flight.iter();
+            ending.extend(asked.filter_map(|(number, run)| Some((*number, run.ending?))));
         }
         let definition = Arc::clone(&self.definition);
         let mut root = std::mem::take(&mut self.books.root);
@@ -325,7 +327,7 @@ impl Workflow {
             begun: Vec::new(),
             books: &mut self.books,
             definition: &definition,
-            ended,
+            ended: ended.as_ref().map(|ended| (ended.number, ended.result)),
             ending,
             input: &self.started.input,
             inputs: &mut self.inputs,
@@ -340,7 +342,9 @@ impl Workflow {
         parts.ending = ending.iter().map(|(number, _)| *number).collect();
         parts.ending.sort_unstable();
         parts.ending.dedup();
-        parts.checkpoint = self.books.completed.len() > completed;
+        parts.checkpoint = self.books.completed().len() > completed;
+        let errors = self.books.errors().get(failed..).unwrap_or_default();
+        parts.note = note(&event.event, ended.as_ref(), errors);
         self.outcome = end;
         let mut drafts = vec![self.draft(Some(event), kind, from, parts)];
         if end.is_some() {
@@ -389,8 +393,8 @@ impl Workflow {
         let seq = self.entries;
         self.entries = self.entries.saturating_add(1);
         let sealed = kind == WorkflowEntryKind::Seal;
-        let checkpoint = parts.checkpoint.then(|| self.checkpoint().record());
-        let note = event.as_ref().and_then(|event| self.note(event));
+        let state_digest = self.books.digest();
+        let checkpoint = parts.checkpoint.then(|| self.record(state_digest));
         WorkflowDraft {
             action: WorkflowAction {
                 begun: parts.begun,
@@ -400,32 +404,26 @@ impl Workflow {
                 from,
                 kind,
                 length: sealed.then_some(self.entries),
-                note,
+                note: parts.note,
                 outcome: self.outcome,
                 seq,
-                state_digest: self.books.digest(),
+                state_digest,
                 to: self.state(),
             },
             event,
         }
     }
 
-    /// What failed, where the event says that something did.
-    fn note(&self, event: &WorkflowEvent) -> Option<String> {
-        let WorkflowEventKind::StepEnded { result, .. } = &event.event else {
-            return None;
-        };
-        let error = self.books.errors.last()?;
-        let failed = match &**result {
-            StepResult::NotBegun(reason) => Some(reason.clone()),
-            StepResult::Run(run) => run.failure.map(|_| run.outcome.to_string()),
-        };
-        let what = if error.compensation {
-            "the compensation of "
-        } else {
-            ""
-        };
-        failed.map(|why| format!("{what}{} failed: {why}", error.place))
+    /// What an entry states of the checkpoint; none before a step has completed.
+    fn record(&self, books: Digest) -> Option<CheckpointRecord> {
+        let (at_ms, entries) = (self.at_ms, self.entries);
+        Some(CheckpointRecord {
+            completed_step_id: self.books.last_completed.clone()?,
+            context: context_digest(at_ms, entries, self.outcome, self.started_digest),
+            memory_snapshot: books,
+            step_index: self.step_index(),
+            step_outputs: self.outputs.digest(),
+        })
     }
 }
 
@@ -435,4 +433,5 @@ struct Parts {
     begun: Vec<BegunStep>,
     checkpoint: bool,
     ending: Vec<u64>,
+    note: Option<String>,
 }

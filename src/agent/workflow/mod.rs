@@ -22,11 +22,14 @@ mod fold;
 mod group;
 mod input;
 mod machine;
+mod note;
 mod rollback;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_costs;
 #[cfg(test)]
 mod tests_explore;
 #[cfg(test)]

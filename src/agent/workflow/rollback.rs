@@ -8,7 +8,7 @@ use crate::contract::{Part, StepId, WorkflowCode};
 impl Walker<'_> {
     /// What has completed below a place and has a compensation that was not tried yet.
     pub(super) fn undone_below(&self, place: &str) -> Rollback {
-        let completed = self.books.completed.iter();
+        let completed = self.books.completed().iter();
         let waiting = completed
             .filter(|run| run.compensate.is_some() && run.compensated.is_none())
             .filter(|run| run.place.starts_with(place))
@@ -52,7 +52,7 @@ impl Walker<'_> {
     }
 
     fn begin_compensation(&mut self, of: u64) -> Result<u64, WorkflowCode> {
-        let mut completed = self.books.completed.iter();
+        let mut completed = self.books.completed().iter();
         let completed = completed.find(|run| run.number == of);
         let completed = completed.ok_or(WorkflowCode::StepNotBegun)?;
         let id = completed.compensate.as_ref();
@@ -74,16 +74,7 @@ impl Walker<'_> {
     }
 
     fn note_compensation(&mut self, of: u64, result: Result<(), WorkflowCode>) {
-        let mut place = None;
-        for run in self
-            .books
-            .completed
-            .iter_mut()
-            .filter(|run| run.number == of)
-        {
-            run.compensated = Some(result.is_ok());
-            place = Some(run.place.clone());
-        }
+        let place = self.books.compensate(of, result.is_ok());
         match result {
             Ok(()) => {
                 let counters = &mut self.books.counters;

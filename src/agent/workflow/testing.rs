@@ -122,6 +122,7 @@ pub(super) fn result(number: u64, output: &str, failure: Option<StepFailure>) ->
         head: Digest::of(&number.to_le_bytes()),
         outcome: Outcome::new(class, code),
         output: output.to_owned(),
+        reason: None,
         run_id: RunId::try_from(format!("w.{number}")).unwrap(),
     })
 }

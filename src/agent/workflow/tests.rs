@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::testing::*;
 use super::*;
 use crate::contract::FailureStrategy::{ContinueOnError, FailFast, Rollback};
-use crate::contract::{Step, Test};
+use crate::contract::Test;
 
 const COMPLETED: &str = "COMPLETED (all_steps)";
 
@@ -333,6 +333,48 @@ fn a_stop_asks_what_is_under_way_and_the_second_ends_it() {
     assert_eq!(driven.outcome().as_deref(), Some("STOPPED (abort)"));
 }
 
+/// The next process is asked again, at once and after the order of the run.
+#[test]
+fn what_was_to_end_when_its_process_was_lost_is_to_end_in_the_next_one() {
+    let held = group("g", 2, FailFast, vec![prompt("a"), prompt("b")]);
+    let mut driven = Driven::new(workflow(vec![held], vec![]), "");
+    driven.take(WorkflowEventKind::StopRequested);
+    driven.take(WorkflowEventKind::Resumed);
+    assert_eq!(driven.begun(), places(&[(1, "g/a"), (2, "g/b")]));
+    let both = |how| [(1, how), (2, how)];
+    assert_eq!(driven.end_requests(), both(EndStep::Stop));
+    assert_eq!(driven.drafts.last().unwrap().action.ending, [1, 2]);
+    // The strongest request is the one that is repeated.
+    driven.take(WorkflowEventKind::StopRequested);
+    driven.take(WorkflowEventKind::Resumed);
+    assert_eq!(driven.end_requests(), both(EndStep::Now));
+    let mut failed = Driven::new(
+        workflow(
+            vec![group("g", 2, FailFast, vec![prompt("a"), prompt("b")])],
+            vec![],
+        ),
+        "",
+    );
+    failed.fails(1).take(WorkflowEventKind::Resumed);
+    assert_eq!(failed.end_requests(), [(2, EndStep::Now)]);
+}
+
+/// Who stops may want to look first, also where time had run out before.
+#[test]
+fn a_stop_after_the_time_ran_out_compensates_nothing() {
+    let mut definition = workflow(
+        vec![prompt("a").undone_by("undo"), prompt("b")],
+        vec![prompt("undo")],
+    );
+    definition.on_failure = Rollback;
+    let mut driven = Driven::new(definition, "");
+    driven.ok(1, "");
+    driven.take_at(1_000, WorkflowEventKind::TimerFired);
+    driven.take_at(1_001, WorkflowEventKind::StopRequested);
+    assert_eq!(driven.fails(2).begun(), []);
+    assert_eq!(driven.outcome().as_deref(), Some("STOPPED (stop)"));
+}
+
 #[test]
 fn a_stop_that_comes_with_the_last_step_under_way_may_still_see_it_complete() {
     let mut driven = Driven::new(workflow(vec![prompt("a")], vec![]), "");
@@ -390,6 +432,33 @@ fn a_step_that_could_not_begin_says_why_in_its_entry() {
 }
 
 #[test]
+fn an_entry_names_the_step_that_failed_with_it_and_why() {
+    let because = |number, reason: &str| {
+        let mut failed = result(number, "", Some(StepFailure::Tool));
+        if let StepResult::Run(run) = &mut failed {
+            run.reason = Some(reason.to_owned());
+        }
+        ended(number, failed)
+    };
+    let note = |driven: &Driven| driven.drafts.last().unwrap().action.note.clone();
+    let steps = ["bad", "slow", "late"].map(prompt).to_vec();
+    let held = group("g", 3, FailFast, steps);
+    let mut driven = Driven::new(workflow(vec![held], vec![]), "");
+    driven.take(because(1, "read_file: NOT_FOUND: there is no x"));
+    let expected = "g/bad failed: read_file: NOT_FOUND: there is no x";
+    assert_eq!(note(&driven).as_deref(), Some(expected));
+    // What was to end has ended; nothing more has failed with it.
+    driven.take(because(2, "interrupted"));
+    assert_eq!(note(&driven), None);
+    // A failure that is no step's own has its code for a reason.
+    let mut timed = Driven::new(workflow(vec![prompt("a")], vec![]), "");
+    timed.take_at(1_000, WorkflowEventKind::TimerFired);
+    timed.take(because(1, "interrupted"));
+    let noted = timed.drafts[2].action.note.as_deref();
+    assert_eq!(noted, Some("the workflow failed: total_timeout"));
+}
+
+#[test]
 fn an_event_without_meaning_is_written_down_and_changes_nothing() {
     let mut driven = Driven::new(workflow(vec![prompt("a")], vec![]), "");
     let before = driven.machine.decision_key();
@@ -412,21 +481,4 @@ fn a_changed_entry_is_named_by_its_number_and_member() {
     let fault = fold.take(&second.action, second.event.as_ref());
     let fault = fault.unwrap_err();
     assert_eq!((fault.seq, fault.field.as_str()), (1, "counters"));
-}
-
-#[test]
-fn an_entry_costs_what_its_new_bytes_cost() {
-    let many: Vec<Step> = (0..60).map(|n| prompt(&format!("s{n}"))).collect();
-    let mut definition = workflow(many, vec![]);
-    definition.max_steps = 100;
-    let mut driven = Driven::new(definition, "");
-    let mut hashed = Vec::new();
-    for number in 1..=59 {
-        let before = crate::message::hashed::bytes();
-        driven.ok(number, &"x".repeat(10_000));
-        hashed.push(crate::message::hashed::bytes() - before);
-    }
-    // Ten thousand bytes came in each time; what is kept of earlier steps is names and numbers.
-    let (first, last) = (hashed[0], hashed[58]);
-    assert!(last < first + 40_000, "{first} {last}");
 }

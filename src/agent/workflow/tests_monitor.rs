@@ -11,6 +11,8 @@ use crate::contract::{Step, Work, WorkflowClass, WorkflowDefinition, WorkflowOut
 pub(super) struct Seen {
     compensates: Option<u64>,
     pub(super) end: Option<bool>,
+    /// The strongest request of its end so far.
+    ending: Option<EndStep>,
     place: String,
 }
 
@@ -20,6 +22,7 @@ pub(super) struct Monitor {
     compensations: Vec<u64>,
     completions: Vec<u64>,
     entries: u64,
+    failed_groups: BTreeSet<String>,
     failed_places: Vec<String>,
     finished: bool,
     pub(super) runs: BTreeMap<u64, Seen>,
@@ -105,6 +108,9 @@ impl Monitor {
                 return Err("a checkpoint without a step".to_owned());
             }
         }
+        self.ends_its_group(map, event);
+        let before = self.runs.clone();
+        let mut requested = BTreeMap::new();
         let mut orders = 0;
         for effect in rest {
             match effect {
@@ -113,14 +119,25 @@ impl Monitor {
                     orders += 1;
                     self.begins(map, order, resumes)?;
                 }
-                WorkflowEffect::End { number, .. } => {
-                    let under_way = self.runs.get(number).is_some_and(|run| run.end.is_none());
-                    if !under_way {
+                WorkflowEffect::End { number, how } => {
+                    let run = self.runs.get_mut(number).filter(|run| run.end.is_none());
+                    let Some(run) = run else {
                         return Err(format!("{number} is requested to end and is not under way"));
-                    }
+                    };
+                    run.ending = run.ending.max(Some(*how));
+                    requested.insert(*number, *how);
                 }
                 WorkflowEffect::Finish(outcome) => self.ends(map, *outcome)?,
             }
+        }
+        // The process that was asked is gone: the next one is asked for the same.
+        for (number, run) in before.iter().filter(|_| resumes) {
+            if run.end.is_none() && requested.get(number) < run.ending.as_ref() {
+                return Err(format!("{} was to end and goes on", run.place));
+            }
+        }
+        if let Some(place) = self.goes_on_in_a_failed_group() {
+            return Err(format!("{place} goes on in a group that has failed"));
         }
         let stated: usize = drafts.iter().map(|draft| draft.action.begun.len()).sum();
         if stated != orders {
@@ -153,6 +170,43 @@ impl Monitor {
         }
     }
 
+    /// Notes the group that the failure of this event ends: the innermost one around it, unless that one gathers errors, or the end of
+    /// the step was requested.
+    fn ends_its_group(&mut self, map: &Map<'_>, event: &WorkflowEventKind) {
+        let WorkflowEventKind::StepEnded { number, .. } = event else {
+            return;
+        };
+        let Some(run) = self.runs.get(number) else {
+            return;
+        };
+        if run.end != Some(false) || run.compensates.is_some() || run.ending.is_some() {
+            return;
+        }
+        let path = map.path(&run.place);
+        let mut groups = path.iter().rev().filter_map(|(_, _, of, around)| {
+            let (failure, _) = strategy(*of)?;
+            Some((failure, around.clone()))
+        });
+        if let Some((failure, around)) = groups.next()
+            && failure != ContinueOnError
+        {
+            self.failed_groups.insert(around);
+        }
+    }
+
+    /// A step under way in a group that has failed whose end was not requested.
+    fn goes_on_in_a_failed_group(&self) -> Option<&str> {
+        let goes_on = |run: &&Seen| {
+            let mut groups = self.failed_groups.iter();
+            run.end.is_none()
+                && run.compensates.is_none()
+                && run.ending.is_none()
+                && groups.any(|around| run.place.starts_with(around))
+        };
+        let run = self.runs.values().find(goes_on);
+        run.map(|run| run.place.as_str())
+    }
+
     fn begins(&mut self, map: &Map<'_>, order: &StepOrder, resumes: bool) -> Result<(), String> {
         let place = &order.place;
         if let Some(known) = self.runs.get(&order.number) {
@@ -178,6 +232,7 @@ impl Monitor {
         let seen = Seen {
             compensates: order.compensates,
             end: None,
+            ending: None,
             place: place.clone(),
         };
         self.runs.insert(order.number, seen);

@@ -49,6 +49,9 @@ pub(crate) struct StepView {
     /// How that ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) outcome: Option<Outcome>,
+    /// Why it failed, or could not begin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<String>,
     /// What keeps it from being a run, or what it came to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<String>,
@@ -98,7 +101,7 @@ impl WorkflowView {
             self.event(&event.event);
         }
         for begun in &action.begun {
-            if self.steps.iter().any(|step| step.number == begun.number) {
+            if self.step(begun.number).is_some() {
                 continue;
             }
             self.steps.push(StepView {
@@ -110,12 +113,19 @@ impl WorkflowView {
                 run_id: None,
                 head: None,
                 outcome: None,
+                reason: None,
                 text: None,
             });
         }
         for number in &action.ending {
             self.end_requested.insert(*number);
         }
+    }
+
+    /// A step run by its number: they are begun in that order, from 1.
+    fn step(&mut self, number: u64) -> Option<&mut StepView> {
+        let at = usize::try_from(number).ok()?.checked_sub(1)?;
+        self.steps.get_mut(at)
     }
 
     fn event(&mut self, event: &WorkflowEventKind) {
@@ -132,11 +142,12 @@ impl WorkflowView {
 
     fn ended(&mut self, number: u64, result: &StepResult) {
         let end_requested = self.end_requested.contains(&number);
-        let Some(step) = self.steps.iter_mut().find(|step| step.number == number) else {
+        let Some(step) = self.step(number) else {
             return;
         };
         let ok = match result {
             StepResult::NotBegun(reason) => {
+                step.reason = Some(reason.clone());
                 step.text = Some(reason.clone());
                 false
             }
@@ -144,6 +155,7 @@ impl WorkflowView {
                 step.run_id = Some(run.run_id.clone());
                 step.head = Some(run.head);
                 step.outcome = Some(run.outcome);
+                step.reason.clone_from(&run.reason);
                 step.text = Some(run.output.clone());
                 run.failure.is_none()
             }
@@ -154,11 +166,7 @@ impl WorkflowView {
             (false, false) => StepState::Failed,
         };
         let undone = step.compensates;
-        if let Some(undone) = self
-            .steps
-            .iter_mut()
-            .find(|step| Some(step.number) == undone)
-        {
+        if let Some(undone) = undone.and_then(|undone| self.step(undone)) {
             undone.state = if ok {
                 StepState::Compensated
             } else {

@@ -1,8 +1,11 @@
 //! Walks what is under way, in the order of the definition, and begins what comes next (INV-AGT-003). Knows no entries.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::books::{Active, Books, Bound, Completed, Group, InFlight, Loop, Sequence, StepError};
+use super::books::{
+    Active, Books, Bound, Completed, Group, InFlight, Items, Loop, Sequence, StepError,
+};
 use super::effect::{EndStep, StepOrder};
 use super::value::{Outputs, Value};
 use super::{BegunStep, StepInput};
@@ -34,8 +37,8 @@ pub(super) struct Walker<'w> {
 pub(super) struct Around<'a> {
     /// Nothing more is begun, and the end of what is under way was requested.
     pub(super) halting: bool,
-    /// The innermost `for_each`, what is around that, and the index of its item.
-    pub(super) item: Option<(&'a ForEach, &'a Around<'a>, u32)>,
+    /// The items of the innermost `for_each`, and the index of the one that it is at.
+    pub(super) item: Option<(&'a [serde_json::Value], u32)>,
     /// Where the steps stand, with a slash at its end; empty outside.
     pub(super) place: &'a str,
 }
@@ -70,7 +73,7 @@ impl Walker<'_> {
             let Some(step) = steps.get(sequence.at) else {
                 return Flow::Ended(End::Completed {
                     ok: true,
-                    value: sequence.last.clone(),
+                    value: self.books.last_of(steps, sequence),
                 });
             };
             let mut active = match sequence.under_way.take() {
@@ -87,8 +90,7 @@ impl Walker<'_> {
                     sequence.under_way = Some(active);
                     return Flow::Pending;
                 }
-                Flow::Ended(End::Completed { value, .. }) => {
-                    sequence.last = value;
+                Flow::Ended(End::Completed { .. }) => {
                     sequence.at = sequence.at.saturating_add(1);
                 }
                 over @ Flow::Ended(End::Failed | End::Halted) => return over,
@@ -120,6 +122,7 @@ impl Walker<'_> {
                 Some(items) => match u32::try_from(items.len()) {
                     Ok(count) if count <= held.max_iterations => Some(Active::Loop(Loop {
                         count: Some(count),
+                        items: Items(Some(items)),
                         ..Loop::default()
                     })),
                     _ => self.fail(&step.id, place, WorkflowCode::MaxIterations),
@@ -159,8 +162,7 @@ impl Walker<'_> {
             Flow::Pending | Flow::Ended(End::Halted) => None,
         };
         if let Some((ok, value)) = bound {
-            let bound = Bound { ok, value };
-            self.books.bindings.insert(step.id.clone(), bound);
+            self.books.bind(&step.id, Bound { ok, value });
         }
         flow
     }
@@ -203,19 +205,19 @@ impl Walker<'_> {
             ok: true,
             value: Value::Run(number),
         };
-        self.books.bindings.insert(step.id.clone(), own);
+        self.books.bind(&step.id, own);
         let compensation = step.compensate.as_ref();
         let compensation = compensation.and_then(|id| self.definition.compensation(id));
         let mut given = BTreeMap::new();
         for part in compensation.into_iter().flat_map(|c| parts_of(&c.work)) {
             if let Part::Output(id) = part
-                && let Some(bound) = self.books.bindings.get(&id)
+                && let Some(bound) = self.books.bound(&id)
             {
                 given.insert(id, bound.clone());
             }
         }
         self.books.last_completed = Some(step.id.clone());
-        self.books.completed.push(Completed {
+        self.books.complete(Completed {
             compensate: compensation.map(|compensation| compensation.id.clone()),
             compensated: None,
             given,
@@ -230,11 +232,21 @@ impl Walker<'_> {
         steps: &[Step],
         at: &mut Loop,
         around: Around<'_>,
-        items: Option<&ForEach>,
+        held: Option<&ForEach>,
     ) -> Flow {
+        let loop_place = format!("{}{}", around.place, step.id);
+        let items = match held {
+            Some(held) => at
+                .items
+                .0
+                .get_or_insert_with(|| self.items(held, around).unwrap_or_default())
+                .clone(),
+            None => Arc::default(),
+        };
         loop {
             if !at.open {
                 if around.halting {
+                    self.books.gathered(&loop_place);
                     return Flow::Ended(End::Halted);
                 }
                 if self.books.suspended {
@@ -243,16 +255,17 @@ impl Walker<'_> {
                 match self.opens(step, at) {
                     Ok(true) => {}
                     Ok(false) => {
-                        let value = Value::List(std::mem::take(&mut at.ends));
+                        let value = Value::List(self.books.gathered(&loop_place));
                         return Flow::Ended(End::Completed { ok: true, value });
                     }
                     Err(code) => {
-                        self.error(format!("{}{}", around.place, step.id), code, false);
+                        self.books.gathered(&loop_place);
+                        self.error(loop_place, code, false);
                         return Flow::Ended(End::Failed);
                     }
                 }
                 for inside in steps.iter().flat_map(Step::all) {
-                    self.books.bindings.remove(&inside.id);
+                    self.books.unbind(&inside.id);
                 }
                 at.inside = Sequence::default();
                 at.iteration = at.iteration.saturating_add(1);
@@ -260,11 +273,11 @@ impl Walker<'_> {
                 let counters = &mut self.books.counters;
                 counters.iterations = counters.iterations.saturating_add(1);
             }
-            let place = format!("{}{}.{}/", around.place, step.id, at.iteration);
+            let place = format!("{loop_place}.{}/", at.iteration);
             let index = at.iteration.saturating_sub(1);
             let inner = Around {
-                item: match items {
-                    Some(items) => Some((items, &around, index)),
+                item: match held {
+                    Some(_) => Some((&items, index)),
                     None => around.item,
                 },
                 place: &place,
@@ -272,10 +285,14 @@ impl Walker<'_> {
             };
             match self.sequence(steps, &mut at.inside, inner) {
                 Flow::Ended(End::Completed { value, .. }) => {
-                    at.ends.push(value);
+                    self.books.iterated(&loop_place, value);
                     at.open = false;
                 }
-                other => return other,
+                Flow::Pending => return Flow::Pending,
+                over => {
+                    self.books.gathered(&loop_place);
+                    return over;
+                }
             }
         }
     }
@@ -314,7 +331,7 @@ impl Walker<'_> {
             number,
             InFlight {
                 compensates,
-                ending: false,
+                ending: None,
                 input_hash,
                 place: place.clone(),
                 step: step.clone(),
@@ -338,20 +355,17 @@ impl Walker<'_> {
         number
     }
 
-    /// Tells what is under way at that place to end, once each; what compensates only where it is `all`.
-    pub(super) fn end_all(&mut self, place: &str, how: EndStep, all: bool) {
+    /// Requests the immediate end of the steps under way at that place, once each; what compensates goes on.
+    pub(super) fn end_all(&mut self, place: &str) {
         for (number, run) in &mut self.books.in_flight {
-            let meant = run.place.starts_with(place) && (all || run.compensates.is_none());
-            // After a stop, an immediate end can still be requested.
-            if meant && (!run.ending || all) {
-                run.ending = true;
-                self.ending.push((*number, how));
+            if run.place.starts_with(place) && run.compensates.is_none() {
+                self.ending.extend(run.ends(*number, EndStep::Now));
             }
         }
     }
 
     pub(super) fn error(&mut self, place: String, code: WorkflowCode, compensation: bool) {
-        self.books.errors.push(StepError {
+        self.books.fail(StepError {
             code,
             compensation,
             place,
@@ -363,23 +377,24 @@ impl Walker<'_> {
             ok: false,
             value: Value::Empty,
         };
-        self.books.bindings.insert(step.clone(), bound);
+        self.books.bind(step, bound);
         self.error(place, code, false);
         None
     }
 
     fn holds(&self, condition: &Condition) -> bool {
-        let bound = self.books.bindings.get(&condition.step);
+        let bound = self.books.bound(&condition.step);
         let output = bound.map(|bound| bound.value.text(self.outputs));
         let ok = bound.is_some_and(|bound| bound.ok);
         condition.test.holds(ok, &output.unwrap_or_default())
     }
 
     /// The items of a list; none where it is none.
-    fn items(&self, held: &ForEach, around: Around<'_>) -> Option<Vec<serde_json::Value>> {
+    fn items(&self, held: &ForEach, around: Around<'_>) -> Option<Arc<[serde_json::Value]>> {
         let template = Template::parse(&held.items).ok()?;
         let text = template.filled(MAX_INPUT_BYTES, &|part| self.part(part, around))?;
-        serde_json::from_str(text.trim()).ok()
+        let items: Vec<serde_json::Value> = serde_json::from_str(text.trim()).ok()?;
+        Some(items.into())
     }
 
     /// What stands in the place of a placeholder.
@@ -387,11 +402,8 @@ impl Walker<'_> {
         match part {
             Part::Text(text) => text.clone(),
             Part::Input => self.input.to_owned(),
-            Part::Index => around
-                .item
-                .map_or_else(String::new, |(_, _, n)| n.to_string()),
-            Part::Item => around.item.map_or_else(String::new, |(held, outer, n)| {
-                let items = self.items(held, *outer).unwrap_or_default();
+            Part::Index => around.item.map_or_else(String::new, |(_, n)| n.to_string()),
+            Part::Item => around.item.map_or_else(String::new, |(items, n)| {
                 let item = usize::try_from(n).ok().and_then(|n| items.get(n));
                 match item {
                     Some(serde_json::Value::String(text)) => text.clone(),
@@ -400,7 +412,7 @@ impl Walker<'_> {
                 }
             }),
             Part::Output(id) => {
-                let bound = self.books.bindings.get(id);
+                let bound = self.books.bound(id);
                 bound.map_or_else(String::new, |bound| bound.value.text(self.outputs))
             }
             Part::Compensated => String::new(),

@@ -85,6 +85,7 @@ impl Host<'_> {
             head,
             outcome,
             output,
+            reason: None,
             run_id: run_id.clone(),
         })
     }

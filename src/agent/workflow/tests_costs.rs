@@ -1,0 +1,76 @@
+//! What an entry costs: its own bytes and what is under way, whatever has ended before it.
+
+use super::testing::*;
+use super::*;
+use crate::contract::{ForEach, Step, Work};
+use crate::{allocated, message::hashed};
+
+/// How many bytes are hashed and allocated for the end of a step of 10,000 bytes: the least of eight, so that a list that grows in
+/// that moment does not count.
+fn cost(driven: &mut Driven, first: u64) -> (u64, u64) {
+    let output = "x".repeat(10_000);
+    let costs = (first..first + 8).map(|number| {
+        let event = WorkflowEvent {
+            at_ms: 5,
+            event: ended(number, result(number, &output, None)),
+        };
+        let before = (hashed::bytes(), allocated::bytes());
+        driven.last = driven.machine.step(event);
+        let after = (hashed::bytes(), allocated::bytes());
+        assert_eq!(driven.begun().len(), 1, "{number}");
+        (after.0 - before.0, after.1 - before.1)
+    });
+    let costs: Vec<(u64, u64)> = costs.collect();
+    let least = |of: fn(&(u64, u64)) -> u64| costs.iter().map(of).min().unwrap();
+    (least(|cost| cost.0), least(|cost| cost.1))
+}
+
+#[track_caller]
+fn costs_the_same_at_step_100_and_1000(mut driven: Driven) {
+    let step = |driven: &mut Driven, number| {
+        let output = "x".repeat(10_000);
+        driven.last = driven.machine.step(WorkflowEvent {
+            at_ms: 5,
+            event: ended(number, result(number, &output, None)),
+        });
+    };
+    for number in 1..100 {
+        step(&mut driven, number);
+    }
+    let early = cost(&mut driven, 100);
+    for number in 108..1_000 {
+        step(&mut driven, number);
+    }
+    let late = cost(&mut driven, 1_000);
+    // Names and numbers have a digit more.
+    assert!(late.0 <= early.0 + 64, "hashed: {early:?} {late:?}");
+    assert!(late.1 <= early.1 + 512, "allocated: {early:?} {late:?}");
+    // Ten thousand bytes came in: more than a few copies of them is more than an entry needs.
+    assert!(late.1 < 100_000, "allocated: {late:?}");
+}
+
+fn long(steps: Vec<Step>) -> crate::contract::WorkflowDefinition {
+    let mut definition = workflow(steps, vec![]);
+    definition.max_steps = 2_000;
+    definition
+}
+
+#[test]
+fn an_entry_of_a_long_sequence_costs_what_its_new_bytes_cost() {
+    let many = (0..1_010).map(|n| given(&format!("s{n}"), "${input}"));
+    let definition = long(many.collect());
+    costs_the_same_at_step_100_and_1000(Driven::new(definition, "go"));
+}
+
+#[test]
+fn an_entry_of_a_long_loop_costs_what_its_new_bytes_cost() {
+    let held = ForEach {
+        items: "${input}".to_owned(),
+        max_iterations: 1_010,
+        steps: vec![given("x", "${item}")],
+    };
+    let definition = long(vec![step("each", Work::ForEach(held))]);
+    let items: Vec<u32> = (0..1_010).collect();
+    let items = serde_json::to_string(&items).unwrap();
+    costs_the_same_at_step_100_and_1000(Driven::new(definition, &items));
+}
