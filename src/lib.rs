@@ -91,7 +91,7 @@ pub use contract::{
 };
 pub use driver::{
     DriverError, Environment, Finished, Job, Observer, Prepared, RunRequest, Runner, RunnerLimits,
-    Worker, drive, prepare,
+    Unobserved, Worker, drive, prepare,
 };
 pub use kernel::{
     AgentOutcome, Answerer, Approval, CallOrder, ChildEnd, Counters, EntryDraft, EventKind,

@@ -135,9 +135,10 @@ mod tests {
 
     use super::*;
     use crate::contract::ContractSpec;
-    use crate::driver::{self, Environment, Observer, RunRequest};
+    use crate::driver::{self, Environment, Observer, RunRequest, Unobserved};
     use crate::kernel::EntryDraft;
-    use crate::session::RedactionKey;
+    use crate::message::RunId;
+    use crate::session::{Control, RedactionKey};
     use crate::store::{Durability, Store};
     use crate::transcript::SealedEntry;
     use crate::view::Entry;
@@ -158,6 +159,10 @@ prices: {version: a, models: {demo: {script: {input: 1, output: 2}}}}
     }
 
     impl Observer for Watcher {
+        fn below(&mut self, _: &RunId, _: mpsc::Sender<Control>) -> Box<dyn Observer> {
+            Box::new(Unobserved)
+        }
+
         fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, run: &Run) {
             if sealed.seq == 0 {
                 self.opening = run.conversation().len();

@@ -42,7 +42,10 @@ const PIECES: usize = 64;
 ///
 /// # Examples
 /// ```
-/// use monolith::{Durability, EntryDraft, Observer, Run, SealedEntry, Store, drive, prepare};
+/// use monolith::{
+///     Control, Durability, EntryDraft, Observer, Run, RunId, SealedEntry, Store, Unobserved, drive,
+///     prepare,
+/// };
 /// use tokio::sync::mpsc;
 /// use tokio_util::sync::CancellationToken;
 /// # use monolith::{ContractSpec, Environment, RedactionKey, RunRequest};
@@ -52,6 +55,10 @@ const PIECES: usize = 64;
 /// impl Observer for States {
 ///     fn entry(&mut self, draft: &EntryDraft, _: &SealedEntry, _: &Run) {
 ///         self.0.push(draft.action.to.as_str().to_owned());
+///     }
+///
+///     fn below(&mut self, _: &RunId, _: mpsc::Sender<Control>) -> Box<dyn Observer> {
+///         Box::new(Unobserved)
 ///     }
 /// }
 ///

@@ -23,6 +23,7 @@
 mod agent_reader;
 mod ancestry;
 mod below;
+mod blocking;
 mod bring_up;
 mod children;
 mod clock;
@@ -95,13 +96,13 @@ pub use error::DriverError;
 pub use finished::Finished;
 pub(crate) use key_file_error::KeyFileError;
 pub(crate) use key_files::KeyFolder;
-pub use observer::Observer;
+pub use observer::{Observer, Unobserved};
 pub(crate) use reissue::{Recording, reissue};
 pub use runner::{Job, Runner, RunnerLimits, Worker};
 pub(crate) use secrets::{Secrets, Unmatched};
 pub(crate) use tool_login::{LoginRequest, Reached, ToolLogin};
 pub(crate) use trace::LLM_TRACE;
 pub(crate) use workflow::{
-    ReopenedWorkflow, StepHost, WorkflowBegin, WorkflowFinished, drive_workflow, fork_workflow,
-    new_workflow, reopen_workflow,
+    ReopenedWorkflow, StepFiles, StepHost, WorkflowBegin, WorkflowFinished, drive_workflow,
+    fork_workflow, new_workflow, reopen_workflow,
 };

@@ -13,13 +13,18 @@ use crate::transcript::SealedEntry;
 /// Sees a run's entries, each once, after it has become durable.
 ///
 /// ```
-/// use monolith::{EntryDraft, Observer, Run, SealedEntry};
+/// use monolith::{Control, EntryDraft, Observer, Run, RunId, SealedEntry};
+/// use tokio::sync::mpsc::Sender;
 ///
 /// struct Printed;
 ///
 /// impl Observer for Printed {
 ///     fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, _: &Run) {
 ///         println!("{} {}", sealed.seq, draft.action.to.as_str());
+///     }
+///
+///     fn below(&mut self, _: &RunId, _: Sender<Control>) -> Box<dyn Observer> {
+///         Box::new(Self)
 ///     }
 /// }
 /// ```
@@ -28,10 +33,9 @@ pub trait Observer: Send {
     fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, run: &Run);
 
     /// A run below it is about to be begun, or gone on with: who sees that one. What is sent to `control` is asked of it.
-    fn below(&mut self, run_id: &RunId, control: mpsc::Sender<Control>) -> Box<dyn Observer> {
-        drop((run_id, control));
-        Box::new(Unobserved)
-    }
+    ///
+    /// A call of that run may wait for a person: an observer that answers for its own run has to answer for this one, too.
+    fn below(&mut self, run_id: &RunId, control: mpsc::Sender<Control>) -> Box<dyn Observer>;
 
     /// What is recorded of the run from before: comes first, where another process has begun it. Nothing of it follows as an entry.
     fn recorded(&mut self, contract: &Arc<ExecutionContract>, entries: &[SealedEntry]) {
@@ -44,9 +48,14 @@ pub trait Observer: Send {
     }
 }
 
-/// Sees nothing.
-pub(super) struct Unobserved;
+/// Sees nothing, neither of a run nor of those below it: what waits there for a person waits for as long as it may.
+#[derive(Clone, Copy, Debug)]
+pub struct Unobserved;
 
 impl Observer for Unobserved {
     fn entry(&mut self, _: &EntryDraft, _: &SealedEntry, _: &Run) {}
+
+    fn below(&mut self, _: &RunId, _: mpsc::Sender<Control>) -> Box<dyn Observer> {
+        Box::new(Self)
+    }
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Environment, Finished, Observer, RunRequest, drive, prepare};
+use super::{Environment, Finished, Observer, RunRequest, Unobserved, drive, prepare};
 use crate::contract::ContractSpec;
 use crate::kernel::{EntryDraft, EntryKind, Run, State};
 use crate::message::{Digest, RunId};
@@ -48,6 +48,10 @@ impl Watcher {
 }
 
 impl Observer for Watcher {
+    fn below(&mut self, _: &RunId, _: mpsc::Sender<Control>) -> Box<dyn Observer> {
+        Box::new(Unobserved)
+    }
+
     fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, _: &Run) {
         assert_eq!(draft.action.seq, sealed.seq);
         assert_eq!(draft.action.seq, self.entries);

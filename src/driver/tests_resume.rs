@@ -10,13 +10,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::tests::{Blobs, CONTRACT, Watcher, call, chat, end, run, say};
 use super::{
-    DriverError, Environment, Finished, Observer, RunRequest, drive, prepare_resume, reopen,
+    DriverError, Environment, Finished, Observer, RunRequest, Unobserved, drive, prepare_resume,
+    reopen,
 };
 use crate::contract::ContractSpec;
 use crate::kernel::{EntryDraft, EventKind, LostEffect, Run};
 use crate::message::{Role, RunId};
 use crate::replay::Replayer;
-use crate::session::RedactionKey;
+use crate::session::{Control, RedactionKey};
 use crate::store::{Durability, NewBlob, Store, StoreError, StoreReader};
 use crate::transcript::SealedEntry;
 
@@ -26,6 +27,10 @@ pub(super) struct Silent;
 
 impl Observer for Silent {
     fn entry(&mut self, _: &EntryDraft, _: &SealedEntry, _: &Run) {}
+
+    fn below(&mut self, _: &RunId, _: mpsc::Sender<Control>) -> Box<dyn Observer> {
+        Box::new(Unobserved)
+    }
 }
 
 pub(super) fn run_id() -> RunId {

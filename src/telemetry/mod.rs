@@ -41,7 +41,7 @@ pub use awaited_approval::AwaitedApproval;
 pub(crate) use billing::{BillingFault, BillingFile, RecordedLines};
 pub use exit_tag::ExitTag;
 pub(crate) use provider_refusal::{keyless, misled, played_out, silent};
-pub(crate) use reason::{headline, sentence, why};
+pub(crate) use reason::{failed_calls, headline, sentence, why};
 pub use result::{AgentResult, FinalReport, ReportStatus, ResultCounters, ResultMessage};
 pub(crate) use saved_conversation::saved_conversation;
 pub(crate) use server_log::with_short_log;

@@ -233,7 +233,7 @@ fn failed_attempts(view: &RunView) -> Vec<String> {
 }
 
 /// The calls that were started, each with its tool's name and why it failed, and each text once.
-fn failed_calls(view: &RunView) -> Option<String> {
+pub(crate) fn failed_calls(view: &RunView) -> Option<String> {
     let started = view.activities().iter().filter_map(|activity| {
         let Activity::Execution(call, place) = activity else {
             return None;

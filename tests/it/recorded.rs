@@ -11,9 +11,9 @@ use assert_cmd::Command;
 use flate2::read::GzDecoder;
 use monolith::door::{Adapter, ProviderType, RecordedResponse};
 use monolith::{
-    AgentOutcome, BlobSource, CapabilityManifest, ContractFactory, ContractSpec, Digest,
+    AgentOutcome, BlobSource, CapabilityManifest, ContractFactory, ContractSpec, Control, Digest,
     Durability, EntryDraft, Environment, Observer, Outcome, RedactionKey, Replayer, Run, RunId,
-    RunRequest, SealedEntry, Store, StoreReader, TargetCapability, drive, prepare,
+    RunRequest, SealedEntry, Store, StoreReader, TargetCapability, Unobserved, drive, prepare,
 };
 use serde_json::json;
 use tokio::sync::{Semaphore, mpsc};
@@ -97,6 +97,10 @@ struct Unwatched;
 
 impl Observer for Unwatched {
     fn entry(&mut self, _: &EntryDraft, _: &SealedEntry, _: &Run) {}
+
+    fn below(&mut self, _: &RunId, _: mpsc::Sender<Control>) -> Box<dyn Observer> {
+        Box::new(Unobserved)
+    }
 }
 
 struct Blobs(StoreReader);

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use tokio::sync::mpsc;
+
 use super::server_traits::Share;
 use crate::contract::ExecutionContract;
-use crate::driver::Observer;
+use crate::driver::{Observer, Unobserved};
 use crate::kernel::{EffectRecord, EntryDraft, EventKind, InferenceFailed, InferenceReturned, Run};
 use crate::message::{
-    Digest, FailureCode, InferenceSeq, ProtocolAdapterResult, ProviderFaultClass, StopReason,
-    ToolOutcome,
+    Digest, FailureCode, InferenceSeq, ProtocolAdapterResult, ProviderFaultClass, RunId,
+    StopReason, ToolOutcome,
 };
+use crate::session::Control;
 use crate::transcript::SealedEntry;
 
 /// Sees the entries of one run and notes what they show of the server.
@@ -52,6 +55,10 @@ struct SentRequest {
 }
 
 impl Observer for Watcher {
+    fn below(&mut self, _: &RunId, _: mpsc::Sender<Control>) -> Box<dyn Observer> {
+        Box::new(Unobserved)
+    }
+
     fn entry(&mut self, draft: &EntryDraft, _: &SealedEntry, run: &Run) {
         if let Some(event) = &draft.event {
             self.elapsed_ms = self.elapsed_ms.max(event.at_ms);

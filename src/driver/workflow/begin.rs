@@ -12,6 +12,7 @@ use crate::driver::clock::unix_ms;
 use crate::kernel::ParentRun;
 use crate::message::{Digest, RunId};
 use crate::store::{Invocation, RunLock, RunReader, Store, StoreError};
+use crate::transcript::FirstBad;
 
 /// The most characters of a workflow's name: those of its step runs have a number behind it.
 const MOST_NAME: usize = 58;
@@ -22,6 +23,13 @@ pub(crate) struct WorkflowBegin {
     pub(super) lock: RunLock,
     pub(super) run_id: RunId,
     pub(super) start: Start,
+}
+
+impl WorkflowBegin {
+    /// Its name.
+    pub(crate) const fn run_id(&self) -> &RunId {
+        &self.run_id
+    }
 }
 
 /// From where it is driven.
@@ -100,6 +108,18 @@ fn each_entry(
     Ok(())
 }
 
+/// A run whose evidence is bad.
+pub(super) fn flawed(run_id: &RunId, flaw: &FirstBad) -> DriverError {
+    let FirstBad {
+        actual,
+        expected,
+        field,
+        ..
+    } = flaw;
+    let what = format_args!("{field}: expected {expected}, got {actual}");
+    differs(run_id, &what)
+}
+
 fn differs(run_id: &RunId, what: &dyn std::fmt::Display) -> DriverError {
     DriverError::WorkflowDiffers {
         run_id: run_id.clone(),
@@ -122,7 +142,7 @@ pub(crate) fn fork_workflow(
     let invocation = reader.invocation(of)?;
     let verified = reader.verify_run(of, true)?;
     if let Some(flaw) = &verified.first_bad {
-        return Err(differs(of, &flaw.field));
+        return Err(flawed(of, flaw));
     }
     let mut stored = reader.read_run(of)?;
     let definition = stored.definition()?;
@@ -192,9 +212,7 @@ pub(crate) fn reopen_workflow(
     let invocation = reader.invocation(run_id)?;
     let verified = reader.verify_run(run_id, true)?;
     if let Some(flaw) = &verified.first_bad {
-        let (field, expected, actual) = (&flaw.field, &flaw.expected, &flaw.actual);
-        let what = format_args!("{field}: expected {expected}, got {actual}");
-        return Err(differs(run_id, &what));
+        return Err(flawed(run_id, flaw));
     }
     let mut stored = reader.read_run(run_id)?;
     if stored.row().outcome.is_some() {

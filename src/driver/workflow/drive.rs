@@ -13,24 +13,24 @@ use tokio::sync::mpsc;
 use super::begin::{Start, WorkflowBegin};
 use super::host::StepHost;
 use super::record::WorkflowRecord;
-use super::step_run::{StepEnd, StepTask};
+use super::step_run::{Ask, StepEnd, StepTask};
 use crate::agent::{
-    EndStep, StepOrder, Workflow, WorkflowEffect, WorkflowEvent, WorkflowEventKind,
+    EndStep, StepOrder, Workflow, WorkflowDraft, WorkflowEffect, WorkflowEvent, WorkflowEventKind,
 };
 use crate::driver::DriverError;
 use crate::driver::clock::{RunClock, sleep_until};
-use crate::kernel::{CallOrder, ParentRun};
+use crate::kernel::ParentRun;
 use crate::message::{Digest, RunId};
 use crate::session::Control;
 use crate::store::{Store, StoreError};
 use crate::tools::Clock as _;
 
-/// How many controls may wait for a step run, and how many questions for a person.
+/// How many controls may wait for a step run.
 const QUEUE: usize = 16;
 
 /// A workflow that was driven to its end, or left in good order.
 pub(crate) struct WorkflowFinished {
-    /// The hash of the last one.
+    /// The hash of its last entry.
     pub(crate) head: Digest,
     /// The machine.
     pub(crate) workflow: Workflow,
@@ -56,6 +56,7 @@ pub(crate) async fn drive_workflow<H: StepHost>(
         run_id,
         start,
     } = begin;
+    let begins = !matches!(start, Start::Resumed { .. });
     let (workflow, first, record) = match start {
         Start::New {
             invocation,
@@ -73,10 +74,9 @@ pub(crate) async fn drive_workflow<H: StepHost>(
             workflow,
         } => {
             let created = workflow.started().started_unix_ms;
-            let mut record =
+            let record =
                 WorkflowRecord::beginning(store, &definition, &run_id, created, invocation);
-            record.append(&drafts).await?;
-            (*workflow, First::Resume, record)
+            (*workflow, First::Fork(drafts), record)
         }
         Start::Resumed { head, workflow } => {
             let handle = store.claim_run(&run_id).await?;
@@ -88,7 +88,7 @@ pub(crate) async fn drive_workflow<H: StepHost>(
             (*workflow, First::Resume, record)
         }
     };
-    let (asks, asked) = mpsc::channel(QUEUE);
+    let (asks, asked) = mpsc::unbounded_channel();
     let mut driving = Driving {
         asks,
         clock: RunClock::starting_at(workflow.at_ms()),
@@ -102,7 +102,14 @@ pub(crate) async fn drive_workflow<H: StepHost>(
         store,
         workflow,
     };
-    driving.until_done(first, control, asked).await?;
+    let driven = driving.until_done(first, control, asked).await;
+    if let Err(fault) = driven {
+        if begins && !driving.record.has_begun() {
+            // There is no workflow that another process could go on with.
+            lock.discard();
+        }
+        return Err(fault);
+    }
     let finished = WorkflowFinished {
         head: driving.record.head(),
         workflow: driving.workflow,
@@ -118,6 +125,7 @@ pub(crate) async fn drive_workflow<H: StepHost>(
 /// What a workflow begins with in this process.
 enum First {
     Effects(Vec<WorkflowEffect>),
+    Fork(Vec<WorkflowDraft>),
     Resume,
 }
 
@@ -125,7 +133,7 @@ enum First {
 type Running<'a> = LocalBoxFuture<'a, (u64, Result<StepEnd, DriverError>)>;
 
 struct Driving<'a, H> {
-    asks: mpsc::Sender<(u64, CallOrder, RunId)>,
+    asks: mpsc::UnboundedSender<Ask>,
     clock: RunClock,
     controls: BTreeMap<u64, mpsc::Sender<Control>>,
     grace: Duration,
@@ -144,10 +152,14 @@ impl<'a, H: StepHost> Driving<'a, H> {
         &mut self,
         first: First,
         mut control: mpsc::Receiver<Control>,
-        mut asked: mpsc::Receiver<(u64, CallOrder, RunId)>,
+        mut asked: mpsc::UnboundedReceiver<Ask>,
     ) -> Result<(), DriverError> {
         match first {
             First::Effects(effects) => self.perform(effects).await?,
+            First::Fork(drafts) => {
+                self.record.append(&drafts).await?;
+                self.happened(WorkflowEventKind::Resumed).await?;
+            }
             First::Resume => self.happened(WorkflowEventKind::Resumed).await?,
         }
         let mut open = true;
@@ -165,10 +177,11 @@ impl<'a, H: StepHost> Driving<'a, H> {
                     Some(_) => self.happened(WorkflowEventKind::Interrupted).await?,
                     None => open = false,
                 },
-                Some((number, order, run_id)) = asked.recv() => {
+                Some(Ask { control, order, run_id }) = asked.recv() => {
                     let answer = self.host.borrow().answer(&order, &run_id);
                     match answer {
-                        Some(answer) => self.tell(number, answer),
+                        // A run that cannot take it has been asked to end so often that it does not wait.
+                        Some(answer) => drop(control.try_send(answer)),
                         // A person has time: another process goes on once the answer is there.
                         None => self.leave().await?,
                     }
@@ -196,7 +209,7 @@ impl<'a, H: StepHost> Driving<'a, H> {
         }
         let numbers: Vec<u64> = self.controls.keys().copied().collect();
         for number in numbers {
-            self.tell(number, Control::Suspend);
+            self.send(number, Control::Suspend);
         }
         Ok(())
     }
@@ -222,7 +235,7 @@ impl<'a, H: StepHost> Driving<'a, H> {
                         EndStep::Stop => Control::Stop,
                         EndStep::Now => Control::Parent,
                     };
-                    self.tell(number, control);
+                    self.send(number, control);
                 }
                 WorkflowEffect::Finish(_) => {}
             }
@@ -233,28 +246,31 @@ impl<'a, H: StepHost> Driving<'a, H> {
     fn begin(&mut self, order: StepOrder) {
         let number = order.number;
         let (control, controls) = mpsc::channel(QUEUE);
-        self.controls.insert(number, control);
-        let task: StepTask<'a, H> = StepTask {
+        self.controls.insert(number, control.clone());
+        let mut host = self.host.borrow_mut();
+        let task = StepTask {
             asks: self.asks.clone(),
+            control,
             controls,
+            files: host.files(),
             grace: self.grace,
-            host: self.host,
+            observer: host.observer(&order),
             order,
             parent: ParentRun {
                 call: None,
                 head: self.record.head(),
                 run_id: self.run_id.clone(),
             },
-            store: self.store,
+            store: self.store.clone(),
         };
         let running = async move { (number, task.run().await) };
         self.steps.push(Box::pin(running));
     }
 
-    fn tell(&self, number: u64, control: Control) {
+    fn send(&self, number: u64, control: Control) {
         if let Some(step) = self.controls.get(&number) {
-            // A full queue holds enough that ends it already.
-            let _ = step.try_send(control);
+            // At most one answer of a person waits there: what else fills the queue ends the step already.
+            drop(step.try_send(control));
         }
     }
 }

@@ -1,13 +1,15 @@
 //! What a workflow asks of the holder of its files. Does not drive anything.
 
+use std::sync::Arc;
+
 use crate::agent::{StepOrder, StepResult, StepRun, WorkflowDraft};
-use crate::driver::{DriverError, RunRequest};
+use crate::driver::{DriverError, Observer, RunRequest};
 use crate::kernel::CallOrder;
 use crate::message::RunId;
 use crate::session::Control;
 
-/// Who knows what the steps of a workflow run under, and reads what they came to.
-pub(crate) trait StepHost {
+/// What the steps of a workflow run under, and what they came to. It is read on threads of their own.
+pub(crate) trait StepFiles: Send + Sync {
     /// What a step run is made of; its name is given later.
     ///
     /// # Errors
@@ -19,6 +21,15 @@ pub(crate) trait StepHost {
     /// # Errors
     /// [`DriverError`] where it cannot be read: the workflow stays as it is.
     fn ended(&self, order: &StepOrder, run_id: &RunId) -> Result<StepRun, DriverError>;
+}
+
+/// Who holds the files of a workflow, follows it, and answers for people.
+pub(crate) trait StepHost {
+    /// What its steps run under.
+    fn files(&self) -> Arc<dyn StepFiles>;
+
+    /// Who sees the run of a step, and the runs below that.
+    fn observer(&mut self, order: &StepOrder) -> Box<dyn Observer>;
 
     /// The answer of a person to a call that waits for one; none where there is none, and the workflow is left.
     fn answer(&self, order: &CallOrder, run_id: &RunId) -> Option<Control>;

@@ -19,4 +19,4 @@ pub(crate) use begin::{
     ReopenedWorkflow, WorkflowBegin, fork_workflow, new_workflow, reopen_workflow,
 };
 pub(crate) use drive::{WorkflowFinished, drive_workflow};
-pub(crate) use host::StepHost;
+pub(crate) use host::{StepFiles, StepHost};

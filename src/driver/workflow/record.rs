@@ -59,6 +59,11 @@ impl<'s> WorkflowRecord<'s> {
         }
     }
 
+    /// Whether something of it is durable.
+    pub(super) const fn has_begun(&self) -> bool {
+        matches!(self.destination, Destination::Stored(_))
+    }
+
     /// The hash of the last entry.
     pub(super) const fn head(&self) -> Digest {
         self.chain.head()

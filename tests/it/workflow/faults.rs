@@ -99,7 +99,7 @@ fn what_is_for_runs_says_that_a_workflow_is_none() {
     desk.ok(&["run", "w.yaml", "--run-id", "w"]);
     for args in [
         &["export", "w"][..],
-        &["show", "w", "--why"],
+        &["show", "w", "--follow"],
         &["replay", "w", "--live", "tools"],
         &["continue", "w", "more"],
     ] {

@@ -2,6 +2,8 @@
 
 mod faults;
 mod kill;
+mod people;
+mod results;
 mod steps;
 
 use serde_json::Value;

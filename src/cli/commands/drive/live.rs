@@ -97,6 +97,20 @@ impl Live {
         Self::following(screen.quieted(), false, Some((accounts, 0)))
     }
 
+    /// Follows the run of a workflow's step, and accounts for it as a part of the workflow. A person watches the workflow, and this run
+    /// only where every step of every run is asked for.
+    pub(in crate::cli) fn of_step(app: &App, accounts: Accounts, workflow: RunId) -> Self {
+        let verbose = app.accounting.verbose;
+        let screen = if verbose {
+            app.screen
+        } else {
+            app.screen.quieted()
+        };
+        let live = Self::following(screen, verbose, Some((accounts, 0)));
+        live.originating_from(workflow);
+        live
+    }
+
     fn following(screen: Screen, verbose: bool, billing: Option<(Accounts, usize)>) -> Self {
         Self(Arc::new(Mutex::new(Following {
             awaited: None,

@@ -12,7 +12,9 @@ use crate::cli::commands::drive::{
 };
 use crate::cli::commands::many::{Fleet, RecordedRuns, Terms};
 use crate::cli::commands::verify::{self, place};
-use crate::cli::commands::workflow::{WorkflowJob, as_workflow, resume_workflow};
+use crate::cli::commands::workflow::{
+    WorkflowJob, as_workflow, as_written, refuse_options, resume_workflow,
+};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ContractFault, TranscriptFault};
@@ -32,9 +34,10 @@ pub(in crate::cli) fn resume(app: &App, mut args: ResumeArgs) -> Result<Exit, Cl
     let json = args.json;
     if let Ok((run_id, reader)) = as_workflow(app.run(&run)?)? {
         drop(reader);
-        if args.contract.is_some() || !args.sets.is_empty() {
-            return Err(StoreError::IsWorkflow { run_id }.into());
-        }
+        let contract = args.contract.iter().map(|_| "--contract".to_owned());
+        let sets = args.sets.iter().map(|set| format!("--set {set}"));
+        as_written(run_id.as_str(), contract.chain(sets))?;
+        refuse_options(app, run_id.as_str())?;
         judge_pins(app, &run_id, &args.pins)?;
         let job = WorkflowJob {
             durability: args.recording.durability.into(),

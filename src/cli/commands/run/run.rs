@@ -13,7 +13,7 @@ use crate::cli::commands::drive::{
     leaves_piped_input, offer_models, piped_task, report, task_of,
 };
 use crate::cli::commands::many::{Fleet, Lines, NewRuns, Terms};
-use crate::cli::commands::workflow::{WorkflowJob, run_workflow};
+use crate::cli::commands::workflow::{WorkflowJob, as_written, refuse_options, run_workflow};
 use crate::cli::context::agents::{Agents, agent_id};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::{ChosenAgent, ContractFile};
@@ -21,7 +21,7 @@ use crate::cli::context::error::{AgentFault, CliError, InputFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::ui::command::shell_word;
 use crate::cli::ui::escape::line;
-use crate::contract::{ContractSpec, FactoryError, check_input};
+use crate::contract::{AGENT_SET, ContractSpec, FactoryError, check_input};
 use crate::driver::DriverError;
 use crate::message::AgentMessage;
 use crate::store::open_given;
@@ -41,7 +41,7 @@ pub(in crate::cli) fn run(app: &App, mut args: RunArgs) -> Result<Exit, CliError
     args.limits.refused_unless("--contracts")?;
     let json = args.json;
     if let Some(file) = workflow_named(app, &args) {
-        return workflow(app, &file, args);
+        return workflow(app, file, args);
     }
     if args.agent.dry_run {
         return dry_run(app, args);
@@ -61,12 +61,23 @@ fn workflow_named(app: &App, args: &RunArgs) -> Option<ContractFile> {
 }
 
 /// `monolith run` of a workflow: the task is its input.
-fn workflow(app: &App, file: &ContractFile, mut args: RunArgs) -> Result<Exit, CliError> {
-    let changed = !args.sets.is_empty() || !args.agent.sets().is_empty() || args.agent.dry_run;
-    if changed {
-        let path = file.name().to_owned();
-        return Err(InputFault::WorkflowAsWritten { path }.into());
+fn workflow(app: &App, file: ContractFile, mut args: RunArgs) -> Result<Exit, CliError> {
+    let name = file.name().display().to_string();
+    let sets = args.sets.iter().map(|set| format!("--set {set}"));
+    let front = args.agent.sets();
+    let front = front
+        .iter()
+        .map(|set| set.trim_start_matches(AGENT_SET).to_owned());
+    as_written(&name, sets.chain(front))?;
+    if args.agent.dry_run {
+        let why = "each of its steps is a run of its own";
+        return Err(InputFault::of_a_run("--dry-run", &name, why, None).into());
     }
+    if args.load.is_some() {
+        let why = "each of its steps has a conversation of its own";
+        return Err(InputFault::of_a_run("--load", &name, why, None).into());
+    }
+    refuse_options(app, &name)?;
     let mut given = take(&mut args.given);
     if args.contract.is_none() && !given.is_empty() {
         given.remove(0);

@@ -49,10 +49,10 @@ pub(in crate::cli) fn show(app: &App, args: &ShowArgs) -> Result<Exit, CliError>
     }
     if let Ok((run_id, reader)) = as_workflow(app.source(&args.run)?)? {
         let form = &args.form;
-        if form.why || form.conversation || form.follow || form.step.is_some() || args.withheld {
+        if form.conversation || form.follow || form.step.is_some() || args.withheld {
             return Err(StoreError::IsWorkflow { run_id }.into());
         }
-        return show_workflow(app, &run_id, reader, (form.json, form.raw));
+        return show_workflow(app, &run_id, reader, (form.json, form.raw, form.why));
     }
     if args.form.tree {
         return tree::tree(app, &args.run);

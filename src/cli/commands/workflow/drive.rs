@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -10,8 +11,9 @@ use tokio_util::sync::CancellationToken;
 use super::ended::WorkflowResult;
 use super::host::Host;
 use super::recorded::{each, recorded_result, view_of};
+use super::step_files::Files;
 use crate::agent::WorkflowView;
-use crate::cli::commands::drive::{LeavingArgs, Live};
+use crate::cli::commands::drive::{Accounts, LeavingArgs, Live};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ContractFault, SystemFault};
@@ -42,7 +44,7 @@ pub(in crate::cli) struct WorkflowJob {
 /// Begins a workflow, and drives it to its end.
 pub(in crate::cli) fn run_workflow(
     app: &App,
-    file: &ContractFile,
+    file: ContractFile,
     input: Option<String>,
     run_id: Option<RunId>,
     job: WorkflowJob,
@@ -54,14 +56,13 @@ pub(in crate::cli) fn run_workflow(
         None => random_run_id("")?,
     };
     let input = input.or_else(|| spec.input.clone()).unwrap_or_default();
-    let input = redacted(app, file, &spec, &run_id, &input)?;
+    let input = redacted(app, &file, &spec, &run_id, &input)?;
     let definition = spec.definition.clone();
     let invocation = Some(file.invocation());
     let begin = new_workflow(&store, definition, input, run_id, invocation)?;
     drive(
         app,
-        file,
-        &spec,
+        (file, spec),
         &store,
         begin,
         WorkflowView::default(),
@@ -126,7 +127,7 @@ fn go_on(
     })?;
     let spec = file.read_workflow(app)?;
     let begin = reopened.under(&spec.definition)?;
-    drive(app, &file, &spec, store, begin, view, job)
+    drive(app, (file, spec), store, begin, view, job)
 }
 
 /// What the workflow is given, as its steps' runs would record it.
@@ -148,19 +149,23 @@ fn redacted(
 
 fn drive(
     app: &App,
-    file: &ContractFile,
-    spec: &WorkflowSpec,
+    (file, spec): (ContractFile, WorkflowSpec),
     store: &Store,
     begin: WorkflowBegin,
     view: WorkflowView,
     job: WorkflowJob,
 ) -> Result<Exit, CliError> {
+    let accounts = Accounts::new(app.billing(job.durability)?);
     let host = RefCell::new(Host {
-        app,
-        file,
+        accounts,
+        files: Arc::new(Files {
+            app: app.clone(),
+            file,
+            spec,
+            store: store.clone(),
+            workflow: begin.run_id().clone(),
+        }),
         live: Live::new(app.screen),
-        spec,
-        store,
         view,
     });
     let runtime = runtime()?;
@@ -177,7 +182,7 @@ async fn with_signals(
     app: &App,
     begin: WorkflowBegin,
     store: &Store,
-    host: &RefCell<Host<'_>>,
+    host: &RefCell<Host>,
     job: WorkflowJob,
 ) -> Result<WorkflowFinished, CliError> {
     let mut signals = Signals::listen().map_err(|fault| SystemFault::Runtime {

@@ -72,12 +72,8 @@ impl WorkflowResult {
             Some(outcome) => {
                 let failed = self.steps.iter().filter(|step| step.failed());
                 let failed = failed.map(|step| {
-                    let how = match (&step.outcome, &step.text) {
-                        (Some(outcome), _) => outcome.to_string(),
-                        (None, Some(reason)) => line(reason),
-                        (None, None) => String::new(),
-                    };
-                    format!("{} {}: {how}", step.state.as_str(), line(&step.place))
+                    let (state, place) = (step.state.as_str(), line(&step.place));
+                    format!("{state} {place}: {}", step.why())
                 });
                 let failed: Vec<String> = failed.collect();
                 let message = format!("workflow {run_id}: {outcome}: {}", failed.join("; "));
@@ -95,11 +91,21 @@ impl WorkflowResult {
 }
 
 impl StepView {
-    fn failed(&self) -> bool {
+    /// Whether it failed, or could not be undone.
+    pub(super) fn failed(&self) -> bool {
         use crate::agent::StepState;
         matches!(
             self.state,
             StepState::Failed | StepState::CompensationFailed
         )
+    }
+
+    /// Why it failed, as a line.
+    pub(super) fn why(&self) -> String {
+        match (&self.reason, self.outcome) {
+            (Some(reason), _) => line(reason),
+            (None, Some(outcome)) => outcome.to_string(),
+            (None, None) => String::new(),
+        }
     }
 }

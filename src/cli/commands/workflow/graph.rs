@@ -12,6 +12,8 @@ use crate::message::{Digest, RunId};
 
 /// The most iterations of a loop that are drawn one by one.
 const MOST_DRAWN: usize = 20;
+/// The most characters of why a step failed; `--why` has all of them.
+const MOST_WHY: usize = 160;
 
 /// The whole page of a workflow.
 pub(super) fn graph(
@@ -155,12 +157,16 @@ impl Drawing<'_> {
         };
         let state = screen.paint_out(style, run.state.as_str());
         let number = run.number;
-        let named = match (&run.run_id, &run.text) {
-            (Some(run_id), _) => format!("run {run_id}"),
-            (None, Some(reason)) => brief(reason, 80),
-            (None, None) => format!("step {number}"),
+        let named = match &run.run_id {
+            Some(run_id) => format!("run {run_id}"),
+            None => format!("step {number}"),
         };
-        let outcome = run.outcome.map(|outcome| format!("  {outcome}"));
-        format!("{state}  {named}{}", outcome.unwrap_or_default())
+        // A step can fail whose run ended well: what it failed of says more.
+        let how = match (&run.reason, run.outcome) {
+            (Some(reason), _) => format!("  {}", brief(reason, MOST_WHY)),
+            (None, Some(outcome)) => format!("  {outcome}"),
+            (None, None) => String::new(),
+        };
+        format!("{state}  {named}{how}")
     }
 }

@@ -1,156 +1,81 @@
-//! What the steps of a workflow run under, and what they came to. Drives nothing.
+//! Follows a workflow while it is driven: its progress on the screen, its accounting, the answers of people. Drives nothing.
 
-use crate::agent::{
-    MAX_OUTPUT_BYTES, StepFailure, StepInput, StepOrder, StepResult, StepRun, WorkflowDraft,
-    WorkflowView,
-};
-use crate::cli::commands::drive::{Live, left_answer, refused_now};
-use crate::cli::context::app::App;
-use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::CliError;
-use crate::cli::context::source::Source;
+use std::sync::Arc;
+
+use super::step_files::Files;
+use crate::agent::{StepOrder, StepResult, WorkflowDraft, WorkflowView};
+use crate::cli::commands::drive::{Accounts, Live, left_answer, refused_now};
 use crate::cli::ui::escape::line;
-use crate::contract::{ContractSpec, WorkflowSpec, tool_spec};
-use crate::driver::{DriverError, RunRequest, StepHost};
+use crate::cli::ui::numbers::seconds;
+use crate::driver::{Observer, StepFiles, StepHost};
 use crate::kernel::CallOrder;
-use crate::message::{Digest, Role, RunId};
+use crate::message::RunId;
 use crate::session::Control;
-use crate::store::Store;
-use crate::telemetry::AgentResult;
 
-/// The workflow's file, and where its progress is reported.
-pub(super) struct Host<'a> {
-    pub(super) app: &'a App,
-    pub(super) file: &'a ContractFile,
+/// Where the progress of a workflow is reported, and what its steps run under.
+pub(super) struct Host {
+    pub(super) accounts: Accounts,
+    pub(super) files: Arc<Files>,
     pub(super) live: Live,
-    pub(super) spec: &'a WorkflowSpec,
-    pub(super) store: &'a Store,
     pub(super) view: WorkflowView,
 }
 
-impl Host<'_> {
-    /// The request of a step run.
-    fn request_of(&self, input: &StepInput) -> Result<RunRequest, CliError> {
-        let key = self.app.redaction_key()?;
-        let contract = || self.spec.contract.clone().unwrap_or_default();
-        let spec = match input {
-            StepInput::Prompt(text) => ContractSpec {
-                task: Some(text.clone()),
-                ..contract()
-            },
-            StepInput::Tool { arguments, tool } => tool_spec(&contract(), tool, arguments),
-            StepInput::Delegate { agent, task, .. } => {
-                let mut file = self.file.agent_beside(self.app, agent);
-                let mut spec = file.read(self.app)?;
-                spec.task = Some(task.clone());
-                let spec = file.with_abilities(self.app, spec)?;
-                let mut request = file.request(self.app, spec, key);
-                request.invocation = Some(file.invocation());
-                return Ok(request);
-            }
-        };
-        Ok(self.file.request(self.app, spec, key))
-    }
-
-    fn read(&self, order: &StepOrder, run_id: &RunId) -> Result<StepRun, CliError> {
-        let reader = self.store.reader()?;
-        let (run, view) = Source::Run(run_id.clone(), reader).fold(None)?;
-        let result = AgentResult::of_run(&run, &view);
-        let (Some(outcome), Some(head)) = (view.outcome(), view.head()) else {
-            let run_id = run_id.clone();
-            return Err(DriverError::NothingRecorded { run_id }.into());
-        };
-        let is_call = matches!(order.input, StepInput::Tool { .. });
-        let used = view.counters();
-        let refused = is_call && (used.executed_ok == 0 || used.executed_ok < used.executed);
-        let output = if is_call {
-            let mut said = run.conversation().iter().rev();
-            let result = said.find(|message| message.role == Role::Tool);
-            result.map(|message| message.content.clone())
-        } else {
-            None
-        };
-        let output = output.unwrap_or_else(|| result.report_text().to_owned());
-        let (failure, output) = if !outcome.class.is_success() {
-            (Some(StepFailure::Outcome), output)
-        } else if refused {
-            (Some(StepFailure::Tool), output)
-        } else if output.len() > MAX_OUTPUT_BYTES {
-            (Some(StepFailure::OutputSize), String::new())
-        } else {
-            (None, output)
-        };
-        Ok(StepRun {
-            failure,
-            head,
-            outcome,
-            output,
-            reason: None,
-            run_id: run_id.clone(),
-        })
+impl Host {
+    fn note(&self, text: &str) {
+        let app = &self.files.app;
+        if app.accounting.verbose {
+            app.screen.write_err(&format!("{text}\n"));
+        } else if !app.accounting.quiet {
+            app.screen.note(text);
+        }
     }
 }
 
-impl StepHost for Host<'_> {
-    fn request(&self, order: &StepOrder) -> Result<RunRequest, String> {
-        if let StepInput::Delegate {
-            agent,
-            agent_digest,
-            ..
-        } = &order.input
-        {
-            let text = self.file.agent_beside(self.app, agent).text();
-            let text = text.map_err(|fault| fault.to_string())?;
-            if Digest::of(text.as_bytes()) != *agent_digest {
-                return Err(format!("{agent} has changed since the workflow was begun"));
-            }
-        }
-        self.request_of(&order.input)
-            .map_err(|fault| fault.summary())
+impl StepHost for Host {
+    fn files(&self) -> Arc<dyn StepFiles> {
+        Arc::clone(&self.files) as Arc<dyn StepFiles>
     }
 
-    fn ended(&self, order: &StepOrder, run_id: &RunId) -> Result<StepRun, DriverError> {
-        self.read(order, run_id)
-            .map_err(|fault| DriverError::WorkflowDiffers {
-                run_id: run_id.clone(),
-                what: fault.summary(),
-            })
+    fn observer(&mut self, _: &StepOrder) -> Box<dyn Observer> {
+        let Files { app, workflow, .. } = &*self.files;
+        let live = Live::of_step(app, self.accounts.clone(), workflow.clone());
+        Box::new(live)
     }
 
     fn answer(&self, order: &CallOrder, run_id: &RunId) -> Option<Control> {
-        let left = left_answer(&self.live, self.store, order, run_id);
-        left.or_else(|| refused_now(order))
+        let left = left_answer(&self.live, &self.files.store, order, run_id);
+        let answer = left.or_else(|| refused_now(order));
+        let app = &self.files.app;
+        if answer.is_none() && !app.accounting.quiet {
+            let tool = line(&order.invocation.name);
+            let approve = app.hint(&format!("approve {run_id}"));
+            let text = format!("run {run_id} waits for an approval of {tool}: {approve}\n");
+            app.screen.write_err(&text);
+        }
+        answer
     }
 
     fn entry(&mut self, draft: &WorkflowDraft) {
         self.view.take(&draft.action, draft.event.as_ref());
-        let (screen, event) = (self.app.screen, draft.event.as_ref());
-        if self.app.accounting.quiet {
-            return;
-        }
-        let time = |at_ms| crate::cli::ui::numbers::seconds(at_ms);
-        let at = event.map_or(self.view.at_ms, |event| event.at_ms);
+        let at_ms = draft.event.as_ref().map(|event| event.at_ms);
+        let time = seconds(at_ms.unwrap_or(self.view.at_ms));
         for begun in &draft.action.begun {
             let undoes = begun.compensates.map(|of| format!(", undoes {of}"));
             let undoes = undoes.unwrap_or_default();
             let (number, place) = (begun.number, line(&begun.place));
-            screen.note(&format!(
-                "{}  step {number} begins: {place}{undoes}",
-                time(at)
-            ));
+            self.note(&format!("{time}  step {number} begins: {place}{undoes}"));
         }
     }
 
     fn step_ended(&mut self, order: &StepOrder, result: &StepResult) {
-        if self.app.accounting.quiet {
-            return;
-        }
         let how = match result {
-            StepResult::Run(run) => run.outcome.to_string(),
-            StepResult::NotBegun(reason) => line(reason),
+            StepResult::Run(run) => match &run.reason {
+                Some(reason) => format!("failed: {}", line(reason)),
+                None => run.outcome.to_string(),
+            },
+            StepResult::NotBegun(reason) => format!("not begun: {}", line(reason)),
         };
         let (number, place) = (order.number, line(&order.place));
-        let text = format!("        step {number} ended: {place}   {how}");
-        self.app.screen.note(&text);
+        self.note(&format!("        step {number} ended: {place}   {how}"));
     }
 }

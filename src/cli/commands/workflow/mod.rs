@@ -6,7 +6,11 @@ mod drive;
 mod ended;
 mod graph;
 mod host;
+mod options;
 mod recorded;
+mod step_files;
+mod tool_result;
 
 pub(in crate::cli) use self::drive::{WorkflowJob, fork_workflow, resume_workflow, run_workflow};
+pub(in crate::cli) use self::options::{as_written, refuse_options};
 pub(in crate::cli) use self::recorded::{as_workflow, replay_workflow, show_workflow};

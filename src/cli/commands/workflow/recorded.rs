@@ -74,17 +74,27 @@ pub(super) fn recorded_result(
         let (asked, place) = (run_id.to_string(), verify::place(&bad));
         return Err(TranscriptFault::NotVerified { asked, place }.into());
     }
+    Ok(Some(result_of(&mut reader, run_id)?))
+}
+
+/// What a workflow came to, as far as its entries go.
+fn result_of(reader: &mut StoreReader, run_id: &RunId) -> Result<WorkflowResult, CliError> {
     let definition = reader.read_run(run_id)?.definition()?;
     let mut fold = WorkflowFold::new(Arc::new(definition));
-    each(&mut reader, run_id, |_, action, event| {
+    let (mut view, mut head) = (WorkflowView::default(), Digest::ZERO);
+    each(reader, run_id, |hash, action, event| {
         // A difference is what a replay is for.
         drop(fold.take(action, event));
+        view.take(action, event);
+        head = hash;
         Ok(())
     })?;
-    let (view, head) = view_of(&mut reader, run_id)?;
-    let output = fold.workflow().map(crate::agent::Workflow::output);
+    let over = fold
+        .workflow()
+        .filter(|workflow| workflow.outcome().is_some());
+    let output = over.map(crate::agent::Workflow::output);
     let output = output.unwrap_or_default();
-    Ok(Some(WorkflowResult::of(run_id.clone(), head, output, view)))
+    Ok(WorkflowResult::of(run_id.clone(), head, output, view))
 }
 
 /// What a replay of a workflow found.
@@ -181,9 +191,18 @@ pub(in crate::cli) fn show_workflow(
     app: &App,
     run_id: &RunId,
     mut reader: StoreReader,
-    (json, raw): (bool, bool),
+    (json, raw, why): (bool, bool, bool),
 ) -> Result<Exit, CliError> {
     let flaw = flaw_of(app, run_id)?;
+    if why {
+        let (view, _) = view_of(&mut reader, run_id)?;
+        app.screen.out(&reasons(app, run_id, &view))?;
+        return Ok(if flaw.is_some() {
+            Exit::EVIDENCE
+        } else {
+            Exit::OK
+        });
+    }
     if raw {
         return raw_entries(app, run_id, &mut reader, flaw.as_ref());
     }
@@ -192,13 +211,7 @@ pub(in crate::cli) fn show_workflow(
             let (asked, place) = (run_id.to_string(), verify::place(bad));
             return Err(TranscriptFault::NotVerified { asked, place }.into());
         }
-        let result = if let Some(result) = recorded_result(app, run_id)? {
-            result
-        } else {
-            let (view, head) = view_of(&mut reader, run_id)?;
-            WorkflowResult::of(run_id.clone(), head, String::new(), view)
-        };
-        app.screen.out_json(&result)?;
+        app.screen.out_json(&result_of(&mut reader, run_id)?)?;
         return Ok(Exit::OK);
     }
     let definition = reader.read_run(run_id)?.definition()?;
@@ -214,6 +227,23 @@ pub(in crate::cli) fn show_workflow(
     } else {
         Exit::OK
     })
+}
+
+/// Why a workflow ended as it did: each step that failed, with the command that says more of its run.
+fn reasons(app: &App, run_id: &RunId, view: &WorkflowView) -> String {
+    let outcome = match view.outcome {
+        Some(outcome) => outcome.to_string(),
+        None => "no end yet".to_owned(),
+    };
+    let mut out = format!("workflow {run_id}: {outcome}\n");
+    for step in view.steps.iter().filter(|step| step.failed()) {
+        let (state, place) = (step.state.as_str(), line(&step.place));
+        let more = step.run_id.as_ref();
+        let more = more.map(|run| format!("\n    {}", app.hint(&format!("show {run} --why"))));
+        let more = more.unwrap_or_default();
+        out.push_str(&format!("  {place} {state}: {}{more}\n", step.why()));
+    }
+    out
 }
 
 /// Every entry as it is stored.

@@ -39,9 +39,14 @@ pub(in crate::cli) enum InputFault {
     /// The caller: the contract file stands behind the task.
     #[error("run {}: the file comes first, then the task", path.display())]
     FileFirst { path: PathBuf, task: String },
-    /// The caller: a change of a workflow's file.
-    #[error("run {} with changes: a workflow is run as it is written", path.display())]
-    WorkflowAsWritten { path: PathBuf },
+    /// The caller: what is said of one run, said of a workflow.
+    #[error("take {option} for the workflow {workflow}: {why}")]
+    OfARun {
+        help: Option<&'static str>,
+        option: String,
+        why: &'static str,
+        workflow: String,
+    },
     /// The caller: what only an agent's file has, for a contract file.
     #[error("change {} with {option}: it has no front matter", path.display())]
     OnlyAgents { option: &'static str, path: PathBuf },
@@ -114,6 +119,23 @@ fn taken(task: Option<&str>) -> String {
     })
 }
 
+impl InputFault {
+    /// An option that says something of one run, for a workflow.
+    pub(in crate::cli) fn of_a_run(
+        option: &str,
+        workflow: &str,
+        why: &'static str,
+        help: Option<&'static str>,
+    ) -> Self {
+        Self::OfARun {
+            help,
+            option: option.to_owned(),
+            why,
+            workflow: workflow.to_owned(),
+        }
+    }
+}
+
 impl Advice for InputFault {
     fn exit(&self) -> Exit {
         match self {
@@ -156,7 +178,7 @@ impl Advice for InputFault {
                 let words = format!("monolith run {} {}", shell_word(&path), shell_word(&task));
                 return Some(command(&words));
             }
-            Self::WorkflowAsWritten { .. } => "change the file itself",
+            Self::OfARun { help, .. } => return help.map(str::to_owned),
             Self::OnlyAgents { .. } => {
                 "--set changes a contract file: --set max_turns=3; front matter is that of an agent's file (.ai)"
             }

@@ -5,18 +5,31 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use crate::contract::spec::contract_spec::{
-    ContractSpec, FinalReportSpec, ProviderSpec, SamplingSpec, Setting, TargetSpec,
+    ContextBudgetSpec, ContractSpec, FinalReportSpec, ProviderSpec, SamplingSpec, Setting,
+    TargetSpec, ToolOutputBudgetSpec,
 };
-use crate::contract::{Completion, ProviderType, ToolPolicy};
+use crate::contract::{AGENT_PREFIX, Completion, ProviderType, ToolPolicy};
 
 /// The provider whose script makes the call.
 pub(super) const STEP_PROVIDER: &str = "workflow-step";
 /// Its model.
 pub(super) const STEP_MODEL: &str = "script";
 
+/// The window of that model: it holds every call that a step may make, and every result that it may come to.
+const STEP_WINDOW: u64 = 1 << 25;
+
 /// What a step runs under that calls one tool: everything that `contract` says of tools and people, and a model that makes this one
 /// call. The script is data of the contract: its fingerprint is what the contract holds.
-pub(crate) fn tool_spec(contract: &ContractSpec, tool: &str, arguments: &str) -> ContractSpec {
+///
+/// No model reads the result, so what limits a conversation does not hold: a result of up to `most_bytes` is kept whole.
+pub(crate) fn tool_spec(
+    contract: &ContractSpec,
+    (tool, arguments): (&str, &str),
+    most_bytes: u64,
+) -> ContractSpec {
+    // What is asked of models meanwhile, by an agent or for a server, counts in the budgets of the contract.
+    let asks_models = tool.starts_with(AGENT_PREFIX)
+        || (contract.tools.servers.values()).any(|server| server.terms.sampling.is_some());
     let provider = ProviderSpec {
         api_key_env: None,
         base_url: None,
@@ -33,6 +46,7 @@ pub(crate) fn tool_spec(contract: &ContractSpec, tool: &str, arguments: &str) ->
         tokenizer: Setting::default(),
     };
     let target = TargetSpec {
+        context_window: Some(STEP_WINDOW),
         model: STEP_MODEL.to_owned(),
         provider: STEP_PROVIDER.to_owned(),
         ..TargetSpec::default()
@@ -43,10 +57,21 @@ pub(crate) fn tool_spec(contract: &ContractSpec, tool: &str, arguments: &str) ->
         allowed_tools: Some(vec![tool.to_owned()]),
         batch: None,
         completion: Some(Completion::Message),
+        context_budget: ContextBudgetSpec {
+            context_window: Some(STEP_WINDOW),
+            ..ContextBudgetSpec::default()
+        },
         final_report: FinalReportSpec::default(),
         grammar: None,
         grammar_profile: None,
         logits_mask: None,
+        max_cost_micro_usd: contract.max_cost_micro_usd.filter(|_| asks_models),
+        max_inferences: contract.max_inferences.filter(|_| asks_models),
+        max_tokens_consumed: if asks_models {
+            contract.max_tokens_consumed
+        } else {
+            Some(STEP_WINDOW)
+        },
         max_turns: Some(2),
         model_profile_id: None,
         page: None,
@@ -60,6 +85,10 @@ pub(crate) fn tool_spec(contract: &ContractSpec, tool: &str, arguments: &str) ->
         task: Some(format!("call {tool}")),
         token_gate: None,
         tokenizer: Setting::Off,
+        tool_output_budget: ToolOutputBudgetSpec {
+            max_bytes_per_call: Some(most_bytes),
+            ..ToolOutputBudgetSpec::default()
+        },
         tool_policy: Some(ToolPolicy::Required),
         tool_transport: None,
         ..contract.clone()

@@ -1,0 +1,133 @@
+//! What the steps of a workflow run under, and what they came to. Drives nothing.
+
+use crate::agent::{MAX_OUTPUT_BYTES, StepFailure, StepInput, StepOrder, StepRun};
+use crate::cli::commands::drive::{Ended, keep};
+use crate::cli::context::app::App;
+use crate::cli::context::contract_file::ContractFile;
+use crate::cli::context::error::CliError;
+use crate::cli::context::source::Source;
+use crate::cli::ui::escape::line;
+use crate::contract::{ContractSpec, WorkflowSpec, tool_spec};
+use crate::driver::{DriverError, RunRequest, StepFiles};
+use crate::message::{Digest, RunId, char_prefix};
+use crate::store::Store;
+use crate::telemetry::AgentResult;
+
+use super::tool_result::ToolResult;
+
+/// The most bytes that say why a step has failed.
+const MOST_REASON: usize = 2_048;
+
+/// The file of a workflow, and the store that its steps are in.
+pub(super) struct Files {
+    pub(super) app: App,
+    pub(super) file: ContractFile,
+    pub(super) spec: WorkflowSpec,
+    pub(super) store: Store,
+    pub(super) workflow: RunId,
+}
+
+impl Files {
+    /// The request of a step run.
+    fn request_of(&self, input: &StepInput) -> Result<RunRequest, CliError> {
+        let key = self.app.redaction_key()?;
+        let contract = || self.spec.contract.clone().unwrap_or_default();
+        let spec = match input {
+            StepInput::Prompt(text) => ContractSpec {
+                task: Some(text.clone()),
+                ..contract()
+            },
+            StepInput::Tool { arguments, tool } => {
+                tool_spec(&contract(), (tool, arguments), MAX_OUTPUT_BYTES as u64)
+            }
+            StepInput::Delegate { agent, task, .. } => {
+                let mut file = self.file.agent_beside(&self.app, agent);
+                let mut spec = file.read(&self.app)?;
+                spec.task = Some(task.clone());
+                let spec = file.with_abilities(&self.app, spec)?;
+                let mut request = file.request(&self.app, spec, key);
+                request.invocation = Some(file.invocation());
+                return Ok(request);
+            }
+        };
+        Ok(self.file.request(&self.app, spec, key))
+    }
+
+    fn read(&self, order: &StepOrder, run_id: &RunId) -> Result<StepRun, CliError> {
+        let source = Source::Run(run_id.clone(), self.store.reader()?);
+        let (run, view) = source.fold(Some(self.workflow.clone()))?;
+        let ended = Ended::of(&run, view);
+        let AgentResult { outcome, head, .. } = ended.result;
+        let (Some(outcome), Some(head)) = (outcome, head) else {
+            let run_id = run_id.clone();
+            return Err(DriverError::NothingRecorded { run_id }.into());
+        };
+        let is_call = matches!(order.input, StepInput::Tool { .. });
+        let output = ended.result.report_text().to_owned();
+        let (failure, output) = if let Some(why) = &ended.result.error {
+            (Some((StepFailure::Outcome, why.clone())), output)
+        } else if is_call {
+            let ToolResult { failure, text } = ToolResult::of(&self.store, run_id, &ended.view)?;
+            (failure, text)
+        } else if output.len() > MAX_OUTPUT_BYTES {
+            let reason = format!(
+                "its report has {} bytes; a step may come to at most {MAX_OUTPUT_BYTES}",
+                output.len()
+            );
+            (Some((StepFailure::OutputSize, reason)), String::new())
+        } else {
+            (None, output)
+        };
+        self.report(&ended);
+        let (failure, reason) = failure.unzip();
+        Ok(StepRun {
+            failure,
+            head,
+            outcome,
+            output,
+            reason: reason.map(|reason| char_prefix(&reason, MOST_REASON).to_owned()),
+            run_id: run_id.clone(),
+        })
+    }
+
+    /// Writes and shows of a step run what the options of the command ask for of a run.
+    fn report(&self, ended: &Ended) {
+        let screen = self.app.screen;
+        if self.app.accounting.verbose {
+            for summary in ended.result.summary() {
+                screen.write_err(&format!("{}\n", line(&summary)));
+            }
+        }
+        // The run has ended all the same.
+        if let Err(fault) = keep(&self.app, ended) {
+            fault.show(screen);
+        }
+    }
+}
+
+impl StepFiles for Files {
+    fn request(&self, order: &StepOrder) -> Result<RunRequest, String> {
+        if let StepInput::Delegate {
+            agent,
+            agent_digest,
+            ..
+        } = &order.input
+        {
+            let text = self.file.agent_beside(&self.app, agent).text();
+            let text = text.map_err(|fault| fault.to_string())?;
+            if Digest::of(text.as_bytes()) != *agent_digest {
+                return Err(format!("{agent} has changed since the workflow was begun"));
+            }
+        }
+        self.request_of(&order.input)
+            .map_err(|fault| fault.summary())
+    }
+
+    fn ended(&self, order: &StepOrder, run_id: &RunId) -> Result<StepRun, DriverError> {
+        self.read(order, run_id)
+            .map_err(|fault| DriverError::WorkflowDiffers {
+                run_id: run_id.clone(),
+                what: fault.summary(),
+            })
+    }
+}
