@@ -42,13 +42,10 @@ const PIECES: usize = 64;
 ///
 /// # Examples
 /// ```
-/// use monolith::{
-///     Control, Durability, EntryDraft, Observer, Run, RunId, SealedEntry, Store, Unobserved, drive,
-///     prepare,
-/// };
+/// use monolith::{Durability, EntryDraft, Observer, Run, SealedEntry, Store, drive, prepare};
 /// use tokio::sync::mpsc;
 /// use tokio_util::sync::CancellationToken;
-/// # use monolith::{ContractSpec, Environment, RedactionKey, RunRequest};
+/// # use monolith::{ContractSpec, Control, Environment, RedactionKey, RunId, RunRequest, Unobserved};
 ///
 /// struct States(Vec<String>);
 ///

@@ -24,7 +24,7 @@ pub(crate) enum WorkflowEffect {
 }
 
 /// How the end of a step run is requested, the stronger request last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum EndStep {
     /// As a person would: it may still answer.

@@ -24,7 +24,7 @@ impl Desk {
 
     /// Runs a command that must end at all, so.
     #[track_caller]
-    fn ends_soon(&self, args: &[&str], code: i32) -> Left {
+    fn comes_to_an_end(&self, args: &[&str], code: i32) -> Left {
         let child = self.begins(args);
         let pid = Pid::from_child(&child);
         let (sender, ended) = mpsc::channel();
@@ -61,13 +61,15 @@ fn an_approval_below_a_step_suspends_the_workflow_and_its_answer_lets_it_go_on()
         let calls = asks(&[("agent__worker", prompt("say it"))], "It was said.");
         desk.agent("middle", "agents: [worker.yaml]\n", &calls);
         let run = ["run", "w.yaml", "--run-id", "w"];
-        let left = desk.ends_soon(&[&run[..], no_wait].concat(), 8);
+        let left = desk.comes_to_an_end(&[&run[..], no_wait].concat(), 8);
         let hint = "monolith approve w.1.1";
         assert!(left.err.contains(hint), "{}", left.said());
         // Unanswered, it is left again.
-        desk.ends_soon(&[&["resume", "w"][..], no_wait].concat(), 8);
+        desk.comes_to_an_end(&[&["resume", "w"][..], no_wait].concat(), 8);
         desk.allows("w.1.1");
-        let ended = desk.ends_soon(&["resume", "w", "--json"], 0).document();
+        let ended = desk
+            .comes_to_an_end(&["resume", "w", "--json"], 0)
+            .document();
         assert_eq!(ended["output"], "It was said.");
         desk.tree_holds(&ended);
         desk.proves_tree("w.1");
@@ -101,7 +103,7 @@ fn a_stop_that_comes_while_a_step_is_brought_up_again_ends_the_step() {
         ),
     );
     desk.write("open", "");
-    desk.ends_soon(&["run", "w.yaml", "--run-id", "w"], 8);
+    desk.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
     desk.allows("w.1");
     std::fs::remove_file(desk.path("open")).unwrap();
 
