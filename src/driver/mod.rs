@@ -39,6 +39,7 @@ mod key_files;
 mod key_leftovers;
 mod key_lock;
 mod key_text;
+mod known_child;
 mod observer;
 mod old_secret;
 mod own_keys;

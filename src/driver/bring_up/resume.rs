@@ -25,24 +25,42 @@ pub(crate) async fn prepare_resume(
     request: RunRequest,
     cancel: &CancellationToken,
 ) -> Result<Prepared, DriverError> {
+    let orphan = reopened.is_orphan();
+    Box::pin(prepared_again(reopened, request, (orphan, false), cancel)).await
+}
+
+/// The same for a run below one that has ended: it is to be ended, for which it needs neither models nor tools.
+pub(in crate::driver) async fn prepare_end(
+    reopened: Reopened,
+    request: RunRequest,
+) -> Result<Prepared, DriverError> {
+    let cancel = CancellationToken::new();
+    Box::pin(prepared_again(reopened, request, (true, true), &cancel)).await
+}
+
+async fn prepared_again(
+    reopened: Reopened,
+    request: RunRequest,
+    (orphan, to_end): (bool, bool),
+    cancel: &CancellationToken,
+) -> Result<Prepared, DriverError> {
     let contract = Arc::clone(&reopened.contract);
     let shared = request.environment.shared().clone();
     let run_id = reopened.started.run_id.clone();
     let below = Below::of(&request, reopened.invocation());
-    let orphan = reopened.is_orphan();
     let providers = contract.targets.iter().map(|target| &target.provider);
     let before = by_target(providers, reopened.answered_before);
     let own = &reopened.unfinished.answered;
     let played = before.iter().zip(own).map(|(a, b)| a.saturating_add(*b));
     let recorded = Recorded {
         contract: &contract,
-        models: Some(Models {
+        models: (!to_end).then(|| Models {
             played: played.collect(),
             with_keys: contract.servers.values().all(|server| server.available),
         }),
         run_id: &run_id,
         started: &reopened.started,
-        tools: true,
+        tools: !to_end,
         unknown_workspace: false,
     };
     let up = Box::pin(bring_up_again(recorded, request, cancel)).await;
