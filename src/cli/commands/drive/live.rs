@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use super::accounts::Accounts;
 use super::awaited::{running, waiting};
 use super::cursor::Cursor;
+use super::snapshots::Snapshots;
 use crate::cli::context::app::{App, hint};
 use crate::cli::context::changes::Changes;
 use crate::cli::context::departed::warned;
@@ -64,6 +65,10 @@ struct Following {
     /// The tool that reported last since the last entry, and what.
     reported: Option<(String, String)>,
     screen: Screen,
+    /// Where a snapshot is kept each time that an agent has ended; none where none is asked for.
+    snapshots: Option<Snapshots>,
+    /// The workflow and the step that the run stands below.
+    step_path: Option<String>,
     /// The store that the caller names.
     store: Option<PathBuf>,
     since: Instant,
@@ -88,7 +93,11 @@ impl Live {
     pub(in crate::cli) fn accounting(app: &App, durability: Durability) -> Result<Self, CliError> {
         let billing = Accounts::new(app.billing(durability)?);
         let live = Self::following(app.screen, app.accounting.verbose, Some((billing, 0)));
-        live.lock().store.clone_from(&app.store);
+        {
+            let mut following = live.lock();
+            following.store.clone_from(&app.store);
+            following.snapshots = Snapshots::of(app)?;
+        }
         Ok(if app.streams { live.streaming() } else { live })
     }
 
@@ -110,6 +119,8 @@ impl Live {
             origin: None,
             reported: None,
             screen,
+            snapshots: None,
+            step_path: None,
             since: Instant::now(),
             starting: BTreeSet::new(),
             store: None,
@@ -236,10 +247,36 @@ impl Live {
             false,
             accounts.map(|accounts| (accounts, 0)),
         );
-        let first = following.view.as_ref().and_then(RunView::origin).cloned();
-        child.lock().origin = first;
+        let view = following.view.as_ref();
+        {
+            let mut of_child = child.lock();
+            of_child.origin = view.and_then(RunView::origin).cloned();
+            of_child.step_path = view.and_then(RunView::step_path).map(str::to_owned);
+            let first = view.and_then(RunView::run_id);
+            let snapshots = following.snapshots.as_ref();
+            of_child.snapshots = snapshots.map(|snapshots| snapshots.of_tree(first));
+        }
         following.below.push((child.clone(), control));
         child
+    }
+
+    /// The run of a step of a workflow: its lines of accounting go where those of this one go. `first` is the workflow, `path` its id
+    /// and that of the step.
+    pub(in crate::cli) fn follow_step(&self, first: RunId, path: String) -> Self {
+        let following = self.lock();
+        let accounts = following.billing.as_ref().map(|(file, _)| file.clone());
+        let step = Self::following(
+            following.screen.quieted(),
+            false,
+            accounts.map(|accounts| (accounts, 0)),
+        );
+        {
+            let mut of_step = step.lock();
+            of_step.origin = Some(first);
+            of_step.step_path = Some(path);
+            of_step.snapshots.clone_from(&following.snapshots);
+        }
+        step
     }
 
     /// Where it is looked up what a call of the run would change.
@@ -359,6 +396,7 @@ impl Following {
         self.report_changed_tools(entry);
         self.awaited = run.awaited();
         self.bill();
+        self.keep_snapshot(entry);
         if !self.screen.is_watched() && !self.verbose {
             return;
         }
@@ -415,9 +453,12 @@ impl Following {
 
     /// The view of the run, which is made with its first entry.
     fn view(&mut self, contract: &Arc<ExecutionContract>) -> &mut RunView {
-        let origin = &mut self.origin;
+        let (origin, step_path) = (&mut self.origin, &mut self.step_path);
         self.view.get_or_insert_with(|| {
             let mut view = RunView::following(Arc::clone(contract));
+            if let Some(path) = step_path.take() {
+                view.below_step(path);
+            }
             if let Some(origin) = origin.take() {
                 view.originating_from(origin);
             }
