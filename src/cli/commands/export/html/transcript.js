@@ -304,10 +304,19 @@ const transcript = (() => {
     header(record) {
       const { contract } = record;
       const formats = `${record.format}, ${contract?.format}`;
-      hold(formats === "monolith-transcript/1, monolith-contract/1", `unknown format: ${formats}`, "unknown version");
+      this.workflow = contract?.format === "monolith-workflow/1";
+      const known = ["monolith-transcript/1, monolith-contract/1", "monolith-transcript/1, monolith-workflow/1"];
+      hold(known.includes(formats), `unknown format: ${formats}`, "unknown version");
       checkKeys({ ...record, contract: "" }, "header");
       hold(/^[a-z0-9][a-z0-9._-]{0,63}$/.test(record.run_id), "run_id: not one");
       this.runId = record.run_id;
+      if (this.workflow) {
+        // A workflow is bound to its definition, which states no hash of itself.
+        this.contract = blake3.hash(encoder.encode(dump(contract)));
+        Object.assign(this, { contractHash: hex(this.contract), contractId: String(contract.id), last: { kind: "", to: "RUNNING" } });
+        this.head = this.genesis = derive("genesis", this.contract, encoder.encode(this.runId));
+        return;
+      }
       this.contract = blake3.hash(encoder.encode(dump(without(contract, "contract_hash"))));
       this.contractHash = hex(this.contract);
       hold(contract.contract_hash === this.contractHash, `contract_hash: computed ${this.contractHash}`);
@@ -338,7 +347,8 @@ const transcript = (() => {
     }
 
     entry(record, text) {
-      checkKeys(record, "entry");
+      if (this.workflow) hold(Object.keys(record).join() === "action,event,hash,seq" && isObject(record.action), "entry: its keys are action, event, hash, seq");
+      else checkKeys(record, "entry");
       const { action } = record, last = this.last, length = this.heads.length;
       const event = record.event?.event ?? {};
       hold(this.blobs.length + this.stones.length + this.notes.length === 0, "an entry behind the entries");
@@ -349,12 +359,14 @@ const transcript = (() => {
         encoder.encode(action.to),
         blake3.hash(encoder.encode(text.slice('{"action":'.length, middle))),
         blake3.hash(encoder.encode(text.slice(middle + ',"event":'.length, end))),
-        ...[action.adapter_version, action.model_profile_id, action.model_fingerprint].map((field) => encoder.encode(field)),
+        // A workflow asks no model itself.
+        ...[action.adapter_version, action.model_profile_id, action.model_fingerprint].map((field) => encoder.encode(this.workflow ? "" : field)),
       ];
       this.head = derive("entry", this.head, ...link);
       if (length === 0) {
-        hold(event.kind === "run_started", "event: not run_started");
-        const { run_id: runId, contract_hash: contractHash } = event.value;
+        const begins = this.workflow ? "started" : "run_started";
+        hold(event.kind === begins, `event: not ${begins}`);
+        const { run_id: runId } = event.value, contractHash = event.value[this.workflow ? "definition_hash" : "contract_hash"];
         if (runId !== this.runId) {
           const genesis = derive("genesis", this.contract, encoder.encode(runId));
           // The chain holds under that name: it is the header that is wrong.
@@ -370,9 +382,9 @@ const transcript = (() => {
       }
       const seal = action.kind === "seal";
       hold((action.kind === "start") === (length === 0), "kind: entry 0 is the start, and no other");
-      hold(STATES.includes(action.to), "to: no state");
+      hold(this.workflow || STATES.includes(action.to), "to: no state");
       hold(last.kind !== "seal" && seal === (last.to === "TERMINATE"), "kind: one seal follows TERMINATE, and nothing else does");
-      hold(action.from === last.to && action.step_id >= last.step_id, "from or step_id: not after the entry before");
+      hold(action.from === last.to && (this.workflow || action.step_id >= last.step_id), "from or step_id: not after the entry before");
       hold(action.length === (seal ? length + 1 : undefined), "length: the number of entries, on the seal alone");
       const words = action.outcome ? `${action.outcome.class} ${action.outcome.code}` : "A a";
       hold(/^[A-Z_]+ [a-z_]+$/.test(words), "outcome: no class and code");
@@ -380,7 +392,8 @@ const transcript = (() => {
       hold(!seal || (action.to === "TERMINATE" && decided), "outcome: not as decided");
       this.last = action;
       this.heads.push([this.head, seal ? `${action.outcome.class} ${action.outcome.code}` : "open"]);
-      for (const [name, need] of blobNames(event)) {
+      // What the steps of a workflow name is in their own runs.
+      for (const [name, need] of this.workflow ? [] : blobNames(event)) {
         const needs = this.named.get(name) ?? this.named.set(name, { seq: length }).get(name);
         needs[need] ??= this.line;
       }
