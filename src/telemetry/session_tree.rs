@@ -156,7 +156,7 @@ impl<'r> SessionTree<'r> {
         let mut turns: Vec<Turn<'r>> = Vec::new();
         let mut totals = Totals::default();
         totals.cost_micro_usd = view.counters().cost_micro_usd;
-        for line in AccountingLine::of_run(view) {
+        for line in lines_of(view) {
             let below = call_of(view, &line).and_then(|call| session.of_call(call));
             totals.count(&line, below.is_some());
             let below = below.and_then(Self::of);
@@ -226,6 +226,16 @@ impl Session {
             parent.is_some_and(|parent| parent.call == Some(call))
         })
     }
+}
+
+/// The requests and calls of a session in their order; of one that goes on, those that have ended.
+fn lines_of(view: &RunView) -> Vec<AccountingLine> {
+    if view.outcome().is_some() {
+        return AccountingLine::of_run(view);
+    }
+    let mut lines = AccountingLine::of_ended(view, 0);
+    lines.sort_by_key(AccountingLine::index);
+    lines
 }
 
 /// The call whose execution a line accounts for.

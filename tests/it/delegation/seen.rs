@@ -293,7 +293,8 @@ fn a_snapshot_has_the_sessions_of_the_agents_that_were_called() {
         "lead",
         "--no-wait",
     ];
-    desk.ends(&[&run[..], &kept].concat(), 8);
+    let left = desk.ends(&[&run[..], &kept, &["--json"]].concat(), 8);
+    let hash = left.document()["waits_for"]["arguments_hash"].clone();
     // After the agent, while the session goes on.
     let left = snapshot(&desk, "lead");
     assert_eq!(left["reason"], "subagent_finish", "{left}");
@@ -307,8 +308,12 @@ fn a_snapshot_has_the_sessions_of_the_agents_that_were_called() {
         (&middle["id"], &middle["success"]),
         (&json!("lead.1"), &json!(true))
     );
+    // What is under way is no part of it.
+    assert_eq!(tree["totals"]["tokensIn"], 50 * 5, "{tree}");
+    assert!(!left.to_string().contains("\"failed\""), "{left}");
     assert!(!desk.path("all").exists(), "the run has no end");
-    desk.ok(&["approve", "lead", "--yes"]);
+    let hash = hash.as_str().unwrap();
+    desk.ok(&["approve", "lead", "--yes", "--arguments", hash]);
     desk.ok(&[&["resume", "lead"][..], &kept].concat());
     let ended = snapshot(&desk, "lead");
     assert_eq!(ended["reason"], "final", "{ended}");
