@@ -1,16 +1,15 @@
 //! What a caller keeps of a run that has ended, where the options say so: the conversation, a snapshot of the session, its tree on the screen.
 
-use std::io::{self, Write as _};
-use std::path::Path;
+use std::io;
 
 use super::ended::Ended;
+use super::own_file::{put, write};
 use super::snapshots;
 use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, SystemFault};
+use crate::cli::context::error::CliError;
 use crate::cli::context::session_runs::SessionRuns;
 use crate::cli::ui::escape::line;
 use crate::message::RunId;
-use crate::store::{NewFile, PRIVATE};
 use crate::telemetry::{AgentResult, SessionSnapshot, SnapshotReason};
 
 /// Writes and shows what the options of the command ask for. Of a run that has not ended there is nothing to keep.
@@ -54,26 +53,4 @@ pub(in crate::cli) fn keep_run(app: &App, run_id: &RunId) -> Result<(), CliError
 
 fn conversation(result: &AgentResult) -> Result<Vec<u8>, CliError> {
     Ok(serde_json::to_vec(&result.conversation).map_err(io::Error::from)?)
-}
-
-/// Writes a file into a folder, which is made where it is not there.
-pub(super) fn put(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), CliError> {
-    std::fs::create_dir_all(folder).map_err(|fault| SystemFault::CannotWrite {
-        path: folder.to_owned(),
-        reason: fault.to_string(),
-    })?;
-    write(&folder.join(name), bytes)
-}
-
-/// Puts bytes in the place of a file, for its owner alone: conversations hold what was said.
-fn write(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
-    let put = || -> io::Result<()> {
-        let mut new = NewFile::over_file(path, PRIVATE)?;
-        new.file().write_all(bytes)?;
-        new.replace()
-    };
-    Ok(put().map_err(|fault| SystemFault::CannotWrite {
-        path: path.to_owned(),
-        reason: fault.to_string(),
-    })?)
 }

@@ -15,6 +15,7 @@ mod leaving;
 mod live;
 mod not_begun;
 mod offer;
+mod own_file;
 mod question;
 mod recording;
 mod report;

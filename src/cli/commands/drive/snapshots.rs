@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::kept::put;
+use super::own_file::put;
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::session_runs::SessionRuns;
