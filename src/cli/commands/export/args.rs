@@ -27,15 +27,15 @@ pub(in crate::cli) struct ExportArgs {
     /// Where it is not given the ending of FILE says it, else it is jsonl.
     #[arg(long, hide_possible_values = true, value_enum)]
     pub(in crate::cli) format: Option<ExportFormat>,
-    /// The file to write, with --tree the folder; stdout by default
+    /// The file, with --tree the folder; stdout by default
     #[arg(short, long, value_name = "FILE")]
     pub(in crate::cli) output: Option<PathBuf>,
     /// Replace the file that is there
     #[arg(long, requires = "output")]
     pub(in crate::cli) force: bool,
-    /// The run and every run below it, each a file in the folder of -o
+    /// Also every run below it, each a file in a folder
     ///
-    /// Those of agents and of steps. Each file has the name of its run; pages have links to each other. `monolith import` takes the files of
+    /// Those of agents and of steps. -o names the folder, and each file has the name of its run; pages have links to each other. `monolith import` takes the files of
     /// a tree in any order.
     #[arg(long, requires = "output")]
     pub(in crate::cli) tree: bool,
