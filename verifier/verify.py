@@ -126,15 +126,16 @@ class Transcript:
         claimed, self.contract = contract.pop("contract_hash"), blake3(dump(contract).encode()).digest()
         hold(claimed == self.contract.hex(), f"contract_hash: computed {self.contract.hex()}")
         hold(contract.pop("contract_id") == "c-" + blake3(dump(contract).encode()).hexdigest()[:16], "contract_id: not the one computed")
-        pins = {}
-        for tool in contract["tools"]:  # a pin is that of what the contract says of the tool, and of the tools of a server
-            server = tool["origin"].removeprefix("mcp:")
-            own = {"name": tool["name"].removeprefix(server + "__" if server != tool["origin"] else ""), "inputSchema": tool["input_schema"]}
-            pin = blake3(dump(own | {key: tool[key] for key in ("annotations", "description", "origin")}).encode()).hexdigest()
-            hold(tool["pin"] == pin, f"contract: the pin of {tool['name']} is not {pin}")
-            pins.setdefault(server, []).append(pin)
-        for name, server in contract["servers"].items():
-            pin = blake3("\n".join(sorted(pins.get(name, []))).encode()).hexdigest()
+        for name, server in contract["servers"].items():  # a pin is that of what the contract says of the tool, and of the tools of a server
+            bare, pins = name.removeprefix("rest__"), []
+            origin, prefix = {"agents": ("agent", "agent__"), "builtin": ("builtin", ""), "openapi": ("openapi:" + bare, name + "_"),
+                              "rest": ("rest:" + bare, "rest__")}.get(server["kind"], ("mcp:" + name, name + "__"))
+            for tool in contract["tools"]:
+                if tool["origin"] == origin:
+                    own = {"name": tool["name"].removeprefix(prefix), "inputSchema": tool["input_schema"]}
+                    pins.append(blake3(dump(own | {key: tool[key] for key in ("annotations", "description", "origin")}).encode()).hexdigest())
+                    hold(tool["pin"] == pins[-1], f"contract: the pin of {tool['name']} is not {pins[-1]}")
+            pin = blake3("\n".join(sorted(pins)).encode()).hexdigest()
             hold(not server["available"] or server["pin"] == pin, f"contract: the pin of the server {name} is not {pin}")
         self.head = keyed("genesis", self.contract, self.run_id.encode())
 

@@ -138,7 +138,7 @@ fn a_tree_goes_from_one_store_to_another() {
         desk.ok(&[&import[..], &other].concat())
             .contains("already here: run lead.1.1")
     );
-    let refused = desk.ends(&["export", "lead", "--tree"], 2);
+    let refused = desk.ends(&["export", "lead", "--tree"], 4);
     assert!(refused.err.contains("--output"), "{}", refused.err);
 }
 

@@ -135,7 +135,7 @@ fn a_workflow_goes_from_one_store_to_another_and_proves_the_same() {
     );
     desk.ok(&["verify", "w", "--store", "third.db"]);
     // No trajectory is made of a workflow.
-    let refused = desk.ends(&["export", "w", "--format", "atif"], 2);
+    let refused = desk.ends(&["export", "w", "--format", "atif"], 4);
     assert!(refused.err.contains("it is a workflow"), "{}", refused.err);
 }
 
@@ -178,7 +178,7 @@ fn why_a_workflow_ended_so_is_explained() {
     assert_eq!(shown["with_below"]["tokens"], used.sum::<u64>(), "{shown}");
     let first = desk.ok(&["show", "w", "--step", "0"]);
     assert!(first.contains("\"kind\": \"started\""), "{first}");
-    assert_eq!(desk.run(&["show", "w", "--step", "99"]).code, 2);
+    assert_eq!(desk.run(&["show", "w", "--step", "99"]).code, 4);
     // A workflow has no conversation.
     let refused = desk.run(&["show", "w", "--conversation"]);
     assert!(

@@ -1,5 +1,10 @@
 // Reads a transcript and verifies it, after docs/audit/transcript-format.md alone. Needs blake3.js; knows nothing of the page.
 const transcript = (() => {
+  // Where the tools of a server come from, and what stands before their own names, by the kind of the server.
+  const OFFERS = {
+    agents: () => ["agent", "agent__"], builtin: () => ["builtin", ""], mcp: (name) => [`mcp:${name}`, `${name}__`],
+    openapi: (name) => [`openapi:${name.replace(/^rest__/, "")}`, `${name}_`], rest: (name) => [`rest:${name.replace(/^rest__/, "")}`, "rest__"],
+  };
   const STATES = ["PRECHECK", "INFER", "VALIDATE_CALLS", "EXECUTE", "OBSERVE", "COMMIT", "TERMINATE"];
 
   // The keys of every object, `?` for those that may be left out; a row is named by the key that its object stands
@@ -330,18 +335,17 @@ const transcript = (() => {
     // Every pin is the one of what the contract says of the tool, and of the tools of a server.
     pins(contract) {
       const hash = (text) => hex(blake3.hash(encoder.encode(text)));
-      const found = new Map();
-      for (const tool of contract.tools) {
-        const server = tool.origin.replace(/^mcp:/, "");
-        const prefix = server === tool.origin ? "" : `${server}__`;
-        const name = tool.name.startsWith(prefix) ? tool.name.slice(prefix.length) : tool.name;
-        const { annotations, description, input_schema: inputSchema, origin } = tool;
-        const pin = hash(dump({ annotations, description, inputSchema, name, origin }));
-        hold(tool.pin === pin, `contract: the pin of ${tool.name} is not ${pin}`);
-        found.set(server, [...(found.get(server) ?? []), pin]);
-      }
       for (const [name, server] of Object.entries(contract.servers)) {
-        const pin = hash((found.get(name) ?? []).sort().join("\n"));
+        const [origin, prefix] = (OFFERS[server.kind] ?? OFFERS.mcp)(name), pins = [];
+        for (const tool of contract.tools) {
+          if (tool.origin !== origin) continue;
+          const { annotations, description, input_schema: inputSchema } = tool;
+          const own = tool.name.startsWith(prefix) ? tool.name.slice(prefix.length) : tool.name;
+          const pin = hash(dump({ annotations, description, inputSchema, name: own, origin }));
+          hold(tool.pin === pin, `contract: the pin of ${tool.name} is not ${pin}`);
+          pins.push(pin);
+        }
+        const pin = hash(pins.sort().join("\n"));
         hold(!server.available || server.pin === pin, `contract: the pin of the server ${name} is not ${pin}`);
       }
     }
