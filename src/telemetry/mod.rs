@@ -10,7 +10,7 @@
 //! RunView ────────────┬─▶ lines of what has ended ─▶ BillingFile
 //!                     ├─▶ summary, lines of --verbose
 //! Run (conversation) ─┴─▶ AgentResult ─▶ one JSON document
-//! AgentResult, RunView ─▶ SessionSnapshot ─▶ one JSON document, lines of --show-tree
+//! RunView, those below it ─▶ SessionSnapshot ─▶ one JSON document, lines of --show-tree
 //! RunView, Entry… ─▶ AtifTrajectory ─▶ one JSON document
 //! ```
 
@@ -31,6 +31,7 @@ mod summary;
 #[cfg(test)]
 mod tests;
 mod verbose;
+mod workflow_reason;
 
 pub use accounting::{
     AccountingLine, AccountingStatus, AccountingTokens, CostSource, LlmLine, ToolLine,
@@ -45,6 +46,7 @@ pub(crate) use reason::{headline, sentence, why};
 pub use result::{AgentResult, FinalReport, ReportStatus, ResultCounters, ResultMessage};
 pub(crate) use saved_conversation::saved_conversation;
 pub(crate) use server_log::with_short_log;
-pub(crate) use session_tree::SessionSnapshot;
+pub(crate) use session_tree::{Session, SessionSnapshot, SnapshotReason};
 pub(crate) use summary::cost;
 pub(crate) use verbose::verbose_lines;
+pub(crate) use workflow_reason::workflow_sentence;

@@ -11,6 +11,7 @@ use super::{
 use crate::contract::{StepId, WorkflowOutcome};
 use crate::kernel::Outcome;
 use crate::message::{Digest, RunId};
+use crate::view::TreeUsage;
 
 /// How a workflow stands, as its entries tell it.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +53,9 @@ pub(crate) struct StepView {
     /// What keeps it from being a run, or what it came to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<String>,
+    /// What its run used, and the runs below that, where it is at hand: no entry of the workflow says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) used: Option<TreeUsage>,
 }
 
 /// Where a step run stands.
@@ -87,6 +91,20 @@ impl StepState {
 }
 
 impl WorkflowView {
+    /// Takes what the run of a step used, and the runs below it.
+    pub(crate) fn used_by(&mut self, number: u64, used: TreeUsage) {
+        let mut steps = self.steps.iter_mut();
+        if let Some(step) = steps.find(|step| step.number == number) {
+            step.used = Some(used);
+        }
+    }
+
+    /// What all step runs used; none where it is not known of any.
+    pub(crate) fn used(&self) -> Option<TreeUsage> {
+        let used = self.steps.iter().filter_map(|step| step.used);
+        used.reduce(TreeUsage::and)
+    }
+
     /// Takes the next entry.
     pub(crate) fn take(&mut self, action: &WorkflowAction, event: Option<&WorkflowEvent>) {
         self.entries = self.entries.saturating_add(1);
@@ -111,6 +129,7 @@ impl WorkflowView {
                 head: None,
                 outcome: None,
                 text: None,
+                used: None,
             });
         }
         for number in &action.ending {

@@ -24,6 +24,13 @@ pub(crate) struct WorkflowBegin {
     pub(super) start: Start,
 }
 
+impl WorkflowBegin {
+    /// Its name.
+    pub(crate) const fn run_id(&self) -> &RunId {
+        &self.run_id
+    }
+}
+
 /// From where it is driven.
 pub(super) enum Start {
     New {

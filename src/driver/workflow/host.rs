@@ -1,7 +1,7 @@
 //! What a workflow asks of the holder of its files. Does not drive anything.
 
 use crate::agent::{StepOrder, StepResult, StepRun, WorkflowDraft};
-use crate::driver::{DriverError, RunRequest};
+use crate::driver::{DriverError, Observer, RunRequest};
 use crate::kernel::CallOrder;
 use crate::message::RunId;
 use crate::session::Control;
@@ -22,6 +22,9 @@ pub(crate) trait StepHost {
 
     /// The answer of a person to a call that waits for one; none where there is none, and the workflow is left.
     fn answer(&self, order: &CallOrder, run_id: &RunId) -> Option<Control>;
+
+    /// Who sees the entries of that step's run; what is recorded of it from before comes first.
+    fn observer(&self, order: &StepOrder) -> Box<dyn Observer>;
 
     /// An entry has become durable.
     fn entry(&mut self, draft: &WorkflowDraft);

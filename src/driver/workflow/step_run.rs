@@ -1,6 +1,7 @@
 //! One step as a run of its own: begun, gone on with, or read where it is sealed. Does not know what follows from its end.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -8,10 +9,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::host::StepHost;
 use crate::agent::{StepOrder, StepResult};
+use crate::contract::ExecutionContract;
 use crate::driver::bring_up::{prepare_resume, prepare_step, reopen_below};
 use crate::driver::{DriverError, Observer, Prepared, drive};
 use crate::kernel::{CallOrder, EntryDraft, ParentRun, Run};
-use crate::message::RunId;
+use crate::message::{InferenceSeq, RunId};
 use crate::session::Control;
 use crate::store::{Store, StoreError};
 use crate::transcript::SealedEntry;
@@ -56,13 +58,14 @@ impl<H: StepHost> StepTask<'_, H> {
             Ok(run_id) => run_id,
             Err(fault) => return Ok(self.not_begun(&fault.to_string())),
         };
+        let mut observer = self.host.borrow().observer(&self.order);
         let prepared = match self.found(&run_id)? {
             Found::Stranger => {
                 let rule = format!("the name {run_id} is taken by a run of another origin");
                 return Ok(self.not_begun(&rule));
             }
-            Found::Sealed => return self.ended(&run_id),
-            Found::Open => self.resumed(&run_id).await?,
+            Found::Sealed => return self.ended(&run_id, observer.as_mut()),
+            Found::Open => self.resumed(&run_id, observer.as_mut()).await?,
             Found::Nothing => match self.begun(&run_id).await {
                 Ok(prepared) => Some(prepared),
                 Err(NotBegun::Left) => None,
@@ -75,6 +78,7 @@ impl<H: StepHost> StepTask<'_, H> {
         let mut watched = Watched {
             asks: self.asks.clone(),
             number: self.order.number,
+            observer,
             run_id: run_id.clone(),
         };
         let prepared = prepared.with_grace(self.grace);
@@ -104,7 +108,7 @@ impl<H: StepHost> StepTask<'_, H> {
     }
 
     /// What a sealed run came to, once it is verified.
-    fn ended(self, run_id: &RunId) -> Result<StepEnd, DriverError> {
+    fn ended(self, run_id: &RunId, observer: &mut dyn Observer) -> Result<StepEnd, DriverError> {
         let verified = self.store.reader()?.verify_run(run_id, false)?;
         if let Some(flaw) = verified.first_bad {
             return Err(DriverError::WorkflowDiffers {
@@ -115,18 +119,28 @@ impl<H: StepHost> StepTask<'_, H> {
                 ),
             });
         }
+        let mut reader = self.store.reader()?;
+        let stored = reader.read_run(run_id)?;
+        let contract = Arc::new(stored.contract()?);
+        let entries: Vec<SealedEntry> = stored.collect::<Result<_, _>>()?;
+        observer.recorded(&contract, &entries);
         let run = self.host.borrow().ended(&self.order, run_id)?;
         Ok(StepEnd::Ended(Box::new(self.order), StepResult::Run(run)))
     }
 
     /// Goes on with an open run; none where the workflow is left meanwhile.
-    async fn resumed(&mut self, run_id: &RunId) -> Result<Option<Prepared>, DriverError> {
+    async fn resumed(
+        &mut self,
+        run_id: &RunId,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<Prepared>, DriverError> {
         let request = self.host.borrow().request(&self.order);
         let request = request.map_err(|reason| DriverError::WorkflowDiffers {
             run_id: run_id.clone(),
             what: reason,
         })?;
         let reopened = reopen_below(self.store, run_id, &request.environment)?;
+        observer.recorded(reopened.contract(), reopened.entries());
         let cancel = CancellationToken::new();
         let preparing = prepare_resume(reopened, request, &cancel);
         tokio::select! {
@@ -174,16 +188,30 @@ enum NotBegun {
 struct Watched {
     asks: mpsc::Sender<(u64, CallOrder, RunId)>,
     number: u64,
+    observer: Box<dyn Observer>,
     run_id: RunId,
 }
 
 impl Observer for Watched {
-    fn entry(&mut self, _: &EntryDraft, _: &SealedEntry, run: &Run) {
+    fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, run: &Run) {
+        self.observer.entry(draft, sealed, run);
         if let Some(order) = run.awaited() {
             // A full queue holds a question already, and one is enough to leave the workflow.
             let _ = self
                 .asks
                 .try_send((self.number, order, self.run_id.clone()));
         }
+    }
+
+    fn below(&mut self, run_id: &RunId, control: mpsc::Sender<Control>) -> Box<dyn Observer> {
+        self.observer.below(run_id, control)
+    }
+
+    fn recorded(&mut self, contract: &Arc<ExecutionContract>, entries: &[SealedEntry]) {
+        self.observer.recorded(contract, entries);
+    }
+
+    fn text(&mut self, inference: InferenceSeq, text: &str) {
+        self.observer.text(inference, text);
     }
 }

@@ -2,6 +2,7 @@
 
 mod faults;
 mod kill;
+mod seen;
 mod steps;
 
 use serde_json::Value;

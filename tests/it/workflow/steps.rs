@@ -53,7 +53,7 @@ steps:
     let graph = desk.ok(&["show", "w", "--tree"]);
     for line in [
         "yes-it-is  [tool]  done",
-        "no-it-is-not  [tool]  not begun",
+        "no-it-is-not  [tool]  skipped",
         "right  [prompt]  after left  done",
     ] {
         assert!(graph.contains(line), "{line}: {graph}");

@@ -38,9 +38,14 @@ pub(in crate::cli) struct ListArgs {
     /// Its id or its hash begins so.
     #[arg(long, value_name = "ID|HASH")]
     pub(in crate::cli) contract: Option<String>,
+    /// Each run with the runs below it, indented
+    ///
+    /// Those of agents, of steps and of forks. What fits the other options is listed, and the runs above it.
+    #[arg(long)]
+    pub(in crate::cli) tree: bool,
     /// How many runs at most; 0 shows all
     ///
-    /// With 0 every run that fits is listed, however many there are.
+    /// With 0 every run that fits is listed, however many there are. With --tree it counts trees.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(in crate::cli) limit: usize,
 }

@@ -1,10 +1,10 @@
 //! What is known of a run: its row, and what its first and last entries show.
 
 use super::held::HeldEntries;
-use crate::agent::WorkflowView;
 use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::Recorded;
+use crate::cli::context::workflow_entries::view_of;
 use crate::message::{CallSeq, Digest};
 use crate::store::{DamagedRow, Lineage, RunRow, StoreReader};
 use crate::view::{Approvals, RunOutline};
@@ -69,16 +69,7 @@ pub(super) fn found(reader: &mut StoreReader, row: &RunRow) -> Result<Found, Dam
 
 /// Whether a process suspended a workflow when it left, as far as its entries can be read.
 fn is_left(reader: &mut StoreReader, row: &RunRow) -> bool {
-    let mut view = WorkflowView::default();
-    let Ok(mut run) = reader.read_run(&row.run_id) else {
-        return false;
-    };
-    while let Some(Ok(entry)) = run.next_of_workflow() {
-        if let (Ok(action), Ok(event)) = (entry.decode_action(), entry.decode_event()) {
-            view.take(&action, event.as_ref());
-        }
-    }
-    view.suspended
+    view_of(reader, &row.run_id).is_ok_and(|view| view.suspended)
 }
 
 /// Whether a call of that run waits for a person, as far as its last entries show; true where they cannot be read.

@@ -12,12 +12,13 @@ use crate::cli::commands::drive::{
 };
 use crate::cli::commands::many::{Fleet, RecordedRuns, Terms};
 use crate::cli::commands::verify::{self, place};
-use crate::cli::commands::workflow::{WorkflowJob, as_workflow, resume_workflow};
+use crate::cli::commands::workflow::{WorkflowJob, resume_workflow};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ContractFault, TranscriptFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Source;
+use crate::cli::context::workflow_entries::WorkflowSource;
 use crate::driver::{self, DriverError};
 use crate::message::RunId;
 use crate::store::{RunFilter, StoreError};
@@ -30,8 +31,9 @@ pub(in crate::cli) fn resume(app: &App, mut args: ResumeArgs) -> Result<Exit, Cl
     };
     args.limits.refused_unless("--all")?;
     let json = args.json;
-    if let Ok((run_id, reader)) = as_workflow(app.run(&run)?)? {
-        drop(reader);
+    if let Ok(source) = WorkflowSource::of(app.run(&run)?)? {
+        let run_id = source.run_id.clone();
+        drop(source);
         if args.contract.is_some() || !args.sets.is_empty() {
             return Err(StoreError::IsWorkflow { run_id }.into());
         }

@@ -142,11 +142,12 @@ fn figures(view: &RunView, code: OutcomeCode) -> Vec<String> {
         }
         OutcomeCode::MaxTokens => {
             let limit = contract.max_tokens_consumed.0;
-            vec![of("max_tokens_consumed", used.tokens(), limit)]
+            vec![of("max_tokens_consumed", used.tree_tokens(), limit)]
         }
         OutcomeCode::MaxCost => {
             let limit = contract.max_cost_micro_usd.as_ref();
-            let limit = limit.map(|limit| of("max_cost_micro_usd", used.cost_micro_usd, limit.0));
+            let limit =
+                limit.map(|limit| of("max_cost_micro_usd", used.tree_cost_micro_usd(), limit.0));
             limit.into_iter().collect()
         }
         OutcomeCode::MaxCalls => {

@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::ended::WorkflowResult;
 use super::host::Host;
-use super::recorded::{each, recorded_result, view_of};
+use super::recorded::{recorded_result, use_of_steps};
 use crate::agent::WorkflowView;
-use crate::cli::commands::drive::{LeavingArgs, Live};
+use crate::cli::commands::drive::{LeavingArgs, Live, keep_run};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ContractFault, SystemFault};
@@ -19,6 +19,7 @@ use crate::cli::context::exit::Exit;
 use crate::cli::context::panics::caught;
 use crate::cli::context::runtime::runtime;
 use crate::cli::context::signals::{Signal, Signals};
+use crate::cli::context::workflow_entries::{each_entry, view_of};
 use crate::contract::WorkflowSpec;
 use crate::driver::{
     self, ReopenedWorkflow, WorkflowBegin, WorkflowFinished, drive_workflow, new_workflow,
@@ -82,7 +83,7 @@ pub(in crate::cli) fn resume_workflow(
     }
     let store = app.open_store(job.durability)?;
     let reopened = reopen_workflow(&store, run_id)?;
-    let (view, _) = view_of(&mut store.reader()?, run_id)?;
+    let view = view_of(&mut store.reader()?, run_id)?;
     go_on(app, &store, run_id, reopened, view, job)
 }
 
@@ -100,7 +101,7 @@ pub(in crate::cli) fn fork_workflow(
         None => random_run_id("")?,
     };
     let mut view = WorkflowView::default();
-    each(&mut store.reader()?, of, |_, action, event| {
+    each_entry(&mut store.reader()?, of, |_, action, event| {
         if action.seq <= at {
             view.take(action, event);
         }
@@ -158,7 +159,8 @@ fn drive(
     let host = RefCell::new(Host {
         app,
         file,
-        live: Live::new(app.screen),
+        live: Live::accounting(app, job.durability)?,
+        run_id: begin.run_id().clone(),
         spec,
         store,
         view,
@@ -169,8 +171,18 @@ fn drive(
     let finished = driven?;
     let run_id = finished.workflow.started().run_id.clone();
     let output = finished.workflow.output();
-    let view = host.into_inner().view;
-    WorkflowResult::of(run_id, finished.head, output, view).report(app, job.json)
+    let mut view = host.into_inner().view;
+    use_of_steps(&mut view, Some(&mut store.reader()?))?;
+    let steps: Vec<RunId> = view
+        .steps
+        .iter()
+        .filter_map(|step| step.run_id.clone())
+        .collect();
+    let exit = WorkflowResult::of(run_id, finished.head, output, view).report(app, job.json)?;
+    for step in &steps {
+        keep_run(app, step)?;
+    }
+    Ok(exit)
 }
 
 async fn with_signals(

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::agent::{StepView, WorkflowView};
+use crate::agent::{StepView, WorkflowCounters, WorkflowView};
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
@@ -10,6 +10,7 @@ use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::seconds;
 use crate::contract::WorkflowOutcome;
 use crate::message::{Digest, RunId};
+use crate::view::TreeUsage;
 
 /// The format of the document.
 const WORKFLOW_RESULT_FORMAT: &str = "monolith-workflow-result/1";
@@ -26,6 +27,11 @@ pub(super) struct WorkflowResult {
     head: Digest,
     entries: u64,
     elapsed_ms: u64,
+    /// What the machine of workflows counts.
+    counters: WorkflowCounters,
+    /// What all step runs used, with what is below them; absent where it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    with_below: Option<TreeUsage>,
     /// What its last step came to.
     output: String,
     /// Every step run, in the order in which they were begun.
@@ -45,9 +51,16 @@ impl WorkflowResult {
             head,
             entries: view.entries,
             elapsed_ms: view.at_ms,
+            counters: view.counters,
+            with_below: view.used(),
             output,
             steps: view.steps,
         }
+    }
+
+    /// Whether it has an end.
+    pub(super) const fn is_ended(&self) -> bool {
+        self.outcome.is_some()
     }
 
     /// Shows it; returns its exit code.

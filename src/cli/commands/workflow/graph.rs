@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::reasons::used;
 use crate::agent::{StepState, StepView, WorkflowView};
 use crate::cli::context::app::App;
 use crate::cli::ui::escape::{brief, line};
@@ -47,6 +48,8 @@ pub(super) fn graph(
     out.push('\n');
     let mut drawing = Drawing { app, out, view };
     drawing.steps(&definition.steps, "", 0);
+    drawing.out.push('\n');
+    drawing.out.push_str(&used(definition, view));
     drawing.out
 }
 
@@ -146,7 +149,9 @@ impl Drawing<'_> {
     fn stands(&self, run: Option<&StepView>) -> String {
         let screen = self.app.screen;
         let Some(run) = run else {
-            return screen.paint_out(Style::Dim, "not begun");
+            let ended = self.view.outcome.is_some();
+            let never = if ended { "skipped" } else { "not begun" };
+            return screen.paint_out(Style::Dim, never);
         };
         let style = match run.state {
             StepState::Done | StepState::Compensated => Style::Good,

@@ -11,7 +11,7 @@ use crate::cli::context::error::CliError;
 use crate::cli::context::source::Source;
 use crate::cli::ui::escape::line;
 use crate::contract::{ContractSpec, WorkflowSpec, tool_spec};
-use crate::driver::{DriverError, RunRequest, StepHost};
+use crate::driver::{DriverError, Observer, RunRequest, StepHost};
 use crate::kernel::CallOrder;
 use crate::message::{Digest, Role, RunId};
 use crate::session::Control;
@@ -23,6 +23,7 @@ pub(super) struct Host<'a> {
     pub(super) app: &'a App,
     pub(super) file: &'a ContractFile,
     pub(super) live: Live,
+    pub(super) run_id: RunId,
     pub(super) spec: &'a WorkflowSpec,
     pub(super) store: &'a Store,
     pub(super) view: WorkflowView,
@@ -114,6 +115,11 @@ impl StepHost for Host<'_> {
                 run_id: run_id.clone(),
                 what: fault.summary(),
             })
+    }
+
+    fn observer(&self, order: &StepOrder) -> Box<dyn Observer> {
+        let path = format!("{}:{}", self.spec.definition.id, order.step);
+        Box::new(self.live.follow_step(self.run_id.clone(), path))
     }
 
     fn answer(&self, order: &CallOrder, run_id: &RunId) -> Option<Control> {

@@ -6,7 +6,10 @@ mod drive;
 mod ended;
 mod graph;
 mod host;
+mod reasons;
 mod recorded;
+mod shown;
 
 pub(in crate::cli) use self::drive::{WorkflowJob, fork_workflow, resume_workflow, run_workflow};
-pub(in crate::cli) use self::recorded::{as_workflow, replay_workflow, show_workflow};
+pub(in crate::cli) use self::recorded::replay_workflow;
+pub(in crate::cli) use self::shown::{WorkflowForm, show_workflow};

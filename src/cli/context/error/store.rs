@@ -48,7 +48,7 @@ impl Advice for StoreError {
             Self::Ambiguous { .. } => "give more of the name",
             Self::RunExists { .. } => "give another name, or none",
             Self::IsWorkflow { .. } => {
-                "show, verify, replay, resume, list and delete take a workflow; each of its steps is a run of its own"
+                "show (but for --conversation, --follow and --withheld), verify, replay, resume, list, export and delete take a workflow; each of its steps is a run of its own"
             }
             Self::NotADatabase { .. } | Self::Foreign { .. } => {
                 "name another file with --store; this one was left as it is"
