@@ -196,11 +196,13 @@ async fn come_to_its_end(
     if read.digest != terms.digest && !is_open {
         return Ok(Came::Changed(format!("{} has changed", terms.file)));
     }
+    let path = read.invocation.as_ref();
+    let path = path.map(|begun| begun.contract_file.clone());
     let request = request_of(delegating, delegation, below, read);
     let prepared = match known {
         Known::Open(reopened) => match prepare_resume(*reopened, request, &seat.cancel).await {
             Err(DriverError::Cancelled) => return Ok(Came::Left),
-            prepared => prepared?.for_parent(),
+            prepared => prepared.map_err(|fault| fault.of_file(path))?.for_parent(),
         },
         Known::None | Known::Ended(_) | Known::Taken => {
             let parent = ParentRun {
@@ -337,7 +339,9 @@ async fn known(store: &Store, environment: &Environment, link: Link) -> Result<K
     let look = move || match reopen_below(&store, &link.child, &environment) {
         Ok(reopened) if !link.is_of(reopened.parent()) => Ok(Known::Taken),
         Ok(reopened) => Ok(Known::Open(Box::new(reopened))),
-        Err(DriverError::Store(StoreError::NoSuchRun { .. })) => Ok(Known::None),
+        Err(DriverError::Store(StoreError::NoSuchRun { .. })) => {
+            not_deleted(&store, &link.child, &link.parent).map(|()| Known::None)
+        }
         Err(DriverError::RunEnded { .. }) => ended(&store, &link),
         Err(fault) => Err(fault),
     };
@@ -346,6 +350,23 @@ async fn known(store: &Store, environment: &Environment, link: Link) -> Result<K
         Err(fault) if fault.is_panic() => std::panic::resume_unwind(fault.into_panic()),
         // The process ends.
         Err(_) => Err(DriverError::Cancelled),
+    }
+}
+
+/// Refuses to begin a run anew that one above it had begun, and that somebody deleted since.
+///
+/// # Errors
+/// [`DriverError::BelowDeleted`], and the faults of the store.
+pub(super) fn not_deleted(store: &Store, below: &RunId, above: &RunId) -> Result<(), DriverError> {
+    let reader = store.reader()?;
+    match reader.deleted_below(below, above)? {
+        None => Ok(()),
+        Some(reason) => Err(DriverError::BelowDeleted {
+            below: below.clone(),
+            reason,
+            root: reader.goes_on_with(above)?,
+            run_id: above.clone(),
+        }),
     }
 }
 
