@@ -290,6 +290,8 @@ async fn resumed(
     open: Reopened,
     mut channels: ChildChannels,
 ) -> Result<ChildResult, DriverError> {
+    let path = read.invocation.as_ref();
+    let path = path.map(|begun| begun.contract_file.clone());
     let request = request_of(delegating, delegation, below, read);
     let is_asked = open.is_stopping();
     match prepare_resume(open, request.clone(), &channels.cancel).await {
@@ -309,7 +311,7 @@ async fn resumed(
             driven(delegating, delegation, prepared, channels).await
         }
         Err(DriverError::Cancelled) => Ok(ChildResult::Left),
-        Err(fault) => Err(fault),
+        Err(fault) => Err(fault.of_file(path)),
     }
 }
 

@@ -69,7 +69,9 @@ pub(super) async fn known(
     let look = move || {
         let mut reader = store.reader()?;
         match reader.read_run(&link.child).map(drop) {
-            Err(StoreError::NoSuchRun { .. }) => return Ok(Known::None),
+            Err(StoreError::NoSuchRun { .. }) => {
+                return not_deleted(&store, &link.child, &link.parent).map(|()| Known::None);
+            }
             read => read?,
         }
         // Another one may be driven elsewhere, or be damaged: that is no concern of this run.
@@ -88,6 +90,23 @@ pub(super) async fn known(
         Err(fault) if fault.is_panic() => std::panic::resume_unwind(fault.into_panic()),
         // The process ends.
         Err(_) => Err(DriverError::Cancelled),
+    }
+}
+
+/// Refuses to begin a run anew that one above it had begun, and that somebody deleted since.
+///
+/// # Errors
+/// [`DriverError::BelowDeleted`], and the faults of the store.
+pub(super) fn not_deleted(store: &Store, below: &RunId, above: &RunId) -> Result<(), DriverError> {
+    let reader = store.reader()?;
+    match reader.deleted_below(below, above)? {
+        None => Ok(()),
+        Some(reason) => Err(DriverError::BelowDeleted {
+            below: below.clone(),
+            reason,
+            root: reader.goes_on_with(above)?,
+            run_id: above.clone(),
+        }),
     }
 }
 

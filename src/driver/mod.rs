@@ -103,6 +103,6 @@ pub(crate) use secrets::{Secrets, Unmatched};
 pub(crate) use tool_login::{LoginRequest, Reached, ToolLogin};
 pub(crate) use trace::LLM_TRACE;
 pub(crate) use workflow::{
-    ReopenedWorkflow, StepHost, WorkflowBegin, WorkflowFinished, drive_workflow, fork_workflow,
+    ReopenedWorkflow, StepHost, StepTerms, WorkflowBegin, drive_workflow, fork_workflow,
     new_workflow, reopen_workflow,
 };

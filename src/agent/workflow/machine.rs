@@ -329,10 +329,12 @@ impl Workflow {
             ending,
             input: &self.started.input,
             inputs: &mut self.inputs,
+            notes: Vec::new(),
             orders: Vec::new(),
             outputs: &self.outputs,
         };
         let end = walker.root(&mut root);
+        parts.notes.append(&mut walker.notes);
         parts.begun.append(&mut walker.begun);
         orders.append(&mut walker.orders);
         let ending = walker.ending;
@@ -379,6 +381,18 @@ impl Workflow {
         again.unzip()
     }
 
+    /// Why nothing more is begun, with how far the workflow has come.
+    fn under_way_text(&self, why: &str) -> String {
+        let (begun, most) = (self.books.counters.steps, self.definition.max_steps);
+        let under_way = self.books.in_flight.values();
+        let under_way: Vec<&str> = under_way.map(|run| run.place.as_str()).collect();
+        let under_way = match under_way.as_slice() {
+            [] => "none under way".to_owned(),
+            places => format!("under way: {}", places.join(", ")),
+        };
+        format!("{why}; {begun} of {most} steps begun, {under_way}")
+    }
+
     fn draft(
         &mut self,
         event: Option<WorkflowEvent>,
@@ -390,7 +404,11 @@ impl Workflow {
         self.entries = self.entries.saturating_add(1);
         let sealed = kind == WorkflowEntryKind::Seal;
         let checkpoint = parts.checkpoint.then(|| self.checkpoint().record());
-        let note = event.as_ref().and_then(|event| self.note(event));
+        let heard = event
+            .as_ref()
+            .filter(|_| kind != WorkflowEntryKind::Ignored);
+        let note = heard.and_then(|event| self.note(event));
+        let notes: Vec<String> = note.into_iter().chain(parts.notes).collect();
         WorkflowDraft {
             action: WorkflowAction {
                 begun: parts.begun,
@@ -400,7 +418,7 @@ impl Workflow {
                 from,
                 kind,
                 length: sealed.then_some(self.entries),
-                note,
+                note: (!notes.is_empty()).then(|| notes.join("; ")),
                 outcome: self.outcome,
                 seq,
                 state_digest: self.books.digest(),
@@ -410,15 +428,36 @@ impl Workflow {
         }
     }
 
-    /// What failed, where the event says that something did.
+    /// What failed, where the event says that something did, or why nothing more is begun.
     fn note(&self, event: &WorkflowEvent) -> Option<String> {
-        let WorkflowEventKind::StepEnded { result, .. } = &event.event else {
-            return None;
+        let result = match &event.event {
+            WorkflowEventKind::StepEnded { result, .. } => result,
+            WorkflowEventKind::TimerFired => {
+                let (at, most) = (self.at_ms, self.definition.total_timeout_ms);
+                let why = format!("limits.total_timeout_ms: {at} of {most} ms are over");
+                return Some(self.under_way_text(&why));
+            }
+            WorkflowEventKind::StopRequested => {
+                return Some(self.under_way_text("a stop was asked for"));
+            }
+            WorkflowEventKind::Interrupted => {
+                return Some(self.under_way_text("an end at once was asked for"));
+            }
+            WorkflowEventKind::Started(_)
+            | WorkflowEventKind::Suspended
+            | WorkflowEventKind::Resumed => return None,
         };
         let error = self.books.errors.last()?;
         let failed = match &**result {
             StepResult::NotBegun(reason) => Some(reason.clone()),
-            StepResult::Run(run) => run.failure.map(|_| run.outcome.to_string()),
+            StepResult::Run(run) => run.failure.map(|failure| match failure {
+                StepFailure::Outcome => run.outcome.to_string(),
+                StepFailure::Tool => format!("{}, and its tool reported an error", run.outcome),
+                StepFailure::OutputSize => format!(
+                    "{}, and what it came to has more than {MAX_OUTPUT_BYTES} bytes",
+                    run.outcome
+                ),
+            }),
         };
         let what = if error.compensation {
             "the compensation of "
@@ -435,4 +474,5 @@ struct Parts {
     begun: Vec<BegunStep>,
     checkpoint: bool,
     ending: Vec<u64>,
+    notes: Vec<String>,
 }

@@ -28,6 +28,8 @@ mod testing;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_detail;
+#[cfg(test)]
 mod tests_explore;
 #[cfg(test)]
 mod tests_monitor;

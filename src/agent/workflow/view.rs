@@ -19,6 +19,8 @@ pub(crate) struct WorkflowView {
     /// How long it was driven.
     pub(crate) at_ms: u64,
     pub(crate) counters: WorkflowCounters,
+    /// What failed last, or why nothing more was begun: limit, step and figure, for people. Failures of compensations are not it.
+    pub(crate) detail: Option<String>,
     pub(crate) entries: u64,
     pub(crate) outcome: Option<WorkflowOutcome>,
     pub(crate) started: Option<WorkflowStarted>,
@@ -111,6 +113,11 @@ impl WorkflowView {
         self.counters = action.counters;
         self.outcome = action.outcome;
         self.state = Some(action.to);
+        if let Some(note) = &action.note
+            && !event.is_some_and(|event| self.is_compensation(&event.event))
+        {
+            self.detail = Some(note.clone());
+        }
         if let Some(event) = event {
             self.at_ms = self.at_ms.max(event.at_ms);
             self.event(&event.event);
@@ -135,6 +142,15 @@ impl WorkflowView {
         for number in &action.ending {
             self.end_requested.insert(*number);
         }
+    }
+
+    /// Whether that is the end of a run that compensates.
+    fn is_compensation(&self, event: &WorkflowEventKind) -> bool {
+        let WorkflowEventKind::StepEnded { number, .. } = event else {
+            return false;
+        };
+        let mut steps = self.steps.iter();
+        steps.any(|step| step.number == *number && step.compensates.is_some())
     }
 
     fn event(&mut self, event: &WorkflowEventKind) {

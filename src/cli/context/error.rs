@@ -271,6 +271,7 @@ const fn reason_of(fault: &DriverError) -> &'static str {
         DriverError::Randomness(_) => "internal",
         DriverError::RunEnded { .. }
         | DriverError::NothingRecorded { .. }
+        | DriverError::BelowDeleted { .. }
         | DriverError::WorkflowChanged { .. }
         | DriverError::WorkflowDiffers { .. }
         | DriverError::UnknownSemantics { .. }

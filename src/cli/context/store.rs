@@ -120,6 +120,14 @@ impl App {
         origin::first_of(&reader, run_id)
     }
 
+    /// The run with which that one goes on: the first of its tree, as long as that is open.
+    pub(in crate::cli) fn goes_on_with(&self, run_id: &RunId) -> Result<RunId, CliError> {
+        match self.reader()? {
+            Some(reader) => Ok(reader.goes_on_with(run_id)?),
+            None => Ok(run_id.clone()),
+        }
+    }
+
     /// What to type for that run. A name that a person chose is never cut. One that monolith made (a demo's, too) is cut to the
     /// shortest beginning, with four of its random digits or more, that names only this run.
     pub(in crate::cli) fn brief_name(&self, run_id: &str) -> String {

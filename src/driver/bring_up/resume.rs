@@ -8,6 +8,7 @@ use super::prepared::{GRACE, Prepared, Resumption, Start};
 use super::recorded::{BroughtUp, Mismatch, Models, Recorded, bring_up_again};
 use super::reopened::Reopened;
 use super::request::RunRequest;
+use crate::contract::ExecutionContract;
 use crate::driver::DriverError;
 use crate::driver::ancestry::by_target;
 use crate::driver::below::Below;
@@ -74,7 +75,7 @@ async fn prepared_again(
         servers,
         tool_servers,
         ..
-    } = up.map_err(|mismatch| fault_of(mismatch, &run_id))?;
+    } = up.map_err(|mismatch| fault_of(mismatch, &run_id).of_agent(&contract))?;
     let unfinished = reopened.unfinished;
     let start = Start::Resume(Box::new(Resumption {
         at_ms: unfinished.at_ms,
@@ -105,6 +106,20 @@ async fn prepared_again(
     })
 }
 
+impl DriverError {
+    /// Names the agent whose file is another one now, where that is the difference.
+    fn of_agent(mut self, recorded: &ExecutionContract) -> Self {
+        if let Self::OtherContract { agent, pointer, .. } = &mut self
+            && let Some(rest) = pointer.strip_prefix("/agents/")
+        {
+            let tool = rest.split('/').next().unwrap_or(rest);
+            let tool = tool.replace("~1", "/").replace("~0", "~");
+            *agent = recorded.agents.get(&tool).map(|terms| terms.file.clone());
+        }
+        self
+    }
+}
+
 /// What keeps a run from being resumed.
 pub(super) fn fault_of(mismatch: Mismatch, run_id: &RunId) -> DriverError {
     let run_id = run_id.clone();
@@ -114,6 +129,8 @@ pub(super) fn fault_of(mismatch: Mismatch, run_id: &RunId) -> DriverError {
             recorded,
             given,
         } => DriverError::OtherContract {
+            agent: None,
+            file: None,
             run_id,
             pointer,
             recorded,

@@ -1,10 +1,17 @@
 //! What a workflow asks of the holder of its files. Does not drive anything.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use crate::agent::{StepOrder, StepResult, StepRun, WorkflowDraft};
 use crate::driver::{DriverError, Observer, RunRequest};
 use crate::kernel::CallOrder;
 use crate::message::RunId;
 use crate::session::Control;
+
+/// The host, for as long as one look at it takes: it is never held while something is waited for.
+pub(super) fn locked<H>(host: &Mutex<H>) -> MutexGuard<'_, H> {
+    host.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Who knows what the steps of a workflow run under, and reads what they came to.
 pub(crate) trait StepHost {

@@ -1,19 +1,19 @@
 //! One step as a run of its own: begun, gone on with, or read where it is sealed. Does not know what follows from its end.
 
-use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::host::StepHost;
+use super::host::{StepHost, locked};
+use super::watched::{Asked, Watched};
 use crate::agent::{StepOrder, StepResult};
-use crate::contract::ExecutionContract;
 use crate::driver::bring_up::{prepare_resume, prepare_step, reopen_below};
+use crate::driver::known_child::not_deleted;
 use crate::driver::{DriverError, Observer, Prepared, drive};
-use crate::kernel::{CallOrder, EntryDraft, ParentRun, Run};
-use crate::message::{InferenceSeq, RunId};
+use crate::kernel::ParentRun;
+use crate::message::RunId;
 use crate::session::Control;
 use crate::store::{Store, StoreError};
 use crate::transcript::SealedEntry;
@@ -21,17 +21,28 @@ use crate::transcript::SealedEntry;
 /// The most bytes that say why a step could not begin.
 const MOST_REASON: usize = 2_048;
 
+/// What all step runs of a workflow are driven under.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StepTerms {
+    /// How long a step run that is to end may take.
+    pub(crate) grace: Duration,
+    /// How many requests to models of this process may be open at once, where that is limited.
+    pub(crate) max_inferences: Option<usize>,
+}
+
 /// A step run, and all that it needs.
 pub(super) struct StepTask<'a, H> {
     /// Where calls go that wait for a person.
-    pub(super) asks: mpsc::Sender<(u64, CallOrder, RunId)>,
+    pub(super) asks: mpsc::Sender<Asked>,
+    /// Where it is asked for something.
+    pub(super) control: mpsc::Sender<Control>,
     pub(super) controls: mpsc::Receiver<Control>,
-    pub(super) grace: Duration,
-    pub(super) host: &'a RefCell<H>,
+    pub(super) host: &'a Mutex<H>,
     pub(super) order: StepOrder,
     /// The workflow, and its entry that begins the step.
     pub(super) parent: ParentRun,
     pub(super) store: &'a Store,
+    pub(super) terms: StepTerms,
 }
 
 /// What became of a step run.
@@ -50,7 +61,7 @@ enum Found {
     Stranger,
 }
 
-impl<H: StepHost> StepTask<'_, H> {
+impl<H: StepHost + Send> StepTask<'_, H> {
     /// Runs the step, whatever of it has happened before: nothing of it happens twice.
     pub(super) async fn run(mut self) -> Result<StepEnd, DriverError> {
         let name = format!("{}.{}", self.parent.run_id, self.order.number);
@@ -58,7 +69,7 @@ impl<H: StepHost> StepTask<'_, H> {
             Ok(run_id) => run_id,
             Err(fault) => return Ok(self.not_begun(&fault.to_string())),
         };
-        let mut observer = self.host.borrow().observer(&self.order);
+        let mut observer = locked(self.host).observer(&self.order);
         let prepared = match self.found(&run_id)? {
             Found::Stranger => {
                 let rule = format!("the name {run_id} is taken by a run of another origin");
@@ -77,25 +88,31 @@ impl<H: StepHost> StepTask<'_, H> {
         };
         let mut watched = Watched {
             asks: self.asks.clone(),
-            number: self.order.number,
+            control: self.control.clone(),
             observer,
             run_id: run_id.clone(),
         };
-        let prepared = prepared.with_grace(self.grace);
+        let mut prepared = prepared.with_grace(self.terms.grace);
+        if let Some(most) = self.terms.max_inferences {
+            prepared = prepared.with_max_inferences(most);
+        }
         // Its futures are large, and a workflow holds many of them.
         let driving = Box::pin(drive(prepared, self.store, self.controls, &mut watched));
         let finished = driving.await?;
         if finished.run.outcome().is_none() {
             return Ok(StepEnd::Left);
         }
-        let run = self.host.borrow().ended(&self.order, &run_id)?;
+        let run = locked(self.host).ended(&self.order, &run_id)?;
         Ok(StepEnd::Ended(Box::new(self.order), StepResult::Run(run)))
     }
 
     fn found(&self, run_id: &RunId) -> Result<Found, DriverError> {
         let mut reader = self.store.reader()?;
         let sealed = match reader.read_run(run_id) {
-            Err(StoreError::NoSuchRun { .. }) => return Ok(Found::Nothing),
+            Err(StoreError::NoSuchRun { .. }) => {
+                not_deleted(self.store, run_id, &self.parent.run_id)?;
+                return Ok(Found::Nothing);
+            }
             run => run?.row().outcome.is_some(),
         };
         let lineage = reader.lineage(run_id)?;
@@ -124,7 +141,7 @@ impl<H: StepHost> StepTask<'_, H> {
         let contract = Arc::new(stored.contract()?);
         let entries: Vec<SealedEntry> = stored.collect::<Result<_, _>>()?;
         observer.recorded(&contract, &entries);
-        let run = self.host.borrow().ended(&self.order, run_id)?;
+        let run = locked(self.host).ended(&self.order, run_id)?;
         Ok(StepEnd::Ended(Box::new(self.order), StepResult::Run(run)))
     }
 
@@ -134,29 +151,28 @@ impl<H: StepHost> StepTask<'_, H> {
         run_id: &RunId,
         observer: &mut dyn Observer,
     ) -> Result<Option<Prepared>, DriverError> {
-        let request = self.host.borrow().request(&self.order);
+        let request = locked(self.host).request(&self.order);
         let request = request.map_err(|reason| DriverError::WorkflowDiffers {
             run_id: run_id.clone(),
             what: reason,
         })?;
+        let path = request.invocation.as_ref();
+        let path = path.map(|begun| begun.contract_file.clone());
         let reopened = reopen_below(self.store, run_id, &request.environment)?;
         observer.recorded(reopened.contract(), reopened.entries());
         let cancel = CancellationToken::new();
         let preparing = prepare_resume(reopened, request, &cancel);
         tokio::select! {
             biased;
-            prepared = preparing => prepared.map(Some),
+            prepared = preparing => prepared.map(Some).map_err(|fault| fault.of_file(path)),
             // It stays as it is.
             Some(_) = self.controls.recv() => Ok(None),
         }
     }
 
     async fn begun(&mut self, run_id: &RunId) -> Result<Prepared, NotBegun> {
-        let mut request = self
-            .host
-            .borrow()
-            .request(&self.order)
-            .map_err(NotBegun::Because)?;
+        let request = locked(self.host).request(&self.order);
+        let mut request = request.map_err(NotBegun::Because)?;
         request.run_id = Some(run_id.clone());
         let cancel = CancellationToken::new();
         let preparing = prepare_step(self.parent.clone(), request, &cancel);
@@ -182,36 +198,4 @@ impl<H: StepHost> StepTask<'_, H> {
 enum NotBegun {
     Because(String),
     Left,
-}
-
-/// Follows a step run, and reports where it waits for a person.
-struct Watched {
-    asks: mpsc::Sender<(u64, CallOrder, RunId)>,
-    number: u64,
-    observer: Box<dyn Observer>,
-    run_id: RunId,
-}
-
-impl Observer for Watched {
-    fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, run: &Run) {
-        self.observer.entry(draft, sealed, run);
-        if let Some(order) = run.awaited() {
-            // A full queue holds a question already, and one is enough to leave the workflow.
-            let _ = self
-                .asks
-                .try_send((self.number, order, self.run_id.clone()));
-        }
-    }
-
-    fn below(&mut self, run_id: &RunId, control: mpsc::Sender<Control>) -> Box<dyn Observer> {
-        self.observer.below(run_id, control)
-    }
-
-    fn recorded(&mut self, contract: &Arc<ExecutionContract>, entries: &[SealedEntry]) {
-        self.observer.recorded(contract, entries);
-    }
-
-    fn text(&mut self, inference: InferenceSeq, text: &str) {
-        self.observer.text(inference, text);
-    }
 }

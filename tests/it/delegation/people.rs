@@ -136,12 +136,12 @@ fn a_tree_that_is_suspended_goes_on_as_one() {
     assert!(
         refused
             .err
-            .contains("it goes on with run lead.1, which began it"),
+            .contains("it goes on with run lead, which began it"),
         "{}",
         refused.err
     );
     assert!(
-        refused.err.contains("monolith resume lead.1"),
+        refused.err.contains("monolith resume lead\n"),
         "{}",
         refused.err
     );

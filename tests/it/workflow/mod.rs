@@ -1,9 +1,12 @@
 //! Workflows from outside: run, shown, verified, replayed, resumed; their failures, and kill -9 in the middle of them.
 
+mod check;
 mod faults;
 mod kill;
+mod left;
 mod seen;
 mod steps;
+mod tree;
 
 use serde_json::Value;
 

@@ -201,7 +201,7 @@ pub(super) fn awaits_window(preview: &Preview, check: &Check) -> bool {
 }
 
 /// Why a check cannot be made, where it cannot: what it judges is known only of servers that are started.
-fn not_known(preview: &Preview, check: &Check) -> Option<&'static str> {
+pub(super) fn not_known(preview: &Preview, check: &Check) -> Option<&'static str> {
     if awaits_window(preview, check) {
         return Some("a context window is not known (see the error)");
     }

@@ -6,10 +6,12 @@ use std::io;
 use serde_json::Value;
 
 use super::args::{ContractArgs, ContractCheckArgs, ContractCommand};
-use super::check_report::{CheckReport, awaits_window};
-use super::dry_precheck::dry_precheck;
+use super::check_report::CheckReport;
+use super::failures::failures;
 use super::pin::pin;
 use super::preview::{preview_of, report_gaps, report_warnings};
+use super::refused::refuse_file;
+use super::workflow::check_workflow;
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
 use crate::cli::context::error::{CliError, ContractFault};
@@ -118,14 +120,11 @@ pub(in crate::cli) fn judge(
     Ok(failures(&preview).into_iter().chain(unmet).collect())
 }
 
-/// The checks that fail, and why; not those that fail for a context window that is not known, which is unmet already.
-pub(in crate::cli) fn failures(preview: &Preview) -> Vec<(CheckName, String)> {
-    let failed = dry_precheck(preview).into_iter();
-    let failed = failed.filter(|check| !check.ok && !awaits_window(preview, check));
-    failed.map(|check| (check.name, check.detail)).collect()
-}
-
 fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {
+    let file = file_of(app, &args.contract);
+    if args.contract.file.is_some() && file.is_workflow() {
+        return check_workflow(app, &file, &args.contract, args.json);
+    }
     let checked = preview(app, &args.contract, "contract check FILE");
     report_check(app, &file_of(app, &args.contract), checked, args.json)
 }
@@ -145,18 +144,6 @@ pub(in crate::cli) fn check_file(
         preview
     });
     report_check(app, file, checked, json)
-}
-
-/// Reports of a file that cannot be read what is wrong with it, as `contract check` does.
-pub(in crate::cli) fn refuse_file(
-    app: &App,
-    fault: CliError,
-    json: bool,
-) -> Result<Exit, CliError> {
-    if json {
-        app.screen.out_json(&CheckReport::refused(&fault))?;
-    }
-    Err(fault)
 }
 
 fn report_check(

@@ -5,8 +5,8 @@ use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::Recorded;
 use crate::cli::context::workflow_entries::view_of;
-use crate::message::{CallSeq, Digest};
-use crate::store::{DamagedRow, Lineage, RunRow, StoreReader};
+use crate::message::{CallSeq, Digest, RunId};
+use crate::store::{DamagedRow, Lineage, RunRow, StoreError, StoreReader};
 use crate::view::{Approvals, RunOutline};
 
 /// How many of the last entries are read first. What they leave open is looked for in more of them.
@@ -25,6 +25,10 @@ pub(super) struct Found {
     pub(super) left: bool,
     /// How a call of it stands that needs an approval.
     pub(super) approval: Option<ApprovalStatus>,
+    /// The first run below it of which a call waits for a person, where no process drives it.
+    pub(super) awaited_below: Option<RunId>,
+    /// The run with which it goes on: itself, or the first one of its tree.
+    pub(super) goes_on_with: RunId,
 }
 
 impl Found {
@@ -54,7 +58,17 @@ pub(super) fn found(reader: &mut StoreReader, row: &RunRow) -> Result<Found, Dam
         } = outline(reader, &row);
         let awaited = awaited.filter(|_| status.is_some());
         let left = row.workflow && row.outcome.is_none() && is_left(reader, &row);
+        let goes_on_with = match status {
+            Some(_) => reader.goes_on_with(&row.run_id)?,
+            None => row.run_id.clone(),
+        };
+        let awaited_below = match status {
+            Some(RunStatus::Died) if awaited.is_none() => awaited_below(reader, &row.run_id)?,
+            _ => None,
+        };
         Ok(Found {
+            awaited_below,
+            goes_on_with,
             approval: awaited.map(|call| ApprovalStatus::of(reader, &row.run_id, call)),
             flaw,
             left,
@@ -65,6 +79,22 @@ pub(super) fn found(reader: &mut StoreReader, row: &RunRow) -> Result<Found, Dam
         })
     };
     look().map_err(|fault| DamagedRow { run, fault })
+}
+
+/// The first run below that one of which a call waits for a person, as far as its entries can be read.
+fn awaited_below(reader: &mut StoreReader, run_id: &RunId) -> Result<Option<RunId>, StoreError> {
+    for run_id in reader.runs_below(run_id)? {
+        let row = reader.read_run(&run_id)?.row().clone();
+        if row.outcome.is_some() {
+            continue;
+        }
+        if let Some(call) = outline(reader, &row).awaited
+            && ApprovalStatus::of(reader, &run_id, call) == ApprovalStatus::Waits
+        {
+            return Ok(Some(run_id));
+        }
+    }
+    Ok(None)
 }
 
 /// Whether a process suspended a workflow when it left, as far as its entries can be read.

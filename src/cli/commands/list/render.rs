@@ -130,6 +130,8 @@ impl Cells {
             outline,
             status,
             approval,
+            awaited_below,
+            goes_on_with,
         } = found;
         let is_suspended = found.is_suspended();
         let outcome = match (&row.outcome, status) {
@@ -139,16 +141,17 @@ impl Cells {
             }
             (None, Some(RunStatus::Running { pid: None })) => "running".to_owned(),
             (None, Some(RunStatus::Died)) => {
-                let name = app.brief_name(row.run_id.as_str());
                 let how = if is_suspended {
                     "suspended"
                 } else {
                     "process died"
                 };
-                let next = match approval {
-                    Some(ApprovalStatus::Waits) => "approve",
-                    Some(ApprovalStatus::Answered { .. }) | None => "resume",
+                let (next, of) = match (approval, awaited_below) {
+                    (Some(ApprovalStatus::Waits), _) => ("approve", &row.run_id),
+                    (None, Some(below)) => ("approve", below),
+                    _ => ("resume", goes_on_with),
                 };
+                let name = app.brief_name(of.as_str());
                 format!("{how} ({})", app.hint(&format!("{next} {name}")))
             }
             (None, Some(RunStatus::Elsewhere)) if is_suspended => "suspended".to_owned(),
@@ -157,7 +160,10 @@ impl Cells {
         let outcome = match approval.map(ApprovalStatus::answer) {
             Some(Some(answer)) => format!("{outcome}, call {answer}"),
             Some(None) => format!("{outcome}, waits for an approval"),
-            None => outcome,
+            None => match awaited_below {
+                Some(below) => format!("{outcome}, {below} waits for an approval"),
+                None => outcome,
+            },
         };
         let link = place.as_ref().filter(|place| place.branch.depth > 0);
         let link = link.and_then(|place| place.link.clone());

@@ -223,6 +223,8 @@ impl From<Found> for Listed {
             outline,
             status,
             approval,
+            awaited_below: _,
+            goes_on_with: _,
         } = found;
         let (state, pid) = match (&row.outcome, status) {
             (Some(_), _) => ("ended", None),

@@ -1,6 +1,6 @@
 //! `monolith resume`: goes on with a recorded run under the contract file that it was begun with.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -53,18 +53,15 @@ fn resume_all(app: &App, args: ResumeArgs) -> Result<Exit, CliError> {
     let limits = Fleet::allowed(args.limits.into())?;
     let mut runs = VecDeque::new();
     if let Some(reader) = app.reader()? {
-        let open = reader.list_runs(usize::MAX, RunFilter::Open)?;
-        let open: BTreeSet<RunId> = open.into_iter().map(|row| row.run_id).collect();
-        // A run below another one goes on with that.
+        // A run below another one goes on with that, and a step with its workflow.
         let goes_with_another = |run_id: &RunId| {
-            let lineage = reader.lineage(run_id).ok().flatten();
-            lineage.is_some_and(|found| found.is_below() && open.contains(&found.parent.run_id))
+            let first = reader.goes_on_with(run_id);
+            first.is_ok_and(|first| first != *run_id)
         };
         // The oldest goes on first.
         reader.each_row(RunFilter::Open, |row| {
             match row {
-                // A workflow goes on by its name, and its steps with it.
-                Ok(row) if row.is_imported() || row.workflow || goes_with_another(&row.run_id) => {}
+                Ok(row) if row.is_imported() || goes_with_another(&row.run_id) => {}
                 Ok(row) => runs.push_front(Ok(row.run_id)),
                 Err(damaged) => runs.push_front(Err(damaged)),
             }

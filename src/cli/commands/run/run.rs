@@ -41,7 +41,7 @@ pub(in crate::cli) fn run(app: &App, mut args: RunArgs) -> Result<Exit, CliError
     args.limits.refused_unless("--contracts")?;
     let json = args.json;
     if let Some(file) = workflow_named(app, &args) {
-        return workflow(app, &file, args);
+        return workflow(app, file, args);
     }
     if args.agent.dry_run {
         return dry_run(app, args);
@@ -61,7 +61,7 @@ fn workflow_named(app: &App, args: &RunArgs) -> Option<ContractFile> {
 }
 
 /// `monolith run` of a workflow: the task is its input.
-fn workflow(app: &App, file: &ContractFile, mut args: RunArgs) -> Result<Exit, CliError> {
+fn workflow(app: &App, file: ContractFile, mut args: RunArgs) -> Result<Exit, CliError> {
     let changed = !args.sets.is_empty() || !args.agent.sets().is_empty() || args.agent.dry_run;
     if changed {
         let path = file.name().to_owned();

@@ -166,6 +166,13 @@ impl Drawing<'_> {
             (None, None) => format!("step {number}"),
         };
         let outcome = run.outcome.map(|outcome| format!("  {outcome}"));
-        format!("{state}  {named}{}", outcome.unwrap_or_default())
+        let failed = matches!(run.state, StepState::Failed | StepState::CompensationFailed);
+        let why = run.text.as_ref().filter(|_| failed && run.run_id.is_some());
+        let why = why.map(|why| format!(": {}", brief(why, 120)));
+        format!(
+            "{state}  {named}{}{}",
+            outcome.unwrap_or_default(),
+            why.unwrap_or_default()
+        )
     }
 }

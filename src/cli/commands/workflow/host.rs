@@ -11,7 +11,7 @@ use crate::cli::context::error::CliError;
 use crate::cli::context::source::Source;
 use crate::cli::ui::escape::line;
 use crate::contract::{ContractSpec, WorkflowSpec, tool_spec};
-use crate::driver::{DriverError, Observer, RunRequest, StepHost};
+use crate::driver::{DriverError, Environment, Observer, RunRequest, StepHost};
 use crate::kernel::CallOrder;
 use crate::message::{Digest, Role, RunId};
 use crate::session::Control;
@@ -21,7 +21,11 @@ use crate::telemetry::AgentResult;
 /// The workflow's file, and where its progress is reported.
 pub(super) struct Host<'a> {
     pub(super) app: &'a App,
+    /// What its step runs are brought up in.
+    pub(super) environment: Environment,
     pub(super) file: &'a ContractFile,
+    /// Whether a line says of each step that it begins and ends.
+    pub(super) is_watched: bool,
     pub(super) live: Live,
     pub(super) run_id: RunId,
     pub(super) spec: &'a WorkflowSpec,
@@ -45,12 +49,18 @@ impl Host<'_> {
                 let mut spec = file.read(self.app)?;
                 spec.task = Some(task.clone());
                 let spec = file.with_abilities(self.app, spec)?;
-                let mut request = file.request(self.app, spec, key);
-                request.invocation = Some(file.invocation());
-                return Ok(request);
+                let request = file.request(self.app, spec, key);
+                return Ok(RunRequest {
+                    environment: self.environment.clone(),
+                    invocation: Some(file.invocation()),
+                    ..request
+                });
             }
         };
-        Ok(self.file.request(self.app, spec, key))
+        Ok(RunRequest {
+            environment: self.environment.clone(),
+            ..self.file.request(self.app, spec, key)
+        })
     }
 
     fn read(&self, order: &StepOrder, run_id: &RunId) -> Result<StepRun, CliError> {
@@ -130,7 +140,7 @@ impl StepHost for Host<'_> {
     fn entry(&mut self, draft: &WorkflowDraft) {
         self.view.take(&draft.action, draft.event.as_ref());
         let (screen, event) = (self.app.screen, draft.event.as_ref());
-        if self.app.accounting.quiet {
+        if !self.is_watched {
             return;
         }
         let time = |at_ms| crate::cli::ui::numbers::seconds(at_ms);
@@ -147,7 +157,7 @@ impl StepHost for Host<'_> {
     }
 
     fn step_ended(&mut self, order: &StepOrder, result: &StepResult) {
-        if self.app.accounting.quiet {
+        if !self.is_watched {
             return;
         }
         let how = match result {

@@ -2,14 +2,21 @@
 //!
 //! Knows what a step runs under and how its end is read, and how a workflow is shown; not what follows from a step's end.
 
+mod among_many;
+mod check;
 mod drive;
 mod ended;
 mod graph;
 mod host;
+mod ready;
 mod reasons;
 mod recorded;
 mod shown;
+mod waiting;
 
+pub(in crate::cli) use self::among_many::{ListedWorkflow, workflow_among_many};
+pub(in crate::cli) use self::check::{CheckedStep, checked_steps};
 pub(in crate::cli) use self::drive::{WorkflowJob, fork_workflow, resume_workflow, run_workflow};
-pub(in crate::cli) use self::recorded::replay_workflow;
+pub(in crate::cli) use self::ended::WorkflowResult;
+pub(in crate::cli) use self::recorded::{recorded_result, replay_workflow};
 pub(in crate::cli) use self::shown::{WorkflowForm, show_workflow};

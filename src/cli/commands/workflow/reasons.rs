@@ -42,6 +42,9 @@ pub(super) fn why(
             )
         }
     };
+    if let Some(detail) = view.detail.as_deref().filter(|_| view.outcome.is_some()) {
+        let _ = writeln!(out, "{}", line(detail));
+    }
     let mut rows = Vec::new();
     let mut decided = None;
     source.each_entry(|_, action, event| {

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::ended::WorkflowResult;
+use super::waiting::AwaitedCall;
 use crate::agent::{Workflow, WorkflowFold, WorkflowView};
 use crate::cli::commands::verify;
 use crate::cli::context::app::App;
@@ -23,7 +24,7 @@ pub(super) fn flaw_of(app: &App, asked: &str) -> Result<Option<FirstBad>, CliErr
 }
 
 /// What a stored workflow came to that has ended; none where it goes on.
-pub(super) fn recorded_result(
+pub(in crate::cli) fn recorded_result(
     app: &App,
     run_id: &RunId,
 ) -> Result<Option<WorkflowResult>, CliError> {
@@ -56,7 +57,11 @@ pub(super) fn result_of(
     let output = fold.workflow().filter(|_| view.outcome.is_some());
     let output = output.map(Workflow::output).unwrap_or_default();
     let run_id = source.run_id.clone();
-    Ok(WorkflowResult::of(run_id, head, output, view))
+    let waits_for = match source.reader() {
+        Some(reader) if reader.is_open(&run_id)? => AwaitedCall::below(app, &run_id)?,
+        _ => Vec::new(),
+    };
+    Ok(WorkflowResult::of(run_id, head, output, view).waiting_for(waits_for))
 }
 
 /// Adds to the view what each step run used, those below it included, as far as the store has it.

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::graph::graph;
 use super::reasons::why;
 use super::recorded::{flaw_of, result_of, use_of_steps};
+use super::waiting::next_steps;
 use crate::agent::{WorkflowAction, WorkflowEvent};
 use crate::cli::commands::verify;
 use crate::cli::context::app::App;
@@ -76,6 +77,9 @@ pub(in crate::cli) fn show_workflow(
     };
     let text = graph(app, &source.run_id, &definition, &view, (head, &verified));
     app.screen.out(&text)?;
+    if source.reader().is_some() && exit == Exit::OK {
+        app.screen.out(&next_steps(app, &source.run_id)?)?;
+    }
     Ok(exit)
 }
 
