@@ -22,7 +22,7 @@ use crate::contract::{AgentLink, AgentProfile, Completion, ReportFormat, ToolTra
 use crate::message::{Digest, estimate_tokens};
 
 /// The rule that an agent breaks which names no model.
-const NO_MODEL: &str = "no model is named";
+pub(crate) const NO_MODEL: &str = "no model is named";
 /// Where the providers of an agent are defined.
 const OF_PROVIDERS: &str =
     "define it under `providers` in .ai-agent.json, beside the agent or where you stand";

@@ -92,7 +92,8 @@ pub(in crate::cli) struct RunArgs {
     /// A contract file, a task, or both (else agent.yaml)
     ///
     /// A contract is a .yaml, .yml, .json or .ai file; without one it is agent.yaml or agent.yml of this folder. Relative paths in it
-    /// begin in its folder. Two texts are a system prompt and the task (each may be @FILE or -); --models names what is asked.
+    /// begin in its folder. @FILE is the text of a file, - that of standard input. Two texts are a system prompt and the task; --models names
+    /// what is asked.
     #[arg(value_name = "FILE|TASK", num_args = 0..=2)]
     pub(in crate::cli) given: Vec<OsString>,
     /// The contract file, whatever its name is
