@@ -219,6 +219,11 @@ impl AgentSource<'_> {
     /// The errors under the names that the file has.
     fn renamed(&self, mut errors: SpecErrors) -> SpecErrors {
         let no_targets = no_targets();
+        for error in &mut errors.errors {
+            if error.help.is_none() && error.rule.starts_with(NO_PROVIDER) {
+                error.help = Some(OF_PROVIDERS.to_owned());
+            }
+        }
         for error in errors.errors.iter_mut().filter(|e| e.set.is_none()) {
             error.path = shown_path(&error.path, self.form);
             let place = place_in(self.parts, self.text, error.offset);
@@ -227,9 +232,6 @@ impl AgentSource<'_> {
                 file: file.map(|file| file.display().to_string()),
                 line,
             });
-            if error.help.is_none() && error.rule.starts_with(NO_PROVIDER) {
-                error.help = Some(OF_PROVIDERS.to_owned());
-            }
             if error.rule == no_targets {
                 NO_MODEL.clone_into(&mut error.rule);
                 let help = "write `models: [provider/model]`, or name them with --models";

@@ -136,5 +136,5 @@ pub(in crate::cli) fn drive_next(
         Ok(prepared)
     };
     let driven = drive_to_the_end(on, &store, &live, next.leaving, prepare);
-    driven.map_err(|broken| broken.located_as_changed(&next.file, &next.way_on))
+    driven.map_err(|broken| broken.located_as_changed(&next.file, &app.cwd, &next.way_on))
 }

@@ -36,7 +36,7 @@ pub(in crate::cli) fn contract(app: &App, command: &ContractCommand) -> Result<E
             for sent in variables(&preview.reach) {
                 app.screen.write_err(&format!("note: {sent}\n"));
             }
-            if args.json || !app.screen.is_shown() {
+            if args.json || !(args.yaml || app.screen.is_shown()) {
                 let document = preview.contract.canonical_text();
                 app.screen.out_json_text(&format!("{document}\n"))?;
             } else {

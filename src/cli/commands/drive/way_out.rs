@@ -1,4 +1,4 @@
-//! What a person may change where a run failed, by what is recorded of it. Changes nothing.
+//! What may help where a run failed: by what is recorded of it, else by its code. Changes nothing.
 
 use super::typed_at::TypedAt;
 use crate::cli::context::app::App;
@@ -7,16 +7,95 @@ use crate::cli::context::source::Recorded;
 use crate::cli::ui::command::shell_word;
 use crate::cli::ui::escape::line;
 use crate::contract::{ExecutionContract, Grounds, ToolPolicy, ToolProof};
-use crate::kernel::{EventKind, OutcomeCode};
+use crate::kernel::{AgentOutcome, EventKind, OutcomeCode};
 use crate::message::RunId;
-use crate::telemetry::{keyless, misled, played_out, silent};
+use crate::telemetry::{keyless, misled, played_out, remedy, silent};
 use crate::view::RunView;
 
 /// What the machine calls a tool that the contract does not offer.
 const NOT_FOUND: &str = "TOOL_NOT_FOUND: ";
 
+/// What may help after a run that failed.
+pub(in crate::cli) struct WayOut {
+    /// Whether the contract file is changed by it: a run then goes on under the file only where it is named.
+    pub(super) changes_file: bool,
+    pub(in crate::cli) text: String,
+}
+
+/// What may help after that run: what is recorded of it says more than its code alone. None where it did not fail.
+pub(in crate::cli) fn way_out(
+    app: &App,
+    view: &RunView,
+    run_id: &RunId,
+    typed_at: TypedAt<'_>,
+) -> Option<WayOut> {
+    let outcome = view.outcome()?;
+    if let Some(text) = exact(app, view, run_id) {
+        let rule = missing_proof(app, view, run_id, typed_at);
+        let rule = rule.map(|rule| format!("{rule}; or: "));
+        let text = format!("{}{text}", rule.unwrap_or_default());
+        let changes_file = true;
+        return Some(WayOut { changes_file, text });
+    }
+    if outcome.class == AgentOutcome::Interrupted {
+        return None;
+    }
+    let text = missing_proof(app, view, run_id, typed_at)
+        .or_else(|| Some(filled(app, view, run_id, typed_at, remedy(outcome.code)?)))?;
+    let changes_file = outcome.class == AgentOutcome::FailedPreflight;
+    Some(WayOut { changes_file, text })
+}
+
+/// A general remedy for that run: its file, its name and its limits, and commands as they are typed here.
+fn filled(
+    app: &App,
+    view: &RunView,
+    run_id: &RunId,
+    typed_at: TypedAt<'_>,
+    remedy: &str,
+) -> String {
+    let file = contract_file(app, run_id).unwrap_or_else(|| "FILE".to_owned());
+    let continued = |words: &str| match typed_at {
+        TypedAt::Shell => words.to_owned(),
+        TypedAt::Chat(again) => words
+            .replace("continue RUN \"…\" --contract FILE", again)
+            .replace("continue RUN \"…\"", again),
+    };
+    let pieces = remedy.split('`').enumerate().map(|(at, piece)| {
+        match (at % 2, piece.strip_prefix("monolith ")) {
+            (0, _) => piece.to_owned(),
+            (_, None) => format!("`{piece}`"),
+            (_, Some(words)) => {
+                let words = continued(words)
+                    .replace("FILE", &file)
+                    .replace("RUN", &app.brief_name(run_id.as_str()));
+                let more = more(view).map_or_else(|| "…".to_owned(), |more| more.to_string());
+                app.hint(&words.replace("MORE", &more))
+            }
+        }
+    });
+    pieces.collect()
+}
+
+/// Twice the limit that ended the run.
+fn more(view: &RunView) -> Option<u64> {
+    let contract = view.contract();
+    let limit = match view.outcome()?.code {
+        OutcomeCode::MaxTurnsExhausted | OutcomeCode::SynthesisWithoutTools => {
+            contract.max_turns.into()
+        }
+        OutcomeCode::MaxInferences => contract.max_inferences,
+        OutcomeCode::MaxTokens => contract.max_tokens_consumed.0,
+        OutcomeCode::MaxCost => contract.max_cost_micro_usd.as_ref()?.0,
+        OutcomeCode::StepTimeout => contract.step_timeout_ms,
+        OutcomeCode::TotalTimeout => contract.total_timeout_ms,
+        _ => return None,
+    };
+    Some(limit.saturating_mul(2))
+}
+
 /// What the author may change in the contract so that the next run does not fail so; none where nothing recorded says it.
-pub(in crate::cli) fn way_out(app: &App, view: &RunView, run_id: &RunId) -> Option<String> {
+fn exact(app: &App, view: &RunView, run_id: &RunId) -> Option<String> {
     let file = || contract_file(app, run_id).unwrap_or_else(|| "FILE".to_owned());
     let asks = |what: String| {
         let file = file();
@@ -35,14 +114,14 @@ pub(in crate::cli) fn way_out(app: &App, view: &RunView, run_id: &RunId) -> Opti
                 let provider = line(provider);
                 Some(asks(format!("mend `base_url` of providers.{provider}")))
             }
-            (None, Some(provider)) => Some(asks(start_or_mend(provider))),
+            (None, Some(provider)) => Some(asks(reach_it(app, view, provider))),
             (None, None) => played_out(view).map(|provider| name_a_model(app, provider)),
         },
         OutcomeCode::BackendUnavailable => {
             let targets = view.contract().targets.iter();
             let mut targets = targets.zip(&view.preflight().probed);
             let silent = targets.find(|(_, probed)| !probed.responsive);
-            silent.map(|(target, _)| asks(start_or_mend(&target.provider)))
+            silent.map(|(target, _)| asks(reach_it(app, view, &target.provider)))
         }
         OutcomeCode::ToolUnavailable => {
             let faults = &view.preflight().bring_up;
@@ -83,10 +162,24 @@ pub(in crate::cli) fn way_out(app: &App, view: &RunView, run_id: &RunId) -> Opti
     }
 }
 
-/// What helps where no server answers at the address of a provider.
-fn start_or_mend(provider: &str) -> String {
-    let provider = line(provider);
-    format!("start the server of providers.{provider}, or mend its `base_url`")
+/// What helps where no server answers at the address of a provider. That of a company is nobody's here to start.
+fn reach_it(app: &App, view: &RunView, provider: &str) -> String {
+    let terms = view.contract().providers.get(provider);
+    let company = terms.and_then(|terms| {
+        let address = terms.base_url.as_deref()?;
+        Some((address, terms.provider_type.key_env_at(address)?))
+    });
+    let Some((address, variable)) = company else {
+        let provider = line(provider);
+        return format!("start the server of providers.{provider}, or mend its `base_url`");
+    };
+    let unset = app.environment.get(variable).is_none();
+    let unset = unset.then(|| format!(", and set {variable}, which holds its key"));
+    let address = line(address);
+    format!(
+        "look whether this machine reaches {address}{}",
+        unset.unwrap_or_default()
+    )
 }
 
 /// What helps where a script has no line left, as that of the demo after its one task.
@@ -160,11 +253,10 @@ fn profiles_for(text: &str) -> Option<&'static str> {
 }
 
 /// The rule that a run broke which answered without a call, and the way out. It holds in each run of a conversation anew.
-pub(super) fn missing_proof(
+fn missing_proof(
     app: &App,
     view: &RunView,
     run_id: &RunId,
-    name: &str,
     typed_at: TypedAt<'_>,
 ) -> Option<String> {
     let code = view.outcome()?.code;
@@ -183,7 +275,7 @@ pub(super) fn missing_proof(
     };
     let allowed = match typed_at {
         TypedAt::Shell => {
-            let file = file();
+            let (file, name) = (file(), app.brief_name(run_id.as_str()));
             format!("continue {name} \"…\" --contract {file} --set {change}")
         }
         TypedAt::Chat(again) => format!("{again} --set {change}"),

@@ -40,7 +40,7 @@ pub(in crate::cli) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, CliError>
             ""
         };
         app.screen.out(&format!(
-            "run {run_id} left no file otherwise than it had found it\n{more}"
+            "run {run_id} left every file as it was\n{more}"
         ))?;
         return Ok(Exit::OK);
     }
