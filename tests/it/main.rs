@@ -98,6 +98,8 @@ mod mutants;
 #[cfg(test)]
 mod next_step;
 #[cfg(test)]
+mod newcomer;
+#[cfg(test)]
 mod oauth;
 #[cfg(test)]
 mod oauth_server;
