@@ -52,11 +52,15 @@ pub(super) fn as_run(fault: &clap::Error, given: &[OsString]) -> Option<Vec<OsSt
     }
     let word = typed(fault, ContextKind::InvalidSubcommand)?;
     let path = Path::new(&word);
-    let is_agent = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("ai"));
+    let is_agent = path
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("ai"));
     if !is_agent || !path.is_file() {
         return None;
     }
-    let at = given.iter().position(|given| given.as_os_str() == word.as_str())?;
+    let at = given
+        .iter()
+        .position(|given| given.as_os_str() == word.as_str())?;
     let mut again = given.to_vec();
     again.insert(at, "run".into());
     Some(again)
@@ -256,7 +260,9 @@ fn run_to_name(fault: &clap::Error, given: &[OsString], program: &clap::Command)
     let Some(ContextValue::Strings(missing)) = fault.get(ContextKind::InvalidArg) else {
         return None;
     };
-    let lacks_run = missing.iter().any(|name| matches!(name.as_str(), "<RUN>" | "<RUN|FILE>"));
+    let lacks_run = missing
+        .iter()
+        .any(|name| matches!(name.as_str(), "<RUN>" | "<RUN|FILE>"));
     let name = called(given, program).get_name();
     lacks_run.then(|| {
         format!("'last' is the newest run: monolith {name} last; monolith list has the others")
@@ -400,7 +406,9 @@ mod tests {
         );
         check(
             "monolith run agent.yaml read the plan --json",
-            Some(&format!("{quotes}: monolith run agent.yaml 'read the plan'")),
+            Some(&format!(
+                "{quotes}: monolith run agent.yaml 'read the plan'"
+            )),
         );
         check("monolith run --json read the plan", Some(quotes));
         check(

@@ -122,9 +122,9 @@ fn explain(resolution: &Resolution) -> String {
     let policy = policy_word(decision.policy);
     let version = decision.rules_version;
     match decision.grounds {
-        Grounds::ChatPage => format!(
-            "page: chat makes it {policy}; --set page=null leaves the page out"
-        ),
+        Grounds::ChatPage => {
+            format!("page: chat makes it {policy}; --set page=null leaves the page out")
+        }
         Grounds::CodeIntent => format!(
             "page: code makes it {policy}, because the task says {} (rules {version}); --set page=null leaves the page out",
             resolution.matched.join(", ")

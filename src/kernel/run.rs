@@ -6,8 +6,8 @@ use std::sync::Arc;
 use statig::blocking::{IntoStateMachineExt, StateMachine};
 
 use super::context::ContextLedger;
-use super::decision::Next;
 use super::conversation::Conversation;
+use super::decision::Next;
 use super::digest::leaves_out_digests;
 use super::flow::LabelLedger;
 use super::history::CallHistory;

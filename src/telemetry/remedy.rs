@@ -94,9 +94,7 @@ pub(crate) const fn remedy(code: OutcomeCode) -> Option<&'static str> {
         OutcomeCode::TotalTimeout => {
             "more time: `monolith continue RUN \"…\" --contract FILE --set total_timeout_ms=MORE`"
         }
-        OutcomeCode::ForbiddenCall => {
-            "allow tools with `tool_policy`, or ask for what needs none"
-        }
+        OutcomeCode::ForbiddenCall => "allow tools with `tool_policy`, or ask for what needs none",
         OutcomeCode::ToolNotAllowed => {
             "name the tool in `allowed_tools`, or ask for what those can do"
         }
@@ -153,7 +151,10 @@ mod tests {
             let text = text.replace("MORE", "…");
             format!("| {names} | {text} |\n")
         });
-        let table = format!("| code | what may help |\n|---|---|\n{}", rows.collect::<String>());
+        let table = format!(
+            "| code | what may help |\n|---|---|\n{}",
+            rows.collect::<String>()
+        );
         assert!(PAGE.contains(&table), "the page should hold:\n{table}");
     }
 

@@ -96,9 +96,9 @@ mod migrate;
 #[cfg(test)]
 mod mutants;
 #[cfg(test)]
-mod next_step;
-#[cfg(test)]
 mod newcomer;
+#[cfg(test)]
+mod next_step;
 #[cfg(test)]
 mod oauth;
 #[cfg(test)]

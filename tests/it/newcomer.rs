@@ -65,7 +65,11 @@ fn a_run_that_failed_names_its_remedy_in_a_pipe_and_where_it_is_asked_why() {
     desk.script(&more, &[&counted, &counted]);
     let said = desk.fails(1);
     help_in(&said, &again("max_tokens_consumed=1000"));
-    assert!(said.1.contains("max_tokens_consumed: 320 of 500 used"), "{}", said.1);
+    assert!(
+        said.1.contains("max_tokens_consumed: 320 of 500 used"),
+        "{}",
+        said.1
+    );
     assert!(said.1.contains("the next request has "), "{}", said.1);
 
     let desk = Desk::new();
@@ -82,15 +86,24 @@ fn a_run_that_failed_names_its_remedy_in_a_pipe_and_where_it_is_asked_why() {
 
     let desk = Desk::new();
     let wrong = calls("echo", r#"{"text": 1}"#);
-    desk.script(&format!("{echo}tool_policy: optional\n"), &[&wrong, &wrong, &wrong]);
-    help_in(&desk.fails(5), "monolith tools c.yaml --schemas shows what each tool takes");
+    desk.script(
+        &format!("{echo}tool_policy: optional\n"),
+        &[&wrong, &wrong, &wrong],
+    );
+    help_in(
+        &desk.fails(5),
+        "monolith tools c.yaml --schemas shows what each tool takes",
+    );
     desk.ok(&["tools", "c.yaml", "--schemas"]);
 
     let desk = Desk::new();
     let boom = r#"{"error": {"message": "boom"}}"#;
     desk.asks(&model_server("500 X", boom), "");
     let said = desk.fails(1);
-    help_in(&said, "its log says why, and monolith doctor --contract c.yaml asks it");
+    help_in(
+        &said,
+        "its log says why, and monolith doctor --contract c.yaml asks it",
+    );
     help_in(&said, "monolith continue r \"…\"");
 
     let desk = Desk::new();
@@ -197,7 +210,10 @@ fn a_tool_server_is_listed_with_what_confines_it_on_this_machine() {
     }
     let (_, report) = desk.json(&["contract", "check", "c.yaml"]);
     let confined = report["reaches"]["commands"].as_array().unwrap();
-    let confined: Vec<&Value> = confined.iter().map(|command| &command["confined"]).collect();
+    let confined: Vec<&Value> = confined
+        .iter()
+        .map(|command| &command["confined"])
+        .collect();
     assert_eq!(confined, ["where_possible", "never", "always"]);
 }
 
@@ -205,7 +221,10 @@ fn a_tool_server_is_listed_with_what_confines_it_on_this_machine() {
 #[test]
 fn a_check_lists_what_the_agents_below_reach_as_the_question_of_trust_does() {
     let desk = Desk::new();
-    desk.script("agents: [agents/s.yaml]\ntool_policy: optional\n", &[&says("hi")]);
+    desk.script(
+        "agents: [agents/s.yaml]\ntool_policy: optional\n",
+        &[&says("hi")],
+    );
     desk.write(
         "agents/s.yaml",
         "description: Looks.\nsystem: You look.\ntargets: [{provider: demo, model: script}]\n\
@@ -216,7 +235,10 @@ fn a_check_lists_what_the_agents_below_reach_as_the_question_of_trust_does() {
     assert!(checked.contains(below), "{checked}");
     let (_, listed) = checked.split_once("reaches:\n").unwrap();
     let trusted = desk.ok(&["trust", "c.yaml"]);
-    assert!(trusted.ends_with(&format!("reaches:\n{listed}")), "{trusted}");
+    assert!(
+        trusted.ends_with(&format!("reaches:\n{listed}")),
+        "{trusted}"
+    );
     let (_, report) = desk.json(&["contract", "check", "c.yaml"]);
     assert_eq!(report["agents_below"][0]["file"], "agents/s.yaml");
     let commands = &report["agents_below"][0]["reaches"]["commands"];
@@ -251,7 +273,12 @@ fn an_agents_file_that_begins_with_the_line_of_a_script_runs_as_one() {
         .env("MONOLITH_HOME", desk.path("home"))
         .env("PATH", folders);
     let left = Left::from(script.output().unwrap());
-    assert_eq!(desk.json(&["show", "r"]).1["run_id"], "r", "{}", left.said());
+    assert_eq!(
+        desk.json(&["show", "r"]).1["run_id"],
+        "r",
+        "{}",
+        left.said()
+    );
     let left = desk.ends(&["gone.ai", "hi"], 4);
     let tip = "tip: to run a contract, use: monolith run gone.ai";
     assert!(left.err.contains(tip), "{}", left.err);
@@ -268,8 +295,16 @@ fn a_task_in_a_file_is_read_and_a_task_without_quotes_is_explained() {
     assert!(shown.contains("What is planned?"), "{shown}");
     assert!(!shown.contains("@t.txt"), "{shown}");
     let left = desk.ends(&["run", "@gone.txt"], 4);
-    assert!(left.err.contains("read the task from gone.txt"), "{}", left.err);
-    assert!(left.err.contains("@ before a word names a file"), "{}", left.err);
+    assert!(
+        left.err.contains("read the task from gone.txt"),
+        "{}",
+        left.err
+    );
+    assert!(
+        left.err.contains("@ before a word names a file"),
+        "{}",
+        left.err
+    );
     desk.ok(&["run", "@anna asks: what is planned?", "--run-id", "r2"]);
     let shown = desk.ok(&["show", "r2"]);
     assert!(shown.contains("@anna asks"), "{shown}");
@@ -286,7 +321,11 @@ fn a_task_in_a_file_is_read_and_a_task_without_quotes_is_explained() {
 fn a_provider_that_a_prompt_of_the_command_line_lacks_is_to_be_defined() {
     let desk = Desk::new();
     let left = desk.ends(&["run", "You help.", "Hi", "--models", "home/q"], 4);
-    assert!(left.err.contains("no provider `home` is defined"), "{}", left.err);
+    assert!(
+        left.err.contains("no provider `home` is defined"),
+        "{}",
+        left.err
+    );
     let help = "define it under `providers` in .ai-agent.json";
     assert!(left.err.contains(help), "{}", left.err);
 }
@@ -297,7 +336,9 @@ fn a_copy_that_the_demo_changed_before_is_replaced() {
     desk.ok(&["demo"]);
     let first = desk.ok(&["demo", "tamper"]);
     assert_eq!(desk.ok(&["demo", "tamper"]), first);
-    let path = first.split_whitespace().find(|word| word.ends_with(".jsonl"));
+    let path = first
+        .split_whitespace()
+        .find(|word| word.ends_with(".jsonl"));
     std::fs::remove_file(path.expect(&first)).unwrap();
 }
 
@@ -307,7 +348,8 @@ fn thanks_to_a_demo_are_refused_in_a_whole_sentence_with_the_contract_where_it_i
     desk.ok(&["demo"]);
     let left = desk.ends(&["continue", "last", "Thanks"], 4);
     assert!(
-        left.err.starts_with("error: tool_policy is required, but page: code makes it optional"),
+        left.err
+            .starts_with("error: tool_policy is required, but page: code makes it optional"),
         "{}",
         left.err
     );
@@ -334,7 +376,11 @@ fn a_server_that_init_cannot_use_is_explained() {
     let page = format!("http://127.0.0.1:{port}/v1");
     for more in [&[][..], &["--model", "m"]] {
         let left = desk.ends(&[&["init", "--base-url", &page], more].concat(), 3);
-        assert!(left.err.contains("its answer is a web page"), "{}", left.err);
+        assert!(
+            left.err.contains("its answer is a web page"),
+            "{}",
+            left.err
+        );
         assert!(left.err.contains("leads to something else"), "{}", left.err);
     }
     assert!(!desk.path("agent.yaml").exists());
@@ -351,7 +397,11 @@ fn what_ended_in_time_is_listed_by_a_word_and_other_words_are_refused_shortly() 
     let left = desk.ends(&["list", "--outcome", "foo"], 4);
     assert!(!left.err.contains("may be meant"), "{}", left.err);
     let left = desk.ends(&["list", "--limit", "x"], 4);
-    assert!(left.err.contains("expected a number, such as 20"), "{}", left.err);
+    assert!(
+        left.err.contains("expected a number, such as 20"),
+        "{}",
+        left.err
+    );
 }
 
 #[test]
@@ -361,6 +411,32 @@ fn a_contract_is_shown_for_people_in_a_pipe_where_that_is_asked() {
     let json = desk.ok(&["contract", "show", "c.yaml"]);
     assert!(serde_json::from_str::<Value>(&json).is_ok(), "{json}");
     let yaml = desk.ok(&["contract", "show", "c.yaml", "--yaml"]);
-    assert!(yaml.lines().any(|line| line == "tool_policy: optional"), "{yaml}");
+    assert!(
+        yaml.lines().any(|line| line == "tool_policy: optional"),
+        "{yaml}"
+    );
     desk.ends(&["contract", "show", "c.yaml", "--yaml", "--json"], 4);
+}
+
+#[test]
+fn a_workflow_is_listed_by_its_name_with_its_time_and_found_by_it() {
+    let desk = Desk::new();
+    desk.write(
+        "w.yaml",
+        "workflow: review-notes\ncontract:\n  targets: [{provider: demo, model: script}]\n  \
+         providers: {demo: {type: scripted, file: s.jsonl}}\n  tool_policy: optional\nsteps: [{id: ask, prompt: Well}]\n",
+    );
+    desk.write("s.jsonl", &says("pong"));
+    desk.ok(&["run", "w.yaml", "the notes", "--run-id", "w"]);
+    let listed = desk.ok(&["list", "review-notes"]);
+    let mut lines = listed.lines().skip_while(|line| !line.starts_with("w "));
+    let (first, second) = (lines.next().expect(&listed), lines.next().expect(&listed));
+    assert!(
+        first.contains("s ") && first.contains("COMPLETED"),
+        "{first}"
+    );
+    assert_eq!(second.trim(), "review-notes: the notes");
+    let (_, listed) = desk.json(&["list", "review-notes"]);
+    assert_eq!(listed["runs"][0]["run_id"], "w");
+    assert!(listed["runs"][0]["elapsed_ms"].is_u64(), "{listed}");
 }

@@ -242,10 +242,7 @@ fn the_placeholder_of_the_notice_is_no_report() {
     let notice = format!("{opening}\nthe report as markdown\n");
     check(&notice, "\"\" Unclosed(FINAL)");
     check(&format!("{notice}</ai-agen"), "\"\" Unclosed(FINAL)");
-    check(
-        &format!("{notice}</N-FINAL>"),
-        "\"\" report markdown \"\"",
-    );
+    check(&format!("{notice}</N-FINAL>"), "\"\" report markdown \"\"");
     check(
         &format!("{opening}the report as markdown is here</N-FINAL>"),
         "\"\" report markdown \"the report as markdown is here\"",

@@ -134,14 +134,23 @@ mod tests {
         let check = |typed: &str, nearest: Option<&str>| {
             let text = outcome(typed).unwrap_err();
             let nearest = nearest.map(|name| format!("; `{name}` may be meant"));
-            let begin = format!("no run ends so{}. It takes completed, failed, ", nearest.unwrap_or_default());
+            let begin = format!(
+                "no run ends so{}. It takes completed, failed, ",
+                nearest.unwrap_or_default()
+            );
             assert!(text.starts_with(&begin), "{text}");
         };
         check("max_turns", Some("max_turns_exhausted"));
         check("timeuot", Some("timeout"));
         check("FAILED_TIMEOUTS", Some("FAILED_TIMEOUT"));
         check("foo", None);
-        for known in ["timeout", "Budget", "step_timeout", "failed_timeout", "failed"] {
+        for known in [
+            "timeout",
+            "Budget",
+            "step_timeout",
+            "failed_timeout",
+            "failed",
+        ] {
             assert_eq!(outcome(known).as_deref(), Ok(known));
         }
         let of = |class| families_of(class).collect::<Vec<_>>();

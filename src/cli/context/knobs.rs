@@ -110,7 +110,10 @@ pub(in crate::cli) fn listed_knobs() -> String {
         None => format!("--{} VALUE", knob.long),
     });
     let options: Vec<String> = options.collect();
-    format!("Single values, as --set changes them: {}", options.join(", "))
+    format!(
+        "Single values, as --set changes them: {}",
+        options.join(", ")
+    )
 }
 
 /// `maxToolTurns` as `max-tool-turns`.

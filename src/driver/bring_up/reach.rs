@@ -11,7 +11,8 @@ use super::addresses::address_of;
 use super::sources::used_providers;
 use crate::contract::{
     ContractSpec, DelegateTerms, ExecutionContract, McpTransport, OAuthSpec, PrivateNetwork,
-    SandboxSpec, SandboxTerms, WebLimits, placeholders, recorded_template, recorded_url, server_sandbox, shell_sandbox,
+    SandboxSpec, SandboxTerms, WebLimits, placeholders, recorded_template, recorded_url,
+    server_sandbox, shell_sandbox,
 };
 use crate::driver::Environment;
 use crate::tools::Confined;

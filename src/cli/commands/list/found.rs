@@ -5,8 +5,9 @@ use crate::agent::WorkflowView;
 use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::Recorded;
+use crate::kernel::Counters;
 use crate::message::{CallSeq, Digest};
-use crate::store::{DamagedRow, Lineage, RunRow, StoreReader};
+use crate::store::{DamagedRow, Lineage, RunReader, RunRow, StoreReader};
 use crate::view::{Approvals, RunOutline};
 
 /// How many of the last entries are read first. What they leave open is looked for in more of them.
@@ -81,6 +82,28 @@ fn is_left(reader: &mut StoreReader, row: &RunRow) -> bool {
     view.suspended
 }
 
+/// What is shown of a workflow: its name, what it was given, and how long it was driven; none where its entries cannot be read.
+fn workflow_outline(run: &mut RunReader<'_>) -> Option<RunOutline> {
+    let id = run.definition().ok()?.id.to_string();
+    let mut view = WorkflowView::default();
+    while let Some(Ok(entry)) = run.next_of_workflow() {
+        if let (Ok(action), Ok(event)) = (entry.decode_action(), entry.decode_event()) {
+            view.take(&action, event.as_ref());
+        }
+    }
+    let input = view.started.map(|started| started.input);
+    let input = input.filter(|input| !input.trim().is_empty());
+    let input = input.map(|input| format!(": {}", input.trim()));
+    Some(RunOutline {
+        task: Some(format!("{id}{}", input.unwrap_or_default())),
+        contract_id: id,
+        counters: Counters::default(),
+        elapsed_ms: view.at_ms,
+        models: Vec::new(),
+        suspended: None,
+    })
+}
+
 /// Whether a call of that run waits for a person, as far as its last entries show; true where they cannot be read.
 pub(in crate::cli) fn waits(reader: &mut StoreReader, row: &RunRow) -> bool {
     found(reader, row).map_or(true, |found| found.approval.is_some())
@@ -130,7 +153,7 @@ fn outline_of(reader: &mut StoreReader, row: &RunRow, length: u64) -> Outlined {
     if row.workflow {
         // What its steps are is in `show`; each of them is listed as a run of its own.
         return Outlined {
-            outline: None,
+            outline: workflow_outline(&mut run),
             awaited: None,
             settled: true,
             flaw: None,

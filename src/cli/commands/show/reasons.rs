@@ -147,7 +147,9 @@ fn figures(view: &RunView, code: OutcomeCode) -> Vec<String> {
             let next = next.filter(|next| used.tree_tokens().saturating_add(*next) > limit);
             let next = next.map(|next| {
                 let tokens = grouped(next);
-                format!("the next request has {tokens} before its answer, which would have exceeded it")
+                format!(
+                    "the next request has {tokens} before its answer, which would have exceeded it"
+                )
             });
             let used = of("max_tokens_consumed", used.tree_tokens(), limit);
             std::iter::once(used).chain(next).collect()

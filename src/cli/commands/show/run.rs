@@ -164,7 +164,8 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
         if let Some(run_id) = run.view.run_id().filter(|_| form.why)
             && let Some(way_out) = way_out(app, &run.view, run_id, TypedAt::Shell)
         {
-            app.screen.out(&format!("\nWhat may help: {}\n", way_out.text))?;
+            app.screen
+                .out(&format!("\nWhat may help: {}\n", way_out.text))?;
         }
         app.screen.out(&next_step(app, &run, form.why))?;
     }

@@ -56,8 +56,8 @@ pub(in crate::cli) async fn endpoint(
         if matches!(answer.status, 401 | 403) {
             refused.get_or_insert(answer.status);
         }
-        is_page |= (200..300).contains(&answer.status)
-            && answer.body.trim_ascii_start().starts_with(b"<");
+        is_page |=
+            (200..300).contains(&answer.status) && answer.body.trim_ascii_start().starts_with(b"<");
         let document = (200..300).contains(&answer.status).then_some(&answer.body);
         let document = document.and_then(|body| serde_json::from_slice::<Value>(body).ok());
         let list = document.as_ref().and_then(|document| document.get("data"));
