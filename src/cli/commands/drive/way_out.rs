@@ -6,7 +6,7 @@ use crate::cli::context::error::CliError;
 use crate::cli::context::source::Recorded;
 use crate::cli::ui::command::shell_word;
 use crate::cli::ui::escape::line;
-use crate::contract::{ExecutionContract, Grounds, ToolPolicy, ToolProof};
+use crate::contract::{ExecutionContract, Grounds, ProviderType, ToolPolicy, ToolProof};
 use crate::kernel::{AgentOutcome, EventKind, OutcomeCode};
 use crate::message::RunId;
 use crate::telemetry::{keyless, misled, played_out, remedy, silent};
@@ -42,8 +42,10 @@ pub(in crate::cli) fn way_out(
     }
     let text = missing_proof(app, view, run_id, typed_at)
         .or_else(|| Some(filled(app, view, run_id, typed_at, remedy(outcome.code)?)))?;
-    let changes_file = outcome.class == AgentOutcome::FailedPreflight;
-    Some(WayOut { changes_file, text })
+    Some(WayOut {
+        changes_file: false,
+        text,
+    })
 }
 
 /// A general remedy for that run: its file, its name and its limits, and commands as they are typed here.
@@ -162,24 +164,32 @@ fn exact(app: &App, view: &RunView, run_id: &RunId) -> Option<String> {
     }
 }
 
-/// What helps where no server answers at the address of a provider. That of a company is nobody's here to start.
+/// What helps where no server answers at the address of a provider.
 fn reach_it(app: &App, view: &RunView, provider: &str) -> String {
     let terms = view.contract().providers.get(provider);
-    let company = terms.and_then(|terms| {
-        let address = terms.base_url.as_deref()?;
-        Some((address, terms.provider_type.key_env_at(address)?))
-    });
+    let at = terms.and_then(|terms| Some((terms.provider_type, terms.base_url.as_deref()?)));
+    unreached(provider, at, |variable| {
+        app.environment.get(variable).is_some()
+    })
+}
+
+/// The same of a provider of that type at that address. The server of a company cannot be started here.
+fn unreached(
+    provider: &str,
+    at: Option<(ProviderType, &str)>,
+    is_set: impl Fn(&str) -> bool,
+) -> String {
+    let company = at.and_then(|(kind, address)| Some((address, kind.key_env_at(address)?)));
     let Some((address, variable)) = company else {
         let provider = line(provider);
         return format!("start the server of providers.{provider}, or mend its `base_url`");
     };
-    let unset = app.environment.get(variable).is_none();
-    let unset = unset.then(|| format!(", and set {variable}, which holds its key"));
-    let address = line(address);
-    format!(
-        "look whether this machine reaches {address}{}",
-        unset.unwrap_or_default()
-    )
+    let key = if is_set(variable) {
+        String::new()
+    } else {
+        format!(", and set {variable}, which holds its key")
+    };
+    format!("look whether this machine reaches {}{key}", line(address))
 }
 
 /// What helps where a script has no line left, as that of the demo after its one task.
@@ -318,6 +328,21 @@ pub(super) fn contract_file(app: &App, run_id: &RunId) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_server_of_a_company_is_not_to_be_started() {
+        let check = |address: Option<&str>, is_set: bool, expect: &str| {
+            let at = address.map(|address| (ProviderType::Openai, address));
+            assert_eq!(unreached("far", at, |_| is_set), expect);
+        };
+        let own = "start the server of providers.far, or mend its `base_url`";
+        check(None, false, own);
+        check(Some("http://127.0.0.1:9/v1"), false, own);
+        let far = "look whether this machine reaches https://api.openai.com/v1";
+        check(Some("https://api.openai.com/v1"), true, far);
+        let unset = format!("{far}, and set OPENAI_API_KEY, which holds its key");
+        check(Some("https://api.openai.com/v1"), false, &unset);
+    }
 
     #[test]
     fn a_call_in_a_text_is_known_by_the_form_of_each_profile() {
