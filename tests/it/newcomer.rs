@@ -208,7 +208,7 @@ fn a_check_lists_what_the_agents_below_reach_as_the_question_of_trust_does() {
     );
     desk.write(
         "agents/s.yaml",
-        "description: Looks.\nsystem: You look.\ntargets: [{provider: demo, model: script}]\n\
+        "system: You look.\ntargets: [{provider: demo, model: script}]\n\
          providers: {demo: {type: scripted, file: ../s.jsonl}}\ntools: {mcp: {sh: {command: sh, args: [-c, nope]}}}\n",
     );
     let checked = desk.run(&["contract", "check", "c.yaml"]).out;
@@ -345,7 +345,7 @@ fn a_server_that_init_cannot_use_is_explained() {
     let none = ["--ollama", "none", "--lm-studio", "none"];
     let address = model_server("404 X", "{}");
     let root = address.trim_end_matches("/v1");
-    let typed = [&["init", "--llama-server", root], &none[..]].concat();
+    let typed = [&["init", "--llama-server", root][..], &none].concat();
     let left = desk.ends(&typed, 3);
     let help = format!("any other server that speaks as OpenAI does: --base-url {address}");
     assert!(left.err.contains(&help), "{}", left.err);
@@ -355,8 +355,9 @@ fn a_server_that_init_cannot_use_is_explained() {
         (head, "<!doctype html><title>Hi</title>".to_owned())
     });
     let page = format!("http://127.0.0.1:{port}/v1");
-    for more in [&[][..], &["--model", "m"]] {
-        let left = desk.ends(&[&["init", "--base-url", &page], more].concat(), 3);
+    let typed = ["init", "--base-url", &page, "--model", "m"];
+    for typed in [&typed[..3], &typed] {
+        let left = desk.ends(typed, 3);
         assert!(
             left.err.contains("its answer is a web page"),
             "{}",
@@ -370,9 +371,15 @@ fn a_server_that_init_cannot_use_is_explained() {
 #[test]
 fn what_ended_in_time_is_listed_by_a_word_and_other_words_are_refused_shortly() {
     let desk = Desk::new();
-    desk.script("tool_policy: required\n", &[&says("no")]);
-    desk.run(&["run", "c.yaml", "--run-id", "r"]);
-    let listed = |word: &str| desk.ok(&["list", "--outcome", word]).contains("r ");
+    desk.script(
+        "tool_policy: required\ntools: {builtin: [echo]}\n",
+        &[&says("no")],
+    );
+    desk.ends(&["run", "c.yaml", "--run-id", "r"], 1);
+    let listed = |word: &str| {
+        let listed = desk.ok(&["list", "--outcome", word]);
+        listed.lines().any(|line| line.starts_with("r "))
+    };
     assert!(listed("protocol") && listed("failed"));
     assert!(!listed("timeout") && !listed("budget"));
     let left = desk.ends(&["list", "--outcome", "foo"], 4);
