@@ -262,7 +262,8 @@ impl ContractFile {
         let mut spec = if let Some(form) = self.form() {
             let (text, beside) = (self.whole(text)?, self.beside());
             let source = self.placeholders.source((&name, form), &text, &beside);
-            let mut spec = ContractSpec::parse_agent(&source, &self.sets, &known)?;
+            let mut spec = ContractSpec::parse_agent(&source, &self.sets, &known)
+                .map_err(|errors| self.as_two_texts(errors))?;
             self.give_agent(&mut spec)?;
             spec
         } else {

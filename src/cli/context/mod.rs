@@ -12,6 +12,7 @@ pub(in crate::cli) mod ask;
 pub(in crate::cli) mod changes;
 pub(in crate::cli) mod clock;
 mod config;
+pub(in crate::cli) mod confinement;
 pub(in crate::cli) mod contract_file;
 mod contract_values;
 pub(in crate::cli) mod departed;

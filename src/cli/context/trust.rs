@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::app::App;
 use super::ask::answer;
+use super::confinement::Machine;
 use super::error::{CliError, ContractFault};
 use super::reach::listed;
 use super::runtime::runtime;
@@ -94,20 +96,48 @@ impl ReadContract<'_> {
 
     /// What a run of it reaches, and what its agents do, for people.
     pub(in crate::cli) fn listed(&self, app: &App) -> Result<String, CliError> {
-        let mut out = listed(&self.reach(app)?);
-        for agent in self.below {
-            let name = line(&agent.name.display().to_string());
-            let reach = reach_of(app, &agent.spec, &agent.folder)?;
-            // Writing to a String cannot fail.
-            let _ = write!(out, "the agent {name} {}", listed(&reach));
-        }
-        Ok(out)
+        let (own, below) = (self.reach(app)?, reached_below(app, self.below)?);
+        Ok(listed_whole(&own, &below))
     }
 
     /// What a run of it reaches; nothing is started to see.
     pub(in crate::cli) fn reach(&self, app: &App) -> Result<Reach, CliError> {
         reach_of(app, self.spec, self.folder)
     }
+}
+
+/// What an agent below a contract reaches.
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct ReachedBelow {
+    /// Its file, as messages call it.
+    file: String,
+    reaches: Reach,
+}
+
+/// What each agent below a contract reaches; nothing is started to see.
+pub(in crate::cli) fn reached_below(
+    app: &App,
+    below: &[AgentBelow],
+) -> Result<Vec<ReachedBelow>, CliError> {
+    let each = below.iter().map(|agent| {
+        Ok(ReachedBelow {
+            file: agent.name.display().to_string(),
+            reaches: reach_of(app, &agent.spec, &agent.folder)?,
+        })
+    });
+    each.collect()
+}
+
+/// What a contract reaches, and the agents below it, for people.
+pub(in crate::cli) fn listed_whole(own: &Reach, below: &[ReachedBelow]) -> String {
+    let machine = Machine::default();
+    let mut out = listed(own, &machine);
+    for agent in below {
+        let (name, reach) = (line(&agent.file), listed(&agent.reaches, &machine));
+        // Writing to a String cannot fail.
+        let _ = write!(out, "the agent {name} {reach}");
+    }
+    out
 }
 
 fn reach_of(app: &App, spec: &ContractSpec, folder: &Path) -> Result<Reach, CliError> {

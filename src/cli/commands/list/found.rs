@@ -1,12 +1,15 @@
 //! What is known of a run: its row, and what its first and last entries show.
 
 use super::held::HeldEntries;
+use crate::agent::{WorkflowEvent, WorkflowEventKind};
 use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::Recorded;
 use crate::cli::context::workflow_entries::view_of;
+use crate::kernel::Counters;
 use crate::message::{CallSeq, Digest, RunId};
-use crate::store::{DamagedRow, Lineage, RunRow, StoreError, StoreReader};
+use crate::store::{DamagedRow, Lineage, RunReader, RunRow, StoreError, StoreReader};
+use crate::transcript::SealedWorkflowEntry;
 use crate::view::{Approvals, RunOutline};
 
 /// How many of the last entries are read first. What they leave open is looked for in more of them.
@@ -102,6 +105,36 @@ fn is_left(reader: &mut StoreReader, row: &RunRow) -> bool {
     view_of(reader, &row.run_id).is_ok_and(|view| view.suspended)
 }
 
+/// What is shown of a workflow: its name, what it was given, and how long it was driven, from its first and its last entry; none where
+/// they cannot be read.
+fn workflow_outline(mut run: RunReader<'_>) -> Option<RunOutline> {
+    let id = run.definition().ok()?.id.to_string();
+    let first = run.next_of_workflow().and_then(event_of);
+    let input = match first.as_ref().map(|event| &event.event) {
+        Some(WorkflowEventKind::Started(started)) => started.input.trim(),
+        _ => "",
+    };
+    let task = match input {
+        "" => id.clone(),
+        input => format!("{id}: {input}"),
+    };
+    let last = run.row().length.saturating_sub(1);
+    let last = run.starting_at(last).next_of_workflow();
+    let last = last.and_then(event_of);
+    Some(RunOutline {
+        task: Some(task),
+        contract_id: id,
+        counters: Counters::default(),
+        elapsed_ms: last.or(first).map_or(0, |event| event.at_ms),
+        models: Vec::new(),
+        suspended: None,
+    })
+}
+
+fn event_of(entry: Result<SealedWorkflowEntry, StoreError>) -> Option<WorkflowEvent> {
+    entry.ok()?.decode_event().ok().flatten()
+}
+
 /// Whether a call of that run waits for a person, as far as its last entries show; true where they cannot be read.
 pub(in crate::cli) fn waits(reader: &mut StoreReader, row: &RunRow) -> bool {
     found(reader, row).map_or(true, |found| found.approval.is_some())
@@ -151,7 +184,7 @@ fn outline_of(reader: &mut StoreReader, row: &RunRow, length: u64) -> Outlined {
     if row.workflow {
         // What its steps are is in `show`; each of them is listed as a run of its own.
         return Outlined {
-            outline: None,
+            outline: workflow_outline(run),
             awaited: None,
             settled: true,
             flaw: None,

@@ -188,7 +188,7 @@ impl Cells {
         let what = outline.as_ref().map(|outline| {
             let model = outline.models.first().map_or("", String::as_str);
             let task = brief(outline.task.as_deref().unwrap_or_default());
-            line(&format!("{model}  {task}")).trim_end().to_owned()
+            line(&format!("{model}  {task}")).trim().to_owned()
         });
         Self {
             begun: utc(row.created_unix_ms),

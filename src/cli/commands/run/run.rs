@@ -17,7 +17,7 @@ use crate::cli::commands::workflow::{WorkflowJob, run_workflow};
 use crate::cli::context::agents::{Agents, agent_id};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::{ChosenAgent, ContractFile};
-use crate::cli::context::error::{AgentFault, CliError, InputFault};
+use crate::cli::context::error::{AgentFault, CliError, InputFault, STDIN};
 use crate::cli::context::exit::Exit;
 use crate::cli::ui::command::shell_word;
 use crate::cli::ui::escape::line;
@@ -200,7 +200,7 @@ fn run_many(app: &App, args: RunArgs, contracts: &Path) -> Result<Exit, CliError
     let again = words_again(&args, contracts);
     let limits = Fleet::allowed(args.limits.into())?;
     if contracts == Path::new("-") && args.task.as_deref().is_some_and(is_piped_task) {
-        let from = "standard input".to_owned();
+        let from = STDIN.to_owned();
         let reason = "the list of runs is read from there".to_owned();
         return Err(InputFault::Task { from, reason }.into());
     }

@@ -12,7 +12,7 @@ use super::conversation::conversation;
 use super::next_step::next_step;
 use super::shown_run::ShownRun;
 use super::{diff, follow, reasons, render, tree, withheld};
-use crate::cli::commands::drive::{held_back, way_out, with_withheld};
+use crate::cli::commands::drive::{TypedAt, held_back, way_out, with_withheld};
 use crate::cli::commands::verify;
 use crate::cli::commands::workflow::{WorkflowForm, show_workflow};
 use crate::cli::context::app::App;
@@ -189,9 +189,10 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
     let goes_on = args.in_chat && outcome.is_some_and(|outcome| outcome.class.is_success());
     if stored && !goes_on {
         if let Some(run_id) = run.view.run_id().filter(|_| form.why)
-            && let Some(way_out) = way_out(app, &run.view, run_id)
+            && let Some(way_out) = way_out(app, &run.view, run_id, TypedAt::Shell)
         {
-            app.screen.out(&format!("\nWhat may help: {way_out}\n"))?;
+            app.screen
+                .out(&format!("\nWhat may help: {}\n", way_out.text))?;
         }
         app.screen.out(&next_step(app, &run, form.why))?;
     }
