@@ -124,4 +124,4 @@ pub use transcript::{
     Trust, VerifyCheck, VerifyOptions, VerifyReport, WithheldBlobs, blob_line, checkpoint_line,
     entry_line, header_line, verify_lines,
 };
-pub use view::{Departure, Entry, RunView};
+pub use view::{Departure, Entry, RunView, TreeUsage};

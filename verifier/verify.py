@@ -106,27 +106,36 @@ class Transcript:
         hold(isinstance(record, dict) and (dump(record) + "\n").encode() == raw, "not an object in canonical form, or cut or too long")
         name = "header" if self.head is None else next((name for name in ("blob", "tombstone", "checkpoint") if name in record), "entry")
         before, self.rank = self.rank, "header entry blob tombstone checkpoint".split().index(name)
-        check_keys({**record, "contract": ""} if name == "header" else record, "blob_line" if name == "blob" else name)
+        if name == "entry" and self.workflow:  # what else an entry of a workflow holds is for its decoder
+            hold(sorted(record) == ["action", "event", "hash", "seq"] and isinstance(record["action"], dict), "entry: its keys are action, event, hash, seq")
+        else:
+            check_keys({**record, "contract": ""} if name == "header" else record, "blob_line" if name == "blob" else name)
         hold(before <= self.rank, f"{name}: not in its place")
         name in ("header", "entry") or self.end_entries()
         getattr(self, name)(record, text)
 
     def header(self, record, _):
         contract, self.run_id, formats = record["contract"], record["run_id"], (record["format"], record["contract"]["format"])
-        hold(formats == ("monolith-transcript/1", "monolith-contract/1"), f"unknown format or version: {formats}")
+        self.workflow = formats == ("monolith-transcript/1", "monolith-workflow/1")
+        hold(self.workflow or formats == ("monolith-transcript/1", "monolith-contract/1"), f"unknown format or version: {formats}")
         hold(re.fullmatch("[a-z0-9][a-z0-9._-]{0,63}", self.run_id), "run_id: not one")
+        if self.workflow:  # it is bound to its definition, which states no hash of itself
+            self.contract, self.last = blake3(dump(contract).encode()).digest(), {"kind": "", "to": "RUNNING"}
+            self.head = keyed("genesis", self.contract, self.run_id.encode())
+            return
         claimed, self.contract = contract.pop("contract_hash"), blake3(dump(contract).encode()).digest()
         hold(claimed == self.contract.hex(), f"contract_hash: computed {self.contract.hex()}")
         hold(contract.pop("contract_id") == "c-" + blake3(dump(contract).encode()).hexdigest()[:16], "contract_id: not the one computed")
-        pins = {}
-        for tool in contract["tools"]:  # a pin is that of what the contract says of the tool, and of the tools of a server
-            server = tool["origin"].removeprefix("mcp:")
-            own = {"name": tool["name"].removeprefix(server + "__" if server != tool["origin"] else ""), "inputSchema": tool["input_schema"]}
-            pin = blake3(dump(own | {key: tool[key] for key in ("annotations", "description", "origin")}).encode()).hexdigest()
-            hold(tool["pin"] == pin, f"contract: the pin of {tool['name']} is not {pin}")
-            pins.setdefault(server, []).append(pin)
-        for name, server in contract["servers"].items():
-            pin = blake3("\n".join(sorted(pins.get(name, []))).encode()).hexdigest()
+        for name, server in contract["servers"].items():  # a pin is that of what the contract says of the tool, and of the tools of a server
+            bare, pins = name.removeprefix("rest__"), []
+            origin, prefix = {"agents": ("agent", "agent__"), "builtin": ("builtin", ""), "openapi": ("openapi:" + bare, name + "_"),
+                              "rest": ("rest:" + bare, "rest__")}.get(server["kind"], ("mcp:" + name, name + "__"))
+            for tool in contract["tools"]:
+                if tool["origin"] == origin:
+                    own = {"name": tool["name"].removeprefix(prefix), "inputSchema": tool["input_schema"]}
+                    pins.append(blake3(dump(own | {key: tool[key] for key in ("annotations", "description", "origin")}).encode()).hexdigest())
+                    hold(tool["pin"] == pins[-1], f"contract: the pin of {tool['name']} is not {pins[-1]}")
+            pin = blake3("\n".join(sorted(pins)).encode()).hexdigest()
             hold(not server["available"] or server["pin"] == pin, f"contract: the pin of the server {name} is not {pin}")
         self.head = keyed("genesis", self.contract, self.run_id.encode())
 
@@ -135,30 +144,31 @@ class Transcript:
         hold(record["seq"] == action["seq"] == self.length, f"seq: expected {self.length}")
         before, after = text[len('{"action":'):].split(',"event":', 1)
         hashes = [blake3(part.encode()).digest() for part in (before, after[:after.rindex(',"hash":"')])]
-        state, *model = (action[key].encode() for key in ("to", "adapter_version", "model_profile_id", "model_fingerprint"))
+        state, *model = (b"" if self.workflow and key != "to" else action[key].encode() for key in ("to", "adapter_version", "model_profile_id", "model_fingerprint"))
         link = [self.contract, state, *hashes, *model]
         self.head = keyed("entry", self.head, *link)
         if self.length == 0:
-            run_id, contract = event["value"]["run_id"], event["value"]["contract_hash"]
+            begins, bound = ("started", "definition_hash") if self.workflow else ("run_started", "contract_hash")
+            run_id, contract = event["value"]["run_id"], event["value"][bound]
             if run_id != self.run_id and record["hash"] == keyed("entry", keyed("genesis", self.contract, run_id.encode()), *link).hex():
                 self.line = 1  # the chain holds under this name: it is the header that is wrong
-            hold((event["kind"], run_id, contract) == ("run_started", self.run_id, self.contract.hex()), "header and event differ in run_id or contract_hash")
+            hold((event["kind"], run_id, contract) == (begins, self.run_id, self.contract.hex()), "header and event differ in run_id or contract_hash")
         hold(record["hash"] == self.head.hex(), f"hash: computed {self.head.hex()}")
         self.first = self.first or record["hash"]
         if event.get("kind") in ("approval_given", "approval_denied") and "answerer" in event["value"]:
             self.answer(event["value"], "allowed" if event["kind"] == "approval_given" else "denied")
         seal, self.length, self.last = action["kind"] == "seal", self.length + 1, action
         hold((action["kind"] == "start") == (self.length == 1), "kind: entry 0 is the start, and no other")
-        hold(action["to"] in ("PRECHECK", "INFER", "VALIDATE_CALLS", "EXECUTE", "OBSERVE", "COMMIT", "TERMINATE"), "to: no state")
+        hold(self.workflow or action["to"] in ("PRECHECK", "INFER", "VALIDATE_CALLS", "EXECUTE", "OBSERVE", "COMMIT", "TERMINATE"), "to: no state")
         hold(last["kind"] != "seal" and seal == (last["to"] == "TERMINATE"), "kind: one seal follows TERMINATE, and nothing else does")
-        hold(action["from"] == last["to"] and action["step_id"] >= last["step_id"], "from or step_id: not after the entry before")
+        hold(action["from"] == last["to"] and (self.workflow or action["step_id"] >= last["step_id"]), "from or step_id: not after the entry before")
         words = "{class} {code}".format_map(action["outcome"]) if "outcome" in action else ""
         hold(not words or re.fullmatch("[A-Z_]+ [a-z_]+", words), "outcome: no class and code")
         outcome = words if seal else "open"
         decided = not seal or state == b"TERMINATE" and action["outcome"] == last.get("outcome")
         hold(decided and action.get("length") == (self.length if seal else None), "outcome or length: not as decided, or not on the seal alone")
         self.heads.append((self.head, outcome))
-        for name, need in blob_names(event):
+        for name, need in () if self.workflow else blob_names(event):  # what its steps name is in their own runs
             self.named.setdefault(name, {}).setdefault(need, self.line)
 
     def answer(self, answer, decision):  # a signature under a person's answer holds over this run, this call, these arguments

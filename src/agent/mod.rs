@@ -23,6 +23,7 @@ pub(crate) use registry::{Registry, standard};
 pub(crate) use selection::{Selection, select};
 pub(crate) use workflow::{
     EndStep, MAX_OUTPUT_BYTES, StepFailure, StepInput, StepOrder, StepResult, StepRun, StepState,
-    StepView, Workflow, WorkflowAction, WorkflowDraft, WorkflowEffect, WorkflowEntryKind,
-    WorkflowEvent, WorkflowEventKind, WorkflowFold, WorkflowStarted, WorkflowView,
+    StepView, Workflow, WorkflowAction, WorkflowCounters, WorkflowDraft, WorkflowEffect,
+    WorkflowEntryKind, WorkflowEvent, WorkflowEventKind, WorkflowFold, WorkflowStarted,
+    WorkflowView,
 };

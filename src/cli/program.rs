@@ -19,7 +19,7 @@ use crate::cli::context::exit::Exit;
 use crate::cli::context::interrupts;
 use crate::cli::context::panics::{caught, on_panic};
 use crate::cli::log;
-use crate::cli::tips::with_tip;
+use crate::cli::tips::{as_run, with_tip};
 use crate::cli::ui::progress::watched;
 use crate::cli::ui::screen::Screen;
 use crate::driver::{Environment, MCP_ROOT};
@@ -30,8 +30,7 @@ use crate::tools::{confine, supervise};
 #[must_use]
 pub fn main() -> ExitCode {
     panic::set_hook(Box::new(on_panic));
-    let given: Vec<OsString> = std::env::args_os().collect();
-    let parsed = Cli::try_parse_from(&given);
+    let (given, parsed) = parsed(std::env::args_os().collect());
     // Before anything else is read: what a supervisor runs has the server's environment and streams.
     match parsed {
         Ok(Cli {
@@ -163,6 +162,20 @@ fn perform(
         #[cfg(feature = "local")]
         Command::TryModel(args) => commands::internal::try_model(&args),
     }
+}
+
+/// The command line, parsed. The file of an agent in the place of a command is run: its first line may be `#!/usr/bin/env monolith` (001 §2).
+fn parsed(given: Vec<OsString>) -> (Vec<OsString>, Result<Cli, clap::Error>) {
+    let parsed = Cli::try_parse_from(&given);
+    let Some(again) = parsed
+        .as_ref()
+        .err()
+        .and_then(|fault| as_run(fault, &given))
+    else {
+        return (given, parsed);
+    };
+    let parsed = Cli::try_parse_from(&again);
+    (again, parsed)
 }
 
 /// Help and version are answers; anything else is a bad argument, for which clap's own code is 2 and ours is 4.

@@ -1,7 +1,8 @@
 //! What a person may have meant who typed what clap does not know: a key of a contract file as an option, a subcommand without the
-//! command that it belongs to. Does not print.
+//! command that it belongs to, a task without quotes. Does not print.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -41,6 +42,30 @@ const OF_OTHERS: [(&str, &str); 10] = [
 /// How many characters of a task a tip repeats.
 const MOST_OF_A_TASK: usize = 40;
 
+/// Commands that take a text of several words as one argument.
+const WITH_TEXT: [&str; 2] = ["run", "continue"];
+
+/// The command line with `run` before the file of an agent (`.ai`) that stands in the place of a command; none where none does.
+pub(super) fn as_run(fault: &clap::Error, given: &[OsString]) -> Option<Vec<OsString>> {
+    if fault.kind() != ErrorKind::InvalidSubcommand {
+        return None;
+    }
+    let word = typed(fault, ContextKind::InvalidSubcommand)?;
+    let path = Path::new(&word);
+    let is_agent = path
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("ai"));
+    if !is_agent || !path.is_file() {
+        return None;
+    }
+    let at = given
+        .iter()
+        .position(|given| given.as_os_str() == word.as_str())?;
+    let mut again = given.to_vec();
+    again.insert(at, "run".into());
+    Some(again)
+}
+
 /// The error with a tip that fits contracts better than clap's own, where there is one.
 pub(super) fn with_tip(
     mut fault: clap::Error,
@@ -66,6 +91,10 @@ pub(super) fn with_tip(
             typed(ContextKind::InvalidArg).and_then(|option| {
                 let elsewhere = of_other_programs(&option).map(str::to_owned);
                 elsewhere
+                    .or_else(|| {
+                        let is_word = !option.starts_with('-');
+                        is_word.then(|| one_text(given, program)).flatten()
+                    })
                     .or_else(|| value_instead(&option, command))
                     .or_else(|| {
                         let key = takes_sets(command).then(|| set_instead(&option, given));
@@ -75,8 +104,15 @@ pub(super) fn with_tip(
         }
         ErrorKind::InvalidSubcommand if fault.get(ContextKind::SuggestedSubcommand).is_none() => {
             let word = typed(ContextKind::InvalidSubcommand);
-            word.and_then(|word| task_instead(&word).or_else(|| below_another(&word, program)))
+            word.and_then(|word| {
+                task_instead(&word)
+                    .or_else(|| file_instead(&word))
+                    .or_else(|| nearest_command(&word, program))
+                    .or_else(|| below_another(&word, program))
+            })
         }
+        ErrorKind::TooManyValues => one_text(given, program),
+        ErrorKind::MissingRequiredArgument => run_to_name(&fault, given, program),
         _ => None,
     };
     if fault.kind() == ErrorKind::UnknownArgument {
@@ -169,15 +205,77 @@ fn set_instead(option: &str, given: &[OsString]) -> Option<String> {
 fn task_instead(word: &str) -> Option<String> {
     let is_text = word.trim().contains(char::is_whitespace);
     is_text.then(|| {
-        let mut short: String = word.chars().take(MOST_OF_A_TASK).collect();
-        if short.len() < word.len() {
-            short.push('…');
-        }
         format!(
             "to give an agent a task, use: monolith run {}",
-            shell_word(&short)
+            shell_word(&shortened(word))
         )
     })
+}
+
+/// `run` for the name of a contract file.
+fn file_instead(word: &str) -> Option<String> {
+    let ending = Path::new(word).extension()?.to_str()?;
+    let is_contract = ["ai", "yaml", "yml", "json"].contains(&ending.to_ascii_lowercase().as_str());
+    is_contract.then(|| format!("to run a contract, use: monolith run {}", shell_word(word)))
+}
+
+/// The command of about that name, where the parser's own measure finds none.
+fn nearest_command(word: &str, program: &clap::Command) -> Option<String> {
+    let commands = program.get_subcommands().filter(|one| !one.is_hide_set());
+    let names = commands.map(clap::Command::get_name);
+    let best = names.min_by_key(|name| distance(word, name))?;
+    let is_near = word.chars().count() > 2 && is_slip(word, best);
+    is_near.then(|| format!("a similar subcommand exists: '{best}'"))
+}
+
+/// The quotes that a text of several words needs.
+fn one_text(given: &[OsString], program: &clap::Command) -> Option<String> {
+    let name = called(given, program).get_name().to_owned();
+    if !WITH_TEXT.contains(&name.as_str()) {
+        return None;
+    }
+    let words = given.iter().map(|word| word.to_string_lossy().into_owned());
+    let words = words.skip_while(|word| *word != name).skip(1);
+    let words: Vec<String> = words.take_while(|word| !word.starts_with('-')).collect();
+    // Before the text stands what is run, or continued.
+    let before = match words.first() {
+        Some(_) if name != "run" => 1,
+        Some(first) => usize::from(file_instead(first).is_some()),
+        None => 0,
+    };
+    let text = match words.split_at_checked(before) {
+        Some((named, text)) if text.len() > 1 => {
+            let named = named.iter().map(|word| format!("{} ", shell_word(word)));
+            let named: String = named.collect();
+            let text = shell_word(&shortened(&text.join(" ")));
+            format!(": monolith {name} {named}{text}")
+        }
+        _ => String::new(),
+    };
+    Some(format!("one task is one argument, in quotes{text}"))
+}
+
+/// How a run is named, where a command lacks one.
+fn run_to_name(fault: &clap::Error, given: &[OsString], program: &clap::Command) -> Option<String> {
+    let Some(ContextValue::Strings(missing)) = fault.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let lacks_run = missing
+        .iter()
+        .any(|name| matches!(name.as_str(), "<RUN>" | "<RUN|FILE>"));
+    let name = called(given, program).get_name();
+    lacks_run.then(|| {
+        format!("'last' is the newest run: monolith {name} last; monolith list has the others")
+    })
+}
+
+/// The beginning of a text.
+fn shortened(text: &str) -> String {
+    let mut short: String = text.chars().take(MOST_OF_A_TASK).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
 }
 
 /// The command that has a subcommand of about that name.
@@ -296,7 +394,34 @@ mod tests {
             Some("it is a value: '--outcome failed'"),
         );
         check("monolith lst", Some("a similar subcommand exists: 'list'"));
-        for none in ["frobnicate", "undo", "status"] {
+        check("monolith rnu", Some("a similar subcommand exists: 'run'"));
+        check(
+            "monolith gone.ai task",
+            Some("to run a contract, use: monolith run gone.ai"),
+        );
+        let quotes = "one task is one argument, in quotes";
+        check(
+            "monolith run read the plan",
+            Some(&format!("{quotes}: monolith run 'read the plan'")),
+        );
+        check(
+            "monolith run agent.yaml read the plan --json",
+            Some(&format!(
+                "{quotes}: monolith run agent.yaml 'read the plan'"
+            )),
+        );
+        check("monolith run --json read the plan", Some(quotes));
+        check(
+            "monolith continue last go on",
+            Some(&format!("{quotes}: monolith continue last 'go on'")),
+        );
+        for lacking in ["show", "verify", "replay", "approve", "undo"] {
+            let tip = format!(
+                "'last' is the newest run: monolith {lacking} last; monolith list has the others"
+            );
+            check(&format!("monolith {lacking}"), Some(&tip));
+        }
+        for none in ["frobnicate", "status", "ls"] {
             check(&format!("monolith {none}"), None);
         }
     }

@@ -1,5 +1,7 @@
 //! The agents that a run may delegate to, and where a delegated run stands in its tree. Plain data; the factory decides it.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +20,11 @@ pub(crate) const DEFAULT_MAX_DEPTH: u32 = 5;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DelegateTerms {
+    /// The agents below it, by their files as they are found from its folder: BLAKE3 over the text of each, everything included. A file among
+    /// them that changed since keeps the agent from being called.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, HexDigest>")]
+    pub below: BTreeMap<String, Digest>,
     /// BLAKE3 over the text of its file, everything included. A file that changed since is not run.
     #[schemars(with = "HexDigest")]
     pub digest: Digest,

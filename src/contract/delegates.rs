@@ -24,6 +24,7 @@ pub(super) fn delegates(
         let defined = agent.defined.as_ref().ok_or_else(unread)?;
         let stated = defined.total_timeout_ms.unwrap_or(total_timeout_ms);
         let terms = DelegateTerms {
+            below: defined.below.clone(),
             digest: defined.digest,
             file: agent.file.clone(),
             grant: agent.grant.clone(),

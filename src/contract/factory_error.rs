@@ -122,17 +122,16 @@ fn explain(resolution: &Resolution) -> String {
     let policy = policy_word(decision.policy);
     let version = decision.rules_version;
     match decision.grounds {
-        Grounds::ChatPage => format!(
-            "page: chat makes it {policy}; leave one of the two out, such as the page (--set page=null)"
-        ),
+        Grounds::ChatPage => {
+            format!("page: chat makes it {policy}; --set page=null leaves the page out")
+        }
         Grounds::CodeIntent => format!(
-            "page: code makes it {policy}, because the task says {} (intent rules {version}); \
-             leave one of the two out, such as the page (--set page=null)",
+            "page: code makes it {policy}, because the task says {} (rules {version}); --set page=null leaves the page out",
             resolution.matched.join(", ")
         ),
         Grounds::CodeConceptual => format!(
             "page: code makes it {policy}, because no word of the task names a file, a command or \
-             the workspace (intent rules {version}); leave one of the two out, such as the page (--set page=null)"
+             the workspace (rules {version}); --set page=null leaves the page out"
         ),
         // Without a page the file's own policy holds, so there is nothing to disagree with.
         Grounds::Given | Grounds::Default => format!("the rules make it {policy}"),

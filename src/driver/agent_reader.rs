@@ -1,5 +1,6 @@
 //! Who reads the files of agents that a run delegates to. Reads none itself.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::contract::ContractSpec;
@@ -40,6 +41,8 @@ impl ParentFile {
 /// An agent that was read to be run.
 #[derive(Clone, Debug)]
 pub(crate) struct ReadAgent {
+    /// The digests of the agents below it, by their files as they are found from its folder.
+    pub(crate) below: BTreeMap<String, Digest>,
     /// BLAKE3 over its text, everything included.
     pub(crate) digest: Digest,
     /// Its folder.

@@ -27,7 +27,7 @@ impl Below {
             invocation: invocation.cloned(),
         };
         (!request.spec.agents.is_empty()).then(|| Self {
-            environment: request.environment.clone(),
+            environment: request.environment.clone().for_runs_below(),
             key: request.redaction_key.clone(),
             parent: parent(),
             spec: Arc::new(request.spec.clone()),

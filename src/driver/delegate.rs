@@ -10,75 +10,84 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde::Serialize;
+use tokio_util::sync::CancellationToken;
 
+use super::DriverError;
 use super::agent_reader::ReadAgent;
 use super::below::Below;
-use super::bring_up::{Prepared, RunRequest, prepare_delegated, prepare_resume, reopen_below};
-use super::delegating::{Delegating, Seat};
+use super::bring_up::{
+    Prepared, Reopened, RunRequest, prepare_delegated, prepare_end, prepare_resume,
+};
+use super::delegating::{ChildChannels, Delegating};
+use super::known_child::{Ended, Known, known, report_of};
 use super::perform::{CallBlobs, Done};
-use super::{DriverError, Environment};
-use crate::contract::{Delegator, ExecutionContract, task_of, ungranted};
-use crate::kernel::{AgentOutcome, ChildEnd, EventKind, Fold, OutcomeCode, ParentRun, Run};
-use crate::message::{CallSeq, Digest, RunId, ToolOutcome};
-use crate::replay::ReplayReport;
-use crate::session::{Control, Delegation, Input};
-use crate::store::{Store, StoreError};
+use super::queues::{CallPermit, Queues};
+use crate::contract::{DelegateTerms, Delegator, task_of, ungranted};
+use crate::kernel::{AgentOutcome, ChildEnd, OutcomeCode, ParentRun};
+use crate::message::{Digest, RunId, ToolOutcome};
+use crate::session::{Delegation, Input};
 use crate::tools::{Clock as _, Delegated, delegated_envelope};
-use crate::transcript::SealedEntry;
+
+/// Why no agent is called by a host that embeds the engine alone.
+const NO_READER: &str = "this host cannot read the files of agents";
 
 /// What became of the call of an agent.
-enum Came {
+enum ChildResult {
+    /// The call was cancelled while it waited for its queue.
+    Cancelled,
+    /// The agent's file is another one now.
+    Changed(String),
     /// Its run has ended.
     Ended(Box<Ended>),
     /// Its run was suspended, or not begun since this process leaves: the next one goes on with it.
     Left,
     /// No run was begun, and why.
     NotBegun(String),
-    /// The agent's file is another one now.
-    Changed(String),
-}
-
-#[derive(Clone)]
-struct Ended {
-    child: ChildEnd,
-    report: Option<String>,
 }
 
 /// Begins the run of an agent's call, or goes on with it, to its end. A fault of the store is the parent's, too.
 pub(super) fn delegate(
     delegating: Delegating,
     delegation: Delegation,
-    seat: Seat,
+    mut channels: ChildChannels,
 ) -> BoxFuture<'static, Done> {
     Box::pin(async move {
         let call = delegation.order.call;
-        let permit = {
-            let queue = delegation.queue.as_deref();
-            delegating.queues.agent_permit(queue, &seat.cancel)
+        let known = match known_run(&delegating, &delegation, &mut channels).await {
+            Ok(known) => known,
+            Err(fault) => return Done::failed(fault),
         };
-        // One that was begun before goes on, whatever others do.
-        let Some(permit) = permit.await else {
-            return Done::from(Input::ChildEnded {
-                call,
-                child: None,
-                outcome: ToolOutcome::Cancelled,
-            });
+        let permit = match &known {
+            Known::Ended(_) | Known::Taken => Some(None),
+            Known::None | Known::Open(_) => {
+                let (queues, queue) = (Arc::clone(&delegating.queues), delegation.queue.clone());
+                let is_open = matches!(known, Known::Open(_));
+                place_in_queue(queues, queue, channels.cancel.clone(), is_open).await
+            }
         };
         let started_at_ms = delegating.clock.run_ms();
-        let came = come_to_its_end(&delegating, &delegation, seat).await;
+        let result = match permit {
+            Some(_) => run_child(&delegating, &delegation, known, channels).await,
+            None => Ok(ChildResult::Cancelled),
+        };
         drop(permit);
-        let (child, result) = match came {
-            Ok(Came::Left) => return Done::nothing(),
+        let without_run = |outcome| {
+            let child = None;
+            Done::from(Input::ChildEnded {
+                call,
+                child,
+                outcome,
+            })
+        };
+        let (child, result) = match result {
             Err(fault) => return Done::failed(fault),
-            Ok(Came::Changed(detail)) => {
-                return Done::from(Input::ChildEnded {
-                    call,
-                    child: None,
-                    outcome: ToolOutcome::ToolChanged { detail },
-                });
+            Ok(ChildResult::Cancelled) => return without_run(ToolOutcome::Cancelled),
+            Ok(ChildResult::Changed(detail)) => {
+                return without_run(ToolOutcome::ToolChanged { detail });
             }
-            Ok(Came::NotBegun(reason)) => (None, Delegated::not_begun(reason)),
-            Ok(Came::Ended(ended)) => {
+            Ok(ChildResult::Left) => return Done::nothing(),
+            Ok(ChildResult::NotBegun(reason)) => (None, Delegated::not_begun(reason)),
+            Ok(ChildResult::Ended(ended)) => {
                 let text = envelope_text(&ended);
                 let code = ended.child.outcome.code.to_string();
                 let failed = (!ended.child.outcome.class.is_success()).then_some(code);
@@ -99,6 +108,44 @@ pub(super) fn delegate(
         };
         Done::with(input, blobs.take())
     })
+}
+
+/// What is stored of the call's run. Who watches the call sees it first.
+async fn known_run(
+    delegating: &Delegating,
+    delegation: &Delegation,
+    channels: &mut ChildChannels,
+) -> Result<Known, DriverError> {
+    let Some(below) = &delegating.below else {
+        return Ok(Known::None);
+    };
+    let known = known(
+        &delegating.store,
+        &below.environment,
+        delegating.link(delegation),
+    )
+    .await?;
+    match &known {
+        Known::Ended(ended) => channels.observer.recorded(&ended.contract, &ended.entries),
+        Known::Open(open) => channels.observer.recorded(open.contract(), open.entries()),
+        Known::None | Known::Taken => {}
+    }
+    Ok(known)
+}
+
+/// Waits for the call's turn in its queue; none where the call is cancelled before. A run that was begun before goes on without a place then,
+/// to learn that it is to end: what it used counts.
+async fn place_in_queue(
+    queues: Arc<Queues>,
+    queue: Option<String>,
+    cancel: CancellationToken,
+    is_open: bool,
+) -> Option<CallPermit> {
+    let permit = queues.agent_permit(queue.as_deref(), &cancel);
+    match permit.await {
+        None if is_open => Some(None),
+        permit => permit,
+    }
 }
 
 /// The result that the model gets of a run's end. The report comes last: where the whole is cut, that is.
@@ -123,55 +170,35 @@ fn envelope_text(ended: &Ended) -> String {
     serde_json::to_string(&text).unwrap_or_default()
 }
 
-async fn come_to_its_end(
+async fn run_child(
     delegating: &Delegating,
     delegation: &Delegation,
-    seat: Seat,
-) -> Result<Came, DriverError> {
-    let Delegating {
-        below: Some(below),
-        store,
-        ..
-    } = delegating
-    else {
-        let reason = "this host cannot read the files of agents".to_owned();
-        return Ok(Came::NotBegun(reason));
+    known: Known,
+    channels: ChildChannels,
+) -> Result<ChildResult, DriverError> {
+    let open = match known {
+        Known::Ended(recorded) => {
+            return Ok(ChildResult::Ended(Box::new(Ended::clone(&recorded.ended))));
+        }
+        Known::Taken => {
+            let run_id = &delegation.run_id;
+            let reason = format!("another run is called {run_id}");
+            return Ok(ChildResult::NotBegun(reason));
+        }
+        Known::Open(reopened) => Some(reopened),
+        Known::None => None,
     };
     let name = &delegation.order.invocation.name;
-    let (Some(terms), Some(reader)) = (
-        delegating.contract.agents.get(name),
-        below.environment.agents().cloned(),
-    ) else {
-        let reason = "this host cannot read the files of agents".to_owned();
-        return Ok(Came::NotBegun(reason));
+    let (Some(below), Some(terms)) = (&delegating.below, delegating.contract.agents.get(name))
+    else {
+        return Ok(ChildResult::NotBegun(NO_READER.to_owned()));
     };
-    let link = Link {
-        call: delegation.order.call,
-        child: delegation.run_id.clone(),
-        parent: delegating.run_id.clone(),
+    let Some(reader) = below.environment.agents().cloned() else {
+        return Ok(ChildResult::NotBegun(NO_READER.to_owned()));
     };
-    let known = known(store, &below.environment, link).await?;
-    let mut stops = delegating.stops;
-    let mut seat = seat;
     let read = {
         let (file, parent) = (terms.file.clone(), below.parent.clone());
-        let begun = match &known {
-            Known::Ended(ended) => {
-                seat.observer.recorded(&ended.contract, &ended.entries);
-                return Ok(Came::Ended(Box::new(Ended::clone(&ended.ended))));
-            }
-            Known::Taken => {
-                let run_id = &delegation.run_id;
-                return Ok(Came::NotBegun(format!("another run is called {run_id}")));
-            }
-            Known::Open(reopened) => {
-                stops &= !reopened.is_stopping();
-                seat.observer
-                    .recorded(reopened.contract(), reopened.entries());
-                reopened.invocation().cloned()
-            }
-            Known::None => None,
-        };
+        let begun = open.as_ref().and_then(|open| open.invocation().cloned());
         // Files are read on a thread of their own.
         let reading = move || match begun {
             Some(begun) => reader.read_again(&begun),
@@ -180,54 +207,112 @@ async fn come_to_its_end(
         match tokio::task::spawn_blocking(reading).await {
             Ok(read) => read,
             Err(fault) if fault.is_panic() => std::panic::resume_unwind(fault.into_panic()),
-            Err(_) => return Ok(Came::Left),
+            Err(_) => return Ok(ChildResult::Left),
         }
     };
-    let is_open = matches!(known, Known::Open(_));
     let read = match read {
         Ok(read) => read,
         // A run that was begun waits for its file.
-        Err(reason) if is_open => {
+        Err(reason) if open.is_some() => {
             let run_id = delegation.run_id.clone();
             return Err(DriverError::AgentUnreadable { reason, run_id });
         }
-        Err(reason) => return Ok(Came::NotBegun(reason)),
+        Err(reason) => return Ok(ChildResult::NotBegun(reason)),
     };
-    if read.digest != terms.digest && !is_open {
-        return Ok(Came::Changed(format!("{} has changed", terms.file)));
-    }
-    let request = request_of(delegating, delegation, below, read);
-    let prepared = match known {
-        Known::Open(reopened) => match prepare_resume(*reopened, request, &seat.cancel).await {
-            Err(DriverError::Cancelled) => return Ok(Came::Left),
-            prepared => prepared?.for_parent(),
-        },
-        Known::None | Known::Ended(_) | Known::Taken => {
-            let parent = ParentRun {
-                call: Some(delegation.order.call),
-                head: delegating.head,
-                run_id: delegating.run_id.clone(),
-            };
-            let link = (delegating.contract.contract_hash(), parent);
-            match prepare_delegated(link, request, &seat.cancel).await {
-                Ok(prepared) => prepared,
-                Err(DriverError::Cancelled) => return Ok(Came::Left),
-                Err(fault @ DriverError::Store(_)) => return Err(fault),
-                Err(fault) => return Ok(Came::NotBegun(fault.to_string())),
-            }
+    match open {
+        Some(open) => {
+            let agent = (below, read);
+            Box::pin(resumed(delegating, delegation, agent, *open, channels)).await
         }
+        None => match changed(terms, &read) {
+            Some(detail) => Ok(ChildResult::Changed(detail)),
+            None => Box::pin(begun(delegating, delegation, (below, read), channels)).await,
+        },
+    }
+}
+
+/// What is another agent than the contract holds: the one that is called, or one below it, which no person has seen as it is.
+fn changed(terms: &DelegateTerms, read: &ReadAgent) -> Option<String> {
+    if read.digest != terms.digest {
+        return Some(format!("{} has changed", terms.file));
+    }
+    let differs = |(file, digest): &(&String, &Digest)| terms.below.get(*file) != Some(*digest);
+    let changed = read.below.iter().find(differs);
+    let gone = || {
+        let mut files = terms.below.iter();
+        files.find(|(file, _)| !read.below.contains_key(*file))
+    };
+    let (file, _) = changed.or_else(gone)?;
+    Some(format!(
+        "{file}, an agent below {}, has changed",
+        terms.file
+    ))
+}
+
+/// Begins the run.
+async fn begun(
+    delegating: &Delegating,
+    delegation: &Delegation,
+    (below, read): (&Below, ReadAgent),
+    channels: ChildChannels,
+) -> Result<ChildResult, DriverError> {
+    let request = request_of(delegating, delegation, below, read);
+    let parent = ParentRun {
+        call: Some(delegation.order.call),
+        head: delegating.head,
+        run_id: delegating.run_id.clone(),
+    };
+    let link = (delegating.contract.contract_hash(), parent);
+    let prepared = match prepare_delegated(link, request, &channels.cancel).await {
+        Ok(prepared) => prepared,
+        Err(DriverError::Cancelled) => return Ok(ChildResult::Left),
+        Err(fault @ DriverError::Store(_)) => return Err(fault),
+        Err(fault) => return Ok(ChildResult::NotBegun(fault.to_string())),
     };
     let names = ungranted(prepared.contract()).join(", ");
-    if !is_open && !names.is_empty() {
+    if !names.is_empty() {
         prepared.close().await;
+        let name = &delegation.order.invocation.name;
         let reason = format!("{name} has tools that it is not granted: {names}");
-        return Ok(Came::NotBegun(reason));
+        return Ok(ChildResult::NotBegun(reason));
     }
-    if stops {
-        // The first thing that it hears of.
-        drop(seat.control.try_send(Control::Stop));
+    if delegating.stops {
+        channels.ask_to_stop();
     }
-    driven(delegating, delegation, prepared, seat).await
+    driven(delegating, delegation, prepared, channels).await
+}
+
+/// Goes on with the run, which is open. Where the run above ends before it is up, it ends, too.
+async fn resumed(
+    delegating: &Delegating,
+    delegation: &Delegation,
+    (below, read): (&Below, ReadAgent),
+    open: Reopened,
+    mut channels: ChildChannels,
+) -> Result<ChildResult, DriverError> {
+    let path = read.invocation.as_ref();
+    let path = path.map(|begun| begun.contract_file.clone());
+    let request = request_of(delegating, delegation, below, read);
+    let is_asked = open.is_stopping();
+    match prepare_resume(open, request.clone(), &channels.cancel).await {
+        Ok(prepared) => {
+            if delegating.stops && !is_asked {
+                channels.ask_to_stop();
+            }
+            driven(delegating, delegation, prepared.for_parent(), channels).await
+        }
+        Err(DriverError::Cancelled) if channels.parent_has_ended() => {
+            let link = delegating.link(delegation);
+            let known = known(&delegating.store, &below.environment, link).await?;
+            let Known::Open(open) = known else {
+                return Ok(ChildResult::Left);
+            };
+            let prepared = prepare_end(*open, request).await?;
+            driven(delegating, delegation, prepared, channels).await
+        }
+        Err(DriverError::Cancelled) => Ok(ChildResult::Left),
+        Err(fault) => Err(fault.of_file(path)),
+    }
 }
 
 /// What the run of an agent's call is asked to be.
@@ -266,17 +351,17 @@ async fn driven(
     delegating: &Delegating,
     delegation: &Delegation,
     prepared: Prepared,
-    seat: Seat,
-) -> Result<Came, DriverError> {
+    channels: ChildChannels,
+) -> Result<ChildResult, DriverError> {
     let mut prepared = prepared.with_grace(delegating.grace);
     if let Some(most) = delegating.max_inferences {
         prepared = prepared.with_max_inferences(most);
     }
-    let Seat {
+    let ChildChannels {
         controls,
         mut observer,
         ..
-    } = seat;
+    } = channels;
     let finished =
         (delegating.drive)(prepared, &delegating.store, controls, observer.as_mut()).await?;
     let ended = |outcome| {
@@ -287,107 +372,7 @@ async fn driven(
             report: report_of(&finished.run),
         })
     };
-    Ok(finished
-        .run
-        .outcome()
-        .map_or(Came::Left, |outcome| Came::Ended(ended(outcome))))
-}
-
-/// What a run that has ended well says: its report, else its last message.
-fn report_of(run: &Run) -> Option<String> {
-    run.outcome().filter(|outcome| outcome.class.is_success())?;
-    if let Some(report) = run.final_report() {
-        return Some(report.text().to_owned());
-    }
-    let last = run.conversation().last()?;
-    Some(last.content.clone())
-}
-
-/// What the store knows of the run of a call.
-enum Known {
-    None,
-    /// Another run has its name.
-    Taken,
-    Open(Box<super::Reopened>),
-    Ended(Box<Recorded>),
-}
-
-/// A run that has ended, and what is stored of it.
-struct Recorded {
-    contract: Arc<ExecutionContract>,
-    ended: Ended,
-    entries: Vec<SealedEntry>,
-}
-
-/// Which run the run of a call is.
-struct Link {
-    call: CallSeq,
-    child: RunId,
-    parent: RunId,
-}
-
-impl Link {
-    fn is_of(&self, started: Option<&ParentRun>) -> bool {
-        started.is_some_and(|from| from.run_id == self.parent && from.call == Some(self.call))
-    }
-}
-
-async fn known(store: &Store, environment: &Environment, link: Link) -> Result<Known, DriverError> {
-    let (store, environment) = (store.clone(), environment.clone());
-    let look = move || match reopen_below(&store, &link.child, &environment) {
-        Ok(reopened) if !link.is_of(reopened.parent()) => Ok(Known::Taken),
-        Ok(reopened) => Ok(Known::Open(Box::new(reopened))),
-        Err(DriverError::Store(StoreError::NoSuchRun { .. })) => Ok(Known::None),
-        Err(DriverError::RunEnded { .. }) => ended(&store, &link),
-        Err(fault) => Err(fault),
-    };
-    match tokio::task::spawn_blocking(look).await {
-        Ok(known) => known,
-        Err(fault) if fault.is_panic() => std::panic::resume_unwind(fault.into_panic()),
-        // The process ends.
-        Err(_) => Err(DriverError::Cancelled),
-    }
-}
-
-/// The end of a run that is sealed, made again from what is stored of it.
-fn ended(store: &Store, link: &Link) -> Result<Known, DriverError> {
-    let run_id = &link.child;
-    let mut reader = store.reader()?;
-    if let Some(flaw) = &reader.verify_run(run_id, false)?.first_bad {
-        return Err(DriverError::DoesNotReplay {
-            run_id: run_id.clone(),
-            report: Box::new(ReplayReport::default().with_flaw(flaw)),
-        });
-    }
-    let stored = reader.read_run(run_id)?;
-    let contract = Arc::new(stored.contract()?);
-    let entries: Vec<SealedEntry> = stored.collect::<Result<_, _>>()?;
-    let mut fold = Fold::new(Arc::clone(&contract));
-    for entry in &entries {
-        let Ok(Some(event)) = entry.decode_event() else {
-            continue;
-        };
-        if let EventKind::RunStarted(started) = &event.event
-            && !link.is_of(started.parent.as_ref())
-        {
-            return Ok(Known::Taken);
-        }
-        drop(fold.take(event));
-    }
-    let nothing = || DriverError::NothingRecorded {
-        run_id: run_id.clone(),
-    };
-    let run = fold.into_run().ok_or_else(nothing)?;
-    let outcome = run.outcome().ok_or_else(nothing)?;
-    let last = entries.last().ok_or_else(nothing)?;
-    let at = (last.seq.saturating_add(1), last.hash);
-    let ended = Ended {
-        child: ChildEnd::of(run_id.clone(), at, outcome, &run.counters()),
-        report: report_of(&run),
-    };
-    Ok(Known::Ended(Box::new(Recorded {
-        contract,
-        ended,
-        entries,
-    })))
+    Ok(finished.run.outcome().map_or(ChildResult::Left, |outcome| {
+        ChildResult::Ended(ended(outcome))
+    }))
 }

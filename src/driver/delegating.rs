@@ -12,11 +12,12 @@ use super::below::Below;
 use super::bring_up::Prepared;
 use super::clock::RunClock;
 use super::finished::Finished;
+use super::known_child::Link;
 use super::observer::Observer;
 use super::queues::Queues;
 use crate::contract::ExecutionContract;
 use crate::message::{Digest, RunId, Scrubber};
-use crate::session::Control;
+use crate::session::{Control, Delegation};
 use crate::store::Store;
 
 /// Drives a prepared run to its end. The loop of a run hands on itself: a run below is driven as the one above it is.
@@ -47,10 +48,34 @@ pub(super) struct Delegating {
 }
 
 /// Where the run below is asked for something, and who sees it.
-pub(super) struct Seat {
+pub(super) struct ChildChannels {
     /// Ends the wait in a queue, and the bring-up.
     pub(super) cancel: CancellationToken,
     pub(super) control: mpsc::Sender<Control>,
     pub(super) controls: mpsc::Receiver<Control>,
     pub(super) observer: Box<dyn Observer>,
+}
+
+impl Delegating {
+    /// Which run the run of that call is.
+    pub(super) fn link(&self, delegation: &Delegation) -> Link {
+        Link {
+            call: delegation.order.call,
+            child: delegation.run_id.clone(),
+            parent: self.run_id.clone(),
+        }
+    }
+}
+
+impl ChildChannels {
+    /// Asks the run to come to an end: the first thing that it is asked for.
+    pub(super) fn ask_to_stop(&self) {
+        drop(self.control.try_send(Control::Stop));
+    }
+
+    /// Whether the run above has ended. What was asked for before that is void.
+    pub(super) fn parent_has_ended(&mut self) -> bool {
+        std::iter::from_fn(|| self.controls.try_recv().ok())
+            .any(|asked| matches!(asked, Control::Parent))
+    }
 }

@@ -12,7 +12,7 @@ use super::bring_up::Start;
 use super::children::Children;
 use super::clock::{RunClock, sleep_until};
 use super::delegate::delegate;
-use super::delegating::{Delegating, Seat};
+use super::delegating::{ChildChannels, Delegating};
 use super::finished::Finished;
 use super::observer::Observer;
 use super::perform::{self, Done, OpenQuestions, RequestSlots, Tools};
@@ -53,10 +53,7 @@ const PIECES: usize = 64;
 ///     fn entry(&mut self, draft: &EntryDraft, _: &SealedEntry, _: &Run) {
 ///         self.0.push(draft.action.to.as_str().to_owned());
 ///     }
-///
-///     fn below(&mut self, _: &RunId, _: mpsc::Sender<Control>) -> Box<dyn Observer> {
-///         Box::new(Unobserved)
-///     }
+/// #   fn below(&mut self, _: &RunId, _: mpsc::Sender<Control>) -> Box<dyn Observer> { Box::new(Unobserved) }
 /// }
 ///
 /// # tokio::runtime::Runtime::new()?.block_on(async {
@@ -462,13 +459,13 @@ impl<'s> Host<'s> {
             stops: self.session.run().is_some_and(Run::is_stopping),
             store: self.children.store.clone(),
         };
-        let seat = Seat {
+        let channels = ChildChannels {
             cancel: self.cancel.child_token(),
             control,
             controls,
             observer,
         };
-        let delegated = delegate(delegating, delegation, seat);
+        let delegated = delegate(delegating, delegation, channels);
         self.tasks.spawn(Performed::Delegation(call), delegated);
     }
 

@@ -37,6 +37,8 @@ pub struct Environment {
     file_watch: Option<Arc<FileWatch>>,
     /// The host's own keys: what they look like is secret in every run.
     keys: Option<KeyFolder>,
+    /// Whether it is for a run below another one, which goes on meanwhile.
+    is_below: bool,
     lookup: Arc<Lookup>,
     models: Option<PathBuf>,
     program: Option<PathBuf>,
@@ -67,6 +69,7 @@ impl Environment {
             call_watch: None,
             file_watch: None,
             keys: None,
+            is_below: false,
             lookup: Arc::new(lookup),
             models: None,
             origins: Arc::default(),
@@ -111,6 +114,20 @@ impl Environment {
     /// The same for a run that is brought up in that turn.
     pub(super) fn in_turn(self, turn: Turn) -> Self {
         Self { turn, ..self }
+    }
+
+    /// The same for the runs below a run, which takes no turn for them.
+    pub(super) fn for_runs_below(self) -> Self {
+        Self {
+            is_below: true,
+            turn: Turn::default(),
+            ..self
+        }
+    }
+
+    /// Whether it is for a run below another one.
+    pub(super) const fn is_below(&self) -> bool {
+        self.is_below
     }
 
     /// The turn in which a run is brought up.

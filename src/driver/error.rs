@@ -1,6 +1,6 @@
 //! Why a run cannot begin or go on. Faults inside a run are outcomes, not errors.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::adapter::{AdapterError, ScriptError};
 use crate::contract::FactoryError;
@@ -173,6 +173,41 @@ pub enum DriverError {
         /// The name.
         run_id: RunId,
     },
+    /// The caller: a run has the name that a step of the workflow would get, so it is of another one.
+    #[error(
+        "run workflow {run_id}: run {taken} is in this store, and has the name that a step of it, or a run below one, would get"
+    )]
+    WorkflowNameTaken {
+        /// The name of the workflow.
+        run_id: RunId,
+        /// The run that is there.
+        taken: RunId,
+    },
+    /// The caller: the workflow has ended at that entry.
+    #[error(
+        "fork workflow {run_id} after entry {at}: it has ended there, so nothing is left to do"
+    )]
+    WorkflowForkEnded {
+        /// The entry.
+        at: u64,
+        /// The workflow.
+        run_id: RunId,
+    },
+    /// The operator: a run below this one was begun, and somebody deleted it.
+    #[error(
+        "resume run {run_id}: run {below}, which it began, was deleted{}",
+        because(reason)
+    )]
+    BelowDeleted {
+        /// The run that was deleted.
+        below: RunId,
+        /// Why.
+        reason: String,
+        /// The first run of the tree.
+        root: RunId,
+        /// The run that began it.
+        run_id: RunId,
+    },
     /// The evidence: what is stored of a workflow, or of a step of it, is not what was written.
     #[error("go on with {run_id}: {what}")]
     WorkflowDiffers {
@@ -187,7 +222,7 @@ pub enum DriverError {
         /// The workflow.
         run_id: RunId,
         /// Which file.
-        what: &'static str,
+        what: String,
     },
     /// The caller: this build does not know the rules under which the run was begun.
     #[error("resume run {run_id}: its semantics version is {got}, and this build knows {known}")]
@@ -220,9 +255,15 @@ pub enum DriverError {
     },
     /// The author: the file gives another contract than the one under which the run was begun.
     #[error(
-        "resume run {run_id}: the file gives another contract: {pointer} is {given}, and the run was begun with {recorded}"
+        "resume run {run_id}: {} gives another contract{}: {pointer} is {given}, and the run was begun with {recorded}",
+        named(file.as_deref()),
+        changed_agent(agent.as_deref())
     )]
     OtherContract {
+        /// The file of an agent that the file names, as written there, where that is what has changed.
+        agent: Option<String>,
+        /// The file, where it is not the one that the caller named.
+        file: Option<PathBuf>,
         /// The run.
         run_id: RunId,
         /// Where the two documents first differ.
@@ -356,6 +397,9 @@ impl DriverError {
             Self::RunEnded { .. }
                 | Self::NothingRecorded { .. }
                 | Self::WorkflowName { .. }
+                | Self::WorkflowNameTaken { .. }
+                | Self::WorkflowForkEnded { .. }
+                | Self::BelowDeleted { .. }
                 | Self::WorkflowDiffers { .. }
                 | Self::WorkflowChanged { .. }
                 | Self::UnknownSemantics { .. }
@@ -374,6 +418,48 @@ impl DriverError {
                 | Self::NobodyToAsk { .. }
                 | Self::AskingInterrupted { .. }
         )
+    }
+}
+
+impl DriverError {
+    /// The fault of a run below the one that the caller asked for, whose contract that file gives.
+    pub(in crate::driver) fn of_file(self, path: Option<PathBuf>) -> Self {
+        match self {
+            Self::OtherContract {
+                agent,
+                file: None,
+                run_id,
+                pointer,
+                recorded,
+                given,
+            } => Self::OtherContract {
+                agent,
+                file: path,
+                run_id,
+                pointer,
+                recorded,
+                given,
+            },
+            other => other,
+        }
+    }
+}
+
+fn named(file: Option<&Path>) -> String {
+    file.map_or_else(|| "the file".to_owned(), |file| file.display().to_string())
+}
+
+fn changed_agent(agent: Option<&str>) -> String {
+    agent.map_or_else(String::new, |agent| {
+        format!(", for its agent {agent} has changed")
+    })
+}
+
+fn because(reason: &str) -> String {
+    if reason.is_empty() {
+        String::new()
+    } else {
+        format!(": {reason}")
     }
 }
 

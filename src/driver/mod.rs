@@ -40,6 +40,7 @@ mod key_files;
 mod key_leftovers;
 mod key_lock;
 mod key_text;
+mod known_child;
 mod observer;
 mod old_secret;
 mod own_keys;
@@ -83,9 +84,10 @@ mod workflow;
 pub(crate) use agent_reader::{AgentReader, ParentFile, ReadAgent};
 pub(crate) use ancestry::{answered_before, played_from_the_first};
 pub(crate) use bring_up::{
-    Continuation, Preview, Reach, ReachedVariable, Reopened, ServersToStart, committed_workspace,
-    embedded_model, prepare_continuation, prepare_fork, prepare_loaded, prepare_resume, preview,
-    preview_recorded, random_run_id, redacted_text, reopen, unset_keys,
+    Continuation, Preview, Reach, ReachedCommand, ReachedVariable, Reopened, SHELL_PLACE,
+    ServersToStart, committed_workspace, embedded_model, prepare_continuation, prepare_fork,
+    prepare_loaded, prepare_resume, preview, preview_recorded, random_run_id, redacted_text,
+    reopen, unset_keys,
 };
 pub use bring_up::{Prepared, RunRequest, prepare};
 
@@ -103,6 +105,6 @@ pub(crate) use secrets::{Secrets, Unmatched};
 pub(crate) use tool_login::{LoginRequest, Reached, ToolLogin};
 pub(crate) use trace::LLM_TRACE;
 pub(crate) use workflow::{
-    ReopenedWorkflow, StepFiles, StepHost, WorkflowBegin, WorkflowFinished, drive_workflow,
-    fork_workflow, new_workflow, reopen_workflow,
+    ReopenedWorkflow, StepFiles, StepHost, StepTerms, WorkflowBegin, drive_workflow, fork_workflow,
+    new_workflow, reopen_workflow,
 };

@@ -101,8 +101,11 @@ impl Shared {
         let scrub: Arc<dyn Scrubber> = self.0.scrubbers.value(key(values, terms), |key| {
             Redactor::fixed(self.secrets(key.0.iter().map(String::as_str), &key.1))
         });
-        let pool = self.0.servers.clone();
-        ServerHost { pool, scrub }
+        ServerHost {
+            is_below: false,
+            pool: self.0.servers.clone(),
+            scrub,
+        }
     }
 
     /// From now on tool servers stay up between runs, until [`Self::end_kept_servers`].

@@ -21,13 +21,17 @@ impl Turn {
         Self(Some(Arc::new(Held { permit, turns })))
     }
 
-    /// Waits for something outside of this process; meanwhile it is another run's turn.
+    /// Waits for something outside of this process; meanwhile it is another run's turn. A run that has no turn any more waits for none: it
+    /// would keep it until its end, and those below it are brought up as it goes on.
     pub(super) async fn given_up_for<T>(&self, awaited: impl Future<Output = T>) -> T {
         let Some(held) = &self.0 else {
             return awaited.await;
         };
-        drop(held.permit().take());
+        let had_one = held.permit().take().is_some();
         let done = awaited.await;
+        if !had_one {
+            return done;
+        }
         let again = Arc::clone(&held.turns).acquire_owned().await;
         *held.permit() = again.ok();
         done
@@ -44,5 +48,33 @@ impl Turn {
 impl Held {
     fn permit(&self) -> MutexGuard<'_, Option<OwnedSemaphorePermit>> {
         self.permit.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn_of(turns: &Arc<Semaphore>) -> Turn {
+        let permit = Arc::clone(turns).try_acquire_owned().unwrap();
+        Turn::of(Arc::clone(turns), permit)
+    }
+
+    #[tokio::test]
+    async fn a_turn_is_given_up_while_its_run_waits_and_taken_again_after_that() {
+        let turns = Arc::new(Semaphore::new(1));
+        let turn = turn_of(&turns);
+        let free = turn.given_up_for(async { turns.available_permits() }).await;
+        assert_eq!((free, turns.available_permits()), (1, 0));
+    }
+
+    #[tokio::test]
+    async fn a_run_that_is_up_takes_no_turn_for_the_runs_below_it() {
+        let turns = Arc::new(Semaphore::new(1));
+        let turn = turn_of(&turns);
+        let of_child = turn.clone();
+        turn.end();
+        of_child.given_up_for(async {}).await;
+        assert_eq!(turns.available_permits(), 1);
     }
 }

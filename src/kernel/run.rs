@@ -7,6 +7,7 @@ use statig::blocking::{IntoStateMachineExt, StateMachine};
 
 use super::context::ContextLedger;
 use super::conversation::Conversation;
+use super::decision::Next;
 use super::digest::leaves_out_digests;
 use super::flow::LabelLedger;
 use super::history::CallHistory;
@@ -187,6 +188,11 @@ impl Run {
     #[must_use]
     pub fn conversation(&self) -> &[Arc<AgentMessage>] {
         self.storage().conversation.messages()
+    }
+
+    /// Prompt tokens of the request that would follow in a turn with tools.
+    pub(crate) fn next_prompt_tokens(&self) -> u64 {
+        self.storage().projected(Next::Turn)
     }
 
     /// What has been used so far.

@@ -85,27 +85,45 @@ impl StoreReader {
         Ok(below)
     }
 
-    /// The step runs of a workflow, by their names and what they say of their parent; none of a run.
-    fn steps(&self, workflow: &RunId) -> Result<Vec<RunId>, StoreError> {
+    /// The runs that have a name that one below that run would get: `lead.2` of `lead`. Whether they are below it, they say themselves.
+    ///
+    /// # Errors
+    /// The faults of the file.
+    pub(crate) fn named_below(&self, run_id: &RunId) -> Result<Vec<RunId>, StoreError> {
         let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
         // '/' comes next to '.', so this range holds exactly the names below that one.
         let mut select = self
             .conn
             .prepare_cached(
-                "SELECT run_id FROM runs WHERE run_id > ?1 || '.' AND run_id < ?1 || '/' \
-                 AND EXISTS(SELECT 1 FROM runs WHERE run_id = ?1 AND kind = 'workflow') ORDER BY id",
+                "SELECT run_id FROM runs WHERE run_id > ?1 || '.' AND run_id < ?1 || '/' ORDER BY id",
             )
             .map_err(sql)?;
         let names = select
-            .query_map([workflow.as_str()], |row| row.get::<_, String>(0))
+            .query_map([run_id.as_str()], |row| row.get::<_, String>(0))
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)
             .map_err(sql)?;
-        let mut steps = Vec::new();
+        let begins = run_id.as_str().len().saturating_add(1);
+        let is_number = |name: &String| {
+            let number = name.get(begins..).unwrap_or_default();
+            !number.is_empty()
+                && number
+                    .bytes()
+                    .all(|byte| matches!(byte, b'0'..=b'9' | b'.'))
+        };
         // A name that is none is for the verification.
-        for run_id in names
-            .into_iter()
+        let named = names.into_iter().filter(is_number);
+        Ok(named
             .filter_map(|name| RunId::try_from(name).ok())
-        {
+            .collect())
+    }
+
+    /// The step runs of a workflow, by their names and what they say of their parent; none of a run.
+    fn steps(&self, workflow: &RunId) -> Result<Vec<RunId>, StoreError> {
+        let mut steps = Vec::new();
+        if !self.is_workflow(workflow)? {
+            return Ok(steps);
+        }
+        for run_id in self.named_below(workflow)? {
             let lineage = self.lineage(&run_id)?;
             if lineage.is_some_and(|found| found.is_workflow && found.parent.run_id == *workflow) {
                 steps.push(run_id);

@@ -59,6 +59,24 @@ pub(crate) enum RemoveError {
         /// The run.
         run_id: RunId,
     },
+    /// The caller: the run stands in a tree that is not at its end, and what is above it goes on with what it came to.
+    #[error("delete run {run_id}: it stands below {root}, which has not ended")]
+    Below {
+        /// The run.
+        run_id: RunId,
+        /// The first run of the tree.
+        root: RunId,
+    },
+    /// The caller: a workflow was forked from another one after that run, and so it is a step of both.
+    #[error(
+        "delete run {run_id}: workflow {fork} was forked after it had ended, and it is a step of that, too"
+    )]
+    Forked {
+        /// The workflow that was forked.
+        fork: RunId,
+        /// The run.
+        run_id: RunId,
+    },
 }
 
 /// A row of `runs`, as far as a deletion states it.

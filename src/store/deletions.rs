@@ -25,6 +25,34 @@ impl StoreReader {
         Ok(judged.map(by_whom))
     }
 
+    /// Why a run was deleted since the run above it was begun, which may be empty; none where none of that name was. Who signed the note is
+    /// not judged.
+    pub(crate) fn deleted_below(
+        &self,
+        run_id: &RunId,
+        above: &RunId,
+    ) -> Result<Option<String>, StoreError> {
+        let look = || {
+            let Some(judged) = last(&self.conn, run_id.as_str(), &[])? else {
+                return Ok(None);
+            };
+            let begun: Option<i64> = self
+                .conn
+                .prepare_cached("SELECT created_unix_ms FROM runs WHERE run_id = ?1")?
+                .query_row([above.as_str()], |row| row.get(0))
+                .optional()?;
+            let begun = begun.and_then(|begun| u64::try_from(begun).ok());
+            let begun = begun.unwrap_or_default();
+            Ok(match judged {
+                // The note of an earlier run of that name says nothing of this one.
+                Ok(read) if read.stated.at_unix_ms < begun => None,
+                Ok(read) => Some(read.stated.reason),
+                Err(_) => Some("its note does not hold".to_owned()),
+            })
+        };
+        look().map_err(|fault| refusal(&self.conn, &self.path, &fault))
+    }
+
     /// The number of the leaf that stays of a deleted run, and its text.
     pub(crate) fn deleted_leaf(&self, name: &str) -> Result<Option<(u64, String)>, StoreError> {
         let found: rusqlite::Result<Option<(i64, String)>> = self

@@ -7,7 +7,7 @@ use super::{RunReader, StoreError};
 use crate::message::Digest;
 use crate::transcript::{
     Flaw, Presence, WithheldBlobs, blob_line, blob_references, checkpoint_line, entry_line,
-    header_line, tombstone_line,
+    header_line, tombstone_line, workflow_entry_line,
 };
 
 /// Why a run was not exported.
@@ -40,19 +40,15 @@ impl RunReader<'_> {
     ) -> Result<usize, ExportError> {
         let header = header_line(self.contract_text(), &self.row().run_id);
         out.write_all(header.as_bytes())?;
-        let mut presence: BTreeMap<Digest, Presence> = BTreeMap::new();
-        for entry in self.by_ref() {
-            let entry = entry?;
-            out.write_all(entry_line(&entry).as_bytes())?;
-            let seq = entry.seq;
-            let event = entry
-                .decode_event()
-                .map_err(|flaw| ExportError::Entry { seq, flaw })?;
-            for named in event.iter().flat_map(blob_references) {
-                let least = presence.entry(named.hash).or_insert(named.presence);
-                *least = named.presence.max(*least);
+        let presence = if self.row().workflow {
+            // What a workflow names is in the runs of its steps.
+            while let Some(entry) = self.next_of_workflow() {
+                out.write_all(workflow_entry_line(&entry?).as_bytes())?;
             }
-        }
+            BTreeMap::new()
+        } else {
+            self.export_entries(out)?
+        };
         let mut left_out = 0;
         for hash in self.blob_hashes()? {
             if withheld == WithheldBlobs::MayLack
@@ -70,5 +66,26 @@ impl RunReader<'_> {
             out.write_all(checkpoint_line(&note).as_bytes())?;
         }
         Ok(left_out)
+    }
+
+    /// Writes the entries of a run; returns which blobs they name, and how much each is needed.
+    fn export_entries(
+        &mut self,
+        out: &mut dyn Write,
+    ) -> Result<BTreeMap<Digest, Presence>, ExportError> {
+        let mut presence: BTreeMap<Digest, Presence> = BTreeMap::new();
+        for entry in self.by_ref() {
+            let entry = entry?;
+            out.write_all(entry_line(&entry).as_bytes())?;
+            let seq = entry.seq;
+            let event = entry
+                .decode_event()
+                .map_err(|flaw| ExportError::Entry { seq, flaw })?;
+            for named in event.iter().flat_map(blob_references) {
+                let least = presence.entry(named.hash).or_insert(named.presence);
+                *least = named.presence.max(*least);
+            }
+        }
+        Ok(presence)
     }
 }

@@ -9,16 +9,16 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::connection::BUSY;
 use super::import_error::ImportError;
 use super::intake::Intake;
-use super::merge::{Change, Ended, Merge};
+use super::merge::{Change, Ended, Given, Merge};
 use super::open_writer::open_writer;
 use super::store_file::StoreFile;
 use super::vouched::vouched;
 use super::{Durability, StoreError, deletions};
-use crate::kernel::{EventKind, Outcome};
+use crate::kernel::EventKind;
 use crate::message::{Digest, RunId};
 use crate::transcript::{
-    LineReader, Location, LogLeaf, MAX_LINE_BYTES, Note, Record, Tombstone, Trust, Verifier,
-    VerifyOptions, VerifyReport,
+    LineReader, Location, LogLeaf, MAX_LINE_BYTES, Note, Record, SealedOutcome, Tombstone, Trust,
+    Verifier, VerifyOptions, VerifyReport,
 };
 
 /// What became of a file.
@@ -48,9 +48,10 @@ pub(crate) struct ImportTerms {
 struct Sum {
     contract: String,
     contract_hash: Option<Digest>,
-    outcome: Option<Outcome>,
+    outcome: Option<SealedOutcome>,
     run_id: Option<RunId>,
     started_unix_ms: u64,
+    workflow: bool,
 }
 
 /// Takes a transcript file into the store at `path`, which is made where there is none.
@@ -88,7 +89,13 @@ pub(crate) fn import(
         judge_tombstone(sum, record, trust)?;
         match (&mut merge, record, &sum.run_id, sum.contract_hash) {
             (None, Record::Header(_), Some(run_id), Some(contract_hash)) => {
-                let merged = Merge::begin(&tx, path, run_id, contract_hash, &sum.contract)?;
+                let given = Given {
+                    contract: &sum.contract,
+                    contract_hash,
+                    run_id,
+                    workflow: sum.workflow,
+                };
+                let merged = Merge::begin(&tx, path, given)?;
                 if merged.is_new() && !deleted {
                     judge_deleted(&tx, path, run_id, trust)?;
                 }
@@ -117,7 +124,7 @@ pub(crate) fn import(
                 contract_hash,
                 entries,
                 head,
-                outcome: outcome.into(),
+                outcome,
                 run_id: run_id.clone(),
             }),
             entries,
@@ -234,13 +241,10 @@ impl Sum {
         match record {
             Record::Header(header) => {
                 header.contract.clone_into(&mut self.contract);
-                // The verifier has computed the hash and found it in the document.
-                let document = serde_json::from_str::<serde_json::Value>(header.contract).ok();
-                let hash = document
-                    .as_ref()
-                    .and_then(|document| document.get("contract_hash"));
-                self.contract_hash = hash.and_then(|hash| hash.as_str()?.parse().ok());
+                // The verifier has judged the document.
+                self.contract_hash = header.check_document().ok().map(|(hash, _)| hash);
                 self.run_id = Some(header.run_id.clone());
+                self.workflow = header.is_workflow();
             }
             Record::Entry(entry) => {
                 let event = entry.decoded_event.as_ref().map(|event| &event.event);
@@ -248,12 +252,18 @@ impl Sum {
                     self.started_unix_ms = started.started_unix_ms;
                 }
                 let action = &entry.decoded_action;
-                self.outcome = action.outcome.filter(|_| action.length.is_some());
+                let outcome = action.outcome.filter(|_| action.length.is_some());
+                self.outcome = outcome.map(SealedOutcome::from);
             }
-            Record::WorkflowEntry(_)
-            | Record::Blob(_)
-            | Record::Tombstone(_)
-            | Record::Checkpoint(_) => {}
+            Record::WorkflowEntry(entry) => {
+                if let Some(binding) = &entry.binding {
+                    self.started_unix_ms = binding.started_unix_ms;
+                }
+                let head = &entry.head;
+                let outcome = head.outcome.filter(|_| head.length.is_some());
+                self.outcome = outcome.map(SealedOutcome::from);
+            }
+            Record::Blob(_) | Record::Tombstone(_) | Record::Checkpoint(_) => {}
         }
     }
 }

@@ -28,7 +28,52 @@ impl Lineage {
     }
 }
 
+/// How far up the runs above a run are followed: deeper than any may stand.
+const MOST_LEVELS: usize = 64;
+
 impl StoreReader {
+    /// The run with which a run goes on: the highest of the open ones above it, and the run itself where the one above has ended, or is
+    /// not here.
+    ///
+    /// # Errors
+    /// The faults of the file.
+    pub(crate) fn goes_on_with(&self, run_id: &RunId) -> Result<RunId, StoreError> {
+        let mut highest = run_id.clone();
+        for _ in 0..MOST_LEVELS {
+            match self.lineage(&highest)? {
+                Some(found) if found.is_below() && self.is_open(&found.parent.run_id)? => {
+                    highest = found.parent.run_id;
+                }
+                _ => break,
+            }
+        }
+        Ok(highest)
+    }
+
+    /// Whether the store has that run, without an end.
+    ///
+    /// # Errors
+    /// The faults of the file.
+    pub(crate) fn is_open(&self, run_id: &RunId) -> Result<bool, StoreError> {
+        let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
+        self.conn
+            .prepare_cached("SELECT 1 FROM runs WHERE run_id = ?1 AND class IS NULL")
+            .and_then(|mut select| select.exists([run_id.as_str()]))
+            .map_err(sql)
+    }
+
+    /// Whether the store has that run, as a workflow.
+    ///
+    /// # Errors
+    /// The faults of the file.
+    pub(crate) fn is_workflow(&self, run_id: &RunId) -> Result<bool, StoreError> {
+        let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
+        self.conn
+            .prepare_cached("SELECT 1 FROM runs WHERE run_id = ?1 AND kind = 'workflow'")
+            .and_then(|mut select| select.exists([run_id.as_str()]))
+            .map_err(sql)
+    }
+
     /// The parent of a run; none if it has none.
     pub fn lineage(&self, run_id: &RunId) -> Result<Option<Lineage>, StoreError> {
         let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
@@ -51,11 +96,7 @@ impl StoreReader {
             return Ok(None);
         };
         let found = find_parent(&self.conn, &parent).map_err(sql)?;
-        let is_workflow = self
-            .conn
-            .prepare_cached("SELECT 1 FROM runs WHERE run_id = ?1 AND kind = 'workflow'")
-            .and_then(|mut select| select.exists([parent.run_id.as_str()]))
-            .map_err(sql)?;
+        let is_workflow = self.is_workflow(&parent.run_id)?;
         Ok(Some(Lineage {
             parent,
             found,

@@ -10,12 +10,11 @@ use super::entry_text::Kept;
 use super::import_error::ImportError;
 use super::new_run::insert_contract;
 use super::run::{IMPORTED, stored};
+use super::run_row::{RUN, WORKFLOW};
 use super::vouched::is_vouched;
 use super::{StoreError, given_checkpoints, run_log};
 use crate::message::{Digest, RunId};
-use crate::transcript::{
-    EntryRecord, LogLeaf, PublicKey, Record, SealedOutcome, Tombstone, TombstoneRecord,
-};
+use crate::transcript::{LogLeaf, PublicKey, Record, SealedOutcome, Tombstone, TombstoneRecord};
 
 /// The lines of a verified file on their way into a run of the store, inside one open transaction.
 ///
@@ -58,15 +57,37 @@ pub(super) struct Ended {
     pub(super) leaf: Option<LogLeaf>,
 }
 
+/// What the header of a file states.
+#[derive(Clone, Copy)]
+pub(super) struct Given<'a> {
+    /// The document that the run is bound to.
+    pub(super) contract: &'a str,
+    pub(super) contract_hash: Digest,
+    pub(super) run_id: &'a RunId,
+    pub(super) workflow: bool,
+}
+
+/// An entry of a file, of a run or of a workflow.
+struct GivenEntry<'a> {
+    action: &'a str,
+    event: &'a str,
+    hash: Digest,
+    seq: u64,
+    state: &'a str,
+}
+
 impl Merge {
     /// Finds the run of that name, or writes the row of one whose end is not known yet.
     pub(super) fn begin(
         conn: &Connection,
         path: &Path,
-        run_id: &RunId,
-        contract_hash: Digest,
-        contract: &str,
+        given: Given<'_>,
     ) -> Result<Self, ImportError> {
+        let Given {
+            contract_hash,
+            run_id,
+            ..
+        } = given;
         let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
         let mut select = conn
             .prepare_cached(
@@ -78,7 +99,7 @@ impl Merge {
         let Some(row) = rows.next().map_err(sql)? else {
             return Ok(Self {
                 before: None,
-                key: insert_run(conn, &run_id, contract_hash, contract).map_err(sql)?,
+                key: insert_run(conn, given).map_err(sql)?,
                 own: false,
                 restored: 0,
                 run_id,
@@ -127,18 +148,30 @@ impl Merge {
     ) -> Result<(), ImportError> {
         let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
         match record {
-            Record::Entry(entry) if self.before.is_some_and(|before| entry.seq < before) => {
-                self.compare(conn, path, entry)
-            }
-            Record::Entry(entry) if self.own => Err(ImportError::OwnRun {
-                run_id: self.run_id.clone(),
-                here: self.before.unwrap_or(0),
-                given: entry.seq.saturating_add(1),
-            }),
-            Record::Entry(entry) => Ok(self.add_entry(conn, entry).map_err(sql)?),
+            Record::Entry(entry) => self.take_entry(
+                conn,
+                path,
+                &GivenEntry {
+                    action: entry.action,
+                    event: entry.event,
+                    hash: entry.hash,
+                    seq: entry.seq,
+                    state: entry.decoded_action.to.as_str(),
+                },
+            ),
+            Record::WorkflowEntry(entry) => self.take_entry(
+                conn,
+                path,
+                &GivenEntry {
+                    action: entry.action,
+                    event: entry.event,
+                    hash: entry.hash,
+                    seq: entry.seq,
+                    state: &entry.head.to,
+                },
+            ),
             _ if self.own => Ok(()),
-            // No file is one of a workflow.
-            Record::Header(_) | Record::WorkflowEntry(_) => Ok(()),
+            Record::Header(_) => Ok(()),
             Record::Blob(blob) => Ok(self
                 .add_blob(conn, keys, blob.hash, blob.bytes)
                 .map_err(sql)?),
@@ -147,6 +180,27 @@ impl Merge {
                 Ok(given_checkpoints::hold(conn, checkpoint).map_err(sql)?)
             }
         }
+    }
+
+    /// Holds an entry against what is here, or adds it.
+    fn take_entry(
+        &self,
+        conn: &Connection,
+        path: &Path,
+        entry: &GivenEntry<'_>,
+    ) -> Result<(), ImportError> {
+        if self.before.is_some_and(|before| entry.seq < before) {
+            return self.compare(conn, path, entry);
+        }
+        if self.own {
+            return Err(ImportError::OwnRun {
+                run_id: self.run_id.clone(),
+                here: self.before.unwrap_or(0),
+                given: entry.seq.saturating_add(1),
+            });
+        }
+        let added = self.add_entry(conn, entry);
+        Ok(added.map_err(|fault| StoreError::from_sql(path, &fault))?)
     }
 
     /// Whether the file has entries that were not here.
@@ -208,7 +262,7 @@ impl Merge {
         &self,
         conn: &Connection,
         path: &Path,
-        entry: &EntryRecord<'_>,
+        entry: &GivenEntry<'_>,
     ) -> Result<(), ImportError> {
         let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
         let mut select = conn
@@ -247,14 +301,14 @@ impl Merge {
         Ok(())
     }
 
-    fn add_entry(&self, conn: &Connection, entry: &EntryRecord<'_>) -> rusqlite::Result<()> {
+    fn add_entry(&self, conn: &Connection, entry: &GivenEntry<'_>) -> rusqlite::Result<()> {
         conn.prepare_cached(
             "INSERT INTO entries(run, seq, state, event, action, hash) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
         )?
         .execute(params![
             self.key,
             stored(entry.seq),
-            entry.decoded_action.to.as_str(),
+            entry.state,
             Kept::of(entry.event),
             Kept::of(entry.action),
             entry.hash.as_bytes(),
@@ -321,18 +375,15 @@ impl Merge {
 }
 
 /// Writes the row of a run whose end is not known yet.
-fn insert_run(
-    conn: &Connection,
-    run_id: &RunId,
-    contract_hash: Digest,
-    contract: &str,
-) -> rusqlite::Result<i64> {
+fn insert_run(conn: &Connection, given: Given<'_>) -> rusqlite::Result<i64> {
+    let kind = if given.workflow { WORKFLOW } else { RUN };
+    let hash = given.contract_hash;
     conn.execute(
-        "INSERT INTO runs(run_id, contract_hash, created_unix_ms, epoch, owner, head_seq, head_hash) \
-         VALUES(?1, ?2, 0, 0, ?3, -1, ?2)",
-        params![run_id.as_str(), contract_hash.as_bytes(), IMPORTED],
+        "INSERT INTO runs(run_id, contract_hash, created_unix_ms, epoch, owner, head_seq, head_hash, kind) \
+         VALUES(?1, ?2, 0, 0, ?3, -1, ?2, ?4)",
+        params![given.run_id.as_str(), hash.as_bytes(), IMPORTED, kind],
     )?;
     let key = conn.last_insert_rowid();
-    insert_contract(conn, key, contract)?;
+    insert_contract(conn, key, given.contract)?;
     Ok(key)
 }

@@ -70,6 +70,12 @@ pub struct LlmLine {
     /// What it was for, where it was no attempt of a turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purpose: Option<Purpose>,
+    /// The agent; absent of a run that is none's, calls none, and is no step of a workflow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// The agents from the first one to this one, joined by colons; in a workflow behind its id and that of the step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call_path: Option<String>,
     /// The run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub txn_id: Option<RunId>,
@@ -158,6 +164,12 @@ pub struct ToolLine {
     pub turn: u32,
     /// The attempt of that turn whose message asked for it, from 1.
     pub attempt: u32,
+    /// The agent; absent of a run that is none's, calls none, and is no step of a workflow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// The agents from the first one to this one, joined by colons; in a workflow behind its id and that of the step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call_path: Option<String>,
     /// The run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub txn_id: Option<RunId>,

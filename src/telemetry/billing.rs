@@ -282,6 +282,8 @@ mod tests {
             index,
             turn: 1,
             attempt: 1,
+            agent_id: None,
+            call_path: None,
             txn_id: Some(RunId::try_from(run.to_owned()).unwrap()),
             parent_txn_id: None,
             origin_txn_id: None,

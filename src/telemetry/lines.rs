@@ -67,6 +67,8 @@ impl LlmLine {
                 RequestPurpose::Summary(_) => Some(Purpose::Summary),
                 RequestPurpose::Sampling(_) => Some(Purpose::Sampling),
             },
+            agent_id: run.agent_id,
+            call_path: run.call_path,
             txn_id: run.own,
             parent_txn_id: run.parent,
             origin_txn_id: run.origin,
@@ -102,6 +104,8 @@ impl ToolLine {
             index: index(execution.number),
             turn: execution.turn,
             attempt: execution.attempt,
+            agent_id: run.agent_id,
+            call_path: run.call_path,
             txn_id: run.own,
             parent_txn_id: run.parent,
             origin_txn_id: run.origin,
@@ -129,6 +133,8 @@ impl ToolLine {
             index: index(report.number),
             turn: report.turn,
             attempt: report.attempt,
+            agent_id: run.agent_id,
+            call_path: run.call_path,
             txn_id: run.own,
             parent_txn_id: run.parent,
             origin_txn_id: run.origin,
@@ -142,8 +148,10 @@ impl ToolLine {
     }
 }
 
-/// The names of a run, of the one that it was forked from, and of the first of that line.
+/// The names of a run, of the one that it was forked from or called by, of the first of that line, and of its agent.
 struct RunNames {
+    agent_id: Option<String>,
+    call_path: Option<String>,
     own: Option<RunId>,
     parent: Option<RunId>,
     origin: Option<RunId>,
@@ -153,6 +161,8 @@ impl RunNames {
     fn of(view: &RunView) -> Self {
         let parent = view.start().and_then(|start| start.parent.as_ref());
         Self {
+            agent_id: view.agent_id().map(str::to_owned),
+            call_path: view.call_path(),
             own: view.run_id().cloned(),
             parent: parent.map(|parent| parent.run_id.clone()),
             origin: view.origin().cloned(),

@@ -10,7 +10,7 @@
 //! RunView ────────────┬─▶ lines of what has ended ─▶ BillingFile
 //!                     ├─▶ summary, lines of --verbose
 //! Run (conversation) ─┴─▶ AgentResult ─▶ one JSON document
-//! AgentResult, RunView ─▶ SessionSnapshot ─▶ one JSON document, lines of --show-tree
+//! RunView, those below it ─▶ SessionSnapshot ─▶ one JSON document, lines of --show-tree
 //! RunView, Entry… ─▶ AtifTrajectory ─▶ one JSON document
 //! ```
 
@@ -23,6 +23,7 @@ mod failures;
 mod lines;
 mod provider_refusal;
 mod reason;
+mod remedy;
 mod result;
 mod saved_conversation;
 mod server_log;
@@ -31,6 +32,7 @@ mod summary;
 #[cfg(test)]
 mod tests;
 mod verbose;
+mod workflow_reason;
 
 pub use accounting::{
     AccountingLine, AccountingStatus, AccountingTokens, CostSource, LlmLine, ToolLine,
@@ -42,9 +44,11 @@ pub(crate) use billing::{BillingFault, BillingFile, RecordedLines};
 pub use exit_tag::ExitTag;
 pub(crate) use provider_refusal::{keyless, misled, played_out, silent};
 pub(crate) use reason::{failed_calls, headline, sentence, why};
+pub(crate) use remedy::remedy;
 pub use result::{AgentResult, FinalReport, ReportStatus, ResultCounters, ResultMessage};
 pub(crate) use saved_conversation::saved_conversation;
 pub(crate) use server_log::with_short_log;
-pub(crate) use session_tree::SessionSnapshot;
+pub(crate) use session_tree::{Session, SessionSnapshot, SnapshotReason};
 pub(crate) use summary::cost;
 pub(crate) use verbose::verbose_lines;
+pub(crate) use workflow_reason::workflow_sentence;

@@ -5,7 +5,8 @@ use super::provider_refusal::{keyless, not_found, unsure_key};
 use super::server_log::with_short_log;
 use crate::contract::{ExecutionContract, ToolProof};
 use crate::kernel::{AgentOutcome, Check, CheckName, OutcomeCode, ProbedTarget};
-use crate::view::{Activity, Approvals, Preflight, Request, RunView};
+use crate::message::amount;
+use crate::view::{Activity, Approvals, CallEnd, Preflight, Request, RequestEnd, RunView};
 
 /// How many faults are named.
 const MOST_NAMED: usize = 3;
@@ -85,10 +86,10 @@ pub(super) fn cause(view: &RunView) -> Option<String> {
             | OutcomeCode::ProviderQuota => last_failure(view),
             _ => None,
         },
+        AgentOutcome::FailedTimeout => unanswered(view),
         AgentOutcome::CompletedWithTools
         | AgentOutcome::CompletedChatOnly
         | AgentOutcome::FailedProtocolNoTools
-        | AgentOutcome::FailedTimeout
         | AgentOutcome::FailedContractViolation
         | AgentOutcome::Interrupted => None,
     }
@@ -129,6 +130,35 @@ fn silent(contract: &ExecutionContract, probed: &[ProbedTarget]) -> Vec<String> 
             format!("{}/{}{at}{}", target.provider, target.model, probed.detail)
         })
         .collect()
+}
+
+/// The model or the tool that had not answered when the time was over.
+fn unanswered(view: &RunView) -> Option<String> {
+    match *view.activities().last()? {
+        Activity::Request(inference) => {
+            let request = view.request(inference)?;
+            let waits = matches!(request.end, None | Some(RequestEnd::GivenUp));
+            let model = model_of(view, request)?;
+            waits.then(|| format!("{model} had not answered"))
+        }
+        Activity::Execution(call, place) => {
+            let call = view.call(call)?;
+            let end = call.executions.get(place)?.end.as_ref();
+            let waits = matches!(
+                end,
+                None | Some(CallEnd::GivenUp | CallEnd::Cancelled | CallEnd::TimedOut)
+            );
+            waits.then(|| format!("{} had not returned", call.name))
+        }
+        Activity::Report(_) => None,
+    }
+}
+
+/// The model that a request was for.
+fn model_of(view: &RunView, request: &Request) -> Option<String> {
+    let index = usize::try_from(request.target).ok()?;
+    let target = view.contract().targets.get(index)?;
+    Some(format!("{}/{}", target.provider, target.model))
 }
 
 /// Why what was begun last failed; a summary belongs to its call.
@@ -185,7 +215,10 @@ fn no_turn_left(view: &RunView) -> String {
     } else {
         "had been executed"
     };
-    format!("The turns that offer tools were used up before a required tool call {what}.")
+    let turns = amount(contract.max_turns, "turn");
+    format!(
+        "The last of {turns} is kept for the closing answer; the turns that offer tools were used up before a required tool call {what}."
+    )
 }
 
 /// What became of the calls of a run that executed none.
@@ -212,11 +245,7 @@ fn failed_attempts(view: &RunView) -> Vec<String> {
         .filter_map(|attempt| view.request(*attempt))
         .filter(|request| !request.is_ok());
     let attempts: Vec<&Request> = attempts.collect();
-    let model = |request: &Request| {
-        let index = usize::try_from(request.target).ok()?;
-        let target = view.contract().targets.get(index)?;
-        Some(format!("{}/{}", target.provider, target.model))
-    };
+    let model = |request: &Request| model_of(view, request);
     let first = attempts.first().map(|request| model(request));
     let several = attempts.iter().any(|request| Some(model(request)) != first);
     let texts = attempts.into_iter().filter_map(|request| {

@@ -11,7 +11,7 @@ use super::reason::why;
 use crate::contract::ReportContent;
 use crate::kernel::{AgentOutcome, Outcome, OutcomeCode, Run};
 use crate::message::{AgentMessage, Digest, FailureCode, Role, RunId};
-use crate::view::RunView;
+use crate::view::{RunView, TreeUsage};
 
 /// The format of the result document.
 pub(crate) const RESULT_FORMAT: &str = "monolith-result/1";
@@ -112,6 +112,12 @@ pub struct ResultCounters {
     pub cost_micro_usd: u64,
     /// Milliseconds from start to end.
     pub elapsed_ms: u64,
+    /// What the runs below it used; absent where it called no agent that used anything. The counters above are of this run alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub below: Option<TreeUsage>,
+    /// What this run and those below it used together; absent as above.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub with_below: Option<TreeUsage>,
 }
 
 /// The final report (000 §5).
@@ -304,6 +310,8 @@ impl ResultCounters {
             tokens_out: counters.tokens_out,
             cost_micro_usd: counters.cost_micro_usd,
             elapsed_ms: view.at_ms(),
+            below: view.used_below(),
+            with_below: view.used_below().map(|_| view.used_with_below()),
         }
     }
 }

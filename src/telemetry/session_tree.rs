@@ -1,24 +1,42 @@
-//! A run as the tree of a session (001 §12): its turns, and in each the requests and calls of it. Reads a result; writes no file.
+//! A run as the tree of a session (001 §12): its turns, in each the requests and calls of it, and in these the sessions of agents that
+//! were called. Reads views; writes no file.
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
 use super::accounting::{AccountingLine, AccountingStatus, usd};
-use super::result::AgentResult;
-use crate::message::{Digest, RunId};
-use crate::view::RunView;
+use super::reason::why;
+use crate::message::{CallSeq, Digest, RunId};
+use crate::view::{Activity, RunView};
 
 /// The version of the form.
 const VERSION: u32 = 1;
 
-/// What is kept of a session that has ended.
+/// A run, and the runs of the agents that it called.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) below: Vec<Session>,
+    pub(crate) view: RunView,
+}
+
+/// Why a snapshot is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SnapshotReason {
+    /// The session has ended.
+    Final,
+    /// An agent that was called in it has ended.
+    SubagentFinish,
+}
+
+/// What is kept of a session.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SessionSnapshot<'r> {
     version: u32,
     /// Why it was taken.
-    reason: &'static str,
+    reason: SnapshotReason,
     op_tree: SessionTree<'r>,
 }
 
@@ -29,16 +47,21 @@ struct SessionTree<'r> {
     id: &'r RunId,
     /// The first run of the line.
     trace_id: &'r RunId,
-    agent_id: Option<&'r str>,
+    agent_id: &'r str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call_path: Option<String>,
     started_at: u64,
-    ended_at: u64,
+    /// Left out of a session that goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_at: Option<u64>,
     success: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'r str>,
+    error: Option<String>,
     attributes: Attributes,
     turns: Vec<Turn<'r>>,
     /// Always empty: the transcript has what happened.
     logs: [(); 0],
+    /// With those of the sessions below it.
     totals: Totals,
 }
 
@@ -46,7 +69,7 @@ struct SessionTree<'r> {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Attributes {
-    contract_hash: Option<Digest>,
+    contract_hash: Digest,
     /// The hash of the last entry: with it the transcript proves what the tree says.
     head: Option<Digest>,
     outcome: Option<String>,
@@ -72,21 +95,24 @@ struct Op<'r> {
     started_at: u64,
     ended_at: u64,
     status: AccountingStatus,
-    attributes: OpAttributes<'r>,
+    attributes: OpAttributes,
     /// Always empty, as those of the session.
     logs: [(); 0],
-    accounting: [&'r AccountingLine; 1],
+    accounting: [AccountingLine; 1],
+    /// The session of the agent that was called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    child_session: Option<Box<SessionTree<'r>>>,
 }
 
 /// Who was asked for what.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum OpAttributes<'r> {
-    Llm { provider: &'r str, model: &'r str },
-    Tool { provider: &'r str, name: &'r str },
+enum OpAttributes {
+    Llm { provider: String, model: String },
+    Tool { provider: String, name: String },
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Totals {
     tokens_in: u64,
@@ -94,23 +120,50 @@ struct Totals {
     tokens_cache_read: u64,
     tokens_cache_write: u64,
     cost_usd: f64,
+    #[serde(skip)]
+    cost_micro_usd: u64,
     tools_run: u64,
-    /// Agents that the session called; none can be yet.
+    /// Agents that were called.
     agents_run: u64,
 }
 
 impl<'r> SessionSnapshot<'r> {
-    /// Of a run that has ended; none of one that has not, or that was never begun.
-    pub(crate) fn of(result: &'r AgentResult, view: &'r RunView) -> Option<Self> {
-        let (outcome, id) = (result.outcome?, result.run_id.as_ref()?);
+    /// Of a session, whose end is needed where that is the reason; none of one that was never begun.
+    pub(crate) fn of(session: &'r Session, reason: SnapshotReason) -> Option<Self> {
+        let ended = session.view.outcome().is_some();
+        if reason == SnapshotReason::Final && !ended {
+            return None;
+        }
+        Some(Self {
+            version: VERSION,
+            reason,
+            op_tree: SessionTree::of(session)?,
+        })
+    }
+
+    /// The tree for people, a line for each of its nodes.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        self.op_tree.lines("", "", &mut lines);
+        lines
+    }
+}
+
+impl<'r> SessionTree<'r> {
+    fn of(session: &'r Session) -> Option<Self> {
+        let view = &session.view;
+        let (id, outcome) = (view.run_id()?, view.outcome());
         let mut turns: Vec<Turn<'r>> = Vec::new();
-        let mut totals = Totals {
-            cost_usd: usd(result.counters.cost_micro_usd),
-            ..Totals::default()
-        };
-        for line in &result.accounting {
-            totals.count(line);
-            let (number, op) = (turn_of(line), Op::of(id, line));
+        let mut totals = Totals::default();
+        totals.cost_micro_usd = view.counters().cost_micro_usd;
+        for line in lines_of(view) {
+            let below = call_of(view, &line).and_then(|call| session.of_call(call));
+            totals.count(&line, below.is_some());
+            let below = below.and_then(Self::of);
+            if let Some(below) = &below {
+                totals.add(&below.totals);
+            }
+            let (number, op) = (turn_of(&line), Op::of(id, line, below));
             // A result that is summarised late belongs to a turn that has passed.
             match turns.iter_mut().find(|turn| turn.index == number) {
                 Some(turn) => turn.take(op),
@@ -118,44 +171,79 @@ impl<'r> SessionSnapshot<'r> {
             }
         }
         turns.sort_by_key(|turn| turn.index);
-        let op_tree = SessionTree {
+        totals.cost_usd = usd(totals.cost_micro_usd);
+        let contract = view.contract();
+        let failed = outcome.filter(|outcome| !outcome.class.is_success());
+        Some(Self {
             id,
             trace_id: view.origin().unwrap_or(id),
-            agent_id: result.contract_id.as_deref(),
+            agent_id: view.agent_id().unwrap_or_else(|| contract.contract_id()),
+            call_path: view.call_path(),
             started_at: view.started_unix_ms(),
-            ended_at: view.unix_ms(view.at_ms()),
-            success: result.success,
-            error: result.error.as_deref(),
+            ended_at: outcome.map(|_| view.unix_ms(view.at_ms())),
+            success: outcome.is_some_and(|outcome| outcome.class.is_success()),
+            error: failed.map(|outcome| {
+                let why = why(view).unwrap_or_default();
+                format!("{outcome}: {why}")
+            }),
             attributes: Attributes {
-                contract_hash: result.contract_hash,
-                head: result.head,
-                outcome: Some(outcome.to_string()),
+                contract_hash: contract.contract_hash(),
+                head: view.head(),
+                outcome: outcome.map(|outcome| outcome.to_string()),
             },
             turns,
             logs: [],
             totals,
-        };
-        Some(Self {
-            version: VERSION,
-            reason: "final",
-            op_tree,
         })
     }
 
-    /// The tree for people, a line for each of its nodes.
-    pub(crate) fn lines(&self) -> Vec<String> {
-        let tree = &self.op_tree;
-        let outcome = tree.attributes.outcome.as_deref().unwrap_or_default();
-        let mut lines = vec![format!("session {}  {outcome}", tree.id)];
-        for (at, turn) in tree.turns.iter().enumerate() {
-            let (branch, trunk) = branch(at + 1 == tree.turns.len());
-            lines.push(format!("{branch}turn {}", turn.index));
+    /// A line for each node; `first` and `further` stand before its own and before those below it.
+    fn lines(&self, first: &str, further: &str, lines: &mut Vec<String>) {
+        let outcome = self.attributes.outcome.as_deref().unwrap_or_default();
+        lines.push(format!("{first}session {}  {outcome}", self.id));
+        for (at, turn) in self.turns.iter().enumerate() {
+            let (branch, trunk) = branch(at + 1 == self.turns.len());
+            lines.push(format!("{further}{branch}turn {}", turn.index));
+            let trunk = format!("{further}{trunk}");
             for (at, op) in turn.ops.iter().enumerate() {
-                let (branch, _) = self::branch(at + 1 == turn.ops.len());
+                let (branch, below) = self::branch(at + 1 == turn.ops.len());
                 lines.push(format!("{trunk}{branch}{}", op.line()));
+                if let Some(session) = &op.child_session {
+                    let below = format!("{trunk}{below}");
+                    session.lines(&format!("{below}└─ "), &format!("{below}   "), lines);
+                }
             }
         }
-        lines
+    }
+}
+
+impl Session {
+    /// The session that was called by that call.
+    fn of_call(&self, call: CallSeq) -> Option<&Self> {
+        let mut below = self.below.iter();
+        below.find(|one| {
+            let parent = one.view.start().and_then(|start| start.parent.as_ref());
+            parent.is_some_and(|parent| parent.call == Some(call))
+        })
+    }
+}
+
+/// The requests and calls of a session in their order; of one that goes on, those that have ended.
+fn lines_of(view: &RunView) -> Vec<AccountingLine> {
+    if view.outcome().is_some() {
+        return AccountingLine::of_run(view);
+    }
+    let mut lines = AccountingLine::of_ended(view, 0);
+    lines.sort_by_key(AccountingLine::index);
+    lines
+}
+
+/// The call whose execution a line accounts for.
+fn call_of(view: &RunView, line: &AccountingLine) -> Option<CallSeq> {
+    let number = usize::try_from(line.index()).ok()?;
+    match view.activities().get(number)? {
+        Activity::Execution(call, _) => Some(*call),
+        Activity::Request(_) | Activity::Report(_) => None,
     }
 }
 
@@ -194,23 +282,18 @@ impl<'r> Turn<'r> {
 }
 
 impl<'r> Op<'r> {
-    fn of(run: &RunId, line: &'r AccountingLine) -> Self {
-        let (kind, started_at, latency, status, attributes) = match line {
+    fn of(run: &RunId, line: AccountingLine, below: Option<SessionTree<'r>>) -> Self {
+        let (kind, started_at, latency, status, attributes) = match &line {
             AccountingLine::Llm(line) => {
-                let (provider, model) = (line.provider.as_str(), line.model.as_str());
+                let (provider, model) = (line.provider.clone(), line.model.clone());
                 let attributes = OpAttributes::Llm { provider, model };
                 ("llm", line.timestamp, line.latency, line.status, attributes)
             }
             AccountingLine::Tool(line) => {
-                let (provider, name) = (line.mcp_server.as_str(), line.command.as_str());
+                let (provider, name) = (line.mcp_server.clone(), line.command.clone());
                 let attributes = OpAttributes::Tool { provider, name };
-                (
-                    "tool",
-                    line.timestamp,
-                    line.latency,
-                    line.status,
-                    attributes,
-                )
+                let kind = if below.is_some() { "session" } else { "tool" };
+                (kind, line.timestamp, line.latency, line.status, attributes)
             }
         };
         Self {
@@ -222,6 +305,7 @@ impl<'r> Op<'r> {
             attributes,
             logs: [],
             accounting: [line],
+            child_session: below.map(Box::new),
         }
     }
 
@@ -231,7 +315,7 @@ impl<'r> Op<'r> {
             OpAttributes::Llm { provider, model } => format!("llm {provider}/{model}"),
             OpAttributes::Tool { provider, name } => format!("tool {provider}:{name}"),
         };
-        let [line] = self.accounting;
+        let [line] = &self.accounting;
         let error = match line {
             AccountingLine::Llm(line) => {
                 let tokens = &line.tokens;
@@ -263,17 +347,37 @@ impl<'r> Op<'r> {
 }
 
 impl Totals {
-    fn count(&mut self, line: &AccountingLine) {
+    /// Adds a request or a call of this session; `is_agent` where the call is that of an agent.
+    const fn count(&mut self, line: &AccountingLine, is_agent: bool) {
         match line {
             AccountingLine::Llm(line) => {
                 let tokens = &line.tokens;
-                let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
-                add(&mut self.tokens_in, tokens.input_tokens);
-                add(&mut self.tokens_out, tokens.output_tokens);
-                add(&mut self.tokens_cache_read, tokens.cached_tokens);
-                add(&mut self.tokens_cache_write, tokens.cache_write_tokens);
+                self.tokens_in = self.tokens_in.saturating_add(tokens.input_tokens);
+                self.tokens_out = self.tokens_out.saturating_add(tokens.output_tokens);
+                let cached = tokens.cached_tokens;
+                self.tokens_cache_read = self.tokens_cache_read.saturating_add(cached);
+                let written = tokens.cache_write_tokens;
+                self.tokens_cache_write = self.tokens_cache_write.saturating_add(written);
+            }
+            AccountingLine::Tool(_) if is_agent => {
+                self.agents_run = self.agents_run.saturating_add(1);
             }
             AccountingLine::Tool(_) => self.tools_run = self.tools_run.saturating_add(1),
         }
+    }
+
+    /// Adds those of a session below.
+    const fn add(&mut self, below: &Self) {
+        self.tokens_in = self.tokens_in.saturating_add(below.tokens_in);
+        self.tokens_out = self.tokens_out.saturating_add(below.tokens_out);
+        self.tokens_cache_read = self
+            .tokens_cache_read
+            .saturating_add(below.tokens_cache_read);
+        self.tokens_cache_write = self
+            .tokens_cache_write
+            .saturating_add(below.tokens_cache_write);
+        self.cost_micro_usd = self.cost_micro_usd.saturating_add(below.cost_micro_usd);
+        self.tools_run = self.tools_run.saturating_add(below.tools_run);
+        self.agents_run = self.agents_run.saturating_add(below.agents_run);
     }
 }

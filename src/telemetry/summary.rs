@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{AccountingLine, AccountingStatus, AgentResult, LlmLine};
+use crate::message::amount;
 
 /// What was asked of one model or one tool server, added up.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,12 +64,12 @@ impl AgentResult {
         }
         let counters = &self.counters;
         let whole = format!(
-            "[FIN] run: {} turns, {} ms, {} requests, {} calls executed of {}, {} tokens in, {} out, {}",
+            "[FIN] run: {} turns, {} ms, {} requests, {} of {} executed, {} tokens in, {} out, {}",
             counters.turns,
             counters.elapsed_ms,
             counters.inferences,
             counters.tools_executed,
-            counters.tool_calls,
+            amount(counters.tool_calls, "call"),
             counters.tokens_in,
             counters.tokens_out,
             cost(self.is_partly_unpriced(), counters.cost_micro_usd),
@@ -155,7 +156,7 @@ mod tests {
         let result = AgentResult::without_run(4, "usage", "no such file".to_owned(), 0);
         insta::assert_snapshot!(result.summary().join("\n"), @r"
         [ERR] EXIT-CONFIGURATION fatal=true: no such file
-        [FIN] run: 0 turns, 0 ms, 0 requests, 0 calls executed of 0, 0 tokens in, 0 out, 0.000000 USD
+        [FIN] run: 0 turns, 0 ms, 0 requests, 0 of 0 calls executed, 0 tokens in, 0 out, 0.000000 USD
         ");
     }
 }

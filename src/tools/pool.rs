@@ -19,6 +19,8 @@ use crate::message::Scrubber;
 /// Where tool servers are started, and what takes secrets out of their texts.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerHost {
+    /// Whether they are for a run below another one, which has places and waits for this run.
+    pub(crate) is_below: bool,
     pub(crate) pool: ServerPool,
     pub(crate) scrub: Arc<dyn Scrubber>,
 }
@@ -135,7 +137,11 @@ impl ServerHost {
     #[cfg(test)]
     pub(super) fn alone(scrub: Arc<dyn Scrubber>) -> Self {
         let pool = ServerPool::default();
-        Self { pool, scrub }
+        Self {
+            is_below: false,
+            pool,
+            scrub,
+        }
     }
 }
 
@@ -183,6 +189,18 @@ impl ServerPool {
         let places = places.await.ok();
         drop(turn);
         found.with(places, own)
+    }
+
+    /// The same for a run below another one. It waits for no place: the runs that hold them may wait for it. It takes what is free, and for the
+    /// rest of its servers goes beyond the bound.
+    pub(super) fn admit_below(&self, own: usize, shared: &[Key]) -> Admission {
+        let found = self.found(shared);
+        let wanted = own.saturating_add(found.missing.len());
+        let free = wanted.min(self.0.places.available_permits());
+        let wanted = u32::try_from(free).unwrap_or(u32::MAX);
+        // Others may be faster.
+        let places = Arc::clone(&self.0.places).try_acquire_many_owned(wanted);
+        found.with(places.ok(), own)
     }
 
     /// Which of these servers are up, and which have to be started.

@@ -105,7 +105,11 @@ impl ToolServers {
         let outside = keys.iter().flatten().filter(|key| key.spec.is_outside());
         let (shared, own): (Vec<&Key>, Vec<&Key>) = outside.partition(|key| key.spec.is_shared());
         let shared: Vec<Key> = shared.into_iter().cloned().collect();
-        let mut admission = host.pool.admit(own.len(), &shared).await;
+        let mut admission = if host.is_below {
+            host.pool.admit_below(own.len(), &shared)
+        } else {
+            host.pool.admit(own.len(), &shared).await
+        };
         let started = join_all(keys.into_iter().zip(specs.keys()).map(|(key, name)| {
             let place = key.as_ref().ok().and_then(|key| admission.take(key));
             async move {

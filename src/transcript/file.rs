@@ -10,8 +10,9 @@ use serde_json::value::RawValue;
 
 use super::record::{
     BlobRecord, CheckpointRecord, EntryRecord, HeaderRecord, Record, TombstoneRecord,
+    WorkflowEntryRecord,
 };
-use super::{Flaw, FlawKind, SealedEntry, canonical};
+use super::{Flaw, FlawKind, SealedEntry, SealedWorkflowEntry, canonical};
 use crate::message::{Digest, JsonSize, RunId, check_version};
 
 /// The file format this build writes and reads.
@@ -64,6 +65,19 @@ pub fn entry_line(entry: &SealedEntry) -> String {
         "{{\"action\":{},\"event\":{},\"hash\":\"{}\",\"seq\":{}}}\n",
         entry.action, entry.event, entry.hash, entry.seq
     )
+}
+
+/// The line of an entry of a workflow.
+#[must_use]
+pub(crate) fn workflow_entry_line(entry: &SealedWorkflowEntry) -> String {
+    let SealedWorkflowEntry {
+        action,
+        event,
+        hash,
+        seq,
+        ..
+    } = entry;
+    format!("{{\"action\":{action},\"event\":{event},\"hash\":\"{hash}\",\"seq\":{seq}}}\n")
 }
 
 /// The line of a blob. Blob lines come after all entries, sorted by hash.
@@ -149,6 +163,8 @@ pub struct LineError {
 pub struct LineReader {
     blob: Vec<u8>,
     line: u64,
+    /// Whether the header that was read is that of a workflow.
+    workflow: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -213,11 +229,20 @@ impl LineReader {
     pub fn read<'a>(&'a mut self, line: &'a [u8]) -> Result<Record<'a>, LineError> {
         self.line = self.line.saturating_add(1);
         let at = self.line;
-        read_line(line, &mut self.blob).map_err(|flaw| LineError { line: at, flaw })
+        let read = read_line(line, self.workflow, &mut self.blob);
+        let record = read.map_err(|flaw| LineError { line: at, flaw })?;
+        if let Record::Header(header) = &record {
+            self.workflow = header.is_workflow();
+        }
+        Ok(record)
     }
 }
 
-fn read_line<'a>(line: &'a [u8], blob: &'a mut Vec<u8>) -> Result<Record<'a>, Flaw> {
+fn read_line<'a>(
+    line: &'a [u8],
+    workflow: bool,
+    blob: &'a mut Vec<u8>,
+) -> Result<Record<'a>, Flaw> {
     if line.len() > MAX_LINE_BYTES {
         return Err(Flaw::tampered(
             "line",
@@ -238,7 +263,7 @@ fn read_line<'a>(line: &'a [u8], blob: &'a mut Vec<u8>) -> Result<Record<'a>, Fl
     check_size(line)?;
     // RFC 8785 sorts keys, so the first key gives the kind of the line.
     if line.starts_with("{\"action\":") {
-        entry(line)
+        entry(line, workflow)
     } else if line.starts_with("{\"blob\":") {
         blob_of(line, blob)
     } else if line.starts_with("{\"contract\":") {
@@ -303,14 +328,19 @@ fn header(line: &str) -> Result<Record<'_>, Flaw> {
     })))
 }
 
-fn entry(line: &str) -> Result<Record<'_>, Flaw> {
+fn entry(line: &str, workflow: bool) -> Result<Record<'_>, Flaw> {
     let EntryLine {
         action,
         event,
         hash,
         seq,
     } = parse(line)?;
-    let entry = EntryRecord::decode(seq, None, event.get(), action.get(), hash)?;
+    let (event, action) = (event.get(), action.get());
+    if workflow {
+        let entry = WorkflowEntryRecord::decode(seq, None, event, action, hash)?;
+        return Ok(Record::WorkflowEntry(Box::new(entry)));
+    }
+    let entry = EntryRecord::decode(seq, None, event, action, hash)?;
     Ok(Record::Entry(Box::new(entry)))
 }
 

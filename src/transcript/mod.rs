@@ -58,7 +58,7 @@ pub use checkpoint::{Checkpoint, EarlierCheckpoints};
 pub(crate) use deletion::{DeletedLeaf, Deletion, LogDeletion, LogDeletions, SignedDeletion};
 pub use entry::SealedEntry;
 pub use file::{LineError, LineReader, checkpoint_line, tombstone_line};
-pub(crate) use file::{MAX_LINE_BYTES, TRANSCRIPT_FORMAT};
+pub(crate) use file::{MAX_LINE_BYTES, TRANSCRIPT_FORMAT, workflow_entry_line};
 pub use file::{blob_line, entry_line, header_line};
 pub use flaw::{Flaw, FlawKind};
 pub use key_ring::KeyRing;

@@ -2,7 +2,7 @@
 
 use super::checkpoint::CheckpointHead;
 use super::workflow_entry::{WorkflowBinding, WorkflowHead, read_texts};
-use super::{Flaw, FlawKind, Note, SealedEntry, canonical};
+use super::{Flaw, FlawKind, Note, SealedEntry, SealedWorkflowEntry, canonical};
 use crate::contract::{
     CONTRACT_FORMAT, ExecutionContract, WORKFLOW_FORMAT, WorkflowDefinition, check_document_size,
     structure_faults,
@@ -195,9 +195,21 @@ impl From<&EntryRecord<'_>> for SealedEntry {
     }
 }
 
+impl From<&WorkflowEntryRecord<'_>> for SealedWorkflowEntry {
+    fn from(entry: &WorkflowEntryRecord<'_>) -> Self {
+        Self {
+            seq: entry.seq,
+            state: entry.head.to.clone(),
+            event: entry.event.to_owned(),
+            action: entry.action.to_owned(),
+            hash: entry.hash,
+        }
+    }
+}
+
 impl HeaderRecord<'_> {
     /// Whether the document is that of a workflow, as it says of itself.
-    pub(super) fn is_workflow(&self) -> bool {
+    pub(crate) fn is_workflow(&self) -> bool {
         let value: Option<serde_json::Value> = serde_json::from_str(self.contract).ok();
         let format = value.as_ref().and_then(|value| value.get("format"));
         format.is_some_and(|format| format == WORKFLOW_FORMAT)
@@ -207,7 +219,7 @@ impl HeaderRecord<'_> {
     ///
     /// # Errors
     /// [`Flaw`] where the document is not canonical, of another format, or breaks a rule.
-    pub(super) fn check_document(&self) -> Result<(Digest, Option<String>), Flaw> {
+    pub(crate) fn check_document(&self) -> Result<(Digest, Option<String>), Flaw> {
         if !self.is_workflow() {
             return self.check_contract();
         }

@@ -29,6 +29,7 @@ mod run_view;
 mod servers;
 #[cfg(test)]
 mod tests;
+mod tree_usage;
 mod turns;
 mod usage_totals;
 mod work_changes;
@@ -46,3 +47,4 @@ pub(crate) use requests::{Request, RequestEnd, RequestPurpose};
 pub(crate) use run_start::RunStart;
 pub use run_view::RunView;
 pub(crate) use run_view::Step;
+pub use tree_usage::TreeUsage;

@@ -91,6 +91,8 @@ pub struct RunView {
     requests: Requests,
     servers: Servers,
     start: Option<RunStart>,
+    /// The workflow and the step that the run stands below, joined by a colon, where the caller knows it.
+    step_path: Option<String>,
     suspended: bool,
     turns: Turns,
     usage: UsageTotals,
@@ -148,6 +150,7 @@ impl RunView {
             requests: Requests::default(),
             servers: Servers::default(),
             start: None,
+            step_path: None,
             suspended: false,
             turns: Turns::default(),
             usage: UsageTotals::default(),

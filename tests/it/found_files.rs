@@ -281,8 +281,8 @@ fn s21_who_is_asked_for_trust_sees_what_commands_may_do() {
         place.refuses(
             &["run"],
             &[
-                &format!("whatever the model runs with shell (tools.builtin; {expect})"),
-                &format!("odd (tools.mcp.odd; {network})"),
+                &format!("whatever the model runs with shell (tools.builtin; {expect}"),
+                &format!("odd (tools.mcp.odd; {network}"),
                 "monolith trust ./agent.yaml",
             ],
         );

@@ -96,6 +96,8 @@ mod migrate;
 #[cfg(test)]
 mod mutants;
 #[cfg(test)]
+mod newcomer;
+#[cfg(test)]
 mod next_step;
 #[cfg(test)]
 mod oauth;

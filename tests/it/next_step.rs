@@ -76,10 +76,10 @@ fn a_run_that_failed_says_how_to_find_out_why_and_how_to_go_on() {
     assert_eq!(code, 1, "{shown}");
     let last = "monolith show nightly-build --why   ·   monolith continue nightly-build \"…\"";
     assert_eq!(shown.trim().lines().last(), Some(last), "{shown}");
-    // In a pipe it is the one line of help.
+    // In a pipe it ends the one line of help.
     let left = desk.ends(&["run", "c.yaml", "--run-id", "r2"], 1);
     assert!(
-        left.err.ends_with("  = help: monolith show r2 --why\n"),
+        left.err.ends_with("; more: monolith show r2 --why\n"),
         "{}",
         left.err
     );

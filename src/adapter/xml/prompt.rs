@@ -19,6 +19,11 @@ pub(crate) struct XmlNext<'a> {
     pub tools: &'a [&'a ToolTerms],
 }
 
+/// What stands in the place of the report in the notice.
+pub(super) fn placeholder(format: &str) -> String {
+    format!("the report as {format}")
+}
+
 impl XmlNext<'_> {
     /// The message.
     #[must_use]
@@ -38,10 +43,11 @@ impl XmlNext<'_> {
         let Some(format) = self.format else {
             return out;
         };
+        let report = placeholder(format);
         let _ = write!(
             out,
             "\nTo give your final report, once, when the task is done:\n\n\
-             <ai-agent-{nonce}-{FINAL} tool=\"{FINAL_REPORT}\" format=\"{format}\">\nthe report as {format}\n\
+             <ai-agent-{nonce}-{FINAL} tool=\"{FINAL_REPORT}\" format=\"{format}\">\n{report}\n\
              </ai-agent-{nonce}-{FINAL}>\n"
         );
         if let Some(schema) = self.schema {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::prompt::placeholder;
 use super::reading::{XmlCall, XmlFinalReport, XmlIgnored, XmlReading};
 use super::slot::{FINAL, PROGRESS, XmlTerms, numbered};
 use super::tag::{Extent, MAX_TAG_BYTES, Opening, extent};
@@ -10,6 +11,8 @@ use crate::message::{StopReason, TagFlaw};
 
 /// The most opening tags of one text that are read.
 const MAX_TAGS: usize = 128;
+/// The least of a closing tag that is no text at the end of a report. Less may be a tag of HTML.
+const LEAST_FRAGMENT: &str = "</ai-";
 /// The part of a tag before the nonce.
 const BEFORE_NONCE: &str = "ai-agent-";
 
@@ -110,7 +113,9 @@ impl XmlScanner {
             let ended = matches!(stop, StopReason::End | StopReason::Unknown);
             let payload = self.without_fragment(&inside.close);
             match inside.what {
-                Ok(Purpose::FinalReport { format }) if ended && !payload.trim().is_empty() => {
+                Ok(Purpose::FinalReport { format })
+                    if ended && !written(payload, format.as_deref()).trim().is_empty() =>
+                {
                     self.reading.final_report = Some(XmlFinalReport {
                         closed: false,
                         format,
@@ -140,7 +145,7 @@ impl XmlScanner {
     /// What is pending, without a closing tag that it ends with: one that was begun and cut, or one that closes nothing.
     fn without_fragment(&self, close: &str) -> &str {
         let pending = self.pending.as_str();
-        let Some((payload, _)) = pending.rsplit_once("</ai-agent-") else {
+        let Some((payload, _)) = pending.rsplit_once(LEAST_FRAGMENT) else {
             return pending;
         };
         let fragment = pending.get(payload.len()..).unwrap_or_default();
@@ -314,6 +319,7 @@ impl XmlScanner {
                 });
             }
             Ok(Purpose::FinalReport { format }) => {
+                let payload = written(&payload, format.as_deref()).to_owned();
                 self.reading.final_report = Some(XmlFinalReport {
                     closed: true,
                     format,
@@ -324,6 +330,12 @@ impl XmlScanner {
             Err(flaw) => self.ignore(&inside.slot, flaw),
         }
     }
+}
+
+/// What the model wrote of a report itself: nothing where it repeats what the notice has in its place.
+fn written<'p>(payload: &'p str, format: Option<&str>) -> &'p str {
+    let is_repeated = format.is_some_and(|format| payload.trim() == placeholder(format));
+    if is_repeated { "" } else { payload }
 }
 
 /// The last boundary between characters that is not after `at`.

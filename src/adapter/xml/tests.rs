@@ -203,6 +203,9 @@ fn only_a_final_report_may_be_unclosed_and_only_where_the_model_ended_it() {
     }
     // A closing tag that was begun, or closes another slot, is no part of the report; what is no tag of ours is.
     for end in [
+        "</ai-",
+        "</ai-agen",
+        "</ai-agent",
         "</ai-agent-",
         "</N-FIN",
         "</N-FINAL",
@@ -212,6 +215,10 @@ fn only_a_final_report_may_be_unclosed_and_only_where_the_model_ended_it() {
         check_ended(&format!("{report}{end}"), StopReason::End, accepted);
     }
     let opening = "<N-FINAL tool=\"agent__final_report\">";
+    check(
+        &format!("{opening}a </ai-b"),
+        "\"\" report - \"a </ai-b\" unclosed",
+    );
     check(
         &format!("{opening}a </b> </"),
         "\"\" report - \"a </b> </\" unclosed",
@@ -225,6 +232,24 @@ fn only_a_final_report_may_be_unclosed_and_only_where_the_model_ended_it() {
     check(
         "a<N-0004 tool=\"f\">{} b <N-0005 tool=\"g\">{}</N-0005> c",
         "\"a\" [5 g \"{}\"] Unclosed(0004)",
+    );
+}
+
+/// A model that repeats the notice has reported nothing. Of a report that speaks of that text, nothing is taken away.
+#[test]
+fn the_placeholder_of_the_notice_is_no_report() {
+    let opening = "<N-FINAL tool=\"agent__final_report\" format=\"markdown\">";
+    let notice = format!("{opening}\nthe report as markdown\n");
+    check(&notice, "\"\" Unclosed(FINAL)");
+    check(&format!("{notice}</ai-agen"), "\"\" Unclosed(FINAL)");
+    check(&format!("{notice}</N-FINAL>"), "\"\" report markdown \"\"");
+    check(
+        &format!("{opening}the report as markdown is here</N-FINAL>"),
+        "\"\" report markdown \"the report as markdown is here\"",
+    );
+    check(
+        &format!("{opening}the report as json</N-FINAL>"),
+        "\"\" report markdown \"the report as json\"",
     );
 }
 

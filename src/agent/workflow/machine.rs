@@ -331,10 +331,12 @@ impl Workflow {
             ending,
             input: &self.started.input,
             inputs: &mut self.inputs,
+            notes: Vec::new(),
             orders: Vec::new(),
             outputs: &self.outputs,
         };
         let end = walker.root(&mut root);
+        parts.notes.append(&mut walker.notes);
         parts.begun.append(&mut walker.begun);
         orders.append(&mut walker.orders);
         let ending = walker.ending;
@@ -344,7 +346,8 @@ impl Workflow {
         parts.ending.dedup();
         parts.checkpoint = self.books.completed().len() > completed;
         let errors = self.books.errors().get(failed..).unwrap_or_default();
-        parts.note = note(&event.event, ended.as_ref(), errors);
+        let failed = note(&event.event, ended.as_ref(), errors);
+        parts.notes.splice(0..0, failed);
         self.outcome = end;
         let mut drafts = vec![self.draft(Some(event), kind, from, parts)];
         if end.is_some() {
@@ -383,6 +386,18 @@ impl Workflow {
         again.unzip()
     }
 
+    /// Why nothing more is begun, with how far the workflow has come.
+    fn under_way_text(&self, why: &str) -> String {
+        let (begun, most) = (self.books.counters.steps, self.definition.max_steps);
+        let under_way = self.books.in_flight.values();
+        let under_way: Vec<&str> = under_way.map(|run| run.place.as_str()).collect();
+        let under_way = match under_way.as_slice() {
+            [] => "none under way".to_owned(),
+            places => format!("under way: {}", places.join(", ")),
+        };
+        format!("{why}; {begun} of {most} steps begun, {under_way}")
+    }
+
     fn draft(
         &mut self,
         event: Option<WorkflowEvent>,
@@ -395,6 +410,11 @@ impl Workflow {
         let sealed = kind == WorkflowEntryKind::Seal;
         let state_digest = self.books.digest();
         let checkpoint = parts.checkpoint.then(|| self.record(state_digest));
+        let heard = event
+            .as_ref()
+            .filter(|_| kind != WorkflowEntryKind::Ignored);
+        let note = heard.and_then(|event| self.note(event));
+        let notes: Vec<String> = note.into_iter().chain(parts.notes).collect();
         WorkflowDraft {
             action: WorkflowAction {
                 begun: parts.begun,
@@ -404,7 +424,7 @@ impl Workflow {
                 from,
                 kind,
                 length: sealed.then_some(self.entries),
-                note: parts.note,
+                note: (!notes.is_empty()).then(|| notes.join("; ")),
                 outcome: self.outcome,
                 seq,
                 state_digest,
@@ -425,6 +445,25 @@ impl Workflow {
             step_outputs: self.outputs.digest(),
         })
     }
+
+    /// Why nothing more is begun, where the event says that.
+    fn note(&self, event: &WorkflowEvent) -> Option<String> {
+        match &event.event {
+            WorkflowEventKind::TimerFired => {
+                let (at, most) = (self.at_ms, self.definition.total_timeout_ms);
+                let why = format!("limits.total_timeout_ms: {at} of {most} ms are over");
+                Some(self.under_way_text(&why))
+            }
+            WorkflowEventKind::StopRequested => Some(self.under_way_text("a stop was asked for")),
+            WorkflowEventKind::Interrupted => {
+                Some(self.under_way_text("an end at once was asked for"))
+            }
+            WorkflowEventKind::Started(_)
+            | WorkflowEventKind::StepEnded { .. }
+            | WorkflowEventKind::Suspended
+            | WorkflowEventKind::Resumed => None,
+        }
+    }
 }
 
 /// What an entry says beside its state.
@@ -433,5 +472,5 @@ struct Parts {
     begun: Vec<BegunStep>,
     checkpoint: bool,
     ending: Vec<u64>,
-    note: Option<String>,
+    notes: Vec<String>,
 }

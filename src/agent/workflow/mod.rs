@@ -31,6 +31,8 @@ mod tests;
 #[cfg(test)]
 mod tests_costs;
 #[cfg(test)]
+mod tests_detail;
+#[cfg(test)]
 mod tests_explore;
 #[cfg(test)]
 mod tests_monitor;

@@ -12,37 +12,27 @@ pub(super) struct EndedStep {
     pub(super) result: Result<(), WorkflowCode>,
 }
 
-/// What failed with an event, each at its place and with its reason; none where nothing did.
+/// What failed with an event by its run, at its place and with its reason; none where nothing did.
 ///
-/// A step whose end was requested has not failed, however its run ended.
+/// A step whose end was requested has not failed, however its run ended. What fails without a run is noted where it does.
 pub(super) fn note(
     event: &WorkflowEventKind,
     ended: Option<&EndedStep>,
     errors: &[StepError],
 ) -> Option<String> {
-    let mut own = ended.filter(|ended| ended.result.is_err());
-    let failures = errors.iter().map(|error| {
-        let StepError {
-            code,
-            compensation,
-            place,
-        } = error;
-        let what = match (place.as_str(), compensation) {
-            ("", _) => "the workflow".to_owned(),
-            (place, true) => format!("the compensation of {place}"),
-            (place, false) => place.to_owned(),
-        };
-        // A compensation stands below what it undoes. The first error of a step that failed is its own.
-        let is_own = |ended: &&EndedStep| ended.place.starts_with(place.as_str());
-        let reason = (!place.is_empty())
-            .then(|| own.take_if(|ended| is_own(ended)))
-            .flatten()
-            .and_then(|_| reason(event));
-        let reason = reason.unwrap_or_else(|| code.as_str().to_owned());
-        format!("{what} failed: {reason}")
-    });
-    let failures: Vec<String> = failures.collect();
-    (!failures.is_empty()).then(|| failures.join("; "))
+    let ended = ended.filter(|ended| ended.result.is_err())?;
+    // A compensation stands below what it undoes. The first error of a step that failed is its own.
+    let own = errors.iter().find(|error| {
+        let place = error.place.as_str();
+        !place.is_empty() && ended.place.starts_with(place)
+    })?;
+    let what = if own.compensation {
+        "the compensation of "
+    } else {
+        ""
+    };
+    let reason = reason(event).unwrap_or_else(|| own.code.as_str().to_owned());
+    Some(format!("{what}{} failed: {reason}", own.place))
 }
 
 /// Why the step of this event failed, in its own words.

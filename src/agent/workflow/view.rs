@@ -11,6 +11,7 @@ use super::{
 use crate::contract::{StepId, WorkflowOutcome};
 use crate::kernel::Outcome;
 use crate::message::{Digest, RunId};
+use crate::view::TreeUsage;
 
 /// How a workflow stands, as its entries tell it.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +19,8 @@ pub(crate) struct WorkflowView {
     /// How long it was driven.
     pub(crate) at_ms: u64,
     pub(crate) counters: WorkflowCounters,
+    /// What failed last, or why nothing more was begun: limit, step and figure, for people. Failures of compensations are not it.
+    pub(crate) detail: Option<String>,
     pub(crate) entries: u64,
     pub(crate) outcome: Option<WorkflowOutcome>,
     pub(crate) started: Option<WorkflowStarted>,
@@ -55,6 +58,9 @@ pub(crate) struct StepView {
     /// What keeps it from being a run, or what it came to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<String>,
+    /// What its run used, and the runs below that, where it is at hand: no entry of the workflow says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) used: Option<TreeUsage>,
 }
 
 /// Where a step run stands.
@@ -90,12 +96,30 @@ impl StepState {
 }
 
 impl WorkflowView {
+    /// Takes what the run of a step used, and the runs below it.
+    pub(crate) fn used_by(&mut self, number: u64, used: TreeUsage) {
+        if let Some(step) = self.step(number) {
+            step.used = Some(used);
+        }
+    }
+
+    /// What all step runs used; none where it is not known of any.
+    pub(crate) fn used(&self) -> Option<TreeUsage> {
+        let used = self.steps.iter().filter_map(|step| step.used);
+        used.reduce(TreeUsage::and)
+    }
+
     /// Takes the next entry.
     pub(crate) fn take(&mut self, action: &WorkflowAction, event: Option<&WorkflowEvent>) {
         self.entries = self.entries.saturating_add(1);
         self.counters = action.counters;
         self.outcome = action.outcome;
         self.state = Some(action.to);
+        if let Some(note) = &action.note
+            && !event.is_some_and(|event| self.is_compensation(&event.event))
+        {
+            self.detail = Some(note.clone());
+        }
         if let Some(event) = event {
             self.at_ms = self.at_ms.max(event.at_ms);
             self.event(&event.event);
@@ -115,6 +139,7 @@ impl WorkflowView {
                 outcome: None,
                 reason: None,
                 text: None,
+                used: None,
             });
         }
         for number in &action.ending {
@@ -124,8 +149,16 @@ impl WorkflowView {
 
     /// A step run by its number: they are begun in that order, from 1.
     fn step(&mut self, number: u64) -> Option<&mut StepView> {
-        let at = usize::try_from(number).ok()?.checked_sub(1)?;
-        self.steps.get_mut(at)
+        self.steps.get_mut(place_of(number)?)
+    }
+
+    /// Whether that is the end of a run that compensates.
+    fn is_compensation(&self, event: &WorkflowEventKind) -> bool {
+        let WorkflowEventKind::StepEnded { number, .. } = event else {
+            return false;
+        };
+        let step = place_of(*number).and_then(|place| self.steps.get(place));
+        step.is_some_and(|step| step.compensates.is_some())
     }
 
     fn event(&mut self, event: &WorkflowEventKind) {
@@ -174,4 +207,9 @@ impl WorkflowView {
             };
         }
     }
+}
+
+/// Where a step run stands in the list of them.
+fn place_of(number: u64) -> Option<usize> {
+    usize::try_from(number).ok()?.checked_sub(1)
 }

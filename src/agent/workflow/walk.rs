@@ -28,6 +28,8 @@ pub(super) struct Walker<'w> {
     pub(super) ending: Vec<(u64, EndStep)>,
     pub(super) input: &'w str,
     pub(super) inputs: &'w mut BTreeMap<u64, StepInput>,
+    /// What failed without a run, with limit and figure, for people.
+    pub(super) notes: Vec<String>,
     pub(super) orders: Vec<StepOrder>,
     pub(super) outputs: &'w Outputs,
 }
@@ -103,12 +105,15 @@ impl Walker<'_> {
         let place = format!("{}{}", around.place, step.id);
         match &step.work {
             Work::Prompt(_) | Work::Tool(_) | Work::Delegate(_) => {
-                if self.books.counters.steps >= self.definition.max_steps {
-                    return self.fail(&step.id, place, WorkflowCode::MaxSteps);
+                let most = self.definition.max_steps;
+                if self.books.counters.steps >= most {
+                    let why = format!("limits.max_steps: {most} of {most} steps were begun");
+                    return self.fail(&step.id, place, (WorkflowCode::MaxSteps, why));
                 }
                 let fill = |part: &Part| self.part(part, around);
                 let Some(input) = input_of(&step.work, &fill) else {
-                    return self.fail(&step.id, place, WorkflowCode::InputSize);
+                    let why = format!("what it is given has more than {MAX_INPUT_BYTES} bytes");
+                    return self.fail(&step.id, place, (WorkflowCode::InputSize, why));
                 };
                 self.books.counters.steps = self.books.counters.steps.saturating_add(1);
                 Some(Active::Run(self.order(&step.id, place, input, None)))
@@ -118,14 +123,21 @@ impl Walker<'_> {
                 then: self.holds(&held.condition),
             }),
             Work::ForEach(held) => match self.items(held, around) {
-                None => self.fail(&step.id, place, WorkflowCode::NotAList),
+                None => {
+                    let why = "what for_each goes over is no JSON array".to_owned();
+                    self.fail(&step.id, place, (WorkflowCode::NotAList, why))
+                }
                 Some(items) => match u32::try_from(items.len()) {
                     Ok(count) if count <= held.max_iterations => Some(Active::Loop(Loop {
                         count: Some(count),
                         items: Items(Some(items)),
                         ..Loop::default()
                     })),
-                    _ => self.fail(&step.id, place, WorkflowCode::MaxIterations),
+                    _ => {
+                        let (got, most) = (items.len(), held.max_iterations);
+                        let why = format!("max_iterations: {got} items, and at most {most}");
+                        self.fail(&step.id, place, (WorkflowCode::MaxIterations, why))
+                    }
                 },
             },
             Work::While(_) => Some(Active::Loop(Loop::default())),
@@ -258,9 +270,10 @@ impl Walker<'_> {
                         let value = Value::List(self.books.gathered(&loop_place));
                         return Flow::Ended(End::Completed { ok: true, value });
                     }
-                    Err(code) => {
+                    Err(why) => {
                         self.books.gathered(&loop_place);
-                        self.error(loop_place, code, false);
+                        self.notes.push(format!("{loop_place} failed: {why}"));
+                        self.error(loop_place, WorkflowCode::MaxIterations, false);
                         return Flow::Ended(End::Failed);
                     }
                 }
@@ -297,21 +310,26 @@ impl Walker<'_> {
         }
     }
 
-    /// Whether one more iteration begins.
-    fn opens(&self, step: &Step, at: &Loop) -> Result<bool, WorkflowCode> {
+    /// Whether one more iteration begins, or why there is none more to be had.
+    fn opens(&self, step: &Step, at: &Loop) -> Result<bool, String> {
         let more = match (&step.work, at.count) {
             (_, Some(count)) => at.iteration < count,
             (Work::While(held), None) => {
                 let holds = self.holds(&held.condition);
-                if holds && at.iteration >= held.max_iterations {
-                    return Err(WorkflowCode::MaxIterations);
+                let most = held.max_iterations;
+                if holds && at.iteration >= most {
+                    return Err(format!(
+                        "max_iterations: the condition holds after {most} of {most} iterations"
+                    ));
                 }
                 holds
             }
             _ => false,
         };
         if more && self.books.counters.iterations >= MOST_ITERATIONS {
-            return Err(WorkflowCode::MaxIterations);
+            return Err(format!(
+                "{MOST_ITERATIONS} iterations of all loops, and a workflow has no more"
+            ));
         }
         Ok(more)
     }
@@ -372,12 +390,18 @@ impl Walker<'_> {
         });
     }
 
-    fn fail<T>(&mut self, step: &StepId, place: String, code: WorkflowCode) -> Option<T> {
+    fn fail<T>(
+        &mut self,
+        step: &StepId,
+        place: String,
+        (code, why): (WorkflowCode, String),
+    ) -> Option<T> {
         let bound = Bound {
             ok: false,
             value: Value::Empty,
         };
         self.books.bind(step, bound);
+        self.notes.push(format!("{place} failed: {why}"));
         self.error(place, code, false);
         None
     }

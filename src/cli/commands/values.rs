@@ -33,8 +33,25 @@ pub(in crate::cli) fn entry_number(text: &str) -> Result<u64, String> {
         .map_err(|_| "expected the number of an entry, such as 3; `show RUN` lists them".to_owned())
 }
 
-/// What every class of an outcome begins with that is a success, or none.
-pub(in crate::cli) const FAMILIES: [&str; 2] = ["completed", "failed"];
+/// What every class of an outcome begins with that is a success, or none; and what is failed of a class that is.
+pub(in crate::cli) const FAMILIES: [&str; 8] = [
+    "completed",
+    "failed",
+    "preflight",
+    "protocol",
+    "validation",
+    "budget",
+    "timeout",
+    "contract",
+];
+
+/// The families of a class: `failed` and `budget` of FAILED_BUDGET_EXHAUSTED.
+pub(in crate::cli) fn families_of(class: &str) -> impl Iterator<Item = &str> {
+    let mut words = class.split('_');
+    let first = words.next();
+    let second = words.next().filter(|_| first == Some("FAILED"));
+    first.into_iter().chain(second)
+}
 
 /// The class or the code of an outcome, or a family of classes, in any case.
 pub(in crate::cli) fn outcome(text: &str) -> Result<String, String> {
@@ -44,13 +61,18 @@ pub(in crate::cli) fn outcome(text: &str) -> Result<String, String> {
     let typed = text.to_ascii_lowercase();
     let classes = AgentOutcome::ALL.map(|class| class.as_str().to_owned());
     let known = FAMILIES.map(str::to_owned).into_iter();
-    let known = known.chain(codes()).chain(classes.clone());
-    let nearest = known.min_by_key(|name| strsim::osa_distance(&typed, &name.to_ascii_lowercase()));
-    let nearest = nearest.unwrap_or_default();
+    let known = known.chain(codes()).chain(classes);
+    let distance = |name: &String| match name.to_ascii_lowercase() {
+        name if name.starts_with(&typed) => 0,
+        name => strsim::osa_distance(&typed, &name),
+    };
+    let nearest = known.min_by_key(distance);
+    let nearest = nearest.filter(|name| distance(name) <= typed.chars().count() / 3);
+    let nearest = nearest.map(|name| format!("; `{name}` may be meant"));
     Err(format!(
-        "no run ends so; `{nearest}` is the nearest. `failed` is every failure, `completed` every success; the classes are {}; \
-         a code stands in brackets behind its class in the list",
-        classes.join(", ")
+        "no run ends so{}. It takes {}, or a class and the code behind it as `list` shows them",
+        nearest.unwrap_or_default(),
+        FAMILIES.join(", ")
     ))
 }
 
@@ -70,6 +92,12 @@ fn codes() -> Vec<String> {
     let (_, codes) = fault.split_once("expected one of ").unwrap_or_default();
     let codes = codes.split(", ").map(|code| code.trim_matches('`'));
     codes.map(str::to_owned).collect()
+}
+
+/// How many are shown.
+pub(in crate::cli) fn limit(text: &str) -> Result<usize, String> {
+    text.parse()
+        .map_err(|_| "expected a number, such as 20; 0 shows all".to_owned())
 }
 
 /// The name of a run that is to be made. Wherever a run is asked for, `last` is the newest, and what ends in `.jsonl` is a file.
@@ -95,4 +123,38 @@ pub(in crate::cli) fn reason(text: &str) -> Result<String, String> {
         ));
     }
     Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_run_ends_with_is_refused_with_what_may_be_meant() {
+        let check = |typed: &str, nearest: Option<&str>| {
+            let text = outcome(typed).unwrap_err();
+            let nearest = nearest.map(|name| format!("; `{name}` may be meant"));
+            let begin = format!(
+                "no run ends so{}. It takes completed, failed, ",
+                nearest.unwrap_or_default()
+            );
+            assert!(text.starts_with(&begin), "{text}");
+        };
+        check("max_turns", Some("max_turns_exhausted"));
+        check("timeuot", Some("timeout"));
+        check("FAILED_TIMEOUTS", Some("FAILED_TIMEOUT"));
+        check("foo", None);
+        for known in [
+            "timeout",
+            "Budget",
+            "step_timeout",
+            "failed_timeout",
+            "failed",
+        ] {
+            assert_eq!(outcome(known).as_deref(), Ok(known));
+        }
+        let of = |class| families_of(class).collect::<Vec<_>>();
+        assert_eq!(of("FAILED_BUDGET_EXHAUSTED"), ["FAILED", "BUDGET"]);
+        assert_eq!(of("COMPLETED_CHAT_ONLY"), ["COMPLETED"]);
+    }
 }

@@ -3,7 +3,6 @@
 use super::app::App;
 use super::contract_file::ContractFile;
 use super::error::CliError;
-use crate::contract::ContractSpec;
 use crate::driver::{AgentReader, ParentFile, ReadAgent};
 use crate::store::Invocation;
 
@@ -18,11 +17,16 @@ impl AgentFilesReader {
     }
 
     fn agent_of(&self, file: &ContractFile) -> Result<ReadAgent, String> {
-        let read = || -> Result<ContractSpec, CliError> { file.read(&self.0) };
-        let spec = read().map_err(|fault| fault.summary())?;
+        let read = || -> Result<_, CliError> {
+            let spec = file.read(&self.0)?;
+            let below = file.digests_below(&self.0, &spec)?;
+            Ok((spec, below))
+        };
+        let (spec, below) = read().map_err(|fault| fault.summary())?;
         let own = spec.own.as_ref();
         let digest = own.ok_or_else(|| "it has no text".to_owned())?.digest;
         Ok(ReadAgent {
+            below,
             digest,
             folder: file.folder().to_owned(),
             invocation: Some(file.invocation()),

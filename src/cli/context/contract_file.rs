@@ -14,6 +14,7 @@ use crate::cli::ui::command::shell_word;
 use crate::cli::ui::escape::line;
 use crate::contract::{ContractSpec, PinnedOffers};
 use crate::driver::RunRequest;
+use crate::message::Digest;
 use crate::session::RedactionKey;
 use crate::store::{Foreign, Invocation, open_given, open_regular};
 
@@ -218,7 +219,7 @@ impl ContractFile {
     ) -> Result<(), CliError> {
         if self.needs_trust {
             let below = self.agents_below(app, spec)?;
-            self.as_read(text, spec, &below).judge(app)?;
+            self.as_read(text, spec, &below)?.judge(app)?;
         }
         Ok(())
     }
@@ -226,18 +227,26 @@ impl ContractFile {
     /// As it was read.
     pub(in crate::cli) fn as_read<'c>(
         &'c self,
-        text: &'c str,
+        text: &str,
         spec: &'c ContractSpec,
         below: &'c [AgentBelow],
-    ) -> ReadContract<'c> {
-        ReadContract {
+    ) -> Result<ReadContract<'c>, CliError> {
+        Ok(ReadContract {
             below,
+            digest: self.digest_of(text)?,
             folder: self.folder(),
             name: &self.name,
             path: &self.path,
             spec,
-            text,
-        }
+        })
+    }
+
+    /// BLAKE3 over a text that the file may hold, everything included: what trust and delegation know it by.
+    pub(in crate::cli) fn digest_of(&self, text: &str) -> Result<Digest, CliError> {
+        Ok(match self.form() {
+            Some(_) => Digest::of(self.whole(text)?.text.as_bytes()),
+            None => Digest::of(text.as_bytes()),
+        })
     }
 
     /// The same of a text that the file may hold.
@@ -253,7 +262,8 @@ impl ContractFile {
         let mut spec = if let Some(form) = self.form() {
             let (text, beside) = (self.whole(text)?, self.beside());
             let source = self.placeholders.source((&name, form), &text, &beside);
-            let mut spec = ContractSpec::parse_agent(&source, &self.sets, &known)?;
+            let mut spec = ContractSpec::parse_agent(&source, &self.sets, &known)
+                .map_err(|errors| self.as_two_texts(errors))?;
             self.give_agent(&mut spec)?;
             spec
         } else {

@@ -44,7 +44,11 @@ pub(super) fn path_of(fault: &DriverError) -> Option<String> {
         | DriverError::OtherScript { provider, .. }
         | DriverError::ChangedScript { provider, .. } => Some(format!("providers.{provider}.file")),
         DriverError::Backend { provider, .. } => Some(format!("providers.{provider}")),
-        DriverError::OtherContract { pointer, .. }
+        DriverError::OtherContract {
+            file: None,
+            pointer,
+            ..
+        }
         | DriverError::ChangedContract { pointer, .. } => {
             let path = pointer.strip_prefix('/')?.replace('/', ".");
             Some(path.replace("~1", "/").replace("~0", "~"))

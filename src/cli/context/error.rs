@@ -35,7 +35,7 @@ pub(in crate::cli) use advice::Advice;
 pub(in crate::cli) use agent::AgentFault;
 pub(in crate::cli) use contract::ContractFault;
 pub(in crate::cli) use corpus::CorpusFault;
-pub(in crate::cli) use input::InputFault;
+pub(in crate::cli) use input::{InputFault, STDIN};
 pub(in crate::cli) use login::LoginRefused;
 pub(in crate::cli) use model::ModelFault;
 pub(in crate::cli) use state::StateFault;
@@ -245,8 +245,9 @@ impl CliError {
     fn message(&self) -> String {
         match self {
             Self::Driver(DriverError::Store(fault)) => format!("failed to {fault}"),
-            Self::Driver(fault) if fault.completes_failed_to() => format!("failed to {fault}"),
-            Self::Driver(_) | Self::System(SystemFault::Panic { .. }) => self.to_string(),
+            Self::Driver(fault) => sentence(fault),
+            Self::ChangedFile(fault, _) => sentence(fault),
+            Self::System(SystemFault::Panic { .. }) => self.to_string(),
             _ => format!("failed to {self}"),
         }
     }
@@ -263,6 +264,15 @@ impl CliError {
     }
 }
 
+/// A fault of the driver as a sentence: some complete "failed to", others stand alone.
+fn sentence(fault: &DriverError) -> String {
+    if fault.completes_failed_to() {
+        format!("failed to {fault}")
+    } else {
+        fault.to_string()
+    }
+}
+
 /// The word for what keeps a run from being prepared.
 const fn reason_of(fault: &DriverError) -> &'static str {
     match fault {
@@ -271,6 +281,7 @@ const fn reason_of(fault: &DriverError) -> &'static str {
         DriverError::Randomness(_) => "internal",
         DriverError::RunEnded { .. }
         | DriverError::NothingRecorded { .. }
+        | DriverError::BelowDeleted { .. }
         | DriverError::WorkflowChanged { .. }
         | DriverError::WorkflowDiffers { .. }
         | DriverError::UnknownSemantics { .. }

@@ -103,6 +103,19 @@ impl Args for KnobArgs {
     }
 }
 
+/// Every knob as an option, for the long page of help.
+pub(in crate::cli) fn listed_knobs() -> String {
+    let options = ALL.iter().map(|knob| match knob.off {
+        Some(_) => format!("--[no-]{}", knob.long),
+        None => format!("--{} VALUE", knob.long),
+    });
+    let options: Vec<String> = options.collect();
+    format!(
+        "Single values, as --set changes them: {}",
+        options.join(", ")
+    )
+}
+
 /// `maxToolTurns` as `max-tool-turns`.
 fn dashed(key: &str) -> String {
     let mut long = String::with_capacity(key.len() + 4);

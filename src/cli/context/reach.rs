@@ -2,13 +2,15 @@
 
 use std::fmt::Write as _;
 
+use super::confinement::{Kept, Machine};
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::{counted, dollars, grouped};
 use crate::contract::{BigCount, DelegateTerms};
-use crate::driver::{Reach, ReachedVariable};
+use crate::driver::{Reach, ReachedCommand, ReachedVariable, SHELL_PLACE};
+use crate::tools::Confined;
 
-/// Everything, one a line.
-pub(in crate::cli) fn listed(reach: &Reach) -> String {
+/// Everything, one a line, with what confines each command on this machine.
+pub(in crate::cli) fn listed(reach: &Reach, machine: &Machine) -> String {
     let mut out = "reaches:\n".to_owned();
     let mut row = |kind: &str, text: String| {
         // Writing to a String cannot fail.
@@ -17,11 +19,8 @@ pub(in crate::cli) fn listed(reach: &Reach) -> String {
     for command in &reach.commands {
         let words = line(&command.command.join(" "));
         let place = line(&command.place);
-        let may = match &command.confinement {
-            Some(confinement) => line(confinement),
-            None => "it may do whatever you may".to_owned(),
-        };
-        row("command", format!("{words}   ({place}; {may})"));
+        let confined = line(&confined_here(command, machine));
+        row("command", format!("{words}   ({place}; {confined})"));
     }
     for host in &reach.hosts {
         let address = host
@@ -57,6 +56,32 @@ pub(in crate::cli) fn listed(reach: &Reach) -> String {
         );
     }
     out
+}
+
+/// What confines a command, and whether this machine can.
+fn confined_here(command: &ReachedCommand, machine: &Machine) -> String {
+    let stated = &command.confinement;
+    let kept = if command.place == SHELL_PLACE {
+        Kept::Shell
+    } else {
+        Kept::Server
+    };
+    match command.confined {
+        Confined::Never => format!("{stated}: it may do whatever you may"),
+        Confined::Always => match machine.lacking(kept) {
+            None => stated.clone(),
+            Some(lacking) => format!("{stated}; it is not started here: {lacking}"),
+        },
+        Confined::WherePossible => {
+            let (sandbox, rest) = stated.split_once(',').unwrap_or((stated, ""));
+            match machine.lacking(kept) {
+                None => format!("{sandbox} where the system can (here: yes),{rest}"),
+                Some(lacking) => format!(
+                    "{sandbox} where the system can (here: no, {lacking}: it may do whatever you may)"
+                ),
+            }
+        }
+    }
 }
 
 /// The file of an agent, and what a run of it may take.
@@ -103,4 +128,50 @@ fn one(sent: &ReachedVariable) -> String {
     };
     let unset = if sent.is_set { "" } else { "; it is not set" };
     format!("{variable}{goes}   ({}{unset})", line(&sent.place))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_listed_with_what_confines_it_on_this_machine() {
+        let check = |confined: Confined, stated: &str, lacking: Option<&str>, expect: &str| {
+            let reach = Reach {
+                commands: vec![ReachedCommand {
+                    place: "tools.mcp.fs".to_owned(),
+                    command: vec!["npx".to_owned(), "x".to_owned()],
+                    confined,
+                    confinement: stated.to_owned(),
+                }],
+                ..Reach::default()
+            };
+            let text = listed(&reach, &Machine::known(lacking));
+            let expect = format!("reaches:\n  command   npx x   (tools.mcp.fs; {expect})\n");
+            assert_eq!(text, expect);
+        };
+        let stated = "in the sandbox, with the network";
+        let none = Some("no user namespaces");
+        let yes = "in the sandbox where the system can (here: yes), with the network";
+        check(Confined::WherePossible, stated, None, yes);
+        check(
+            Confined::WherePossible,
+            stated,
+            none,
+            "in the sandbox where the system can (here: no, no user namespaces: it may do whatever you may)",
+        );
+        check(Confined::Always, stated, None, stated);
+        check(
+            Confined::Always,
+            stated,
+            none,
+            "in the sandbox, with the network; it is not started here: no user namespaces",
+        );
+        check(
+            Confined::Never,
+            "without a sandbox",
+            None,
+            "without a sandbox: it may do whatever you may",
+        );
+    }
 }

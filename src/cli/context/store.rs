@@ -4,18 +4,16 @@ use std::path::PathBuf;
 
 use super::app::{App, DEMO_PREFIX};
 use super::error::{CliError, StateFault, TranscriptFault};
+use super::origin;
 use super::source::{Source, is_named_as_transcript};
 use crate::message::RunId;
 use crate::store::{Durability, Store, StoreError, StoreReader, places_of};
 use crate::tools::Withheld;
-use crate::transcript::ParentFound;
 
 /// Random hexadecimal digits of a demo run's name.
 const DEMO_DIGITS: usize = 8;
 /// Random hexadecimal digits of the name of a run without a given name.
 const RANDOM_DIGITS: usize = 16;
-/// How many generations of forks are looked at; a longer line is none that people make.
-const MOST_GENERATIONS: usize = 1_000;
 
 impl App {
     /// The file that keeps runs: the caller's, else `runs.db` in `MONOLITH_HOME`, else in the platform's state folder.
@@ -116,18 +114,18 @@ impl App {
         let Some(reader) = self.reader()? else {
             return Ok(None);
         };
-        let mut first = run_id.clone();
-        if reader.resolve(first.as_str()).is_err() {
+        if reader.resolve(run_id.as_str()).is_err() {
             return Ok(None);
         }
-        for _ in 0..MOST_GENERATIONS {
-            match reader.lineage(&first)? {
-                None => return Ok(Some(first)),
-                Some(lineage) if lineage.found == ParentFound::NotHere => return Ok(None),
-                Some(lineage) => first = lineage.parent.run_id,
-            }
+        origin::first_of(&reader, run_id)
+    }
+
+    /// The run with which that one goes on: the first of its tree, as long as that is open.
+    pub(in crate::cli) fn goes_on_with(&self, run_id: &RunId) -> Result<RunId, CliError> {
+        match self.reader()? {
+            Some(reader) => Ok(reader.goes_on_with(run_id)?),
+            None => Ok(run_id.clone()),
         }
-        Ok(None)
     }
 
     /// What to type for that run. A name that a person chose is never cut. One that monolith made (a demo's, too) is cut to the

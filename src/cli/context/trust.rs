@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::app::App;
 use super::ask::answer;
+use super::confinement::Machine;
 use super::error::{CliError, ContractFault};
 use super::reach::listed;
 use super::runtime::runtime;
@@ -16,6 +18,7 @@ use super::trusted::Trusted;
 use crate::cli::ui::escape::line;
 use crate::contract::{ContractSpec, McpTransport, placeholders};
 use crate::driver::{self, Reach, RunRequest, ServersToStart};
+use crate::message::Digest;
 use crate::session::RedactionKey;
 
 /// Built-in tools that start commands.
@@ -25,24 +28,26 @@ const STARTING: [&str; 1] = ["shell"];
 pub(in crate::cli) struct ReadContract<'c> {
     /// The files of agents that it may delegate to, and of theirs.
     pub(in crate::cli) below: &'c [AgentBelow],
+    /// BLAKE3 over its text, everything included.
+    pub(in crate::cli) digest: Digest,
     /// Its folder.
     pub(in crate::cli) folder: &'c Path,
     /// As messages call it.
     pub(in crate::cli) name: &'c Path,
     pub(in crate::cli) path: &'c Path,
     pub(in crate::cli) spec: &'c ContractSpec,
-    pub(in crate::cli) text: &'c str,
 }
 
 /// The file of an agent that a contract may delegate to, or one of its agents.
 pub(in crate::cli) struct AgentBelow {
+    /// BLAKE3 over its text, everything included.
+    pub(in crate::cli) digest: Digest,
     /// Its folder.
     pub(in crate::cli) folder: PathBuf,
     /// As messages call it.
     pub(in crate::cli) name: PathBuf,
     pub(in crate::cli) path: PathBuf,
     pub(in crate::cli) spec: ContractSpec,
-    pub(in crate::cli) text: String,
 }
 
 impl ReadContract<'_> {
@@ -54,7 +59,7 @@ impl ReadContract<'_> {
             return Ok(());
         }
         let trusted = Trusted::of(app)?;
-        if to_judge.all(|(path, text)| trusted.has(path, text)) {
+        if to_judge.all(|(path, digest)| trusted.has(path, digest)) {
             return Ok(());
         }
         let name = line(&self.name.display().to_string());
@@ -73,38 +78,66 @@ impl ReadContract<'_> {
 
     /// Trusts it as it is, and the agents that it may call.
     pub(in crate::cli) fn trust(&self, app: &App, trusted: Trusted) -> Result<(), CliError> {
-        let own = [(self.path, self.text)].into_iter();
+        let own = [(self.path, self.digest)].into_iter();
         let all = own.chain(self.to_judge().filter(|(path, _)| *path != self.path));
         trusted.add(app, all)
     }
 
     /// The files that must be trusted: those that start commands or hand variables on, and the contract by which they do.
-    fn to_judge(&self) -> impl Iterator<Item = (&Path, &str)> {
+    fn to_judge(&self) -> impl Iterator<Item = (&Path, Digest)> {
         let below = self.below.iter().filter(|agent| needs_trust(&agent.spec));
         let below: Vec<_> = below
-            .map(|agent| (agent.path.as_path(), agent.text.as_str()))
+            .map(|agent| (agent.path.as_path(), agent.digest))
             .collect();
         let is_concerned = needs_trust(self.spec) || !below.is_empty();
-        let own = is_concerned.then_some((self.path, self.text));
+        let own = is_concerned.then_some((self.path, self.digest));
         own.into_iter().chain(below)
     }
 
     /// What a run of it reaches, and what its agents do, for people.
     pub(in crate::cli) fn listed(&self, app: &App) -> Result<String, CliError> {
-        let mut out = listed(&self.reach(app)?);
-        for agent in self.below {
-            let name = line(&agent.name.display().to_string());
-            let reach = reach_of(app, &agent.spec, &agent.folder)?;
-            // Writing to a String cannot fail.
-            let _ = write!(out, "the agent {name} {}", listed(&reach));
-        }
-        Ok(out)
+        let (own, below) = (self.reach(app)?, reached_below(app, self.below)?);
+        Ok(listed_whole(&own, &below))
     }
 
     /// What a run of it reaches; nothing is started to see.
     pub(in crate::cli) fn reach(&self, app: &App) -> Result<Reach, CliError> {
         reach_of(app, self.spec, self.folder)
     }
+}
+
+/// What an agent below a contract reaches.
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct ReachedBelow {
+    /// Its file, as messages call it.
+    file: String,
+    reaches: Reach,
+}
+
+/// What each agent below a contract reaches; nothing is started to see.
+pub(in crate::cli) fn reached_below(
+    app: &App,
+    below: &[AgentBelow],
+) -> Result<Vec<ReachedBelow>, CliError> {
+    let each = below.iter().map(|agent| {
+        Ok(ReachedBelow {
+            file: agent.name.display().to_string(),
+            reaches: reach_of(app, &agent.spec, &agent.folder)?,
+        })
+    });
+    each.collect()
+}
+
+/// What a contract reaches, and the agents below it, for people.
+pub(in crate::cli) fn listed_whole(own: &Reach, below: &[ReachedBelow]) -> String {
+    let machine = Machine::default();
+    let mut out = listed(own, &machine);
+    for agent in below {
+        let (name, reach) = (line(&agent.file), listed(&agent.reaches, &machine));
+        // Writing to a String cannot fail.
+        let _ = write!(out, "the agent {name} {reach}");
+    }
+    out
 }
 
 fn reach_of(app: &App, spec: &ContractSpec, folder: &Path) -> Result<Reach, CliError> {

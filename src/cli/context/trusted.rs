@@ -53,9 +53,8 @@ impl Trusted {
         Ok(Self { contracts, file })
     }
 
-    /// Whether the contract at that path is trusted as it is.
-    pub(in crate::cli) fn has(&self, path: &Path, text: &str) -> bool {
-        let hash = Digest::of(text.as_bytes());
+    /// Whether the contract at that path is trusted as it is, by the hash of its text with all that it includes.
+    pub(in crate::cli) fn has(&self, path: &Path, hash: Digest) -> bool {
         self.contracts.get(&settled(path)) == Some(&hash)
     }
 
@@ -63,11 +62,10 @@ impl Trusted {
     pub(in crate::cli) fn add<'c>(
         mut self,
         app: &App,
-        contracts: impl IntoIterator<Item = (&'c Path, &'c str)>,
+        contracts: impl IntoIterator<Item = (&'c Path, Digest)>,
     ) -> Result<(), CliError> {
         app.ready_state()?;
-        for (path, text) in contracts {
-            let hash = Digest::of(text.as_bytes());
+        for (path, hash) in contracts {
             self.contracts.insert(settled(path), hash);
         }
         self.write()

@@ -86,6 +86,34 @@ impl WaitingCall {
         }))
     }
 
+    /// The calls that wait in a run or a workflow, and in the runs below it, each with its run; those that were answered already are left
+    /// out.
+    pub(in crate::cli) fn below(app: &App, run_id: &RunId) -> Result<Vec<(RunId, Self)>, CliError> {
+        let mut found = Vec::new();
+        let Some(mut reader) = app.reader()? else {
+            return Ok(found);
+        };
+        let below = reader.runs_below(run_id)?;
+        for run_id in std::iter::once(run_id.clone()).chain(below) {
+            if !reader.is_open(&run_id)? || reader.is_workflow(&run_id)? {
+                continue;
+            }
+            let Some(call) = app
+                .reader()?
+                .map(|own| Self::of(&run_id, own))
+                .transpose()?
+            else {
+                continue;
+            };
+            let Some(call) = call else { continue };
+            let asked = (call.order.call, call.order.arguments_hash);
+            if reader.answer_to(&run_id, asked)?.is_none() {
+                found.push((run_id, call));
+            }
+        }
+        Ok(found)
+    }
+
     /// Where what it would change of files is looked up; none where the run's workspace is not there any more.
     pub(in crate::cli) fn changes(
         &self,

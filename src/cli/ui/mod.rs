@@ -2,6 +2,7 @@
 //!
 //! Knows how things look. It knows no file, no key, no store and no command.
 
+pub(in crate::cli) mod branch;
 pub(in crate::cli) mod command;
 pub(in crate::cli) mod departed;
 pub(in crate::cli) mod entry_row;

@@ -24,6 +24,7 @@ fn agents_of(recorded: &ExecutionContract) -> Vec<AgentSpec> {
         let tool = recorded.tool(name);
         let timeout = terms.total_timeout_ms;
         let defined = tool.map(|tool| AgentDefinition {
+            below: terms.below.clone(),
             description: tool.description.clone(),
             digest: terms.digest,
             input_schema: tool.input_schema.clone(),

@@ -22,7 +22,7 @@ use crate::contract::{AgentLink, AgentProfile, Completion, ReportFormat, ToolTra
 use crate::message::{Digest, estimate_tokens};
 
 /// The rule that an agent breaks which names no model.
-const NO_MODEL: &str = "no model is named";
+pub(crate) const NO_MODEL: &str = "no model is named";
 /// Where the providers of an agent are defined.
 const OF_PROVIDERS: &str =
     "define it under `providers` in .ai-agent.json, beside the agent or where you stand";
@@ -219,6 +219,11 @@ impl AgentSource<'_> {
     /// The errors under the names that the file has.
     fn renamed(&self, mut errors: SpecErrors) -> SpecErrors {
         let no_targets = no_targets();
+        for error in &mut errors.errors {
+            if error.help.is_none() && error.rule.starts_with(NO_PROVIDER) {
+                error.help = Some(OF_PROVIDERS.to_owned());
+            }
+        }
         for error in errors.errors.iter_mut().filter(|e| e.set.is_none()) {
             error.path = shown_path(&error.path, self.form);
             let place = place_in(self.parts, self.text, error.offset);
@@ -227,9 +232,6 @@ impl AgentSource<'_> {
                 file: file.map(|file| file.display().to_string()),
                 line,
             });
-            if error.help.is_none() && error.rule.starts_with(NO_PROVIDER) {
-                error.help = Some(OF_PROVIDERS.to_owned());
-            }
             if error.rule == no_targets {
                 NO_MODEL.clone_into(&mut error.rule);
                 let help = "write `models: [provider/model]`, or name them with --models";

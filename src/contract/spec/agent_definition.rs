@@ -1,15 +1,18 @@
 //! What a file says of itself to agents that may call it. Reads none.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::agent_spec::{AgentDefinition, MOST_NAME_CHARS};
 use super::contract_spec::{ContractSpec, InputSpec};
 use crate::contract::{AgentId, ServerCapability, ServerKind};
+use crate::message::Digest;
 
 impl AgentDefinition {
-    /// The definition of a file that was read as one; none where it was not read from a text.
+    /// The definition of a file that was read as one, with the agents below it; none where it was not read from a text.
     #[must_use]
-    pub(crate) fn of(spec: &ContractSpec) -> Option<Self> {
+    pub(crate) fn of(spec: &ContractSpec, below: BTreeMap<String, Digest>) -> Option<Self> {
         let own = spec.own.as_ref()?;
         let profile = spec.profile.as_ref();
         let tool_name = spec.offered_as.tool_name.clone().unwrap_or_else(|| {
@@ -28,6 +31,7 @@ impl AgentDefinition {
             parts.join("\n\n")
         };
         Some(Self {
+            below,
             description,
             digest: own.digest,
             input_schema: input_schema(spec.input.as_ref()),

@@ -1,5 +1,7 @@
 //! The agents that a file may delegate to, as its author names them, and what their own files say of them. Reads none.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use crate::contract::{AGENT_PREFIX, ToolCapability};
@@ -24,6 +26,8 @@ pub(crate) struct AgentSpec {
 /// What an agent's own file says of it to one that may delegate to it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct AgentDefinition {
+    /// The agents below it: the digests of their texts, by their files as they are found from its folder.
+    pub(crate) below: BTreeMap<String, Digest>,
     /// What the tool says of itself.
     pub(crate) description: String,
     /// BLAKE3 over the text of its file, everything included.

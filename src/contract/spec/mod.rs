@@ -66,7 +66,7 @@ mod web_tools;
 mod words;
 mod workflow_file;
 
-pub(crate) use agent::{AGENT_SET, AgentSource, FORMAT, PROFILE_SET, PROMPT_SET};
+pub(crate) use agent::{AGENT_SET, AgentSource, FORMAT, NO_MODEL, PROFILE_SET, PROMPT_SET};
 pub(crate) use agent_file::{
     AgentFiles, AgentForm, IncludeFault, IncludedText, KNOBS, prompt_names, with_includes,
 };

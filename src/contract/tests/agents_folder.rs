@@ -143,7 +143,7 @@ impl Definitions for Folder<'_> {
             let faults = faults.map(|e| format!("{file}:{}: {}", e.line, e.rule));
             faults.collect::<Vec<_>>()
         })?;
-        Ok(AgentDefinition::of(&spec))
+        Ok(AgentDefinition::of(&spec, BTreeMap::new()))
     }
 }
 

@@ -34,10 +34,14 @@ impl Guard {
         if let Some(draft) = draft {
             secrets = secrets.held_against(draft, environment.shared())?;
         }
+        let host = environment
+            .shared()
+            .server_host(secrets.matched(), &spec.redact);
         Ok(Self {
-            servers: environment
-                .shared()
-                .server_host(secrets.matched(), &spec.redact),
+            servers: ServerHost {
+                is_below: environment.is_below(),
+                ..host
+            },
             shared: environment.shared().clone(),
             secrets,
         })

@@ -47,11 +47,12 @@ pub(crate) use new_run::{
 pub use prepared::Prepared;
 pub(in crate::driver) use prepared::{Resumption, Start};
 pub(crate) use preview::{Preview, preview, preview_recorded};
-pub(crate) use reach::{Reach, ReachedVariable};
+pub(crate) use reach::{Reach, ReachedCommand, ReachedVariable, SHELL_PLACE};
 pub(in crate::driver) use recorded::{BroughtUp, Mismatch, Models, Recorded, bring_up_again};
 pub(in crate::driver) use reopened::reopen_below;
 pub(crate) use reopened::{Reopened, reopen};
 pub use request::RunRequest;
+pub(in crate::driver) use resume::prepare_end;
 pub(crate) use resume::prepare_resume;
 pub(crate) use run_id::random_run_id;
 pub(crate) use servers::ServersToStart;

@@ -11,17 +11,22 @@ use super::addresses::address_of;
 use super::sources::used_providers;
 use crate::contract::{
     ContractSpec, DelegateTerms, ExecutionContract, McpTransport, OAuthSpec, PrivateNetwork,
-    WebLimits, placeholders, recorded_template, recorded_url, server_sandbox, shell_sandbox,
+    SandboxSpec, SandboxTerms, WebLimits, placeholders, recorded_template, recorded_url,
+    server_sandbox, shell_sandbox,
 };
 use crate::driver::Environment;
+use crate::tools::Confined;
 
 /// What a host is called that may be on this machine.
 const THIS_MACHINE: &str = "this machine";
 
+/// Where a contract file names the built-in shell.
+pub(crate) const SHELL_PLACE: &str = "tools.builtin";
+
 /// What a run reaches.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Reach {
-    /// Programs that are started, with the rights of the user who starts the run.
+    /// Programs that are started, each with what confines it.
     pub(crate) commands: Vec<ReachedCommand>,
     /// Servers that requests are sent to.
     pub(crate) hosts: Vec<ReachedHost>,
@@ -52,9 +57,10 @@ pub(crate) struct ReachedCommand {
     pub(crate) place: String,
     /// The program and its arguments.
     pub(crate) command: Vec<String>,
-    /// What confines it, where the contract states that.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) confinement: Option<String>,
+    /// Whether it is confined: where its author says nothing, where the system can.
+    pub(crate) confined: Confined,
+    /// What confines it.
+    pub(crate) confinement: String,
 }
 
 /// A server that requests are sent to.
@@ -167,11 +173,17 @@ impl Reach {
                 McpTransport::Stdio { args, command, env } => {
                     reach.placeholders(environment, env, &format!("{place}.env"), command);
                     let command = [command].into_iter().chain(args).cloned().collect();
-                    let stated = server.sandbox.as_ref().map(server_sandbox);
+                    let stated = server.sandbox.as_ref();
+                    let terms = server_sandbox(stated.unwrap_or(&SandboxSpec::default()));
+                    let confined = match stated {
+                        None => Confined::WherePossible,
+                        Some(_) => confined(&terms),
+                    };
                     reach.commands.push(ReachedCommand {
                         place,
                         command,
-                        confinement: stated.map(|terms| terms.to_string()),
+                        confined,
+                        confinement: terms.to_string(),
                     });
                 }
                 McpTransport::Remote {
@@ -192,9 +204,10 @@ impl Reach {
         if spec.tools.has_shell() {
             let terms = shell_sandbox(spec.tools.sandbox.as_ref());
             reach.commands.push(ReachedCommand {
-                place: "tools.builtin".to_owned(),
+                place: SHELL_PLACE.to_owned(),
                 command: vec!["whatever the model runs with shell".to_owned()],
-                confinement: Some(terms.to_string()),
+                confined: confined(&terms),
+                confinement: terms.to_string(),
             });
         }
         reach.placeholders(
@@ -316,6 +329,15 @@ impl Reach {
             place,
             goes_to,
         });
+    }
+}
+
+/// Whether a command under stated terms is confined.
+const fn confined(terms: &SandboxTerms) -> Confined {
+    if terms.confined {
+        Confined::Always
+    } else {
+        Confined::Never
     }
 }
 

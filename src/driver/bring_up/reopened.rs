@@ -9,7 +9,7 @@ use crate::driver::{DriverError, Environment};
 use crate::kernel::{CallOrder, Event, EventKind, ParentRun, Run, RunStarted};
 use crate::message::RunId;
 use crate::replay::{ReplayReport, Replayer, Unfinished};
-use crate::store::{Invocation, RunLock, Store, StoreError};
+use crate::store::{Invocation, RunLock, Store};
 use crate::transcript::SealedEntry;
 
 /// An unfinished run of the store: locked for this process, and decided again up to where its transcript ends.
@@ -35,26 +35,12 @@ pub(crate) fn reopen(
     environment: &Environment,
 ) -> Result<Reopened, DriverError> {
     let reopened = reopen_below(store, run_id, environment)?;
-    let lineage = store.reader()?.lineage(run_id)?;
-    if let Some(found) = lineage
-        && found.is_below()
-        && is_open(store, &found.parent.run_id)?
-    {
-        return Err(DriverError::Delegated {
-            parent: found.parent.run_id,
-            run_id: run_id.clone(),
-        });
+    let parent = store.reader()?.goes_on_with(run_id)?;
+    if parent != *run_id {
+        let run_id = run_id.clone();
+        return Err(DriverError::Delegated { parent, run_id });
     }
     Ok(reopened)
-}
-
-/// Whether the store has that run, without an end.
-fn is_open(store: &Store, run_id: &RunId) -> Result<bool, DriverError> {
-    match store.reader()?.read_run(run_id) {
-        Ok(stored) => Ok(stored.row().outcome.is_none()),
-        Err(StoreError::NoSuchRun { .. }) => Ok(false),
-        Err(fault) => Err(fault.into()),
-    }
 }
 
 /// The same for the run that delegated to it.

@@ -8,6 +8,7 @@ use super::prepared::{GRACE, Prepared, Resumption, Start};
 use super::recorded::{BroughtUp, Mismatch, Models, Recorded, bring_up_again};
 use super::reopened::Reopened;
 use super::request::RunRequest;
+use crate::contract::ExecutionContract;
 use crate::driver::DriverError;
 use crate::driver::ancestry::by_target;
 use crate::driver::below::Below;
@@ -25,24 +26,42 @@ pub(crate) async fn prepare_resume(
     request: RunRequest,
     cancel: &CancellationToken,
 ) -> Result<Prepared, DriverError> {
+    let orphan = reopened.is_orphan();
+    Box::pin(prepared_again(reopened, request, (orphan, false), cancel)).await
+}
+
+/// The same for a run below one that has ended: it is to be ended, for which it needs neither models nor tools.
+pub(in crate::driver) async fn prepare_end(
+    reopened: Reopened,
+    request: RunRequest,
+) -> Result<Prepared, DriverError> {
+    let cancel = CancellationToken::new();
+    Box::pin(prepared_again(reopened, request, (true, true), &cancel)).await
+}
+
+async fn prepared_again(
+    reopened: Reopened,
+    request: RunRequest,
+    (orphan, to_end): (bool, bool),
+    cancel: &CancellationToken,
+) -> Result<Prepared, DriverError> {
     let contract = Arc::clone(&reopened.contract);
     let shared = request.environment.shared().clone();
     let run_id = reopened.started.run_id.clone();
     let below = Below::of(&request, reopened.invocation());
-    let orphan = reopened.is_orphan();
     let providers = contract.targets.iter().map(|target| &target.provider);
     let before = by_target(providers, reopened.answered_before);
     let own = &reopened.unfinished.answered;
     let played = before.iter().zip(own).map(|(a, b)| a.saturating_add(*b));
     let recorded = Recorded {
         contract: &contract,
-        models: Some(Models {
+        models: (!to_end).then(|| Models {
             played: played.collect(),
             with_keys: contract.servers.values().all(|server| server.available),
         }),
         run_id: &run_id,
         started: &reopened.started,
-        tools: true,
+        tools: !to_end,
         unknown_workspace: false,
     };
     let up = Box::pin(bring_up_again(recorded, request, cancel)).await;
@@ -56,7 +75,7 @@ pub(crate) async fn prepare_resume(
         servers,
         tool_servers,
         ..
-    } = up.map_err(|mismatch| fault_of(mismatch, &run_id))?;
+    } = up.map_err(|mismatch| fault_of(mismatch, &run_id).of_agent(&contract))?;
     let unfinished = reopened.unfinished;
     let start = Start::Resume(Box::new(Resumption {
         at_ms: unfinished.at_ms,
@@ -87,6 +106,20 @@ pub(crate) async fn prepare_resume(
     })
 }
 
+impl DriverError {
+    /// Names the agent whose file is another one now, where that is the difference.
+    fn of_agent(mut self, recorded: &ExecutionContract) -> Self {
+        if let Self::OtherContract { agent, pointer, .. } = &mut self
+            && let Some(rest) = pointer.strip_prefix("/agents/")
+        {
+            let tool = rest.split('/').next().unwrap_or(rest);
+            let tool = tool.replace("~1", "/").replace("~0", "~");
+            *agent = recorded.agents.get(&tool).map(|terms| terms.file.clone());
+        }
+        self
+    }
+}
+
 /// What keeps a run from being resumed.
 pub(super) fn fault_of(mismatch: Mismatch, run_id: &RunId) -> DriverError {
     let run_id = run_id.clone();
@@ -96,6 +129,8 @@ pub(super) fn fault_of(mismatch: Mismatch, run_id: &RunId) -> DriverError {
             recorded,
             given,
         } => DriverError::OtherContract {
+            agent: None,
+            file: None,
             run_id,
             pointer,
             recorded,

@@ -106,10 +106,25 @@ impl Worker {
         observer: &mut dyn Observer,
     ) -> Result<Finished, DriverError> {
         let prepared = prepared.with_max_inferences(self.limits.max_inferences);
+        let controls = self.begin();
+        drive(prepared, &self.store, controls, observer).await
+    }
+
+    /// What the runs below a workflow share with the others of the runner.
+    pub(crate) fn environment(&self, environment: Environment) -> Environment {
+        environment.sharing(self.shared.clone())
+    }
+
+    /// How many requests to models all runs may have open at once.
+    pub(crate) const fn max_inferences(&self) -> usize {
+        self.limits.max_inferences
+    }
+
+    /// What is asked of the work that this one does now: it is brought up, and others take its turn.
+    pub(crate) fn begin(&mut self) -> mpsc::Receiver<Control> {
         std::mem::take(&mut self.turn).end();
         let (_, none) = mpsc::channel(1);
-        let controls = std::mem::replace(&mut self.controls, none);
-        drive(prepared, &self.store, controls, observer).await
+        std::mem::replace(&mut self.controls, none)
     }
 
     fn sharing(&self, request: RunRequest) -> RunRequest {

@@ -6,7 +6,7 @@ use crate::agent::{
     Workflow, WorkflowAction, WorkflowDraft, WorkflowEffect, WorkflowEvent, WorkflowEventKind,
     WorkflowFold, WorkflowStarted,
 };
-use crate::contract::WorkflowDefinition;
+use crate::contract::{Work, WorkflowDefinition};
 use crate::driver::DriverError;
 use crate::driver::clock::unix_ms;
 use crate::kernel::ParentRun;
@@ -53,7 +53,8 @@ pub(super) enum Start {
 /// A new workflow, locked for this process. Nothing is written yet.
 ///
 /// # Errors
-/// [`DriverError::Store`] where the name is taken, [`DriverError::WorkflowName`] where step runs could not be named after it.
+/// [`DriverError::Store`] where the name is taken, [`DriverError::WorkflowName`] where step runs could not be named after it, and
+/// [`DriverError::WorkflowNameTaken`] where there are runs that have such a name.
 pub(crate) fn new_workflow(
     store: &Store,
     definition: WorkflowDefinition,
@@ -71,6 +72,11 @@ pub(crate) fn new_workflow(
         StoreError::RunLocked { run_id, .. } => StoreError::RunExists { run_id },
         other => other,
     })?;
+    // A run of an older tree would be taken for a step that was tampered with.
+    if let Some(taken) = store.reader()?.named_below(&run_id)?.into_iter().next() {
+        lock.discard();
+        return Err(DriverError::WorkflowNameTaken { run_id, taken });
+    }
     let started = WorkflowStarted {
         definition_hash: definition.definition_hash(),
         input,
@@ -127,6 +133,18 @@ fn differs(run_id: &RunId, what: &dyn std::fmt::Display) -> DriverError {
     }
 }
 
+/// The first step whose agent has another file now.
+fn changed_agent(begun: &WorkflowDefinition, now: &WorkflowDefinition) -> Option<String> {
+    let steps = begun.all_steps().into_iter().zip(now.all_steps());
+    let mut changed = steps.filter_map(|(begun, now)| match (&begun.work, &now.work) {
+        (Work::Delegate(begun_with), Work::Delegate(given)) if begun_with != given => Some(
+            format!("{}, the agent of step `{}`,", given.agent, begun.id),
+        ),
+        _ => None,
+    });
+    changed.next()
+}
+
 /// A workflow that begins as another one did, up to and with that entry: what had ended there is not done again, what was under way
 /// is begun anew under the new name. Nothing is written yet.
 ///
@@ -178,7 +196,8 @@ pub(crate) fn fork_workflow(
         }
         if workflow.outcome().is_some() {
             begin.lock.discard();
-            return Err(DriverError::RunEnded { run_id: of.clone() });
+            let run_id = of.clone();
+            return Err(DriverError::WorkflowForkEnded { at, run_id });
         }
         let drafts = effects.into_iter().filter_map(|effect| match effect {
             WorkflowEffect::Append(drafts) => Some(drafts),
@@ -262,10 +281,15 @@ impl ReopenedWorkflow {
         if *self.begin.definition == *now {
             return Ok(self.begin);
         }
-        let file = self.begin.definition.file_digest != now.file_digest;
+        let begun = &self.begin.definition;
+        let what = if begun.file_digest == now.file_digest {
+            changed_agent(begun, now)
+        } else {
+            None
+        };
         Err(DriverError::WorkflowChanged {
+            what: what.unwrap_or_else(|| "its file".to_owned()),
             run_id: self.begin.run_id,
-            what: if file { "its file" } else { "an agent's file" },
         })
     }
 }

@@ -1,19 +1,18 @@
 //! The loop of a workflow: effects of the machine become step runs, and their ends become events. Decides nothing.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
 
 use futures_util::StreamExt as _;
-use futures_util::future::LocalBoxFuture;
+use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc;
 
 use super::begin::{Start, WorkflowBegin};
-use super::host::StepHost;
+use super::host::{StepHost, locked};
 use super::record::WorkflowRecord;
-use super::step_run::{Ask, StepEnd, StepTask};
+use super::step_run::{StepEnd, StepTask, StepTerms};
+use super::watched::Asked;
 use crate::agent::{
     EndStep, StepOrder, Workflow, WorkflowDraft, WorkflowEffect, WorkflowEvent, WorkflowEventKind,
 };
@@ -43,12 +42,12 @@ pub(crate) struct WorkflowFinished {
 /// # Errors
 /// [`DriverError`] where the store cannot be written, or a step run that has begun cannot be gone on with. The workflow stays as it
 /// is recorded.
-pub(crate) async fn drive_workflow<H: StepHost>(
+pub(crate) async fn drive_workflow<H: StepHost + Send>(
     begin: WorkflowBegin,
     store: &Store,
-    host: &RefCell<H>,
+    host: &Mutex<H>,
     control: mpsc::Receiver<Control>,
-    grace: Duration,
+    terms: StepTerms,
 ) -> Result<WorkflowFinished, DriverError> {
     let WorkflowBegin {
         definition,
@@ -93,13 +92,13 @@ pub(crate) async fn drive_workflow<H: StepHost>(
         asks,
         clock: RunClock::starting_at(workflow.at_ms()),
         controls: BTreeMap::new(),
-        grace,
         host,
         left: false,
         record,
         run_id,
         steps: FuturesUnordered::new(),
         store,
+        terms,
         workflow,
     };
     let driven = driving.until_done(first, control, asked).await;
@@ -130,29 +129,29 @@ enum First {
 }
 
 /// A step run to come.
-type Running<'a> = LocalBoxFuture<'a, (u64, Result<StepEnd, DriverError>)>;
+type Running<'a> = BoxFuture<'a, (u64, Result<StepEnd, DriverError>)>;
 
 struct Driving<'a, H> {
-    asks: mpsc::UnboundedSender<Ask>,
+    asks: mpsc::UnboundedSender<Asked>,
     clock: RunClock,
     controls: BTreeMap<u64, mpsc::Sender<Control>>,
-    grace: Duration,
-    host: &'a RefCell<H>,
+    host: &'a Mutex<H>,
     /// Whether nothing is begun any more, because another process goes on.
     left: bool,
     record: WorkflowRecord<'a>,
     run_id: RunId,
     steps: FuturesUnordered<Running<'a>>,
     store: &'a Store,
+    terms: StepTerms,
     workflow: Workflow,
 }
 
-impl<'a, H: StepHost> Driving<'a, H> {
+impl<'a, H: StepHost + Send> Driving<'a, H> {
     async fn until_done(
         &mut self,
         first: First,
         mut control: mpsc::Receiver<Control>,
-        mut asked: mpsc::UnboundedReceiver<Ask>,
+        mut asked: mpsc::UnboundedReceiver<Asked>,
     ) -> Result<(), DriverError> {
         match first {
             First::Effects(effects) => self.perform(effects).await?,
@@ -177,10 +176,10 @@ impl<'a, H: StepHost> Driving<'a, H> {
                     Some(_) => self.happened(WorkflowEventKind::Interrupted).await?,
                     None => open = false,
                 },
-                Some(Ask { control, order, run_id }) = asked.recv() => {
-                    let answer = self.host.borrow().answer(&order, &run_id);
+                Some(Asked { control, order, run_id }) = asked.recv() => {
+                    let answer = locked(self.host).answer(&order, &run_id);
                     match answer {
-                        // A run that cannot take it has been asked to end so often that it does not wait.
+                        // A full queue holds enough that ends it already.
                         Some(answer) => drop(control.try_send(answer)),
                         // A person has time: another process goes on once the answer is there.
                         None => self.leave().await?,
@@ -192,7 +191,7 @@ impl<'a, H: StepHost> Driving<'a, H> {
                     match end? {
                         StepEnd::Left => self.leave().await?,
                         StepEnd::Ended(order, result) => {
-                            self.host.borrow_mut().step_ended(&order, &result);
+                            locked(self.host).step_ended(&order, &result);
                             let result = Box::new(result);
                             self.happened(WorkflowEventKind::StepEnded { number, result }).await?;
                         }
@@ -226,7 +225,7 @@ impl<'a, H: StepHost> Driving<'a, H> {
                 WorkflowEffect::Append(drafts) => {
                     self.record.append(&drafts).await?;
                     for draft in &drafts {
-                        self.host.borrow_mut().entry(draft);
+                        locked(self.host).entry(draft);
                     }
                 }
                 WorkflowEffect::Begin(order) => self.begin(*order),
@@ -247,14 +246,16 @@ impl<'a, H: StepHost> Driving<'a, H> {
         let number = order.number;
         let (control, controls) = mpsc::channel(QUEUE);
         self.controls.insert(number, control.clone());
-        let mut host = self.host.borrow_mut();
+        let (files, observer) = {
+            let host = locked(self.host);
+            (host.files(), host.observer(&order))
+        };
         let task = StepTask {
             asks: self.asks.clone(),
             control,
             controls,
-            files: host.files(),
-            grace: self.grace,
-            observer: host.observer(&order),
+            files,
+            observer,
             order,
             parent: ParentRun {
                 call: None,
@@ -262,6 +263,7 @@ impl<'a, H: StepHost> Driving<'a, H> {
                 run_id: self.run_id.clone(),
             },
             store: self.store.clone(),
+            terms: self.terms,
         };
         let running = async move { (number, task.run().await) };
         self.steps.push(Box::pin(running));

@@ -1,12 +1,17 @@
 //! What a workflow asks of the holder of its files. Does not drive anything.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::agent::{StepOrder, StepResult, StepRun, WorkflowDraft};
 use crate::driver::{DriverError, Observer, RunRequest};
 use crate::kernel::CallOrder;
 use crate::message::RunId;
 use crate::session::Control;
+
+/// The host, for as long as one look at it takes: it is never held while something is waited for.
+pub(super) fn locked<H>(host: &Mutex<H>) -> MutexGuard<'_, H> {
+    host.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What the steps of a workflow run under, and what they came to. It is read on threads of their own.
 pub(crate) trait StepFiles: Send + Sync {
@@ -28,11 +33,11 @@ pub(crate) trait StepHost {
     /// What its steps run under.
     fn files(&self) -> Arc<dyn StepFiles>;
 
-    /// Who sees the run of a step, and the runs below that.
-    fn observer(&mut self, order: &StepOrder) -> Box<dyn Observer>;
-
     /// The answer of a person to a call that waits for one; none where there is none, and the workflow is left.
     fn answer(&self, order: &CallOrder, run_id: &RunId) -> Option<Control>;
+
+    /// Who sees the entries of that step's run; what is recorded of it from before comes first.
+    fn observer(&self, order: &StepOrder) -> Box<dyn Observer>;
 
     /// An entry has become durable.
     fn entry(&mut self, draft: &WorkflowDraft);

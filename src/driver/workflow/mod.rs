@@ -14,9 +14,11 @@ mod drive;
 mod host;
 mod record;
 mod step_run;
+mod watched;
 
 pub(crate) use begin::{
     ReopenedWorkflow, WorkflowBegin, fork_workflow, new_workflow, reopen_workflow,
 };
-pub(crate) use drive::{WorkflowFinished, drive_workflow};
+pub(crate) use drive::drive_workflow;
 pub(crate) use host::{StepFiles, StepHost};
+pub(crate) use step_run::StepTerms;

@@ -9,13 +9,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::begin::flawed;
 use super::host::StepFiles;
+use super::watched::{Asked, Watched};
 use crate::agent::{StepOrder, StepResult};
 use crate::contract::ExecutionContract;
 use crate::driver::blocking::blocking;
 use crate::driver::bring_up::{prepare_resume, prepare_step, reopen_below};
+use crate::driver::known_child::not_deleted;
 use crate::driver::{DriverError, Observer, Prepared, Reopened, RunRequest, drive};
-use crate::kernel::{CallOrder, EntryDraft, ParentRun, Run};
-use crate::message::{InferenceSeq, RunId};
+use crate::kernel::ParentRun;
+use crate::message::RunId;
 use crate::session::Control;
 use crate::store::{Store, StoreError};
 use crate::transcript::SealedEntry;
@@ -23,27 +25,29 @@ use crate::transcript::SealedEntry;
 /// The most bytes that say why a step could not begin.
 const MOST_REASON: usize = 2_048;
 
+/// What all step runs of a workflow are driven under.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StepTerms {
+    /// How long a step run that is to end may take.
+    pub(crate) grace: Duration,
+    /// How many requests to models of this process may be open at once, where that is limited.
+    pub(crate) max_inferences: Option<usize>,
+}
+
 /// A step run, and all that it needs.
 pub(super) struct StepTask {
     /// Where calls go that wait for a person.
-    pub(super) asks: mpsc::UnboundedSender<Ask>,
+    pub(super) asks: mpsc::UnboundedSender<Asked>,
+    /// Where it is asked for something.
     pub(super) control: mpsc::Sender<Control>,
     pub(super) controls: mpsc::Receiver<Control>,
     pub(super) files: Arc<dyn StepFiles>,
-    pub(super) grace: Duration,
     pub(super) observer: Box<dyn Observer>,
     pub(super) order: StepOrder,
     /// The workflow, and its entry that begins the step.
     pub(super) parent: ParentRun,
     pub(super) store: Store,
-}
-
-/// A call that waits for a person: of a step run, or of a run below it.
-pub(super) struct Ask {
-    /// Where that run takes the answer.
-    pub(super) control: mpsc::Sender<Control>,
-    pub(super) order: CallOrder,
-    pub(super) run_id: RunId,
+    pub(super) terms: StepTerms,
 }
 
 /// What became of a step run.
@@ -97,10 +101,10 @@ impl StepTask {
             control,
             controls,
             files,
-            grace,
             observer,
             order,
             store,
+            terms,
             ..
         } = self;
         let mut watched = Watched {
@@ -109,8 +113,12 @@ impl StepTask {
             observer,
             run_id: run_id.clone(),
         };
+        let mut prepared = prepared.with_grace(terms.grace);
+        if let Some(most) = terms.max_inferences {
+            prepared = prepared.with_max_inferences(most);
+        }
         // Its futures are large, and a workflow holds many of them.
-        let driving = drive(prepared.with_grace(grace), &store, controls, &mut watched);
+        let driving = drive(prepared, &store, controls, &mut watched);
         let finished = Box::pin(driving).await?;
         if finished.run.outcome().is_none() {
             return Ok(StepEnd::Left);
@@ -119,14 +127,17 @@ impl StepTask {
     }
 
     /// Looks at the store, and reads what the step needs to go on or to be over.
-    async fn found(&self, run_id: &RunId) -> Result<Found, DriverError> {
+    fn found(&self, run_id: &RunId) -> impl Future<Output = Result<Found, DriverError>> + use<> {
         let (files, store) = (Arc::clone(&self.files), self.store.clone());
         let (order, run_id) = (self.order.clone(), run_id.clone());
         let workflow = self.parent.run_id.clone();
         blocking(move || {
             let mut reader = store.reader()?;
             let sealed = match reader.read_run(&run_id) {
-                Err(StoreError::NoSuchRun { .. }) => return Ok(Found::Nothing),
+                Err(StoreError::NoSuchRun { .. }) => {
+                    not_deleted(&store, &run_id, &workflow)?;
+                    return Ok(Found::Nothing);
+                }
                 run => run?.row().outcome.is_some(),
             };
             let lineage = reader.lineage(&run_id)?;
@@ -150,7 +161,6 @@ impl StepTask {
             let reopened = reopen_below(&store, &run_id, &request.environment)?;
             Ok(Found::Open(Box::new((reopened, request))))
         })
-        .await
     }
 
     /// Goes on with an open run; none where the workflow is left meanwhile. Every other control that comes is the run's.
@@ -161,13 +171,15 @@ impl StepTask {
     ) -> Result<Option<Prepared>, DriverError> {
         self.observer
             .recorded(reopened.contract(), reopened.entries());
+        let path = request.invocation.as_ref();
+        let path = path.map(|begun| begun.contract_file.clone());
         let cancel = CancellationToken::new();
         let mut preparing = pin!(prepare_resume(reopened, request, &cancel));
         let mut asked = Vec::new();
         let prepared = loop {
             tokio::select! {
                 biased;
-                prepared = &mut preparing => break prepared?,
+                prepared = &mut preparing => break prepared.map_err(|fault| fault.of_file(path))?,
                 Some(control) = self.controls.recv() => match control {
                     // It stays as it is.
                     Control::Suspend => return Ok(None),
@@ -227,43 +239,4 @@ enum Begun {
     Left,
     /// There is no run, and why.
     Not(String),
-}
-
-/// Follows a run of a step, and reports where it waits for a person.
-struct Watched {
-    asks: mpsc::UnboundedSender<Ask>,
-    control: mpsc::Sender<Control>,
-    observer: Box<dyn Observer>,
-    run_id: RunId,
-}
-
-impl Observer for Watched {
-    fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, run: &Run) {
-        self.observer.entry(draft, sealed, run);
-        if let Some(order) = run.awaited() {
-            // The workflow ends before its steps do only where it is dropped with them.
-            drop(self.asks.send(Ask {
-                control: self.control.clone(),
-                order,
-                run_id: self.run_id.clone(),
-            }));
-        }
-    }
-
-    fn below(&mut self, run_id: &RunId, control: mpsc::Sender<Control>) -> Box<dyn Observer> {
-        Box::new(Self {
-            asks: self.asks.clone(),
-            control: control.clone(),
-            observer: self.observer.below(run_id, control),
-            run_id: run_id.clone(),
-        })
-    }
-
-    fn recorded(&mut self, contract: &Arc<ExecutionContract>, entries: &[SealedEntry]) {
-        self.observer.recorded(contract, entries);
-    }
-
-    fn text(&mut self, inference: InferenceSeq, text: &str) {
-        self.observer.text(inference, text);
-    }
 }

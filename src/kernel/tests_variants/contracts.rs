@@ -153,6 +153,7 @@ pub(super) fn delegating_to_none() -> Terms {
 
 fn agent(name: &str) -> DelegateTerms {
     DelegateTerms {
+        below: BTreeMap::new(),
         digest: Digest::of(name.as_bytes()),
         file: format!("{name}.ai"),
         grant: None,

@@ -7,7 +7,7 @@ use super::mcp::{python, runs, scripted, wait_until_gone};
 use crate::contract::McpTerms;
 use crate::message::{NoSecrets, ToolOutcome};
 use crate::tools::mcp::Timeouts;
-use crate::tools::{ServerHost, ServerSpec};
+use crate::tools::{ServerHost, ServerPool, ServerSpec};
 
 async fn run(host: &ServerHost, spec: ServerSpec, root: &std::path::Path) -> (Fixture, String) {
     let run = Fixture::bring_up_at(host, [("s", spec)], root).await;
@@ -199,4 +199,39 @@ async fn a_server_does_not_start_before_the_last_one_has_ended() {
     let ((), (still_runs, (_next, second))) = tokio::join!(one.up.servers.close(), next);
     assert_ne!(second, first);
     assert!(!still_runs, "both were there at once");
+}
+
+#[tokio::test]
+async fn a_run_below_waits_for_no_place_that_the_one_above_it_holds() {
+    if !python() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let scrub: Arc<dyn crate::message::Scrubber> = Arc::new(NoSecrets);
+    let above = ServerHost {
+        is_below: false,
+        pool: ServerPool::bounded(1),
+        scrub,
+    };
+    let own = || {
+        let mut spec = scripted(&["child"]);
+        if let ServerSpec::Stdio { shared, .. } = &mut spec {
+            *shared = false;
+        }
+        spec
+    };
+    let (parent, first) = run(&above, own(), root.path()).await;
+    let below = ServerHost {
+        is_below: true,
+        ..above.clone()
+    };
+    // Another run waits for the place, and holds up nothing below the first.
+    let mut other = Box::pin(run(&above, own(), root.path()));
+    let waits = std::time::Duration::from_millis(50);
+    assert!(tokio::time::timeout(waits, &mut other).await.is_err());
+    let (child, second) = run(&below, own(), root.path()).await;
+    assert_ne!(first, second);
+    child.up.servers.close().await;
+    parent.up.servers.close().await;
+    other.await.0.up.servers.close().await;
 }

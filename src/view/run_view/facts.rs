@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::RunView;
-use crate::contract::ExecutionContract;
+use crate::contract::{AgentLink, ExecutionContract};
 use crate::kernel::{ClosingReason, Counters, FlowRecord, Outcome, Run};
 use crate::message::{CallSeq, Digest, InferenceSeq, RunId};
 use crate::view::activity::Activity;
@@ -14,9 +14,43 @@ use crate::view::turns::Turn;
 use crate::view::usage_totals::UsageTotals;
 use crate::view::{
     Approvals, Call, Departure, Execution, Preflight, Report, ReportFault, Request, RunStart,
+    TreeUsage,
 };
 
 impl RunView {
+    /// States which workflow and which step of it the run stands below: `review-notes:summary`. No entry of the run says it.
+    pub(crate) fn below_step(&mut self, path: String) {
+        self.step_path = Some(path);
+    }
+
+    /// The workflow and the step that it stands below, where that was stated.
+    pub(crate) fn step_path(&self) -> Option<&str> {
+        self.step_path.as_deref()
+    }
+
+    /// The agent whose run it is: that of its contract, else the one that was called, else the step. None of a run that is no agent's.
+    pub(crate) fn agent_id(&self) -> Option<&str> {
+        let agent = self.contract.agent.as_ref().map(|agent| agent.id.as_str());
+        let called = || Some(self.chain().last()?.name.as_str());
+        let step = || self.step_path.as_ref()?.rsplit(':').next();
+        agent.or_else(called).or_else(step)
+    }
+
+    /// The agents from the first one to that of this run, joined by colons; behind the workflow and the step that they stand below.
+    pub(crate) fn call_path(&self) -> Option<String> {
+        let chain = self.chain().iter().map(|link| link.name.as_str());
+        let names: Vec<&str> = self.step_path.as_deref().into_iter().chain(chain).collect();
+        if names.is_empty() {
+            return self.agent_id().map(str::to_owned);
+        }
+        Some(names.join(":"))
+    }
+
+    fn chain(&self) -> &[AgentLink] {
+        let delegation = self.contract.delegation.as_ref();
+        delegation.map_or(&[], |delegation| &delegation.chain)
+    }
+
     /// Everything that was set going, in the order in which it began.
     pub(crate) fn activities(&self) -> &[Activity] {
         self.activities.all()
@@ -129,6 +163,16 @@ impl RunView {
     /// The machine's own counters after the last entry.
     pub(crate) const fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// What the runs below this one used; none where it called no agent that used anything.
+    pub(crate) fn used_below(&self) -> Option<TreeUsage> {
+        TreeUsage::below(&self.counters)
+    }
+
+    /// What this run used, and the runs below it.
+    pub(crate) const fn used_with_below(&self) -> TreeUsage {
+        TreeUsage::of(&self.counters)
     }
 
     /// What was decided last: in a run that has ended, its end.

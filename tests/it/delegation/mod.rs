@@ -4,6 +4,7 @@ mod budgets;
 mod ends;
 mod people;
 mod refused;
+mod seen;
 mod tree;
 
 use monolith::{ChildEnd, EventKind, ExecutionContract, RunId, StoreReader};

@@ -1,7 +1,8 @@
 //! What a person, or a supervisor, asks of a run reaches every run below it.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use monolith::StoreReader;
@@ -66,6 +67,30 @@ fn left(child: Child) -> Left {
     Left::from(child.wait_with_output().unwrap())
 }
 
+/// Waits until that is in an event of the run.
+fn until(desk: &Desk, child: &mut Child, run: &str, what: &str) {
+    let (began, store) = (Instant::now(), desk.path("home/runs.db"));
+    loop {
+        assert!(
+            began.elapsed() < SOON && child.try_wait().unwrap().is_none(),
+            "{run}: {what}"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+        let Ok(mut reader) = StoreReader::open(&store) else {
+            continue;
+        };
+        let Ok(stored) = reader.read_run(&super::named(run)) else {
+            continue;
+        };
+        if stored
+            .map(Result::unwrap)
+            .any(|entry| entry.event.contains(what))
+        {
+            return;
+        }
+    }
+}
+
 /// The classes and codes of the tree, or that a run is open.
 fn ends(desk: &Desk) -> Vec<String> {
     let (_, listed) = desk.json(&["list"]);
@@ -111,12 +136,12 @@ fn a_tree_that_is_suspended_goes_on_as_one() {
     assert!(
         refused
             .err
-            .contains("it goes on with run lead.1, which began it"),
+            .contains("it goes on with run lead, which began it"),
         "{}",
         refused.err
     );
     assert!(
-        refused.err.contains("monolith resume lead.1"),
+        refused.err.contains("monolith resume lead\n"),
         "{}",
         refused.err
     );
@@ -148,31 +173,10 @@ fn an_abort_ends_every_run_below() {
     // A model that never answers.
     desk.write("worker.jsonl", r#"{"response":"","fault":"hang"}"#);
     let mut child = begins(&desk, &RUN);
-    let began = Instant::now();
-    let store = desk.path("home/runs.db");
-    let until = |child: &mut Child, what: &str| loop {
-        assert!(
-            began.elapsed() < SOON && child.try_wait().unwrap().is_none(),
-            "{what}"
-        );
-        let Ok(mut reader) = StoreReader::open(&store) else {
-            continue;
-        };
-        let Ok(stored) = reader.read_run(&super::named("lead.1.1")) else {
-            continue;
-        };
-        if stored
-            .map(Result::unwrap)
-            .any(|entry| entry.event.contains(what))
-        {
-            return;
-        }
-        std::thread::yield_now();
-    };
-    until(&mut child, "probed");
+    until(&desk, &mut child, "lead.1.1", "probed");
     signal(&child, Signal::INT);
     // The first is heard before the second is sent: signals of one kind do not queue.
-    until(&mut child, "stop_requested");
+    until(&desk, &mut child, "lead.1.1", "stop_requested");
     signal(&child, Signal::INT);
     let status = child.wait().unwrap();
     assert_eq!(status.code(), Some(1));
@@ -201,4 +205,74 @@ fn a_stop_reaches_the_runs_below() {
         ["(tool failed: not started: stop requested)"]
     );
     desk.proves_tree("lead");
+}
+
+/// A run below that is being brought up again is no exception: it ends with the one above.
+#[test]
+fn an_abort_ends_a_run_below_whose_tool_server_does_not_come_up_again() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        println!("skipped 1 case: python3 is not here");
+        return;
+    }
+    let desk = waiting();
+    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
+    let once = desk.path("once");
+    let script = format!(
+        "test -e {once} && exec sleep 600; touch {once}; exec python3 {server}",
+        once = once.display(),
+        server = server.display()
+    );
+    let says = asks(&[("echo", json!({"text": "hi"}))], "said");
+    desk.agent(
+        "worker",
+        &format!(
+            "tools: {{builtin: [echo], mcp: {{slow: {{command: sh, args: [-c, '{script}'], sandbox: off}}}}}}\n\
+             require_approval: [echo]\n"
+        ),
+        &says,
+    );
+    let left = desk.run(&[&RUN[..], &["--no-wait"]].concat());
+    assert_eq!(left.code, 8, "{}", left.said());
+    let mut child = begins(&desk, &["resume", "lead"]);
+    until(&desk, &mut child, "lead.1", "resumed");
+    signal(&child, Signal::INT);
+    until(&desk, &mut child, "lead.1", "stop_requested");
+    signal(&child, Signal::INT);
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(1));
+    assert_eq!(ends(&desk), ["abort", "parent", "parent"]);
+    desk.proves_tree("lead");
+    desk.ok(&["prune", "--older-than", "0s", "--yes"]);
+}
+
+/// A call that waits for its queue again has a run already: what ends the run above ends it, too.
+#[test]
+fn a_run_below_whose_call_waits_for_its_queue_again_is_not_left_open() {
+    let desk = Desk::new();
+    desk.agent("worker", "", &[]);
+    // A model that never answers.
+    desk.write("worker.jsonl", r#"{"response":"","fault":"hang"}"#);
+    let calls = asks(&[("agent__worker", prompt("say it"))], "Done.");
+    let terms = "agents: [worker.yaml]\nqueues: {default: {concurrent: 1}}\n";
+    desk.agent("lead", terms, &calls);
+    for run in ["a", "b"] {
+        let mut child = begins(&desk, &["run", "lead.yaml", "go", "--run-id", run]);
+        until(&desk, &mut child, &format!("{run}.1"), "probed");
+        signal(&child, Signal::TERM);
+        let left = left(child);
+        assert_eq!(left.code, 8, "{}", left.said());
+    }
+    let mut child = begins(&desk, &["resume", "--all"]);
+    for what in ["resumed", "stop_requested"] {
+        for run in ["a", "b"] {
+            until(&desk, &mut child, run, what);
+        }
+        signal(&child, Signal::INT);
+    }
+    child.wait().unwrap();
+    let codes = ends(&desk);
+    assert!(codes.iter().all(|code| code != "open"), "{codes:?}");
+    for run in ["a", "b"] {
+        desk.ok(&["verify", run, "--tree"]);
+    }
 }

@@ -143,3 +143,31 @@ fn an_agent_whose_file_changed_is_not_begun() {
     );
     assert!(desk.children_of("lead").is_empty());
 }
+
+/// The same two levels down: who trusted the tree has seen each of its files.
+#[test]
+fn an_agent_below_which_a_file_changed_is_not_begun() {
+    let desk = Desk::new();
+    desk.worker("clock");
+    let calls = asks(&[("agent__clock", prompt("What time is it?"))], "told");
+    desk.agent("middle", "agents: [clock.yaml]\n", &calls);
+    let edits = json!([{"old": "You are clock.", "new": "You lie."}]);
+    let edit = json!({"path": "clock.yaml", "edits": edits});
+    let mut calls = asks(&[("edit_file", edit)], "");
+    calls.pop();
+    let ask = ("agent__middle", prompt("What time is it?"));
+    calls.extend(asks(&[ask], "told"));
+    desk.agent(
+        "lead",
+        "agents: [middle.yaml]\ntools: {builtin: [edit_file], workspace: .}\nstrict_mode: false\n",
+        &calls,
+    );
+    let result = desk.leads();
+    assert_eq!(
+        shown(&result)[1],
+        "(tool failed: tool changed since the contract was made)"
+    );
+    assert!(desk.children_of("lead").is_empty());
+    let terms = &desk.contract_of("lead").agents["agent__middle"];
+    assert!(terms.below.contains_key("clock.yaml"), "{terms:?}");
+}

@@ -5,7 +5,7 @@ use rusqlite::params;
 use super::{asks, prompt};
 use crate::desk::Desk;
 
-fn tree() -> Desk {
+pub(super) fn tree() -> Desk {
     let desk = Desk::new();
     desk.worker("clock");
     let calls = asks(&[("agent__clock", prompt("What time is it?"))], "Late.");

@@ -117,9 +117,11 @@ fn what_is_for_runs_says_that_a_workflow_is_none() {
 #[test]
 fn a_step_that_delegates_to_a_workflow_is_refused_before_anything_of_it_runs() {
     let desk = desk("steps: [{id: again, delegate: w.yaml, task: once more}]\n");
-    let (code, result) = desk.workflow();
-    assert_eq!(code, 1);
-    assert_eq!(result["outcome"]["code"], "step_not_begun");
+    let said = desk.ends(&["run", "w.yaml"], 4).err;
+    assert!(
+        said.contains("step `again`, w.yaml: it is a workflow"),
+        "{said}"
+    );
     let (_, listed) = desk.json(&["list"]);
-    assert_eq!(listed["runs"].as_array().unwrap().len(), 1);
+    assert_eq!(listed["runs"].as_array().unwrap().len(), 0);
 }

@@ -1,10 +1,14 @@
 //! Workflows from outside: run, shown, verified, replayed, resumed; their failures, and kill -9 in the middle of them.
 
+mod check;
 mod faults;
 mod kill;
+mod left;
 mod people;
 mod results;
+mod seen;
 mod steps;
+mod tree;
 
 use serde_json::Value;
 

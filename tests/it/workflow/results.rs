@@ -60,8 +60,7 @@ fn a_failed_step_is_reported_with_its_tool_its_code_and_its_words() {
     );
     let reasons = desk.ok(&["show", "w", "--why"]);
     assert!(
-        reasons.contains(&format!("read failed: {why}"))
-            && reasons.contains("monolith show w.1 --why"),
+        reasons.contains(&format!("read failed: {why}")) && reasons.contains("run w.1"),
         "{reasons}"
     );
     let raw = desk.ok(&["show", "w", "--raw"]);

@@ -53,7 +53,7 @@ steps:
     let graph = desk.ok(&["show", "w", "--tree"]);
     for line in [
         "yes-it-is  [tool]  done",
-        "no-it-is-not  [tool]  not begun",
+        "no-it-is-not  [tool]  skipped",
         "right  [prompt]  after left  done",
     ] {
         assert!(graph.contains(line), "{line}: {graph}");
@@ -152,18 +152,31 @@ compensations:
 
 #[test]
 fn a_step_whose_run_cannot_begin_says_why_and_one_that_ends_badly_too() {
-    let other = desk("steps: [{id: give, delegate: broken.yaml, task: go}]\n");
-    other.write("broken.yaml", "targets: []\nsurprise: 1\n");
+    // The first step changes the file of the second one's agent.
+    let other = desk(
+        "steps:
+- {id: change, tool: write_file, arguments: {path: agent.yaml, content: 'targets: []'}}
+- {id: give, delegate: w/agent.yaml, task: go}
+",
+    );
+    other.write("w/agent.yaml", &other.read("agent.yaml"));
+    other.write("w/agent.jsonl", &other.read("agent.jsonl"));
     let (code, result) = other.workflow();
     let not_begun = json!({"class": "FAILED", "code": "step_not_begun"});
-    assert_eq!((code, &result["outcome"]), (1, &not_begun));
-    let why = result["steps"][0]["text"].as_str().unwrap();
-    assert!(why.contains("surprise"), "{why}");
-    // A tool that is not there ends its run before anything is asked, with a transcript that says so.
-    let other = desk("steps: [{id: call, tool: no_such_tool}]\n");
+    assert_eq!((code, &result["outcome"]), (1, &not_begun), "{result}");
+    let why = result["steps"][1]["text"].as_str().unwrap();
+    assert_eq!(why, "w/agent.yaml has changed since the workflow was begun");
+    assert!(result["detail"].as_str().unwrap().contains(why), "{result}");
+    // A tool that its server does not offer ends its run before anything is asked, with a transcript that says so.
+    let other = desk("steps: [{id: call, tool: fs__nosuch}]\n");
+    let server = "  tools: {mcp: {fs: {command: no-such-server}}, builtin";
+    other.write(
+        "w.yaml",
+        &other.read("w.yaml").replace("  tools: {builtin", server),
+    );
     let (code, result) = other.workflow();
     let failed = json!({"class": "FAILED", "code": "step_failed"});
-    assert_eq!((code, &result["outcome"]), (1, &failed));
+    assert_eq!((code, &result["outcome"]), (1, &failed), "{result}");
     assert_eq!(result["steps"][0]["outcome"]["class"], "FAILED_PREFLIGHT");
 }
 
@@ -230,7 +243,7 @@ fn a_fork_does_not_do_again_what_had_ended_and_does_the_rest() {
 - {id: second, tool: write_file, arguments: {path: second.txt, content: '${steps.first.output}'}}
 ",
     );
-    let (_, whole) = desk.workflow();
+    desk.workflow();
     std::fs::remove_file(desk.path("w/first.txt")).unwrap();
     std::fs::remove_file(desk.path("w/second.txt")).unwrap();
     // Entry 1 is the end of the first step.
@@ -245,9 +258,6 @@ fn a_fork_does_not_do_again_what_had_ended_and_does_the_rest() {
             desk.ok(&[proof, run]);
         }
     }
-    // The end of the whole is no beginning.
-    let last = (whole["entries"].as_u64().unwrap() - 1).to_string();
-    desk.ends(&["replay", "w", "--fork-at", &last, "--run-id", "g"], 4);
 }
 
 #[test]
@@ -279,7 +289,7 @@ fn last_and_a_short_name_are_the_workflow() {
     assert!(!listed.contains("forked"), "{listed}");
 }
 
-/// The tree of a run is drawn beside workflows; whether a workflow's steps are those it recorded is not what `--tree` verifies, and it says so.
+/// The tree of a run is drawn beside workflows.
 #[test]
 fn workflows_do_not_disturb_the_tree_of_a_run() {
     let desk = desk("steps: [{id: a, prompt: ping}]\n");
@@ -291,12 +301,6 @@ fn workflows_do_not_disturb_the_tree_of_a_run() {
         (0, ""),
         "{}",
         shown.said()
-    );
-    let refused = desk.run(&["verify", "w", "--tree"]);
-    assert!(
-        refused.code != 0 && refused.err.contains("it is a workflow"),
-        "{}",
-        refused.said()
     );
 }
 

@@ -65,7 +65,10 @@ fn one(app: &App, call: &Waiting, out: &mut String) {
     };
     let next = match call.answer {
         Some(answer) if call.pid.is_none() => {
-            format!("  {answer}: {}", app.hint(&format!("resume {name}")))
+            let goes_on = app.goes_on_with(&call.run_id);
+            let goes_on = goes_on.unwrap_or_else(|_| call.run_id.clone());
+            let goes_on = app.brief_name(goes_on.as_str());
+            format!("  {answer}: {}", app.hint(&format!("resume {goes_on}")))
         }
         Some(answer) => format!("  {answer}"),
         None => {

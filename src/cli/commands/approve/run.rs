@@ -31,11 +31,33 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
         Ok(Exit::USAGE)
     };
     let path = app.store_path()?;
-    let Some(call) = WaitingCall::of(&run_id, reader)? else {
-        return refuse(
-            "none of its calls waits for an approval",
-            Some(app.hint("approvals")),
+    let call = if reader.is_workflow(&run_id)? {
+        drop(reader);
+        None
+    } else {
+        WaitingCall::of(&run_id, reader)?
+    };
+    let Some(call) = call else {
+        // Who asks for the first run of a tree may mean one below it.
+        let below = WaitingCall::below(app, &run_id)?;
+        let verb = if args.deny { "deny" } else { "approve" };
+        let commands = below.iter().map(|(run_id, call)| {
+            let name = app.brief_name(run_id.as_str());
+            app.hint(&format!("{verb} {name}{}", fields_of(&call.order)))
+        });
+        let commands: Vec<String> = commands.collect();
+        let Some((waiting, call)) = below.first() else {
+            return refuse(
+                "none of its calls waits for an approval",
+                Some(app.hint("approvals")),
+            );
+        };
+        let why = format!(
+            "none of its own calls waits for an approval; call {} of {} in run {waiting}, which is below it, does",
+            call.order.call.0,
+            line(&call.order.invocation.name)
         );
+        return refuse(&why, Some(commands.join(", ")));
     };
     let order = &call.order;
     if let Some(meant) = &args.answer.arguments
@@ -70,7 +92,7 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
                 "its call was {} before, and that answer has not been taken yet",
                 verdict(given.approved)
             );
-            let resume = app.hint(&format!("resume {run_id}"));
+            let resume = app.hint(&format!("resume {}", reader.goes_on_with(&run_id)?));
             let help = format!(
                 "`{resume}` goes on with that answer; --replace puts this one in its place"
             );
@@ -181,9 +203,10 @@ fn unasked(run_id: &RunId, args: &ApproveArgs, order: &CallOrder) -> String {
 
 /// What is to be typed for the answer to be taken: nothing where a process drives the run.
 fn next_step(app: &App, reader: &StoreReader, run_id: &RunId) -> Result<String, CliError> {
-    if reader.driver_of(run_id)?.is_some() {
+    let goes_on = reader.goes_on_with(run_id)?;
+    if reader.driver_of(run_id)?.is_some() || reader.driver_of(&goes_on)?.is_some() {
         return Ok(String::new());
     }
-    let resume = app.hint(&format!("resume {run_id}"));
+    let resume = app.hint(&format!("resume {goes_on}"));
     Ok(format!("Now: {resume}\n"))
 }

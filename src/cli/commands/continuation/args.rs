@@ -19,7 +19,7 @@ pub(in crate::cli) struct ContinueArgs {
     /// A run's name, the beginning of it, or `last`
     #[arg(value_name = "RUN")]
     pub(in crate::cli) run: String,
-    /// What you say now, or - for standard input
+    /// What you say now, @FILE, or - for standard input
     ///
     /// Where nothing is given it is read from standard input.
     #[arg(value_name = "MESSAGE")]

@@ -74,7 +74,7 @@ fn continued(app: &App, mut args: ContinueArgs) -> Result<Ended, Broken> {
     let file = ContractFile::of_run(app, begun, args.contract, args.sets);
     let file = file.ok_or(ContractFault::NoFileOfRun { asked: args.run })?;
     let message = match (args.message, args.task) {
-        (Some(message), _) => Some(argument(message)?),
+        (Some(message), _) => Some(argument(app, message)?),
         (None, Some(task)) => Some(task_of(app, task)?),
         (None, None) => piped_task()?,
     };
@@ -136,5 +136,5 @@ pub(in crate::cli) fn drive_next(
         Ok(prepared)
     };
     let driven = drive_to_the_end(on, &store, &live, next.leaving, prepare);
-    driven.map_err(|broken| broken.located_as_changed(&next.file, &next.way_on))
+    driven.map_err(|broken| broken.located_as_changed(&next.file, &app.cwd, &next.way_on))
 }

@@ -10,7 +10,7 @@ pub(in crate::cli) enum ContractCommand {
     Check(ContractCheckArgs),
     /// Print the contract with every default filled in
     ///
-    /// As JSON; on a terminal as YAML.
+    /// As JSON; on a terminal, and with --yaml, as YAML.
     Show(ContractShowArgs),
     /// Print the hash of that contract
     Hash(ContractArgs),
@@ -60,9 +60,14 @@ pub(in crate::cli) struct ContractShowArgs {
     pub(in crate::cli) contract: ContractArgs,
     /// Print the JSON document
     ///
-    /// It is the one of which the hash is made.
+    /// It is the one of which the hash is made. In a pipe it is printed without this option, too.
     #[arg(long)]
     pub(in crate::cli) json: bool,
+    /// Print it as YAML, for people
+    ///
+    /// As on a terminal, also in a pipe: monolith contract show FILE --yaml | less
+    #[arg(long, conflicts_with = "json")]
+    pub(in crate::cli) yaml: bool,
 }
 
 #[derive(Debug, Args)]

@@ -9,6 +9,7 @@ use crate::adapter::Adapter;
 use crate::cli::context::error::{CliError, ContractFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::secrets;
+use crate::cli::context::trust::ReachedBelow;
 use crate::contract::{
     TermFault, contract_warnings, gate_awaits_tools, structure_faults, unknown_windows,
 };
@@ -33,6 +34,9 @@ pub(in crate::cli) struct CheckReport {
     /// What a run reaches: commands, hosts, variables, folders; none where there is no contract.
     #[serde(skip_serializing_if = "Option::is_none")]
     reaches: Option<Reach>,
+    /// What each agent reaches that may be called, and each that those may call.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(in crate::cli) agents_below: Vec<ReachedBelow>,
     /// Which file each value is from that the contract's own does not hold.
     origins: BTreeMap<String, String>,
     /// Tool servers that were not started, whose pins the contract lacks.
@@ -85,7 +89,11 @@ struct Wrong {
 
 impl CheckReport {
     /// Of a contract that could be made.
-    pub(in crate::cli) fn of(preview: &Preview, unmet: &[CliError]) -> Self {
+    pub(in crate::cli) fn of(
+        preview: &Preview,
+        agents_below: Vec<ReachedBelow>,
+        unmet: &[CliError],
+    ) -> Self {
         let mut exit = unmet.first().map_or(Exit::OK, Exit::from);
         let mut checks = Vec::new();
         for check in dry_precheck(preview) {
@@ -113,6 +121,7 @@ impl CheckReport {
             not_started: preview.not_started.clone(),
             server_faults: preview.faults.clone(),
             reaches: Some(preview.reach.clone()),
+            agents_below,
             origins: preview
                 .origins
                 .iter()
@@ -136,6 +145,7 @@ impl CheckReport {
             not_started: Vec::new(),
             server_faults: Vec::new(),
             reaches: None,
+            agents_below: Vec::new(),
             origins: BTreeMap::new(),
             unsent: Vec::new(),
             unmatched: Vec::new(),
@@ -201,7 +211,7 @@ pub(super) fn awaits_window(preview: &Preview, check: &Check) -> bool {
 }
 
 /// Why a check cannot be made, where it cannot: what it judges is known only of servers that are started.
-fn not_known(preview: &Preview, check: &Check) -> Option<&'static str> {
+pub(super) fn not_known(preview: &Preview, check: &Check) -> Option<&'static str> {
     if awaits_window(preview, check) {
         return Some("a context window is not known (see the error)");
     }

@@ -49,10 +49,10 @@ pub(super) fn pin(app: &App, args: &ContractPinArgs) -> Result<Exit, CliError> {
         put(&beside, &PinnedOffers::of(contract).text())?;
         if pinned != text {
             let trusted = Trusted::of(app)?;
-            let was_trusted = trusted.has(file.path(), &text);
+            let was_trusted = trusted.has(file.path(), file.digest_of(&text)?);
             put(file.path(), &pinned)?;
             if was_trusted {
-                trusted.add(app, [(file.path(), pinned.as_str())])?;
+                trusted.add(app, [(file.path(), file.digest_of(&pinned)?)])?;
             }
         }
     }

@@ -6,16 +6,19 @@ use std::io;
 use serde_json::Value;
 
 use super::args::{ContractArgs, ContractCheckArgs, ContractCommand};
-use super::check_report::{CheckReport, awaits_window};
-use super::dry_precheck::dry_precheck;
+use super::check_report::CheckReport;
+use super::failures::failures;
 use super::pin::pin;
 use super::preview::{preview_of, report_gaps, report_warnings};
+use super::refused::refuse_file;
+use super::workflow::check_workflow;
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
 use crate::cli::context::error::{CliError, ContractFault};
 use crate::cli::context::exit::Exit;
-use crate::cli::context::reach::{listed, variables};
+use crate::cli::context::reach::variables;
 use crate::cli::context::secrets;
+use crate::cli::context::trust::{ReachedBelow, listed_whole, reached_below};
 use crate::cli::ui::escape::{line, text};
 use crate::cli::ui::numbers::counted;
 use crate::cli::ui::screen::Style;
@@ -35,7 +38,7 @@ pub(in crate::cli) fn contract(app: &App, command: &ContractCommand) -> Result<E
             for sent in variables(&preview.reach) {
                 app.screen.write_err(&format!("note: {sent}\n"));
             }
-            if args.json || !app.screen.is_shown() {
+            if args.json || !(args.yaml || app.screen.is_shown()) {
                 let document = preview.contract.canonical_text();
                 app.screen.out_json_text(&format!("{document}\n"))?;
             } else {
@@ -93,6 +96,16 @@ fn file_of(app: &App, args: &ContractArgs) -> ContractFile {
 
 /// What the named file comes to, else the folder's own; where there is neither, `with_file` is what to type.
 fn preview(app: &App, args: &ContractArgs, with_file: &'static str) -> Result<Preview, CliError> {
+    let (file, spec) = read(app, args, with_file)?;
+    preview_of(app, &file, spec, args.start_servers)
+}
+
+/// The named file, else the folder's own, and what it says.
+fn read(
+    app: &App,
+    args: &ContractArgs,
+    with_file: &'static str,
+) -> Result<(ContractFile, ContractSpec), CliError> {
     if args.file.is_none() {
         look_for_agent_file(app, None, with_file)?;
     }
@@ -102,7 +115,7 @@ fn preview(app: &App, args: &ContractArgs, with_file: &'static str) -> Result<Pr
     } else {
         file.read_to_look(app)?
     };
-    preview_of(app, &file, spec, args.start_servers)
+    Ok((file, spec))
 }
 
 /// What `contract check` would find wrong with a file that is to hold this, in the order of the checks; no server is started.
@@ -118,16 +131,18 @@ pub(in crate::cli) fn judge(
     Ok(failures(&preview).into_iter().chain(unmet).collect())
 }
 
-/// The checks that fail, and why; not those that fail for a context window that is not known, which is unmet already.
-pub(in crate::cli) fn failures(preview: &Preview) -> Vec<(CheckName, String)> {
-    let failed = dry_precheck(preview).into_iter();
-    let failed = failed.filter(|check| !check.ok && !awaits_window(preview, check));
-    failed.map(|check| (check.name, check.detail)).collect()
-}
-
 fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {
-    let checked = preview(app, &args.contract, "contract check FILE");
-    report_check(app, &file_of(app, &args.contract), checked, args.json)
+    let file = file_of(app, &args.contract);
+    if args.contract.file.is_some() && file.is_workflow() {
+        return check_workflow(app, &file, &args.contract, args.json);
+    }
+    let checked = || {
+        let (file, spec) = read(app, &args.contract, "contract check FILE")?;
+        let below = file.agents_below(app, &spec)?;
+        let preview = preview_of(app, &file, spec, args.contract.start_servers)?;
+        Ok((preview, reached_below(app, &below)?))
+    };
+    report_check(app, &file, checked(), args.json)
 }
 
 /// What `contract check --start-servers` says of a file that was read.
@@ -137,41 +152,30 @@ pub(in crate::cli) fn check_file(
     spec: ContractSpec,
     json: bool,
 ) -> Result<Exit, CliError> {
-    let written = spec.clone();
-    let checked = preview_of(app, file, spec, true).map(|mut preview| {
+    let checked = || {
+        let (written, below) = (spec.clone(), file.agents_below(app, &spec)?);
+        let mut preview = preview_of(app, file, spec, true)?;
         // A run looks up its keys, too.
         let unset = unset_keys(&written, &app.environment, &preview.reach);
         preview.unmet.extend(unset);
-        preview
-    });
-    report_check(app, file, checked, json)
-}
-
-/// Reports of a file that cannot be read what is wrong with it, as `contract check` does.
-pub(in crate::cli) fn refuse_file(
-    app: &App,
-    fault: CliError,
-    json: bool,
-) -> Result<Exit, CliError> {
-    if json {
-        app.screen.out_json(&CheckReport::refused(&fault))?;
-    }
-    Err(fault)
+        Ok((preview, reached_below(app, &below)?))
+    };
+    report_check(app, file, checked(), json)
 }
 
 fn report_check(
     app: &App,
     file: &ContractFile,
-    checked: Result<Preview, CliError>,
+    checked: Result<(Preview, Vec<ReachedBelow>), CliError>,
     json: bool,
 ) -> Result<Exit, CliError> {
-    let mut preview = match checked {
-        Ok(preview) => preview,
+    let (mut preview, below) = match checked {
+        Ok(checked) => checked,
         Err(fault) => return refuse_file(app, fault, json),
     };
     let unmet = std::mem::take(&mut preview.unmet).into_iter();
     let unmet: Vec<CliError> = unmet.map(|fault| file.located(fault)).collect();
-    let report = CheckReport::of(&preview, &unmet);
+    let report = CheckReport::of(&preview, below, &unmet);
     if json {
         app.screen.out_json(&report)?;
         return Ok(Exit(report.exit_code));
@@ -206,7 +210,7 @@ fn report_check(
         tools_text(offered, &preview.not_started),
         contract.contract_hash()
     );
-    out.push_str(&listed(&preview.reach));
+    out.push_str(&listed_whole(&preview.reach, &report.agents_below));
     app.screen.out(&out)?;
     report_warnings(app, &report.warnings);
     for unsent in &report.unsent {

@@ -14,6 +14,8 @@ pub(in crate::cli) struct DeleteArgs {
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, value_parser = reason)]
     pub(in crate::cli) reason: String,
     /// Delete a run that has not ended, too
+    ///
+    /// Or one that another still needs: the tree above it that has not ended, or a workflow that was forked.
     #[arg(long)]
     pub(in crate::cli) force: bool,
     /// Do not ask

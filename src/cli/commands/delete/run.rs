@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use super::args::{DeleteArgs, PruneArgs};
+use super::needed::needed;
 use crate::cli::context::app::App;
 use crate::cli::context::ask::confirm;
 use crate::cli::context::clock::unix_ms;
@@ -13,7 +14,7 @@ use crate::cli::context::source::Source;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::counted;
 use crate::message::{RunId, utc};
-use crate::store::{Removal, RunFilter, RunRow, StoreReader, remove, remove_kept};
+use crate::store::{Removal, RemoveError, RunFilter, RunRow, StoreReader, remove, remove_kept};
 use crate::transcript::ParentFound;
 
 /// `monolith delete`.
@@ -23,6 +24,12 @@ pub(in crate::cli) fn delete(app: &App, args: &DeleteArgs) -> Result<Exit, CliEr
     };
     // Those below it first: one that is left without the run above it could not be explained.
     let mut runs = reader.runs_below(&run_id)?;
+    let all: Vec<RunId> = runs.iter().chain([&run_id]).cloned().collect();
+    if !args.force
+        && let Some(fault) = needed(&mut reader, &all)?
+    {
+        return Err(fault.into());
+    }
     drop(reader);
     if !args.yes {
         let below = match runs.len() {
@@ -51,7 +58,7 @@ pub(in crate::cli) fn prune(app: &App, args: &PruneArgs) -> Result<Exit, CliErro
         // What does not read is not judged by its age.
         let sealed = reader.list_rows(usize::MAX, RunFilter::Sealed)?;
         rows.extend(sealed.into_iter().flatten().filter(old));
-        with_those_below(&mut reader, &mut rows)?;
+        rows = unneeded(app, &mut reader, rows)?;
     }
     let mut text = String::new();
     for row in &rows {
@@ -81,24 +88,47 @@ pub(in crate::cli) fn prune(app: &App, args: &PruneArgs) -> Result<Exit, CliErro
     deleted(app, runs, args.reason.clone(), false)
 }
 
-/// A run below another one goes and stays with that, whatever is asked of its own age and end.
-fn with_those_below(reader: &mut StoreReader, rows: &mut Vec<RunRow>) -> Result<(), CliError> {
-    let mut kept = Vec::new();
-    for row in std::mem::take(rows) {
+/// The runs that can go, with those below them. A run below another one goes and stays with that, whatever is asked of its own age and
+/// end; one that something needs which stays is kept, and named.
+fn unneeded(
+    app: &App,
+    reader: &mut StoreReader,
+    rows: Vec<RunRow>,
+) -> Result<Vec<RunRow>, CliError> {
+    let mut trees = Vec::new();
+    for row in rows {
         let lineage = reader.lineage(&row.run_id)?;
         let is_below =
             lineage.is_some_and(|found| found.is_below() && found.found != ParentFound::NotHere);
-        if !is_below {
-            kept.push(row);
+        if is_below {
+            continue;
         }
-    }
-    for row in kept {
+        let mut tree = Vec::new();
         for run_id in reader.runs_below(&row.run_id)? {
-            rows.push(reader.read_run(&run_id)?.row().clone());
+            tree.push(reader.read_run(&run_id)?.row().clone());
         }
-        rows.push(row);
+        tree.push(row);
+        trees.push(tree);
     }
-    Ok(())
+    loop {
+        let names =
+            |rows: &[RunRow]| -> Vec<RunId> { rows.iter().map(|row| row.run_id.clone()).collect() };
+        let all: Vec<RunId> = trees.iter().flat_map(|tree| names(tree)).collect();
+        let Some(fault) = needed(reader, &all)? else {
+            return Ok(trees.into_iter().flatten().collect());
+        };
+        let (RemoveError::Below { run_id, .. } | RemoveError::Forked { run_id, .. }) = &fault
+        else {
+            return Err(fault.into());
+        };
+        let kept = trees.iter().position(|tree| names(tree).contains(run_id));
+        let Some(kept) = kept else {
+            return Err(fault.into());
+        };
+        let root = trees.remove(kept).pop().map(|row| row.run_id.to_string());
+        let (root, why) = (root.unwrap_or_default(), line(&fault.to_string()));
+        app.screen.note(&format!("kept: {root}: failed to {why}"));
+    }
 }
 
 fn deleted(app: &App, runs: Vec<RunId>, reason: String, force: bool) -> Result<Exit, CliError> {

@@ -1,6 +1,7 @@
 //! `monolith demo tamper`: one letter of a copy of the last demo run is changed, and verification has to find it. The run itself
 //! is only read.
 
+use std::io::{self, Write as _};
 use std::sync::Arc;
 
 use super::render::{Changed, tamper_text};
@@ -9,7 +10,7 @@ use crate::cli::context::app::{App, DEMO_PREFIX};
 use crate::cli::context::error::{CliError, StateFault, SystemFault, TranscriptFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Source;
-use crate::store::{RunFilter, private_file};
+use crate::store::{NewFile, RunFilter};
 use crate::transcript::{LineVerifier, Trust, VerifyOptions, VerifyReport, WithheldBlobs};
 
 /// How many runs are looked through for the last demo run.
@@ -56,12 +57,16 @@ pub(super) fn tamper(app: &App) -> Result<Exit, CliError> {
         *byte ^= CASE;
     }
     let path = std::env::temp_dir().join(format!("monolith-tampered-{run_id}.jsonl"));
-    let made = private_file().write(true).create_new(true).open(&path);
-    made.and_then(|mut made| std::io::Write::write_all(&mut made, &file))
-        .map_err(|fault| SystemFault::CannotWrite {
-            path: path.clone(),
-            reason: fault.to_string(),
-        })?;
+    // Its copy of an earlier time is replaced; what another has put there is neither followed nor emptied.
+    let write = || {
+        let mut copy = NewFile::private(&path)?;
+        copy.file().write_all(&file)?;
+        copy.replace()
+    };
+    write().map_err(|fault: io::Error| SystemFault::CannotWrite {
+        path: path.clone(),
+        reason: fault.to_string(),
+    })?;
     let report = verify_bytes(&file, &trust);
     let found = Exit::of_verify(&report);
     let changed = Changed {

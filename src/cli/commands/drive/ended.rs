@@ -1,5 +1,7 @@
 //! What a driven run came to: its result and its view, or the fault that broke it off. Prints nothing.
 
+use std::path::Path;
+
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::departed::agreeing;
 use crate::cli::context::error::CliError;
@@ -97,8 +99,13 @@ impl Broken {
     }
 
     /// The same of a run that continues another one; `way_on` is what the caller may do where the file has changed since.
-    pub(in crate::cli) fn located_as_changed(self, file: &ContractFile, way_on: &str) -> Self {
-        self.placed(|fault| file.located_as_changed(fault, way_on))
+    pub(in crate::cli) fn located_as_changed(
+        self,
+        file: &ContractFile,
+        cwd: &Path,
+        way_on: &str,
+    ) -> Self {
+        self.placed(|fault| file.located_as_changed(fault, cwd, way_on))
     }
 
     fn placed(self, place: impl FnOnce(DriverError) -> CliError) -> Self {

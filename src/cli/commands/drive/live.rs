@@ -1,5 +1,6 @@
 //! Follows a run while it is driven: transitions, streamed text, progress and accounting. Steps no machine of its own.
 
+mod below;
 mod billing;
 
 use std::collections::BTreeSet;
@@ -12,6 +13,7 @@ use tokio::sync::mpsc;
 use super::accounts::Accounts;
 use super::awaited::{running, waiting};
 use super::cursor::Cursor;
+use super::snapshots::Snapshots;
 use crate::cli::context::app::{App, hint};
 use crate::cli::context::changes::Changes;
 use crate::cli::context::departed::warned;
@@ -64,6 +66,10 @@ struct Following {
     /// The tool that reported last since the last entry, and what.
     reported: Option<(String, String)>,
     screen: Screen,
+    /// Where a snapshot is kept each time that an agent has ended; none where none is asked for.
+    snapshots: Option<Snapshots>,
+    /// The workflow and the step that the run stands below.
+    step_path: Option<String>,
     /// The store that the caller names.
     store: Option<PathBuf>,
     since: Instant,
@@ -88,27 +94,17 @@ impl Live {
     pub(in crate::cli) fn accounting(app: &App, durability: Durability) -> Result<Self, CliError> {
         let billing = Accounts::new(app.billing(durability)?);
         let live = Self::following(app.screen, app.accounting.verbose, Some((billing, 0)));
-        live.lock().store.clone_from(&app.store);
+        {
+            let mut following = live.lock();
+            following.store.clone_from(&app.store);
+            following.snapshots = Snapshots::of(app)?;
+        }
         Ok(if app.streams { live.streaming() } else { live })
     }
 
     /// Follows one of many runs: a person watches all of them, not this one.
     pub(in crate::cli) fn among_many(screen: Screen, accounts: Accounts) -> Self {
         Self::following(screen.quieted(), false, Some((accounts, 0)))
-    }
-
-    /// Follows the run of a workflow's step, and accounts for it as a part of the workflow. A person watches the workflow, and this run
-    /// only where every step of every run is asked for.
-    pub(in crate::cli) fn of_step(app: &App, accounts: Accounts, workflow: RunId) -> Self {
-        let verbose = app.accounting.verbose;
-        let screen = if verbose {
-            app.screen
-        } else {
-            app.screen.quieted()
-        };
-        let live = Self::following(screen, verbose, Some((accounts, 0)));
-        live.originating_from(workflow);
-        live
     }
 
     fn following(screen: Screen, verbose: bool, billing: Option<(Accounts, usize)>) -> Self {
@@ -124,6 +120,8 @@ impl Live {
             origin: None,
             reported: None,
             screen,
+            snapshots: None,
+            step_path: None,
             since: Instant::now(),
             starting: BTreeSet::new(),
             store: None,
@@ -233,27 +231,6 @@ impl Live {
         let following = self.lock();
         let run_id = following.view.as_ref().and_then(RunView::run_id);
         following.awaited.clone().zip(run_id.cloned())
-    }
-
-    /// The runs below it, without the first `known` of them.
-    pub(in crate::cli) fn below_since(&self, known: usize) -> Vec<(Self, mpsc::Sender<Control>)> {
-        let following = self.lock();
-        following.below.get(known..).unwrap_or_default().to_vec()
-    }
-
-    /// A run below it: a person watches this one alone, and its lines of accounting go where those of this one go.
-    pub(in crate::cli) fn follow_below(&self, control: mpsc::Sender<Control>) -> Self {
-        let mut following = self.lock();
-        let accounts = following.billing.as_ref().map(|(file, _)| file.clone());
-        let child = Self::following(
-            following.screen.quieted(),
-            false,
-            accounts.map(|accounts| (accounts, 0)),
-        );
-        let first = following.view.as_ref().and_then(RunView::origin).cloned();
-        child.lock().origin = first;
-        following.below.push((child.clone(), control));
-        child
     }
 
     /// Where it is looked up what a call of the run would change.
@@ -373,6 +350,7 @@ impl Following {
         self.report_changed_tools(entry);
         self.awaited = run.awaited();
         self.bill();
+        self.keep_snapshot(entry);
         if !self.screen.is_watched() && !self.verbose {
             return;
         }
@@ -429,9 +407,12 @@ impl Following {
 
     /// The view of the run, which is made with its first entry.
     fn view(&mut self, contract: &Arc<ExecutionContract>) -> &mut RunView {
-        let origin = &mut self.origin;
+        let (origin, step_path) = (&mut self.origin, &mut self.step_path);
         self.view.get_or_insert_with(|| {
             let mut view = RunView::following(Arc::clone(contract));
+            if let Some(path) = step_path.take() {
+                view.below_step(path);
+            }
             if let Some(origin) = origin.take() {
                 view.originating_from(origin);
             }

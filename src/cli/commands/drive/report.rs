@@ -4,7 +4,7 @@ use super::ended::{Broken, Ended};
 use super::kept::keep;
 use super::not_begun::{print_result, result_of};
 use super::typed_at::TypedAt;
-use super::way_out::{contract_file, missing_proof, way_out};
+use super::way_out::{contract_file, way_out};
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
@@ -131,19 +131,25 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended, typed_at: TypedAt<'_>
     };
     let why_hint = app.hint(&format!("show {name} --why"));
     let places = line(&ended.places.join(", "));
-    let way_out = way_out(app, &ended.view, run_id);
+    let way_out = way_out(app, &ended.view, run_id, typed_at);
+    let show = match typed_at {
+        TypedAt::Chat(_) => "/show".to_owned(),
+        TypedAt::Shell => with_withheld(app, &name),
+    };
+    let held_back = held_back(&ended.view, &show);
     if !app.screen.is_watched() {
         if let Some(error) = &result.error {
             let error = match headline(&ended.view) {
                 Some((first, rest)) => &format!("{first}. {outcome}: {rest}"),
                 None => error,
             };
-            let help = if places.is_empty() {
-                way_out.map_or(why_hint.clone(), |way_out| {
-                    format!("{way_out}; more: {why_hint}")
-                })
+            let places = (!places.is_empty()).then(|| format!("mend {places}"));
+            let first = places.or_else(|| way_out.map(|way_out| way_out.text));
+            let known: Vec<String> = first.into_iter().chain(held_back).collect();
+            let help = if known.is_empty() {
+                why_hint
             } else {
-                format!("mend {places}; more: {why_hint}")
+                format!("{}; more: {why_hint}", known.join("; "))
             };
             app.screen.fault(error, Some(help));
         }
@@ -173,36 +179,30 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended, typed_at: TypedAt<'_>
         if !places.is_empty() {
             note(&format!("at {places}"));
         }
-        if let Some(rule) = missing_proof(app, &ended.view, run_id, &name, typed_at) {
-            note(&rule);
-        }
         if let Some(way_out) = &way_out {
-            note(way_out);
+            note(&way_out.text);
         }
     }
-    let show = match typed_at {
-        TypedAt::Chat(_) => "/show".to_owned(),
-        TypedAt::Shell => with_withheld(app, &name),
-    };
-    if let Some(held_back) = held_back(&ended.view, &show) {
+    if let Some(held_back) = held_back {
         note(&held_back);
     }
+    let changes_file = way_out.is_some_and(|way_out| way_out.changes_file);
     let next = match typed_at {
         _ if result.success => {
             let replay = app.hint(&format!("replay {name}"));
             both(app, &app.hint(&format!("show {name}")), &replay)
         }
-        TypedAt::Chat(again) if way_out.is_some() => {
+        TypedAt::Chat(again) if changes_file => {
             format!("{} goes on under the mended file", app.hint(again))
         }
         TypedAt::Chat(_) => "/show has what happened".to_owned(),
         // Without a remedy the next run would not begin either.
-        TypedAt::Shell if outcome.class == AgentOutcome::FailedPreflight && way_out.is_none() => {
+        TypedAt::Shell if outcome.class == AgentOutcome::FailedPreflight && !changes_file => {
             why_hint
         }
         TypedAt::Shell => {
             // A file that was mended gives another contract, which is taken only where it is named.
-            let file = way_out.and_then(|_| contract_file(app, run_id));
+            let file = changes_file.then(|| contract_file(app, run_id)).flatten();
             let file = file.map(|file| format!(" --contract {file}"));
             let next = format!("continue {name} \"…\"{}", file.unwrap_or_default());
             both(app, &why_hint, &app.hint(&next))

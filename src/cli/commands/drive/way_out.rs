@@ -1,4 +1,4 @@
-//! What a person may change where a run failed, by what is recorded of it. Changes nothing.
+//! What may help where a run failed: by what is recorded of it, else by its code. Changes nothing.
 
 use super::typed_at::TypedAt;
 use crate::cli::context::app::App;
@@ -6,17 +6,98 @@ use crate::cli::context::error::CliError;
 use crate::cli::context::source::Recorded;
 use crate::cli::ui::command::shell_word;
 use crate::cli::ui::escape::line;
-use crate::contract::{ExecutionContract, Grounds, ToolPolicy, ToolProof};
-use crate::kernel::{EventKind, OutcomeCode};
+use crate::contract::{ExecutionContract, Grounds, ProviderType, ToolPolicy, ToolProof};
+use crate::kernel::{AgentOutcome, EventKind, OutcomeCode};
 use crate::message::RunId;
-use crate::telemetry::{keyless, misled, played_out, silent};
+use crate::telemetry::{keyless, misled, played_out, remedy, silent};
 use crate::view::RunView;
 
 /// What the machine calls a tool that the contract does not offer.
 const NOT_FOUND: &str = "TOOL_NOT_FOUND: ";
 
+/// What may help after a run that failed.
+pub(in crate::cli) struct WayOut {
+    /// Whether the contract file is changed by it: a run then goes on under the file only where it is named.
+    pub(super) changes_file: bool,
+    pub(in crate::cli) text: String,
+}
+
+/// What may help after that run: what is recorded of it says more than its code alone. None where it did not fail.
+pub(in crate::cli) fn way_out(
+    app: &App,
+    view: &RunView,
+    run_id: &RunId,
+    typed_at: TypedAt<'_>,
+) -> Option<WayOut> {
+    let outcome = view.outcome()?;
+    if let Some(text) = exact(app, view, run_id) {
+        let rule = missing_proof(app, view, run_id, typed_at);
+        let rule = rule.map(|rule| format!("{rule}; or: "));
+        let text = format!("{}{text}", rule.unwrap_or_default());
+        let changes_file = true;
+        return Some(WayOut { changes_file, text });
+    }
+    if outcome.class == AgentOutcome::Interrupted {
+        return None;
+    }
+    let text = missing_proof(app, view, run_id, typed_at)
+        .or_else(|| Some(filled(app, view, run_id, typed_at, remedy(outcome.code)?)))?;
+    Some(WayOut {
+        changes_file: false,
+        text,
+    })
+}
+
+/// A general remedy for that run: its file, its name and its limits, and commands as they are typed here.
+fn filled(
+    app: &App,
+    view: &RunView,
+    run_id: &RunId,
+    typed_at: TypedAt<'_>,
+    remedy: &str,
+) -> String {
+    let file = contract_file(app, run_id).unwrap_or_else(|| "FILE".to_owned());
+    let continued = |words: &str| match typed_at {
+        TypedAt::Shell => words.to_owned(),
+        TypedAt::Chat(again) => words
+            .replace("continue RUN \"…\" --contract FILE", again)
+            .replace("continue RUN \"…\"", again),
+    };
+    let pieces = remedy.split('`').enumerate().map(|(at, piece)| {
+        match (at % 2, piece.strip_prefix("monolith ")) {
+            (0, _) => piece.to_owned(),
+            (_, None) => format!("`{piece}`"),
+            (_, Some(words)) => {
+                let words = continued(words)
+                    .replace("FILE", &file)
+                    .replace("RUN", &app.brief_name(run_id.as_str()));
+                let more = more(view).map_or_else(|| "…".to_owned(), |more| more.to_string());
+                app.hint(&words.replace("MORE", &more))
+            }
+        }
+    });
+    pieces.collect()
+}
+
+/// Twice the limit that ended the run.
+fn more(view: &RunView) -> Option<u64> {
+    let contract = view.contract();
+    let limit = match view.outcome()?.code {
+        OutcomeCode::MaxTurnsExhausted | OutcomeCode::SynthesisWithoutTools => {
+            contract.max_turns.into()
+        }
+        OutcomeCode::MaxInferences => contract.max_inferences,
+        OutcomeCode::MaxTokens => contract.max_tokens_consumed.0,
+        OutcomeCode::MaxCost => contract.max_cost_micro_usd.as_ref()?.0,
+        OutcomeCode::StepTimeout => contract.step_timeout_ms,
+        OutcomeCode::TotalTimeout => contract.total_timeout_ms,
+        _ => return None,
+    };
+    Some(limit.saturating_mul(2))
+}
+
 /// What the author may change in the contract so that the next run does not fail so; none where nothing recorded says it.
-pub(in crate::cli) fn way_out(app: &App, view: &RunView, run_id: &RunId) -> Option<String> {
+fn exact(app: &App, view: &RunView, run_id: &RunId) -> Option<String> {
     let file = || contract_file(app, run_id).unwrap_or_else(|| "FILE".to_owned());
     let asks = |what: String| {
         let file = file();
@@ -35,14 +116,14 @@ pub(in crate::cli) fn way_out(app: &App, view: &RunView, run_id: &RunId) -> Opti
                 let provider = line(provider);
                 Some(asks(format!("mend `base_url` of providers.{provider}")))
             }
-            (None, Some(provider)) => Some(asks(start_or_mend(provider))),
+            (None, Some(provider)) => Some(asks(reach_it(app, view, provider))),
             (None, None) => played_out(view).map(|provider| name_a_model(app, provider)),
         },
         OutcomeCode::BackendUnavailable => {
             let targets = view.contract().targets.iter();
             let mut targets = targets.zip(&view.preflight().probed);
             let silent = targets.find(|(_, probed)| !probed.responsive);
-            silent.map(|(target, _)| asks(start_or_mend(&target.provider)))
+            silent.map(|(target, _)| asks(reach_it(app, view, &target.provider)))
         }
         OutcomeCode::ToolUnavailable => {
             let faults = &view.preflight().bring_up;
@@ -84,9 +165,31 @@ pub(in crate::cli) fn way_out(app: &App, view: &RunView, run_id: &RunId) -> Opti
 }
 
 /// What helps where no server answers at the address of a provider.
-fn start_or_mend(provider: &str) -> String {
-    let provider = line(provider);
-    format!("start the server of providers.{provider}, or mend its `base_url`")
+fn reach_it(app: &App, view: &RunView, provider: &str) -> String {
+    let terms = view.contract().providers.get(provider);
+    let at = terms.and_then(|terms| Some((terms.provider_type, terms.base_url.as_deref()?)));
+    unreached(provider, at, |variable| {
+        app.environment.get(variable).is_some()
+    })
+}
+
+/// The same of a provider of that type at that address. The server of a company cannot be started here.
+fn unreached(
+    provider: &str,
+    at: Option<(ProviderType, &str)>,
+    is_set: impl Fn(&str) -> bool,
+) -> String {
+    let company = at.and_then(|(kind, address)| Some((address, kind.key_env_at(address)?)));
+    let Some((address, variable)) = company else {
+        let provider = line(provider);
+        return format!("start the server of providers.{provider}, or mend its `base_url`");
+    };
+    let key = if is_set(variable) {
+        String::new()
+    } else {
+        format!(", and set {variable}, which holds its key")
+    };
+    format!("look whether this machine reaches {}{key}", line(address))
 }
 
 /// What helps where a script has no line left, as that of the demo after its one task.
@@ -160,11 +263,10 @@ fn profiles_for(text: &str) -> Option<&'static str> {
 }
 
 /// The rule that a run broke which answered without a call, and the way out. It holds in each run of a conversation anew.
-pub(super) fn missing_proof(
+fn missing_proof(
     app: &App,
     view: &RunView,
     run_id: &RunId,
-    name: &str,
     typed_at: TypedAt<'_>,
 ) -> Option<String> {
     let code = view.outcome()?.code;
@@ -183,7 +285,7 @@ pub(super) fn missing_proof(
     };
     let allowed = match typed_at {
         TypedAt::Shell => {
-            let file = file();
+            let (file, name) = (file(), app.brief_name(run_id.as_str()));
             format!("continue {name} \"…\" --contract {file} --set {change}")
         }
         TypedAt::Chat(again) => format!("{again} --set {change}"),
@@ -226,6 +328,21 @@ pub(super) fn contract_file(app: &App, run_id: &RunId) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_server_of_a_company_is_not_to_be_started() {
+        let check = |address: Option<&str>, is_set: bool, expect: &str| {
+            let at = address.map(|address| (ProviderType::Openai, address));
+            assert_eq!(unreached("far", at, |_| is_set), expect);
+        };
+        let own = "start the server of providers.far, or mend its `base_url`";
+        check(None, false, own);
+        check(Some("http://127.0.0.1:9/v1"), false, own);
+        let far = "look whether this machine reaches https://api.openai.com/v1";
+        check(Some("https://api.openai.com/v1"), true, far);
+        let unset = format!("{far}, and set OPENAI_API_KEY, which holds its key");
+        check(Some("https://api.openai.com/v1"), false, &unset);
+    }
 
     #[test]
     fn a_call_in_a_text_is_known_by_the_form_of_each_profile() {

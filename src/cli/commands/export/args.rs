@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::context::error::{CliError, SystemFault};
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(
     after_help = "jsonl is the transcript, which anyone can verify; html a page that shows and verifies it; \
 atif a trajectory for other programs; cast a recording for asciinema players. Text is \
@@ -27,12 +27,18 @@ pub(in crate::cli) struct ExportArgs {
     /// Where it is not given the ending of FILE says it, else it is jsonl.
     #[arg(long, hide_possible_values = true, value_enum)]
     pub(in crate::cli) format: Option<ExportFormat>,
-    /// The file to write; stdout by default
+    /// The file, with --tree the folder; stdout by default
     #[arg(short, long, value_name = "FILE")]
     pub(in crate::cli) output: Option<PathBuf>,
     /// Replace the file that is there
     #[arg(long, requires = "output")]
     pub(in crate::cli) force: bool,
+    /// Also every run below it, each a file in a folder
+    ///
+    /// Those of agents and of steps. -o names the folder, and each file has the name of its run; pages have links to each other. `monolith import` takes the files of
+    /// a tree in any order.
+    #[arg(long, requires = "output")]
+    pub(in crate::cli) tree: bool,
     /// Include the text that was held back
     ///
     /// What a model wrote while the token gate let it write nothing but calls. Only in jsonl and html.
@@ -70,6 +76,19 @@ impl ExportFormat {
         })
     }
 
+    /// What the name of such a file ends with.
+    pub(super) const fn ending(self) -> &'static str {
+        match self {
+            Self::Atif => "json",
+            form => form.name(),
+        }
+    }
+
+    /// Whether it is made of a workflow, too.
+    pub(super) const fn is_of_workflows(self) -> bool {
+        matches!(self, Self::Jsonl | Self::Html)
+    }
+
     /// Its name on the command line.
     pub(in crate::cli) const fn name(self) -> &'static str {
         match self {
@@ -88,7 +107,9 @@ impl ExportArgs {
     ///
     /// The two contradict each other, the ending stands for no form and none is named, or the form never holds the text that is asked for.
     pub(in crate::cli) fn form(&self) -> Result<ExportFormat, CliError> {
-        let of_ending = self.output.as_deref().and_then(ExportFormat::of_ending);
+        // The files of a tree are named after their runs.
+        let output = self.output.as_deref().filter(|_| !self.tree);
+        let of_ending = output.and_then(ExportFormat::of_ending);
         if let (Some(asked), Some(of_ending), Some(path)) = (self.format, of_ending, &self.output)
             && asked != of_ending
         {
@@ -99,7 +120,7 @@ impl ExportArgs {
             }
             .into());
         }
-        let ending = self.output.as_deref().and_then(Path::extension);
+        let ending = output.and_then(Path::extension);
         if let (None, None, Some(ending), Some(path)) =
             (self.format, of_ending, ending, &self.output)
         {

@@ -4,24 +4,40 @@ use std::collections::BTreeMap;
 
 use super::args::{ExportArgs, ExportFormat};
 use super::html::Folded;
+use crate::agent::WorkflowFold;
 use crate::cli::commands::verify;
 use crate::cli::context::app::App;
 use crate::cli::context::departed::warned;
-use crate::cli::context::error::{CliError, TranscriptFault};
+use crate::cli::context::error::{CliError, SystemFault, TranscriptFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Source;
+use crate::cli::context::workflow_entries::WorkflowSource;
 use crate::cli::ui::departed::departed;
+use crate::cli::ui::escape::line;
+use crate::contract::WorkflowOutcome;
 use crate::message::Digest;
+use crate::telemetry::{sentence, workflow_sentence};
 use crate::view::RunView;
 
 /// What is known of a transcript before anything is made of it.
 pub(super) struct Judged {
     /// Where it does not verify; none if it does.
     flaw: Option<String>,
+    /// What it holds; none if it cannot be read to its end.
+    read: Option<Read>,
     /// The machine's state after each step, for a page.
     states: BTreeMap<u64, String>,
-    /// The run after its last entry; none if it cannot be read so far.
-    view: Option<RunView>,
+}
+
+/// A transcript after its last entry.
+enum Read {
+    Run(Box<RunView>),
+    Workflow {
+        /// Where its entries are not those that the machine makes of its events.
+        departure: Option<String>,
+        head: Digest,
+        outcome: Option<WorkflowOutcome>,
+    },
 }
 
 impl Judged {
@@ -38,22 +54,16 @@ impl Judged {
         let (report, _) = verify::report_of(app.source(&args.run)?, true, &trust)?;
         let flaw = report.first_bad.as_ref().map(verify::place);
         let mut states = BTreeMap::new();
-        let view = if flaw.is_some() && (is_evidence || !args.force_unverified) {
+        let read = if flaw.is_some() && (is_evidence || !args.force_unverified) {
             None
         } else {
-            let folded = app.source(&args.run)?.each_step(|view, entry, _| {
-                if form == ExportFormat::Html {
-                    let seq = entry.entry().action.seq;
-                    states.extend(view.state_text().map(|text| (seq, text)));
-                }
-                Ok(())
-            });
-            match folded {
+            match Read::of(app.source(&args.run)?, form, &mut states) {
+                Err(CliError::System(fault)) => return Err(fault.into()),
                 Err(_) if args.force_unverified => None,
-                folded => Some(folded?),
+                read => Some(read?),
             }
         };
-        let judged = Self { flaw, states, view };
+        let judged = Self { flaw, read, states };
         if is_evidence || args.force_unverified {
             return Ok(judged);
         }
@@ -66,20 +76,32 @@ impl Judged {
         if let Some(place) = self.flaw {
             return Err(TranscriptFault::ExportNotVerified { asked, place }.into());
         }
-        match self.view.as_ref().and_then(RunView::departure) {
-            None => Ok(self),
-            Some(departure) => Err(TranscriptFault::ExportDeparted {
+        match &self.read {
+            Some(Read::Run(view)) => match view.departure() {
+                None => Ok(self),
+                Some(departure) => Err(TranscriptFault::ExportDeparted {
+                    asked,
+                    departure: departure.clone(),
+                }
+                .into()),
+            },
+            Some(Read::Workflow {
+                departure: Some(departure),
+                ..
+            }) => Err(TranscriptFault::ExportWorkflowDeparted {
                 asked,
                 departure: departure.clone(),
             }
             .into()),
+            Some(Read::Workflow { .. }) | None => Ok(self),
         }
     }
 
     /// Reports what is to be known of a file before it is there; the code that the command ends with.
     pub(super) fn report(&self, app: &App, source: &mut Source) -> Result<Exit, CliError> {
-        let sealed = match &self.view {
-            Some(view) => view.outcome().is_some(),
+        let sealed = match &self.read {
+            Some(Read::Run(view)) => view.outcome().is_some(),
+            Some(Read::Workflow { outcome, .. }) => outcome.is_some(),
             None => is_sealed(source)?,
         };
         if !sealed {
@@ -91,22 +113,39 @@ impl Judged {
             app.screen.write_err(&format!("NOT VERIFIED: {place}\n"));
             return Ok(Exit::EVIDENCE);
         }
-        let departed = self.view.as_ref();
-        let departed = departed.and_then(|view| warned(app.screen, view));
+        let departed = match &self.read {
+            Some(Read::Run(view)) => warned(app.screen, view),
+            Some(Read::Workflow { .. }) => self.mark().map(|mark| {
+                app.screen.write_err(&format!("{mark}\n"));
+                Exit::DIVERGED
+            }),
+            None => None,
+        };
         Ok(departed.unwrap_or(Exit::OK))
     }
 
     /// What a form says of itself that was made by force; none where everything holds.
     pub(super) fn mark(&self) -> Option<String> {
-        let flaw = self.flaw.as_ref();
-        let departure = self.view.as_ref().and_then(RunView::departure);
-        flaw.map(|place| format!("NOT VERIFIED: {place}"))
-            .or(departure.map(departed))
+        if let Some(place) = &self.flaw {
+            return Some(format!("NOT VERIFIED: {place}"));
+        }
+        match self.read.as_ref()? {
+            Read::Run(view) => view.departure().map(departed),
+            Read::Workflow { departure, .. } => {
+                let place = line(departure.as_ref()?);
+                Some(format!(
+                    "NOT THE STATE OF THE WORKFLOW: {place}; monolith replay derives it again"
+                ))
+            }
+        }
     }
 
     /// The last entry of what was judged, where it could be read so far: what is written must end with it.
     pub(super) fn head(&self) -> Option<Digest> {
-        self.view.as_ref()?.head()
+        match self.read.as_ref()? {
+            Read::Run(view) => view.head(),
+            Read::Workflow { head, .. } => Some(*head),
+        }
     }
 
     /// Whether the run has gone on since it was judged.
@@ -120,12 +159,66 @@ impl Judged {
 
     /// What a page needs of the run, as far as it could be read.
     pub(super) fn folded(self) -> Folded {
+        let ended = self.read.as_ref().and_then(|read| match read {
+            Read::Run(view) => {
+                let code = view.outcome()?.code;
+                Some((code.as_str().to_owned(), sentence(code)))
+            }
+            Read::Workflow { outcome, .. } => {
+                let code = (*outcome)?.code;
+                Some((code.as_str().to_owned(), workflow_sentence(code)))
+            }
+        });
         Folded {
-            code: self
-                .view
-                .and_then(|view| view.outcome())
-                .map(|outcome| outcome.code),
+            ended,
             states: self.states,
+            tree: Vec::new(),
+        }
+    }
+}
+
+impl Read {
+    /// Reads a transcript to its end.
+    fn of(
+        source: Source,
+        form: ExportFormat,
+        states: &mut BTreeMap<u64, String>,
+    ) -> Result<Self, CliError> {
+        match WorkflowSource::of(source)? {
+            Err(source) => {
+                let view = source.each_step(|view, entry, _| {
+                    if form == ExportFormat::Html {
+                        let seq = entry.entry().action.seq;
+                        states.extend(view.state_text().map(|text| (seq, text)));
+                    }
+                    Ok(())
+                })?;
+                Ok(Self::Run(Box::new(view)))
+            }
+            Ok(workflow) if !form.is_of_workflows() => Err(SystemFault::NoFormOfWorkflow {
+                format: form.name(),
+                run_id: workflow.run_id,
+            }
+            .into()),
+            Ok(mut workflow) => {
+                let mut fold = WorkflowFold::new(workflow.definition()?);
+                let mut departure = None;
+                let (mut head, mut outcome) = (Digest::ZERO, None);
+                workflow.each_entry(|hash, action, event| {
+                    head = hash;
+                    outcome = action.outcome.filter(|_| action.length.is_some());
+                    if departure.is_none() {
+                        let fault = fold.take(action, event).err();
+                        departure = fault.map(|fault| fault.to_string());
+                    }
+                    Ok(())
+                })?;
+                Ok(Self::Workflow {
+                    departure,
+                    head,
+                    outcome,
+                })
+            }
         }
     }
 }

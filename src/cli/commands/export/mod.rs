@@ -6,7 +6,9 @@ mod form_tests;
 mod forms;
 mod html;
 mod judged;
+mod one;
 mod run;
+mod tree;
 
 pub(in crate::cli) use self::args::ExportArgs;
 pub(in crate::cli) use self::forms::write_to;

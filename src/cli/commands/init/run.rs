@@ -23,6 +23,7 @@ use crate::cli::ui::command::shell_word;
 use crate::cli::ui::escape::line;
 use crate::contract::{ContractSpec, ProviderType, recorded_url};
 use crate::inference::ModelStore;
+use crate::message::Digest;
 use crate::store::NewFile;
 
 /// How many ways are shown to choose from.
@@ -118,7 +119,7 @@ fn finish(app: &App, args: &InitArgs, path: &Path, way: &Choice) -> Result<Exit,
     write(path, &text, args.force)?;
     // Who has a contract written here knows what it reaches.
     if needs_trust(&judged_spec) {
-        Trusted::of(app)?.add(app, [(path, text.as_str())])?;
+        Trusted::of(app)?.add(app, [(path, Digest::of(text.as_bytes()))])?;
     }
     app.screen.out(&format!(
         "{}: written for {}; it passes monolith contract check\n\nNext:\n  {}\n",

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::cli::commands::values::outcome;
+use crate::cli::commands::values::{limit, outcome};
 use crate::cli::ui::when::{self, When};
 
 #[derive(Debug, Args)]
@@ -20,7 +20,8 @@ pub(in crate::cli) struct ListArgs {
     pub(in crate::cli) open: bool,
     /// Only runs that ended so: failed, step_timeout
     ///
-    /// `failed` or `completed`; a class such as COMPLETED_WITH_TOOLS, or a code such as step_timeout.
+    /// `completed` or `failed`; what failed: preflight, protocol, validation, budget, timeout or contract; a class such as
+    /// COMPLETED_WITH_TOOLS, or a code such as step_timeout.
     #[arg(long, value_name = "CLASS|CODE", value_parser = outcome, conflicts_with = "open")]
     pub(in crate::cli) outcome: Option<String>,
     /// Only runs begun since 2026-11-20, or 12h ago
@@ -38,9 +39,14 @@ pub(in crate::cli) struct ListArgs {
     /// Its id or its hash begins so.
     #[arg(long, value_name = "ID|HASH")]
     pub(in crate::cli) contract: Option<String>,
+    /// Each run with the runs below it, indented
+    ///
+    /// Those of agents, of steps and of forks. What fits the other options is listed, and the runs above it.
+    #[arg(long)]
+    pub(in crate::cli) tree: bool,
     /// How many runs at most; 0 shows all
     ///
-    /// With 0 every run that fits is listed, however many there are.
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    /// With 0 every run that fits is listed, however many there are. With --tree it counts trees.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = limit)]
     pub(in crate::cli) limit: usize,
 }

@@ -1,6 +1,7 @@
 //! Which runs `list` is asked for. Judges a row or its outline; reads neither.
 
 use super::args::ListArgs;
+use crate::cli::commands::values::families_of;
 use crate::cli::context::clock::unix_ms;
 use crate::store::{RunFilter, RunRow};
 use crate::view::RunOutline;
@@ -58,9 +59,9 @@ impl<'a> Wanted<'a> {
         let ended_so = |asked: &String| {
             let outcome = row.outcome.as_ref();
             outcome.is_some_and(|(class, code)| {
-                let family = class.split('_').next().unwrap_or(class);
-                [class, code, family]
-                    .into_iter()
+                let names = [class.as_str(), code.as_str()].into_iter();
+                names
+                    .chain(families_of(class))
                     .any(|name| asked.eq_ignore_ascii_case(name))
             })
         };

@@ -1,12 +1,14 @@
 //! What is known of a run: its row, and what its first and last entries show.
 
 use super::held::HeldEntries;
-use crate::agent::{WorkflowAction, WorkflowEntryKind};
+use crate::agent::{WorkflowAction, WorkflowEntryKind, WorkflowEvent, WorkflowEventKind};
 use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::Recorded;
-use crate::message::{CallSeq, Digest};
-use crate::store::{DamagedRow, Lineage, RunRow, StoreReader};
+use crate::kernel::Counters;
+use crate::message::{CallSeq, Digest, RunId};
+use crate::store::{DamagedRow, Lineage, RunReader, RunRow, StoreError, StoreReader};
+use crate::transcript::SealedWorkflowEntry;
 use crate::view::{Approvals, RunOutline};
 
 /// How many of the last entries are read first. What they leave open is looked for in more of them.
@@ -25,6 +27,10 @@ pub(super) struct Found {
     pub(super) left: bool,
     /// How a call of it stands that needs an approval.
     pub(super) approval: Option<ApprovalStatus>,
+    /// The first run below it of which a call waits for a person, where no process drives it.
+    pub(super) awaited_below: Option<RunId>,
+    /// The run with which it goes on: itself, or the first one of its tree.
+    pub(super) goes_on_with: RunId,
 }
 
 impl Found {
@@ -54,7 +60,17 @@ pub(super) fn found(reader: &mut StoreReader, row: &RunRow) -> Result<Found, Dam
         } = outline(reader, &row);
         let awaited = awaited.filter(|_| status.is_some());
         let left = row.workflow && row.outcome.is_none() && is_left(reader, &row);
+        let goes_on_with = match status {
+            Some(_) => reader.goes_on_with(&row.run_id)?,
+            None => row.run_id.clone(),
+        };
+        let awaited_below = match status {
+            Some(RunStatus::Died) if awaited.is_none() => awaited_below(reader, &row.run_id)?,
+            _ => None,
+        };
         Ok(Found {
+            awaited_below,
+            goes_on_with,
             approval: awaited.map(|call| ApprovalStatus::of(reader, &row.run_id, call)),
             flaw,
             left,
@@ -65,6 +81,22 @@ pub(super) fn found(reader: &mut StoreReader, row: &RunRow) -> Result<Found, Dam
         })
     };
     look().map_err(|fault| DamagedRow { run, fault })
+}
+
+/// The first run below that one of which a call waits for a person, as far as its entries can be read.
+fn awaited_below(reader: &mut StoreReader, run_id: &RunId) -> Result<Option<RunId>, StoreError> {
+    for run_id in reader.runs_below(run_id)? {
+        let row = reader.read_run(&run_id)?.row().clone();
+        if row.outcome.is_some() {
+            continue;
+        }
+        if let Some(call) = outline(reader, &row).awaited
+            && ApprovalStatus::of(reader, &run_id, call) == ApprovalStatus::Waits
+        {
+            return Ok(Some(run_id));
+        }
+    }
+    Ok(None)
 }
 
 /// Whether a process suspended a workflow when it left, as far as its entries can be read.
@@ -94,6 +126,36 @@ fn is_left(reader: &mut StoreReader, row: &RunRow) -> bool {
         }
         length = length.saturating_mul(4);
     }
+}
+
+/// What is shown of a workflow: its name, what it was given, and how long it was driven, from its first and its last entry; none where
+/// they cannot be read.
+fn workflow_outline(mut run: RunReader<'_>) -> Option<RunOutline> {
+    let id = run.definition().ok()?.id.to_string();
+    let first = run.next_of_workflow().and_then(event_of);
+    let input = match first.as_ref().map(|event| &event.event) {
+        Some(WorkflowEventKind::Started(started)) => started.input.trim(),
+        _ => "",
+    };
+    let task = match input {
+        "" => id.clone(),
+        input => format!("{id}: {input}"),
+    };
+    let last = run.row().length.saturating_sub(1);
+    let last = run.starting_at(last).next_of_workflow();
+    let last = last.and_then(event_of);
+    Some(RunOutline {
+        task: Some(task),
+        contract_id: id,
+        counters: Counters::default(),
+        elapsed_ms: last.or(first).map_or(0, |event| event.at_ms),
+        models: Vec::new(),
+        suspended: None,
+    })
+}
+
+fn event_of(entry: Result<SealedWorkflowEntry, StoreError>) -> Option<WorkflowEvent> {
+    entry.ok()?.decode_event().ok().flatten()
 }
 
 /// Whether a call of that run waits for a person, as far as its last entries show; true where they cannot be read.
@@ -145,7 +207,7 @@ fn outline_of(reader: &mut StoreReader, row: &RunRow, length: u64) -> Outlined {
     if row.workflow {
         // What its steps are is in `show`; each of them is listed as a run of its own.
         return Outlined {
-            outline: None,
+            outline: workflow_outline(run),
             awaited: None,
             settled: true,
             flaw: None,

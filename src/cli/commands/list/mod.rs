@@ -6,6 +6,7 @@ mod found;
 mod held;
 mod render;
 mod run;
+mod tree;
 
 pub(in crate::cli) use self::args::ListArgs;
 pub(in crate::cli) use self::found::waits;

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::found::Found;
+use super::tree::ListedRun;
 use crate::cli::context::app::App;
 use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::run_status::RunStatus;
@@ -15,46 +16,34 @@ use crate::store::Lineage;
 use crate::transcript::ParentFound;
 
 /// A table; where its lines do not fit the terminal, two lines for each run.
-pub(super) fn listed(app: &App, rows: &[Found]) -> String {
-    let rows: Vec<Cells> = rows.iter().map(|found| Cells::of(app, found)).collect();
-    let table = table(app, &rows);
-    let is_narrow = |out: &str| {
-        let width = app.screen.width_out();
-        let lines = out.lines().filter(|line| !line.starts_with(' '));
-        lines.map(cells).any(|length| length > width)
-    };
-    if is_narrow(&table) {
-        pairs(app, &rows)
-    } else {
-        table
+pub(super) fn listed(app: &App, rows: &[ListedRun]) -> String {
+    let rows: Vec<Cells> = rows.iter().map(|row| Cells::of(app, row)).collect();
+    let width = rows.iter().map(|row| cells(&row.run)).max();
+    let width = width.unwrap_or_default().max(3);
+    let lines: Vec<String> = rows.iter().map(|row| row.line(width)).collect();
+    if lines
+        .iter()
+        .any(|line| cells(line) > app.screen.width_out())
+    {
+        return pairs(app, &rows);
     }
-}
-
-fn table(app: &App, rows: &[Cells]) -> String {
-    let widest = rows.iter().map(|row| row.run.len());
-    let width = widest.max().unwrap_or_default().max(3);
     let mut out = format!(
         "{:<width$}  {:<19}  {:>9}  {:>8}  OUTCOME\n",
         "RUN", "BEGUN (UTC)", "TIME", "COST"
     );
-    for row in rows {
-        let Cells {
-            begun,
-            cost,
-            outcome,
-            run,
-            time,
-            ..
-        } = row;
-        let _ = writeln!(
-            out,
-            "{run:<width$}  {begun}  {time:>9}  {cost:>8}  {outcome}"
-        );
+    for (row, line) in rows.iter().zip(lines) {
+        let _ = writeln!(out, "{line}");
         if let Some(what) = row.what(app) {
-            let _ = writeln!(out, "{:width$}  {what}", "");
+            let _ = writeln!(out, "{}  {what}", filled(&row.further, width));
         }
     }
     out
+}
+
+/// The text, and spaces up to that many cells.
+fn filled(text: &str, width: usize) -> String {
+    let free = width.saturating_sub(cells(text));
+    format!("{text}{:free$}", "")
 }
 
 fn pairs(app: &App, rows: &[Cells]) -> String {
@@ -64,6 +53,7 @@ fn pairs(app: &App, rows: &[Cells]) -> String {
             begun,
             cost,
             outcome,
+            further,
             run,
             time,
             what,
@@ -73,13 +63,14 @@ fn pairs(app: &App, rows: &[Cells]) -> String {
         } else {
             format!(", {cost}")
         };
-        let when = format!("  {begun} UTC, {time}{cost}  ");
+        let further = if further.is_empty() { "  " } else { further };
+        let when = format!("{further}{begun} UTC, {time}{cost}  ");
         // What does not fit beside it is in `show`.
         let free = app.screen.width_out().saturating_sub(cells(&when));
         let what = what.as_deref().unwrap_or_default();
         let (when, free) = if free < LEAST_CELLS {
-            let width = app.screen.width_out().saturating_sub(2);
-            (format!("{}\n  ", when.trim_end()), width)
+            let width = app.screen.width_out().saturating_sub(cells(further));
+            (format!("{}\n{further}", when.trim_end()), width)
         } else {
             (when, free)
         };
@@ -100,7 +91,10 @@ const UNKNOWN: &str = "-";
 struct Cells {
     begun: String,
     cost: String,
+    /// What stands before its further lines in a tree; empty elsewhere.
+    further: String,
     outcome: String,
+    /// Its name, in a tree behind the lines of that.
     run: String,
     time: String,
     /// Which model was given which task.
@@ -113,7 +107,21 @@ impl Cells {
         what.map(|what| app.screen.paint_out(Style::Dim, what))
     }
 
-    fn of(app: &App, found: &Found) -> Self {
+    fn line(&self, width: usize) -> String {
+        let Self {
+            begun,
+            cost,
+            outcome,
+            run,
+            time,
+            ..
+        } = self;
+        let run = filled(run, width);
+        format!("{run}  {begun}  {time:>9}  {cost:>8}  {outcome}")
+    }
+
+    fn of(app: &App, listed: &ListedRun) -> Self {
+        let ListedRun { found, place } = listed;
         let Found {
             flaw,
             left: _,
@@ -122,6 +130,8 @@ impl Cells {
             outline,
             status,
             approval,
+            awaited_below,
+            goes_on_with,
         } = found;
         let is_suspended = found.is_suspended();
         let outcome = match (&row.outcome, status) {
@@ -131,16 +141,17 @@ impl Cells {
             }
             (None, Some(RunStatus::Running { pid: None })) => "running".to_owned(),
             (None, Some(RunStatus::Died)) => {
-                let name = app.brief_name(row.run_id.as_str());
                 let how = if is_suspended {
                     "suspended"
                 } else {
                     "process died"
                 };
-                let next = match approval {
-                    Some(ApprovalStatus::Waits) => "approve",
-                    Some(ApprovalStatus::Answered { .. }) | None => "resume",
+                let (next, of) = match (approval, awaited_below) {
+                    (Some(ApprovalStatus::Waits), _) => ("approve", &row.run_id),
+                    (None, Some(below)) => ("approve", below),
+                    _ => ("resume", goes_on_with),
                 };
+                let name = app.brief_name(of.as_str());
                 format!("{how} ({})", app.hint(&format!("{next} {name}")))
             }
             (None, Some(RunStatus::Elsewhere)) if is_suspended => "suspended".to_owned(),
@@ -149,11 +160,15 @@ impl Cells {
         let outcome = match approval.map(ApprovalStatus::answer) {
             Some(Some(answer)) => format!("{outcome}, call {answer}"),
             Some(None) => format!("{outcome}, waits for an approval"),
-            None => outcome,
+            None => match awaited_below {
+                Some(below) => format!("{outcome}, {below} waits for an approval"),
+                None => outcome,
+            },
         };
-        let forked = lineage
-            .as_ref()
-            .map(|lineage| format!(", {}", forked_from(lineage)));
+        let link = place.as_ref().filter(|place| place.branch.depth > 0);
+        let link = link.and_then(|place| place.link.clone());
+        let forked = link.or_else(|| lineage.as_ref().map(forked_from));
+        let forked = forked.map(|forked| format!(", {forked}"));
         let flaw = flaw.as_ref().map(|flaw| {
             let flaw = format!("NOT VERIFIED: {}", line(flaw));
             format!("  {}", app.screen.paint_out(Style::Bad, &flaw))
@@ -173,7 +188,7 @@ impl Cells {
         let what = outline.as_ref().map(|outline| {
             let model = outline.models.first().map_or("", String::as_str);
             let task = brief(outline.task.as_deref().unwrap_or_default());
-            line(&format!("{model}  {task}")).trim_end().to_owned()
+            line(&format!("{model}  {task}")).trim().to_owned()
         });
         Self {
             begun: utc(row.created_unix_ms),
@@ -183,7 +198,14 @@ impl Cells {
                 forked.unwrap_or_default(),
                 flaw.unwrap_or_default()
             ),
-            run: row.run_id.as_str().to_owned(),
+            further: place
+                .as_ref()
+                .map(|place| place.branch.further(place.has_more))
+                .unwrap_or_default(),
+            run: match place {
+                Some(place) => format!("{}{}", place.branch.mark(), row.run_id),
+                None => row.run_id.as_str().to_owned(),
+            },
             time,
             what,
         }

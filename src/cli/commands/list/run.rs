@@ -6,6 +6,7 @@ use super::args::ListArgs;
 use super::filter::Wanted;
 use super::found::{Found, found};
 use super::render::listed;
+use super::tree::{ListedRun, trees};
 use crate::cli::commands::values::is_outcome;
 use crate::cli::context::app::App;
 use crate::cli::context::approval::ApprovalStatus;
@@ -64,6 +65,43 @@ struct Listed {
     workflow: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     forked_from: Option<ListedParent>,
+    /// In a tree, how it comes from the run above it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    link: Option<String>,
+    /// In a tree, whether it is there only for a run below it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    only_above: bool,
+    /// In a tree, the runs below it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    below: Vec<Listed>,
+}
+
+/// The runs, those of a tree within each other.
+fn nested(rows: Vec<ListedRun>) -> Vec<Listed> {
+    let mut runs: Vec<Listed> = Vec::new();
+    // The runs from a first one down to the last that was taken.
+    let mut open: Vec<Listed> = Vec::new();
+    let close = |open: &mut Vec<Listed>, runs: &mut Vec<Listed>, depth: usize| {
+        while open.len() > depth {
+            let Some(last) = open.pop() else { break };
+            match open.last_mut() {
+                Some(above) => above.below.push(last),
+                None => runs.push(last),
+            }
+        }
+    };
+    for row in rows {
+        let depth = row.place.as_ref().map_or(0, |place| place.branch.depth);
+        close(&mut open, &mut runs, depth);
+        let mut listed = Listed::from(row.found);
+        if let Some(place) = row.place {
+            listed.link = place.link;
+            listed.only_above = !place.fits;
+        }
+        open.push(listed);
+    }
+    close(&mut open, &mut runs, 0);
+    runs
 }
 
 /// The run that one was forked from.
@@ -86,11 +124,15 @@ struct ListedOutcome {
 pub(in crate::cli) fn list(app: &App, args: &ListArgs) -> Result<Exit, CliError> {
     let wanted = Wanted::new(args);
     let (mut rows, mut damaged) = (Vec::new(), Vec::new());
-    if let (Some(index), Some(mut reader)) = (app.reader()?, app.reader()?) {
+    if args.tree {
+        if let Some(mut reader) = app.reader()? {
+            rows = trees(&mut reader, args, &wanted, &mut damaged)?;
+        }
+    } else if let (Some(index), Some(mut reader)) = (app.reader()?, app.reader()?) {
         index.each_row(wanted.filter(), |row| {
             match row.map(|row| wanted.has_row(&row).then(|| found(&mut reader, &row))) {
                 Ok(Some(Ok(found))) if wanted.has(&found.row, found.outline.as_ref()) => {
-                    rows.push(found);
+                    rows.push(ListedRun { found, place: None });
                 }
                 Ok(Some(Ok(_)) | None) => {}
                 Ok(Some(Err(row))) | Err(row) => damaged.push(row),
@@ -98,7 +140,7 @@ pub(in crate::cli) fn list(app: &App, args: &ListArgs) -> Result<Exit, CliError>
             args.limit == 0 || rows.len() + damaged.len() < args.limit
         })?;
     }
-    let exit = if rows.iter().any(|found| found.flaw.is_some()) {
+    let exit = if rows.iter().any(|row| row.found.flaw.is_some()) {
         name_damaged(app, &damaged);
         Exit::EVIDENCE
     } else {
@@ -110,7 +152,7 @@ pub(in crate::cli) fn list(app: &App, args: &ListArgs) -> Result<Exit, CliError>
             reason: row.fault.to_string(),
         });
         app.screen.out_json(&Listing {
-            runs: rows.into_iter().map(Listed::from).collect(),
+            runs: nested(rows),
             damaged: damaged.collect(),
         })?;
     } else if rows.is_empty() && damaged.is_empty() {
@@ -126,8 +168,15 @@ pub(in crate::cli) fn list(app: &App, args: &ListArgs) -> Result<Exit, CliError>
         });
     } else {
         app.screen.out(&listed(app, &rows))?;
-        if args.limit > 0 && rows.len() + damaged.len() >= args.limit {
-            let all = app.hint("list --limit 0");
+        let first = |row: &&ListedRun| row.place.as_ref().is_none_or(|at| at.branch.depth == 0);
+        let counted = rows.iter().filter(first).count();
+        if args.limit > 0 && counted + damaged.len() >= args.limit {
+            let words = if args.tree {
+                "list --tree --limit 0"
+            } else {
+                "list --limit 0"
+            };
+            let all = app.hint(words);
             app.screen
                 .note(&format!("the newest {}; {all} lists all", args.limit));
         }
@@ -174,6 +223,8 @@ impl From<Found> for Listed {
             outline,
             status,
             approval,
+            awaited_below: _,
+            goes_on_with: _,
         } = found;
         let (state, pid) = match (&row.outcome, status) {
             (Some(_), _) => ("ended", None),
@@ -220,6 +271,9 @@ impl From<Found> for Listed {
                 .outcome
                 .map(|(class, code)| ListedOutcome { class, code }),
             forked_from,
+            link: None,
+            only_above: false,
+            below: Vec::new(),
         }
     }
 }

@@ -11,13 +11,9 @@ use crate::driver::RunnerLimits;
 #[derive(Clone, Copy, Debug, Args)]
 pub(in crate::cli) struct LimitArgs {
     /// Of many runs: open at once; 256 by default
-    ///
-    /// Runs that are open at once.
     #[arg(long, value_name = "N")]
     pub(in crate::cli) max_runs: Option<NonZeroUsize>,
     /// Of many runs: model requests at once; 64
-    ///
-    /// Requests to models at once, of all runs; 64 by default.
     #[arg(long, value_name = "N")]
     pub(in crate::cli) max_inferences: Option<NonZeroUsize>,
 }

@@ -15,6 +15,7 @@ mod repeated;
 mod results;
 mod run_result;
 mod terms;
+mod workflow_run;
 
 pub(in crate::cli) use self::fleet::Fleet;
 pub(in crate::cli) use self::limits::LimitArgs;

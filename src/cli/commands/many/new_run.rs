@@ -1,5 +1,6 @@
 //! Runs that begin under the contracts of a folder or a list.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::fleet::Source;
@@ -10,7 +11,9 @@ use super::one_run::{RunEnd, drive, driven_by, end_of, guarded, recorded_end_of,
 use super::recorded_run::RecordedRun;
 use super::repeated::{Repeated, repeated};
 use super::terms::Terms;
+use super::workflow_run::{RepeatedWorkflow, repeated_workflow, workflow_driven, workflow_end};
 use crate::cli::commands::drive::{Broken, Ended, Live};
+use crate::cli::commands::workflow::{ListedWorkflow, as_written};
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
 use crate::cli::context::secrets;
@@ -127,6 +130,12 @@ impl NewRun {
             Ok(line) => line,
             Err(rule) => return refused(&terms, &listed.place, &rule),
         };
+        let file = ContractFile::given(&terms.app, name_of(&line, &terms), Vec::new());
+        if file.is_workflow() {
+            // It is in the store as soon as anything of it is.
+            not_begun.closed(taken, Became::Begun);
+            return begin_workflow(&listed.place, line, file, (&terms, worker)).await;
+        }
         // A run that has ended is verified, which takes as long as it is.
         let look = || repeated(&line, &terms, worker.store());
         if let Some(there) = tokio::task::block_in_place(look) {
@@ -164,6 +173,39 @@ impl NewRun {
     }
 }
 
+/// A file of the folder that the caller stands in is named as it is seen from there.
+fn name_of(line: &RunLine, terms: &Terms) -> PathBuf {
+    let name = line.contract.strip_prefix(&terms.app.cwd);
+    name.unwrap_or(&line.contract).to_owned()
+}
+
+/// The workflow of a line, whose task is its input: begun, gone on with where an earlier list began it, or as it is recorded.
+async fn begin_workflow(
+    place: &str,
+    line: RunLine,
+    file: ContractFile,
+    (terms, worker): (&Arc<Terms>, Worker),
+) -> RunEnd {
+    let name = file.name().display().to_string();
+    let sets = line.sets_under(&terms.sets).into_iter();
+    if let Err(fault) = as_written(&name, sets.map(|set| format!("--set {set}"))) {
+        return end_of(terms, place, Err(fault.into()));
+    }
+    let input = line.task.or_else(|| terms.task.clone());
+    let store = Arc::clone(worker.store());
+    let look = || {
+        let run_id = line.run_id.as_ref()?;
+        repeated_workflow(terms, place, (&file, input.as_ref()), (run_id, &store))
+    };
+    let listed = match tokio::task::block_in_place(look) {
+        Some(RepeatedWorkflow::Ended(end)) => return end,
+        Some(RepeatedWorkflow::Open(run_id)) => ListedWorkflow::Recorded(run_id),
+        None => ListedWorkflow::New(Box::new(file), input, line.run_id),
+    };
+    let driven = workflow_driven(terms, worker, listed).await;
+    workflow_end(terms, place, driven)
+}
+
 /// What became of the line's run.
 fn became_of(driven: &Result<Ended, Broken>) -> Became {
     match driven {
@@ -192,10 +234,7 @@ async fn begun(
 async fn prepared(line: RunLine, terms: &Terms, worker: &Worker) -> Result<Prepared, CliError> {
     let app = &terms.app;
     let sets = line.sets_under(&terms.sets);
-    // A file of the folder that the caller stands in is named as it is seen from there.
-    let name = line.contract.strip_prefix(&app.cwd);
-    let name = name.unwrap_or(&line.contract).to_owned();
-    let mut file = ContractFile::given(app, name, sets);
+    let mut file = ContractFile::given(app, name_of(&line, terms), sets);
     let mut spec = file.read(app)?;
     if let Some(task) = line.task.or_else(|| terms.task.clone()) {
         spec.task = Some(task);

@@ -1,5 +1,6 @@
 //! One run among many: driven, its approvals answered or left, and what it comes to as one line. Does not know how it was begun.
 
+use std::any::Any;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -108,13 +109,16 @@ pub(super) async fn guarded(
     body: impl Future<Output = Result<Ended, CliError>>,
 ) -> Result<Ended, Broken> {
     let done = std::panic::AssertUnwindSafe(body).catch_unwind().await;
-    let done = done.unwrap_or_else(|payload| {
-        let message = payload.downcast_ref::<String>().cloned();
-        let message = message.or_else(|| payload.downcast_ref::<&str>().map(ToString::to_string));
-        let message = message.unwrap_or_else(|| "no message".to_owned());
-        Err(SystemFault::Panic { message }.into())
-    });
+    let done = done.unwrap_or_else(|payload| Err(fault_of_panic(&*payload)));
     done.map_err(|fault| broken_run(live, fault))
+}
+
+/// What a panic says.
+pub(super) fn fault_of_panic(payload: &(dyn Any + Send)) -> CliError {
+    let message = payload.downcast_ref::<String>().cloned();
+    let message = message.or_else(|| payload.downcast_ref::<&str>().map(ToString::to_string));
+    let message = message.unwrap_or_else(|| "no message".to_owned());
+    SystemFault::Panic { message }.into()
 }
 
 /// Drives a run to its end, or until it is suspended. One that needs an approval is suspended, unless the answer is left already.

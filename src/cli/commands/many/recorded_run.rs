@@ -6,7 +6,9 @@ use std::sync::Arc;
 use super::fleet::Source;
 use super::one_run::{RunEnd, drive, end_of, guarded};
 use super::terms::Terms;
+use super::workflow_run::{workflow_driven, workflow_end};
 use crate::cli::commands::drive::{Ended, Live, waits_unanswered};
+use crate::cli::commands::workflow::ListedWorkflow;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ContractFault};
 use crate::cli::context::secrets;
@@ -92,6 +94,17 @@ impl RecordedRun {
             }
         };
         let place = format!("run {run_id}");
+        let is_workflow = worker.store().reader();
+        let is_workflow = is_workflow.and_then(|reader| reader.is_workflow(&run_id));
+        if matches!(is_workflow, Ok(true)) {
+            if !sets.is_empty() {
+                let fault = StoreError::IsWorkflow { run_id };
+                return end_of(&terms, &place, Err(CliError::from(fault).into()));
+            }
+            let listed = ListedWorkflow::Recorded(run_id);
+            let driven = workflow_driven(&terms, worker, listed).await;
+            return workflow_end(&terms, &place, driven);
+        }
         let environment = terms.app.environment.clone();
         let reopened = match worker.reopen(run_id.clone(), environment).await {
             Ok(reopened) => reopened,

@@ -3,6 +3,7 @@
 use std::io;
 
 use super::terms::Terms;
+use crate::cli::commands::workflow::WorkflowResult;
 use crate::cli::context::app::App;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::{dollars, seconds};
@@ -77,6 +78,77 @@ impl RunResult {
             suspended: result.is_suspended(),
             text,
             waits_for: result.waits_for.as_ref().map(called),
+        }
+    }
+
+    /// That of a workflow, which is a document of its own.
+    pub(super) fn of_workflow(terms: &Terms, result: &WorkflowResult, ending: Ending) -> Self {
+        let app = &terms.app;
+        let is_document = terms.json || !app.screen.is_shown();
+        let (success, run_id) = (result.is_success(), result.run_id());
+        let awaited = result.awaited();
+        let label = match (result.outcome(), &awaited) {
+            (Some(outcome), _) => outcome.class.as_str(),
+            (None, Some(_)) => "waiting for approval",
+            (None, None) => "suspended",
+        };
+        let answer = awaited
+            .as_ref()
+            .map(|(waiting, _)| how_to_answer(app, waiting));
+        let (text, note) = if is_document {
+            // Strings, numbers and words only: serialising a result cannot fail.
+            let document = serde_json::to_string(result).unwrap_or_default();
+            let note = awaited.as_ref().zip(answer).map(|((waiting, call), answer)| {
+                format!("note: run {waiting}, below workflow {run_id}, waits for an approval of {call}; {answer}\n")
+            });
+            (format!("{document}\n"), note)
+        } else {
+            let recorded = if ending == Ending::Recorded {
+                AS_RECORDED
+            } else {
+                ""
+            };
+            let what = match (&awaited, success, result.outcome()) {
+                (Some((_, call)), ..) => call.clone(),
+                (None, true, _) => first_line(result.output().trim()),
+                (None, false, Some(_)) => result.why(),
+                (None, false, None) => String::new(),
+            };
+            let words = [
+                label,
+                run_id.as_str(),
+                recorded,
+                &seconds(result.size().1),
+                &what,
+            ];
+            let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+            let text = line(&words.join("  "));
+            let style = match (success, result.outcome()) {
+                (true, _) => Style::Good,
+                (false, None) => Style::Bold,
+                (false, Some(_)) => Style::Bad,
+            };
+            let text = text.replacen(label, &app.screen.paint_out(style, label), 1);
+            let answer = answer.map(|answer| format!("        {answer}\n"));
+            (format!("{text}\n{}", answer.unwrap_or_default()), None)
+        };
+        Self {
+            class: None,
+            ending,
+            entries: result.size().0,
+            is_document,
+            label: label.to_owned(),
+            note,
+            run_id: Some(
+                awaited
+                    .as_ref()
+                    .map_or(run_id, |(waiting, _)| waiting)
+                    .clone(),
+            ),
+            success,
+            suspended: result.outcome().is_none(),
+            text,
+            waits_for: awaited.map(|(_, call)| call),
         }
     }
 

@@ -3,10 +3,12 @@
 use super::args::ReplayArgs;
 use super::{fork, live, recorded, what_if};
 use crate::cli::commands::drive::LeavingArgs;
-use crate::cli::commands::workflow::{WorkflowJob, as_workflow, fork_workflow, replay_workflow};
+use crate::cli::commands::workflow::{WorkflowJob, fork_workflow, replay_workflow};
 use crate::cli::context::app::App;
-use crate::cli::context::error::{CliError, InputFault};
+use crate::cli::context::error::{CliError, InputFault, TranscriptFault};
 use crate::cli::context::exit::Exit;
+use crate::cli::context::source::Source;
+use crate::cli::context::workflow_entries::WorkflowSource;
 use crate::store::StoreError;
 
 /// `monolith replay`, in the mode that its arguments name.
@@ -14,12 +16,19 @@ pub(in crate::cli) fn replay(app: &App, args: ReplayArgs) -> Result<Exit, CliErr
     if let Some(fault) = args.sets.iter().find_map(|set| not_judged(set)) {
         return Err(fault.into());
     }
-    if let Ok((run_id, reader)) = as_workflow(app.source(&args.run)?)? {
+    if let Ok(source) = WorkflowSource::of(app.source(&args.run)?)? {
         let other = args.task.is_some() || args.live.is_some() || args.contract.is_some();
         if other || !args.sets.is_empty() {
+            let run_id = source.run_id;
             return Err(StoreError::IsWorkflow { run_id }.into());
         }
         if let Some(at) = args.fork_at {
+            let run_id = match source.into_source() {
+                Source::Run(run_id, _) => run_id,
+                Source::File(path) => {
+                    return Err(TranscriptFault::FileInsteadOfRun { path }.into());
+                }
+            };
             let job = WorkflowJob {
                 durability: args.durability.into(),
                 json: args.json,
@@ -27,7 +36,7 @@ pub(in crate::cli) fn replay(app: &App, args: ReplayArgs) -> Result<Exit, CliErr
             };
             return fork_workflow(app, &run_id, at, args.run_id, job);
         }
-        return replay_workflow(app, &run_id, reader, args.json);
+        return replay_workflow(app, source, &args.run, args.json);
     }
     if let Some(at) = args.fork_at {
         return fork::replay(app, args, at);

@@ -1,6 +1,6 @@
 //! `monolith resume`: goes on with a recorded run under the contract file that it was begun with.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,14 +12,13 @@ use crate::cli::commands::drive::{
 };
 use crate::cli::commands::many::{Fleet, RecordedRuns, Terms};
 use crate::cli::commands::verify::{self, place};
-use crate::cli::commands::workflow::{
-    WorkflowJob, as_workflow, as_written, refuse_options, resume_workflow,
-};
+use crate::cli::commands::workflow::{WorkflowJob, as_written, refuse_options, resume_workflow};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ContractFault, TranscriptFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Source;
+use crate::cli::context::workflow_entries::WorkflowSource;
 use crate::driver::{self, DriverError};
 use crate::message::RunId;
 use crate::store::{RunFilter, StoreError};
@@ -32,8 +31,9 @@ pub(in crate::cli) fn resume(app: &App, mut args: ResumeArgs) -> Result<Exit, Cl
     };
     args.limits.refused_unless("--all")?;
     let json = args.json;
-    if let Ok((run_id, reader)) = as_workflow(app.run(&run)?)? {
-        drop(reader);
+    if let Ok(source) = WorkflowSource::of(app.run(&run)?)? {
+        let run_id = source.run_id.clone();
+        drop(source);
         let contract = args.contract.iter().map(|_| "--contract".to_owned());
         let sets = args.sets.iter().map(|set| format!("--set {set}"));
         as_written(run_id.as_str(), contract.chain(sets))?;
@@ -54,18 +54,15 @@ fn resume_all(app: &App, args: ResumeArgs) -> Result<Exit, CliError> {
     let limits = Fleet::allowed(args.limits.into())?;
     let mut runs = VecDeque::new();
     if let Some(reader) = app.reader()? {
-        let open = reader.list_runs(usize::MAX, RunFilter::Open)?;
-        let open: BTreeSet<RunId> = open.into_iter().map(|row| row.run_id).collect();
-        // A run below another one goes on with that.
+        // A run below another one goes on with that, and a step with its workflow.
         let goes_with_another = |run_id: &RunId| {
-            let lineage = reader.lineage(run_id).ok().flatten();
-            lineage.is_some_and(|found| found.is_below() && open.contains(&found.parent.run_id))
+            let first = reader.goes_on_with(run_id);
+            first.is_ok_and(|first| first != *run_id)
         };
         // The oldest goes on first.
         reader.each_row(RunFilter::Open, |row| {
             match row {
-                // A workflow goes on by its name, and its steps with it.
-                Ok(row) if row.is_imported() || row.workflow || goes_with_another(&row.run_id) => {}
+                Ok(row) if row.is_imported() || goes_with_another(&row.run_id) => {}
                 Ok(row) => runs.push_front(Ok(row.run_id)),
                 Err(damaged) => runs.push_front(Err(damaged)),
             }

@@ -8,9 +8,15 @@ use clap::Args;
 use crate::cli::commands::drive::{LeavingArgs, RecordingArgs};
 use crate::cli::commands::many::LimitArgs;
 use crate::cli::commands::values::run_id;
-use crate::cli::context::knobs::KnobArgs;
+use crate::cli::context::knobs::{KnobArgs, listed_knobs};
 use crate::contract::AGENT_SET;
 use crate::message::RunId;
+
+/// What the runs of `--contracts` are.
+const MANY: &str = "Many runs: a folder, or a list\n\n\
+A folder's .yaml, .yml and .json files; or each line of a file, or of standard input (-): {\"contract\": FILE, \"task\"?, \"run_id\"?, \
+\"set\"?: [KEY=VALUE]}. One result line for each run as it ends: JSON in a pipe, a short line on a terminal. Ctrl-C ends the open runs for good, \
+SIGTERM suspends them.";
 
 /// What is changed of an agent: a `.ai` file, or a system prompt.
 #[derive(Debug, Args)]
@@ -88,11 +94,13 @@ impl AgentArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_long_help = listed_knobs())]
 pub(in crate::cli) struct RunArgs {
     /// A contract file, a task, or both (else agent.yaml)
     ///
     /// A contract is a .yaml, .yml, .json or .ai file; without one it is agent.yaml or agent.yml of this folder. Relative paths in it
-    /// begin in its folder. Two texts are a system prompt and the task (each may be @FILE or -); --models names what is asked.
+    /// begin in its folder. @FILE is the text of a file, - that of standard input. Two texts are a system prompt and the task; --models names
+    /// what is asked.
     #[arg(value_name = "FILE|TASK", num_args = 0..=2)]
     pub(in crate::cli) given: Vec<OsString>,
     /// The contract file, whatever its name is
@@ -129,11 +137,7 @@ pub(in crate::cli) struct RunArgs {
     #[arg(long, value_name = "ID", value_parser = run_id)]
     pub(in crate::cli) run_id: Option<RunId>,
     /// Many runs: a folder, or a list (see --help)
-    ///
-    /// A folder's .yaml, .yml and .json files; or each line of a file, or of standard input (-): {"contract": FILE, "task"?, "run_id"?,
-    /// "set"?: [KEY=VALUE]}. One result line for each run as it ends: JSON in a pipe, a short line on a terminal.
-    /// Ctrl-C ends the open runs for good, SIGTERM suspends them.
-    #[arg(long, value_name = "DIR|LIST|-", conflicts_with_all = ["given", "contract", "run_id", "save", "verbose"])]
+    #[arg(long, value_name = "DIR|LIST|-", long_help = MANY, conflicts_with_all = ["given", "contract", "run_id", "save", "verbose"])]
     pub(in crate::cli) contracts: Option<PathBuf>,
     /// Of many runs: begin at this line, or file
     #[arg(long, value_name = "LINE|FILE", requires = "contracts", conflicts_with_all = ["given", "contract"])]

@@ -17,7 +17,7 @@ use crate::cli::commands::workflow::{WorkflowJob, as_written, refuse_options, ru
 use crate::cli::context::agents::{Agents, agent_id};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::{ChosenAgent, ContractFile};
-use crate::cli::context::error::{AgentFault, CliError, InputFault};
+use crate::cli::context::error::{AgentFault, CliError, InputFault, STDIN};
 use crate::cli::context::exit::Exit;
 use crate::cli::ui::command::shell_word;
 use crate::cli::ui::escape::line;
@@ -71,7 +71,8 @@ fn workflow(app: &App, file: ContractFile, mut args: RunArgs) -> Result<Exit, Cl
     as_written(&name, sets.chain(front))?;
     if args.agent.dry_run {
         let why = "each of its steps is a run of its own";
-        return Err(InputFault::of_a_run("--dry-run", &name, why, None).into());
+        let help = Some("monolith contract check FILE judges the file and each step");
+        return Err(InputFault::of_a_run("--dry-run", &name, why, help).into());
     }
     if args.load.is_some() {
         let why = "each of its steps has a conversation of its own";
@@ -211,7 +212,7 @@ fn run_many(app: &App, args: RunArgs, contracts: &Path) -> Result<Exit, CliError
     let again = words_again(&args, contracts);
     let limits = Fleet::allowed(args.limits.into())?;
     if contracts == Path::new("-") && args.task.as_deref().is_some_and(is_piped_task) {
-        let from = "standard input".to_owned();
+        let from = STDIN.to_owned();
         let reason = "the list of runs is read from there".to_owned();
         return Err(InputFault::Task { from, reason }.into());
     }

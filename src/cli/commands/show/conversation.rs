@@ -89,14 +89,21 @@ pub(super) fn conversation(
 fn used(view: &RunView) -> String {
     let used = view.counters();
     let cost = (used.cost_micro_usd > 0).then(|| format!(", {}", dollars(used.cost_micro_usd)));
+    let below = view.used_below().map(|below| {
+        let all = view.used_with_below();
+        let cost = (below.cost_micro_usd > 0).then(|| format!(", {}", dollars(all.cost_micro_usd)));
+        let (tokens, cost) = (counted(all.tokens, "token"), cost.unwrap_or_default());
+        format!("with what is below it: {tokens}{cost}\n")
+    });
     format!(
-        "{}, {}, {}, {}{} in {}\n",
+        "{}, {}, {}, {}{} in {}\n{}",
         counted(used.turns, "turn"),
         counted(used.inferences, "request"),
         counted(used.calls, "call"),
         counted(used.tokens(), "token"),
         cost.unwrap_or_default(),
-        seconds(view.at_ms())
+        seconds(view.at_ms()),
+        below.unwrap_or_default()
     )
 }
 

@@ -42,7 +42,13 @@ fn of_unfinished(app: &App, run: &ShownRun, run_id: &RunId) -> String {
         Some(Some(answer)) => format!("Its call is {answer}.\n"),
     };
     match run.status {
-        Some(RunStatus::Died) => format!("{answer}Go on with it: {}\n", hint("resume", "")),
+        Some(RunStatus::Died) => {
+            let goes_on = app.goes_on_with(run_id);
+            let goes_on = goes_on.unwrap_or_else(|_| run_id.clone());
+            let goes_on = app.brief_name(goes_on.as_str());
+            let resume = app.hint(&format!("resume {goes_on}"));
+            format!("{answer}Go on with it: {resume}\n")
+        }
         Some(RunStatus::Running { .. }) => {
             format!("{answer}Watch it: {}\n", hint("show", " --follow"))
         }

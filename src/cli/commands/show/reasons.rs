@@ -9,7 +9,7 @@ use crate::cli::ui::entry_row::EntryRow;
 use crate::cli::ui::escape::{brief, line};
 use crate::cli::ui::numbers::{counted, grouped, seconds};
 use crate::cli::ui::screen::Screen;
-use crate::kernel::OutcomeCode;
+use crate::kernel::{OutcomeCode, Run};
 use crate::view::RunView;
 
 /// How many entries of each kind are named.
@@ -142,11 +142,22 @@ fn figures(view: &RunView, code: OutcomeCode) -> Vec<String> {
         }
         OutcomeCode::MaxTokens => {
             let limit = contract.max_tokens_consumed.0;
-            vec![of("max_tokens_consumed", used.tokens(), limit)]
+            let next = view.machine().filter(|_| view.closing().is_none());
+            let next = next.map(Run::next_prompt_tokens);
+            let next = next.filter(|next| used.tree_tokens().saturating_add(*next) > limit);
+            let next = next.map(|next| {
+                let tokens = grouped(next);
+                format!(
+                    "the next request has {tokens} before its answer, which would have exceeded it"
+                )
+            });
+            let used = of("max_tokens_consumed", used.tree_tokens(), limit);
+            std::iter::once(used).chain(next).collect()
         }
         OutcomeCode::MaxCost => {
             let limit = contract.max_cost_micro_usd.as_ref();
-            let limit = limit.map(|limit| of("max_cost_micro_usd", used.cost_micro_usd, limit.0));
+            let limit =
+                limit.map(|limit| of("max_cost_micro_usd", used.tree_cost_micro_usd(), limit.0));
             limit.into_iter().collect()
         }
         OutcomeCode::MaxCalls => {
@@ -191,9 +202,11 @@ fn figures(view: &RunView, code: OutcomeCode) -> Vec<String> {
                 contract.total_timeout_ms,
             )]
         }
-        OutcomeCode::NoCallResponse
-        | OutcomeCode::SynthesisWithoutTools
-        | OutcomeCode::ProofNotSucceeded => vec![proof()],
+        OutcomeCode::SynthesisWithoutTools => {
+            let (used, limit) = (used.turns.into(), contract.max_turns.into());
+            vec![of("max_turns", used, limit), proof()]
+        }
+        OutcomeCode::NoCallResponse | OutcomeCode::ProofNotSucceeded => vec![proof()],
         OutcomeCode::FinalReport
         | OutcomeCode::TextFallback
         | OutcomeCode::Synthesis

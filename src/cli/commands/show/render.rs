@@ -220,7 +220,14 @@ fn forked(run: &ShownRun) -> Option<String> {
 pub(super) fn budgets(view: &RunView) -> String {
     let (contract, used) = (view.contract(), view.counters());
     let mut out = String::new();
-    let mut bar = |name: &str, used: u64, limit: Option<u64>| {
+    let below = view.used_below();
+    // What runs below used counts for the budget of the run above them, and is shown apart.
+    let apart = |own: u64, below: u64| {
+        let (own, below) = (grouped(own), grouped(below));
+        format!(": {own} by this run, {below} by those below it")
+    };
+    let mut bar = |name: &str, used: u64, limit: Option<u64>, apart: Option<String>| {
+        let apart = apart.unwrap_or_default();
         let shown = match limit {
             Some(limit) => format!(
                 "{} {} of {}",
@@ -230,20 +237,35 @@ pub(super) fn budgets(view: &RunView) -> String {
             ),
             None => grouped(used),
         };
-        let _ = writeln!(out, "{name:<9} {shown}");
+        let _ = writeln!(out, "{name:<9} {shown}{apart}");
     };
-    bar("turns", used.turns.into(), Some(contract.max_turns.into()));
-    bar("requests", used.inferences, Some(contract.max_inferences));
+    let max_turns = Some(contract.max_turns.into());
+    bar("turns", used.turns.into(), max_turns, None);
+    bar(
+        "requests",
+        used.inferences,
+        Some(contract.max_inferences),
+        None,
+    );
     bar(
         "tokens",
-        used.tokens(),
+        used.tree_tokens(),
         Some(contract.max_tokens_consumed.0),
+        below.map(|below| apart(used.tokens(), below.tokens)),
     );
-    bar("calls", used.calls, contract.max_calls.run);
-    if let Some(limit) = &contract.max_cost_micro_usd {
-        bar("micro-usd", used.cost_micro_usd, Some(limit.0));
+    bar("calls", used.calls, contract.max_calls.run, None);
+    let limit = contract.max_cost_micro_usd.as_ref().map(|limit| limit.0);
+    let cost_below = below.filter(|below| below.cost_micro_usd > 0);
+    if limit.is_some() || cost_below.is_some() {
+        bar(
+            "micro-usd",
+            used.tree_cost_micro_usd(),
+            limit,
+            cost_below.map(|below| apart(used.cost_micro_usd, below.cost_micro_usd)),
+        );
     }
-    bar("ms", view.counted_ms(), Some(contract.total_timeout_ms));
+    let total = Some(contract.total_timeout_ms);
+    bar("ms", view.counted_ms(), total, None);
     let waited = view.waited_ms();
     if waited > 0 {
         let _ = writeln!(

@@ -12,17 +12,19 @@ use super::conversation::conversation;
 use super::next_step::next_step;
 use super::shown_run::ShownRun;
 use super::{diff, follow, reasons, render, tree, withheld};
-use crate::cli::commands::drive::{held_back, way_out, with_withheld};
+use crate::cli::commands::drive::{TypedAt, held_back, way_out, with_withheld};
 use crate::cli::commands::verify;
-use crate::cli::commands::workflow::{as_workflow, show_workflow};
+use crate::cli::commands::workflow::{WorkflowForm, show_workflow};
 use crate::cli::context::app::App;
 use crate::cli::context::approval::ApprovalStatus;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::departed::{agreeing, marked, warned};
 use crate::cli::context::error::{CliError, TranscriptFault};
 use crate::cli::context::exit::Exit;
+use crate::cli::context::origin::step_path_of;
 use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::{Recorded, Source};
+use crate::cli::context::workflow_entries::WorkflowSource;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::screen::Style;
 use crate::driver::committed_workspace;
@@ -47,15 +49,14 @@ pub(in crate::cli) fn show(app: &App, args: &ShowArgs) -> Result<Exit, CliError>
     if let Some(other) = &args.other {
         return diff::diff(app, &args.run, other, args.form.json);
     }
-    if let Ok((run_id, reader)) = as_workflow(app.source(&args.run)?)? {
-        let form = &args.form;
-        if form.conversation || form.follow || form.step.is_some() || args.withheld {
-            return Err(StoreError::IsWorkflow { run_id }.into());
-        }
-        return show_workflow(app, &run_id, reader, (form.json, form.raw, form.why));
-    }
     if args.form.tree {
-        return tree::tree(app, &args.run);
+        return show_tree(app, &args.run);
+    }
+    if let Ok(source) = WorkflowSource::of(app.source(&args.run)?)? {
+        let form = workflow_form(args).ok_or_else(|| StoreError::IsWorkflow {
+            run_id: source.run_id.clone(),
+        })?;
+        return show_workflow(app, source, &args.run, form);
     }
     if args.form.follow {
         return follow::follow(app, &args.run);
@@ -79,6 +80,32 @@ pub(in crate::cli) fn show(app: &App, args: &ShowArgs) -> Result<Exit, CliError>
         exit
     } else {
         Exit::OK
+    })
+}
+
+/// The tree that a run stands in; of a workflow its graph, too.
+fn show_tree(app: &App, asked: &str) -> Result<Exit, CliError> {
+    let exit = tree::tree(app, asked)?;
+    let Ok(source) = WorkflowSource::of(app.source(asked)?)? else {
+        return Ok(exit);
+    };
+    app.screen.out("\n")?;
+    let shown = show_workflow(app, source, asked, WorkflowForm::Graph)?;
+    Ok(if exit == Exit::OK { shown } else { exit })
+}
+
+/// What of a workflow is shown; none where it has no such thing.
+const fn workflow_form(args: &ShowArgs) -> Option<WorkflowForm> {
+    let form = &args.form;
+    if form.conversation || form.follow || args.withheld {
+        return None;
+    }
+    Some(match form.step {
+        Some(seq) => WorkflowForm::Step(seq),
+        None if form.json => WorkflowForm::Json,
+        None if form.raw => WorkflowForm::Raw,
+        None if form.why => WorkflowForm::Why,
+        None => WorkflowForm::Graph,
     })
 }
 
@@ -162,9 +189,10 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
     let goes_on = args.in_chat && outcome.is_some_and(|outcome| outcome.class.is_success());
     if stored && !goes_on {
         if let Some(run_id) = run.view.run_id().filter(|_| form.why)
-            && let Some(way_out) = way_out(app, &run.view, run_id)
+            && let Some(way_out) = way_out(app, &run.view, run_id, TypedAt::Shell)
         {
-            app.screen.out(&format!("\nWhat may help: {way_out}\n"))?;
+            app.screen
+                .out(&format!("\nWhat may help: {}\n", way_out.text))?;
         }
         app.screen.out(&next_step(app, &run, form.why))?;
     }
@@ -177,7 +205,17 @@ fn result_document(app: &App, asked: &str, source: Source) -> Result<Exit, CliEr
         Source::Run(run_id, _) => app.first_of(run_id)?,
         Source::File(_) => None,
     };
-    let (run, view) = source.fold(first)?;
+    let step_path = match &source {
+        Source::Run(run_id, _) => match app.reader()? {
+            Some(mut reader) => step_path_of(&mut reader, run_id)?,
+            None => None,
+        },
+        Source::File(_) => None,
+    };
+    let (run, mut view) = source.fold(first)?;
+    if let Some(path) = step_path {
+        view.below_step(path);
+    }
     agreeing(asked, &view)?;
     let result = if view.is_suspended() && view.outcome().is_none() {
         AgentResult::suspended(Some(&run), &view)

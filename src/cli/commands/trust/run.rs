@@ -16,7 +16,7 @@ use crate::message::Digest;
 pub(in crate::cli) fn trust(app: &App, args: &TrustArgs) -> Result<Exit, CliError> {
     let trusted = Trusted::of(app)?;
     let Some(name) = &args.file else {
-        app.screen.out(&list_of(&trusted))?;
+        app.screen.out(&list_of(app, &trusted))?;
         return Ok(Exit::OK);
     };
     let path = app.cwd.join(name);
@@ -32,20 +32,20 @@ pub(in crate::cli) fn trust(app: &App, args: &TrustArgs) -> Result<Exit, CliErro
     let text = file.text()?;
     let spec = file.parse(app, &text)?;
     let below = file.agents_below(app, &spec)?;
-    let read = file.as_read(&text, &spec, &below);
+    let read = file.as_read(&text, &spec, &below)?;
     let reach = read.listed(app)?;
     read.trust(app, trusted)?;
-    let hash = Digest::of(text.as_bytes()).short(12);
+    let hash = file.digest_of(&text)?.short(12);
     app.screen
         .out(&format!("trusted as it is now: {shown} ({hash})\n{reach}"))?;
     Ok(Exit::OK)
 }
 
 /// Each contract, one a line, with what has become of it.
-fn list_of(trusted: &Trusted) -> String {
+fn list_of(app: &App, trusted: &Trusted) -> String {
     let mut out = String::new();
     for (path, hash) in trusted.all() {
-        let now = match now(path) {
+        let now = match now(app, path) {
             Some(now) if now == hash => "as trusted",
             Some(_) => "changed since",
             None => "not there",
@@ -60,6 +60,8 @@ fn list_of(trusted: &Trusted) -> String {
     out
 }
 
-fn now(path: &Path) -> Option<Digest> {
-    std::fs::read(path).ok().map(|bytes| Digest::of(&bytes))
+/// What the file is known by now; none where it, or one that it includes, cannot be read.
+fn now(app: &App, path: &Path) -> Option<Digest> {
+    let file = ContractFile::given(app, path.to_owned(), Vec::new());
+    file.digest_of(&file.text().ok()?).ok()
 }

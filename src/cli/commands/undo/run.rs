@@ -39,9 +39,8 @@ pub(in crate::cli) fn undo(app: &App, args: &UndoArgs) -> Result<Exit, CliError>
         } else {
             ""
         };
-        app.screen.out(&format!(
-            "run {run_id} left no file otherwise than it had found it\n{more}"
-        ))?;
+        app.screen
+            .out(&format!("run {run_id} left every file as it was\n{more}"))?;
         return Ok(Exit::OK);
     }
     let kept =

@@ -14,9 +14,9 @@ use crate::cli::context::error::{CliError, TranscriptFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::permissions::Looser;
 use crate::cli::context::source::{Source, each_line};
+use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::counted;
 use crate::message::RunId;
-use crate::store::StoreError;
 use crate::transcript::{LineVerifier, Pin, Trust, VerifyCheck, VerifyOptions, VerifyReport};
 
 /// `monolith verify`.
@@ -70,9 +70,6 @@ fn verify_tree(
         Source::Run(run_id, reader) => (run_id, reader),
         Source::File(path) => return Err(TranscriptFault::FileInsteadOfRun { path }.into()),
     };
-    if reader.read_run(&run_id)?.row().workflow {
-        return Err(StoreError::IsWorkflow { run_id }.into());
-    }
     let reports = tree_of(&mut reader, &run_id, args.open, trust)?;
     let bad = reports.iter().find(|one| !one.report.holds());
     if args.json {
@@ -93,7 +90,9 @@ fn verify_tree(
                 }
                 Some(bad) => format!("not verified: {}", place(bad)),
             };
-            let _ = writeln!(text, "{indent}{}  {said}", one.run_id);
+            let step = one.step.as_ref().map(|place| format!("  {}", line(place)));
+            let step = step.unwrap_or_default();
+            let _ = writeln!(text, "{indent}{}{step}  {said}", one.run_id);
         }
         let verdict = match bad {
             None => format!("verified: {}\n", counted(reports.len(), "run")),

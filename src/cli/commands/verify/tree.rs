@@ -1,9 +1,10 @@
-//! `monolith verify --tree`: a run and every run below it, each held against what the one above recorded of it.
+//! `monolith verify --tree`: a run or a workflow and every run below it, each held against what the one above recorded of it.
 
 use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::recorded_step::{Difference, RecordedStep, forked_from, steps_of};
 use crate::cli::context::error::CliError;
 use crate::message::RunId;
 use crate::store::{DelegatedRun, StoreError, StoreReader};
@@ -15,11 +16,66 @@ pub(super) struct TreeReport {
     /// How many runs stand above it.
     pub(super) depth: usize,
     pub(super) run_id: RunId,
+    /// Where it stands in the workflow above it, as a step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) step: Option<String>,
     #[serde(flatten)]
     pub(super) report: VerifyReport,
 }
 
-/// Verifies a run and all below it; each stands after the one that delegated to it, which `open` allows to be in progress.
+/// What the one above says of a run.
+enum Above {
+    /// A run, of the run of a call.
+    Call(RunId, DelegatedRun),
+    /// A workflow, of the run of a step.
+    Step(Box<RecordedStep>),
+}
+
+impl Above {
+    const fn has_ended(&self) -> bool {
+        match self {
+            Self::Call(_, one) => one.end.is_some(),
+            Self::Step(step) => step.end.is_some(),
+        }
+    }
+
+    /// Holds a run that holds by itself against it.
+    fn judge(&self, reader: &mut StoreReader, report: &mut VerifyReport) -> Result<(), CliError> {
+        let (found, name, above, recorded) = match self {
+            Self::Call(parent, one) => {
+                let found = difference(reader, report, (parent, one))?;
+                (found, "delegated", parent, recorded(parent, one))
+            }
+            Self::Step(step) => {
+                let found = step.difference(reader, report)?;
+                (found, "step", &step.workflow, step.recorded())
+            }
+        };
+        report.checks.push(VerifyCheck {
+            name,
+            ok: found.is_none(),
+            detail: match &found {
+                None => recorded,
+                Some((field, ..)) => format!("{field} is not what {above} recorded"),
+            },
+        });
+        if let Some((field, expected, actual)) = found {
+            report.level = "none";
+            report.first_bad = Some(FirstBad {
+                seq: None,
+                line: None,
+                table: Some("runs"),
+                field,
+                expected,
+                actual,
+                kind: FlawKind::Tampered,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Verifies a run or a workflow and all below it; each stands after the one that began it, which `open` allows to be in progress.
 pub(super) fn tree_of(
     reader: &mut StoreReader,
     root: &RunId,
@@ -27,41 +83,59 @@ pub(super) fn tree_of(
     trust: &Arc<Trust>,
 ) -> Result<Vec<TreeReport>, CliError> {
     let mut reports = Vec::new();
-    let mut next = vec![(0, root.clone(), None::<(RunId, DelegatedRun)>)];
+    let mut next = vec![(0, root.clone(), None::<Above>)];
     while let Some((depth, run_id, above)) = next.pop() {
-        let ended = above.as_ref().is_none_or(|(_, one)| one.end.is_some());
+        let ended = above.as_ref().is_none_or(Above::has_ended);
         let mut report = match reader.verify_run_trusting(&run_id, open || !ended, trust) {
             Ok(report) => report,
             Err(StoreError::NoSuchRun { .. }) if above.is_some() => missing(&run_id),
             Err(fault) => return Err(fault.into()),
         };
-        if let Some((parent, one)) = &above
-            && report.first_bad.is_none()
-        {
-            judge(reader, &mut report, (parent, one))?;
-        }
         if report.first_bad.is_none() {
-            let below = reader.delegated(&run_id)?;
-            let is_here = |one: &DelegatedRun| reader_has(reader, one, &run_id);
-            for one in below.into_iter().rev() {
-                // A call whose run was not begun before its process ended has none.
-                if one.end.is_some() || is_here(&one)? {
-                    let depth = depth + 1;
-                    next.push((depth, one.run_id.clone(), Some((run_id.clone(), one))));
-                }
+            match &above {
+                Some(above) => above.judge(reader, &mut report)?,
+                None => forked_from(reader, &run_id, &mut report)?,
             }
         }
+        if report.first_bad.is_none() {
+            let below = below(reader, &run_id)?.into_iter().rev();
+            let depth = depth + 1;
+            next.extend(below.map(|(run_id, above)| (depth, run_id, Some(above))));
+        }
+        let step = match above {
+            Some(Above::Step(step)) => Some(step.place),
+            _ => None,
+        };
         reports.push(TreeReport {
             depth,
             run_id,
+            step,
             report,
         });
     }
     Ok(reports)
 }
 
-fn reader_has(reader: &StoreReader, one: &DelegatedRun, parent: &RunId) -> Result<bool, CliError> {
-    Ok(reader.is_child_of(one, parent)?)
+/// The runs that one began: for calls, or as steps.
+fn below(reader: &mut StoreReader, run_id: &RunId) -> Result<Vec<(RunId, Above)>, CliError> {
+    let mut below = Vec::new();
+    if reader.read_run(run_id)?.row().workflow {
+        for step in steps_of(reader, run_id)? {
+            // One that was begun in the transcript alone has no run yet.
+            let is_here = || Ok::<_, CliError>(reader.lineage(&step.run_id)?.is_some());
+            if step.end.is_some() || is_here()? {
+                below.push((step.run_id.clone(), Above::Step(Box::new(step))));
+            }
+        }
+        return Ok(below);
+    }
+    for one in reader.delegated(run_id)? {
+        // A call whose run was not begun before its process ended has none.
+        if one.end.is_some() || reader.is_child_of(&one, run_id)? {
+            below.push((one.run_id.clone(), Above::Call(run_id.clone(), one)));
+        }
+    }
+    Ok(below)
 }
 
 /// A run that is recorded by the one above it, and not in the store.
@@ -84,14 +158,9 @@ fn missing(run_id: &RunId) -> VerifyReport {
     }
 }
 
-/// Holds a run that holds by itself against what the one above says of it.
-fn judge(
-    reader: &mut StoreReader,
-    report: &mut VerifyReport,
-    (parent, one): (&RunId, &DelegatedRun),
-) -> Result<(), CliError> {
-    let found = difference(reader, report, (parent, one))?;
-    let recorded = match &one.end {
+/// What a run recorded of the run of a call.
+fn recorded(parent: &RunId, one: &DelegatedRun) -> String {
+    match &one.end {
         Some(end) => format!(
             "as {parent} recorded it: {} at head {}",
             end.outcome,
@@ -101,31 +170,8 @@ fn judge(
             "begun by {parent} at entry {}, and its end is not recorded there",
             one.seq
         ),
-    };
-    report.checks.push(VerifyCheck {
-        name: "delegated",
-        ok: found.is_none(),
-        detail: match &found {
-            None => recorded,
-            Some((field, ..)) => format!("{field} is not what {parent} recorded"),
-        },
-    });
-    if let Some((field, expected, actual)) = found {
-        report.level = "none";
-        report.first_bad = Some(FirstBad {
-            seq: None,
-            line: None,
-            table: Some("runs"),
-            field,
-            expected,
-            actual,
-            kind: FlawKind::Tampered,
-        });
     }
-    Ok(())
 }
-
-type Difference = Option<(String, String, String)>;
 
 /// The first thing in which a run is not what the one above recorded, and both values.
 fn difference(

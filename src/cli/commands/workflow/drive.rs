@@ -1,31 +1,26 @@
 //! Runs a workflow, or goes on with one, with signals beside it. Decides nothing about it.
 
-use std::cell::RefCell;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 
 use super::ended::WorkflowResult;
 use super::host::Host;
-use super::recorded::{each, recorded_result, view_of};
+use super::ready::Ready;
+use super::recorded::{recorded_result, use_of_steps};
 use super::step_files::Files;
-use crate::agent::WorkflowView;
-use crate::cli::commands::drive::{Accounts, LeavingArgs, Live};
+use super::waiting::AwaitedCall;
+use crate::cli::commands::drive::{LeavingArgs, Live, keep_run};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::{CliError, ContractFault, SystemFault};
+use crate::cli::context::error::{CliError, SystemFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::panics::caught;
 use crate::cli::context::runtime::runtime;
 use crate::cli::context::signals::{Signal, Signals};
-use crate::contract::WorkflowSpec;
-use crate::driver::{
-    self, ReopenedWorkflow, WorkflowBegin, WorkflowFinished, drive_workflow, new_workflow,
-    random_run_id, redacted_text, reopen_workflow,
-};
+use crate::driver::{Environment, StepTerms, drive_workflow};
 use crate::message::RunId;
 use crate::session::Control;
 use crate::store::{Durability, Store};
@@ -49,25 +44,10 @@ pub(in crate::cli) fn run_workflow(
     run_id: Option<RunId>,
     job: WorkflowJob,
 ) -> Result<Exit, CliError> {
-    let spec = file.read_workflow(app)?;
     let store = app.open_store(job.durability)?;
-    let run_id = match run_id {
-        Some(run_id) => run_id,
-        None => random_run_id("")?,
-    };
-    let input = input.or_else(|| spec.input.clone()).unwrap_or_default();
-    let input = redacted(app, &file, &spec, &run_id, &input)?;
-    let definition = spec.definition.clone();
-    let invocation = Some(file.invocation());
-    let begin = new_workflow(&store, definition, input, run_id, invocation)?;
-    drive(
-        app,
-        (file, spec),
-        &store,
-        begin,
-        WorkflowView::default(),
-        job,
-    )
+    let given = (input, run_id);
+    let ready = runtime()?.block_on(Ready::new(app, &store, file, given))?;
+    drive(app, &store, ready, job)
 }
 
 /// Goes on with a workflow where its transcript ends, or reports its recorded result.
@@ -81,10 +61,12 @@ pub(in crate::cli) fn resume_workflow(
             .write_err("note: the workflow had ended; this is its recorded result\n");
         return result.report(app, job.json);
     }
+    if let Some(left) = WorkflowResult::waiting(app, run_id)? {
+        return left.report(app, job.json);
+    }
     let store = app.open_store(job.durability)?;
-    let reopened = reopen_workflow(&store, run_id)?;
-    let (view, _) = view_of(&mut store.reader()?, run_id)?;
-    go_on(app, &store, run_id, reopened, view, job)
+    let ready = Ready::resumed(app, &store, run_id)?;
+    drive(app, &store, ready, job)
 }
 
 /// Begins a workflow as another one did, up to and with that entry, and drives it to its end.
@@ -96,106 +78,107 @@ pub(in crate::cli) fn fork_workflow(
     job: WorkflowJob,
 ) -> Result<Exit, CliError> {
     let store = app.open_store(job.durability)?;
-    let run_id = match run_id {
-        Some(run_id) => run_id,
-        None => random_run_id("")?,
-    };
-    let mut view = WorkflowView::default();
-    each(&mut store.reader()?, of, |_, action, event| {
-        if action.seq <= at {
-            view.take(action, event);
-        }
-        Ok(())
-    })?;
-    let forked = driver::fork_workflow(&store, of, at, run_id)?;
-    go_on(app, &store, of, forked, view, job)
+    let ready = Ready::forked(app, &store, (of, at), run_id)?;
+    drive(app, &store, ready, job)
 }
 
-/// Goes on under the file that the workflow was begun with.
-fn go_on(
+fn drive(app: &App, store: &Store, ready: Ready, job: WorkflowJob) -> Result<Exit, CliError> {
+    let under = Under {
+        environment: app.environment.clone(),
+        is_watched: !app.accounting.quiet,
+        live: Live::accounting(app, job.durability)?,
+        terms: StepTerms {
+            grace: Duration::from_secs(job.leaving.grace),
+            max_inferences: None,
+        },
+    };
+    let runtime = runtime()?;
+    let driven = caught(|| runtime.block_on(with_signals(app, store, ready, under)));
+    runtime.shutdown_timeout(LINGER);
+    let result = driven?;
+    let exit = result.report(app, job.json)?;
+    keep_steps(app, &result)?;
+    Ok(exit)
+}
+
+/// Keeps of each step run what the caller wants kept of runs.
+pub(super) fn keep_steps(app: &App, result: &WorkflowResult) -> Result<(), CliError> {
+    for step in result.step_runs() {
+        keep_run(app, step)?;
+    }
+    Ok(())
+}
+
+/// What a workflow is driven under, beside its file.
+pub(super) struct Under {
+    pub(super) environment: Environment,
+    /// Whether a line says of each step that it begins and ends.
+    pub(super) is_watched: bool,
+    /// What accounts for its step runs.
+    pub(super) live: Live,
+    pub(super) terms: StepTerms,
+}
+
+/// Drives a workflow to its end, or until it is left.
+pub(super) async fn driven(
     app: &App,
     store: &Store,
-    run_id: &RunId,
-    reopened: ReopenedWorkflow,
-    view: WorkflowView,
-    job: WorkflowJob,
-) -> Result<Exit, CliError> {
-    let invocation = reopened.invocation().cloned();
-    let file = ContractFile::of_run(app, invocation, None, Vec::new());
-    let file = file.ok_or_else(|| ContractFault::NoContractFile {
-        run_id: run_id.clone(),
-    })?;
-    let spec = file.read_workflow(app)?;
-    let begin = reopened.under(&spec.definition)?;
-    drive(app, (file, spec), store, begin, view, job)
-}
-
-/// What the workflow is given, as its steps' runs would record it.
-fn redacted(
-    app: &App,
-    file: &ContractFile,
-    spec: &WorkflowSpec,
-    run_id: &RunId,
-    input: &str,
-) -> Result<String, CliError> {
-    let Some(contract) = spec.contract.clone() else {
-        return Ok(input.to_owned());
-    };
-    let request = file.request(app, contract, app.redaction_key()?);
-    let cancel = CancellationToken::new();
-    let text = runtime()?.block_on(redacted_text(&request, run_id, input, &cancel));
-    text.map_err(|fault| file.located(fault))
-}
-
-fn drive(
-    app: &App,
-    (file, spec): (ContractFile, WorkflowSpec),
-    store: &Store,
-    begin: WorkflowBegin,
-    view: WorkflowView,
-    job: WorkflowJob,
-) -> Result<Exit, CliError> {
-    let accounts = Accounts::new(app.billing(job.durability)?);
-    let host = RefCell::new(Host {
-        accounts,
+    ready: Ready,
+    under: Under,
+    control: mpsc::Receiver<Control>,
+) -> Result<WorkflowResult, CliError> {
+    let Ready {
+        begin,
+        file,
+        spec,
+        view,
+    } = ready;
+    let host = Mutex::new(Host {
         files: Arc::new(Files {
             app: app.clone(),
+            environment: under.environment,
             file,
             spec,
             store: store.clone(),
             workflow: begin.run_id().clone(),
         }),
-        live: Live::new(app.screen),
+        is_watched: under.is_watched,
+        live: under.live,
         view,
     });
-    let runtime = runtime()?;
-    let driven = caught(|| runtime.block_on(with_signals(app, begin, store, &host, job)));
-    runtime.shutdown_timeout(LINGER);
-    let finished = driven?;
+    // Its futures are large.
+    let driving = Box::pin(drive_workflow(begin, store, &host, control, under.terms));
+    let finished = driving.await?;
+    let host = host.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut view = host.view;
+    use_of_steps(&mut view, Some(&mut store.reader()?))?;
     let run_id = finished.workflow.started().run_id.clone();
+    let waits_for = if finished.workflow.outcome().is_none() {
+        AwaitedCall::below(app, &run_id)?
+    } else {
+        Vec::new()
+    };
     let output = finished.workflow.output();
-    let view = host.into_inner().view;
-    WorkflowResult::of(run_id, finished.head, output, view).report(app, job.json)
+    let result = WorkflowResult::of(run_id, finished.head, output, view);
+    Ok(result.waiting_for(waits_for))
 }
 
 async fn with_signals(
     app: &App,
-    begin: WorkflowBegin,
     store: &Store,
-    host: &RefCell<Host>,
-    job: WorkflowJob,
-) -> Result<WorkflowFinished, CliError> {
+    ready: Ready,
+    under: Under,
+) -> Result<WorkflowResult, CliError> {
     let mut signals = Signals::listen().map_err(|fault| SystemFault::Runtime {
         reason: fault.to_string(),
     })?;
     let (control, asked) = mpsc::channel(8);
-    let grace = Duration::from_secs(job.leaving.grace);
-    let mut driving = pin!(drive_workflow(begin, store, host, asked, grace));
+    let mut driving = pin!(driven(app, store, ready, under, asked));
     let mut interrupts = 0_u32;
     loop {
         let ask = tokio::select! {
             biased;
-            finished = &mut driving => return Ok(finished?),
+            finished = &mut driving => return finished,
             signal = signals.next() => match signal {
                 Signal::Interrupt if interrupts == 0 => {
                     app.screen.note("stopping: the steps under way are brought to their end; Ctrl-C again ends them at once");

@@ -2,21 +2,26 @@
 
 use serde::Serialize;
 
-use crate::agent::{StepView, WorkflowView};
+use super::waiting::AwaitedCall;
+use crate::agent::{StepView, WorkflowCounters, WorkflowView};
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
-use crate::cli::ui::escape::line;
+use crate::cli::context::workflow_entries::view_of;
+use crate::cli::ui::escape::{brief, line};
 use crate::cli::ui::numbers::seconds;
-use crate::contract::WorkflowOutcome;
+use crate::contract::{WorkflowClass, WorkflowCode, WorkflowOutcome};
 use crate::message::{Digest, RunId};
+use crate::view::TreeUsage;
 
 /// The format of the document.
 const WORKFLOW_RESULT_FORMAT: &str = "monolith-workflow-result/1";
+/// How much is said of why a step failed.
+const MOST_REASON: usize = 300;
 
 /// The result of a workflow that has ended, or was left.
 #[derive(Debug, Serialize)]
-pub(super) struct WorkflowResult {
+pub(in crate::cli) struct WorkflowResult {
     format: &'static str,
     success: bool,
     /// Null where it has no end yet.
@@ -26,10 +31,21 @@ pub(super) struct WorkflowResult {
     head: Digest,
     entries: u64,
     elapsed_ms: u64,
+    /// What the machine of workflows counts.
+    counters: WorkflowCounters,
+    /// What all step runs used, with what is below them; absent where it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    with_below: Option<TreeUsage>,
     /// What its last step came to.
     output: String,
+    /// Why it ended so where it did not succeed: limit, step and figure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
     /// Every step run, in the order in which they were begun.
     steps: Vec<StepView>,
+    /// The calls of runs below it that wait for a person.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    waits_for: Vec<AwaitedCall>,
 }
 
 impl WorkflowResult {
@@ -45,9 +61,102 @@ impl WorkflowResult {
             head,
             entries: view.entries,
             elapsed_ms: view.at_ms,
+            counters: view.counters,
+            with_below: view.used(),
             output,
+            detail: view.detail.filter(|_| exit_code != 0 && outcome.is_some()),
             steps: view.steps,
+            waits_for: Vec::new(),
         }
+    }
+
+    /// With the calls that wait for a person.
+    pub(super) fn waiting_for(self, waits_for: Vec<AwaitedCall>) -> Self {
+        Self { waits_for, ..self }
+    }
+
+    /// One of the store that waits for people of whom none has answered: a process that goes on with it would only leave it again. None
+    /// where there is something to go on with.
+    pub(super) fn waiting(app: &App, run_id: &RunId) -> Result<Option<Self>, CliError> {
+        let waits = AwaitedCall::below(app, run_id)?;
+        let Some(mut reader) = app.reader()?.filter(|_| !waits.is_empty()) else {
+            return Ok(None);
+        };
+        // One that is driven is refused for that.
+        if reader.driver_of(run_id)?.is_some() {
+            return Ok(None);
+        }
+        let view = view_of(&mut reader, run_id)?;
+        let head = reader.read_run(run_id)?.row().head;
+        let result = Self::of(run_id.clone(), head, String::new(), view);
+        Ok(Some(result.waiting_for(waits)))
+    }
+
+    /// Its name.
+    pub(in crate::cli) const fn run_id(&self) -> &RunId {
+        &self.run_id
+    }
+
+    /// The runs of its steps that have ended.
+    pub(super) fn step_runs(&self) -> impl Iterator<Item = &RunId> {
+        self.steps.iter().filter_map(|step| step.run_id.as_ref())
+    }
+
+    /// What it came to; none where it has no end.
+    pub(in crate::cli) const fn outcome(&self) -> Option<WorkflowOutcome> {
+        self.outcome
+    }
+
+    /// Whether somebody ended it.
+    pub(in crate::cli) fn is_stopped(&self) -> bool {
+        self.outcome
+            .is_some_and(|outcome| outcome.class == WorkflowClass::Stopped)
+    }
+
+    /// Whether it succeeded.
+    pub(in crate::cli) const fn is_success(&self) -> bool {
+        self.success
+    }
+
+    /// How many entries it has, and for how long it was driven.
+    pub(in crate::cli) const fn size(&self) -> (u64, u64) {
+        (self.entries, self.elapsed_ms)
+    }
+
+    /// What its last step came to.
+    pub(in crate::cli) fn output(&self) -> &str {
+        &self.output
+    }
+
+    /// The first call that waits for a person, and its run.
+    pub(in crate::cli) fn awaited(&self) -> Option<(&RunId, String)> {
+        let first = self.waits_for.first()?;
+        let call = format!("call {}, {}", first.call, line(&first.name));
+        Some((&first.run_id, call))
+    }
+
+    /// Why it did not succeed: what failed, or which limit with its figure.
+    pub(in crate::cli) fn why(&self) -> String {
+        let failed = self.steps.iter().filter(|step| step.failed());
+        let failed = failed.map(|step| {
+            let (state, place) = (step.state.as_str(), line(&step.place));
+            format!("{state} {place}: {}", brief(&step.why(), MOST_REASON))
+        });
+        // What a step came to is shown with the step.
+        let of_step = self.outcome.is_some_and(|outcome| {
+            matches!(
+                outcome.code,
+                WorkflowCode::StepFailed | WorkflowCode::ToolError | WorkflowCode::StepNotBegun
+            )
+        });
+        let detail = self.detail.as_deref().filter(|_| !of_step).map(line);
+        let all: Vec<String> = detail.into_iter().chain(failed).collect();
+        all.join("; ")
+    }
+
+    /// Whether it has an end.
+    pub(super) const fn is_ended(&self) -> bool {
+        self.outcome.is_some()
     }
 
     /// Shows it; returns its exit code.
@@ -58,8 +167,16 @@ impl WorkflowResult {
         match self.outcome {
             None => {
                 let resume = app.hint(&format!("resume {run_id}"));
+                let then = if self.waits_for.is_empty() {
+                    ""
+                } else {
+                    "then "
+                };
+                for call in &self.waits_for {
+                    screen.write_err(&format!("{time}  {}\n", call.in_words(app)));
+                }
                 let text = format!(
-                    "{time}  suspended   workflow {run_id}; {resume} goes on with it, {show} shows its steps\n"
+                    "{time}  suspended   workflow {run_id}; {then}{resume} goes on with it, {show} shows its steps\n"
                 );
                 screen.write_err(&text);
             }
@@ -70,13 +187,7 @@ impl WorkflowResult {
                 }
             }
             Some(outcome) => {
-                let failed = self.steps.iter().filter(|step| step.failed());
-                let failed = failed.map(|step| {
-                    let (state, place) = (step.state.as_str(), line(&step.place));
-                    format!("{state} {place}: {}", step.why())
-                });
-                let failed: Vec<String> = failed.collect();
-                let message = format!("workflow {run_id}: {outcome}: {}", failed.join("; "));
+                let message = format!("workflow {run_id}: {outcome}: {}", self.why());
                 screen.fault(&message, Some(show));
             }
         }
@@ -91,21 +202,20 @@ impl WorkflowResult {
 }
 
 impl StepView {
-    /// Whether it failed, or could not be undone.
-    pub(super) fn failed(&self) -> bool {
+    /// Why it failed: a step can fail whose run ended well, so what it failed of says more than how its run ended.
+    pub(super) fn why(&self) -> String {
+        match (&self.reason, self.outcome) {
+            (Some(reason), _) => reason.clone(),
+            (None, Some(outcome)) => outcome.to_string(),
+            (None, None) => String::new(),
+        }
+    }
+
+    fn failed(&self) -> bool {
         use crate::agent::StepState;
         matches!(
             self.state,
             StepState::Failed | StepState::CompensationFailed
         )
-    }
-
-    /// Why it failed, as a line.
-    pub(super) fn why(&self) -> String {
-        match (&self.reason, self.outcome) {
-            (Some(reason), _) => line(reason),
-            (None, Some(outcome)) => outcome.to_string(),
-            (None, None) => String::new(),
-        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::reasons::used;
 use crate::agent::{StepState, StepView, WorkflowView};
 use crate::cli::context::app::App;
 use crate::cli::ui::escape::{brief, line};
@@ -12,7 +13,7 @@ use crate::message::{Digest, RunId};
 
 /// The most iterations of a loop that are drawn one by one.
 const MOST_DRAWN: usize = 20;
-/// The most characters of why a step failed; `--why` has all of them.
+/// The most characters of why a step failed; `--why` has more.
 const MOST_WHY: usize = 160;
 
 /// The whole page of a workflow.
@@ -49,6 +50,8 @@ pub(super) fn graph(
     out.push('\n');
     let mut drawing = Drawing { app, out, view };
     drawing.steps(&definition.steps, "", 0);
+    drawing.out.push('\n');
+    drawing.out.push_str(&used(definition, view));
     drawing.out
 }
 
@@ -148,7 +151,9 @@ impl Drawing<'_> {
     fn stands(&self, run: Option<&StepView>) -> String {
         let screen = self.app.screen;
         let Some(run) = run else {
-            return screen.paint_out(Style::Dim, "not begun");
+            let ended = self.view.outcome.is_some();
+            let never = if ended { "skipped" } else { "not begun" };
+            return screen.paint_out(Style::Dim, never);
         };
         let style = match run.state {
             StepState::Done | StepState::Compensated => Style::Good,
@@ -161,11 +166,9 @@ impl Drawing<'_> {
             Some(run_id) => format!("run {run_id}"),
             None => format!("step {number}"),
         };
-        // A step can fail whose run ended well: what it failed of says more.
-        let how = match (&run.reason, run.outcome) {
-            (Some(reason), _) => format!("  {}", brief(reason, MOST_WHY)),
-            (None, Some(outcome)) => format!("  {outcome}"),
-            (None, None) => String::new(),
+        let how = match run.reason.is_some() || run.outcome.is_some() {
+            true => format!("  {}", brief(&run.why(), MOST_WHY)),
+            false => String::new(),
         };
         format!("{state}  {named}{how}")
     }

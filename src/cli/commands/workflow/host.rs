@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::step_files::Files;
 use crate::agent::{StepOrder, StepResult, WorkflowDraft, WorkflowView};
-use crate::cli::commands::drive::{Accounts, Live, left_answer, refused_now};
+use crate::cli::commands::drive::{Live, left_answer, refused_now};
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::seconds;
 use crate::driver::{Observer, StepFiles, StepHost};
@@ -14,8 +14,9 @@ use crate::session::Control;
 
 /// Where the progress of a workflow is reported, and what its steps run under.
 pub(super) struct Host {
-    pub(super) accounts: Accounts,
     pub(super) files: Arc<Files>,
+    /// Whether a line says of each step that it begins and ends.
+    pub(super) is_watched: bool,
     pub(super) live: Live,
     pub(super) view: WorkflowView,
 }
@@ -23,9 +24,9 @@ pub(super) struct Host {
 impl Host {
     fn note(&self, text: &str) {
         let app = &self.files.app;
-        if app.accounting.verbose {
+        if self.is_watched && app.accounting.verbose {
             app.screen.write_err(&format!("{text}\n"));
-        } else if !app.accounting.quiet {
+        } else if self.is_watched {
             app.screen.note(text);
         }
     }
@@ -36,23 +37,15 @@ impl StepHost for Host {
         Arc::clone(&self.files) as Arc<dyn StepFiles>
     }
 
-    fn observer(&mut self, _: &StepOrder) -> Box<dyn Observer> {
-        let Files { app, workflow, .. } = &*self.files;
-        let live = Live::of_step(app, self.accounts.clone(), workflow.clone());
+    fn observer(&self, order: &StepOrder) -> Box<dyn Observer> {
+        let path = format!("{}:{}", self.files.spec.definition.id, order.step);
+        let live = self.live.follow_step(self.files.workflow.clone(), path);
         Box::new(live)
     }
 
     fn answer(&self, order: &CallOrder, run_id: &RunId) -> Option<Control> {
         let left = left_answer(&self.live, &self.files.store, order, run_id);
-        let answer = left.or_else(|| refused_now(order));
-        let app = &self.files.app;
-        if answer.is_none() && !app.accounting.quiet {
-            let tool = line(&order.invocation.name);
-            let approve = app.hint(&format!("approve {run_id}"));
-            let text = format!("run {run_id} waits for an approval of {tool}: {approve}\n");
-            app.screen.write_err(&text);
-        }
-        answer
+        left.or_else(|| refused_now(order))
     }
 
     fn entry(&mut self, draft: &WorkflowDraft) {

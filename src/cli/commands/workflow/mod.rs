@@ -2,15 +2,25 @@
 //!
 //! Knows what a step runs under and how its end is read, and how a workflow is shown; not what follows from a step's end.
 
+mod among_many;
+mod check;
 mod drive;
 mod ended;
 mod graph;
 mod host;
 mod options;
+mod ready;
+mod reasons;
 mod recorded;
+mod shown;
 mod step_files;
 mod tool_result;
+mod waiting;
 
+pub(in crate::cli) use self::among_many::{ListedWorkflow, workflow_among_many};
+pub(in crate::cli) use self::check::{CheckedStep, checked_steps};
 pub(in crate::cli) use self::drive::{WorkflowJob, fork_workflow, resume_workflow, run_workflow};
+pub(in crate::cli) use self::ended::WorkflowResult;
 pub(in crate::cli) use self::options::{as_written, refuse_options};
-pub(in crate::cli) use self::recorded::{as_workflow, replay_workflow, show_workflow};
+pub(in crate::cli) use self::recorded::{recorded_result, replay_workflow};
+pub(in crate::cli) use self::shown::{WorkflowForm, show_workflow};

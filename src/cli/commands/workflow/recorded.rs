@@ -1,100 +1,97 @@
-//! A recorded workflow: its view, its recorded result, and its replay. Writes nothing.
-
-use std::sync::Arc;
+//! A recorded workflow: its result, what its steps used, and its replay. Writes nothing.
 
 use serde::Serialize;
 
 use super::ended::WorkflowResult;
-use super::graph::graph;
-use crate::agent::{WorkflowAction, WorkflowEvent, WorkflowFold, WorkflowView};
+use super::waiting::AwaitedCall;
+use crate::agent::{Workflow, WorkflowFold, WorkflowView};
 use crate::cli::commands::verify;
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, TranscriptFault};
 use crate::cli::context::exit::Exit;
-use crate::cli::context::source::Source;
+use crate::cli::context::workflow_entries::WorkflowSource;
 use crate::cli::ui::escape::line;
-use crate::message::{Digest, RunId};
+use crate::message::RunId;
 use crate::store::{StoreError, StoreReader};
-use crate::transcript::{FirstBad, Flaw};
-
-/// The view of a stored workflow, and the hash of its last entry.
-pub(super) fn view_of(
-    reader: &mut StoreReader,
-    run_id: &RunId,
-) -> Result<(WorkflowView, Digest), CliError> {
-    let mut view = WorkflowView::default();
-    let mut head = Digest::ZERO;
-    each(reader, run_id, |hash, action, event| {
-        view.take(action, event);
-        head = hash;
-        Ok(())
-    })?;
-    Ok((view, head))
-}
-
-pub(super) fn each(
-    reader: &mut StoreReader,
-    run_id: &RunId,
-    mut take: impl FnMut(Digest, &WorkflowAction, Option<&WorkflowEvent>) -> Result<(), CliError>,
-) -> Result<(), CliError> {
-    let mut run = reader.read_run(run_id)?;
-    while let Some(entry) = run.next_of_workflow() {
-        let entry = entry?;
-        let refuse = |flaw: Flaw| TranscriptFault::Entry {
-            seq: entry.seq,
-            flaw,
-        };
-        let action: WorkflowAction = entry.decode_action().map_err(refuse)?;
-        let event: Option<WorkflowEvent> = entry.decode_event().map_err(refuse)?;
-        take(entry.hash, &action, event.as_ref())?;
-    }
-    Ok(())
-}
+use crate::transcript::FirstBad;
+use crate::view::TreeUsage;
 
 /// The first flaw of the evidence of a workflow, which may be in progress.
-fn flaw_of(app: &App, run_id: &RunId) -> Result<Option<FirstBad>, CliError> {
+pub(super) fn flaw_of(app: &App, asked: &str) -> Result<Option<FirstBad>, CliError> {
     let trust = app.trust(&[], &[], &[])?;
-    let (report, _) = verify::report_of(app.source(run_id.as_str())?, true, &trust)?;
+    let (report, _) = verify::report_of(app.source(asked)?, true, &trust)?;
     Ok(report.first_bad)
 }
 
-/// What a workflow came to that has ended; none where it goes on.
-pub(super) fn recorded_result(
+/// What a stored workflow came to that has ended; none where it goes on.
+pub(in crate::cli) fn recorded_result(
     app: &App,
     run_id: &RunId,
 ) -> Result<Option<WorkflowResult>, CliError> {
-    let Some(mut reader) = app.reader()? else {
+    let Ok(mut source) = WorkflowSource::of(app.run(run_id.as_str())?)? else {
         let asked = run_id.to_string();
         return Err(StoreError::NoSuchRun { asked }.into());
     };
-    if reader.read_run(run_id)?.row().outcome.is_none() {
-        return Ok(None);
-    }
-    if let Some(bad) = flaw_of(app, run_id)? {
-        let (asked, place) = (run_id.to_string(), verify::place(&bad));
-        return Err(TranscriptFault::NotVerified { asked, place }.into());
-    }
-    Ok(Some(result_of(&mut reader, run_id)?))
+    let result = result_of(app, &mut source, run_id.as_str())?;
+    Ok(result.is_ended().then_some(result))
 }
 
-/// What a workflow came to, as far as its entries go.
-fn result_of(reader: &mut StoreReader, run_id: &RunId) -> Result<WorkflowResult, CliError> {
-    let definition = reader.read_run(run_id)?.definition()?;
-    let mut fold = WorkflowFold::new(Arc::new(definition));
-    let (mut view, mut head) = (WorkflowView::default(), Digest::ZERO);
-    each(reader, run_id, |hash, action, event| {
+/// What a workflow came to so far, once its evidence holds.
+pub(super) fn result_of(
+    app: &App,
+    source: &mut WorkflowSource,
+    asked: &str,
+) -> Result<WorkflowResult, CliError> {
+    if let Some(bad) = flaw_of(app, asked)? {
+        let (asked, place) = (asked.to_owned(), verify::place(&bad));
+        return Err(TranscriptFault::NotVerified { asked, place }.into());
+    }
+    let mut fold = WorkflowFold::new(source.definition()?);
+    source.each_entry(|_, action, event| {
         // A difference is what a replay is for.
         drop(fold.take(action, event));
-        view.take(action, event);
-        head = hash;
         Ok(())
     })?;
-    let over = fold
-        .workflow()
-        .filter(|workflow| workflow.outcome().is_some());
-    let output = over.map(crate::agent::Workflow::output);
-    let output = output.unwrap_or_default();
-    Ok(WorkflowResult::of(run_id.clone(), head, output, view))
+    let (mut view, head) = source.view()?;
+    use_of_steps(&mut view, source.reader())?;
+    let output = fold.workflow().filter(|_| view.outcome.is_some());
+    let output = output.map(Workflow::output).unwrap_or_default();
+    let run_id = source.run_id.clone();
+    let waits_for = match source.reader() {
+        Some(reader) if reader.is_open(&run_id)? => AwaitedCall::below(app, &run_id)?,
+        _ => Vec::new(),
+    };
+    Ok(WorkflowResult::of(run_id, head, output, view).waiting_for(waits_for))
+}
+
+/// Adds to the view what each step run used, those below it included, as far as the store has it.
+pub(super) fn use_of_steps(
+    view: &mut WorkflowView,
+    reader: Option<&mut StoreReader>,
+) -> Result<(), CliError> {
+    let Some(reader) = reader else {
+        return Ok(());
+    };
+    let started = view.started.as_ref().map(|started| started.run_id.clone());
+    let numbers: Vec<u64> = view.steps.iter().map(|step| step.number).collect();
+    for number in numbers {
+        let name = started.as_ref().map(|run| format!("{run}.{number}"));
+        let Some(run_id) = name.and_then(|name| RunId::try_from(name).ok()) else {
+            continue;
+        };
+        let lineage = reader.lineage(&run_id)?;
+        if !lineage.is_some_and(|found| Some(&found.parent.run_id) == started.as_ref()) {
+            continue;
+        }
+        let run = reader.read_run(&run_id)?;
+        let last = run.row().length.saturating_sub(1);
+        let last = run.starting_at(last).last().transpose()?;
+        // What does not read back is for the verification of that run.
+        if let Some(action) = last.and_then(|entry| entry.decode_action().ok()) {
+            view.used_by(number, TreeUsage::of(&action.counters));
+        }
+    }
+    Ok(())
 }
 
 /// What a replay of a workflow found.
@@ -121,12 +118,13 @@ struct WorkflowDifference {
 /// `monolith replay` of a workflow: the recorded events through a fresh machine.
 pub(in crate::cli) fn replay_workflow(
     app: &App,
-    run_id: &RunId,
-    mut reader: StoreReader,
+    mut source: WorkflowSource,
+    asked: &str,
     json: bool,
 ) -> Result<Exit, CliError> {
+    let run_id = source.run_id.clone();
     let (mut entries, mut difference) = (0_u64, None);
-    if let Some(bad) = flaw_of(app, run_id)? {
+    if let Some(bad) = flaw_of(app, asked)? {
         difference = Some(WorkflowDifference {
             seq: bad.seq,
             field: bad.field,
@@ -135,9 +133,8 @@ pub(in crate::cli) fn replay_workflow(
             attribution: "evidence",
         });
     } else {
-        let definition = reader.read_run(run_id)?.definition()?;
-        let mut fold = WorkflowFold::new(Arc::new(definition));
-        each(&mut reader, run_id, |_, action, event| {
+        let mut fold = WorkflowFold::new(source.definition()?);
+        source.each_entry(|_, action, event| {
             if difference.is_some() {
                 return Ok(());
             }
@@ -184,115 +181,4 @@ pub(in crate::cli) fn replay_workflow(
         app.screen.out(&text)?;
     }
     Ok(exit)
-}
-
-/// `monolith show` of a workflow: its graph, or its result as a document.
-pub(in crate::cli) fn show_workflow(
-    app: &App,
-    run_id: &RunId,
-    mut reader: StoreReader,
-    (json, raw, why): (bool, bool, bool),
-) -> Result<Exit, CliError> {
-    let flaw = flaw_of(app, run_id)?;
-    if why {
-        let (view, _) = view_of(&mut reader, run_id)?;
-        app.screen.out(&reasons(app, run_id, &view))?;
-        return Ok(if flaw.is_some() {
-            Exit::EVIDENCE
-        } else {
-            Exit::OK
-        });
-    }
-    if raw {
-        return raw_entries(app, run_id, &mut reader, flaw.as_ref());
-    }
-    if json {
-        if let Some(bad) = &flaw {
-            let (asked, place) = (run_id.to_string(), verify::place(bad));
-            return Err(TranscriptFault::NotVerified { asked, place }.into());
-        }
-        app.screen.out_json(&result_of(&mut reader, run_id)?)?;
-        return Ok(Exit::OK);
-    }
-    let definition = reader.read_run(run_id)?.definition()?;
-    let (view, head) = view_of(&mut reader, run_id)?;
-    let verified = match &flaw {
-        None => "verified".to_owned(),
-        Some(bad) => format!("NOT VERIFIED: {}", verify::place(bad)),
-    };
-    let text = graph(app, run_id, &definition, &view, (head, &verified));
-    app.screen.out(&text)?;
-    Ok(if flaw.is_some() {
-        Exit::EVIDENCE
-    } else {
-        Exit::OK
-    })
-}
-
-/// Why a workflow ended as it did: each step that failed, with the command that says more of its run.
-fn reasons(app: &App, run_id: &RunId, view: &WorkflowView) -> String {
-    let outcome = match view.outcome {
-        Some(outcome) => outcome.to_string(),
-        None => "no end yet".to_owned(),
-    };
-    let mut out = format!("workflow {run_id}: {outcome}\n");
-    for step in view.steps.iter().filter(|step| step.failed()) {
-        let (state, place) = (step.state.as_str(), line(&step.place));
-        let more = step.run_id.as_ref();
-        let more = more.map(|run| format!("\n    {}", app.hint(&format!("show {run} --why"))));
-        let more = more.unwrap_or_default();
-        out.push_str(&format!("  {place} {state}: {}{more}\n", step.why()));
-    }
-    out
-}
-
-/// Every entry as it is stored.
-fn raw_entries(
-    app: &App,
-    run_id: &RunId,
-    reader: &mut StoreReader,
-    flaw: Option<&FirstBad>,
-) -> Result<Exit, CliError> {
-    if let Some(bad) = flaw {
-        let place = verify::place(bad);
-        app.screen.write_err(&format!("NOT VERIFIED: {place}\n"));
-    }
-    each(reader, run_id, |hash, action, event| {
-        app.screen.out_json(&RawEntry {
-            seq: action.seq,
-            hash,
-            action,
-            event,
-        })?;
-        Ok(())
-    })?;
-    Ok(if flaw.is_some() {
-        Exit::EVIDENCE
-    } else {
-        Exit::OK
-    })
-}
-
-#[derive(Serialize)]
-struct RawEntry<'e> {
-    seq: u64,
-    hash: Digest,
-    action: &'e WorkflowAction,
-    event: Option<&'e WorkflowEvent>,
-}
-
-/// Whether a source is a stored workflow, and its parts then.
-pub(in crate::cli) fn as_workflow(
-    source: Source,
-) -> Result<Result<(RunId, StoreReader), Source>, CliError> {
-    match source {
-        Source::Run(run_id, mut reader) => {
-            if reader.read_run(&run_id)?.row().workflow {
-                Ok(Ok((run_id, reader)))
-            } else {
-                Ok(Err(Source::Run(run_id, reader)))
-            }
-        }
-        file @ Source::File(_) => Ok(Err(file)),
-    }
 }

@@ -1,14 +1,12 @@
 //! What the steps of a workflow run under, and what they came to. Drives nothing.
 
 use crate::agent::{MAX_OUTPUT_BYTES, StepFailure, StepInput, StepOrder, StepRun};
-use crate::cli::commands::drive::{Ended, keep};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
 use crate::cli::context::source::Source;
-use crate::cli::ui::escape::line;
 use crate::contract::{ContractSpec, WorkflowSpec, tool_spec};
-use crate::driver::{DriverError, RunRequest, StepFiles};
+use crate::driver::{DriverError, Environment, RunRequest, StepFiles};
 use crate::message::{Digest, RunId, char_prefix};
 use crate::store::Store;
 use crate::telemetry::AgentResult;
@@ -21,6 +19,8 @@ const MOST_REASON: usize = 2_048;
 /// The file of a workflow, and the store that its steps are in.
 pub(super) struct Files {
     pub(super) app: App,
+    /// What its step runs are brought up in.
+    pub(super) environment: Environment,
     pub(super) file: ContractFile,
     pub(super) spec: WorkflowSpec,
     pub(super) store: Store,
@@ -45,29 +45,34 @@ impl Files {
                 let mut spec = file.read(&self.app)?;
                 spec.task = Some(task.clone());
                 let spec = file.with_abilities(&self.app, spec)?;
-                let mut request = file.request(&self.app, spec, key);
-                request.invocation = Some(file.invocation());
-                return Ok(request);
+                let request = file.request(&self.app, spec, key);
+                return Ok(RunRequest {
+                    environment: self.environment.clone(),
+                    invocation: Some(file.invocation()),
+                    ..request
+                });
             }
         };
-        Ok(self.file.request(&self.app, spec, key))
+        Ok(RunRequest {
+            environment: self.environment.clone(),
+            ..self.file.request(&self.app, spec, key)
+        })
     }
 
     fn read(&self, order: &StepOrder, run_id: &RunId) -> Result<StepRun, CliError> {
         let source = Source::Run(run_id.clone(), self.store.reader()?);
-        let (run, view) = source.fold(Some(self.workflow.clone()))?;
-        let ended = Ended::of(&run, view);
-        let AgentResult { outcome, head, .. } = ended.result;
-        let (Some(outcome), Some(head)) = (outcome, head) else {
+        let (run, view) = source.fold(None)?;
+        let result = AgentResult::of_run(&run, &view);
+        let (Some(outcome), Some(head)) = (result.outcome, result.head) else {
             let run_id = run_id.clone();
             return Err(DriverError::NothingRecorded { run_id }.into());
         };
         let is_call = matches!(order.input, StepInput::Tool { .. });
-        let output = ended.result.report_text().to_owned();
-        let (failure, output) = if let Some(why) = &ended.result.error {
+        let output = result.report_text().to_owned();
+        let (failure, output) = if let Some(why) = &result.error {
             (Some((StepFailure::Outcome, why.clone())), output)
         } else if is_call {
-            let ToolResult { failure, text } = ToolResult::of(&self.store, run_id, &ended.view)?;
+            let ToolResult { failure, text } = ToolResult::of(&self.store, run_id, &view)?;
             (failure, text)
         } else if output.len() > MAX_OUTPUT_BYTES {
             let reason = format!(
@@ -78,7 +83,6 @@ impl Files {
         } else {
             (None, output)
         };
-        self.report(&ended);
         let (failure, reason) = failure.unzip();
         Ok(StepRun {
             failure,
@@ -88,20 +92,6 @@ impl Files {
             reason: reason.map(|reason| char_prefix(&reason, MOST_REASON).to_owned()),
             run_id: run_id.clone(),
         })
-    }
-
-    /// Writes and shows of a step run what the options of the command ask for of a run.
-    fn report(&self, ended: &Ended) {
-        let screen = self.app.screen;
-        if self.app.accounting.verbose {
-            for summary in ended.result.summary() {
-                screen.write_err(&format!("{}\n", line(&summary)));
-            }
-        }
-        // The run has ended all the same.
-        if let Err(fault) = keep(&self.app, ended) {
-            fault.show(screen);
-        }
     }
 }
 

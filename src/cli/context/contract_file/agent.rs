@@ -9,11 +9,13 @@ use crate::cli::context::app::App;
 use crate::cli::context::error::{AgentFault, CliError, ContractFault};
 use crate::contract::{
     AgentForm, AgentId, AgentProfile, AgentSelection, AgentTerms, ContractSpec, IncludedText,
-    PROFILE_SET, with_includes,
+    NO_MODEL, PROFILE_SET, SpecErrors, with_includes,
 };
 
 /// The folder beside a profile that holds its abilities.
 const ABILITIES: &str = "abilities";
+/// What helps where two texts name no model.
+const TWO_TEXTS: &str = "name one: --models PROVIDER/MODEL. Two texts are a system prompt and a task; a task is one argument: put it in quotes";
 /// The override that says which agent is run, and how it was selected.
 const CHOSEN: &str = "profile.chosen=";
 /// The override that says which abilities the task matched.
@@ -40,6 +42,17 @@ impl ContractFile {
         let chosen = serde_json::to_string(chosen).map_err(std::io::Error::from)?;
         self.sets.push(format!("{CHOSEN}{chosen}"));
         Ok(self)
+    }
+
+    /// The faults of a system prompt that was typed: a task without quotes is two texts, too.
+    pub(super) fn as_two_texts(&self, mut errors: SpecErrors) -> SpecErrors {
+        let is_chosen = self.sets.iter().any(|set| set.starts_with(CHOSEN));
+        if self.prompt.is_some() && !is_chosen {
+            for error in errors.errors.iter_mut().filter(|e| e.rule == NO_MODEL) {
+                error.help = Some(TWO_TEXTS.to_owned());
+            }
+        }
+        errors
     }
 
     /// The text of an agent's file with everything that it includes.

@@ -1,6 +1,6 @@
 //! The contract files of agents that a contract file may delegate to: each is read as a command reads its own. Runs none.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::ContractFile;
@@ -11,6 +11,7 @@ use crate::cli::context::error::{AgentFault, CliError};
 use crate::cli::context::trust::AgentBelow;
 use crate::contract::{AGENT_SET, AgentDefinition, ContractSpec, FORMAT, KNOBS, PROMPT_SET};
 use crate::driver::ParentFile;
+use crate::message::Digest;
 use crate::store::Invocation;
 
 /// How many files of agents may stand below one file.
@@ -32,10 +33,26 @@ impl ContractFile {
             reading: Reading::Definition,
             ..self.delegate(file)
         };
-        match delegate.read(app) {
-            Ok(spec) => Ok(AgentDefinition::of(&spec)),
-            Err(fault) => Err(faults_of(&fault)),
-        }
+        let read = || {
+            let spec = delegate.read(app)?;
+            let below = delegate.digests_below(app, &spec)?;
+            Ok(AgentDefinition::of(&spec, below))
+        };
+        read().map_err(|fault| faults_of(&fault))
+    }
+
+    /// The digests of the agents below this one, by their files as they are found from its folder: what a caller holds them to.
+    pub(in crate::cli) fn digests_below(
+        &self,
+        app: &App,
+        spec: &ContractSpec,
+    ) -> Result<BTreeMap<String, Digest>, CliError> {
+        let below = self.agents_below(app, spec)?.into_iter().map(|agent| {
+            let path = agent.path.strip_prefix(self.folder());
+            let path = path.unwrap_or(&agent.path);
+            (path.display().to_string(), agent.digest)
+        });
+        Ok(below.collect())
     }
 
     /// The files of agents below this one, each once: those that it names, those that they name, and so on. `spec` is what it says.
@@ -67,11 +84,11 @@ impl ContractFile {
             let spec = file.parse(app, &text)?;
             open.extend(named(&file, &spec));
             found.push(AgentBelow {
+                digest: file.digest_of(&text)?,
                 folder: file.folder().to_owned(),
                 name: file.name,
                 path: file.path,
                 spec,
-                text,
             });
         }
         found.sort_by(|a, b| a.path.cmp(&b.path));
@@ -92,7 +109,11 @@ impl ContractFile {
             path: self.folder().join(file),
             placeholders: self.placeholders.clone().for_agent(),
             prompt: None,
-            reading: Reading::Delegate,
+            // The agents of a file that is read for its definition alone are read so, too.
+            reading: match self.reading {
+                Reading::Definition => Reading::Definition,
+                Reading::Command | Reading::Delegate => Reading::Delegate,
+            },
             sets: sets.cloned().collect(),
         }
     }

@@ -1,6 +1,7 @@
 //! Where a contract file has what a fault or a failed check is about. Finds no fault itself.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use super::ContractFile;
 use crate::cli::context::contract_values::{faults_of, path_of};
@@ -21,7 +22,13 @@ impl ContractFile {
     }
 
     /// The same of a run that continues another one: where this file has changed since, `way_on` is what the caller may do.
-    pub(in crate::cli) fn located_as_changed(&self, fault: DriverError, way_on: &str) -> CliError {
+    /// `cwd` is where the caller stands.
+    pub(in crate::cli) fn located_as_changed(
+        &self,
+        fault: DriverError,
+        cwd: &Path,
+        way_on: &str,
+    ) -> CliError {
         let fault = match fault {
             DriverError::ChangedContract {
                 run_id,
@@ -39,8 +46,8 @@ impl ContractFile {
             DriverError::ChangedScript { .. } => fault,
             // A change of the page alone would be refused as another contract.
             DriverError::Contract(FactoryError::PolicyDisagrees { .. }) => {
-                let name = self.name.strip_prefix(&self.base_dir);
-                let name = name.unwrap_or(&self.name).display().to_string();
+                let name = self.path.strip_prefix(cwd);
+                let name = name.unwrap_or(&self.path).display().to_string();
                 let help = format!(
                     "say what is to be done with files; for any other message: --contract {} --set page=null",
                     shell_word(&line(&name))

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use super::ContractFile;
 use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
+use crate::cli::context::error::{CliError, ContractFault};
 use crate::cli::context::secrets;
-use crate::contract::WorkflowSpec;
+use crate::contract::{StepId, Work, WorkflowSpec};
 use crate::message::Digest;
 
 impl ContractFile {
@@ -26,7 +26,21 @@ impl ContractFile {
         if let Some(contract) = &spec.contract {
             secrets::learn(contract, &app.environment);
         }
-        spec.with_agents(&mut |agent| self.agent_digest(app, agent))
+        let steps = spec.definition.all_steps().into_iter();
+        let delegates = steps.filter_map(|step| match &step.work {
+            Work::Delegate(delegate) => Some((step.id.clone(), delegate.agent.clone())),
+            _ => None,
+        });
+        let delegates: Vec<(StepId, String)> = delegates.collect();
+        spec.with_agents(&mut |agent| {
+            self.agent_digest(app, agent).map_err(|fault| {
+                let of = delegates.iter().filter(|(_, file)| file == agent);
+                let faults =
+                    of.map(|(step, file)| format!("step `{step}`, {file}: {}", fault.summary()));
+                let (faults, path) = (faults.collect(), self.name.clone());
+                ContractFault::Steps { faults, path }.into()
+            })
+        })
     }
 
     /// The file of an agent that a step delegates to: relative paths begin in the folder of the workflow.

@@ -20,6 +20,9 @@ pub(in crate::cli) enum ContractFault {
     /// The author: the contract file that the run was begun with is not there now.
     #[error("read the contract {}, which the run was begun with: {reason}", path.display())]
     Departed { path: PathBuf, reason: String },
+    /// The author: steps of a workflow could not run.
+    #[error("run the workflow {}: {}", path.display(), faults.join("; "))]
+    Steps { faults: Vec<String>, path: PathBuf },
     /// The author: an agent's file includes what it cannot.
     #[error("read the agent: {0}")]
     Include(IncludeFault),
@@ -98,6 +101,9 @@ impl Advice for ContractFault {
             Self::Departed { .. } => "put it back, or name where it is now with --contract FILE",
             Self::Unreadable { .. } => {
                 "name a contract file, as seen from the current folder; monolith init writes one"
+            }
+            Self::Steps { path, .. } => {
+                return Some(command(&format!("monolith contract check {}", word(path))));
             }
             Self::Include(_) | Self::NoTokenizer { .. } => return None,
         };

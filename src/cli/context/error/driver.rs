@@ -27,6 +27,8 @@ impl Advice for DriverError {
             | Self::RunEnded { .. }
             | Self::NothingRecorded { .. }
             | Self::WorkflowName { .. }
+            | Self::WorkflowNameTaken { .. }
+            | Self::WorkflowForkEnded { .. }
             | Self::WorkflowChanged { .. }
             | Self::UnknownSemantics { .. }
             | Self::NoTokenizer { .. }
@@ -41,7 +43,7 @@ impl Advice for DriverError {
                 Exit::SETUP
             }
             Self::DoesNotReplay { report, .. } => Exit::of_replay(report),
-            Self::WorkflowDiffers { .. } => Exit::EVIDENCE,
+            Self::WorkflowDiffers { .. } | Self::BelowDeleted { .. } => Exit::EVIDENCE,
             Self::Cancelled
             | Self::AskingInterrupted { .. }
             | Self::Randomness(_)
@@ -65,6 +67,9 @@ impl Advice for DriverError {
             Self::SecretInContract { .. } => {
                 "keep the value out of the file, or do not name it as a secret"
             }
+            Self::OtherContract { file: Some(_), .. } => {
+                "put the file back as it was: its run goes on under the contract that it was begun with"
+            }
             Self::OtherContract { .. } => {
                 "name the file that the run was begun with, and give again each --set that is not recorded (below providers or tools, where it may hold a secret)"
             }
@@ -77,6 +82,19 @@ impl Advice for DriverError {
             }
             Self::DoesNotReplay { .. } => "monolith replay RUN shows them all",
             Self::WorkflowName { .. } => "choose a shorter one: --run-id NAME",
+            Self::WorkflowNameTaken { taken, .. } => {
+                return Some(format!(
+                    "choose another name with --run-id, or delete what is left of the older one: monolith delete {taken}"
+                ));
+            }
+            Self::WorkflowForkEnded { .. } => {
+                "give an earlier entry: monolith show RUN --raw lists them"
+            }
+            Self::BelowDeleted { below, root, .. } => {
+                return Some(format!(
+                    "monolith show {below} says by whom; put it back (monolith import FILE), or give the tree up: monolith delete {root} --force"
+                ));
+            }
             Self::WorkflowChanged { .. } => {
                 "put back the file that it was begun with; monolith run begins a new one"
             }

@@ -1,12 +1,15 @@
 //! Faults of a task, or of the arguments that name contract and task.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::cli::context::error::advice::Advice;
 use crate::cli::context::exit::Exit;
 use crate::cli::ui::command::{command, shell_word};
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::counted;
+
+/// Where a task may be from that is in no file.
+pub(in crate::cli) const STDIN: &str = "standard input";
 
 /// What a run is to do, or under which contract, cannot be found out.
 #[derive(Debug, thiserror::Error)]
@@ -184,6 +187,9 @@ impl Advice for InputFault {
             }
             Self::Saved { .. } => {
                 "monolith run --save FILE writes one; monolith continue RUN goes on with a run itself"
+            }
+            Self::Task { from, .. } if from != STDIN && !Path::new(from).exists() => {
+                "@ before a word names a file; a text that begins so: --task - takes it from standard input"
             }
             Self::OneInputTwice => "give the other one as @FILE",
             Self::TwoTasks => "give it as an argument, or with --task",

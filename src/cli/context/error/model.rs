@@ -69,7 +69,7 @@ impl Advice for ModelFault {
                 "monolith model pull hf:OWNER/REPO/FILE.gguf fetches another, monolith model add NAME FILE takes any GGUF file"
             }
             Self::NothingToUse { .. } => return Some(ways_out()),
-            Self::NoWay(none) => none.help()?,
+            Self::NoWay(none) => return none.help(),
             Self::NoneToProve { .. } => "monolith model list names what is stored",
             Self::NobodyChose => "--yes takes the first, --use WAY and --model NAME say which",
             Self::ContractOfInit { .. } => {

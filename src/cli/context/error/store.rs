@@ -48,7 +48,7 @@ impl Advice for StoreError {
             Self::Ambiguous { .. } => "give more of the name",
             Self::RunExists { .. } => "give another name, or none",
             Self::IsWorkflow { .. } => {
-                "show, verify, replay, resume, list and delete take a workflow; each of its steps is a run of its own"
+                "show (but for --conversation, --follow and --withheld), verify, replay, resume, list, export and delete take a workflow; each of its steps is a run of its own"
             }
             Self::NotADatabase { .. } | Self::Foreign { .. } => {
                 "name another file with --store; this one was left as it is"
@@ -137,7 +137,7 @@ impl Advice for EraseError {
 impl Advice for RemoveError {
     fn exit(&self) -> Exit {
         match self {
-            Self::Open { .. } => Exit::USAGE,
+            Self::Open { .. } | Self::Below { .. } | Self::Forked { .. } => Exit::USAGE,
             Self::Store(fault) => fault.exit(),
         }
     }
@@ -147,6 +147,14 @@ impl Advice for RemoveError {
             Self::Open { .. } => {
                 Some("monolith resume goes on with it; --force deletes it as it is".to_owned())
             }
+            Self::Below { root, .. } => Some(format!(
+                "monolith resume {root} brings the tree to its end, monolith delete {root} --force deletes all of it; --force here deletes \
+                 this run alone, and then {root} does not go on without it"
+            )),
+            Self::Forked { fork, .. } => Some(format!(
+                "delete that one first: monolith delete {fork}; --force deletes this one nevertheless, and monolith verify {fork} --tree \
+                 does not hold then"
+            )),
             Self::Store(fault) => fault.help(),
         }
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::cli::context::error::advice::{Advice, OUR_BUG};
 use crate::cli::context::exit::Exit;
+use crate::message::RunId;
 
 /// The system, or whoever sits at it, does not let the command go on.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +26,12 @@ pub(in crate::cli) enum SystemFault {
     /// The caller: text that was held back is asked of a form that never holds it.
     #[error("export --withheld: --format {format} never holds text that was held back")]
     NeverHoldsWithheld { format: &'static str },
+    /// The caller: the form is made of runs alone.
+    #[error("export {run_id}: it is a workflow, and no {format} is made of one")]
+    NoFormOfWorkflow { format: &'static str, run_id: RunId },
+    /// The caller: the files of a tree need a folder.
+    #[error("export --tree: no folder is named")]
+    TreeWithoutFolder,
     /// The caller: a page for a browser would fill the terminal.
     #[error("write the page to a terminal")]
     PageOnTerminal,
@@ -86,6 +93,8 @@ impl Advice for SystemFault {
             | Self::FormatAndEnding { .. }
             | Self::UnknownEnding { .. }
             | Self::NeverHoldsWithheld { .. }
+            | Self::NoFormOfWorkflow { .. }
+            | Self::TreeWithoutFolder
             | Self::PageOnTerminal
             | Self::NotConfirmed { .. }
             | Self::FileLimit { .. }
@@ -116,6 +125,10 @@ impl Advice for SystemFault {
                 "the endings are .jsonl, .html, .htm, .json (atif) and .cast; --format FORM writes a file of any name"
             }
             Self::NeverHoldsWithheld { .. } => "--format jsonl and --format html hold it",
+            Self::NoFormOfWorkflow { .. } => {
+                "--format jsonl and --format html are made of a workflow; each of its steps is a run, of which every form is made"
+            }
+            Self::TreeWithoutFolder => "-o FOLDER names it",
             Self::PageOnTerminal => {
                 "-o run.html writes it to a file, which a browser opens; a pipe takes it, too"
             }

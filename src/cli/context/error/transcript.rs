@@ -39,6 +39,12 @@ pub(in crate::cli) enum TranscriptFault {
     /// The author of the transcript, as above.
     #[error("export {asked}: its entries are not those of the machine: {departure}")]
     ExportDeparted { asked: String, departure: Departure },
+    /// The author of the transcript, as above.
+    #[error(
+        "export {asked}: its entries are not those of the machine of workflows: {}",
+        line(departure)
+    )]
+    ExportWorkflowDeparted { asked: String, departure: String },
     /// The operator: the run is not what was noted of it earlier.
     #[error("resume {run_id}: it is not what was noted: {place}")]
     NotAsPinned { run_id: RunId, place: String },
@@ -113,7 +119,9 @@ impl Advice for TranscriptFault {
             | Self::ExportNotVerified { .. }
             | Self::OldDemoRun { .. }
             | Self::NothingTampered => Exit::EVIDENCE,
-            Self::Departed { .. } | Self::ExportDeparted { .. } => Exit::DIVERGED,
+            Self::Departed { .. }
+            | Self::ExportDeparted { .. }
+            | Self::ExportWorkflowDeparted { .. } => Exit::DIVERGED,
             Self::ChangedMeanwhile { .. } => Exit::FAILED,
         }
     }
@@ -135,9 +143,9 @@ impl Advice for TranscriptFault {
             }
             Self::ChangedMeanwhile { .. } => "export it again",
             Self::Departed { .. } => "monolith replay RUN|FILE names every difference",
-            Self::ExportNotVerified { .. } | Self::ExportDeparted { .. } => {
-                "--force-unverified makes it nevertheless"
-            }
+            Self::ExportNotVerified { .. }
+            | Self::ExportDeparted { .. }
+            | Self::ExportWorkflowDeparted { .. } => "--force-unverified makes it nevertheless",
             Self::FileInsteadOfRun { .. } => "monolith list names the runs of this store",
             Self::OldDemoRun { .. } => {
                 "an earlier build may have recorded it, or the store was changed: monolith demo makes a new run, which demo tamper then takes"

@@ -41,7 +41,7 @@ pub(in crate::cli) async fn endpoint(
     model: Option<&str>,
 ) -> Result<Vec<Choice>, NoWay> {
     let below = format!("{address}/v1");
-    let mut refused = None;
+    let (mut refused, mut is_page) = (None, false);
     for place in [address, below.as_str()] {
         let Some(answer) = answer_at(place, "models", PATIENCE).await else {
             if place == address {
@@ -56,6 +56,8 @@ pub(in crate::cli) async fn endpoint(
         if matches!(answer.status, 401 | 403) {
             refused.get_or_insert(answer.status);
         }
+        is_page |=
+            (200..300).contains(&answer.status) && answer.body.trim_ascii_start().starts_with(b"<");
         let document = (200..300).contains(&answer.status).then_some(&answer.body);
         let document = document.and_then(|body| serde_json::from_slice::<Value>(body).ok());
         let list = document.as_ref().and_then(|document| document.get("data"));
@@ -76,6 +78,7 @@ pub(in crate::cli) async fn endpoint(
     }
     let shown = recorded_url(address);
     match (refused, model) {
+        (None, _) if is_page => Err(NoWay::WebPage { address: shown }),
         (Some(status), _) if key_env.is_none() => Err(NoWay::WantsKey {
             address: shown,
             status,

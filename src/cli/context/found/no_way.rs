@@ -54,6 +54,9 @@ pub(in crate::cli) enum NoWay {
     /// The server at that address refuses a caller without a key.
     #[error("use the server at {address}: it answers HTTP {status}")]
     WantsKey { address: String, status: u16 },
+    /// The server at that address answers with a page for browsers.
+    #[error("learn which models {address} has: its answer is a web page")]
+    WebPage { address: String },
     /// The server at that address answers, and lists no model.
     #[error(
         "learn which models {address} has: it answers, and lists none to a caller without a key"
@@ -151,34 +154,41 @@ impl NoWay {
     }
 
     /// What to do next, where that is not what can be done where nothing is found.
-    pub(in crate::cli) const fn help(&self) -> Option<&'static str> {
-        match self {
+    pub(in crate::cli) fn help(&self) -> Option<String> {
+        let text = match self {
             Self::NotRunning { .. } => {
-                Some("start it, or name its address: --llama-server, --lm-studio, --ollama URL")
+                "start it, or name its address: --llama-server, --lm-studio, --ollama URL"
             }
-            Self::Empty { .. } => Some("let it load a model"),
-            Self::NothingStored => Some(
-                "monolith model pull fetches one, monolith model add NAME FILE takes a GGUF file",
-            ),
-            Self::NoEngine => Some("cargo build --release --features local makes one that has"),
-            Self::NoKey { .. } => Some("export it; its value is never read into the contract"),
-            Self::Unanswered { .. } => {
-                Some("start it, or mend the address; without the option its usual place is asked")
+            Self::Empty { .. } => "let it load a model",
+            Self::NothingStored => {
+                "monolith model pull fetches one, monolith model add NAME FILE takes a GGUF file"
+            }
+            Self::NoEngine => "cargo build --release --features local makes one that has",
+            Self::NoKey { .. } => "export it; its value is never read into the contract",
+            Self::Unanswered { address, name } => {
+                let server = address.trim_end_matches('/').trim_end_matches("/v1");
+                return Some(format!(
+                    "start {name} there, or mend the address; any other server that speaks as OpenAI does: --base-url {server}/v1"
+                ));
             }
             Self::Silent { .. } => {
-                Some("start it, or mend --base-url, which mostly ends in /v1; nothing was written")
+                "start it, or mend --base-url, which mostly ends in /v1; nothing was written"
             }
-            Self::WantsKey { .. } => Some(
-                "--key-env VAR names the variable that holds its key; nothing is sent with a key before a run",
-            ),
+            Self::WantsKey { .. } => {
+                "--key-env VAR names the variable that holds its key; nothing is sent with a key before a run"
+            }
+            Self::WebPage { .. } => {
+                "--base-url leads to something else than an API, whose address mostly ends in /v1; nothing was written"
+            }
             Self::NoList { .. } => {
-                Some("--model NAME says which; nothing is sent with a key before a run")
+                "--model NAME says which; nothing is sent with a key before a run"
             }
             Self::NotLookedFor { .. }
             | Self::Unknown { .. }
             | Self::NoModel { .. }
-            | Self::NoSuchModel { .. } => None,
-        }
+            | Self::NoSuchModel { .. } => return None,
+        };
+        Some(text.to_owned())
     }
 
     /// Whether the caller was wrong, and not what is here.

@@ -1,7 +1,9 @@
 //! The accounting file of a run that is followed.
 
 use super::Following;
+use crate::kernel::EventKind;
 use crate::telemetry::{AccountingLine, BillingFault};
+use crate::view::{Entry, RunView};
 
 impl Following {
     /// Writes the lines that have become final. What cannot be written now is tried again with the next.
@@ -34,6 +36,22 @@ impl Following {
             file.sync()?;
         }
         Ok(())
+    }
+
+    /// An agent that the run called has ended: a snapshot of the whole session has it (001 §12).
+    pub(super) fn keep_snapshot(&mut self, entry: Entry<'_>) {
+        let Some(EventKind::ToolReturned(returned)) = entry.event.map(|event| &event.event) else {
+            return;
+        };
+        let run_id = self.view.as_ref().and_then(RunView::run_id);
+        let (Some(snapshots), Some(run_id), Some(_)) = (&self.snapshots, run_id, &returned.child)
+        else {
+            return;
+        };
+        if let Err(fault) = snapshots.keep_of(run_id) {
+            let text = format!("warning: {}; the run goes on\n", fault.summary());
+            self.screen.write_err(&crate::cli::ui::escape::text(&text));
+        }
     }
 
     pub(super) fn warn_of(&self, fault: &BillingFault) {

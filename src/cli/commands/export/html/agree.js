@@ -25,6 +25,7 @@ const agreeing = (() => {
   // `states` are the states of the machine by the number of their entry, as the program that made the page got them from the events. One
   // is believed where the state digest of its entry names it, and nowhere else. None for a file that the page was not made of.
   return function agreeing(run, states, edges) {
+    if (run.workflow) return { state: "workflow" };
     const departs = (seq, text) => ({ state: "departs", seq, text });
     const elsewhere = (seq) => departs(seq, `from entry ${seq} on the events lead the machine elsewhere`);
     const counted = { inferences: 0, tokens_in: 0, tokens_out: 0, tokens_cache_read: 0 };

@@ -30,7 +30,7 @@ const checking = (() => {
     if (!verifier) return items;
     const { counted, grouped } = run, length = verifier.heads.length, sealed = verifier.last.kind === "seal";
     if (verifier.head) {
-      ok(`contract: hash ${verifier.contractHash} and id ${verifier.contractId}, computed anew`);
+      ok(run.workflow ? `definition: hash ${verifier.contractHash}, computed anew` : `contract: hash ${verifier.contractHash} and id ${verifier.contractId}, computed anew`);
       ok(`chain: ${grouped(length)} entries, each canonical and chained to the one before${report.flaw && !report.outside ? " (up to the flaw)" : ""}`);
     }
     if (sealed) ok(`seal: ${verifier.heads.at(-1)[1]}, ${grouped(length)} entries, head ${transcript.hex(verifier.heads.at(-1)[0])}`);
@@ -39,6 +39,7 @@ const checking = (() => {
     const { agreement } = report;
     if (agreement?.state === "agrees") ok(`display: the digests of ${counted(agreement.opened, "state")} of the machine, opened; states, counters, times and outcome shown are theirs`);
     if (agreement?.state === "departs") no(`display: ${agreement.text}`);
+    if (agreement?.state === "workflow") not("display: steps, states and outcome shown are what the entries state; monolith replay derives every entry of a workflow again");
     if (agreement?.state === "unknown") not("display: the states of the machine are in no transcript, and this page was made of another file: it shows what the entries state");
     if (report.flaw) {
       no(`${report.outside ? report.kind : `line ${report.line}`}: ${report.flaw}`);

@@ -121,7 +121,7 @@ const draw = (() => {
       const box = svg.getBoundingClientRect();
       pick(((event.clientX - box.left) / box.width) * total);
     });
-    const share = (lane) => `${lane} ${run.grouped(sums.get(lane))} ms`;
+    const share = (lane) => `${run.lanes?.[lane] ?? lane} ${run.grouped(sums.get(lane))} ms`;
     const legend = make("div", { class: "legend" },
       ...lanes.map((lane) => make("span", {}, key(lane, "rect"), share(lane))),
       make("span", {}, "left of the budgets:"),

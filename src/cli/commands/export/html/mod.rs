@@ -2,7 +2,9 @@
 //!
 //! Knows how the page is put together and which content security policy it gets. What the page shows and how it checks is
 //! written in its own sources beside this file, in the order in which they are read: `blake3.js` hashes, `transcript.js` reads and verifies
-//! (after docs/audit/transcript-format.md alone), `run.js` makes entries, calls and budgets of it, `agree.js` opens state digests, `draw.js` draws, `page.js` shows and listens.
+//! (after docs/audit/transcript-format.md alone), `run.js` makes entries, calls and budgets of it, `workflow.js` entries and steps of that
+//! of a workflow, `agree.js` opens state digests, `draw.js` draws, `steps.js` draws the steps of a workflow, `family.js` the runs above and
+//! below, `page.js` shows and listens.
 //! The page gets the exact bytes of the transcript, the machine's edges, one sentence, and the states that the state digests name; everything
 //! else it computes.
 
@@ -10,4 +12,4 @@ mod page;
 #[cfg(test)]
 mod run_tests;
 
-pub(in crate::cli) use page::{Folded, write_page};
+pub(in crate::cli) use page::{AboutRun, Folded, write_page};

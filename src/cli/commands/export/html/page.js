@@ -15,13 +15,13 @@
   function start(file) {
     bytes = file;
     const lines = [...transcript.lines(bytes)];
-    run = readRun(lines);
+    run = readWorkflow.isWorkflow(lines) ? readWorkflow.read(lines) : readRun(lines);
     machine = charts = undefined;
     chosen = location.hash !== "";
     report = { state: "checking" };
     document.title = `${run.runId ?? "no run"} · monolith`;
     // What cannot be shown keeps nothing from being checked.
-    for (const tell of [tellTop, tellTerms, tellCharts, list, () => openTab(TABS[location.hash] ?? "timeline"),
+    for (const tell of [tellTop, tellTerms, tellCharts, list, tellKin, () => openTab(TABS[location.hash] ?? (run.workflow ? "steps" : "timeline")),
       () => select(fromAddress() ?? (run.entries.at(-1)?.seq ?? -1), { quiet: true })]) {
       try {
         tell();
@@ -45,24 +45,33 @@
     $("task").textContent = safe(brief(task(), 400));
     $("answer").textContent = safe(brief(run.answer ?? "", 16000));
     $("answer").hidden = !run.answer;
-    $("facts").textContent = [cost, `${(run.total / 1000).toFixed(3)}\u00a0s`, count("turns", "turn"), count("inferences", "request"),
-      count("calls", "call"), run.counted(run.entries.at(-1)?.total ?? 0, "token"), safe(models())].filter(Boolean).join(" · ");
-    $("origin").replaceChildren("run ", make("code", {}, safe(run.runId)), ` · begun ${when(run.started.started_unix_ms)} · ${run.counted(run.entries.length, "entry")}`);
+    const time = `${(run.total / 1000).toFixed(3)}\u00a0s`, tokens = run.entries.at(-1)?.total ?? 0, below = Number(used.below_tokens ?? 0);
+    const facts = run.workflow
+      ? [time, count("steps", "step"), `${count("completed", "step")} completed`, used.failed ? `${run.grouped(used.failed)} failed` : "", used.compensated ? `${run.grouped(used.compensated)} compensated` : ""]
+      : [cost, time, count("turns", "turn"), count("inferences", "request"), count("calls", "call"), run.counted(tokens, "token"),
+        below ? `${run.counted(tokens + below, "token")} with the runs below` : "", safe(models())];
+    $("facts").textContent = facts.filter(Boolean).join(" · ");
+    $("origin").replaceChildren(run.workflow ? "workflow " : "run ", make("code", {}, safe(run.runId)), ` · begun ${when(run.started.started_unix_ms)} · ${run.counted(run.entries.length, "entry")}`);
   }
 
-  const task = () => [...(run.started.messages ?? [])].reverse().find((message) => message.role === "user")?.content ?? "";
+  const task = () => run.workflow ? run.started.input ?? "" : [...(run.started.messages ?? [])].reverse().find((message) => message.role === "user")?.content ?? "";
   const models = () => (run.contract.targets ?? []).map((target) => `${target.provider}/${target.model}`).join(", ");
 
   function tellTerms() {
-    const { contract } = run;
-    const rows = [
+    const { contract } = run, parent = run.started.parent;
+    $("bound").textContent = run.workflow ? "Workflow" : "Contract";
+    $("states").hidden = Boolean(run.workflow);
+    const rows = run.workflow ? [
+      ["id", contract.id], ["file", `${String(contract.file_digest).slice(0, 16)}…`], ["steps", String((contract.steps ?? []).length)],
+      ["on failure", contract.on_failure], ["comes from", parent?.run_id],
+    ] : [
       ["id", contract.contract_id], ["hash", `${String(contract.contract_hash).slice(0, 16)}…`],
       ["tools", `${contract.tool_policy}, ${run.words(contract.policy_decision?.grounds)}`],
       ["exposed", contract.allowed_tools === null ? "all" : (contract.allowed_tools ?? []).join(", ") || "none"],
       ["ends with", run.words(contract.completion)], ["strict", contract.strict_mode ? "yes" : "no"],
       ["text before a call", contract.token_gate ? "held back" : "shown"],
       ["models", models()],
-      ["forked from", run.started.parent?.run_id],
+      ["comes from", parent && run.cameFrom(parent).replace(/^from /, "")],
     ];
     $("contract").replaceChildren(...rows.filter(([, value]) => value !== undefined && value !== "")
       .flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, safe(value))]));
@@ -70,8 +79,21 @@
       make("div", {}, make("span", {}, name), make("span", {}, limit === null ? run.grouped(used) : `${run.grouped(used)} of ${run.grouped(limit)}`)),
       limit === null ? null : draw.bar(used, limit))),
     ...(run.waited ? [make("p", { class: "sub" }, `and ${run.grouped(run.waited)} ms of waiting for approvals, which no timeout counts`)] : []));
+    if (run.workflow) return;
     machine = draw.machine(about.edges, run.entries);
     $("machine").replaceChildren(machine.svg);
+  }
+
+  // The steps of a workflow, and the runs above and below; a tab is there where there is something to show.
+  function tellKin() {
+    const beside = bytes === own ? about.tree ?? [] : [];
+    const files = new Map(beside.map((one) => [one.run_id, one.file]));
+    const link = (runId) => (files.get(runId) ? make("a", { href: files.get(runId) }, `run ${safe(runId)}`) : `run ${safe(runId)}`);
+    const kin = familyOf(run, beside, jump);
+    const shows = { steps: Boolean(run.workflow), calls: !run.workflow, talk: !run.workflow, family: Boolean(kin) };
+    for (const [name, shown] of Object.entries(shows)) document.querySelector(`[data-tab="${name}"]`).hidden = !shown;
+    $("steps").replaceChildren(...(run.workflow ? stepGraph(run, jump, link) : []));
+    $("family").replaceChildren(...(kin ?? []));
   }
 
   function tellCharts() {
@@ -161,7 +183,7 @@
     if (next) select(next.seq);
   }
 
-  const TABS = { "#view=calls": "calls", "#view=conversation": "talk", "#view=verification": "check" };
+  const TABS = { "#view=calls": "calls", "#view=conversation": "talk", "#view=verification": "check", "#view=runs": "family", "#view=steps": "steps" };
   const fromAddress = () => (/^#entry-\d+$/.test(location.hash) ? Number(location.hash.slice(7)) : undefined);
 
   // --- one entry ---
@@ -169,7 +191,7 @@
   function inspect(entry) {
     const { action, event } = entry, value = event?.event?.value;
     const facts = [
-      ["turn, attempt", `${action.step_id}, ${action.attempt}`],
+      ["turn, attempt", run.workflow ? "" : `${action.step_id}, ${action.attempt}`],
       ["rule", action.predicate && `${action.predicate.item}: ${run.words(action.predicate.name)}`],
       ["note", action.note], ["model", model(action.target)],
       ["context", action.context && `${run.grouped(action.context.projected)} of ${run.grouped(action.context.limit)} tokens`],
@@ -189,7 +211,7 @@
     for (const call of run.calls.values()) if (call.seq === entry.seq || call.end === entry.seq) inside.push(callCard(call, entry.seq));
     const panes = [];
     if (event) panes.push(pane("Event", "canonical, hashed", JSON.stringify(event, null, 2), { exact: JSON.stringify(event), json: true }));
-    for (const [hash, need, name] of event ? transcript.blobNames(event.event ?? {}) : []) {
+    for (const [hash, need, name] of event && !run.workflow ? transcript.blobNames(event.event ?? {}) : []) {
       // What was erased is said first: it is what somebody looks for and does not find.
       if (need !== "request") panes[run.stones.has(hash) ? "unshift" : "push"](blob(hash, need, name));
     }
@@ -276,7 +298,8 @@
       said.content ? make("pre", { class: said.role === "tool" ? "" : "said" }, safe(brief(said.content, 16000))) : null, ...asked);
   }
 
-  function openTab(name) {
+  function openTab(asked) {
+    const name = document.querySelector(`[data-tab="${asked}"]`).hidden ? "timeline" : asked;
     tab = name;
     for (const button of document.querySelectorAll("[data-tab]")) {
       button.setAttribute("aria-selected", String(button.dataset.tab === name));
@@ -408,7 +431,8 @@
     button.addEventListener("keydown", (event) => {
       const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
       if (!by) return;
-      const next = tabs[(at + by + tabs.length) % tabs.length];
+      const there = tabs.filter((tab) => !tab.hidden);
+      const next = there[(there.indexOf(tabs[at]) + by + there.length) % there.length];
       openTab(next.dataset.tab);
       next.focus();
     });
@@ -432,6 +456,7 @@
     "/": () => { openTab("timeline"); $("find").focus(); }, "?": () => $("keys").showModal(),
     f: () => { filter = { all: "decisions", decisions: "trouble", trouble: "all" }[filter]; list(); },
     1: () => openTab("timeline"), 2: () => openTab("calls"), 3: () => openTab("talk"), 4: () => openTab("check"),
+    5: () => openTab("family"), 6: () => openTab("steps"),
   };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || $("keys").open) return;

@@ -7,23 +7,26 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use base64::write::EncoderWriter;
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
+use sha2::{Digest as Sha2Digest, Sha256};
 
 use crate::cli::context::error::CliError;
-use crate::kernel::{EDGES, OutcomeCode, State};
-use crate::telemetry::sentence;
+use crate::kernel::{EDGES, State};
+use crate::message::{Digest, RunId};
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 /// In the order in which each needs those before it.
-const SCRIPTS: [&str; 9] = [
+const SCRIPTS: [&str; 12] = [
     include_str!("blake3.js"),
     include_str!("transcript.js"),
     include_str!("trust.js"),
     include_str!("run.js"),
+    include_str!("workflow.js"),
     include_str!("agree.js"),
     include_str!("draw.js"),
     include_str!("parts.js"),
+    include_str!("steps.js"),
+    include_str!("family.js"),
     include_str!("check.js"),
     include_str!("page.js"),
 ];
@@ -34,17 +37,37 @@ const SCRIPTS: [&str; 9] = [
 struct About {
     build: &'static str,
     edges: Vec<AboutEdge>,
-    sentences: BTreeMap<OutcomeCode, &'static str>,
+    sentences: BTreeMap<String, &'static str>,
     states: BTreeMap<u64, String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tree: Vec<AboutRun>,
+}
+
+/// A run that is exported beside this one. What this page's own bytes say of it counts more.
+#[derive(Clone, Debug, Serialize)]
+pub(in crate::cli) struct AboutRun {
+    /// How many of the exported runs stand above it.
+    pub(in crate::cli) depth: usize,
+    pub(in crate::cli) entries: u64,
+    /// The file beside this one that has it.
+    pub(in crate::cli) file: Option<String>,
+    pub(in crate::cli) head: Digest,
+    /// How it comes from the run above it.
+    pub(in crate::cli) link: Option<String>,
+    pub(in crate::cli) outcome: Option<String>,
+    pub(in crate::cli) run_id: RunId,
+    pub(in crate::cli) workflow: bool,
 }
 
 /// What a fold of the run brought, for its page.
 #[derive(Default)]
 pub(in crate::cli) struct Folded {
-    /// How it ended, where that could be read.
-    pub(in crate::cli) code: Option<OutcomeCode>,
+    /// The code of how it ended and its sentence, where that could be read.
+    pub(in crate::cli) ended: Option<(String, &'static str)>,
     /// The machine's state after each step, as text, by the number of the step's last entry.
     pub(in crate::cli) states: BTreeMap<u64, String>,
+    /// The runs that are exported together, each after the one above it; none where it is this one alone.
+    pub(in crate::cli) tree: Vec<AboutRun>,
 }
 
 #[derive(Serialize)]
@@ -104,7 +127,12 @@ fn policy(script: &str) -> String {
     )
 }
 
-fn about(Folded { code, states }: Folded) -> Result<String, CliError> {
+fn about(folded: Folded) -> Result<String, CliError> {
+    let Folded {
+        ended,
+        states,
+        tree,
+    } = folded;
     let edges = EDGES.iter().map(|edge| AboutEdge {
         from: edge.from,
         to: edge.to,
@@ -113,11 +141,9 @@ fn about(Folded { code, states }: Folded) -> Result<String, CliError> {
     let about = About {
         build: env!("CARGO_PKG_VERSION"),
         edges: edges.collect(),
-        sentences: code
-            .map(|code| (code, sentence(code)))
-            .into_iter()
-            .collect(),
+        sentences: ended.into_iter().collect(),
         states,
+        tree,
     };
     let text = serde_json::to_string(&about).map_err(io::Error::from)?;
     // The only character with which an element could end.
@@ -131,8 +157,9 @@ mod tests {
     fn page(transcript: &[u8]) -> String {
         let mut out = Vec::new();
         let folded = Folded {
-            code: Some(OutcomeCode::FinalMessage),
+            ended: Some(("final_message".to_owned(), "<")),
             states: BTreeMap::from([(0, "<".to_owned())]),
+            tree: Vec::new(),
         };
         write_page(&mut out, folded, |out| Ok(out.write_all(transcript)?)).unwrap();
         String::from_utf8(out).unwrap()

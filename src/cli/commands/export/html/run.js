@@ -10,6 +10,9 @@ const readRun = (() => {
     return number(counters.tokens_in) + number(counters.tokens_out) + number(counters.tokens_cache_read);
   }
 
+  // Whether an effect starts a call: of a tool, or of an agent, whose run it is.
+  const isCall = (effect) => effect.kind === "execute" || effect.kind === "delegate";
+
   // The whole of the text of a tool's result, with what is no text named.
   function resultText(envelope) {
     return (envelope.content ?? []).map((block) => block.kind === "text"
@@ -32,11 +35,14 @@ const readRun = (() => {
       : { text: `error, ${error}`, tone: "bad" };
   }
 
+  // How a run comes from the one above it, as its first entry says.
+  const cameFrom = ({ call, run_id: id }) => (call === undefined ? `from ${id}` : `called by ${id} (call ${call})`);
+
   // What an event says, in one line, and the marks that it earns.
   function heard(event, calls) {
     const value = event.value ?? {};
     switch (event.kind) {
-      case "run_started": return { text: `the run begins${value.parent ? `, forked from ${value.parent.run_id}` : ""}` };
+      case "run_started": return { text: `the run begins${value.parent ? `, ${cameFrom(value.parent)}` : ""}` };
       case "probed": {
         const silent = value.targets.filter((target) => !target.responsive).length;
         const all = counted(value.targets.length, "target");
@@ -108,7 +114,7 @@ const readRun = (() => {
       if (effect.kind === "infer") said.push(`asks the model, inference ${value.inference}`);
       if (effect.kind === "sample") said.push(`asks for the server of call ${value.call}, inference ${value.inference}`);
       if (effect.kind === "summarise") said.push(`asks for a summary of call ${value.call}, inference ${value.inference}`);
-      if (effect.kind === "execute") said.push(`${value.name} ${brief(calls.get(value.call)?.arguments ?? "", 120)}`);
+      if (isCall(effect)) said.push(`${value.name} ${brief(calls.get(value.call)?.arguments ?? "", 120)}`);
       if (effect.kind === "await_approval") said.push("waits for an approval");
       if (effect.kind === "wait") said.push(`waits until ${(value.until_ms / 1000).toFixed(3)} s`);
     }
@@ -208,16 +214,16 @@ const readRun = (() => {
         asked = new Map((message?.tool_calls ?? []).map((call) => [call.id, call]));
       }
       for (const effect of action.effects ?? []) {
-        if (effect.kind !== "execute") continue;
+        if (!isCall(effect)) continue;
         const { call, id, name } = effect.value;
-        run.calls.set(call, { call, name, seq: action.seq, from: at, arguments: asked.get(id)?.arguments ?? "" });
+        run.calls.set(call, { call, name, seq: action.seq, from: at, arguments: asked.get(id)?.arguments ?? "", agent: effect.kind === "delegate" });
       }
       const said = event ? heard(event, run.calls) : { text: "" };
       if (event?.kind?.startsWith("inference_")) close(`infer ${value.inference}`, action.seq, said.tone);
       if (event?.kind === "tool_returned") {
         close(`call ${value.call}`, action.seq, said.tone);
         const call = run.calls.get(value.call), envelope = value.outcome?.value;
-        if (call) Object.assign(call, { to: at, end: action.seq, outcome: value.outcome, ended: ended(value.outcome) });
+        if (call) Object.assign(call, { to: at, end: action.seq, outcome: value.outcome, ended: ended(value.outcome), child: value.child });
         run.talk.push({ seq: action.seq, role: "tool", name: call?.name, tool_call_id: envelope?.tool_call_id,
           content: value.outcome?.kind === "returned" ? resultText(envelope) : said.text });
       }
@@ -232,7 +238,7 @@ const readRun = (() => {
           summaries.set(effect.value.inference, effect.value.call);
           begin(`infer ${effect.value.inference}`, "model", action.seq, `inference ${effect.value.inference}, a summary`);
         }
-        if (effect.kind === "execute") begin(`call ${effect.value.call}`, "tool", action.seq, effect.value.name);
+        if (isCall(effect)) begin(`call ${effect.value.call}`, "tool", action.seq, effect.value.name);
         if (effect.kind === "wait") begin("wait", "wait", action.seq, "wait");
         if (effect.kind === "cancel") for (const key of [...open.keys()]) close(key, action.seq, "bad");
       }
@@ -275,9 +281,10 @@ const readRun = (() => {
     if (run.entries.length) {
       limit("turns", (entry) => entry.action.counters.turns, contract.max_turns);
       limit("inferences", (entry) => entry.action.counters.inferences, contract.max_inferences);
-      limit("tokens", (entry) => entry.total, contract.max_tokens_consumed);
+      // What runs below used counts for the budget of the run above them.
+      limit("tokens", (entry) => entry.total + number(entry.action.counters.below_tokens), contract.max_tokens_consumed);
       limit("calls", (entry) => entry.action.counters.calls, contract.max_calls?.run);
-      if (used.cost_micro_usd || contract.max_cost_micro_usd) limit("micro-usd", (entry) => entry.action.counters.cost_micro_usd, contract.max_cost_micro_usd);
+      if (used.cost_micro_usd || used.below_cost_micro_usd || contract.max_cost_micro_usd) limit("micro-usd", (entry) => entry.action.counters.cost_micro_usd + number(entry.action.counters.below_cost_micro_usd), contract.max_cost_micro_usd);
       limit("ms", (entry) => entry.counted, contract.total_timeout_ms);
     }
     run.outcome = run.entries.at(-1)?.action.outcome;
@@ -285,6 +292,6 @@ const readRun = (() => {
     run.answer = answerOf(run);
     run.cost = costOf(used, contract);
     run.sealed = run.entries.at(-1)?.action.kind === "seal";
-    return Object.assign(run, { grouped, counted, words });
+    return Object.assign(run, { cameFrom, grouped, counted, words });
   };
 })();

@@ -1,5 +1,10 @@
 // Reads a transcript and verifies it, after docs/audit/transcript-format.md alone. Needs blake3.js; knows nothing of the page.
 const transcript = (() => {
+  // Where the tools of a server come from, and what stands before their own names, by the kind of the server.
+  const OFFERS = {
+    agents: () => ["agent", "agent__"], builtin: () => ["builtin", ""], mcp: (name) => [`mcp:${name}`, `${name}__`],
+    openapi: (name) => [`openapi:${name.replace(/^rest__/, "")}`, `${name}_`], rest: (name) => [`rest:${name.replace(/^rest__/, "")}`, "rest__"],
+  };
   const STATES = ["PRECHECK", "INFER", "VALIDATE_CALLS", "EXECUTE", "OBSERVE", "COMMIT", "TERMINATE"];
 
   // The keys of every object, `?` for those that may be left out; a row is named by the key that its object stands
@@ -304,10 +309,19 @@ const transcript = (() => {
     header(record) {
       const { contract } = record;
       const formats = `${record.format}, ${contract?.format}`;
-      hold(formats === "monolith-transcript/1, monolith-contract/1", `unknown format: ${formats}`, "unknown version");
+      this.workflow = contract?.format === "monolith-workflow/1";
+      const known = ["monolith-transcript/1, monolith-contract/1", "monolith-transcript/1, monolith-workflow/1"];
+      hold(known.includes(formats), `unknown format: ${formats}`, "unknown version");
       checkKeys({ ...record, contract: "" }, "header");
       hold(/^[a-z0-9][a-z0-9._-]{0,63}$/.test(record.run_id), "run_id: not one");
       this.runId = record.run_id;
+      if (this.workflow) {
+        // A workflow is bound to its definition, which states no hash of itself.
+        this.contract = blake3.hash(encoder.encode(dump(contract)));
+        Object.assign(this, { contractHash: hex(this.contract), contractId: String(contract.id), last: { kind: "", to: "RUNNING" } });
+        this.head = this.genesis = derive("genesis", this.contract, encoder.encode(this.runId));
+        return;
+      }
       this.contract = blake3.hash(encoder.encode(dump(without(contract, "contract_hash"))));
       this.contractHash = hex(this.contract);
       hold(contract.contract_hash === this.contractHash, `contract_hash: computed ${this.contractHash}`);
@@ -321,24 +335,24 @@ const transcript = (() => {
     // Every pin is the one of what the contract says of the tool, and of the tools of a server.
     pins(contract) {
       const hash = (text) => hex(blake3.hash(encoder.encode(text)));
-      const found = new Map();
-      for (const tool of contract.tools) {
-        const server = tool.origin.replace(/^mcp:/, "");
-        const prefix = server === tool.origin ? "" : `${server}__`;
-        const name = tool.name.startsWith(prefix) ? tool.name.slice(prefix.length) : tool.name;
-        const { annotations, description, input_schema: inputSchema, origin } = tool;
-        const pin = hash(dump({ annotations, description, inputSchema, name, origin }));
-        hold(tool.pin === pin, `contract: the pin of ${tool.name} is not ${pin}`);
-        found.set(server, [...(found.get(server) ?? []), pin]);
-      }
       for (const [name, server] of Object.entries(contract.servers)) {
-        const pin = hash((found.get(name) ?? []).sort().join("\n"));
+        const [origin, prefix] = (OFFERS[server.kind] ?? OFFERS.mcp)(name), pins = [];
+        for (const tool of contract.tools) {
+          if (tool.origin !== origin) continue;
+          const { annotations, description, input_schema: inputSchema } = tool;
+          const own = tool.name.startsWith(prefix) ? tool.name.slice(prefix.length) : tool.name;
+          const pin = hash(dump({ annotations, description, inputSchema, name: own, origin }));
+          hold(tool.pin === pin, `contract: the pin of ${tool.name} is not ${pin}`);
+          pins.push(pin);
+        }
+        const pin = hash(pins.sort().join("\n"));
         hold(!server.available || server.pin === pin, `contract: the pin of the server ${name} is not ${pin}`);
       }
     }
 
     entry(record, text) {
-      checkKeys(record, "entry");
+      if (this.workflow) hold(Object.keys(record).join() === "action,event,hash,seq" && isObject(record.action), "entry: its keys are action, event, hash, seq");
+      else checkKeys(record, "entry");
       const { action } = record, last = this.last, length = this.heads.length;
       const event = record.event?.event ?? {};
       hold(this.blobs.length + this.stones.length + this.notes.length === 0, "an entry behind the entries");
@@ -349,12 +363,14 @@ const transcript = (() => {
         encoder.encode(action.to),
         blake3.hash(encoder.encode(text.slice('{"action":'.length, middle))),
         blake3.hash(encoder.encode(text.slice(middle + ',"event":'.length, end))),
-        ...[action.adapter_version, action.model_profile_id, action.model_fingerprint].map((field) => encoder.encode(field)),
+        // A workflow asks no model itself.
+        ...[action.adapter_version, action.model_profile_id, action.model_fingerprint].map((field) => encoder.encode(this.workflow ? "" : field)),
       ];
       this.head = derive("entry", this.head, ...link);
       if (length === 0) {
-        hold(event.kind === "run_started", "event: not run_started");
-        const { run_id: runId, contract_hash: contractHash } = event.value;
+        const begins = this.workflow ? "started" : "run_started";
+        hold(event.kind === begins, `event: not ${begins}`);
+        const { run_id: runId } = event.value, contractHash = event.value[this.workflow ? "definition_hash" : "contract_hash"];
         if (runId !== this.runId) {
           const genesis = derive("genesis", this.contract, encoder.encode(runId));
           // The chain holds under that name: it is the header that is wrong.
@@ -370,9 +386,9 @@ const transcript = (() => {
       }
       const seal = action.kind === "seal";
       hold((action.kind === "start") === (length === 0), "kind: entry 0 is the start, and no other");
-      hold(STATES.includes(action.to), "to: no state");
+      hold(this.workflow || STATES.includes(action.to), "to: no state");
       hold(last.kind !== "seal" && seal === (last.to === "TERMINATE"), "kind: one seal follows TERMINATE, and nothing else does");
-      hold(action.from === last.to && action.step_id >= last.step_id, "from or step_id: not after the entry before");
+      hold(action.from === last.to && (this.workflow || action.step_id >= last.step_id), "from or step_id: not after the entry before");
       hold(action.length === (seal ? length + 1 : undefined), "length: the number of entries, on the seal alone");
       const words = action.outcome ? `${action.outcome.class} ${action.outcome.code}` : "A a";
       hold(/^[A-Z_]+ [a-z_]+$/.test(words), "outcome: no class and code");
@@ -380,7 +396,8 @@ const transcript = (() => {
       hold(!seal || (action.to === "TERMINATE" && decided), "outcome: not as decided");
       this.last = action;
       this.heads.push([this.head, seal ? `${action.outcome.class} ${action.outcome.code}` : "open"]);
-      for (const [name, need] of blobNames(event)) {
+      // What the steps of a workflow name is in their own runs.
+      for (const [name, need] of this.workflow ? [] : blobNames(event)) {
         const needs = this.named.get(name) ?? this.named.set(name, { seq: length }).get(name);
         needs[need] ??= this.line;
       }

@@ -1,0 +1,29 @@
+//! Files of a run for its owner alone. Does not know what is in them.
+
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use crate::cli::context::error::{CliError, SystemFault};
+use crate::store::{NewFile, PRIVATE};
+
+/// Writes a file into a folder, which is made where it is not there.
+pub(super) fn put(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), CliError> {
+    std::fs::create_dir_all(folder).map_err(|fault| SystemFault::CannotWrite {
+        path: folder.to_owned(),
+        reason: fault.to_string(),
+    })?;
+    write(&folder.join(name), bytes)
+}
+
+/// Puts bytes in the place of a file, for its owner alone: conversations hold what was said.
+pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
+    let put = || -> io::Result<()> {
+        let mut new = NewFile::over_file(path, PRIVATE)?;
+        new.file().write_all(bytes)?;
+        new.replace()
+    };
+    Ok(put().map_err(|fault| SystemFault::CannotWrite {
+        path: path.to_owned(),
+        reason: fault.to_string(),
+    })?)
+}

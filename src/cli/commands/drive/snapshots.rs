@@ -1,0 +1,69 @@
+//! Snapshots of a session with the sessions of the agents that it called, each as `RUN.json.gz` in the folder that was named.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::own_file::put;
+use crate::cli::context::app::App;
+use crate::cli::context::error::CliError;
+use crate::cli::context::session_runs::SessionRuns;
+use crate::message::RunId;
+use crate::telemetry::{Session, SessionSnapshot, SnapshotReason};
+
+/// Where snapshots go, and of which run.
+#[derive(Clone, Debug)]
+pub(super) struct Snapshots {
+    folder: PathBuf,
+    /// The first run of the tree; none where that is the one that is followed.
+    first: Option<RunId>,
+    store: PathBuf,
+}
+
+impl Snapshots {
+    /// Those that the command line asks for.
+    pub(super) fn of(app: &App) -> Result<Option<Self>, CliError> {
+        let Some(folder) = &app.accounting.kept.sessions_dir else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            folder: folder.clone(),
+            first: None,
+            store: app.store_path()?,
+        }))
+    }
+
+    /// Those of a run below `first`.
+    pub(super) fn of_tree(&self, first: Option<&RunId>) -> Self {
+        Self {
+            first: self.first.clone().or_else(|| first.cloned()),
+            ..self.clone()
+        }
+    }
+
+    /// Keeps one of the session so far, of which `run_id` is a run whose agent has ended.
+    pub(super) fn keep_of(&self, run_id: &RunId) -> Result<(), CliError> {
+        let first = self.first.as_ref().unwrap_or(run_id);
+        let runs = SessionRuns::read(&self.store, first)?;
+        keep(&self.folder, &runs.session, SnapshotReason::SubagentFinish)
+    }
+}
+
+/// Keeps a snapshot of a session.
+pub(super) fn keep(
+    folder: &Path,
+    session: &Session,
+    reason: SnapshotReason,
+) -> Result<(), CliError> {
+    let (Some(snapshot), Some(run_id)) =
+        (SessionSnapshot::of(session, reason), session.view.run_id())
+    else {
+        return Ok(());
+    };
+    let json = serde_json::to_vec(&snapshot).map_err(io::Error::from)?;
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    packed.write_all(&json)?;
+    put(folder, &format!("{run_id}.json.gz"), &packed.finish()?)
+}

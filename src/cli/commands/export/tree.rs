@@ -1,0 +1,83 @@
+//! `monolith export --tree`: a run and every run below it, each a file in one folder.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use super::args::{ExportArgs, ExportFormat};
+use super::html::AboutRun;
+use super::one::export_one;
+use crate::cli::context::app::App;
+use crate::cli::context::error::{CliError, SystemFault, TranscriptFault};
+use crate::cli::context::exit::Exit;
+use crate::cli::context::family::Family;
+use crate::cli::context::source::Source;
+use crate::message::RunId;
+
+/// Exports the run and those below it; ends with the first code that is not 0.
+pub(super) fn export_tree(
+    app: &App,
+    args: &ExportArgs,
+    form: ExportFormat,
+) -> Result<Exit, CliError> {
+    let (run_id, mut reader) = match app.source(&args.run)? {
+        Source::Run(run_id, reader) => (run_id, reader),
+        Source::File(path) => return Err(TranscriptFault::FileInsteadOfRun { path }.into()),
+    };
+    let mut names = BTreeSet::from([run_id.clone()]);
+    names.extend(reader.runs_below(&run_id)?);
+    let (mut family, _) = Family::read(&mut reader)?;
+    let placed = family.placed(run_id.as_str(), &mut |row| names.contains(&row.run_id));
+    let mut tree = Vec::new();
+    for at in placed {
+        let link = family.link(&mut reader, &at.name);
+        let link = link.filter(|_| at.branch.depth > 0);
+        let Some(row) = family.row(&at.name) else {
+            continue;
+        };
+        let is_made = !row.workflow || form.is_of_workflows();
+        let outcome = row.outcome.as_ref();
+        tree.push(AboutRun {
+            depth: at.branch.depth,
+            entries: row.length,
+            file: is_made.then(|| file_name(&row.run_id, form)),
+            head: row.head,
+            link,
+            outcome: outcome.map(|(class, code)| format!("{class} ({code})")),
+            run_id: row.run_id.clone(),
+            workflow: row.workflow,
+        });
+    }
+    let Some(output) = &args.output else {
+        return Err(SystemFault::TreeWithoutFolder.into());
+    };
+    let folder = app.cwd.join(output);
+    fs::create_dir_all(&folder).map_err(|fault| SystemFault::CannotWrite {
+        path: folder.clone(),
+        reason: fault.to_string(),
+    })?;
+    let mut exit = Exit::OK;
+    for one in &tree {
+        let Some(file) = &one.file else {
+            let (run, format) = (&one.run_id, form.name());
+            app.screen
+                .note(&format!("no {format} is made of workflow {run}"));
+            continue;
+        };
+        let args = ExportArgs {
+            run: one.run_id.as_str().to_owned(),
+            output: Some(output.join(file)),
+            format: Some(form),
+            tree: false,
+            ..args.clone()
+        };
+        let ended = export_one(app, &args, form, tree.clone())?;
+        if exit == Exit::OK {
+            exit = ended;
+        }
+    }
+    Ok(exit)
+}
+
+fn file_name(run_id: &RunId, form: ExportFormat) -> String {
+    format!("{run_id}.{}", form.ending())
+}

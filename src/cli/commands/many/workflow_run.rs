@@ -1,0 +1,108 @@
+//! A workflow of a list: driven, and what it comes to as one line. Does not know which line it was.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+
+use super::one_run::{RunEnd, end_of, fault_of_panic};
+use super::run_result::{Ending, RunResult};
+use super::terms::Terms;
+use crate::cli::commands::drive::Live;
+use crate::cli::commands::workflow::{
+    ListedWorkflow, WorkflowResult, recorded_result, workflow_among_many,
+};
+use crate::cli::context::contract_file::ContractFile;
+use crate::cli::context::error::CliError;
+use crate::cli::context::workflow_entries::view_of;
+use crate::driver::{DriverError, Worker};
+use crate::message::RunId;
+use crate::store::{Store, StoreError};
+
+/// Drives a workflow to its end, or until it is left; a panic in it is a fault of that workflow alone.
+pub(super) async fn workflow_driven(
+    terms: &Arc<Terms>,
+    worker: Worker,
+    listed: ListedWorkflow,
+) -> Result<WorkflowResult, CliError> {
+    let live = Live::among_many(terms.app.screen, terms.accounts.clone());
+    let driven = workflow_among_many(&terms.app, worker, listed, live, terms.leaving);
+    // Boxed: what is open for long should take no more than it needs.
+    let done = std::panic::AssertUnwindSafe(Box::pin(driven)).catch_unwind();
+    done.await
+        .unwrap_or_else(|payload| Err(fault_of_panic(&*payload)))
+}
+
+/// What it comes to as a line of results; `place` names it where it was not begun.
+pub(super) fn workflow_end(
+    terms: &Terms,
+    place: &str,
+    driven: Result<WorkflowResult, CliError>,
+) -> RunEnd {
+    match driven {
+        Ok(result) => {
+            let ending = if result.is_stopped() {
+                Ending::Stopped
+            } else {
+                Ending::Own
+            };
+            RunEnd::Result(Box::new(RunResult::of_workflow(terms, &result, ending)))
+        }
+        Err(CliError::Driver(
+            fault @ (DriverError::Store(StoreError::RunLocked { .. })
+            | DriverError::RunEnded { .. }),
+        )) => RunEnd::Skipped(format!("{place}: {fault}")),
+        Err(fault) => end_of(terms, place, Err(fault.into())),
+    }
+}
+
+/// A workflow that an earlier list began under the same file with the same input.
+pub(super) enum RepeatedWorkflow {
+    /// It has ended so.
+    Ended(RunEnd),
+    /// It has no end, and no process drives it.
+    Open(RunId),
+}
+
+/// The workflow of a line that is in the store already; none where the line is to begin one, or is refused where it would.
+pub(super) fn repeated_workflow(
+    terms: &Terms,
+    place: &str,
+    (file, input): (&ContractFile, Option<&String>),
+    (run_id, store): (&RunId, &Store),
+) -> Option<RepeatedWorkflow> {
+    let mut reader = store.reader().ok()?;
+    if !reader.is_workflow(run_id).ok()? {
+        return None;
+    }
+    let begun = reader.invocation(run_id).ok()??;
+    if begun.contract_file != file.invocation().contract_file {
+        return None;
+    }
+    let given = match input {
+        Some(input) => input.clone(),
+        None => file
+            .read_workflow(&terms.app)
+            .ok()?
+            .input
+            .unwrap_or_default(),
+    };
+    let view = view_of(&mut reader, run_id).ok()?;
+    if view.started?.input != given {
+        return None;
+    }
+    if view.outcome.is_none() {
+        return match reader.driver_of(run_id).ok()? {
+            Some(_) => None,
+            None => Some(RepeatedWorkflow::Open(run_id.clone())),
+        };
+    }
+    let end = match recorded_result(&terms.app, run_id) {
+        Ok(Some(result)) => {
+            let result = RunResult::of_workflow(terms, &result, Ending::Recorded);
+            RunEnd::Result(Box::new(result))
+        }
+        Ok(None) => return None,
+        Err(fault) => end_of(terms, place, Err(fault.into())),
+    };
+    Some(RepeatedWorkflow::Ended(end))
+}

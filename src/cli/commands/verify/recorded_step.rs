@@ -1,0 +1,230 @@
+//! What a workflow recorded of the run of a step: the entry that begins it, and its end. Verifies no transcript.
+
+use std::collections::BTreeMap;
+
+use crate::agent::{StepResult, StepRun, WorkflowEventKind};
+use crate::cli::context::error::CliError;
+use crate::cli::context::workflow_entries::{each_entry, view_of};
+use crate::kernel::ParentRun;
+use crate::message::{Digest, RunId};
+use crate::store::StoreReader;
+use crate::transcript::{FirstBad, FlawKind, VerifyCheck, VerifyReport};
+
+/// How often a workflow may have been forked from a fork.
+const MOST_FORKS: usize = 64;
+
+/// A field, what was recorded, and what is there.
+pub(super) type Difference = Option<(String, String, String)>;
+
+/// What a workflow recorded of the run of a step.
+pub(super) struct RecordedStep {
+    /// The entries that begin it: a resume begins it again, as long as it has no run.
+    begun: Vec<(u64, Digest)>,
+    /// Its end, and the entry that has it.
+    pub(super) end: Option<(u64, StepRun)>,
+    number: u64,
+    /// Where it stands.
+    pub(super) place: String,
+    /// Its run: of a fork it may be that of the workflow that was forked.
+    pub(super) run_id: RunId,
+    pub(super) workflow: RunId,
+}
+
+/// The step runs that a workflow recorded, in the order in which they were begun. One that could not begin has no run.
+pub(super) fn steps_of(
+    reader: &mut StoreReader,
+    workflow: &RunId,
+) -> Result<Vec<RecordedStep>, CliError> {
+    let mut steps: BTreeMap<u64, RecordedStep> = BTreeMap::new();
+    let mut without_run = Vec::new();
+    each_entry(reader, workflow, |hash, action, event| {
+        if let Some(WorkflowEventKind::StepEnded { number, result }) =
+            event.map(|event| &event.event)
+        {
+            match (&**result, steps.get_mut(number)) {
+                (StepResult::NotBegun(_), _) => without_run.push(*number),
+                (StepResult::Run(run), Some(step)) => {
+                    step.run_id = run.run_id.clone();
+                    step.end.get_or_insert((action.seq, run.clone()));
+                }
+                (StepResult::Run(_), None) => {}
+            }
+        }
+        for begun in &action.begun {
+            let Ok(run_id) = RunId::try_from(format!("{workflow}.{}", begun.number)) else {
+                continue;
+            };
+            let step = steps.entry(begun.number).or_insert_with(|| RecordedStep {
+                begun: Vec::new(),
+                end: None,
+                number: begun.number,
+                place: begun.place.clone(),
+                run_id,
+                workflow: workflow.clone(),
+            });
+            step.begun.push((action.seq, hash));
+        }
+        Ok(())
+    })?;
+    steps.retain(|number, _| !without_run.contains(number));
+    Ok(steps.into_values().collect())
+}
+
+impl RecordedStep {
+    /// What was recorded, in words.
+    pub(super) fn recorded(&self) -> String {
+        let (workflow, place) = (&self.workflow, &self.place);
+        match &self.end {
+            Some((seq, run)) => format!(
+                "step {place} of {workflow}, as its entry {seq} recorded it: {} at head {}",
+                run.outcome,
+                run.head.short(16)
+            ),
+            None => format!("step {place} of {workflow}, whose end is not recorded there"),
+        }
+    }
+
+    /// The first thing in which its run is not what the workflow recorded, and both values.
+    pub(super) fn difference(
+        &self,
+        reader: &mut StoreReader,
+        report: &VerifyReport,
+    ) -> Result<Difference, CliError> {
+        let Self {
+            number, workflow, ..
+        } = self;
+        let link = reader.lineage(&self.run_id)?;
+        let Some(parent) = link.map(|link| link.parent) else {
+            let expected = format!("a step of {workflow}");
+            return Ok(Some((
+                "event.parent".to_owned(),
+                expected,
+                "none".to_owned(),
+            )));
+        };
+        // A fork has the steps that had ended where it was forked; they are those of the other one.
+        let owner = &parent.run_id;
+        let is_own = owner == workflow;
+        if !is_own && !is_forked_from(reader, workflow, owner)? {
+            let found = (
+                "event.parent.run_id".to_owned(),
+                workflow.to_string(),
+                owner.to_string(),
+            );
+            return Ok(Some(found));
+        }
+        let begun = if is_own {
+            self.begun.clone()
+        } else {
+            let steps = steps_of(reader, owner)?;
+            let step = steps.into_iter().find(|step| step.number == *number);
+            step.map(|step| step.begun).unwrap_or_default()
+        };
+        let name = format!("{owner}.{number}");
+        if parent.call.is_some()
+            || self.run_id.as_str() != name
+            || !begun.iter().any(|(_, hash)| *hash == parent.head)
+        {
+            let entries = begun.iter().map(|(seq, _)| seq.to_string());
+            let entries: Vec<String> = entries.collect();
+            let expected = format!(
+                "entry {} of {owner}, which begins step {number}",
+                entries.join(" or ")
+            );
+            let actual = parent.head.to_string();
+            return Ok(Some(("event.parent.head".to_owned(), expected, actual)));
+        }
+        let Some((seq, end)) = &self.end else {
+            return Ok(None);
+        };
+        let by = format!("as entry {seq} of {workflow} recorded");
+        if report.head != Some(end.head) {
+            let actual = report.head.map(|head| head.to_string());
+            let expected = format!("{}, {by}", end.head);
+            let found = ("head".to_owned(), expected, actual.unwrap_or_default());
+            return Ok(Some(found));
+        }
+        let stored = reader.read_run(&self.run_id)?;
+        let outcome = stored.row().outcome.clone().unwrap_or_default();
+        let actual = format!("{} ({})", outcome.0, outcome.1);
+        let expected = end.outcome.to_string();
+        Ok((expected != actual).then(|| {
+            let expected = format!("{expected}, {by}");
+            ("outcome".to_owned(), expected, actual)
+        }))
+    }
+}
+
+/// The workflow that one was forked from.
+fn parent_of(reader: &mut StoreReader, workflow: &RunId) -> Result<Option<ParentRun>, CliError> {
+    let view = view_of(reader, workflow)?;
+    Ok(view.started.and_then(|started| started.parent))
+}
+
+/// Whether a workflow was forked from that one, or from a fork of it.
+fn is_forked_from(
+    reader: &mut StoreReader,
+    workflow: &RunId,
+    from: &RunId,
+) -> Result<bool, CliError> {
+    let mut at = workflow.clone();
+    for _ in 0..MOST_FORKS {
+        if !reader.is_workflow(&at)? {
+            return Ok(false);
+        }
+        match parent_of(reader, &at)? {
+            None => return Ok(false),
+            Some(parent) if parent.run_id == *from => return Ok(true),
+            Some(parent) => at = parent.run_id,
+        }
+    }
+    Ok(false)
+}
+
+/// Holds a workflow that was forked against the one that it names, where the store has that.
+pub(super) fn forked_from(
+    reader: &mut StoreReader,
+    run_id: &RunId,
+    report: &mut VerifyReport,
+) -> Result<(), CliError> {
+    if !reader.is_workflow(run_id)? {
+        return Ok(());
+    }
+    let Some(ParentRun { head, run_id, .. }) = parent_of(reader, run_id)? else {
+        return Ok(());
+    };
+    if !reader.is_workflow(&run_id)? {
+        let note = format!("parent: workflow {run_id} is not in this store");
+        report.not_checked.push(note);
+        return Ok(());
+    }
+    let mut found = None;
+    each_entry(reader, &run_id, |hash, action, _| {
+        if hash == head {
+            found = Some(action.seq);
+        }
+        Ok(())
+    })?;
+    let detail = match found {
+        Some(seq) => format!("forked from {run_id} at entry {seq}"),
+        None => format!("forked from {run_id}, which has no such entry"),
+    };
+    report.checks.push(VerifyCheck {
+        name: "parent",
+        ok: found.is_some(),
+        detail,
+    });
+    if found.is_none() {
+        report.level = "none";
+        report.first_bad = Some(FirstBad {
+            seq: Some(0),
+            line: None,
+            table: Some("entries"),
+            field: "event.parent.head".to_owned(),
+            expected: format!("the hash of an entry of workflow {run_id}"),
+            actual: head.to_string(),
+            kind: FlawKind::Tampered,
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,56 @@
+//! A workflow among the runs of a list: begun, or gone on with, and what it comes to. Does not know the others.
+
+use std::time::Duration;
+
+use super::drive::{Under, driven, keep_steps};
+use super::ended::WorkflowResult;
+use super::ready::Ready;
+use crate::cli::commands::drive::{LeavingArgs, Live};
+use crate::cli::context::app::App;
+use crate::cli::context::contract_file::ContractFile;
+use crate::cli::context::error::CliError;
+use crate::driver::{StepTerms, Worker};
+use crate::message::RunId;
+
+/// What a workflow of a list is.
+pub(in crate::cli) enum ListedWorkflow {
+    /// A new one: its file, its input, its name.
+    New(Box<ContractFile>, Option<String>, Option<RunId>),
+    /// One of the store.
+    Recorded(RunId),
+}
+
+/// Begins it, or goes on with it, to its end or until it is left. One that waits for a person who has not answered stays as it is.
+pub(in crate::cli) async fn workflow_among_many(
+    app: &App,
+    mut worker: Worker,
+    listed: ListedWorkflow,
+    live: Live,
+    leaving: LeavingArgs,
+) -> Result<WorkflowResult, CliError> {
+    let store = std::sync::Arc::clone(worker.store());
+    let ready = match listed {
+        ListedWorkflow::New(file, input, run_id) => {
+            Ready::new(app, &store, *file, (input, run_id)).await?
+        }
+        ListedWorkflow::Recorded(run_id) => {
+            if let Some(left) = WorkflowResult::waiting(app, &run_id)? {
+                return Ok(left);
+            }
+            Ready::resumed(app, &store, &run_id)?
+        }
+    };
+    let under = Under {
+        environment: worker.environment(app.environment.clone()),
+        is_watched: false,
+        live,
+        terms: StepTerms {
+            grace: Duration::from_secs(leaving.grace),
+            max_inferences: Some(worker.max_inferences()),
+        },
+    };
+    let controls = worker.begin();
+    let result = driven(app, &store, ready, under, controls).await?;
+    keep_steps(app, &result)?;
+    Ok(result)
+}

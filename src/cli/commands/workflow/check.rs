@@ -1,0 +1,247 @@
+//! What can be known of a workflow's steps before it runs: the agents that they delegate to, and the contract that each one runs under. Asks
+//! no model.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::MAX_OUTPUT_BYTES;
+use crate::cli::commands::contract::known_failures;
+use crate::cli::context::app::App;
+use crate::cli::context::contract_file::ContractFile;
+use crate::cli::context::error::{CliError, ContractFault};
+use crate::contract::{ContractSpec, Step, Work, WorkflowSpec, tool_spec};
+use crate::driver::{self, DriverError, ServersToStart};
+use crate::message::Digest;
+use crate::session::RedactionKey;
+
+/// A step of which a run is made, and what is wrong with it.
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct CheckedStep {
+    pub(in crate::cli) step: String,
+    /// `prompt`, `tool` or `delegate`.
+    pub(in crate::cli) kind: &'static str,
+    /// The file whose contract it runs under.
+    pub(in crate::cli) file: String,
+    /// The tool, where it is a call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::cli) tool: Option<String>,
+    /// The hash of that contract, as far as it is known without its servers; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::cli) contract_hash: Option<Digest>,
+    /// Servers of it that were not started: what they offer is not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(in crate::cli) not_started: Vec<String>,
+    /// Every rule that it breaks.
+    pub(in crate::cli) faults: Vec<String>,
+}
+
+/// Every step of which a run is made, in the order of the file, checked.
+pub(in crate::cli) async fn checked_steps(
+    app: &App,
+    file: &ContractFile,
+    spec: &WorkflowSpec,
+    servers: ServersToStart,
+) -> Vec<CheckedStep> {
+    // Steps that run under the same contract are checked once.
+    let mut known: BTreeMap<String, Found> = BTreeMap::new();
+    let mut checked = Vec::new();
+    for step in spec.definition.all_steps() {
+        let Some((kind, key)) = key_of(step) else {
+            continue;
+        };
+        if !known.contains_key(&key) {
+            let found = found(app, (file, spec), step, servers).await;
+            known.insert(key.clone(), found);
+        }
+        let Some(found) = known.get(&key) else {
+            continue;
+        };
+        checked.push(CheckedStep {
+            step: step.id.to_string(),
+            kind,
+            file: found.file.clone(),
+            tool: match &step.work {
+                Work::Tool(call) => Some(call.tool.clone()),
+                _ => None,
+            },
+            contract_hash: found.contract_hash,
+            not_started: found.not_started.clone(),
+            faults: found.faults.clone(),
+        });
+    }
+    checked
+}
+
+/// Refuses a workflow of which a step could not run.
+///
+/// # Errors
+/// [`ContractFault::Steps`].
+pub(in crate::cli) async fn check_steps(
+    app: &App,
+    file: &ContractFile,
+    spec: &WorkflowSpec,
+) -> Result<(), CliError> {
+    let checked = checked_steps(app, file, spec, ServersToStart::Builtin).await;
+    let faults: Vec<String> = checked.iter().flat_map(CheckedStep::lines).collect();
+    if faults.is_empty() {
+        return Ok(());
+    }
+    let path = file.name().to_owned();
+    Err(ContractFault::Steps { faults, path }.into())
+}
+
+impl CheckedStep {
+    /// Each fault, with step and file.
+    pub(in crate::cli) fn lines(&self) -> Vec<String> {
+        let Self { file, step, .. } = self;
+        let faults = self.faults.iter();
+        let lines = faults.map(|fault| format!("step `{step}`, {file}: {fault}"));
+        lines.collect()
+    }
+}
+
+/// The kind of a step that is a run, and what tells its contract from others.
+fn key_of(step: &Step) -> Option<(&'static str, String)> {
+    let key = match &step.work {
+        Work::Prompt(_) => "prompt".to_owned(),
+        Work::Tool(call) => format!("tool {}", call.tool),
+        Work::Delegate(delegate) => format!("delegate {}", delegate.agent),
+        Work::If(_) | Work::ForEach(_) | Work::While(_) | Work::Parallel(_) => return None,
+    };
+    Some((step.work.kind(), key))
+}
+
+/// What the contract of a step comes to.
+struct Found {
+    contract_hash: Option<Digest>,
+    faults: Vec<String>,
+    file: String,
+    not_started: Vec<String>,
+    /// The tools that are known to be offered.
+    offers: Vec<String>,
+}
+
+async fn found(
+    app: &App,
+    (file, spec): (&ContractFile, &WorkflowSpec),
+    step: &Step,
+    servers: ServersToStart,
+) -> Found {
+    let contract = || spec.contract.clone().unwrap_or_default();
+    match &step.work {
+        Work::Delegate(delegate) => {
+            let agent = file.agent_beside(app, &delegate.agent);
+            let name = delegate.agent.clone();
+            if agent.is_workflow() {
+                let rule = "it is a workflow, and a step delegates to an agent: a `.ai` file, a profile or a contract file";
+                return Found::without_contract(name, rule.to_owned());
+            }
+            match agent_spec(app, agent, &delegate.task) {
+                Ok((agent, spec)) => of_spec(app, (&agent, name), spec, servers).await,
+                Err(fault) => Found::without_contract(name, faults_of(&fault).join("; ")),
+            }
+        }
+        Work::Tool(call) => {
+            let most = MAX_OUTPUT_BYTES as u64;
+            let spec = tool_spec(&contract(), (&call.tool, "{}"), most);
+            let mut found = of_spec(app, (file, name_of(file)), spec, servers).await;
+            // What a server offers that was not started is not known; what no server can offer is.
+            let servers = &found.not_started;
+            let may_be = |server: &String| call.tool.starts_with(&format!("{server}__"));
+            let is_known = !found.offers.is_empty() || servers.iter().any(may_be);
+            if found.faults.is_empty() && !is_known {
+                let rule = format!("no tool is called `{}`", call.tool);
+                found.faults.push(rule);
+            }
+            found
+        }
+        _ => {
+            let spec = ContractSpec {
+                task: Some(String::new()),
+                ..contract()
+            };
+            of_spec(app, (file, name_of(file)), spec, servers).await
+        }
+    }
+}
+
+fn name_of(file: &ContractFile) -> String {
+    file.name().display().to_string()
+}
+
+/// What an agent's file says, as a step reads it.
+fn agent_spec(
+    app: &App,
+    mut file: ContractFile,
+    task: &str,
+) -> Result<(ContractFile, ContractSpec), CliError> {
+    let mut spec = file.read_to_look(app)?;
+    spec.task = Some(task.to_owned());
+    let spec = file.with_abilities(app, spec)?;
+    Ok((file, spec))
+}
+
+async fn of_spec(
+    app: &App,
+    (file, name): (&ContractFile, String),
+    spec: ContractSpec,
+    servers: ServersToStart,
+) -> Found {
+    // A contract knows no run, so nothing is committed to.
+    let request = file.request(app, spec, RedactionKey::new([0; 32]));
+    let cancel = CancellationToken::new();
+    let preview = driver::preview(&request, servers, &cancel).await;
+    let preview = match preview {
+        Ok(preview) => preview,
+        Err(fault) => {
+            let faults = faults_of(&file.located(fault));
+            return Found::without_contract(name, faults.join("; "));
+        }
+    };
+    let unmet = preview.unmet.iter().map(DriverError::to_string);
+    let failed = known_failures(&preview);
+    Found {
+        contract_hash: Some(preview.contract.contract_hash()),
+        faults: unmet.chain(failed).collect(),
+        file: name,
+        not_started: preview.not_started.clone(),
+        offers: preview
+            .contract
+            .exposed_tools()
+            .map(|tool| tool.name.clone())
+            .collect(),
+    }
+}
+
+impl Found {
+    fn without_contract(file: String, fault: String) -> Self {
+        Self {
+            contract_hash: None,
+            faults: vec![fault],
+            file,
+            not_started: Vec::new(),
+            offers: Vec::new(),
+        }
+    }
+}
+
+/// Everything that is wrong with a file, each with its line where it has one.
+fn faults_of(fault: &CliError) -> Vec<String> {
+    match fault {
+        CliError::Spec(errors) | CliError::Located(_, errors) => {
+            let lines = errors.errors.iter().map(|error| {
+                let (_, line, column) = errors.place_of(error);
+                let path = if error.path.is_empty() {
+                    String::new()
+                } else {
+                    format!("{}: ", error.path)
+                };
+                format!("{line}:{column}: {path}{}", error.rule)
+            });
+            lines.collect()
+        }
+        fault => vec![fault.summary()],
+    }
+}

@@ -1,0 +1,204 @@
+//! Why a workflow ended as it did: the entry that decided, what failed and why, what was undone, and what was used.
+
+use std::fmt::Write as _;
+
+use crate::agent::{StepResult, StepState, StepView, WorkflowEventKind, WorkflowView};
+use crate::cli::context::app::App;
+use crate::cli::context::error::CliError;
+use crate::cli::context::source::Source;
+use crate::cli::context::workflow_entries::WorkflowSource;
+use crate::cli::ui::escape::{brief, line};
+use crate::cli::ui::numbers::{counted, grouped, seconds};
+use crate::cli::ui::screen::Style;
+use crate::contract::WorkflowDefinition;
+use crate::store::StoreError;
+use crate::telemetry::{why as why_of_run, workflow_sentence};
+use crate::view::TreeUsage;
+
+/// How many entries are listed.
+const MOST_ENTRIES: usize = 6;
+
+/// Why the workflow ended as it did.
+pub(super) fn why(
+    app: &App,
+    definition: &WorkflowDefinition,
+    view: &WorkflowView,
+    source: &mut WorkflowSource,
+) -> Result<String, CliError> {
+    let mut out = match view.outcome {
+        None if view.suspended => "no end yet: suspended\n".to_owned(),
+        None => "no end yet\n".to_owned(),
+        Some(outcome) => {
+            let style = if outcome.exit_code() == 0 {
+                Style::Good
+            } else {
+                Style::Bad
+            };
+            format!(
+                "{}\n{} Exit code {}.\n",
+                app.screen.paint_out(style, &outcome.to_string()),
+                workflow_sentence(outcome.code),
+                outcome.exit_code()
+            )
+        }
+    };
+    if let Some(detail) = view.detail.as_deref().filter(|_| view.outcome.is_some()) {
+        let _ = writeln!(out, "{}", line(detail));
+    }
+    let mut rows = Vec::new();
+    let mut decided = None;
+    source.each_entry(|_, action, event| {
+        if action.outcome.is_some() && decided.is_none() {
+            let at_ms = event.map_or(view.at_ms, |event| event.at_ms);
+            decided = Some((action.seq, action.from, action.to, at_ms));
+        }
+        let begun = action.begun.iter().map(|step| line(&step.place));
+        let begun: Vec<String> = begun.collect();
+        let began = (!begun.is_empty()).then(|| format!("begins {}", begun.join(", ")));
+        let happened = event.map(|event| happened(&event.event));
+        let words: Vec<String> = happened.into_iter().chain(began).collect();
+        if action.length.is_none() {
+            let (seq, to) = (action.seq, action.to.as_str());
+            rows.push(format!("  {seq:>4}  {to:<12}  {}", words.join("; ")));
+        }
+        Ok(())
+    })?;
+    if let Some((seq, from, to, at_ms)) = decided {
+        let (from, to, at) = (from.as_str(), to.as_str(), seconds(at_ms));
+        let _ = writeln!(
+            out,
+            "\nDecided in entry {seq}, {from} → {to}, {at} into the workflow."
+        );
+    }
+    let stored = source.reader().is_some().then_some(app);
+    listed(&mut out, "What failed", view, stored, |state| {
+        matches!(state, StepState::Failed | StepState::CompensationFailed)
+    })?;
+    listed(&mut out, "What was ended", view, stored, |state| {
+        state == StepState::Ended
+    })?;
+    listed(&mut out, "What was compensated", view, stored, |state| {
+        state == StepState::Compensated
+    })?;
+    let skipped = rows.len().saturating_sub(MOST_ENTRIES);
+    let more = match skipped {
+        0 => String::new(),
+        skipped => format!(" ({} before them)", counted(skipped, "entry")),
+    };
+    let _ = writeln!(out, "\nThe last entries{more}:");
+    for row in rows.iter().skip(skipped) {
+        let _ = writeln!(out, "{}", brief(row, 160).trim_end());
+    }
+    let _ = write!(out, "\nUsed:\n{}", used(definition, view));
+    Ok(out)
+}
+
+/// What the workflow used of its own limits, and what its step runs did, with what is below them.
+pub(super) fn used(definition: &WorkflowDefinition, view: &WorkflowView) -> String {
+    let of = |used: u64, limit: u64| format!("{} of {}", grouped(used), grouped(limit));
+    let counters = &view.counters;
+    let mut out = String::new();
+    let mut row = |name: &str, text: &str| {
+        let _ = writeln!(out, "{name:<9} {text}");
+    };
+    row("steps", &of(counters.steps, definition.max_steps));
+    if counters.iterations > 0 {
+        row("loops", &counted(counters.iterations, "iteration"));
+    }
+    row("ms", &of(view.at_ms, definition.total_timeout_ms));
+    if let Some(TreeUsage {
+        cost_micro_usd,
+        tokens,
+        ..
+    }) = view.used()
+    {
+        row("tokens", &format!("{} by its step runs", grouped(tokens)));
+        if cost_micro_usd > 0 {
+            let cost = grouped(cost_micro_usd);
+            row("micro-usd", &format!("{cost} by its step runs"));
+        }
+    }
+    out
+}
+
+/// The step runs of some states below a title, each with the reason of its run.
+fn listed(
+    out: &mut String,
+    title: &str,
+    view: &WorkflowView,
+    stored: Option<&App>,
+    wanted: impl Fn(StepState) -> bool,
+) -> Result<(), CliError> {
+    let mut titled = false;
+    for step in view.steps.iter().filter(|step| wanted(step.state)) {
+        if !std::mem::replace(&mut titled, true) {
+            let _ = writeln!(out, "\n{title}:");
+        }
+        let undoes = step.compensates.map(|of| format!(", undoes {of}"));
+        let run = step.run_id.as_ref().map(|run_id| format!("  run {run_id}"));
+        let outcome = step.outcome.map(|outcome| format!("  {outcome}"));
+        let _ = writeln!(
+            out,
+            "  step {} {}{}  {}{}{}",
+            step.number,
+            line(&step.place),
+            undoes.unwrap_or_default(),
+            step.state.as_str(),
+            run.unwrap_or_default(),
+            outcome.unwrap_or_default()
+        );
+        if let Some(reason) = reason_of(step, stored)? {
+            let _ = writeln!(out, "    {}", brief(&reason, 300));
+        }
+    }
+    Ok(())
+}
+
+/// Why a step run did not end well, in its own words; none where it is not in the store.
+fn reason_of(step: &StepView, stored: Option<&App>) -> Result<Option<String>, CliError> {
+    let failed = matches!(
+        step.state,
+        StepState::Failed | StepState::CompensationFailed
+    );
+    let (Some(run_id), Some(outcome)) = (&step.run_id, step.outcome) else {
+        return Ok(step.text.clone());
+    };
+    if !failed {
+        return Ok(None);
+    }
+    if let Some(reason) = &step.reason {
+        return Ok(Some(reason.clone()));
+    }
+    if outcome.class.is_success() {
+        // Its tool reported an error: the result says which.
+        return Ok(step.text.clone());
+    }
+    let Some(mut reader) = stored.map(App::reader).transpose()?.flatten() else {
+        return Ok(None);
+    };
+    match reader.read_run(run_id).map(drop) {
+        Err(StoreError::NoSuchRun { .. }) => return Ok(None),
+        there => there?,
+    }
+    let view = Source::Run(run_id.clone(), reader).each_step(|_, _, _| Ok(()))?;
+    Ok(why_of_run(&view))
+}
+
+/// What happened, in words.
+fn happened(event: &WorkflowEventKind) -> String {
+    match event {
+        WorkflowEventKind::Started(_) => "it begins".to_owned(),
+        WorkflowEventKind::StepEnded { number, result } => {
+            let how = match &**result {
+                StepResult::Run(run) => run.outcome.to_string(),
+                StepResult::NotBegun(reason) => format!("not begun: {}", line(reason)),
+            };
+            format!("step {number} ended, {how}")
+        }
+        WorkflowEventKind::TimerFired => "its time is over".to_owned(),
+        WorkflowEventKind::StopRequested => "a stop was asked for".to_owned(),
+        WorkflowEventKind::Interrupted => "it is to end at once".to_owned(),
+        WorkflowEventKind::Suspended => "its process leaves it".to_owned(),
+        WorkflowEventKind::Resumed => "another process goes on with it".to_owned(),
+    }
+}

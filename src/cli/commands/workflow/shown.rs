@@ -1,0 +1,123 @@
+//! `monolith show` of a workflow: chooses what of it is printed.
+
+use serde::Serialize;
+
+use super::graph::graph;
+use super::reasons::why;
+use super::recorded::{flaw_of, result_of, use_of_steps};
+use super::waiting::next_steps;
+use crate::agent::{WorkflowAction, WorkflowEvent};
+use crate::cli::commands::verify;
+use crate::cli::context::app::App;
+use crate::cli::context::error::{CliError, TranscriptFault};
+use crate::cli::context::exit::Exit;
+use crate::cli::context::workflow_entries::WorkflowSource;
+use crate::cli::ui::screen::Style;
+use crate::message::Digest;
+
+/// What of a workflow is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum WorkflowForm {
+    /// Its steps with their states.
+    Graph,
+    /// Its result as a document.
+    Json,
+    /// Every entry as it is stored.
+    Raw,
+    /// One entry.
+    Step(u64),
+    /// Why it ended so.
+    Why,
+}
+
+/// `monolith show` of a workflow; the exit code where it was shown, which is 0 whatever it came to.
+pub(in crate::cli) fn show_workflow(
+    app: &App,
+    mut source: WorkflowSource,
+    asked: &str,
+    form: WorkflowForm,
+) -> Result<Exit, CliError> {
+    if form == WorkflowForm::Json {
+        app.screen.out_json(&result_of(app, &mut source, asked)?)?;
+        return Ok(Exit::OK);
+    }
+    let flaw = flaw_of(app, asked)?.map(|bad| verify::place(&bad));
+    let exit = match &flaw {
+        None => Exit::OK,
+        Some(_) => Exit::EVIDENCE,
+    };
+    if let Some(seq) = match form {
+        WorkflowForm::Raw => Some(None),
+        WorkflowForm::Step(seq) => Some(Some(seq)),
+        _ => None,
+    } {
+        if let Some(place) = &flaw {
+            // Stdout is for programs here.
+            app.screen.write_err(&format!("NOT VERIFIED: {place}\n"));
+        }
+        entries(app, &mut source, seq)?;
+        return Ok(exit);
+    }
+    let definition = source.definition()?;
+    let (mut view, head) = source.view()?;
+    use_of_steps(&mut view, source.reader())?;
+    if form == WorkflowForm::Why {
+        if let Some(place) = &flaw {
+            let line = format!("NOT VERIFIED: {place}");
+            let line = app.screen.paint_out(Style::Bad, &line);
+            app.screen.out(&format!("{line}\n"))?;
+        }
+        app.screen
+            .out(&why(app, &definition, &view, &mut source)?)?;
+        return Ok(exit);
+    }
+    let verified = match flaw {
+        None => "verified".to_owned(),
+        Some(place) => format!("NOT VERIFIED: {place}"),
+    };
+    let text = graph(app, &source.run_id, &definition, &view, (head, &verified));
+    app.screen.out(&text)?;
+    if source.reader().is_some() && exit == Exit::OK {
+        app.screen.out(&next_steps(app, &source.run_id)?)?;
+    }
+    Ok(exit)
+}
+
+/// Every entry as it is stored, or the one that is asked for.
+fn entries(app: &App, source: &mut WorkflowSource, only: Option<u64>) -> Result<(), CliError> {
+    let mut last = None;
+    let mut found = false;
+    source.each_entry(|hash, action, event| {
+        last = Some(action.seq);
+        let entry = RawEntry {
+            seq: action.seq,
+            hash,
+            action,
+            event,
+        };
+        if only.is_none() {
+            app.screen.out_json(&entry)?;
+        } else if only == last {
+            found = true;
+            let text = serde_json::to_string_pretty(&entry).map_err(std::io::Error::from)?;
+            app.screen.out_json_text(&format!("{text}\n"))?;
+        }
+        Ok(())
+    })?;
+    match only {
+        Some(asked) if !found => Err(TranscriptFault::NoSuchEntry {
+            asked,
+            last: last.unwrap_or(0),
+        }
+        .into()),
+        _ => Ok(()),
+    }
+}
+
+#[derive(Serialize)]
+struct RawEntry<'e> {
+    seq: u64,
+    hash: Digest,
+    action: &'e WorkflowAction,
+    event: Option<&'e WorkflowEvent>,
+}

@@ -1,0 +1,52 @@
+//! A stored run with the runs of the agents that it called, each folded: what is kept of a session beside its record.
+
+use std::path::Path;
+
+use super::error::CliError;
+use super::origin::{first_of, step_path_of};
+use super::source::Source;
+use crate::message::RunId;
+use crate::store::StoreReader;
+use crate::telemetry::{AgentResult, Session};
+
+/// A session with all that it called, and what each run of it came to.
+pub(in crate::cli) struct SessionRuns {
+    /// Each run and its result, the first one first.
+    pub(in crate::cli) results: Vec<(RunId, AgentResult)>,
+    pub(in crate::cli) session: Session,
+}
+
+impl SessionRuns {
+    /// Reads a run of the store and those below it.
+    pub(in crate::cli) fn read(store: &Path, run_id: &RunId) -> Result<Self, CliError> {
+        let mut reader = StoreReader::open(store)?;
+        let first = first_of(&reader, run_id)?;
+        let step_path = step_path_of(&mut reader, run_id)?;
+        let mut results = Vec::new();
+        let session = session_of(store, run_id, (first, step_path), &mut results)?;
+        Ok(Self { results, session })
+    }
+}
+
+fn session_of(
+    store: &Path,
+    run_id: &RunId,
+    (first, step_path): (Option<RunId>, Option<String>),
+    results: &mut Vec<(RunId, AgentResult)>,
+) -> Result<Session, CliError> {
+    let mut reader = StoreReader::open(store)?;
+    let again = StoreReader::open(store)?;
+    let (run, mut view) = Source::Run(run_id.clone(), again).fold(first.clone())?;
+    if let Some(path) = step_path.clone() {
+        view.below_step(path);
+    }
+    results.push((run_id.clone(), AgentResult::of_run(&run, &view)));
+    let mut below = Vec::new();
+    for one in reader.delegated(run_id)? {
+        if reader.is_child_of(&one, run_id)? {
+            let from = (first.clone(), step_path.clone());
+            below.push(session_of(store, &one.run_id, from, results)?);
+        }
+    }
+    Ok(Session { below, view })
+}

@@ -1,0 +1,161 @@
+//! The transcript of a workflow, in the store or in a file, read once for everything that shows it. Verifies nothing.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::agent::{WorkflowAction, WorkflowEvent, WorkflowView};
+use crate::cli::context::error::{CliError, TranscriptFault};
+use crate::cli::context::source::{Source, each_line};
+use crate::contract::WorkflowDefinition;
+use crate::message::{Digest, RunId};
+use crate::store::StoreReader;
+use crate::transcript::{Flaw, LineReader, Record, SealedWorkflowEntry};
+
+/// A transcript that is that of a workflow.
+pub(in crate::cli) struct WorkflowSource {
+    document: String,
+    pub(in crate::cli) run_id: RunId,
+    source: Source,
+}
+
+impl WorkflowSource {
+    /// The workflow that a source is, or the source where it is none.
+    pub(in crate::cli) fn of(source: Source) -> Result<Result<Self, Source>, CliError> {
+        let (document, run_id, source) = match source {
+            Source::Run(run_id, mut reader) => {
+                let run = reader.read_run(&run_id)?;
+                let document = run.row().workflow.then(|| run.contract_text().to_owned());
+                drop(run);
+                match document {
+                    None => return Ok(Err(Source::Run(run_id, reader))),
+                    Some(document) => (document, run_id.clone(), Source::Run(run_id, reader)),
+                }
+            }
+            Source::File(path) => match header_of(&path)? {
+                None => return Ok(Err(Source::File(path))),
+                Some((document, run_id)) => (document, run_id, Source::File(path)),
+            },
+        };
+        Ok(Ok(Self {
+            document,
+            run_id,
+            source,
+        }))
+    }
+
+    /// What it is bound to.
+    pub(in crate::cli) fn definition(&mut self) -> Result<Arc<WorkflowDefinition>, CliError> {
+        let definition = match &mut self.source {
+            Source::Run(run_id, reader) => reader.read_run(run_id)?.definition()?,
+            Source::File(path) => WorkflowDefinition::decode(&self.document)
+                .map_err(|_| TranscriptFault::NoHeader { path: path.clone() })?,
+        };
+        Ok(Arc::new(definition))
+    }
+
+    /// Where its step runs may be, where it is in the store.
+    pub(in crate::cli) const fn reader(&mut self) -> Option<&mut StoreReader> {
+        match &mut self.source {
+            Source::Run(_, reader) => Some(reader),
+            Source::File(_) => None,
+        }
+    }
+
+    /// The transcript.
+    pub(in crate::cli) fn into_source(self) -> Source {
+        self.source
+    }
+
+    /// Hands on each entry in order, decoded.
+    pub(in crate::cli) fn each_entry(
+        &mut self,
+        mut take: impl FnMut(Digest, &WorkflowAction, Option<&WorkflowEvent>) -> Result<(), CliError>,
+    ) -> Result<(), CliError> {
+        let path = match &mut self.source {
+            Source::Run(run_id, reader) => return each_entry(reader, run_id, take),
+            Source::File(path) => path.clone(),
+        };
+        let mut reader = LineReader::new();
+        each_line(&path, |line| {
+            let record = reader.read(line).map_err(|fault| TranscriptFault::Line {
+                path: path.clone(),
+                fault,
+            })?;
+            match record {
+                Record::Header(_) => {}
+                Record::WorkflowEntry(entry) => {
+                    decoded(&SealedWorkflowEntry::from(&*entry), &mut take)?;
+                }
+                // Nothing but checkpoints stands behind the entries.
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })
+    }
+
+    /// The view of it, and the hash of its last entry.
+    pub(in crate::cli) fn view(&mut self) -> Result<(WorkflowView, Digest), CliError> {
+        let mut view = WorkflowView::default();
+        let mut head = Digest::ZERO;
+        self.each_entry(|hash, action, event| {
+            view.take(action, event);
+            head = hash;
+            Ok(())
+        })?;
+        Ok((view, head))
+    }
+}
+
+/// The document and the name in the first line of a file, where that is a workflow's.
+fn header_of(path: &Path) -> Result<Option<(String, RunId)>, CliError> {
+    let mut found = None;
+    each_line(path, |line| {
+        // What does not read as a header is for whoever reads the whole.
+        if let Ok(Record::Header(header)) = LineReader::new().read(line)
+            && header.is_workflow()
+        {
+            found = Some((header.contract.to_owned(), header.run_id));
+        }
+        Ok(false)
+    })?;
+    Ok(found)
+}
+
+/// The view of a stored workflow.
+pub(in crate::cli) fn view_of(
+    reader: &mut StoreReader,
+    run_id: &RunId,
+) -> Result<WorkflowView, CliError> {
+    let mut view = WorkflowView::default();
+    each_entry(reader, run_id, |_, action, event| {
+        view.take(action, event);
+        Ok(())
+    })?;
+    Ok(view)
+}
+
+/// Hands on each entry of a stored workflow in order, decoded.
+pub(in crate::cli) fn each_entry(
+    reader: &mut StoreReader,
+    run_id: &RunId,
+    mut take: impl FnMut(Digest, &WorkflowAction, Option<&WorkflowEvent>) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    let mut run = reader.read_run(run_id)?;
+    while let Some(entry) = run.next_of_workflow() {
+        decoded(&entry?, &mut take)?;
+    }
+    Ok(())
+}
+
+fn decoded(
+    entry: &SealedWorkflowEntry,
+    take: &mut impl FnMut(Digest, &WorkflowAction, Option<&WorkflowEvent>) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    let refuse = |flaw: Flaw| TranscriptFault::Entry {
+        seq: entry.seq,
+        flaw,
+    };
+    let action: WorkflowAction = entry.decode_action().map_err(refuse)?;
+    let event: Option<WorkflowEvent> = entry.decode_event().map_err(refuse)?;
+    take(entry.hash, &action, event.as_ref())
+}

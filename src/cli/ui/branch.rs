@@ -1,0 +1,53 @@
+//! Where a line of a drawn tree stands, and what is drawn before it. Does not know what the tree is of.
+
+/// Where something is drawn in a tree.
+#[derive(Clone, Debug, Default)]
+pub(in crate::cli) struct Branch {
+    pub(in crate::cli) depth: usize,
+    /// What stands before its mark: the lines of those above it that have more below them.
+    indent: String,
+    is_last: bool,
+}
+
+impl Branch {
+    /// The first line of a tree.
+    pub(in crate::cli) fn root() -> Self {
+        Self {
+            is_last: true,
+            ..Self::default()
+        }
+    }
+
+    /// What stands before its first line.
+    pub(in crate::cli) fn mark(&self) -> String {
+        let mark = match (self.depth, self.is_last) {
+            (0, _) => "",
+            (_, true) => "└─ ",
+            (_, false) => "├─ ",
+        };
+        format!("{}{mark}", self.indent)
+    }
+
+    /// What stands before its further lines; `has_more` where something is drawn below it.
+    pub(in crate::cli) fn further(&self, has_more: bool) -> String {
+        let own = if has_more { "│  " } else { "   " };
+        format!("{}{}{own}", self.indent, self.line())
+    }
+
+    /// That of something below it.
+    pub(in crate::cli) fn below(&self, is_last: bool) -> Self {
+        Self {
+            depth: self.depth.saturating_add(1),
+            indent: format!("{}{}", self.indent, self.line()),
+            is_last,
+        }
+    }
+
+    const fn line(&self) -> &'static str {
+        match (self.depth, self.is_last) {
+            (0, _) => "",
+            (_, true) => "   ",
+            (_, false) => "│  ",
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What may help where a run failed, by the code of its outcome: one table for the errors, for `show --why` and for the recipe of failed runs.
+//! Knows no run.
+
+use crate::kernel::OutcomeCode;
+
+/// What may help, in general. `FILE` stands for the contract file, `RUN` for the run, `MORE` for a higher limit; commands stand between backticks. None
+/// where nothing failed.
+#[must_use]
+pub(crate) const fn remedy(code: OutcomeCode) -> Option<&'static str> {
+    Some(match code {
+        OutcomeCode::FinalReport
+        | OutcomeCode::TextFallback
+        | OutcomeCode::Synthesis
+        | OutcomeCode::FinalMessage => return None,
+        OutcomeCode::ContractInvalid
+        | OutcomeCode::ContractHashMismatch
+        | OutcomeCode::ProvenanceMissing
+        | OutcomeCode::ProfileIncompatible => {
+            "`monolith contract check FILE` names every value that is wrong, and its line"
+        }
+        OutcomeCode::FormatVersion => {
+            "take the build that wrote it; `monolith migrate --list` names what this one knows"
+        }
+        OutcomeCode::ContextInfeasible => {
+            "a model with a larger `context_window`, fewer tools, or smaller reserves; `monolith contract check FILE --start-servers` has the figures"
+        }
+        OutcomeCode::ModelUnavailable => {
+            "`monolith doctor --contract FILE` lists the models that the server has: correct `model` of the target"
+        }
+        OutcomeCode::ToolUnavailable => {
+            "`monolith doctor --contract FILE` and `monolith contract check FILE --start-servers` name what is missing"
+        }
+        OutcomeCode::ToolChanged => {
+            "read what has changed; where it is meant: `monolith contract pin FILE`"
+        }
+        OutcomeCode::BackendUnavailable => {
+            "start the model's server, or correct its `base_url`; `monolith doctor --contract FILE` asks it"
+        }
+        OutcomeCode::ProviderAuth => {
+            "put a key that the provider accepts into the variable that `api_key_env` names"
+        }
+        OutcomeCode::ProviderQuota => {
+            "wait until the provider grants more, or name a second target"
+        }
+        OutcomeCode::NoCallResponse => {
+            "ask for something that needs a tool, or allow an answer without one (`tool_policy: optional`). Where the model wrote its call as text, `text_profile` at the target reads it; where the server takes a grammar, `grammar_profile` leaves the model no choice"
+        }
+        OutcomeCode::SynthesisWithoutTools => {
+            "more turns, the last of which offers no tools: `monolith continue RUN \"…\" --contract FILE --set max_turns=MORE`"
+        }
+        OutcomeCode::ProofNotSucceeded => {
+            "correct what the calls failed with, or count a call that failed (`tool_proof: executed`)"
+        }
+        OutcomeCode::FormatRetriesExhausted => {
+            "`strict_mode: false`, a `text_profile` where the model writes its calls as text, or a larger model"
+        }
+        OutcomeCode::ToolEnvelope => {
+            "a tool server that keeps to its protocol; `monolith show RUN --full` has what it returned"
+        }
+        OutcomeCode::Arguments => {
+            "`monolith tools FILE --schemas` shows what each tool takes: say it in the system prompt, or take a larger model; `max_invalid_turns` allows more tries"
+        }
+        OutcomeCode::FinalReportSchema => {
+            "a simpler form of the report, an example in the system prompt, or a larger model"
+        }
+        OutcomeCode::Refusal | OutcomeCode::ContentFilter => {
+            "word the task otherwise, or name a second target"
+        }
+        OutcomeCode::MaxTurnsExhausted => {
+            "more turns: `monolith continue RUN \"…\" --contract FILE --set max_turns=MORE`"
+        }
+        OutcomeCode::MaxInferences => {
+            "more requests: `monolith continue RUN \"…\" --contract FILE --set max_inferences=MORE`"
+        }
+        OutcomeCode::MaxTokens => {
+            "more tokens: `monolith continue RUN \"…\" --contract FILE --set max_tokens_consumed=MORE`"
+        }
+        OutcomeCode::MaxCost => {
+            "more money: `monolith continue RUN \"…\" --contract FILE --set max_cost_micro_usd=MORE`"
+        }
+        OutcomeCode::MaxCalls => "a higher limit in `max_calls`, or a task that needs fewer calls",
+        OutcomeCode::IdenticalCalls => {
+            "say in the system prompt what to do when a call brings nothing new; `max_identical_calls` allows more"
+        }
+        OutcomeCode::Context => {
+            "a model with a larger context window, or a task that reads less at once"
+        }
+        OutcomeCode::AttemptsExhausted => {
+            "the model's server failed at every attempt: its log says why, and `monolith doctor --contract FILE` asks it. Once it answers: `monolith continue RUN \"…\"`"
+        }
+        OutcomeCode::StepTimeout => {
+            "more time for a turn: `monolith continue RUN \"…\" --contract FILE --set step_timeout_ms=MORE`"
+        }
+        OutcomeCode::TotalTimeout => {
+            "more time: `monolith continue RUN \"…\" --contract FILE --set total_timeout_ms=MORE`"
+        }
+        OutcomeCode::ForbiddenCall => "allow tools with `tool_policy`, or ask for what needs none",
+        OutcomeCode::ToolNotAllowed => {
+            "name the tool in `allowed_tools`, or ask for what those can do"
+        }
+        OutcomeCode::CycleForbidden => {
+            "say the order in the system prompt, or change `cycle_forbid`"
+        }
+        OutcomeCode::TokenGate => {
+            "a server that keeps to the grammar that it is sent; `monolith show RUN --withheld` has its text"
+        }
+        OutcomeCode::ContractMutated => "begin a new run: `monolith run FILE`",
+        OutcomeCode::FlowForbidden => {
+            "`monolith show RUN --why` names the results that the model had seen; the rules stand in `flow`"
+        }
+        OutcomeCode::Stop | OutcomeCode::Abort | OutcomeCode::Shutdown => {
+            "`monolith continue RUN \"…\"` goes on from there"
+        }
+        OutcomeCode::Parent => "`monolith show RUN --tree` has the run that ended it",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::telemetry::sentence;
+
+    const PAGE: &str = include_str!("../../docs/recipes/failure.md");
+
+    /// Every code that a run can end with, in the order of the type.
+    fn codes() -> Vec<OutcomeCode> {
+        let fault = serde_json::from_str::<OutcomeCode>("\"\"").unwrap_err();
+        let fault = fault.to_string();
+        let (_, codes) = fault.split_once("expected one of ").unwrap();
+        let (codes, _) = codes.split_once(" at line").unwrap();
+        let codes = codes.split(", ").map(|code| code.replace('`', "\""));
+        codes
+            .map(|code| serde_json::from_str(&code).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn the_recipe_of_failed_runs_has_the_remedy_of_every_code() {
+        let mut rows: Vec<(String, &str)> = Vec::new();
+        for code in codes() {
+            let Some(text) = remedy(code) else {
+                continue;
+            };
+            let name = format!("`{}`", code.as_str());
+            match rows.last_mut() {
+                Some((names, last)) if *last == text => *names = format!("{names}, {name}"),
+                _ => rows.push((name, text)),
+            }
+        }
+        let rows = rows.iter().map(|(names, text)| {
+            let text = text.replace("MORE", "…");
+            format!("| {names} | {text} |\n")
+        });
+        let table = format!(
+            "| code | what may help |\n|---|---|\n{}",
+            rows.collect::<String>()
+        );
+        assert!(PAGE.contains(&table), "the page should hold:\n{table}");
+    }
+
+    #[test]
+    fn only_a_success_needs_no_remedy() {
+        let none = codes().into_iter().filter(|code| remedy(*code).is_none());
+        let none: Vec<&str> = none.map(sentence).collect();
+        assert_eq!(none.len(), 4, "{none:?}");
+    }
+}

@@ -1,0 +1,76 @@
+//! What is wrong with a workflow's steps is found before the first one runs: `contract check`, and the beginning of `run`.
+
+use serde_json::{Value, json};
+
+use super::desk;
+
+#[test]
+fn contract_check_names_the_step_and_the_file_of_every_fault() {
+    let desk = desk(
+        "steps:
+- {id: list, tool: read_file, arguments: {path: in.txt}}
+- id: both
+  parallel:
+  - {id: gone, delegate: gone.yaml, task: go}
+  - {id: broken, delegate: broken.yaml, task: go}
+- {id: again, delegate: w.yaml, task: go}
+- {id: call, tool: no_such_tool}
+- {id: other, tool: fs__read}
+- {id: fine, delegate: agent.yaml, task: go}
+",
+    );
+    desk.write("broken.yaml", "targets: []\nsurprise: 1\n");
+    // A file that cannot be read is no workflow of which a step could be named: its digest is part of the definition.
+    let said = desk.ends(&["contract", "check", "w.yaml"], 4).err;
+    assert!(said.contains("step `gone`, gone.yaml: "), "{said}");
+    desk.write("gone.yaml", &desk.read("agent.yaml"));
+    let said = desk.ends(&["contract", "check", "w.yaml"], 4).out;
+    for part in [
+        "ok      step list: tool read_file, w.yaml",
+        "ok      step gone: delegate, gone.yaml",
+        "FAILED  step broken: delegate, broken.yaml\n        2:1: ",
+        "FAILED  step again: delegate, w.yaml\n        it is a workflow, and a step delegates to an agent",
+        "FAILED  step call: tool no_such_tool, w.yaml",
+        "FAILED  step other: tool fs__read, w.yaml",
+        "ok      step fine: delegate, agent.yaml",
+        "workflow tried, 8 steps in the file",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+    let (code, report) = desk.json(&["contract", "check", "w.yaml"]);
+    assert_eq!((code, &report["ok"]), (4, &json!(false)));
+    let faulty = report["steps"].as_array().unwrap().iter();
+    let faulty = faulty.filter(|step| !step["faults"].as_array().unwrap().is_empty());
+    let faulty: Vec<&Value> = faulty.map(|step| &step["step"]).collect();
+    assert_eq!(faulty, ["broken", "again", "call", "other"]);
+
+    // A run is refused for the same, and nothing of it is begun.
+    let refused = desk.ends(&["run", "w.yaml"], 4).err;
+    for part in [
+        "step `broken`, broken.yaml: 2:1: ",
+        "step `again`, w.yaml: it is a workflow",
+        "step `call`, w.yaml: ",
+        "monolith contract check w.yaml",
+    ] {
+        assert!(refused.contains(part), "{part}\n{refused}");
+    }
+    assert_eq!(desk.json(&["list"]).1["runs"], json!([]));
+}
+
+#[test]
+fn a_workflow_that_can_be_run_is_found_to_be_one() {
+    let desk = desk("steps: [{id: ask, prompt: hi}, {id: give, delegate: agent.yaml, task: go}]\n");
+    let (code, report) = desk.json(&["contract", "check", "w.yaml"]);
+    assert_eq!(
+        (code, &report["ok"], &report["workflow"]),
+        (0, &json!(true), &json!("tried"))
+    );
+    desk.ok(&["run", "w.yaml", "--run-id", "w"]);
+    let refused = desk
+        .ends(&["contract", "check", "w.yaml", "--set", "max_turns=1"], 4)
+        .err;
+    assert!(
+        refused.contains("a workflow is run as it is written"),
+        "{refused}"
+    );
+}

@@ -1,0 +1,190 @@
+//! A workflow and its step runs as one tree: verified, forked, deleted and gone on with together.
+
+use rusqlite::params;
+use serde_json::json;
+
+use super::desk;
+use crate::delegation::{asks, prompt};
+use crate::desk::Desk;
+
+/// A workflow with a step that calls a tool, one that asks, and one whose agent calls another one.
+fn tree() -> Desk {
+    let desk = desk(
+        "steps:
+- {id: keep, tool: write_file, arguments: {path: kept.txt, content: kept}}
+- {id: ask, prompt: ping}
+- {id: give, delegate: lead.yaml, task: go}
+",
+    );
+    desk.worker("clock");
+    let calls = asks(&[("agent__clock", prompt("What time is it?"))], "Late.");
+    desk.agent("lead", "agents: [clock.yaml]\n", &calls);
+    assert_eq!(desk.workflow().0, 0);
+    desk
+}
+
+/// The steps and the runs of agents below them are verified with the workflow, each against what the one above recorded; another run in
+/// the place of a step is found with its name and the entry, though it verifies by itself.
+#[test]
+fn a_workflow_is_verified_with_every_run_below_it() {
+    let desk = tree();
+    let tree = desk.proves_tree("w");
+    assert_eq!(Desk::tree_names(&tree), ["w", "w.1", "w.2", "w.3", "w.3.1"]);
+    let steps: Vec<_> = tree["runs"].as_array().unwrap().iter().collect();
+    assert_eq!(
+        (&steps[1]["step"], &steps[4]["step"]),
+        (&json!("keep"), &json!(null))
+    );
+    let said = desk.ok(&["verify", "w", "--tree"]);
+    for part in [
+        "  w.2  ask  verified at level",
+        "    w.3.1  verified",
+        "verified: 5 runs",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+
+    // Entry 2 has the end of step 2: another head in the run is found where it is, and so is another run of that name.
+    let plain = desk.plain_store();
+    let change = "UPDATE entries SET action = replace(action, '\"turns\":1', '\"turns\":2') \
+         WHERE run = (SELECT id FROM runs WHERE run_id = ?1)";
+    assert!(plain.execute(change, params!["w.2"]).unwrap() > 0);
+    drop(plain);
+    let (code, tampered) = desk.json(&["verify", "w", "--tree"]);
+    let bad = |tree: &serde_json::Value| {
+        let runs = tree["runs"].as_array().unwrap().clone();
+        runs.into_iter()
+            .find(|one| one["first_bad"].is_object())
+            .unwrap()
+    };
+    assert_eq!((code, &tampered["holds"]), (7, &json!(false)));
+    let found = bad(&tampered);
+    assert_eq!(
+        (&found["run_id"], &found["step"]),
+        (&json!("w.2"), &json!("ask"))
+    );
+    assert!(found["first_bad"]["seq"].is_u64(), "{found}");
+
+    desk.ok(&["delete", "w.2", "--yes"]);
+    desk.ok(&["run", "agent.yaml", "ping", "--run-id", "w.2"]);
+    desk.ok(&["verify", "w.2"]);
+    let (code, replaced) = desk.json(&["verify", "w", "--tree"]);
+    assert_eq!(code, 7, "{replaced}");
+    let found = bad(&replaced);
+    assert_eq!(
+        (&found["run_id"], &found["first_bad"]["field"]),
+        (&json!("w.2"), &json!("event.parent"))
+    );
+    desk.ok(&["delete", "w.2", "--yes"]);
+    let said = desk.ends(&["verify", "w", "--tree"], 7).out;
+    assert!(said.contains("not verified: run w.2"), "{said}");
+}
+
+/// The step of one workflow in the place of another one's verifies by itself, and names an entry that is not there.
+#[test]
+fn a_step_that_ended_otherwise_than_its_workflow_recorded_is_found_with_the_entry() {
+    let desk = desk("steps: [{id: ask, prompt: ping}]\n");
+    desk.ok(&["run", "w.yaml", "--run-id", "w"]);
+    let plain = desk.plain_store();
+    // What the workflow recorded of the head is changed: its own chain says so.
+    let change = "UPDATE entries SET event = replace(event, '\"output\":\"pong\"', '\"output\":\"ping\"') \
+         WHERE run = (SELECT id FROM runs WHERE run_id = ?1)";
+    assert!(plain.execute(change, params!["w"]).unwrap() > 0);
+    drop(plain);
+    let said = desk.ends(&["verify", "w", "--tree"], 7).out;
+    assert!(said.contains("not verified: run w\n"), "{said}");
+    assert!(said.contains("tampered at entry 1"), "{said}");
+}
+
+/// A fork has steps of the workflow that it was forked from: they are verified with it, and stay as long as it does.
+#[test]
+fn a_workflow_that_was_forked_stays_as_long_as_the_fork_does() {
+    let desk = desk("steps: [{id: a, prompt: ping}, {id: b, prompt: ping}]\n");
+    desk.workflow();
+    desk.ok(&["replay", "w", "--fork-at", "1", "--run-id", "f"]);
+    let tree = desk.proves_tree("f");
+    assert_eq!(Desk::tree_names(&tree), ["f", "w.1", "f.2"]);
+
+    for run in ["w", "w.1"] {
+        let said = desk.ends(&["delete", run, "--yes"], 4).err;
+        assert!(
+            said.contains("failed to delete run w.1: workflow f was forked")
+                && said.contains("delete f"),
+            "{said}"
+        );
+    }
+    // What a fork has of its own can go with it, and then nothing needs the other one.
+    let pruned = desk.ends(
+        &[
+            "prune",
+            "--older-than",
+            "0s",
+            "--outcome",
+            "none-such",
+            "--yes",
+        ],
+        0,
+    );
+    assert!(pruned.out.contains("0 runs"), "{}", pruned.said());
+    let gone = desk.ok(&["prune", "--older-than", "0s", "--dry-run"]);
+    assert!(gone.contains("5 runs would be deleted"), "{gone}");
+    desk.ok(&["delete", "w", "--yes", "--force"]);
+    let said = desk.ends(&["verify", "f", "--tree"], 7).out;
+    assert!(said.contains("not verified: run w.1"), "{said}");
+    // By itself it holds.
+    desk.ok(&["verify", "f"]);
+
+    // An entry that there is not is the caller's fault, and the end of it no beginning.
+    let desk = super::desk("steps: [{id: a, prompt: ping}]\n");
+    desk.workflow();
+    let said = desk.ends(&["replay", "w", "--fork-at", "99"], 4).err;
+    assert!(
+        said.contains("failed to fork run w at entry 99: it has entries 0 to 2"),
+        "{said}"
+    );
+    let said = desk.ends(&["replay", "w", "--fork-at", "2"], 4).err;
+    assert!(
+        said.contains("failed to fork workflow w after entry 2: it has ended there"),
+        "{said}"
+    );
+}
+
+/// Prune keeps a workflow that a younger fork needs, and says so.
+#[test]
+fn what_a_fork_needs_that_stays_is_not_pruned() {
+    let desk = desk("steps: [{id: a, prompt: ping}, {id: b, prompt: ping}]\n");
+    desk.workflow();
+    // The fork fails, so it is of another class.
+    let text = desk.read("s.jsonl");
+    desk.ok(&["replay", "w", "--fork-at", "1", "--run-id", "f"]);
+    assert_eq!(desk.read("s.jsonl"), text);
+    let plain = rusqlite::Connection::open(desk.path("home/runs.db")).unwrap();
+    // The fork was begun a day later.
+    let later =
+        "UPDATE runs SET created_unix_ms = created_unix_ms + 86400000 WHERE run_id LIKE 'f%'";
+    assert_eq!(plain.execute(later, []).unwrap(), 2);
+    drop(plain);
+    let kept = desk.ends(&["prune", "--older-than", "0s", "--dry-run"], 0);
+    assert!(
+        kept.out.contains("0 runs would be deleted"),
+        "{}",
+        kept.said()
+    );
+    assert!(kept.err.contains("kept: w: "), "{}", kept.said());
+}
+
+/// Runs that were left by an older workflow of that name are no steps of this one: nothing is begun, and the error says what to do.
+#[test]
+fn a_run_that_is_left_of_an_older_workflow_is_named_before_anything_begins() {
+    let desk = desk("steps: [{id: a, prompt: ping}]\n");
+    desk.ok(&["run", "agent.yaml", "hi", "--run-id", "w.1"]);
+    let said = desk.ends(&["run", "w.yaml", "--run-id", "w"], 4).err;
+    assert!(
+        said.contains("failed to run workflow w: run w.1 is in this store")
+            && said.contains("monolith delete w.1"),
+        "{said}"
+    );
+    assert_eq!(desk.json(&["list"]).1["runs"].as_array().unwrap().len(), 1);
+    desk.ok(&["delete", "w.1", "--yes"]);
+    desk.ok(&["run", "w.yaml", "--run-id", "w"]);
+}
