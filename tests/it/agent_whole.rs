@@ -199,7 +199,7 @@ const MISTAKES: &[Mistake] = &[
     ("parts/tone.md", "You are kind.", "x\n${include:1.md}", 4, &["parts/6.md:1: includes nest more than 8 levels"]),
     ("parts/limits.yaml", "maxRetries: 2", "maxRetries: two", 4, &["parts/limits.yaml:2:13", "maxRetries: "]),
     ("parts/limits.yaml", "maxRetries: 2", "maxRetris: 2", 4, &["parts/limits.yaml:2:1", "unknown key `maxRetris`"]),
-    ("a.ai", "    type: object\n", "    type: obejct\n", 4, &["a.ai:", "final_report.schema at \"/type\""]),
+    ("a.ai", "    type: object\n", "    type: obejct\n", 4, &["a.ai:1", "output.schema: invalid_parameters: the schema at \"/type\""]),
     ("a.ai", "  format: json\n", "  format: jsn\n", 4, &["a.ai:9:11", "output.format: ", "json"]),
     ("a.ai", "  format: json\n", "  format: markdown\n", 4, &["a.ai:", "final_report.schema needs format json"]),
     ("a.ai", "  format: json\n", "  form: json\n", 4, &["a.ai:9:3", "unknown key `form`"]),

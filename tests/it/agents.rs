@@ -120,11 +120,53 @@ fn a_hidden_file_is_not_included_also_where_a_link_leads_to_it() {
         );
         let left = desk.ends(&["run", "a.ai", "x"], 4);
         assert!(
-            left.err.contains("`sub/plain.md` is hidden"),
+            left.err.contains("`sub/plain.md` leads to "),
             "{}",
             left.err
         );
+        assert!(left.err.contains(", which is hidden: "), "{}", left.err);
+        // A repository may bring a link into a folder of the home.
+        desk.write(".ssh/id_ed25519", "canary-key");
+        std::os::unix::fs::symlink(".ssh/id_ed25519", desk.path("readme.txt")).unwrap();
+        std::os::unix::fs::symlink(".ssh", desk.path("cfg")).unwrap();
+        std::os::unix::fs::symlink("sub/kind.md", desk.path("kind.md")).unwrap();
+        for (name, code) in [
+            ("readme.txt", 4),
+            ("cfg/id_ed25519", 4),
+            ("sub/../readme.txt", 4),
+            ("kind.md", 0),
+        ] {
+            let agent = format!("---\nmodels: [demo/script]\n---\n${{include:{name}}}");
+            desk.write("a.ai", &agent);
+            let left = desk.ends(&["contract", "show", "a.ai"], code);
+            assert!(!left.said().contains("canary-key"), "{}", left.said());
+            assert_eq!(
+                left.err.contains("which is hidden"),
+                code == 4,
+                "{name}: {}",
+                left.err
+            );
+        }
+        // An agent in a hidden folder includes what is below it, and beside it by name.
+        desk.write(".agents/a/part.md", "A part. ${include:../shared/more.md}");
+        desk.write(".agents/shared/more.md", "More.");
+        let agent = "---\nmodels: [demo/script]\n---\n${include:part.md}";
+        desk.write(".agents/a/a.ai", agent);
+        let shown = desk.ok(&["contract", "show", ".agents/a/a.ai"]);
+        assert!(shown.contains("A part. More."), "{shown}");
     }
+    // The variables of layers stand in files that are not hidden, too.
+    desk.write("ai-agent.env", "KEY=1");
+    desk.write(
+        "a.ai",
+        "---\nmodels: [demo/script]\n---\n${include:ai-agent.env}",
+    );
+    let left = desk.ends(&["contract", "show", "a.ai"], 4);
+    assert!(
+        left.err.contains("`ai-agent.env` is a file of variables"),
+        "{}",
+        left.err
+    );
 }
 
 /// 001 §2: an agent with a schema is asked nothing that does not fit it.

@@ -228,16 +228,7 @@ impl Translator<'_, '_> {
             let rule = "only input in JSON has a schema";
             reporter.below("schema").refuse(schema, rule, Some(help));
         }
-        let schema = schema.and_then(|node| {
-            let reporter = reporter.below("schema");
-            let schema = Value::read(&node, &reporter)?;
-            if let Some(fault) = Validators::fault_of(&schema) {
-                let (pointer, why) = (fault.pointer, fault.rule);
-                let rule = format!("invalid_parameters: the schema at {pointer:?}: {why}");
-                reporter.refuse(&node, rule, None);
-            }
-            Some(schema)
-        });
+        let schema = schema.and_then(|node| Value::read(&node, &reporter.below("schema")));
         is_json.then_some(InputSpec { schema })
     }
 
@@ -272,7 +263,7 @@ impl Translator<'_, '_> {
                 "schema" | "schemaRef" if schema.is_some() => {
                     below.refuse(value, "a schema stands here or in a file, not both", None);
                 }
-                "schema" => schema = Some(value.clone()),
+                "schema" => schema = judged_schema(value.clone(), "", &below),
                 "schemaRef" => schema = self.referred(value, &below),
                 other => {
                     let rule = format!("unknown key `{other}`");
@@ -298,7 +289,7 @@ impl Translator<'_, '_> {
                 if node.is_none() {
                     refuse(format!("`{path}` is nested deeper than {MAX_DEPTH} levels"));
                 }
-                node
+                judged_schema(node?, &format!("`{path}`: "), reporter)
             }
             Err(fault) => {
                 refuse(format!("`{path}`: {fault}"));
@@ -306,6 +297,17 @@ impl Translator<'_, '_> {
             }
         }
     }
+}
+
+/// A schema, which is refused where it is none; `file` is where it stands, if that is not here. None where it is no value at all.
+fn judged_schema(node: Node, file: &str, reporter: &Reporter<'_>) -> Option<Node> {
+    let schema = Value::read(&node, reporter)?;
+    if let Some(fault) = Validators::fault_of(&schema) {
+        let (pointer, why) = (fault.pointer, fault.rule);
+        let rule = format!("invalid_parameters: {file}the schema at {pointer:?}: {why}");
+        reporter.refuse(&node, rule, None);
+    }
+    Some(node)
 }
 
 /// What a tool is called that is this agent.
