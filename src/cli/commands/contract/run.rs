@@ -6,10 +6,10 @@ use std::io;
 use serde_json::Value;
 
 use super::args::{ContractArgs, ContractCheckArgs, ContractCommand};
-use super::check_report::{CheckReport, awaits_window};
-use super::dry_precheck::dry_precheck;
+use super::below::Beside;
+use super::check_report::{CheckReport, failures};
 use super::pin::pin;
-use super::preview::{preview_of, report_gaps, report_warnings};
+use super::preview::{preview_of, preview_of_possible, report_gaps, report_warnings};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
 use crate::cli::context::error::{CliError, ContractFault};
@@ -22,7 +22,7 @@ use crate::cli::ui::screen::Style;
 use crate::contract::{
     ContractSpec, ExecutionContract, contract_file_schema, pins_schema, workflow_file_schema,
 };
-use crate::driver::{Preview, Unmatched, unset_keys};
+use crate::driver::{Preview, Unmatched, unset_by_itself, unset_keys};
 use crate::kernel::CheckName;
 
 /// `monolith contract`.
@@ -118,33 +118,36 @@ pub(in crate::cli) fn judge(
     Ok(failures(&preview).into_iter().chain(unmet).collect())
 }
 
-/// The checks that fail, and why; not those that fail for a context window that is not known, which is unmet already.
-pub(in crate::cli) fn failures(preview: &Preview) -> Vec<(CheckName, String)> {
-    let failed = dry_precheck(preview).into_iter();
-    let failed = failed.filter(|check| !check.ok && !awaits_window(preview, check));
-    failed.map(|check| (check.name, check.detail)).collect()
-}
-
 fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {
     let checked = preview(app, &args.contract, "contract check FILE");
-    report_check(app, &file_of(app, &args.contract), checked, args.json)
+    let file = file_of(app, &args.contract);
+    report_check(app, &file, checked, Beside::default(), args.json)
 }
 
-/// What `contract check --start-servers` says of a file that was read.
+/// What `contract check --start-servers` says of a file that was read, with what is wrong of the agents that may be called, and with those
+/// other faults of its run.
 pub(in crate::cli) fn check_file(
     app: &App,
     file: &ContractFile,
-    spec: ContractSpec,
+    (spec, others): (ContractSpec, Vec<CliError>),
     json: bool,
 ) -> Result<Exit, CliError> {
-    let written = spec.clone();
-    let checked = preview_of(app, file, spec, true).map(|mut preview| {
-        // A run looks up its keys, too.
-        let unset = unset_keys(&written, &app.environment, &preview.reach);
-        preview.unmet.extend(unset);
-        preview
-    });
-    report_check(app, file, checked, json)
+    let mut beside = Beside::of(others);
+    let checked = match preview_of_possible(app, file, spec.clone()) {
+        Ok(mut preview) => {
+            // A run looks up its keys, too.
+            let unset = unset_keys(&spec, &app.environment, &preview.reach);
+            preview.unmet.extend(unset);
+            let found = (file, preview.unmet.as_slice());
+            beside.judge(app, found, (&spec, &preview.contract));
+            Ok(preview)
+        }
+        Err(fault) => {
+            beside.add(file, unset_by_itself(&spec, &app.environment));
+            Err(fault)
+        }
+    };
+    report_check(app, file, checked, beside, json)
 }
 
 /// Reports of a file that cannot be read what is wrong with it, as `contract check` does.
@@ -163,15 +166,27 @@ fn report_check(
     app: &App,
     file: &ContractFile,
     checked: Result<Preview, CliError>,
+    beside: Beside,
     json: bool,
 ) -> Result<Exit, CliError> {
     let mut preview = match checked {
         Ok(preview) => preview,
-        Err(fault) => return refuse_file(app, fault, json),
+        Err(fault) if json => {
+            let report = CheckReport::refused(&fault).with_errors(&beside.unmet);
+            app.screen.out_json(&report)?;
+            return Err(fault);
+        }
+        Err(fault) => {
+            for other in &beside.unmet {
+                other.show(app.screen);
+            }
+            return Err(fault);
+        }
     };
     let unmet = std::mem::take(&mut preview.unmet).into_iter();
-    let unmet: Vec<CliError> = unmet.map(|fault| file.located(fault)).collect();
-    let report = CheckReport::of(&preview, &unmet);
+    let unmet = unmet.map(|fault| file.located(fault));
+    let unmet: Vec<CliError> = unmet.chain(beside.unmet).collect();
+    let report = CheckReport::of(&preview, &unmet).with_checks_below(beside.checks);
     if json {
         app.screen.out_json(&report)?;
         return Ok(Exit(report.exit_code));
@@ -195,6 +210,11 @@ fn report_check(
                 let _ = writeln!(out, "        at {}", line(&place));
             }
         }
+    }
+    for below in &report.checks_below {
+        let verdict = app.screen.paint_out(Style::Bad, "FAILED");
+        let (of, detail) = (line(&below.file), line(&below.detail));
+        let _ = writeln!(out, "{verdict}  {of}: {detail}");
     }
     let contract = &preview.contract;
     let offered = contract.exposed_tools().count();

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{AgentFiles, AgentForm, with_includes};
 use crate::contract::spec::agent::AgentSource;
 use crate::contract::spec::definitions::{Definition, DefinitionKind, Definitions};
-use crate::contract::{Completion, ContractSpec, ReportFormat, SpecErrors, ToolTransport};
+use crate::contract::{Completion, ContractSpec, ReportFormat, Setting, SpecErrors, ToolTransport};
 
 /// Files by path.
 #[derive(Default)]
@@ -311,6 +311,24 @@ fn schemas_are_read_in_place_or_from_the_file_that_is_named() {
         refused("---\nmodels: [openai/m]\noutput: {format: json, schemaRef: none.json}\n---\nHi");
     assert!(
         said.contains("output.schemaRef: invalid_parameters: `none.json`: there is no such file"),
+        "{said}"
+    );
+}
+
+/// 001 §2: a number may stand between quotes; models are a list.
+#[test]
+fn a_quoted_number_is_one_and_two_models_in_one_text_are_not() {
+    let spec =
+        parse("---\nmodels: openai/m\nreasoningTokens: '2048'\ntemperature: \"0.5\"\n---\nHi");
+    assert_eq!(spec.sampling.temperature, Setting::Value(0.5));
+    assert_eq!(spec.sampling.written(), ["reasoning_tokens", "temperature"]);
+    let said = refused("---\nmodels: openai/m1, openai/m2\n---\nHi");
+    assert!(
+        said.contains("models.0: one provider/model stands here"),
+        "{said}"
+    );
+    assert!(
+        said.contains("write a list: [openai/m1, openai/m2]"),
         "{said}"
     );
 }
