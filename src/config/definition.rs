@@ -135,7 +135,15 @@ impl Builder<'_> {
     }
 
     fn server(&mut self, given: &Merged) -> Result<(), DefinitionFault> {
-        let kind = given.member("type").and_then(Merged::text);
+        let kind = match given.member("type") {
+            Some(value) => {
+                let (expanded, _) = self.expanded("type", value)?;
+                let word = expanded.as_str().map(str::to_owned);
+                word.map(|word| (value.layer(), word))
+            }
+            None => None,
+        };
+        let kind = kind.as_ref().map(|(layer, word)| (*layer, word.as_str()));
         let by_url = given.member("url").is_some() && given.member("command").is_none();
         let over_http = match kind {
             None => by_url,

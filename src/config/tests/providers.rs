@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::Fixture;
 use crate::contract::{
-    CapabilityManifest, ContractFactory, ExecutionContract, ReasoningValue, TargetCapability,
+    CapabilityManifest, ContractFactory, Definitions as _, ExecutionContract, ReasoningValue,
+    ServerKind, TargetCapability,
 };
 
 /// The contract of a file with those targets, beside that layer.
@@ -128,4 +129,27 @@ fn a_filter_of_tools_at_a_provider_must_filter_nothing() {
         // What follows from it is no fault of its own.
         assert_eq!(fault.matches("error: ").count(), 1, "{fault}");
     }
+}
+
+/// 001 §4: a placeholder is replaced wherever it stands, also in words that say what something is.
+/// 001/4.layers.5
+#[test]
+fn placeholders_are_replaced_in_the_words_of_a_layer_too() {
+    let fixture = Fixture::new();
+    let layer = json!({
+        "providers": {"cloud": {"type": "${KIND}", "tokenizer": "${COUNTER}"}},
+        "mcpServers": {"far": {"type": "${WIRE}", "url": "http://${HOST}/x", "queue": "${QUEUE}"}},
+        "queues": {"slow": {"concurrent": 2}},
+        "defaults": {"outputFormat": "${FORM}", "formats": {"cli": "${FORM}"}},
+    });
+    fixture.write("cwd/.ai-agent.json", &layer);
+    let variables = "KIND=openai\nCOUNTER=gpt-4o\nWIRE=sse\nHOST=h\nQUEUE=slow\nFORM=pipe";
+    fixture.write("cwd/.ai-agent.env", variables);
+    let text = "task: t\ntargets: [{provider: cloud, model: m}]\ntools: {mcp: {far: }}\n";
+    let spec = fixture.spec(text).unwrap();
+    assert_eq!(spec.tokenizer_id().as_deref(), Some("o200k_base/1"));
+    let far = &spec.tools.servers["far"];
+    assert_eq!(far.transport.kind(), ServerKind::Sse);
+    let layers = fixture.layers(None);
+    assert_eq!(layers.report_format(), Ok(Some("pipe".to_owned())));
 }

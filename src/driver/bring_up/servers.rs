@@ -20,6 +20,8 @@ use crate::tools::{BringUp, ClientTerms, Exchange, ServerHost, ServerSpec, ToolS
 pub(crate) enum ServersToStart {
     /// Those of the file and those inside monolith.
     All,
+    /// The same but for those that need a variable which is not set.
+    Possible,
     /// Only what is inside monolith: no process is started.
     Builtin,
 }
@@ -56,7 +58,8 @@ pub(super) fn server_specs(
     let outside = spec.tools.servers.iter();
     // What the author wrote out is known without asking it.
     let is_known = |server: &McpSpec| server.transport.kind().is_of_author();
-    let outside = outside.filter(|(_, server)| which == ServersToStart::All || is_known(server));
+    let outside =
+        outside.filter(|(_, server)| which != ServersToStart::Builtin || is_known(server));
     for (name, mcp) in outside {
         let place = mcp.place(name);
         let mut terms = mcp.terms.clone();

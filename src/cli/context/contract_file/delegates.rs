@@ -97,7 +97,7 @@ impl ContractFile {
 
     /// The file of an agent that this one names. It is read for the same caller: with the layers of the caller's folder and of its own, the
     /// same values of placeholders, and those overrides that are for every agent (001 §8).
-    pub(super) fn delegate(&self, file: &str) -> Self {
+    pub(in crate::cli) fn delegate(&self, file: &str) -> Self {
         let sets = self.sets.iter().filter(|set| is_for_every_agent(set));
         Self {
             base_dir: self.base_dir.clone(),

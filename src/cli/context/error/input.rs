@@ -97,6 +97,9 @@ pub(in crate::cli) enum InputFault {
     /// Another process: the run that a conversation goes on from was replaced by another one of its name.
     #[error("go on from run {run}: it is not the run that answered here")]
     AnotherRun { run: String },
+    /// The caller: the text of the system prompt cannot be read.
+    #[error("read the system prompt from {from}: {reason}")]
+    Prompt { from: String, reason: String },
     /// The caller: the text of the task cannot be read.
     #[error("read the task from {from}: {reason}")]
     Task { from: String, reason: String },
@@ -198,6 +201,7 @@ impl Advice for InputFault {
             Self::LimitOfOne { .. }
             | Self::PastTheEnd { .. }
             | Self::TwoContracts { .. }
+            | Self::Prompt { .. }
             | Self::Task { .. }
             | Self::Line { .. }
             | Self::NotText => return None,

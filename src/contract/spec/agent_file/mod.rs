@@ -10,6 +10,7 @@
 //!                                └─▶ prompt ─────────────────── placeholders ───────────────────▶ system
 //! ```
 
+mod forms;
 mod front;
 mod include;
 mod keys;
