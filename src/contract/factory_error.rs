@@ -11,6 +11,23 @@ pub enum FactoryError {
         /// Its file, as the author names it.
         file: String,
     },
+    /// An agent's tool has a name that the host of a target does not take.
+    #[error(
+        "agents.{index}: the tool `{name}` has a `.` in its name, and the host of provider `{provider}` takes only names of the form \
+         ^[a-zA-Z0-9_-]{{1,64}}$"
+    )]
+    AgentNameRefused {
+        /// The agent's file, as the author names it.
+        file: String,
+        /// Index in `agents`, from 0.
+        index: usize,
+        /// The exposed name.
+        name: String,
+        /// The `toolName` that the host takes.
+        proposed: String,
+        /// The key under `providers`.
+        provider: String,
+    },
     /// The file demands an adapter other than the one its first target has.
     #[error("adapter_version is {given}, but the first target's adapter is {chosen}")]
     AdapterDisagrees {

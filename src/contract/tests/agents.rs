@@ -471,25 +471,42 @@ fn a_tool_needs_one_pattern_of_each_list_that_was_granted() {
     assert_eq!(ungranted(&terms), [] as [&str; 0]);
 }
 
+/// 001/5.hierarchies.2: providers' rule is `^[a-zA-Z0-9_-]{1,64}$`; the error has the name that they take.
 #[test]
-fn a_name_that_a_host_does_not_take_is_warned_of() {
-    let check = |sets: &[&str], warned: bool| {
-        let contract = Folder::of(FILES).contract("lead.yaml", sets);
-        let warnings = contract_warnings(&contract);
-        let found = warnings
-            .iter()
-            .any(|text| text.contains("`agent__web.scout` has a `.`"));
-        assert_eq!(found, warned, "{sets:?}");
+fn a_name_that_a_host_does_not_take_is_refused_with_one_that_it_takes() {
+    let check = |sets: &[&str], provider: Option<&str>| {
+        let spec = Folder::of(FILES).spec("lead.yaml", sets);
+        let found = CapabilityManifest {
+            targets: vec![TargetCapability::default(); spec.targets.len()],
+            ..CapabilityManifest::default()
+        };
+        let made = ContractFactory.make(&spec, &found, None);
+        let expect = provider.map(|provider| FactoryError::AgentNameRefused {
+            file: "./scout.ai".to_owned(),
+            index: 0,
+            name: "agent__web.scout".to_owned(),
+            proposed: "web_scout".to_owned(),
+            provider: provider.to_owned(),
+        });
+        assert_eq!(made.err(), expect, "{sets:?}");
     };
     let hosted = "providers={p: {type: anthropic}}";
-    check(&[hosted], true);
-    check(&["providers={p: {type: openai}}"], true);
-    check(&[hosted, "tool_transport=xml"], false);
-    check(&[hosted, "allowed_tools=[agent__judge]"], false);
+    check(&[hosted], Some("p"));
+    check(&["providers={p: {type: openai}}"], Some("p"));
+    check(&[hosted, "tool_transport=xml"], None);
+    check(&[hosted, "allowed_tools=[agent__judge]"], None);
     check(
         &["providers={p: {type: openai, base_url: 'http://127.0.0.1:1/v1'}}"],
-        false,
+        None,
     );
-    check(&["providers={p: {type: google}}"], false);
-    check(&[], false);
+    check(&["providers={p: {type: google}}"], None);
+    check(&[], None);
+    // A later target counts, too.
+    check(
+        &[
+            "providers={p: {type: ollama}, q: {type: openai}}",
+            "targets=[{provider: p, model: m, context_window: 9000}, {provider: q, model: m, context_window: 9000}]",
+        ],
+        Some("q"),
+    );
 }
