@@ -13,8 +13,8 @@ use super::server_terms::BUILTIN;
 use super::session_tools::weight_of_session_tool;
 use super::{
     AGENT_PREFIX, AGENTS, Completion, ContractSpec, ExecutionContract, FactoryError, GateGrammar,
-    GrammarLanguage, IntentPolicyResolver, PROGRESS_REPORT, PolicyDecision, Resolution, ServerKind,
-    ServerTerms, Terms, ToolPin, ToolPolicy,
+    GrammarLanguage, IntentPolicyResolver, PROGRESS_REPORT, PolicyDecision, RefusedName,
+    Resolution, ServerKind, ServerTerms, Terms, ToolPin, ToolPolicy,
 };
 use crate::message::{Digest, TokenCounters};
 
@@ -167,7 +167,7 @@ impl ContractDraft {
         if let Some((name, provider)) = refused_name(&terms) {
             let own = name.strip_prefix(AGENT_PREFIX).unwrap_or(name);
             let agent = terms.agents.get(name);
-            return Err(FactoryError::AgentNameRefused {
+            return Err(FactoryError::AgentNameRefused(Box::new(RefusedName {
                 file: agent.map_or_else(String::new, |agent| agent.file.clone()),
                 index: agent_names
                     .iter()
@@ -176,7 +176,7 @@ impl ContractDraft {
                 name: name.to_owned(),
                 proposed: own.replace('.', "_"),
                 provider: provider.to_owned(),
-            });
+            })));
         }
         if let Some(counter) = counter {
             for tool in &mut terms.session_tools {

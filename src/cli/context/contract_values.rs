@@ -44,8 +44,8 @@ pub(super) fn path_of(fault: &DriverError) -> Option<String> {
         | DriverError::OtherScript { provider, .. }
         | DriverError::ChangedScript { provider, .. } => Some(format!("providers.{provider}.file")),
         DriverError::Backend { provider, .. } => Some(format!("providers.{provider}")),
-        DriverError::Contract(FactoryError::AgentNameRefused { index, .. }) => {
-            Some(format!("agents.{index}"))
+        DriverError::Contract(FactoryError::AgentNameRefused(refused)) => {
+            Some(format!("agents.{}", refused.index))
         }
         DriverError::OtherContract {
             file: None,

@@ -84,10 +84,7 @@ fn a_step_of_a_workflow_is_continued_where_it_has_a_file_of_its_own() {
     );
     let mut go_on = named(&left.err, "\n");
     assert_eq!(go_on, ["continue", "w.1", "…", "--contract", "FILE"]);
-    desk.write(
-        "own.yaml",
-        &contract.replace("\n  ", "\n").trim_start().to_owned(),
-    );
+    desk.write("own.yaml", contract.replace("\n  ", "\n").trim_start());
     go_on[4] = "own.yaml";
     desk.ok(&go_on);
     desk.ok(&["continue", "w.2", "more"]);

@@ -136,7 +136,11 @@ fn a_run_without_a_proof_of_lineage_names_what_was_wanted_and_what_there_was() {
         assert!(!why.contains("every call failed"), "{why}");
     };
     let ask = ("agent__clock", prompt("What time is it?"));
-    check(&asks(&[ask.clone()], "Late."), "", "The contract requires");
+    check(
+        &asks(std::slice::from_ref(&ask), "Late."),
+        "",
+        "The contract requires",
+    );
     let again = vec![asks(&[ask], "").remove(0); 2];
     let turns = "max_turns: 2\nmax_identical_calls: 9\n";
     check(

@@ -33,13 +33,13 @@ fn a_tree_shares_a_tool_server_unless_each_run_wants_one_of_its_own() {
         desk.agent(
             "worker",
             &counting(below),
-            &asks(&[count.clone()], "counted"),
+            &asks(std::slice::from_ref(&count), "counted"),
         );
         let worker = ("agent__worker", prompt("Count."));
         desk.agent(
             "middle",
             "agents: [worker.yaml]\n",
-            &asks(&[worker.clone()], "told"),
+            &asks(std::slice::from_ref(&worker), "told"),
         );
         let middle = ("agent__middle", prompt("Count."));
         let mut calls = vec![worker.clone(), worker, middle];

@@ -2,7 +2,7 @@
 
 use crate::cli::context::error::advice::Advice;
 use crate::cli::context::exit::Exit;
-use crate::contract::FactoryError;
+use crate::contract::{FactoryError, RefusedName};
 use crate::driver::DriverError;
 use crate::replay::ForkFault;
 
@@ -103,7 +103,8 @@ impl Advice for DriverError {
             Self::OtherScript { .. } => {
                 "a run goes on with the script that it was begun with: put that one back"
             }
-            Self::Contract(FactoryError::AgentNameRefused { file, proposed, .. }) => {
+            Self::Contract(FactoryError::AgentNameRefused(refused)) => {
+                let RefusedName { file, proposed, .. } = &**refused;
                 return Some(format!(
                     "write `toolName: {proposed}` in {file} and in the prompts that name it, or `tool_transport: xml` here"
                 ));
