@@ -49,6 +49,7 @@ mod queues;
 mod recorder;
 mod redaction_key;
 mod reissue;
+mod run_servers;
 mod runner;
 mod secrets;
 mod shared;

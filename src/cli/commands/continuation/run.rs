@@ -12,6 +12,7 @@ use crate::cli::commands::drive::{Broken, Ended, Live, drive_to_the_end, report}
 use crate::cli::commands::drive::{argument, piped_task, proof_rule, task_of};
 use crate::cli::commands::replay::fork_point;
 use crate::cli::context::app::App;
+use crate::cli::context::begun_below::not_continued;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ContractFault, InputFault};
 use crate::cli::context::exit::Exit;
@@ -66,6 +67,9 @@ fn continued(app: &App, mut args: ContinueArgs) -> Result<Ended, Broken> {
         settled => settled?,
     };
     let same_contract = args.contract.is_none();
+    if same_contract && let Some(fault) = not_continued(app, &run)? {
+        return Err(CliError::from(fault).into());
+    }
     let begun = match app.source(&run)? {
         Source::Run(run_id, reader) => reader.invocation(&run_id)?,
         Source::File(_) => None,

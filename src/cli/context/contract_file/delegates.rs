@@ -33,6 +33,12 @@ impl ContractFile {
             reading: Reading::Definition,
             ..self.delegate(file)
         };
+        if delegate.is_workflow() {
+            let name = delegate.name.display();
+            return Err(vec![format!(
+                "{name} is a workflow, and agents are contract files, `.ai` files and profiles"
+            )]);
+        }
         let read = || {
             let spec = delegate.read(app)?;
             let below = delegate.digests_below(app, &spec)?;

@@ -91,6 +91,26 @@ pub(in crate::cli) enum InputFault {
         last: Option<String>,
         message: String,
     },
+    /// The caller: a run that another one began for a call of its agent, and goes on with.
+    #[error(
+        "continue run {run}: it is the run of an agent that {parent} called, with a budget, tools and a place that are of that call"
+    )]
+    RunOfAgent {
+        parent: String,
+        run: String,
+        /// What goes on instead.
+        way: String,
+    },
+    /// The caller: a step of a workflow whose contract is a part of the workflow's file.
+    #[error(
+        "continue run {run}: it is a step of the workflow {workflow}, and its contract is no file of its own"
+    )]
+    Step {
+        /// The workflow's file.
+        file: String,
+        run: String,
+        workflow: String,
+    },
     /// The caller: a continuation without anything new.
     #[error("continue the run: there is no message")]
     NoMessage,
@@ -131,6 +151,13 @@ impl Advice for InputFault {
     fn help(&self) -> Option<String> {
         let text = match self {
             Self::NotJudged { help, .. } => help,
+            Self::RunOfAgent { way, .. } => return Some(way.clone()),
+            Self::Step { file, run, .. } => {
+                let go_on = command(&format!("monolith continue {run} \"…\" --contract FILE"));
+                return Some(format!(
+                    "write the section `contract` of {file} into a file of its own: {go_on}"
+                ));
+            }
             Self::NotAContract {
                 nearest: Some(nearest),
                 ..
