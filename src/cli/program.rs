@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::panic;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -30,7 +31,12 @@ use crate::tools::{confine, supervise};
 #[must_use]
 pub fn main() -> ExitCode {
     panic::set_hook(Box::new(on_panic));
-    let given: Vec<OsString> = std::env::args_os().collect();
+    let mut given: Vec<OsString> = std::env::args_os().collect();
+    // As the first line of an agent's file has it: `#!/usr/bin/env monolith`.
+    let first = given.get(1).map(Path::new);
+    if first.is_some_and(|first| first.extension().is_some_and(|ending| ending == "ai")) {
+        given.insert(1, "run".into());
+    }
     let parsed = Cli::try_parse_from(&given);
     // Before anything else is read: what a supervisor runs has the server's environment and streams.
     match parsed {

@@ -118,8 +118,16 @@ fn text_of(text: &str, is_secret: bool) -> String {
         let is_open = bare.is_empty() || SCHEMES.contains(&bare.as_str());
         return if is_open { text } else { MASK }.to_owned();
     }
+    // `Authorization: VALUE`, as programs take headers
+    if let Some((name, value)) = text.split_once(": ")
+        && is_header_name(name)
+        && tells(name)
+    {
+        return format!("{name}: {}", text_of(value, true));
+    }
     // `--token=VALUE`
     if let Some((name, value)) = text.split_once('=')
+        && !name.contains("://")
         && tells(name)
     {
         return format!("{name}={}", text_of(value, true));
@@ -128,6 +136,11 @@ fn text_of(text: &str, is_secret: bool) -> String {
         return recorded_url(text);
     }
     text.to_owned()
+}
+
+fn is_header_name(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    !text.is_empty() && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
 }
 
 /// What is left of a text without `${NAME}`.
@@ -151,6 +164,37 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// A password in an address is cut out, whatever its query says; so is what a header holds that is an argument.
+    #[test]
+    fn addresses_and_headers_in_arguments_show_no_secret() {
+        check(
+            "providers.p.baseUrl",
+            &json!("http://u:PLAINpw@h/p?key=abc"),
+            &json!("http://h/p?key=[SECRET]"),
+        );
+        check(
+            "mcpServers.m.args",
+            &json!([
+                "--header",
+                "Authorization: Bearer abcdefghijklm",
+                "X-Api-Key: qwerty",
+                "Authorization: Basic dXNlcjpwYXNzd29yZA==",
+                "Authorization: Bearer ${T}",
+                "Accept: text/html",
+                "http://u:pw@h/?token=x",
+            ]),
+            &json!([
+                "--header",
+                "Authorization: ***",
+                "X-Api-Key: ***",
+                "Authorization: ***",
+                "Authorization: Bearer ${T}",
+                "Accept: text/html",
+                "http://h/?token=[SECRET]",
+            ]),
+        );
+    }
 
     fn check(path: &str, value: &Value, expect: &Value) {
         let path: Vec<String> = path.split('.').map(str::to_owned).collect();

@@ -17,10 +17,7 @@ pub(in crate::cli) fn listed(reach: &Reach) -> String {
     for command in &reach.commands {
         let words = line(&command.command.join(" "));
         let place = line(&command.place);
-        let may = match &command.confinement {
-            Some(confinement) => line(confinement),
-            None => "it may do whatever you may".to_owned(),
-        };
+        let may = line(&command.confinement);
         row("command", format!("{words}   ({place}; {may})"));
     }
     for host in &reach.hosts {

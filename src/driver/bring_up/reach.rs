@@ -11,7 +11,8 @@ use super::addresses::address_of;
 use super::sources::used_providers;
 use crate::contract::{
     ContractSpec, DelegateTerms, ExecutionContract, McpTransport, OAuthSpec, PrivateNetwork,
-    WebLimits, placeholders, recorded_template, recorded_url, server_sandbox, shell_sandbox,
+    SandboxSpec, WebLimits, placeholders, recorded_template, recorded_url, server_sandbox,
+    shell_sandbox,
 };
 use crate::driver::Environment;
 
@@ -52,9 +53,8 @@ pub(crate) struct ReachedCommand {
     pub(crate) place: String,
     /// The program and its arguments.
     pub(crate) command: Vec<String>,
-    /// What confines it, where the contract states that.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) confinement: Option<String>,
+    /// What confines it.
+    pub(crate) confinement: String,
 }
 
 /// A server that requests are sent to.
@@ -164,14 +164,27 @@ impl Reach {
                     reach.placeholders(environment, headers, &format!("{place}.headers"), &host);
                     reach.service(place, recorded_template(&tool.url), limits);
                 }
-                McpTransport::Stdio { args, command, env } => {
+                McpTransport::Stdio {
+                    arg_variables,
+                    args,
+                    command,
+                    env,
+                } => {
+                    for variable in arg_variables {
+                        let place = format!("{place}.args");
+                        reach.variable(environment, variable, place, Some(command.clone()));
+                    }
                     reach.placeholders(environment, env, &format!("{place}.env"), command);
                     let command = [command].into_iter().chain(args).cloned().collect();
+                    let unstated = || {
+                        let terms = server_sandbox(&SandboxSpec::default());
+                        format!("{terms}, where the system can")
+                    };
                     let stated = server.sandbox.as_ref().map(server_sandbox);
                     reach.commands.push(ReachedCommand {
                         place,
                         command,
-                        confinement: stated.map(|terms| terms.to_string()),
+                        confinement: stated.map_or_else(unstated, |terms| terms.to_string()),
                     });
                 }
                 McpTransport::Remote {
@@ -194,7 +207,7 @@ impl Reach {
             reach.commands.push(ReachedCommand {
                 place: "tools.builtin".to_owned(),
                 command: vec!["whatever the model runs with shell".to_owned()],
-                confinement: Some(terms.to_string()),
+                confinement: terms.to_string(),
             });
         }
         reach.placeholders(

@@ -123,5 +123,17 @@ pub(super) fn unset_variables(spec: &ContractSpec, environment: &Environment) ->
         let place = format!("tools.mcp.{name}.oauth");
         client_terms(oauth.as_deref(), environment, &place).err()
     });
-    faults.chain(clients).collect()
+    let arguments = spec.tools.servers.iter().filter_map(|(name, server)| {
+        let McpTransport::Stdio {
+            arg_variables,
+            args,
+            ..
+        } = &server.transport
+        else {
+            return None;
+        };
+        let place = format!("{}.args", server.place(name));
+        environment.put_in(arg_variables, args, &place).err()
+    });
+    faults.chain(arguments).chain(clients).collect()
 }

@@ -48,6 +48,11 @@ pub(super) async fn description(
             path: path.display().to_string(),
             reason: fault.to_string(),
         };
+        let kind = tokio::fs::metadata(&path).await.map_err(fault)?;
+        if !kind.is_file() {
+            let rule = "it is no regular file";
+            return Err(fault(std::io::Error::other(rule)));
+        }
         let file = tokio::fs::File::open(&path).await.map_err(fault)?;
         let mut bytes = Vec::new();
         let most = u64::try_from(MOST_BYTES).unwrap_or(u64::MAX);

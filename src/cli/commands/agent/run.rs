@@ -85,7 +85,7 @@ fn shown(agents: &Agents, id: AgentId) -> Result<AgentProfile, CliError> {
 }
 
 fn selected(app: &App, args: SelectAgentArgs) -> Result<(), CliError> {
-    let task = argument(args.task)?;
+    let task = argument(app, args.task)?;
     let agents = Agents::of(app)?;
     note_left_out(app, &agents);
     let selection = select(&task, &agents.registry());

@@ -74,7 +74,7 @@ fn continued(app: &App, mut args: ContinueArgs) -> Result<Ended, Broken> {
     let file = ContractFile::of_run(app, begun, args.contract, args.sets);
     let file = file.ok_or(ContractFault::NoFileOfRun { asked: args.run })?;
     let message = match (args.message, args.task) {
-        (Some(message), _) => Some(argument(message)?),
+        (Some(message), _) => Some(argument(app, message)?),
         (None, Some(task)) => Some(task_of(app, task)?),
         (None, None) => piped_task()?,
     };

@@ -94,7 +94,7 @@ impl RunInput {
         }
         let task = match (positional, task) {
             (Some(_), Some(_)) => return Err(InputFault::TwoTasks.into()),
-            (Some(text), None) => Some(argument(text)?),
+            (Some(text), None) => Some(argument(app, text)?),
             (None, task) => task.map(|task| task_of(app, task)).transpose()?,
         };
         let named = NamedContract::File(file);
@@ -109,7 +109,7 @@ impl RunInput {
     ) -> Result<Option<String>, CliError> {
         let mut given = given.into_iter();
         match (given.next(), given.next(), task) {
-            (Some(text), None, None) => Ok(Some(argument(utf8(text)?)?)),
+            (Some(text), None, None) => Ok(Some(argument(app, utf8(text)?)?)),
             (None, None, Some(task)) => Ok(Some(task_of(app, task)?)),
             (None, None, None) => piped_task(),
             _ => Err(InputFault::TwoTasks.into()),
@@ -133,9 +133,15 @@ fn is_file_behind(cwd: &Path, word: &str) -> bool {
     has_ending(path, &CONTRACT_ENDINGS) && cwd.join(path).is_file()
 }
 
-/// A task as an argument: the text, or `-` for standard input.
-pub(in crate::cli) fn argument(text: String) -> Result<String, CliError> {
-    if text == "-" { piped() } else { Ok(text) }
+/// A task as an argument: the text, `@FILE`, or `-` for standard input. `@you there` is a text.
+pub(in crate::cli) fn argument(app: &App, text: String) -> Result<String, CliError> {
+    let file = text.strip_prefix('@');
+    let is_text = file.is_some_and(|file| !is_word(file) && !app.cwd.join(file).exists());
+    if is_text {
+        Ok(text)
+    } else {
+        task_of(app, text)
+    }
 }
 
 /// A task as `--task` names it: the text, `@FILE`, or `-` for standard input.
@@ -209,6 +215,9 @@ fn named(app: &App, given: OsString) -> Result<Named, CliError> {
         return Ok(Named::Contract(path));
     }
     let task = utf8(given)?;
+    if task.starts_with('@') {
+        return Ok(Named::Task(task));
+    }
     let found = app.cwd.join(&path);
     let why = if found.is_dir() {
         "it is a folder"

@@ -26,23 +26,32 @@ pub(in crate::cli) fn keep(app: &App, ended: &Ended) -> Result<(), CliError> {
             app.screen.write_err(&format!("{}\n", line(&shown)));
         }
     }
+    // A file that cannot be written costs no other one.
+    let mut written = Ok(());
+    let mut wrote = |one: Result<(), CliError>| {
+        if written.is_ok() {
+            written = one;
+        } else if let Err(fault) = one {
+            fault.show(app.screen);
+        }
+    };
     if let Some(folder) = &kept.sessions_dir {
         let json = serde_json::to_vec(&snapshot).map_err(io::Error::from)?;
         let mut packed = GzEncoder::new(Vec::new(), Compression::default());
         packed.write_all(&json)?;
-        put(folder, &format!("{run}.json.gz"), &packed.finish()?)?;
+        wrote(put(folder, &format!("{run}.json.gz"), &packed.finish()?));
     }
-    if !result.success {
-        return Ok(());
+    if result.success {
+        let conversation = serde_json::to_vec(&result.conversation).map_err(io::Error::from)?;
+        if let Some(path) = &kept.save {
+            wrote(write(path, &conversation));
+        }
+        if let Some(folder) = &kept.save_all {
+            let folder = folder.join(&run);
+            wrote(put(&folder, &format!("{run}.json"), &conversation));
+        }
     }
-    let conversation = serde_json::to_vec(&result.conversation).map_err(io::Error::from)?;
-    if let Some(path) = &kept.save {
-        write(path, &conversation)?;
-    }
-    if let Some(folder) = &kept.save_all {
-        put(&folder.join(&run), &format!("{run}.json"), &conversation)?;
-    }
-    Ok(())
+    written
 }
 
 /// Writes a file into a folder, which is made where it is not there.

@@ -174,12 +174,16 @@ impl Inliner<'_> {
         let found = self.files.text(&path);
         let (real, text) =
             found.map_err(|fault| format!("`{name}` cannot be included: {fault}"))?;
-        // A link may lead to what may not be named.
-        if real
-            .file_name()
-            .is_some_and(|name| is_hidden(Path::new(name)))
-        {
+        // A link may lead to what may not be named. What the agent's own folder lies in may be hidden.
+        let own = open.first().and_then(|own| own.parent());
+        if is_hidden(beyond(own.unwrap_or(Path::new("")), &real)) {
             return Err(hidden());
+        }
+        let names = [Some(&path), Some(&real)].map(|path| path.and_then(|path| path.extension()));
+        if names.iter().flatten().any(|ending| *ending == "env") {
+            return Err(format!(
+                "`{name}` is a file of variables: such files may hold secrets and are not included"
+            ));
         }
         if open.contains(&real) {
             return Err(format!("`{name}` includes itself"));
@@ -220,6 +224,17 @@ fn next(text: &str) -> Option<(usize, &'static str, &'static str)> {
         .iter()
         .filter_map(|(begin, end)| Some((text.find(begin)?, *begin, *end)));
     found.min()
+}
+
+/// What of a path stands behind the folders that it shares with `own`.
+fn beyond<'p>(own: &Path, path: &'p Path) -> &'p Path {
+    let shared = own.components().zip(path.components());
+    let shared = shared.take_while(|(own, other)| own == other).count();
+    let mut rest = path.components();
+    for _ in 0..shared {
+        rest.next();
+    }
+    rest.as_path()
 }
 
 /// Whether a part of the path begins with a dot, `.` and `..` aside.
