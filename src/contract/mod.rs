@@ -54,6 +54,7 @@ mod prices;
 mod private_network;
 mod profile;
 mod profile_check;
+mod provider_filter;
 mod queues;
 mod reached_servers;
 mod redaction;

@@ -1,7 +1,7 @@
 //! The sentence that says why a run ended. Reads a view; decides no outcome.
 
 use super::failures;
-use super::provider_refusal::{keyless, not_found, unsure_key};
+use super::provider_refusal::{keyless, misled, not_found, unsure_key};
 use super::server_log::with_short_log;
 use crate::contract::{ExecutionContract, ToolProof};
 use crate::kernel::{AgentOutcome, Check, CheckName, OutcomeCode, ProbedTarget};
@@ -56,7 +56,9 @@ pub(crate) fn why(view: &RunView) -> Option<String> {
 #[must_use]
 pub(crate) fn headline(view: &RunView) -> Option<(String, String)> {
     let code = view.outcome()?.code;
-    if code != OutcomeCode::AttemptsExhausted {
+    // The last target was asked at an address that leads nowhere.
+    let leads_nowhere = code == OutcomeCode::ModelUnavailable && misled(view).is_some();
+    if code != OutcomeCode::AttemptsExhausted && !leads_nowhere {
         return None;
     }
     let mut errors = failed_attempts(view);
@@ -334,7 +336,9 @@ pub(crate) const fn sentence(code: OutcomeCode) -> &'static str {
         OutcomeCode::ContextInfeasible => {
             "The contract's reserves, or the first request, do not fit the context window."
         }
-        OutcomeCode::ModelUnavailable => "No provider has the model that the contract names.",
+        OutcomeCode::ModelUnavailable => {
+            "No provider has the model that the contract names, or takes the request for it."
+        }
         OutcomeCode::ToolUnavailable => "A tool that the contract allows is not there.",
         OutcomeCode::ToolChanged => "A tool is not the one that the contract pins.",
         OutcomeCode::BackendUnavailable => "No model answered when it was asked before the run.",

@@ -212,9 +212,6 @@ mod tests {
             assert!(why.contains(part), "{why}");
         };
         check("gone.ai", "gone.ai: No such file");
-        check(
-            "bad.ai",
-            "bad.ai:2:11: maxToolTurns: expected a whole number",
-        );
+        check("bad.ai", "bad.ai:2:11: maxTurns: expected a whole number");
     }
 }

@@ -8,6 +8,7 @@ pub(in crate::cli) mod agents;
 pub(in crate::cli) mod agents_reader;
 pub(in crate::cli) mod app;
 pub(in crate::cli) mod approval;
+pub(in crate::cli) mod as_typed;
 pub(in crate::cli) mod ask;
 pub(in crate::cli) mod begun_below;
 pub(in crate::cli) mod changes;

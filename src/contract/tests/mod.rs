@@ -8,6 +8,7 @@ mod check;
 mod delegated;
 mod factory;
 mod fixture;
+mod provider_filter;
 mod queues;
 mod report_reader;
 mod sampling;

@@ -139,6 +139,15 @@ fn unset_of(name: &str, server: &McpSpec, environment: &Environment) -> Vec<Driv
         environment.expand(text, &place).err()
     });
     let mut faults = faults.collect::<Vec<_>>();
+    if let McpTransport::Stdio {
+        arg_variables,
+        args,
+        ..
+    } = &server.transport
+    {
+        let place = format!("{}.args", server.place(name));
+        faults.extend(environment.put_in(arg_variables, args, &place).err());
+    }
     if let McpTransport::Remote { oauth, .. } = &server.transport {
         let place = format!("tools.mcp.{name}.oauth");
         faults.extend(client_terms(oauth.as_deref(), environment, &place).err());

@@ -217,7 +217,7 @@ fn report_check(
         };
         let _ = writeln!(out, "{verdict}  {detail}");
         if check.ok == Some(false) {
-            for place in file.places_of(&preview.contract, [check.name]) {
+            for place in file.places_of(&preview.contract, [check.name], &preview.origins) {
                 let _ = writeln!(out, "        at {}", line(&place));
             }
         }

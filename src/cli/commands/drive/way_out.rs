@@ -111,14 +111,16 @@ fn exact(app: &App, view: &RunView, run_id: &RunId) -> Option<String> {
                 "if it wants a key, name the variable that holds it: `api_key_env` of providers.{provider}"
             )))
         }
-        OutcomeCode::AttemptsExhausted => match (misled(view), silent(view)) {
-            (Some(provider), _) => {
-                let provider = line(provider);
-                Some(asks(format!("mend `base_url` of providers.{provider}")))
+        OutcomeCode::AttemptsExhausted | OutcomeCode::ModelUnavailable => {
+            match (misled(view), silent(view)) {
+                (Some(provider), _) => {
+                    let provider = line(provider);
+                    Some(asks(format!("mend `base_url` of providers.{provider}")))
+                }
+                (None, Some(provider)) => Some(asks(reach_it(app, view, provider))),
+                (None, None) => played_out(view).map(|provider| name_a_model(app, provider)),
             }
-            (None, Some(provider)) => Some(asks(reach_it(app, view, provider))),
-            (None, None) => played_out(view).map(|provider| name_a_model(app, provider)),
-        },
+        }
         OutcomeCode::BackendUnavailable => {
             let targets = view.contract().targets.iter();
             let mut targets = targets.zip(&view.preflight().probed);

@@ -7,6 +7,7 @@ use super::ContractFile;
 use super::known::Reading;
 use crate::cli::context::agent::Placeholders;
 use crate::cli::context::app::App;
+use crate::cli::context::as_typed::as_typed;
 use crate::cli::context::error::{AgentFault, CliError};
 use crate::cli::context::trust::AgentBelow;
 use crate::contract::{AGENT_SET, AgentDefinition, ContractSpec, FORMAT, KNOBS, PROMPT_SET};
@@ -179,7 +180,7 @@ fn faults_of(fault: &CliError) -> Vec<String> {
     };
     let lines = errors.errors.iter().map(|error| {
         let place = match &error.set {
-            Some(set) => format!("--override {}", set.strip_prefix(AGENT_SET).unwrap_or(set)),
+            Some(set) => as_typed(set),
             None => format!("{}:{}:{}", errors.file, error.line, error.column),
         };
         let path = if error.path.is_empty() {

@@ -153,7 +153,8 @@ fn front_matter_is_a_contract_file_that_is_written_otherwise() {
 fn an_agent_reports_as_a_tag_and_is_not_strict() {
     let spec = parse(AGENT);
     assert_eq!(spec.completion, Some(Completion::FinalReport));
-    assert_eq!(spec.tool_transport, Some(ToolTransport::XmlFinal));
+    let usual = Some(ToolTransport::XmlFinal);
+    assert_eq!((spec.tool_transport, spec.usual_transport), (None, usual));
     assert_eq!(spec.strict_mode, Some(false));
     let sets = ["strict_mode=true", "tool_transport=native"];
     let spec = parse_under(AGENT, &sets, ReportFormat::Markdown).unwrap();

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::contract::spec::contract_spec::{
     ContractSpec, FinalReportSpec, ProviderSpec, SamplingSpec, Setting, TargetSpec,
 };
-use crate::contract::{Completion, ProviderType, ToolPolicy};
+use crate::contract::{Completion, ProviderType, ToolFilter, ToolPolicy};
 
 /// The provider whose script makes the call.
 pub(super) const STEP_PROVIDER: &str = "workflow-step";
@@ -31,6 +31,7 @@ pub(crate) fn tool_spec(contract: &ContractSpec, tool: &str, arguments: &str) ->
         provider_type: ProviderType::Scripted,
         reasoning: None,
         tokenizer: Setting::default(),
+        tools: ToolFilter::default(),
     };
     let target = TargetSpec {
         model: STEP_MODEL.to_owned(),
@@ -62,6 +63,7 @@ pub(crate) fn tool_spec(contract: &ContractSpec, tool: &str, arguments: &str) ->
         tokenizer: Setting::Off,
         tool_policy: Some(ToolPolicy::Required),
         tool_transport: None,
+        usual_transport: None,
         ..contract.clone()
     }
 }
