@@ -86,8 +86,8 @@ pub use adapter::{AdapterError, ResponseMeta};
 pub use cli::main;
 pub use contract::{
     CapabilityManifest, ContractDecodeError, ContractFactory, ContractSpec, DelegationGrant,
-    ExecutionContract, FactoryError, RulePlace, ServerCapability, ServerKind, SpecErrors,
-    TargetCapability, ToolCapability,
+    ExecutionContract, FactoryError, RefusedName, RulePlace, ServerCapability, ServerKind,
+    SpecErrors, TargetCapability, ToolCapability,
 };
 pub use driver::{
     DriverError, Environment, Finished, Job, Observer, Prepared, RunRequest, Runner, RunnerLimits,

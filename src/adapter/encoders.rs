@@ -17,6 +17,8 @@ impl RequestEncoder {
     /// [`AdapterError`] where there is no such target, or no adapter of its version that writes requests.
     pub fn new(terms: &Terms, index: usize) -> Result<Self, AdapterError> {
         let target = target(terms, index)?;
+        let offered = terms.as_offered_to(index);
+        let terms = offered.as_ref();
         let adapter = Adapter::by_version(&target.adapter_version)?;
         let rendering = |terms: &Terms| {
             let wire = wire(adapter.protocol, terms, target)?;
@@ -65,4 +67,28 @@ fn wire(
 fn under(profile: TextProfile, terms: &Terms, wire: Box<dyn Encode>) -> Box<dyn Encode> {
     let layer = Box::new(text::Encoder::new(profile, terms, wire));
     text::Gated::over(terms, layer)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::adapter::fixture::{encode, terms, text_message};
+    use crate::kernel::ToolExposure;
+    use crate::message::Role;
+
+    /// 001/6.providers.9
+    #[test]
+    fn a_request_offers_no_tool_that_the_filter_of_its_provider_keeps() {
+        let check = |denied: &[&str], expect: [bool; 3]| {
+            let terms = terms(|value| value["providers"]["p"]["tools_denied"] = json!(denied));
+            let conversation = [text_message(Role::User, "hi")];
+            let body = encode(&terms, &conversation, ToolExposure::Auto);
+            let has = ["does read", "does write", "\"tools\""].map(|text| body.contains(text));
+            assert_eq!(has, expect, "{denied:?}: {body}");
+        };
+        check(&[], [true, true, true]);
+        check(&["Write"], [true, false, true]);
+        check(&["*"], [false, false, false]);
+    }
 }

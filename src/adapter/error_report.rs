@@ -189,9 +189,17 @@ const AUTH_WORDS: &[&str] = &[
     "no auth credentials",
 ];
 
+/// Statuses of a request that would fail again: refused as it is, or sent where nothing takes it.
+const PERMANENT_STATUSES: [u16; 6] = [400, 404, 405, 410, 422, 501];
+/// Codes of such statuses that are about what the model wrote, which it writes otherwise the next time.
+const OF_A_SAMPLE: &[&str] = &[
+    "json_validate_failed",
+    "output_parse_failed",
+    "tool_use_failed",
+];
 /// Codes of a missing model.
 const UNKNOWN_MODEL_CODES: &[&str] = &["deploymentnotfound", "model_not_found"];
-/// The words of a 404 that is about the model. Another 404 may be a wrong path, or a gateway's.
+/// The words of a 404 that is about the model. Another 404 is a wrong path.
 const MODEL_WORDS: &[&str] = &["deployment", "endpoints found", "model"];
 /// The words of a 400 that is about the model.
 const NO_MODEL_WORDS: &[&str] = &["is not a valid model", "model not found"];
@@ -336,10 +344,21 @@ impl ErrorReport {
             || status == Some(400) && contains_any(NO_MODEL_WORDS)
     }
 
+    /// Whether the same request would fail again: by its status, where no code says otherwise.
+    fn is_permanent(&self, http: u16) -> bool {
+        let by_code = BY_CODE.iter().flat_map(|(_, codes)| codes.iter());
+        let mut otherwise = by_code.chain(OF_A_SAMPLE);
+        let status = if http >= 400 { Some(http) } else { self.status };
+        status.is_some_and(|status| PERMANENT_STATUSES.contains(&status))
+            && !otherwise.any(|code| self.codes.iter().any(|own| own == code))
+    }
+
     /// The fault, for a response of HTTP status `http`.
     pub(super) fn into_fault(self, http: u16) -> ProviderFault {
         let class = self.class.unwrap_or_else(|| self.class(http));
         let unknown_model = class == ProviderFaultClass::Model && self.knows_no_such_model(http);
+        let permanent =
+            class == ProviderFaultClass::Model && !unknown_model && self.is_permanent(http);
         let mut message = self.message;
         if message.is_empty() {
             message = format!("HTTP {http} without a message");
@@ -348,6 +367,7 @@ impl ErrorReport {
             message = format!("{code}: {message}");
         }
         ProviderFault {
+            permanent,
             retry_after_ms: self.retry_after_ms,
             status: Some(http),
             unknown_model,

@@ -83,6 +83,22 @@ impl<'l> Builder<'l> {
         Ok(())
     }
 
+    /// A word of a command that names a file beside its layer, `./server.js`, as the path of that file; every other word as it is.
+    pub(super) fn beside_layer(&self, layer: usize, word: Value) -> Value {
+        let file = self.file(layer);
+        let folder = file.parent().unwrap_or(&file);
+        let known = |path: &Path| fs::canonicalize(path.join(".")).ok();
+        let path = word.as_str().filter(|text| {
+            (text.starts_with("./") || text.starts_with("../"))
+                && known(folder) != known(self.contract_dir)
+                && folder.join(text).exists()
+        });
+        let path = path.and_then(|text| std::path::absolute(folder.join(text)).ok());
+        path.map_or(word, |path| {
+            Value::String(path.to_string_lossy().into_owned())
+        })
+    }
+
     /// The same for parameters, whose names differ.
     pub(super) fn renamed(
         &mut self,
@@ -142,23 +158,25 @@ impl<'l> Builder<'l> {
         let mut expansion = Expansion {
             environment: self.environment,
             layers: self.layers,
-            count: 0,
+            variables: BTreeMap::new(),
         };
         let value = expansion.merged(key, merged)?;
         let file = self.file(merged.layer());
-        let origin = match expansion.count {
-            0 => ValueOrigin::Layer { file },
-            _ => ValueOrigin::Expanded { file },
+        let origin = if expansion.variables.is_empty() {
+            ValueOrigin::Layer { file }
+        } else {
+            let variables = Arc::new(expansion.variables);
+            ValueOrigin::Expanded { file, variables }
         };
         Ok((value, origin))
     }
 }
 
-/// Replaces placeholders and counts them.
+/// Replaces placeholders and keeps the variables that it took.
 struct Expansion<'l> {
     environment: &'l Environment,
     layers: &'l [Layer],
-    count: usize,
+    variables: BTreeMap<String, String>,
 }
 
 impl Expansion<'_> {
@@ -216,8 +234,8 @@ impl Expansion<'_> {
                     .to_owned(),
                 variable: Some(name.to_owned()),
             })?;
-            self.count += 1;
             out.push_str(&value);
+            self.variables.insert(name.to_owned(), value);
             rest = tail;
         }
         out.push_str(rest);

@@ -70,7 +70,10 @@ pub(super) fn defaults(
 ///
 /// # Errors
 /// A form that is no word.
-pub(super) fn report_format(merged: &Merged) -> Result<Option<String>, DefinitionFault> {
+pub(super) fn report_format(
+    builder: &Builder<'_>,
+    merged: &Merged,
+) -> Result<Option<String>, DefinitionFault> {
     let by_place = merged.member(FORMATS.0);
     let by_place = by_place.and_then(|formats| formats.member(FORMATS.1));
     let by_place = by_place.map(|value| (FORMATS.0, value));
@@ -79,7 +82,8 @@ pub(super) fn report_format(merged: &Merged) -> Result<Option<String>, Definitio
     let Some((key, value)) = by_place.or_else(|| everywhere.next()) else {
         return Ok(None);
     };
-    let known = value.text().map(|(_, word)| word).filter(|word| {
+    let (expanded, _) = builder.expanded(key, value)?;
+    let known = expanded.as_str().filter(|word| {
         let mut all = ReportFormat::ALL.into_iter();
         all.any(|format| format.as_str() == *word)
     });

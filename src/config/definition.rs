@@ -1,5 +1,7 @@
 //! A provider, a tool server or a queue of the layers, in the form of a contract file.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use super::builder::Builder;
@@ -7,7 +9,7 @@ use super::env_file::is_name;
 use super::fault::DefinitionFault;
 use super::merged::Merged;
 use super::names::{STREAMING, snake, term};
-use crate::contract::{Definition, DefinitionKind};
+use crate::contract::{Definition, DefinitionKind, placeholders};
 
 /// A definition in the form of a contract file.
 pub(super) fn definition(
@@ -52,7 +54,8 @@ impl Builder<'_> {
                 "overrides" => self.renamed("overrides", key, value)?,
                 "contextWindow" | "context_window" => self.put("context_window", key, value)?,
                 "contextWindowBufferTokens" | "buffer" => self.put("buffer", key, value)?,
-                "toolsAllowed" | "toolsDenied" => no_filter(key, value)?,
+                "toolsAllowed" | "tools_allowed" => self.put("tools_allowed", key, value)?,
+                "toolsDenied" | "tools_denied" => self.put("tools_denied", key, value)?,
                 "models" => self.models(value)?,
                 "custom" => {
                     for (below, value) in value.members() {
@@ -135,7 +138,15 @@ impl Builder<'_> {
     }
 
     fn server(&mut self, given: &Merged) -> Result<(), DefinitionFault> {
-        let kind = given.member("type").and_then(Merged::text);
+        let kind = match given.member("type") {
+            Some(value) => {
+                let (expanded, _) = self.expanded("type", value)?;
+                let word = expanded.as_str().map(str::to_owned);
+                word.map(|word| (value.layer(), word))
+            }
+            None => None,
+        };
+        let kind = kind.as_ref().map(|(layer, word)| (*layer, word.as_str()));
         let by_url = given.member("url").is_some() && given.member("command").is_none();
         let over_http = match kind {
             None => by_url,
@@ -171,7 +182,7 @@ impl Builder<'_> {
                         given.member("command").map(Merged::value),
                         Some(Value::Array(_))
                     ) {
-                        self.put(key, key, value)?;
+                        self.arguments(value.value(), value)?;
                     }
                 }
                 "env" if !over_http => self.later("env", value),
@@ -183,6 +194,7 @@ impl Builder<'_> {
                 // Of the other kind of server, judged above, or of no meaning here.
                 "command" | "args" | "env" | "url" | "headers" | "type" | "toolSchemas" => {}
                 "queue" | "pin" | "shared" => self.put(key, key, value)?,
+                "sandbox" | "roots" if !over_http => self.put(key, key, value)?,
                 _ => return Err(refused(key, value)),
             }
         }
@@ -202,30 +214,57 @@ impl Builder<'_> {
     /// A command may be a list: the program, then its arguments.
     fn command(&mut self, given: &Merged, value: &Merged) -> Result<(), DefinitionFault> {
         let (expanded, origin) = self.expanded("command", value)?;
-        let Value::Array(mut words) = expanded else {
-            self.insert("command", expanded, origin);
+        let Value::Array(expanded) = expanded else {
+            let located = self.beside_layer(value.layer(), expanded);
+            self.insert("command", located, origin);
             return Ok(());
         };
-        if words.is_empty() {
+        let Some((program, expanded)) = expanded.split_first() else {
             return Err(DefinitionFault {
                 variable: None,
                 key: "command".to_owned(),
                 layer: value.layer(),
                 rule: "it is empty".to_owned(),
             });
-        }
-        let program = words.remove(0);
-        let mut args_from = origin.clone();
-        if let Some(args) = given.member("args")
-            && let (Value::Array(more), more_from) = self.expanded("args", args)?
-        {
-            words.extend(more);
-            if more_from.is_expanded() {
-                args_from = more_from;
-            }
-        }
+        };
+        let program = self.beside_layer(value.layer(), program.clone());
         self.insert("command", program, origin);
-        self.insert("args", Value::Array(words), args_from);
+        let args = given.member("args");
+        let beside = args.is_none_or(|args| args.layer() == value.layer());
+        let mut words = match value.value() {
+            Value::Array(words) if beside => words.into_iter().skip(1).collect(),
+            // The variables of two layers may differ.
+            _ => expanded.to_vec(),
+        };
+        if let Some(Value::Array(more)) = args.map(Merged::value) {
+            words.extend(more);
+        }
+        self.arguments(Value::Array(words), args.unwrap_or(value))
+    }
+
+    /// The arguments of a command as they are written. The variables in them are looked up where the server is started, so no value
+    /// of one is in a contract; one that is set nowhere is refused here.
+    fn arguments(&mut self, words: Value, value: &Merged) -> Result<(), DefinitionFault> {
+        let (_, origin) = self.expanded("args", value)?;
+        let words = match words {
+            Value::Array(words) => {
+                let words = words.into_iter();
+                let located = words.map(|word| self.beside_layer(value.layer(), word));
+                located.collect()
+            }
+            other => other,
+        };
+        let texts = words.as_array().into_iter().flatten();
+        let texts: Vec<&str> = texts.filter_map(Value::as_str).collect();
+        let named = texts.iter().flat_map(|text| placeholders(text));
+        let variables: BTreeSet<&str> = named.filter(|name| is_name(name)).collect();
+        if variables.is_empty() {
+            self.insert("args", words, origin);
+            return Ok(());
+        }
+        let variables = json!(variables);
+        self.named("args", value.layer(), words);
+        self.named("arg_variables", value.layer(), variables);
         Ok(())
     }
 
@@ -322,23 +361,4 @@ fn refused(key: &str, value: &Merged) -> DefinitionFault {
         layer: value.layer(),
         rule: "a contract has no place for it".to_owned(),
     }
-}
-
-/// A filter of tools at a provider, which must filter nothing: which tools are offered is said of the servers.
-fn no_filter(key: &str, value: &Merged) -> Result<(), DefinitionFault> {
-    let names = value.value();
-    let names = names.as_array().map_or(&[][..], Vec::as_slice);
-    let is_all = |name: &Value| matches!(name.as_str(), Some("*" | "any"));
-    let takes_all = match key {
-        "toolsDenied" => names.is_empty(),
-        _ => names.iter().any(is_all),
-    };
-    if takes_all {
-        return Ok(());
-    }
-    Err(DefinitionFault {
-        rule: "the tools that models are offered are said of their servers: under `mcpServers`"
-            .to_owned(),
-        ..refused(key, value)
-    })
 }

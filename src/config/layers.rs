@@ -239,9 +239,11 @@ impl Definitions for Layers {
 
     fn report_format(&self) -> Result<Option<String>, String> {
         let merged = self.merged_defaults().map_err(|fault| fault.to_string())?;
-        let format = merged.as_ref().map(report_format).transpose();
-        let format = format.map_err(|fault| self.fault_of_defaults(&fault))?;
-        Ok(format.flatten())
+        let Some(merged) = merged else {
+            return Ok(None);
+        };
+        let format = report_format(&self.builder()?, &merged);
+        format.map_err(|fault| self.fault_of_defaults(&fault))
     }
 }
 

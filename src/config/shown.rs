@@ -118,16 +118,42 @@ fn text_of(text: &str, is_secret: bool) -> String {
         let is_open = bare.is_empty() || SCHEMES.contains(&bare.as_str());
         return if is_open { text } else { MASK }.to_owned();
     }
-    // `--token=VALUE`
-    if let Some((name, value)) = text.split_once('=')
+    // An address that begins the text may have `=` in its query.
+    if let Some((scheme, _)) = text.split_once("://")
+        && is_name(scheme)
+    {
+        return recorded_url(text);
+    }
+    // `Authorization: VALUE`: an argument may be a header.
+    if let Some((name, value)) = text.split_once(':')
+        && is_name(name)
         && tells(name)
     {
-        return format!("{name}={}", text_of(value, true));
+        return format!("{name}: {}", text_of(value.trim_start(), true));
+    }
+    // `Bearer VALUE`
+    if let Some((scheme, value)) = text.split_once(' ')
+        && SCHEMES.contains(&scheme.to_lowercase().as_str())
+        && !value.contains(' ')
+    {
+        return format!("{scheme} {}", text_of(value, true));
+    }
+    // `--token=VALUE`, `--header=Authorization: VALUE`
+    if let Some((name, value)) = text.split_once('=')
+        && (is_name(name) || tells(name))
+    {
+        return format!("{name}={}", text_of(value, tells(name)));
     }
     if text.contains("://") {
         return recorded_url(text);
     }
     text.to_owned()
+}
+
+/// Whether it may be the name of a header or an option, or the scheme of an address.
+fn is_name(name: &str) -> bool {
+    let mut chars = name.chars();
+    !name.is_empty() && chars.all(|c| c.is_ascii_alphanumeric() || "-_+.".contains(c))
 }
 
 /// What is left of a text without `${NAME}`.
@@ -189,6 +215,49 @@ mod tests {
             "s.url",
             &json!("http://u:p@h/x?k=v"),
             &json!("http://h/x?k=[SECRET]"),
+        );
+        check(
+            "s.url",
+            &json!("http://u:PLAINpw@h/p?key=abc"),
+            &json!("http://h/p?key=[SECRET]"),
+        );
+        check(
+            "s.args",
+            &json!([
+                "--to",
+                "http://u:PLAINpw@h/p?key=abc",
+                "--url=http://u:PLAINpw@h/p?key=abc"
+            ]),
+            &json!([
+                "--to",
+                "http://h/p?key=[SECRET]",
+                "--url=http://h/p?key=[SECRET]"
+            ]),
+        );
+        check(
+            "s.args",
+            &json!([
+                "--header",
+                "Authorization: Bearer abcdefghijklmnopqrstuvwxyz",
+                "X-Api-Key:qwerty",
+                "--header=Authorization: Basic dXNlcjpwYXNzd29yZA==",
+                "Authorization: Basic dXNlcjpwYXNzd29yZA==",
+                "Authorization: Bearer ${T}",
+                "Bearer abc",
+                "Accept: text/html",
+                "bearer of news, all",
+            ]),
+            &json!([
+                "--header",
+                "Authorization: ***",
+                "X-Api-Key: ***",
+                "--header=Authorization: ***",
+                "Authorization: ***",
+                "Authorization: Bearer ${T}",
+                "Bearer ***",
+                "Accept: text/html",
+                "bearer of news, all",
+            ]),
         );
         check("d.maxOutputTokens", &json!(4096), &json!(4096));
         check("x.password", &json!(4096), &json!("***"));

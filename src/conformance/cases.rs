@@ -92,8 +92,8 @@ pub(super) const CASES: &[(&str, &str)] = corpus![
         "cancelled", "connection_lost", "failing_calls", "failing_calls_must_succeed", "later_success", "tool_changed",
     ],
     "provider": [
-        "auth_after", "auth_before", "error_in_a_response", "model_not_found", "no_model_found",
-        "no_model_found_any_more", "quota_after", "quota_before",
+        "address_not_found", "auth_after", "auth_before", "error_in_a_response", "model_not_found", "no_model_found",
+        "no_model_found_any_more", "quota_after", "quota_before", "request_refused", "sample_refused",
     ],
     "rate_limit": [
         "cycle_of_targets_not_of_attempts", "dropped_target_is_no_part_of_the_cycle", "no_attempt_left",

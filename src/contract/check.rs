@@ -231,7 +231,24 @@ pub(crate) fn tool_warnings(terms: &Terms) -> Vec<String> {
             format!("{place}.tools_allowed names `{tool}`, which the server does not offer")
         })
     }));
+    let without = terms.targets_without_tools().into_iter();
+    let optional = without.filter(|_| terms.tool_policy != ToolPolicy::Required);
+    warnings.extend(optional.filter_map(|target| without_tools(terms, target)));
     warnings
+}
+
+/// That a filter leaves the models of a target no tool.
+fn without_tools(terms: &Terms, target: usize) -> Option<String> {
+    let name = &terms.targets.get(target)?.provider;
+    let provider = terms.providers.get(name)?;
+    let key = match provider.tools_allowed {
+        Some(_) if provider.tools_denied.is_empty() => "tools_allowed",
+        Some(_) => "tools_allowed and tools_denied",
+        None => "tools_denied",
+    };
+    Some(format!(
+        "targets.{target} is offered no tool: that is what {key} of the provider `{name}` leaves of them"
+    ))
 }
 
 /// What a server that is there does not offer of the tools that are to be taken of it.
@@ -361,6 +378,17 @@ pub(crate) fn tool_faults_with(
         let text = "tool_policy required, but no server offers a tool".to_owned();
         let fault = TermFault::at("tool_policy", text);
         faults.push((ToolFault::Unavailable, fault));
+    }
+    if faults.is_empty() && terms.tool_policy == ToolPolicy::Required {
+        let without = terms.targets_without_tools().into_iter();
+        faults.extend(without.filter_map(|target| {
+            let text = format!(
+                "{}, but tool_policy is required",
+                without_tools(terms, target)?
+            );
+            let fault = TermFault::at(format!("targets.{target}"), text);
+            Some((ToolFault::Unavailable, fault))
+        }));
     }
     let inexact = |value: &Value| {
         let rule = "an integer of 2^53 or more has no exact canonical form".to_owned();

@@ -76,7 +76,7 @@ pub(super) fn delegation_faults(terms: &Terms) -> Vec<TermFault> {
     faults
 }
 
-/// A limit that leaves no agent to call, and names that a provider will not take.
+/// A limit that leaves no agent to call.
 pub(super) fn delegation_warnings(terms: &Terms) -> Vec<String> {
     let barred = terms
         .delegation
@@ -88,13 +88,17 @@ pub(super) fn delegation_warnings(terms: &Terms) -> Vec<String> {
             delegation.max_depth
         )
     });
-    barred.into_iter().chain(dotted_names(terms)).collect()
+    barred.into_iter().collect()
 }
 
-/// Names with a `.` where a request offers them to a host that is known to take none.
-fn dotted_names(terms: &Terms) -> Option<String> {
+/// The first agent whose name has a `.` where a request offers it to a host that is known to take none (`^[a-zA-Z0-9_-]{1,64}$`), and that
+/// host's provider.
+pub(super) fn refused_name(terms: &Terms) -> Option<(&str, &str)> {
     let mut exposed = terms.exposed_tools();
     let tool = exposed.find(|tool| tool.origin == AGENTS && tool.name.contains('.'))?;
+    if terms.tool_transport == ToolTransport::Xml {
+        return None;
+    }
     let is_refused = |target: &&TargetTerms| {
         let wires = [
             wire_version::ANTHROPIC,
@@ -102,18 +106,13 @@ fn dotted_names(terms: &Terms) -> Option<String> {
             wire_version::OPENAI_RESPONSES,
             wire_version::OPENROUTER_CHAT,
         ];
+        let version = target.adapter_version.as_str();
         let provider = terms.providers.get(&target.provider);
-        wires.contains(&target.adapter_version.as_str())
-            && provider.is_some_and(|own| {
-                own.base_url.is_some()
-                    && own.base_url.as_deref() == own.provider_type.usual_base_url()
-            })
+        let is_usual = provider.is_some_and(|own| {
+            own.base_url.is_some() && own.base_url.as_deref() == own.provider_type.usual_base_url()
+        });
+        wires.contains(&version) && is_usual
     };
-    let in_tags = terms.tool_transport == ToolTransport::Xml;
-    let target = terms.targets.iter().find(is_refused).filter(|_| !in_tags)?;
-    Some(format!(
-        "the tool `{}` has a `.` in its name, which the host of provider `{}` does not take: give the agent another `toolName`, or \
-         write `tool_transport: xml`",
-        tool.name, target.provider
-    ))
+    let target = terms.targets.iter().find(is_refused)?;
+    Some((&tool.name, &target.provider))
 }

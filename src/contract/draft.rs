@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 
+use super::delegation_check::refused_name;
 use super::document_size::check_document_size;
 use super::execution_contract::canonical;
 use super::manifest::ServerCapability;
@@ -11,9 +12,9 @@ use super::offered_tools::tools;
 use super::server_terms::BUILTIN;
 use super::session_tools::weight_of_session_tool;
 use super::{
-    AGENTS, Completion, ContractSpec, ExecutionContract, FactoryError, GateGrammar,
-    GrammarLanguage, IntentPolicyResolver, PROGRESS_REPORT, PolicyDecision, Resolution, ServerKind,
-    ServerTerms, Terms, ToolPin, ToolPolicy,
+    AGENT_PREFIX, AGENTS, Completion, ContractSpec, ExecutionContract, FactoryError, GateGrammar,
+    GrammarLanguage, IntentPolicyResolver, PROGRESS_REPORT, PolicyDecision, RefusedName,
+    Resolution, ServerKind, ServerTerms, Terms, ToolPin, ToolPolicy,
 };
 use crate::message::{Digest, TokenCounters};
 
@@ -143,6 +144,12 @@ impl ContractDraft {
         let counter = counter.and_then(|name| tokenizers.counter(name).ok());
         let counter = counter.as_deref();
         let mut offered = taken(&terms.servers, offered);
+        // In the order of the file.
+        let agent_names: Vec<String> = agents
+            .iter()
+            .flat_map(|agents| &agents.tools)
+            .map(|tool| format!("{AGENT_PREFIX}{}", tool.name))
+            .collect();
         if let Some(agents) = agents {
             // Their files say what they offer, whichever servers were started.
             offered.to_mut().insert(AGENTS.to_owned(), agents);
@@ -157,6 +164,20 @@ impl ContractDraft {
         let outside = outside.map(|(name, server)| (name.as_str(), server.kind));
         let tools = tools(&stated.builtin, outside, offered, counter)?;
         terms.tools = tools;
+        if let Some((name, provider)) = refused_name(&terms) {
+            let own = name.strip_prefix(AGENT_PREFIX).unwrap_or(name);
+            let agent = terms.agents.get(name);
+            return Err(FactoryError::AgentNameRefused(Box::new(RefusedName {
+                file: agent.map_or_else(String::new, |agent| agent.file.clone()),
+                index: agent_names
+                    .iter()
+                    .position(|known| known == name)
+                    .unwrap_or(0),
+                name: name.to_owned(),
+                proposed: own.replace('.', "_"),
+                provider: provider.to_owned(),
+            })));
+        }
         if let Some(counter) = counter {
             for tool in &mut terms.session_tools {
                 let schema = canonical(&tool.input_schema);

@@ -14,7 +14,7 @@ use super::{
     BigCount, CONTRACT_FORMAT, CapabilityManifest, ContextBudget, ContractSpec, ExecutionContract,
     FactoryError, GrammarLanguage, IntentPolicyResolver, ModelProfile, ProviderSpec, ProviderTerms,
     ProviderType, SEMANTICS_VERSION, Setting, TargetCapability, TargetSpec, TargetTerms, Terms,
-    ToolOutputBudget, ToolTransport, wire_version,
+    TextProfile, ToolOutputBudget, ToolTransport, wire_version,
 };
 use crate::message::{Digest, MAX_EXACT, NoTokenizers, QuarterBytes};
 
@@ -81,6 +81,7 @@ impl ContractFactory {
             .first()
             .map_or_else(String::new, |t| t.model_profile_id.clone());
         let profile = spec.profile(&model_profile_id);
+        let tool_transport = tool_transport(spec, &adapters);
         let strict_mode = spec
             .strict_mode
             .or(profile.map(|p| p.strict_mode))
@@ -189,9 +190,7 @@ impl ContractFactory {
             tool_timeout_ms: spec
                 .tool_timeout_ms
                 .unwrap_or(FILE.tool_timeout_ms.default_value),
-            tool_transport: spec
-                .tool_transport
-                .unwrap_or(FILE.tool_transport.default_value),
+            tool_transport,
             tools: Vec::new(),
             total_timeout_ms,
         };
@@ -204,6 +203,15 @@ impl ContractFactory {
         draft.apply(resolution.decision);
         Ok(draft)
     }
+}
+
+/// How calls travel. A model that has its calls in its text has its report there, too: a tag beside them would be a second form.
+fn tool_transport(spec: &ContractSpec, adapters: &[Adapters]) -> ToolTransport {
+    let mut adapters = adapters.iter();
+    let in_text = adapters.any(|of| TextProfile::of_version(&of.with_tools).is_some());
+    let usual = spec.usual_transport.filter(|_| !in_text);
+    let default_value = usual.unwrap_or(FILE.tool_transport.default_value);
+    spec.tool_transport.unwrap_or(default_value)
 }
 
 /// The language of the gate's grammar: as given, and for an embedded model what the embedded engine reads.
@@ -404,6 +412,8 @@ fn providers(spec: &ContractSpec) -> BTreeMap<String, ProviderTerms> {
             header_variables: variables_of(&given.headers),
             provider_options: given.provider_options.clone(),
             provider_type,
+            tools_allowed: given.tools.allowed.clone(),
+            tools_denied: given.tools.denied.clone(),
         };
         (name.clone(), terms)
     };

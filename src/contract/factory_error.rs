@@ -11,6 +11,13 @@ pub enum FactoryError {
         /// Its file, as the author names it.
         file: String,
     },
+    /// An agent's tool has a name that the host of a target does not take.
+    #[error(
+        "agents.{}: the tool `{}` has a `.` in its name, and the host of provider `{}` takes only names of the form \
+         ^[a-zA-Z0-9_-]{{1,64}}$",
+        .0.index, .0.name, .0.provider
+    )]
+    AgentNameRefused(Box<RefusedName>),
     /// The file demands an adapter other than the one its first target has.
     #[error("adapter_version is {given}, but the first target's adapter is {chosen}")]
     AdapterDisagrees {
@@ -102,6 +109,21 @@ pub enum FactoryError {
         /// Its origin.
         origin: String,
     },
+}
+
+/// The name of an agent's tool that a host does not take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedName {
+    /// The agent's file, as the author names it.
+    pub file: String,
+    /// Index in `agents`, from 0.
+    pub index: usize,
+    /// The exposed name.
+    pub name: String,
+    /// The `toolName` that the host takes.
+    pub proposed: String,
+    /// The key under `providers`.
+    pub provider: String,
 }
 
 fn known_profiles() -> String {

@@ -54,6 +54,7 @@ mod prices;
 mod private_network;
 mod profile;
 mod profile_check;
+mod provider_filter;
 mod queues;
 mod reached_servers;
 mod redaction;
@@ -111,7 +112,7 @@ pub(crate) use exact_numbers::inexact_integer_at;
 pub(crate) use execution_contract::canonical;
 pub use execution_contract::{ContractDecodeError, ExecutionContract};
 pub use factory::ContractFactory;
-pub use factory_error::FactoryError;
+pub use factory_error::{FactoryError, RefusedName};
 pub(crate) use final_report::{
     FINAL_REPORT, FinalReport, FinalReportTerms, ReportContent, ReportFormat,
 };

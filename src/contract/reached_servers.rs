@@ -77,9 +77,9 @@ pub(super) fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
         let none = BTreeMap::new();
         let kind = given.transport.kind();
         let (command, args, env, url, headers, oauth) = match &given.transport {
-            McpTransport::Stdio { args, command, env } => {
-                (Some(command.clone()), args.clone(), env, None, &none, None)
-            }
+            McpTransport::Stdio {
+                args, command, env, ..
+            } => (Some(command.clone()), args.clone(), env, None, &none, None),
             McpTransport::Remote {
                 headers,
                 oauth,
@@ -110,7 +110,14 @@ pub(super) fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
                 None,
             ),
         };
+        let arg_variables = match &given.transport {
+            McpTransport::Stdio { arg_variables, .. } => arg_variables.clone(),
+            McpTransport::Openapi { .. }
+            | McpTransport::Remote { .. }
+            | McpTransport::Rest { .. } => Vec::new(),
+        };
         let terms = ServerTerms {
+            arg_variables,
             args,
             available: false,
             command,

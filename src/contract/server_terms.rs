@@ -188,6 +188,10 @@ pub struct ServerTerms {
     pub args: Vec<String>,
     /// Whether bring-up reached it.
     pub available: bool,
+    /// Names of the variables of which the values stand in its arguments, where it is started, in the place of `${NAME}`; left out
+    /// where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arg_variables: Vec<String>,
     /// The command as the author wrote it.
     pub command: Option<String>,
     /// What it gets that asks for input during a call; left out where that is a refusal.
@@ -266,6 +270,7 @@ impl ServerTerms {
     /// The tools inside monolith, none of which is known to be there.
     pub(crate) const fn builtin() -> Self {
         Self {
+            arg_variables: Vec::new(),
             args: Vec::new(),
             available: false,
             command: None,

@@ -63,8 +63,22 @@ impl Terms {
     /// Everything that a request offers, over any transport: exposed tools, then the session's own. In the closing turn
     /// nothing but the final report.
     pub fn offered_tools(&self, closing: bool) -> impl Iterator<Item = &ToolTerms> {
-        let exposed = self.exposed_tools().filter(move |_| !closing);
-        let calls = self.exposed_tools().next().is_some();
+        self.offers(closing, |_| true)
+    }
+
+    /// The part of [`Self::offered_tools`] that the target at `target` is offered.
+    pub fn offered_to(&self, target: usize, closing: bool) -> impl Iterator<Item = &ToolTerms> {
+        self.offers(closing, move |tool| self.offers_to(target, tool))
+    }
+
+    fn offers<'t>(
+        &'t self,
+        closing: bool,
+        passes: impl Fn(&ToolTerms) -> bool + 't,
+    ) -> impl Iterator<Item = &'t ToolTerms> {
+        let calls = self.exposed_tools().any(&passes);
+        let exposed = self.exposed_tools();
+        let exposed = exposed.filter(move |tool| !closing && passes(tool));
         let own =
             self.session_tools
                 .iter()
@@ -80,11 +94,21 @@ impl Terms {
     /// The part of [`Self::offered_tools`] that the provider gets as tools of its own protocol.
     pub fn native_tools(&self, closing: bool) -> impl Iterator<Item = &ToolTerms> {
         self.offered_tools(closing)
-            .filter(move |tool| match self.tool_transport {
-                ToolTransport::Native => true,
-                ToolTransport::XmlFinal => tool.name != FINAL_REPORT,
-                ToolTransport::Xml => false,
-            })
+            .filter(|tool| self.is_native(tool))
+    }
+
+    /// The part of [`Self::offered_to`] that the provider gets as tools of its own protocol.
+    pub fn native_to(&self, target: usize, closing: bool) -> impl Iterator<Item = &ToolTerms> {
+        let offered = self.offered_to(target, closing);
+        offered.filter(|tool| self.is_native(tool))
+    }
+
+    fn is_native(&self, tool: &ToolTerms) -> bool {
+        match self.tool_transport {
+            ToolTransport::Native => true,
+            ToolTransport::XmlFinal => tool.name != FINAL_REPORT,
+            ToolTransport::Xml => false,
+        }
     }
 
     /// These terms as the encoder of one kind of request is to see them: its tools are all that there are.

@@ -285,6 +285,12 @@ pub struct ProviderTerms {
     /// The wire protocol.
     #[serde(rename = "type")]
     pub provider_type: ProviderType,
+    /// The tools that its models are offered, where not all; `*` and `any` mean every tool. Left out where there is no such list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools_allowed: Option<Vec<String>>,
+    /// The tools that its models are not offered, whatever `tools_allowed` says; left out where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools_denied: Vec<String>,
 }
 
 #[cfg(test)]

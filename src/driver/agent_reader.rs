@@ -9,11 +9,12 @@ use crate::store::Invocation;
 
 /// Reads the files of agents. The command line hands one in, since it knows the layers of configuration.
 pub(crate) trait AgentReader: Send + Sync {
-    /// The agent of that file, as the contract names it, whose contract file is `parent`. Its own agents are known, too.
+    /// The agent of that file, as the contract names it, whose contract file is `parent`, for a call with these arguments: they choose the
+    /// abilities of its profile. Its own agents are known, too.
     ///
     /// # Errors
     /// Why the file is no agent that can be run, in words.
-    fn read(&self, file: &str, parent: &ParentFile) -> Result<ReadAgent, String>;
+    fn read(&self, file: &str, parent: &ParentFile, arguments: &str) -> Result<ReadAgent, String>;
 
     /// The agent of a run that was begun so.
     ///

@@ -199,10 +199,11 @@ async fn run_child(
     let read = {
         let (file, parent) = (terms.file.clone(), below.parent.clone());
         let begun = open.as_ref().and_then(|open| open.invocation().cloned());
+        let arguments = delegation.order.invocation.arguments.as_str().to_owned();
         // Files are read on a thread of their own.
         let reading = move || match begun {
             Some(begun) => reader.read_again(&begun),
-            None => reader.read(&file, &parent),
+            None => reader.read(&file, &parent, &arguments),
         };
         match tokio::task::spawn_blocking(reading).await {
             Ok(read) => read,

@@ -18,6 +18,7 @@ use super::observer::Observer;
 use super::perform::{self, Done, OpenQuestions, RequestSlots, Tools};
 use super::queues::Queues;
 use super::recorder::Recorder;
+use super::run_servers::RunServers;
 use super::started_run::StartedRun;
 use super::tasks::{Performed, Tasks};
 use super::{DriverError, Prepared, trace};
@@ -134,7 +135,7 @@ pub async fn drive(
         session,
         started_unix_ms,
     } = started_run;
-    let servers = Arc::new(servers);
+    let servers = RunServers::new(servers, &shared, below.is_some());
     let clock = RunClock::starting_at(at_ms);
     let mut host = Host::new(
         backends,
@@ -148,7 +149,7 @@ pub async fn drive(
             ))))),
             queues: Arc::new(Queues::of(session.contract(), &shared)),
             scrubber,
-            servers: Arc::clone(&servers),
+            servers: servers.own(),
         },
         RequestSlots::of(&shared, max_inferences),
         recorder,
@@ -167,10 +168,7 @@ pub async fn drive(
     let elapsed_ms = clock.run_ms();
     let has_begun = host.recorder.has_begun();
     let session = host.shut_down().await;
-    // Every task has ended, so this is the last handle.
-    if let Ok(servers) = Arc::try_unwrap(servers) {
-        servers.close().await;
-    }
+    servers.close().await;
     // A run that is cut off here keeps its lock until its tools are down.
     if let Err(fault) = driven {
         if !has_begun {

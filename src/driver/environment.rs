@@ -330,6 +330,41 @@ impl Environment {
         Ok(out)
     }
 
+    /// Puts the values of those variables into texts, in the place of `${NAME}`. Every other `${…}` stays.
+    pub(super) fn put_in(
+        &self,
+        variables: &[String],
+        texts: &[String],
+        place: &str,
+    ) -> Result<Vec<String>, DriverError> {
+        let mut values = BTreeMap::new();
+        for name in variables {
+            let value = self.raw_at(name, place);
+            let value = value.ok_or_else(|| self.missing(name, place))?;
+            values.insert(name.as_str(), value);
+        }
+        let put_in = |text: &String| {
+            let mut out = String::with_capacity(text.len());
+            let mut rest = text.as_str();
+            while let Some((before, after)) = rest.split_once("${") {
+                out.push_str(before);
+                let known = after
+                    .split_once('}')
+                    .and_then(|(name, tail)| Some((values.get(name)?, tail)));
+                rest = if let Some((value, tail)) = known {
+                    out.push_str(value);
+                    tail
+                } else {
+                    out.push_str("${");
+                    after
+                };
+            }
+            out.push_str(rest);
+            out
+        };
+        Ok(texts.iter().map(put_in).collect())
+    }
+
     /// Expands every value of a map of headers or variables.
     pub(super) fn expand_all(
         &self,
@@ -389,6 +424,29 @@ mod tests {
         check("Bearer ${TOKEN}", "Bearer s3cret");
         check("${TOKEN}${TOKEN}", "s3crets3cret");
         check("$TOKEN {TOKEN} $", "$TOKEN {TOKEN} $");
+    }
+
+    #[test]
+    fn only_named_variables_are_put_in_and_only_once() {
+        let put_in = |variables: &[&str], text: &str| {
+            let variables: Vec<String> = variables.iter().map(|v| (*v).to_owned()).collect();
+            let environment = Environment::new(|name| match name {
+                "A" => Some("${B}".to_owned()),
+                "B" => Some("b".to_owned()),
+                _ => None,
+            });
+            let got = environment.put_in(&variables, &[text.to_owned()], "tools.mcp.x.args");
+            got.map(|texts| texts.concat())
+                .map_err(|fault| fault.to_string())
+        };
+        let check = |variables: &[&str], text: &str, expect: &str| {
+            assert_eq!(put_in(variables, text).as_deref(), Ok(expect), "{text}");
+        };
+        check(&["A", "B"], "--x=${A}${B}${C}", "--x=${B}b${C}");
+        check(&["B"], "${A} ${ ${B", "${A} ${ ${B");
+        check(&[], "${A}", "${A}");
+        let missing = put_in(&["C"], "${C}").unwrap_err();
+        assert!(missing.contains("variable C is not set"), "{missing}");
     }
 
     #[test]

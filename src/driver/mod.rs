@@ -50,6 +50,7 @@ mod queues;
 mod recorder;
 mod redaction_key;
 mod reissue;
+mod run_servers;
 mod runner;
 mod secrets;
 mod shared;
@@ -87,7 +88,7 @@ pub(crate) use bring_up::{
     Continuation, Preview, Reach, ReachedCommand, ReachedVariable, Reopened, SHELL_PLACE,
     ServersToStart, committed_workspace, embedded_model, prepare_continuation, prepare_fork,
     prepare_loaded, prepare_resume, preview, preview_recorded, random_run_id, redacted_text,
-    reopen, unset_keys,
+    reopen, unset_by_itself, unset_keys,
 };
 pub use bring_up::{Prepared, RunRequest, prepare};
 

@@ -98,7 +98,8 @@ mod tests {
     use futures_util::FutureExt;
 
     use super::*;
-    use crate::contract::{CapabilityManifest, ContractFactory, ContractSpec};
+    use crate::contract::{AgentLink, CapabilityManifest, ContractFactory, ContractSpec};
+    use crate::message::Digest;
 
     fn queues_of(shared: &Shared, concurrent: u32) -> Queues {
         let text = format!(
@@ -113,6 +114,46 @@ mod tests {
 
     fn queues() -> Queues {
         queues_of(&Shared::default(), 2)
+    }
+
+    /// 001/5.hierarchies.8: all runs of a depth share the places of agents, and none below waits for a place that one above holds.
+    #[tokio::test]
+    async fn calls_of_agents_wait_for_those_of_their_depth_alone() {
+        let shared = Shared::default();
+        let at_depth = |depth: usize| {
+            let text = "targets: [{provider: p, model: m, context_window: 9000}]\nproviders: {p: {type: openai}}\n\
+                        queues: {slow: {concurrent: 1}}\n";
+            let mut spec = ContractSpec::parse("c.yaml", text, &[]).unwrap();
+            let link = AgentLink {
+                digest: Digest::ZERO,
+                name: "a".to_owned(),
+            };
+            spec.delegation = Some(DelegationTerms {
+                chain: vec![link; depth + 1],
+                granted: Vec::new(),
+                max_depth: 5,
+            });
+            let made = ContractFactory.make(&spec, &CapabilityManifest::default(), None);
+            Queues::of(&made.unwrap(), &shared)
+        };
+        let (first, beside, below) = (at_depth(0), at_depth(0), at_depth(1));
+        let never = CancellationToken::new();
+        let held = first.agent_permit(Some("slow"), &never).await.unwrap();
+        assert!(held.is_some());
+        let waits = beside.agent_permit(Some("slow"), &never);
+        assert!(waits.now_or_never().is_none());
+        let agent = below.agent_permit(Some("slow"), &never).now_or_never();
+        let tool = below.permit(Some("slow"), &never).now_or_never();
+        assert!(matches!(
+            (&agent, &tool),
+            (Some(Some(Some(_))), Some(Some(Some(_))))
+        ));
+        // Tools of all depths share theirs.
+        let other = first.permit(Some("slow"), &never);
+        assert!(other.now_or_never().is_none());
+        drop(held);
+        let next = beside.agent_permit(Some("slow"), &never);
+        assert!(next.now_or_never().is_some());
     }
 
     /// 000/1.queues.1, 000/1.queues.2

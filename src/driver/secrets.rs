@@ -1,6 +1,7 @@
 //! The secret values that a contract file names, and their origin. Does not search texts for them.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -34,6 +35,8 @@ const TELLING: [&str; 9] = [
     "token",
 ];
 
+/// The fewest characters of a piece of text that may be random.
+const SHORTEST_RANDOM: usize = 16;
 /// The most bytes of values that are looked for at once: fewer than those of as many lines as a search knows.
 const MOST_AT_ONCE: usize = 16 * 1024;
 
@@ -88,8 +91,16 @@ impl Secrets {
                     found.take_values(headers, &format!("{place}.headers"), environment);
                     found.take_url(&without_parameters(&tool.url), &format!("{place}.url"));
                 }
-                McpTransport::Stdio { env, .. } => {
+                McpTransport::Stdio {
+                    arg_variables, env, ..
+                } => {
                     found.take_values(env, &format!("{place}.env"), environment);
+                    let place = format!("{place}.args");
+                    for variable in arg_variables.iter().map(String::as_str) {
+                        if !is_open(variable, &[], environment, &place) {
+                            found.take_variable(variable, &place, environment);
+                        }
+                    }
                 }
                 McpTransport::Remote {
                     headers,
@@ -102,6 +113,14 @@ impl Secrets {
                         found.take_variable(variable, &format!("{place}.oauth.{key}"), environment);
                     }
                     found.take_url(url, &format!("{place}.url"));
+                }
+            }
+        }
+        // What a layer's placeholders were replaced by stands in the file as it is.
+        for (place, origin) in &spec.origins {
+            for (variable, value) in origin.part_of_it() {
+                if names_a_secret(variable) && !OPEN_VARIABLES.contains(&variable) {
+                    found.take(place, true, value);
                 }
             }
         }
@@ -139,11 +158,11 @@ impl Secrets {
             let mut variables = placeholders(text).peekable();
             let written_out = variables.peek().is_none();
             let mut secret = written_out && names_a_secret(name);
-            for variable in variables.filter(|name| !OPEN_VARIABLES.contains(name)) {
+            for variable in variables.filter(|one| !is_open(one, &[name], environment, &place)) {
                 secret = true;
                 self.take_variable(variable, &place, environment);
             }
-            if !(secret || written_out) {
+            if !(secret || written_out && looks_random(text)) {
                 continue;
             }
             // What cannot be expanded is refused where it is used.
@@ -167,7 +186,10 @@ impl Secrets {
 
     fn take_url(&mut self, url: &str, place: &str) {
         for (name, value) in url_secrets(url) {
-            self.take(place, name.is_none_or(names_a_secret), &value);
+            let sure = name.is_none_or(names_a_secret);
+            if sure || looks_random(&value) {
+                self.take(place, sure, &value);
+            }
         }
     }
 
@@ -299,6 +321,40 @@ fn key_in_an_address(document: &Value) -> Option<(String, String)> {
     })
 }
 
+/// Whether the value of a variable, at that place of a file, is no secret: it is one of those that hold paths, or it is a path of this
+/// machine or a plain address, and none of its names means a secret.
+fn is_open(variable: &str, names: &[&str], environment: &Environment, place: &str) -> bool {
+    let value = || environment.get_at(variable, place).unwrap_or_default();
+    let mut names = names.iter().chain([&variable]);
+    OPEN_VARIABLES.contains(&variable)
+        || (!names.any(|name| names_a_secret(name))
+            && (is_there(&value()) || is_plain_address(&value())))
+}
+
+/// Whether a text looks like a credential, not like words: letters and digits in one piece that is long.
+fn looks_random(text: &str) -> bool {
+    let mut pieces = text.split(|c: char| !c.is_ascii_alphanumeric());
+    pieces.any(|piece| {
+        piece.len() >= SHORTEST_RANDOM
+            && piece.bytes().any(|b| b.is_ascii_digit())
+            && piece.bytes().any(|b| b.is_ascii_alphabetic())
+    })
+}
+
+/// Whether that is an address without a user and without a query.
+fn is_plain_address(text: &str) -> bool {
+    let rest = text
+        .strip_prefix("https://")
+        .or_else(|| text.strip_prefix("http://"));
+    rest.is_some_and(|rest| !rest.contains(['@', '?', '#']) && !looks_random(rest))
+}
+
+/// Whether that is the path of something on this machine.
+fn is_there(path: &str) -> bool {
+    let path = Path::new(path);
+    path.is_absolute() && path.exists()
+}
+
 /// Whether a header, variable or parameter of that name is secret by its name.
 fn names_a_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
@@ -323,5 +379,64 @@ fn shown_at(finder: &Redactor, value: &Value, pointer: &str) -> Option<String> {
             shows(name).or_else(|| shown_at(finder, item, &format!("{pointer}/{step}")))
         }),
         Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The values that are looked for under a file with that server, where the variables have these values.
+    fn matched(server: &str, variables: &[(&str, &str)]) -> Vec<String> {
+        let text = format!(
+            "task: t\ntargets: [{{provider: d, model: m}}]\nproviders: {{d: {{type: ollama}}}}\ntools: {{mcp: {{s: {server}}}}}\n"
+        );
+        let spec = ContractSpec::parse("c.yaml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
+        let variables: BTreeMap<String, String> = variables
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        let environment = Environment::new(move |name| variables.get(name).cloned());
+        let found = Secrets::of(&spec, &environment);
+        found.matched().map(str::to_owned).collect()
+    }
+
+    /// 001 §6: what a server is told that is no secret is neither redacted nor refused.
+    #[test]
+    fn words_paths_and_plain_addresses_are_no_secrets_unless_their_names_say_so() {
+        let check = |server: &str, variables: &[(&str, &str)], expect: &[&str]| {
+            assert_eq!(matched(server, variables), expect, "{server}");
+        };
+        let here = std::env::temp_dir().display().to_string();
+        let command = |env: &str| format!("{{command: x, args: [], env: {{{env}}}}}");
+        check(&command("MODE: production, PATH: /usr/bin:/bin"), &[], &[]);
+        check(&command("PASSWORD: production"), &[], &["production"]);
+        check(&command("ID: a1b2c3d4e5f6a7b8"), &[], &["a1b2c3d4e5f6a7b8"]);
+        check(&command("ROOT: '${REPO}'"), &[("REPO", &here)], &[]);
+        check(&command("SECRET: '${REPO}'"), &[("REPO", &here)], &[&here]);
+        let gone = "/no/such/place/x";
+        check(&command("ROOT: '${REPO}'"), &[("REPO", gone)], &[gone]);
+        let home = "https://example.org/docs";
+        check(&command("SITE: '${SITE}'"), &[("SITE", home)], &[]);
+        let user = "https://me:pw@example.org/docs";
+        check(&command("SITE: '${SITE}'"), &[("SITE", user)], &[user]);
+        check(
+            &command("T: '${T}'"),
+            &[("T", "s3cret-value")],
+            &["s3cret-value"],
+        );
+        let args = "{command: x, args: ['--t=${T}', '${U}'], arg_variables: [T]}";
+        check(
+            args,
+            &[("T", "s3cret-value"), ("U", "another")],
+            &["s3cret-value"],
+        );
+        check(
+            "{url: 'http://h/?units=metric&key=metric7'}",
+            &[],
+            &["metric7"],
+        );
+        let headers = "{url: 'http://h/', headers: {Accept: application/json, X-Api-Key: abcdefg}}";
+        check(headers, &[], &["abcdefg"]);
     }
 }

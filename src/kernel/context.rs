@@ -37,10 +37,10 @@ impl ContextLedger {
     }
 }
 
-/// Tokens of the definitions that a request carries: in the closing turn none but that of the final report.
-pub(super) fn schema_tokens(terms: &Terms, closing: bool) -> u64 {
+/// Tokens of the definitions that a request to a target carries: in the closing turn none but that of the final report.
+pub(super) fn schema_tokens(terms: &Terms, target: usize, closing: bool) -> u64 {
     terms
-        .offered_tools(closing)
+        .offered_to(target, closing)
         .fold(0, |sum, tool| exact_sum(sum, tool.schema_tokens))
 }
 
@@ -57,13 +57,15 @@ pub(super) fn limit(terms: &Terms, target: usize) -> u64 {
         .saturating_sub(target.sampling.max_output_tokens)
 }
 
-/// The target with the smallest limit, and that limit: what a tool result is judged against. Where no target is left, no
-/// request follows, and every result fits.
-pub(super) fn smallest(terms: &Terms, lineup: Lineup<'_>) -> (usize, u64) {
-    let limits = lineup.left().map(|target| (target, limit(terms, target)));
-    limits
-        .min_by_key(|(_, fits)| *fits)
-        .unwrap_or((0, u64::MAX))
+/// The target with the least room for messages beside its tools, and its limit: what a tool result is judged against. Where no
+/// target is left, no request follows, and every result fits.
+pub(super) fn smallest(terms: &Terms, lineup: Lineup<'_>, closing: bool) -> (usize, u64) {
+    let room = |target: &usize| {
+        let limit = i128::from(limit(terms, *target));
+        limit - i128::from(schema_tokens(terms, *target, closing))
+    };
+    let smallest = lineup.left().min_by_key(room);
+    smallest.map_or((0, u64::MAX), |target| (target, limit(terms, target)))
 }
 
 /// What the projection may not pass by the forced-synthesis ratio: floor(ratio × window).

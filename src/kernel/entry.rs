@@ -304,6 +304,8 @@ pub struct DroppedTarget {
 pub enum DropReason {
     /// The first request does not fit it.
     FirstRequest,
+    /// The same request would fail there again.
+    PermanentFault,
     /// The provider has no such model.
     UnknownModel,
 }

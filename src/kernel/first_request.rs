@@ -15,15 +15,20 @@ impl Machine {
     /// What it needs, what fits, and its largest part, where no target is left.
     pub(super) fn judge_first_request(&mut self, messages: &[AgentMessage]) -> Result<(), String> {
         let targets = self.contract.attempt_targets();
-        let needs = self.first_request();
-        let too_small = |target: &usize| limit(&self.contract, *target) < needs;
+        let closing = self.begins_closing();
+        let needs = |target: usize| self.first_request(target, closing);
+        let too_small = |target: &usize| limit(&self.contract, *target) < needs(*target);
         let dropped = (0..targets).filter(too_small).collect();
-        let largest = (0..targets).max_by_key(|target| limit(&self.contract, *target));
+        let room = |target: &usize| {
+            i128::from(limit(&self.contract, *target)) - i128::from(needs(*target))
+        };
+        let largest = (0..targets).max_by_key(room);
         let fits = largest.map_or(0, |target| limit(&self.contract, target));
+        let largest = largest.unwrap_or(0);
+        let needs = needs(largest);
         if holds(Guard::FirstRequestFits, needs > fits) {
-            let closing = needs != self.first_with_tools();
-            let (part, tokens) = self.largest_part(messages, closing);
-            let target = target_name(&self.contract, largest.unwrap_or(0));
+            let (part, tokens) = self.largest_part(messages, largest, closing);
+            let target = target_name(&self.contract, largest);
             return Err(format!(
                 "the first request needs {needs} tokens, and {target} holds {fits}; the largest part is {part}: {tokens} tokens"
             ));
@@ -34,35 +39,41 @@ impl Machine {
 
     /// What an entry says of the targets that the first request does not fit.
     pub(super) fn dropped_by_size(&self) -> Vec<DroppedTarget> {
-        let needs = self.first_request();
+        let closing = self.begins_closing();
         let dropped = self.dropped.iter().map(|target| DroppedTarget {
             limit: Some(limit(&self.contract, *target)),
-            projected: Some(needs),
+            projected: Some(self.first_request(*target, closing)),
             reason: DropReason::FirstRequest,
             target: target_name(&self.contract, *target),
         });
         dropped.collect()
     }
 
-    /// Prompt tokens of the first request that is made.
-    fn first_request(&self) -> u64 {
-        let with_tools = self.first_with_tools();
-        let mut targets = 0..self.contract.attempt_targets();
+    /// Whether the first request is that of a closing turn: no target holds the one with tools.
+    fn begins_closing(&self) -> bool {
         let required = self.contract.tool_policy == ToolPolicy::Required;
-        if required || targets.any(|target| limit(&self.contract, target) >= with_tools) {
-            return with_tools;
-        }
-        let instruction = estimate_tokens(self.final_instruction());
-        let closing = schema_tokens(&self.contract, true);
-        exact_sum(self.context.projected(closing), instruction)
+        let mut targets = 0..self.contract.attempt_targets();
+        let holds = |target| limit(&self.contract, target) >= self.first_request(target, false);
+        !required && !targets.any(holds)
     }
 
-    fn first_with_tools(&self) -> u64 {
-        self.context.projected(schema_tokens(&self.contract, false))
+    /// Prompt tokens of the first request to a target.
+    fn first_request(&self, target: usize, closing: bool) -> u64 {
+        let schema = schema_tokens(&self.contract, target, closing);
+        let projected = self.context.projected(schema);
+        if closing {
+            return exact_sum(projected, estimate_tokens(self.final_instruction()));
+        }
+        projected
     }
 
     /// The part of the first request that weighs most, and its tokens.
-    fn largest_part(&self, messages: &[AgentMessage], closing: bool) -> (&'static str, u64) {
+    fn largest_part(
+        &self,
+        messages: &[AgentMessage],
+        target: usize,
+        closing: bool,
+    ) -> (&'static str, u64) {
         let last = messages.len().saturating_sub(1);
         let part = |(nth, message): (usize, &AgentMessage)| match message.role {
             Role::System => ("the system prompt", message.tokens),
@@ -73,7 +84,7 @@ impl Machine {
         };
         let tools = (
             "the definitions of the tools",
-            schema_tokens(&self.contract, closing),
+            schema_tokens(&self.contract, target, closing),
         );
         let instruction = closing.then(|| {
             let tokens = estimate_tokens(self.final_instruction());

@@ -11,7 +11,7 @@ use super::{
     ToolExposure, XmlOffer,
 };
 use crate::contract::ToolTransport;
-use crate::message::{InferenceSeq, ProviderFaultClass, exact_sum};
+use crate::message::{InferenceSeq, ProviderFault, ProviderFaultClass, exact_sum};
 
 /// The most slots that one turn offers: each is named in the request.
 const MAX_SLOTS: u32 = 100;
@@ -75,8 +75,8 @@ impl Machine {
     }
 
     fn fail_attempt(&mut self, failed: &InferenceFailed, outbox: &mut Outbox) {
-        if failed.fault.unknown_model {
-            self.drop_target(self.turn.target(), outbox);
+        if let Some(reason) = drop_reason(&failed.fault) {
+            self.drop_target(self.turn.target(), reason, outbox);
         }
         if let Some(usage) = &failed.usage {
             self.count_usage(failed.inference, usage);
@@ -94,18 +94,18 @@ impl Machine {
             | ProviderFaultClass::InvalidResponse) => Failure::Provider {
                 class,
                 retry_after_ms: failed.fault.retry_after_ms,
-                unknown_model: failed.fault.unknown_model,
+                ends_target: failed.fault.ends_target(),
             },
         });
     }
 
-    /// Asks a target that does not know its model no more.
-    pub(super) fn drop_target(&mut self, target: usize, outbox: &mut Outbox) {
+    /// Asks a target no more.
+    pub(super) fn drop_target(&mut self, target: usize, reason: DropReason, outbox: &mut Outbox) {
         self.dropped.insert(target);
         outbox.dropped.push(DroppedTarget {
             limit: None,
             projected: None,
-            reason: DropReason::UnknownModel,
+            reason,
             target: target_name(&self.contract, target),
         });
     }
@@ -113,7 +113,7 @@ impl Machine {
     /// Sends the running attempt's request: counted when issued, its account recorded in the same entry.
     pub(super) fn issue_inference(&mut self, outbox: &mut Outbox) -> Awaited {
         let target = self.turn.target();
-        let schema = schema_tokens(&self.contract, self.closing.is_some());
+        let schema = schema_tokens(&self.contract, target, self.closing.is_some());
         let mut ledger = self.context;
         for notice in &self.notices {
             ledger.pending = exact_sum(ledger.pending, notice.tokens);
@@ -149,7 +149,8 @@ impl Machine {
     fn exposure(&self) -> ToolExposure {
         let terms = &self.contract;
         let closing = self.closing.is_some();
-        if terms.native_tools(closing).next().is_none() {
+        let target = self.turn.target();
+        if terms.native_to(target, closing).next().is_none() {
             ToolExposure::Withheld
         } else if !closing && self.gate_closed() && terms.tool_transport == ToolTransport::Native {
             ToolExposure::Forced
@@ -162,10 +163,13 @@ impl Machine {
     fn xml_offer(&self) -> Option<XmlOffer> {
         let terms = &self.contract;
         let closing = self.closing.is_some();
+        let target = self.turn.target();
+        let mut exposed = terms.exposed_tools();
+        let has_none = !exposed.any(|tool| terms.offers_to(target, tool));
         let slots = match terms.tool_transport {
             ToolTransport::Native => return None,
             ToolTransport::XmlFinal => 0,
-            ToolTransport::Xml if closing || terms.exposed_tools().next().is_none() => 0,
+            ToolTransport::Xml if closing || has_none => 0,
             ToolTransport::Xml => {
                 let calls = u32::try_from(terms.max_tool_calls_per_turn).unwrap_or(u32::MAX);
                 calls.min(MAX_SLOTS)
@@ -178,5 +182,16 @@ impl Machine {
             genesis: self.genesis,
             slots,
         })
+    }
+}
+
+/// Why a target is asked no more after that fault, where it is not.
+pub(super) const fn drop_reason(fault: &ProviderFault) -> Option<DropReason> {
+    if fault.unknown_model {
+        Some(DropReason::UnknownModel)
+    } else if fault.permanent {
+        Some(DropReason::PermanentFault)
+    } else {
+        None
     }
 }

@@ -58,10 +58,7 @@ impl Machine {
         ) {
             return Judgement::Violation(OutcomeCode::ForbiddenCall);
         }
-        let outside = |unit: &Unit<'_>| {
-            let name = &unit.invocation.name;
-            terms.tool(name).is_some() && !terms.allows(name)
-        };
+        let outside = |unit: &Unit<'_>| self.is_outside(&unit.invocation.name);
         let outside = terms.strict_mode && units.iter().any(outside);
         if holds(Guard::ToolNotAllowed, outside) {
             return Judgement::Violation(OutcomeCode::ToolNotAllowed);
@@ -143,7 +140,7 @@ impl Machine {
             let nearest = self.nearest_to(&name);
             return Some(FailedReason::NotFound { name, nearest });
         }
-        if !self.contract.allows(&name) {
+        if self.is_outside(&name) {
             return Some(FailedReason::NotAllowed { name });
         }
         if self.tools_changed.contains(&name) {
@@ -172,9 +169,17 @@ impl Machine {
         }
     }
 
-    /// The names that requests offer and that are nearest to one that is in no manifest.
+    /// Whether the contract pins a tool of that name that the model that was asked may not call: it is not in `allowed_tools`, or
+    /// the filter of the model's provider keeps it.
+    fn is_outside(&self, name: &str) -> bool {
+        let terms = &self.contract;
+        let tool = terms.tool(name);
+        tool.is_some_and(|tool| !terms.allows(name) || !terms.offers_to(self.turn.target(), tool))
+    }
+
+    /// The names that the model was offered and that are nearest to one that is in no manifest.
     fn nearest_to(&self, name: &str) -> Vec<String> {
-        let offered = self.contract.offered_tools(false);
+        let offered = self.contract.offered_to(self.turn.target(), false);
         let offered = offered.map(|tool| tool.name.as_str());
         nearest(
             name,

@@ -70,6 +70,8 @@ mod tests_alphabet;
 #[cfg(test)]
 mod tests_explore;
 #[cfg(test)]
+mod tests_filter;
+#[cfg(test)]
 mod tests_flow;
 #[cfg(test)]
 mod tests_letters;

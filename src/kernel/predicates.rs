@@ -461,7 +461,11 @@ impl Machine {
                 .fold(0, |sum: u64, notice| sum.saturating_add(notice.tokens)),
         };
         self.context
-            .projected(schema_tokens(&self.contract, closing))
+            .projected(schema_tokens(
+                &self.contract,
+                self.next_target(next),
+                closing,
+            ))
             .saturating_add(words)
     }
 

@@ -104,6 +104,8 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
                 header_variables: BTreeMap::new(),
                 provider_options: None,
                 provider_type: ProviderType::Scripted,
+                tools_allowed: None,
+                tools_denied: Vec::new(),
             },
         )]),
         queues: BTreeMap::new(),

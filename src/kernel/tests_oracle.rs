@@ -445,10 +445,10 @@ impl Oracle {
                     self.count(f.inference.0, usage);
                 }
                 if place != Place::Inference(f.inference.0) {
-                    if f.fault.unknown_model && self.awaits_summary(f.inference.0) {
+                    if f.fault.ends_target() && self.awaits_summary(f.inference.0) {
                         self.facts.dropped.extend(self.summarizer());
                     }
-                    if f.fault.unknown_model {
+                    if f.fault.ends_target() {
                         let sampler = self.sampler_of(f.inference.0);
                         self.facts.dropped.extend(sampler);
                     }
@@ -460,7 +460,7 @@ impl Oracle {
                 self.facts.notices = 0;
                 let why =
                     match f.fault.class {
-                        _ if f.fault.unknown_model => Why::Unknown,
+                        _ if f.fault.ends_target() => Why::Unknown,
                         Fault::RateLimit => Why::Limited {
                             wait_ms: f.fault.retry_after_ms.filter(|ms| *ms > 0).unwrap_or_else(
                                 || (1_000_u64 << self.facts.waits.min(6)).min(60_000),

@@ -18,8 +18,9 @@ pub(super) enum Failure {
     Provider {
         class: ProviderFaultClass,
         retry_after_ms: Option<u64>,
-        /// It does not know the model: the target is dropped.
-        unknown_model: bool,
+        /// Nothing is gained by asking it again: the target is dropped. State digests have it under its first name.
+        #[serde(rename = "unknown_model")]
+        ends_target: bool,
     },
     /// The adapter, or strict mode, did not accept the message.
     Rejected,
@@ -160,8 +161,7 @@ impl Turn {
         }
         match failure {
             Failure::Provider {
-                unknown_model: true,
-                ..
+                ends_target: true, ..
             } => self.cycle.leave(self.target),
             Failure::Provider {
                 class: ProviderFaultClass::RateLimit,
@@ -215,24 +215,24 @@ mod tests {
     const LIMITED: Failure = Failure::Provider {
         class: ProviderFaultClass::RateLimit,
         retry_after_ms: None,
-        unknown_model: false,
+        ends_target: false,
     };
     const UNREACHABLE: Failure = Failure::Provider {
         class: ProviderFaultClass::Network,
         retry_after_ms: None,
-        unknown_model: false,
+        ends_target: false,
     };
     const UNKNOWN: Failure = Failure::Provider {
         class: ProviderFaultClass::Model,
         retry_after_ms: None,
-        unknown_model: true,
+        ends_target: true,
     };
 
     fn limited_for(ms: u64) -> Failure {
         Failure::Provider {
             class: ProviderFaultClass::RateLimit,
             retry_after_ms: Some(ms),
-            unknown_model: false,
+            ends_target: false,
         }
     }
 

@@ -57,6 +57,9 @@ pub struct ProviderFault {
     pub class: ProviderFaultClass,
     /// The error of the provider or the transport; at most 2,048 bytes, for people.
     pub message: String,
+    /// Set where the same request would fail again: the address, or something in the request, is wrong.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub permanent: bool,
     /// The raw answer, where one arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_hash: Option<Digest>,
@@ -80,6 +83,12 @@ const fn is_false(flag: &bool) -> bool {
 }
 
 impl ProviderFault {
+    /// Whether nothing is gained by asking that target again in this run.
+    #[must_use]
+    pub const fn ends_target(&self) -> bool {
+        self.unknown_model || self.permanent
+    }
+
     /// A fault of `class` with a message for people, cut to 2,048 bytes.
     #[must_use]
     pub fn new(class: ProviderFaultClass, message: impl Into<String>) -> Self {
@@ -88,6 +97,7 @@ impl ProviderFault {
         Self {
             class,
             message,
+            permanent: false,
             raw_hash: None,
             retry_after_ms: None,
             status: None,

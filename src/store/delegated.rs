@@ -111,8 +111,8 @@ impl StoreReader {
                     .all(|byte| matches!(byte, b'0'..=b'9' | b'.'))
         };
         // A name that is none is for the verification.
-        let named = names.into_iter().filter(is_number);
-        Ok(named
+        let below = names.into_iter().filter(is_number);
+        Ok(below
             .filter_map(|name| RunId::try_from(name).ok())
             .collect())
     }

@@ -196,6 +196,13 @@ pub struct ToolLine {
     pub error: Option<String>,
 }
 
+impl ToolLine {
+    /// Whether it is a final report that came as a tag, which is no call.
+    pub(super) fn is_report(&self) -> bool {
+        self.command == FINAL_REPORT_XML
+    }
+}
+
 impl From<&Usage> for AccountingTokens {
     fn from(usage: &Usage) -> Self {
         Self {

@@ -1,7 +1,7 @@
 //! The sentence that says why a run ended. Reads a view; decides no outcome.
 
 use super::failures;
-use super::provider_refusal::{keyless, not_found, unsure_key};
+use super::provider_refusal::{keyless, misled, not_found, unsure_key};
 use super::server_log::with_short_log;
 use crate::contract::{ExecutionContract, ToolProof};
 use crate::kernel::{AgentOutcome, Check, CheckName, OutcomeCode, ProbedTarget};
@@ -10,6 +10,9 @@ use crate::view::{Activity, Approvals, CallEnd, Preflight, Request, RequestEnd, 
 
 /// How many faults are named.
 const MOST_NAMED: usize = 3;
+/// What counts as proof under `tool_proof: lineage`.
+const OF_LINEAGE: &str =
+    "an ok result of a tool that is no agent, in this run or one below it (tool_proof: lineage)";
 
 /// Why the run ended: the code's sentence, made exact by what this run did. In foreign words if those are more exact; none
 /// if the run has no end.
@@ -27,7 +30,15 @@ pub(crate) fn why(view: &RunView) -> Option<String> {
             let cause = (!causes.is_empty()).then(|| causes.join("; "));
             (not_executed(view), cause)
         }
-        OutcomeCode::ProofNotSucceeded => (sentence(code).to_owned(), failed_calls(view)),
+        OutcomeCode::ProofNotSucceeded => {
+            let wanted = match view.contract().tool_proof {
+                ToolProof::Lineage => {
+                    format!("The contract requires {OF_LINEAGE}, and there was none.")
+                }
+                ToolProof::Executed | ToolProof::Succeeded => sentence(code).to_owned(),
+            };
+            (wanted, failed_calls(view))
+        }
         OutcomeCode::SynthesisWithoutTools => {
             let refused = || view.last_refusal().map(str::to_owned);
             (no_turn_left(view), failed_calls(view).or_else(refused))
@@ -45,7 +56,9 @@ pub(crate) fn why(view: &RunView) -> Option<String> {
 #[must_use]
 pub(crate) fn headline(view: &RunView) -> Option<(String, String)> {
     let code = view.outcome()?.code;
-    if code != OutcomeCode::AttemptsExhausted {
+    // The last target was asked at an address that leads nowhere.
+    let leads_nowhere = code == OutcomeCode::ModelUnavailable && misled(view).is_some();
+    if code != OutcomeCode::AttemptsExhausted && !leads_nowhere {
         return None;
     }
     let mut errors = failed_attempts(view);
@@ -210,10 +223,12 @@ fn no_turn_left(view: &RunView) -> String {
     if used.turns.saturating_add(1) < contract.max_turns {
         return sentence(OutcomeCode::SynthesisWithoutTools).to_owned();
     }
-    let what = if contract.tool_proof != ToolProof::Executed && used.executed > 0 {
-        "had succeeded: every call failed"
-    } else {
-        "had been executed"
+    let what = match contract.tool_proof {
+        ToolProof::Lineage if used.executed > 0 => {
+            return format!("The turns that offer tools were used up without {OF_LINEAGE}.");
+        }
+        ToolProof::Succeeded if used.executed > 0 => "had succeeded: every call failed",
+        ToolProof::Executed | ToolProof::Lineage | ToolProof::Succeeded => "had been executed",
     };
     let turns = amount(contract.max_turns, "turn");
     format!(
@@ -261,16 +276,24 @@ fn failed_attempts(view: &RunView) -> Vec<String> {
     texts.collect()
 }
 
-/// The calls that were started, each with its tool's name and why it failed, and each text once.
+/// The calls that were started, each with its tool's name and why it failed or what its run came to, and each text once.
 pub(crate) fn failed_calls(view: &RunView) -> Option<String> {
+    let of_lineage = view.contract().tool_proof == ToolProof::Lineage;
     let started = view.activities().iter().filter_map(|activity| {
         let Activity::Execution(call, place) = activity else {
             return None;
         };
         let call = view.call(*call)?;
-        let error = failures::of_execution(call.executions.get(*place)?);
-        let error = error.unwrap_or_else(|| "failed".to_owned());
-        Some(format!("{}: {error}", call.name))
+        let execution = call.executions.get(*place)?;
+        let end = match &execution.child {
+            Some(child) if of_lineage => format!(
+                "run {} ended {}, without such a result",
+                child.run_id, child.outcome
+            ),
+            Some(child) => format!("run {} ended {}", child.run_id, child.outcome),
+            None => failures::of_execution(execution).unwrap_or_else(|| "failed".to_owned()),
+        };
+        Some(format!("{}: {end}", call.name))
     });
     brief(started)
 }
@@ -313,7 +336,9 @@ pub(crate) const fn sentence(code: OutcomeCode) -> &'static str {
         OutcomeCode::ContextInfeasible => {
             "The contract's reserves, or the first request, do not fit the context window."
         }
-        OutcomeCode::ModelUnavailable => "No provider has the model that the contract names.",
+        OutcomeCode::ModelUnavailable => {
+            "No provider has the model that the contract names, or takes the request for it."
+        }
         OutcomeCode::ToolUnavailable => "A tool that the contract allows is not there.",
         OutcomeCode::ToolChanged => "A tool is not the one that the contract pins.",
         OutcomeCode::BackendUnavailable => "No model answered when it was asked before the run.",

@@ -30,7 +30,7 @@ pub(crate) enum SavedFault {
 #[derive(Deserialize)]
 struct SavedMessage {
     role: Role,
-    content: Option<String>,
+    content: Option<Value>,
     #[serde(default, alias = "toolCalls")]
     tool_calls: Vec<SavedCall>,
     #[serde(default, alias = "toolCallId")]
@@ -73,6 +73,24 @@ pub(crate) fn saved_conversation(text: &str) -> Result<Vec<AgentMessage>, SavedF
     history.closed()
 }
 
+/// What a message says: a text, or several that stand in parts.
+fn text_of(content: Option<Value>) -> Result<Option<String>, String> {
+    let parts = match content {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::String(text)) => return Ok(Some(text)),
+        Some(Value::Array(parts)) => parts,
+        Some(_) => return Err("its content is no text".to_owned()),
+    };
+    let text = parts.iter().map(|part| {
+        let kind = part.get("type").and_then(Value::as_str);
+        let text = part.get("text").and_then(Value::as_str);
+        text.filter(|_| matches!(kind, None | Some("text")))
+    });
+    let text: Option<String> = text.collect();
+    let text = text.ok_or("a part of its content is no text")?;
+    Ok(Some(text))
+}
+
 /// The conversation so far.
 #[derive(Default)]
 struct History {
@@ -96,17 +114,18 @@ impl History {
             Role::System if number == 1 => return Ok(()),
             Role::System => return Err("a system prompt stands at the beginning alone".to_owned()),
             Role::Tool => {
+                let content = text_of(message.content)?.unwrap_or_default();
                 let id = message.tool_call_id.as_deref();
                 let id = id.ok_or("it names no call that it answers: tool_call_id is missing")?;
                 if !self.open.remove(id) {
                     return Err(format!("it answers the call {id}, which is not open there"));
                 }
-                let content = message.content.unwrap_or_default();
                 self.messages
                     .push(AgentMessage::observation(id, content, 0));
             }
             Role::User => {
-                let content = message.content.unwrap_or_default();
+                let content = text_of(message.content)?;
+                let content = content.ok_or("it has no content")?;
                 self.messages
                     .push(AgentMessage::text(Role::User, content, 0));
             }
@@ -116,7 +135,7 @@ impl History {
     }
 
     fn model_said(&mut self, number: usize, message: SavedMessage) -> Result<(), String> {
-        let mut content = message.content.unwrap_or_default();
+        let mut content = text_of(message.content)?.unwrap_or_default();
         let mut calls = Vec::new();
         for call in message.tool_calls {
             let call = call.invocation()?;
@@ -223,6 +242,10 @@ mod tests {
             &["User Hi", "Assistant  read{}", "Tool x to a"],
         );
         check(
+            r#"[{"role":"user","content":[{"type":"text","text":"H"},{"type":"text","text":"i"}]}]"#,
+            &["User Hi"],
+        );
+        check(
             r#"[{"role":"assistant","content":null,"tool_calls":[{"id":"a","name":"agent__final_report",
                 "arguments":"{\"report_content\":\"MIT.\"}"}]}]"#,
             &["Assistant MIT."],
@@ -268,6 +291,15 @@ mod tests {
         check(
             &format!("[{}]", asks(&["a", "a"])),
             "message 1: two of its calls",
+        );
+        check("[{\"role\":\"user\"}]", "message 1: it has no content");
+        check(
+            r#"[{"role":"user","content":[{"type":"image","url":"x"}]}]"#,
+            "message 1: a part of its content is no text",
+        );
+        check(
+            r#"[{"role":"user","content":7}]"#,
+            "message 1: its content is no text",
         );
         check(
             "[{\"role\":\"tool\",\"content\":\"x\"}]",

@@ -119,11 +119,15 @@ struct Totals {
     tokens_out: u64,
     tokens_cache_read: u64,
     tokens_cache_write: u64,
-    cost_usd: f64,
+    /// Left out where no cost of the session is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost_usd: Option<f64>,
     #[serde(skip)]
     cost_micro_usd: u64,
+    #[serde(skip)]
+    is_cost_known: bool,
     tools_run: u64,
-    /// Agents that were called.
+    /// Calls of agents that had runs; `toolsRun` has the other executed calls.
     agents_run: u64,
 }
 
@@ -171,7 +175,7 @@ impl<'r> SessionTree<'r> {
             }
         }
         turns.sort_by_key(|turn| turn.index);
-        totals.cost_usd = usd(totals.cost_micro_usd);
+        totals.cost_usd = totals.is_cost_known.then(|| usd(totals.cost_micro_usd));
         let contract = view.contract();
         let failed = outcome.filter(|outcome| !outcome.class.is_success());
         Some(Self {
@@ -348,7 +352,7 @@ impl<'r> Op<'r> {
 
 impl Totals {
     /// Adds a request or a call of this session; `is_agent` where the call is that of an agent.
-    const fn count(&mut self, line: &AccountingLine, is_agent: bool) {
+    fn count(&mut self, line: &AccountingLine, is_agent: bool) {
         match line {
             AccountingLine::Llm(line) => {
                 let tokens = &line.tokens;
@@ -358,10 +362,13 @@ impl Totals {
                 self.tokens_cache_read = self.tokens_cache_read.saturating_add(cached);
                 let written = tokens.cache_write_tokens;
                 self.tokens_cache_write = self.tokens_cache_write.saturating_add(written);
+                self.is_cost_known |= line.cost_micro_usd.is_some();
             }
             AccountingLine::Tool(_) if is_agent => {
                 self.agents_run = self.agents_run.saturating_add(1);
             }
+            // A final report in a tag has a line and is no call.
+            AccountingLine::Tool(line) if line.is_report() => {}
             AccountingLine::Tool(_) => self.tools_run = self.tools_run.saturating_add(1),
         }
     }
@@ -377,6 +384,7 @@ impl Totals {
             .tokens_cache_write
             .saturating_add(below.tokens_cache_write);
         self.cost_micro_usd = self.cost_micro_usd.saturating_add(below.cost_micro_usd);
+        self.is_cost_known |= below.is_cost_known;
         self.tools_run = self.tools_run.saturating_add(below.tools_run);
         self.agents_run = self.agents_run.saturating_add(below.agents_run);
     }

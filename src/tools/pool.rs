@@ -31,8 +31,8 @@ pub(crate) struct ServerPool(Arc<Servers>);
 
 #[derive(Debug)]
 struct Servers {
-    /// What is kept up beside its users; none where the last user ends a server.
-    kept: Mutex<Option<Vec<Kept>>>,
+    /// What is kept up beside its users.
+    kept: Mutex<KeptUp>,
     /// Those who want servers started take their places one after the other: two that had some each would wait for each other.
     admission: tokio::sync::Mutex<()>,
     /// How many may be up at once.
@@ -65,6 +65,13 @@ struct Kept {
     /// The key has its address, which must not become another's meanwhile.
     _scrub: Arc<dyn Scrubber>,
     server: Arc<RunningServer>,
+}
+
+/// The servers that are kept up, and how many want them to be; where none does, the last user ends a server.
+#[derive(Debug, Default)]
+struct KeptUp {
+    keepers: usize,
+    servers: Vec<Kept>,
 }
 
 /// The servers that a run shares, as they are found.
@@ -157,9 +164,16 @@ impl Key {
 }
 
 impl ServerPool {
+    /// The most servers of a pool that has no bound.
+    const UNBOUNDED: usize = if Semaphore::MAX_PERMITS < u32::MAX as usize {
+        Semaphore::MAX_PERMITS
+    } else {
+        u32::MAX as usize
+    };
+
     /// A pool with at most so many servers at once, shared or not.
     pub(crate) fn bounded(most: usize) -> Self {
-        let most = most.clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
+        let most = most.clamp(1, Self::UNBOUNDED);
         Self(Arc::new(Servers {
             admission: tokio::sync::Mutex::default(),
             kept: Mutex::default(),
@@ -288,15 +302,23 @@ impl ServerPool {
         }
     }
 
-    /// From now on a server that is shared stays up when its last user leaves it, until [`Self::end_kept`].
+    /// From now on a server that is shared stays up when its last user leaves it, until as many have called [`Self::end_kept`] as this. Where only
+    /// so many may be up at once none is kept: its place may be what a run waits for.
     pub(crate) fn keep(&self) {
-        self.kept().get_or_insert_default();
+        self.kept().keepers += 1;
     }
 
-    /// Keeps no server any more, and stops those that have no user; takes at most about 3 s.
+    /// Takes back a [`Self::keep`]. The last one keeps no server any more, and stops those that have no user; takes at most about 3 s.
     pub(crate) async fn end_kept(&self) {
-        let kept = self.kept().take().unwrap_or_default();
-        let unused = kept
+        let servers = {
+            let mut kept = self.kept();
+            kept.keepers = kept.keepers.saturating_sub(1);
+            if kept.keepers > 0 {
+                return;
+            }
+            std::mem::take(&mut kept.servers)
+        };
+        let unused = servers
             .into_iter()
             .filter_map(|kept| Arc::into_inner(kept.server));
         join_all(unused.map(RunningServer::close)).await;
@@ -304,9 +326,10 @@ impl ServerPool {
 
     fn keep_up(&self, key: &Key, scrub: &Arc<dyn Scrubber>, server: &Arc<RunningServer>) {
         let mut kept = self.kept();
-        let Some(kept) = kept.as_mut() else {
+        if kept.keepers == 0 || self.0.most < Self::UNBOUNDED {
             return;
-        };
+        }
+        let kept = &mut kept.servers;
         // The one whose place it takes is down: where it has no user, this ends what is left of its process.
         kept.retain(|kept| kept.key != *key);
         kept.push(Kept {
@@ -316,7 +339,7 @@ impl ServerPool {
         });
     }
 
-    fn kept(&self) -> MutexGuard<'_, Option<Vec<Kept>>> {
+    fn kept(&self) -> MutexGuard<'_, KeptUp> {
         let kept = self.0.kept.lock();
         kept.unwrap_or_else(PoisonError::into_inner)
     }

@@ -24,7 +24,7 @@ use super::sandbox::{Confined, SandboxProfile};
 use super::supervisor::SUPERVISE_COMMAND;
 
 /// Variables that a child inherits; everything else it gets from the author's map.
-const INHERITED: &[&str] = &[
+pub(in crate::tools) const INHERITED: &[&str] = &[
     // where programs and files are
     "PATH",
     "HOME",

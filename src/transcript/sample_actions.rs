@@ -50,6 +50,12 @@ pub(crate) fn full_action() -> Action {
             DroppedTarget {
                 limit: None,
                 projected: None,
+                reason: DropReason::PermanentFault,
+                target: "demo/\u{e9}".to_owned(),
+            },
+            DroppedTarget {
+                limit: None,
+                projected: None,
                 reason: DropReason::UnknownModel,
                 target: "demo/\u{e9}".to_owned(),
             },

@@ -369,6 +369,7 @@ pub(crate) fn sparse_events() -> Vec<Event> {
         returned(plain),
         EventKind::InferenceFailed(InferenceFailed {
             fault: ProviderFault {
+                permanent: true,
                 unknown_model: true,
                 ..ProviderFault::new(ProviderFaultClass::RateLimit, String::new())
             },

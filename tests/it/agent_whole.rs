@@ -111,6 +111,7 @@ fn has_python() -> bool {
     found
 }
 
+/// 001/12.snapshots.2
 /// 001/2.file.1, 001/2.file.4, 001/3.prompt.1, 001/3.prompt.4, 001/6.providers.1, 001/7.env.1, 001/1.running.3
 #[test]
 fn an_agent_with_includes_a_schema_and_two_servers_runs_against_a_model_server() {
@@ -120,7 +121,8 @@ fn an_agent_with_includes_a_schema_and_two_servers_runs_against_a_model_server()
     let heads: Arc<Mutex<Vec<String>>> = Arc::default();
     let desk = desk(model(Arc::clone(&heads)));
     let run = ["run", "a.ai", TASK, "--run-id", "r", "--json"];
-    let left = desk.run(&[&run[..], &["--trace-llm", "--trace-mcp"]].concat());
+    let more = ["--trace-llm", "--trace-mcp", "--sessions-dir", "ses"];
+    let left = desk.run(&[&run[..], &more].concat());
     assert_eq!(left.code, 0, "{}", left.err);
     let result = left.document();
     assert_eq!(result["outcome"]["class"], "COMPLETED_WITH_TOOLS");
@@ -129,6 +131,13 @@ fn an_agent_with_includes_a_schema_and_two_servers_runs_against_a_model_server()
         json!({"licence": "MIT"})
     );
     assert_eq!(result["counters"]["tools_executed"], 2);
+    // The final report in its tag is no call, and what it cost is not known.
+    let totals = &crate::kept::snapshot(&desk, "r")["opTree"]["totals"];
+    assert_eq!(
+        (&totals["toolsRun"], &totals["agentsRun"]),
+        (&json!(2), &json!(0))
+    );
+    assert_eq!(totals.get("costUsd"), None, "{totals}");
     let system = result["conversation"][0]["content"].as_str().unwrap();
     let expect = "You are exact. You are kind.\nAnswer in JSON that matches the schema of the final report within 6 turns, {{NOBODY}}.";
     assert!(system.starts_with(expect), "{system}");
@@ -199,7 +208,7 @@ const MISTAKES: &[Mistake] = &[
     ("parts/tone.md", "You are kind.", "x\n${include:1.md}", 4, &["parts/6.md:1: includes nest more than 8 levels"]),
     ("parts/limits.yaml", "maxRetries: 2", "maxRetries: two", 4, &["parts/limits.yaml:2:13", "maxRetries: "]),
     ("parts/limits.yaml", "maxRetries: 2", "maxRetris: 2", 4, &["parts/limits.yaml:2:1", "unknown key `maxRetris`"]),
-    ("a.ai", "    type: object\n", "    type: obejct\n", 4, &["a.ai:", "final_report.schema at \"/type\""]),
+    ("a.ai", "    type: object\n", "    type: obejct\n", 4, &["a.ai:1", "output.schema: invalid_parameters: the schema at \"/type\""]),
     ("a.ai", "  format: json\n", "  format: jsn\n", 4, &["a.ai:9:11", "output.format: ", "json"]),
     ("a.ai", "  format: json\n", "  format: markdown\n", 4, &["a.ai:", "final_report.schema needs format json"]),
     ("a.ai", "  format: json\n", "  form: json\n", 4, &["a.ai:9:3", "unknown key `form`"]),

@@ -120,11 +120,53 @@ fn a_hidden_file_is_not_included_also_where_a_link_leads_to_it() {
         );
         let left = desk.ends(&["run", "a.ai", "x"], 4);
         assert!(
-            left.err.contains("`sub/plain.md` is hidden"),
+            left.err.contains("`sub/plain.md` leads to "),
             "{}",
             left.err
         );
+        assert!(left.err.contains(", which is hidden: "), "{}", left.err);
+        // A repository may bring a link into a folder of the home.
+        desk.write(".ssh/id_ed25519", "canary-key");
+        std::os::unix::fs::symlink(".ssh/id_ed25519", desk.path("readme.txt")).unwrap();
+        std::os::unix::fs::symlink(".ssh", desk.path("cfg")).unwrap();
+        std::os::unix::fs::symlink("sub/kind.md", desk.path("kind.md")).unwrap();
+        for (name, code) in [
+            ("readme.txt", 4),
+            ("cfg/id_ed25519", 4),
+            ("sub/../readme.txt", 4),
+            ("kind.md", 0),
+        ] {
+            let agent = format!("---\nmodels: [demo/script]\n---\n${{include:{name}}}");
+            desk.write("a.ai", &agent);
+            let left = desk.ends(&["contract", "show", "a.ai"], code);
+            assert!(!left.said().contains("canary-key"), "{}", left.said());
+            assert_eq!(
+                left.err.contains("which is hidden"),
+                code == 4,
+                "{name}: {}",
+                left.err
+            );
+        }
+        // An agent in a hidden folder includes what is below it, and beside it by name.
+        desk.write(".agents/a/part.md", "A part. ${include:../shared/more.md}");
+        desk.write(".agents/shared/more.md", "More.");
+        let agent = "---\nmodels: [demo/script]\n---\n${include:part.md}";
+        desk.write(".agents/a/a.ai", agent);
+        let shown = desk.ok(&["contract", "show", ".agents/a/a.ai"]);
+        assert!(shown.contains("A part. More."), "{shown}");
     }
+    // The variables of layers stand in files that are not hidden, too.
+    desk.write("ai-agent.env", "KEY=1");
+    desk.write(
+        "a.ai",
+        "---\nmodels: [demo/script]\n---\n${include:ai-agent.env}",
+    );
+    let left = desk.ends(&["contract", "show", "a.ai"], 4);
+    assert!(
+        left.err.contains("`ai-agent.env` is a file of variables"),
+        "{}",
+        left.err
+    );
 }
 
 /// 001 §2: an agent with a schema is asked nothing that does not fit it.
@@ -209,6 +251,18 @@ fn prompts_come_from_files_and_one_of_them_from_standard_input() {
     assert!(desk.ok(&["show", "r1"]).contains("Say hello"));
     let left = desk.ends(&[&["run", "-", "-"], &models[..]].concat(), 4);
     assert!(left.err.contains("only one of them can be"), "{}", left.err);
+    // Behind `@` a name says nothing of what the file is.
+    for name in ["sys.json", "sys.yaml", "sys.yml", "sys.ai", "sys.md"] {
+        desk.write(name, "You are in a file.");
+        desk.write("s.jsonl", &says("Hello."));
+        let (file, run) = (format!("@{name}"), format!("r-{}", name.replace('.', "-")));
+        let args = ["run", &file, "@task.txt", "--run-id", &run];
+        desk.ok(&[&args[..], &models, &MESSAGE].concat());
+        assert_eq!(system_of(&desk, &run), "You are in a file.");
+    }
+    let left = desk.ends(&[&["run", "@nosuch.txt", "Hi"], &models[..]].concat(), 4);
+    let expect = "read the system prompt from nosuch.txt";
+    assert!(left.err.contains(expect), "{}", left.err);
 }
 
 /// 001/8.overrides.1
@@ -254,6 +308,91 @@ fn a_dry_run_judges_everything_and_asks_no_model() {
     );
 }
 
+/// 001 §11: one dry run names what would keep the run from its end, also what is wrong with agents that may be called.
+/// 001/11.direct.4
+#[test]
+fn a_dry_run_names_everything_at_once_also_of_agents_below() {
+    let desk = desk(&[]);
+    let command = |name: &str| json!({"command": name});
+    let layer = json!({
+        "providers": {"here": {
+            "type": "openai", "baseUrl": "http://127.0.0.1:9/v1", "apiKey": "${HERE_KEY}",
+            "contextWindow": 32768,
+        }},
+        "mcpServers": {
+            "a": {"command": "nosuch-a", "env": {"X": "${MISS1}", "Y": "${MISS2}"}},
+            "b": command("nosuch-b"), "c": command("nosuch-c"),
+            "d": {"command": "nosuch-d", "env": {"X": "${MISS4}"}},
+        },
+        "restTools": {"w": {
+            "description": "d", "method": "GET", "url": "https://h.example/",
+            "headers": {"X-Key": "${MISS3}"},
+        }},
+        "openapiSpecs": {"o": {"spec": "./nosuch.yaml"}},
+    });
+    desk.write(".ai-agent.json", &layer.to_string());
+    let agent = "---
+models: [here/m]
+tools: [a, b, rest__w, rest__o_list]
+input: {format: json, schema: {type: object, required: [topic]}}
+agents: [sub/child.ai, sub/other.ai]
+---
+x";
+    desk.write("a.ai", agent);
+    desk.write(
+        "sub/child.ai",
+        "---\ntools: [c]\nagents: [third.ai]\n---\nx",
+    );
+    desk.write("sub/third.ai", "---\ntools: [c, d]\n---\nx");
+    desk.write("sub/other.ai", "---\nagents: [gone.ai]\n---\nx");
+    let kept = ["--save", "nodir/said.json", "--sessions-dir", "a.ai/ses"];
+    let run = [&["run", "a.ai", "x", "--dry-run"], &kept[..]].concat();
+    let left = desk.ends(&run, 4);
+    for part in [
+        "HERE_KEY",
+        "MISS1",
+        "MISS2",
+        "MISS3",
+        "MISS4",
+        "nosuch.yaml",
+        "nosuch-b",
+        "nosuch-c",
+        "invalid_parameters: the task",
+        "gone.ai",
+        "sub/child.ai: ",
+        "sub/third.ai: ",
+        "nodir/said.json",
+        "a.ai/ses",
+    ] {
+        assert!(left.said().contains(part), "{part}: {}", left.said());
+    }
+    for once in ["HERE_KEY` ", "MISS1"] {
+        let times = left.err.matches(&format!("error: {once}")).count();
+        assert!(times <= 1, "{once}: {}", left.err);
+    }
+    let document = desk.run(&[&run[..], &["--json"]].concat()).document();
+    assert_eq!(
+        (&document["ok"], &document["exit_code"]),
+        (&json!(false), &json!(4))
+    );
+    let below = document["checks_below"].as_array().unwrap();
+    assert!(
+        below.iter().any(|check| check["file"] == "sub/child.ai"),
+        "{document}"
+    );
+    // A sound tree is judged sound.
+    for name in ["child", "other", "third"] {
+        desk.write(&format!("sub/{name}.ai"), "---\ndescription: d\n---\nx");
+    }
+    desk.write(
+        "a.ai",
+        "---\nmodels: [here/m]\nagents: [sub/child.ai]\n---\nx",
+    );
+    let mut command = desk.command(&["run", "a.ai", "x", "--dry-run"]);
+    let output = command.env("HERE_KEY", "k-0123456789").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
 /// 001 §6: a filesystem server gets a root in every folder, and paths below it are no secret.
 /// 001/6.servers.3
 #[test]
@@ -280,7 +419,10 @@ fn what_the_layers_say_is_shown_with_its_files_and_without_secrets() {
     let desk = desk(&[]);
     let here = json!({
         "providers": {"demo": {"type": "scripted", "file": "s.jsonl"}},
-        "mcpServers": {"fs": {"command": "fs", "env": {"TOKEN": "s3cret-value"}}},
+        "mcpServers": {"fs": {
+            "command": "fs", "env": {"TOKEN": "s3cret-value"},
+            "args": ["http://u:s3cret-value@h/?key=abc", "x sk-ant-api03-s3cret-valueabcdefghijklmnop"],
+        }},
     });
     desk.write(".ai-agent.json", &here.to_string());
     let beside = json!({"providers": {"demo": {"file": "lower"}, "cloud": {"type": "openai"}}});

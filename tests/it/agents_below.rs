@@ -116,8 +116,10 @@ fn faults_of_agents_are_faults_of_the_lead_each_with_its_own_line() {
         "---\ntoolName: a b\nmaxTurn: 3\n---\nx",
     );
     desk.write("here/team/judge.agent.yaml", "{version: '1'}");
-    let lead = format!("{LEAD}- gone.ai\n");
+    let lead = format!("{LEAD}- gone.ai\n- w.yaml\n");
     desk.write("here/lead.yaml", &lead);
+    let workflow = "workflow: w\nsteps: [{id: a, delegate: lead.yaml, task: go}]\n";
+    desk.write("here/w.yaml", workflow);
     let left = desk.ends(&["contract", "check", "here/lead.yaml"], 4);
     for part in [
         "error: agents.0: here/team/scout.ai:2:11: toolName: expected 1 to 57 letters, digits, `.`, `_` and `-`",
@@ -127,6 +129,8 @@ fn faults_of_agents_are_faults_of_the_lead_each_with_its_own_line() {
         "--> here/lead.yaml:6:3",
         "error: agents.2: failed to read the contract here/gone.ai: ",
         "--> here/lead.yaml:7:3",
+        "error: agents.3: here/w.yaml is a workflow, and agents are ",
+        "--> here/lead.yaml:8:3",
     ] {
         assert!(left.err.contains(part), "{part}\n{}", left.err);
     }

@@ -5,6 +5,7 @@ use std::io::Read as _;
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 
+use crate::delegation::{asks, prompt};
 use crate::desk::{Desk, calls, says};
 
 const RUN: [&str; 7] = [
@@ -24,8 +25,11 @@ fn run(desk: &Desk, more: &[&str]) -> crate::desk::Left {
     desk.run(&arguments)
 }
 
-fn snapshot(desk: &Desk) -> Value {
-    let packed = std::fs::read(desk.path("sessions/r-1.json.gz")).unwrap();
+/// The snapshot of that name, in whichever folder the tests keep them.
+pub fn snapshot(desk: &Desk, name: &str) -> Value {
+    let folders = ["sessions", "ses"].into_iter();
+    let mut files = folders.map(|folder| desk.path(&format!("{folder}/{name}.json.gz")));
+    let packed = std::fs::read(files.find(|file| file.exists()).unwrap()).unwrap();
     let mut text = String::new();
     GzDecoder::new(&packed[..])
         .read_to_string(&mut text)
@@ -50,7 +54,7 @@ fn a_run_leaves_its_conversation_its_snapshot_and_its_tree() {
     let saved: Value = serde_json::from_str(&desk.read("said.json")).unwrap();
     assert_eq!(saved, result["conversation"]);
     assert_eq!(desk.read("all/r-1/r-1.json"), desk.read("said.json"));
-    let snapshot = snapshot(&desk);
+    let snapshot = snapshot(&desk, "r-1");
     assert_eq!(
         (&snapshot["version"], &snapshot["reason"]),
         (&json!(1), &json!("final"))
@@ -126,7 +130,7 @@ fn of_a_run_that_failed_only_the_snapshot_is_left() {
     let ended = run(&desk, &["--save", "said.json", "--save-all", "all"]);
     assert_ne!(ended.code, 0);
     assert!(!desk.path("said.json").exists() && !desk.path("all").exists());
-    let snapshot = snapshot(&desk);
+    let snapshot = snapshot(&desk, "r-1");
     assert_eq!(snapshot["opTree"]["success"], json!(false));
     assert_eq!(snapshot["opTree"]["error"], ended.document()["error"]);
 }
@@ -136,8 +140,54 @@ fn what_cannot_be_kept_is_said_after_the_result() {
     let desk = Desk::new();
     desk.script("", &[&says("Done.")]);
     desk.write("sessions", "a file");
-    let ended = run(&desk, &[]);
+    let more = ["--save", "good.json", "--save-all", "all"];
+    let ended = run(&desk, &more);
     assert_eq!(ended.document()["success"], json!(true));
     assert_ne!(ended.code, 0);
     assert!(ended.err.contains("sessions"), "{}", ended.err);
+    // What can be written is.
+    assert_eq!(desk.read("all/r-1/r-1.json"), desk.read("good.json"));
+    // Each that cannot is named.
+    desk.script("", &[&says("Done.")]);
+    desk.write("file", "");
+    let more = ["--save", "nodir/said.json", "--save-all", "file/all"];
+    let ended = desk.run(&[&["run", "c.yaml", "--sessions-dir", "sessions"], &more[..]].concat());
+    for name in ["sessions", "nodir/said.json", "file/all"] {
+        assert!(ended.err.contains(name), "{name}: {}", ended.err);
+    }
+}
+
+/// 001 §11, §12: what belongs together has the name of the first run, and agents that were called are counted as such.
+/// 001/11.direct.5, 001/12.snapshots.1, 001/12.snapshots.2
+#[test]
+fn what_is_kept_has_the_name_of_the_first_run_and_agents_are_counted() {
+    let desk = Desk::new();
+    let mut says = asks(&[("agent__child", prompt("Go."))], "Done.");
+    says.push(json!({"role": "assistant", "content": "More."}));
+    desk.agent("lead", "agents: [child.yaml]\ntask: x\n", &says);
+    desk.worker("child");
+    let kept = ["--sessions-dir", "sessions", "--save-all", "all"];
+    desk.ok(&[&["run", "lead.yaml", "--run-id", "r-1"], &kept[..]].concat());
+    let totals = snapshot(&desk, "r-1")["opTree"]["totals"].clone();
+    assert_eq!(
+        (&totals["agentsRun"], &totals["toolsRun"]),
+        (&json!(1), &json!(1)),
+        "{totals}"
+    );
+    desk.ok(&[&["continue", "r-1", "And?", "--run-id", "r-2"], &kept[..]].concat());
+    let opened = snapshot(&desk, "r-1")["opTree"].clone();
+    assert_eq!(
+        (&opened["id"], &opened["traceId"]),
+        (&json!("r-2"), &json!("r-1"))
+    );
+    let names = |folder: &str| {
+        let names = std::fs::read_dir(desk.path(folder)).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names = names.collect::<Vec<_>>();
+        names.sort();
+        names
+    };
+    assert_eq!(names("sessions"), ["r-1.json.gz"]);
+    assert_eq!(names("all"), ["r-1"]);
+    assert_eq!(names("all/r-1").len(), 3, "{:?}", names("all/r-1"));
 }

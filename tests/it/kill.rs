@@ -202,8 +202,9 @@ impl Bench {
 }
 
 impl Bench {
-    /// One tree of runs, killed up to `kills` times wherever one of its runs is, and then brought to its end; how often it was killed.
-    fn run_tree(&mut self, number: u64, kills: u64) -> u64 {
+    /// One tree of runs, killed up to `kills` times wherever one of its runs is, and then brought to its end; how often it was killed, and
+    /// how often while so many of the runs below were open: none, one, two.
+    fn run_tree(&mut self, number: u64, kills: u64, open: &mut [u64; 3]) -> u64 {
         let root = named(&format!("t{number}"));
         let below = (1..=3).map(|call| root.child(CallSeq(call)));
         let tree: Vec<RunId> = std::iter::once(root.clone()).chain(below).collect();
@@ -217,6 +218,11 @@ impl Bench {
             child.kill().unwrap();
             child.wait().unwrap();
             killed += u64::from(alive);
+            if alive {
+                let below = tree[1..].iter();
+                let below = below.filter(|run| self.length(run) > 0 && !self.sealed(run));
+                open[below.count()] += 1;
+            }
             if self.sealed(&root) {
                 break;
             }
@@ -277,12 +283,20 @@ fn a_killed_tree_of_runs_repeats_nothing() {
     let wanted = std::env::var("MONOLITH_KILLS").map_or(KILLS, |text| text.parse().unwrap());
     let mut bench = Bench::new(0x5851_f42d_4c95_7f2d);
     let (mut killed, mut runs) = (0, 0);
-    while killed < wanted {
-        killed += bench.run_tree(runs, KILLS_PER_RUN.min(wanted - killed));
+    let mut open = [0; 3];
+    // A third of them and more in the middle of a run below.
+    while killed < wanted || open[1] + open[2] < wanted / 3 {
+        killed += bench.run_tree(runs, KILLS_PER_RUN, &mut open);
         runs += 1;
-        assert!(runs < wanted * 4 + 8, "only {killed} kills in {runs} trees");
+        assert!(
+            runs < wanted * 4 + 8,
+            "only {killed} kills, {open:?}, in {runs} trees"
+        );
     }
-    println!("{killed} kills over {runs} trees");
+    println!(
+        "{killed} kills over {runs} trees: {} between runs below, {} in one, {} in two at once",
+        open[0], open[1], open[2]
+    );
 }
 
 #[test]

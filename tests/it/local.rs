@@ -613,3 +613,63 @@ fn with_the_gate_every_seed_begins_with_a_valid_call() {
         "{document}"
     );
 }
+
+/// Three levels, each a call that the gate asks for: whatever so small a model says in them, each run ends, the tree verifies, and every run
+/// of it replays.
+#[test]
+fn three_levels_of_agents_end_verify_and_replay() {
+    let Some(model) = model(1) else { return };
+    let folder = folder();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    // Model, limits and sampling of the first are those of the others, too.
+    let first = CONTRACT.replace(
+        "tools: {builtin: [list_directory], workspace: .}",
+        "agents: [middle.yaml]",
+    );
+    write("contract.yaml", &first);
+    write(
+        "middle.yaml",
+        "system: Ask the worker.\ntool_policy: required\nagents: [worker.yaml]\n",
+    );
+    let tools = "tools: {builtin: [list_directory], workspace: .}";
+    write(
+        "worker.yaml",
+        &format!("system: Use the tools.\ntool_policy: required\n{tools}\n"),
+    );
+    let file = format!("providers.m.file={model}");
+    let arguments = [
+        "run",
+        "contract.yaml",
+        "--json",
+        "--run-id",
+        "lead",
+        "--set",
+        &file,
+    ];
+    let output = monolith(&folder, &arguments).output().unwrap();
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+
+    let json = |arguments: &[&str]| -> Value {
+        let output = monolith(&folder, arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let tree = json(&["verify", "lead", "--tree", "--json"]);
+    let runs = tree["runs"].as_array().unwrap();
+    let names: Vec<&str> = runs
+        .iter()
+        .map(|one| one["run_id"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["lead", "lead.1", "lead.1.1"], "{result}");
+    for (name, tool) in names
+        .into_iter()
+        .zip(["agent__middle", "agent__worker", "list_directory"])
+    {
+        let shown = json(&["show", name, "--json"]);
+        assert!(shown["outcome"]["class"].is_string(), "{shown}");
+        assert_eq!(shown["counters"]["executed"], 1, "{name}: {shown}");
+        let calls = &shown["conversation"][2]["tool_calls"];
+        assert_eq!(calls[0]["name"], tool, "{name}: {shown}");
+        json(&["replay", name, "--json"]);
+    }
+}

@@ -170,6 +170,9 @@ mod tokenizers;
 #[cfg(unix)]
 mod tool_faults;
 #[cfg(test)]
+#[cfg(unix)]
+mod unchanged_files;
+#[cfg(test)]
 mod undo;
 #[cfg(test)]
 mod verifier;

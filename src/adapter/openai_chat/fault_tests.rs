@@ -21,6 +21,38 @@ fn fault(status: u16, headers: &[(&str, &str)], body: &str) -> ProviderFault {
     }
 }
 
+/// Faults P16: which requests would fail again.
+#[test]
+fn a_request_that_would_fail_again_is_a_permanent_fault() {
+    let check = |status: u16, body: &str, expect: bool| {
+        let fault = fault(status, &[], body);
+        assert_eq!(fault.permanent, expect, "{status} {body}");
+    };
+    for status in [400, 404, 405, 410, 422, 501] {
+        check(status, "<html>not found</html>", true);
+        check(
+            status,
+            r#"{"error":{"message":"unsupported parameter","type":"invalid_request_error"}}"#,
+            true,
+        );
+    }
+    for status in [
+        401, 402, 403, 408, 409, 413, 425, 429, 500, 502, 503, 504, 529,
+    ] {
+        check(status, "", false);
+    }
+    let code = |code: &str| format!(r#"{{"error":{{"message":"x","code":"{code}"}}}}"#);
+    check(400, &code("tool_use_failed"), false);
+    check(400, &code("json_validate_failed"), false);
+    check(400, &code("context_length_exceeded"), false);
+    check(404, &code("model_not_found"), false);
+    check(
+        200,
+        r#"{"error":{"message":"bad request","code":400}}"#,
+        true,
+    );
+}
+
 #[test]
 fn status_and_body_give_the_class() {
     let check = |status: u16, body: &str, expect: &str| {

@@ -50,10 +50,10 @@ pub(in crate::cli) struct KeptArgs {
     /// Write the conversation of a run that succeeded to this file, as a JSON array
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub(in crate::cli) save: Option<PathBuf>,
-    /// The same into a folder below this one that has the run's name
+    /// The same into a folder below this one that has the name of the first run of its line
     #[arg(long, hide_short_help = true, value_name = "DIR")]
     pub(in crate::cli) save_all: Option<PathBuf>,
-    /// Write a snapshot of the session into this folder, as RUN.json.gz
+    /// Write a snapshot of the session into this folder, as RUN.json.gz of the first run of its line
     #[arg(long, hide_short_help = true, value_name = "DIR")]
     pub(in crate::cli) sessions_dir: Option<PathBuf>,
     /// Print the tree of turns, requests and calls at the end, on stderr

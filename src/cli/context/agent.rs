@@ -86,7 +86,7 @@ impl Placeholders {
         let user = user.into_iter().find_map(|name| app.environment.raw(name));
         let user = user_name().or(user);
         let values = [
-            ("ARCH", Some(std::env::consts::ARCH.to_owned())),
+            ("ARCH", Some(architecture().to_owned())),
             ("CD", Some(app.cwd.display().to_string())),
             ("HOSTNAME", Some(word(uname.nodename()))),
             ("OS", Some(name.unwrap_or_else(|| kernel.clone()))),
@@ -128,6 +128,16 @@ impl Placeholders {
         let all = all.map(|(name, value)| (format!("{PROMPT_SET}{name}="), value));
         let new = all.filter(|(set, _)| !sets.iter().any(|known| known.starts_with(set.as_str())));
         new.map(|(set, value)| set + value).collect()
+    }
+}
+
+/// What the machine is called where such prompts come from (001 §3).
+const fn architecture() -> &'static str {
+    match std::env::consts::ARCH.as_bytes() {
+        b"x86_64" => "x64",
+        b"aarch64" => "arm64",
+        b"x86" => "ia32",
+        _ => std::env::consts::ARCH,
     }
 }
 

@@ -3,6 +3,8 @@
 use super::app::App;
 use super::contract_file::ContractFile;
 use super::error::CliError;
+use crate::cli::ui::escape::line;
+use crate::contract::{ContractSpec, task_of};
 use crate::driver::{AgentReader, ParentFile, ReadAgent};
 use crate::store::Invocation;
 
@@ -16,13 +18,23 @@ impl AgentFilesReader {
         Self(app)
     }
 
-    fn agent_of(&self, file: &ContractFile) -> Result<ReadAgent, String> {
-        let read = || -> Result<_, CliError> {
-            let spec = file.read(&self.0)?;
+    /// The agent of the file. The arguments of a call choose its abilities; those of a run that was begun are known.
+    fn agent_of(
+        &self,
+        mut file: ContractFile,
+        arguments: Option<&str>,
+    ) -> Result<ReadAgent, String> {
+        let read = |file: &mut ContractFile| -> Result<_, CliError> {
+            let mut spec = file.read(&self.0)?;
+            if let Some(arguments) = arguments {
+                spec.task = Some(task_of(arguments, spec.input.as_ref()));
+                spec = file.with_abilities(&self.0, spec)?;
+                self.note(file, &spec);
+            }
             let below = file.digests_below(&self.0, &spec)?;
             Ok((spec, below))
         };
-        let (spec, below) = read().map_err(|fault| fault.summary())?;
+        let (spec, below) = read(&mut file).map_err(|fault| fault.summary())?;
         let own = spec.own.as_ref();
         let digest = own.ok_or_else(|| "it has no text".to_owned())?.digest;
         Ok(ReadAgent {
@@ -35,14 +47,26 @@ impl AgentFilesReader {
     }
 }
 
+impl AgentFilesReader {
+    /// Reports what of the agent's file was cut or left out.
+    fn note(&self, file: &ContractFile, spec: &ContractSpec) {
+        let name = line(&file.name().display().to_string());
+        for note in spec.clamped.iter().filter(|_| !self.0.accounting.quiet) {
+            self.0.screen.note(&format!("note: {name}: {}", line(note)));
+        }
+    }
+}
+
 impl AgentReader for AgentFilesReader {
-    fn read(&self, file: &str, parent: &ParentFile) -> Result<ReadAgent, String> {
-        self.agent_of(&ContractFile::delegate_of(&self.0, parent, file))
+    fn read(&self, file: &str, parent: &ParentFile, arguments: &str) -> Result<ReadAgent, String> {
+        let file = ContractFile::delegate_of(&self.0, parent, file);
+        self.agent_of(file, Some(arguments))
     }
 
     fn read_again(&self, begun: &Invocation) -> Result<ReadAgent, String> {
         let file = ContractFile::of_delegated_run(&self.0, begun.clone());
-        self.agent_of(&file.ok_or_else(|| "no file is recorded with it".to_owned())?)
+        let file = file.ok_or_else(|| "no file is recorded with it".to_owned())?;
+        self.agent_of(file, None)
     }
 }
 
@@ -106,7 +130,7 @@ mod tests {
         ];
         let reader = reader(folder);
         let read = reader
-            .read("team/scout.ai", &parent(folder, &sets))
+            .read("team/scout.ai", &parent(folder, &sets), "{}")
             .unwrap();
         assert_eq!(read.folder, folder.join("lead/team"));
         assert_eq!(read.digest, crate::message::Digest::of(text.as_bytes()));
@@ -130,6 +154,53 @@ mod tests {
         assert_eq!((again.digest, &again.folder), (read.digest, &read.folder));
     }
 
+    /// 003/INV-AGT-ABL-001, 003/INV-AGT-ABL-002: the task of a call chooses abilities as that of a run does, behind the core ones; a resume
+    /// has the same.
+    #[test]
+    fn the_abilities_of_a_called_profile_are_chosen_by_the_task_of_the_call() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let profile = "{id: scout, version: '1', coreAbilities: [style], abilities: [sql, http], system: You scout.}";
+        write(folder, "lead/scout.agent.yaml", profile);
+        for (name, text) in [
+            ("style", "Be brief."),
+            ("sql", "---\nkeywords: [database]\n---\nBind values."),
+            ("http", "Ask once."),
+        ] {
+            write(folder, &format!("lead/abilities/{name}.md"), text);
+        }
+        let reader = reader(folder);
+        let check = |arguments: &str, expect: &[&str]| {
+            let read = reader.read("scout.agent.yaml", &parent(folder, &[]), arguments);
+            let read = read.unwrap();
+            let names = |spec: &ContractSpec| {
+                let given = spec.agent.as_ref().unwrap().abilities.iter();
+                let names = given.map(|ability| ability.name.to_string());
+                names.collect::<Vec<_>>()
+            };
+            assert_eq!(names(&read.spec), expect, "{arguments}");
+            let system = read.spec.system.as_deref().unwrap();
+            assert!(
+                system.starts_with("# Ability: style\n\nBe brief."),
+                "{system}"
+            );
+            assert!(system.ends_with("\n\nYou scout."), "{system}");
+            let again = reader.read_again(read.invocation.as_ref().unwrap());
+            let again = again.unwrap();
+            assert_eq!(again.spec.system, read.spec.system);
+            assert_eq!(names(&again.spec), expect, "again: {arguments}");
+        };
+        check(
+            r#"{"prompt": "Look into the database."}"#,
+            &["style", "sql"],
+        );
+        check(
+            r#"{"prompt": "HTTP, then the database"}"#,
+            &["style", "http", "sql"],
+        );
+        check(r#"{"prompt": "Rest."}"#, &["style"]);
+    }
+
     #[test]
     fn why_an_agent_cannot_be_read_is_said_in_words() {
         let folder = tempfile::tempdir().unwrap();
@@ -137,13 +208,10 @@ mod tests {
         write(folder, "lead/bad.ai", "---\nmaxTurns: many\n---\nx");
         let reader = reader(folder);
         let check = |file: &str, part: &str| {
-            let why = reader.read(file, &parent(folder, &[])).unwrap_err();
+            let why = reader.read(file, &parent(folder, &[]), "{}").unwrap_err();
             assert!(why.contains(part), "{why}");
         };
         check("gone.ai", "gone.ai: No such file");
-        check(
-            "bad.ai",
-            "bad.ai:2:11: maxToolTurns: expected a whole number",
-        );
+        check("bad.ai", "bad.ai:2:11: maxTurns: expected a whole number");
     }
 }

@@ -1,8 +1,8 @@
 //! Which values of a contract file a fault or a check is about, and which changes of values are kept with a run. Reads no file.
 
 use crate::contract::{
-    ExecutionContract, TermFault, Validators, context_feasible, profile_faults, structure_faults,
-    tool_faults_with,
+    ExecutionContract, FactoryError, TermFault, Validators, context_feasible, profile_faults,
+    structure_faults, tool_faults_with,
 };
 use crate::driver::DriverError;
 use crate::kernel::CheckName;
@@ -44,6 +44,9 @@ pub(super) fn path_of(fault: &DriverError) -> Option<String> {
         | DriverError::OtherScript { provider, .. }
         | DriverError::ChangedScript { provider, .. } => Some(format!("providers.{provider}.file")),
         DriverError::Backend { provider, .. } => Some(format!("providers.{provider}")),
+        DriverError::Contract(FactoryError::AgentNameRefused(refused)) => {
+            Some(format!("agents.{}", refused.index))
+        }
         DriverError::OtherContract {
             file: None,
             pointer,

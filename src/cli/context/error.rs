@@ -3,6 +3,7 @@
 
 use std::io;
 
+use crate::cli::context::as_typed::as_typed;
 use crate::cli::context::exit::Exit;
 use crate::cli::context::secrets;
 use crate::cli::ui::escape;
@@ -223,7 +224,7 @@ impl CliError {
             Self::Spec(errors) | Self::Located(_, errors) => {
                 let lines = errors.errors.iter().map(|error| {
                     let place = if let Some(set) = &error.set {
-                        format!("--set {set}")
+                        as_typed(set)
                     } else {
                         let (file, line, column) = errors.place_of(error);
                         format!("{file}:{line}:{column}")
@@ -256,7 +257,8 @@ impl CliError {
     pub(in crate::cli) fn show(&self, screen: Screen) {
         match self {
             Self::Spec(errors) | Self::Located(_, errors) => {
-                let text = secrets::without_secrets(&errors.render_within(screen.width()));
+                let text =
+                    secrets::without_secrets(&errors.render_within(screen.width(), &as_typed));
                 screen.write_err(&escape::text(&text));
             }
             _ => screen.fault(&secrets::without_secrets(&self.message()), self.help()),

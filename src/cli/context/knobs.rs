@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
+use super::as_typed::remember;
 use crate::contract::KNOBS;
 
 /// Knobs that are on or off: without a value they are on.
@@ -39,14 +40,18 @@ static ALL: LazyLock<Vec<Knob>> = LazyLock::new(|| {
     all.collect()
 });
 
-/// The knobs that were given, as changes of the contract.
+/// The knobs that were given: each as a change of the contract, and as it was typed.
 #[derive(Clone, Debug, Default)]
-pub(in crate::cli) struct KnobArgs(Vec<String>);
+pub(in crate::cli) struct KnobArgs(Vec<(String, String)>);
 
 impl KnobArgs {
     /// As `--set` would have them.
     pub(in crate::cli) fn into_sets(self) -> Vec<String> {
-        self.0
+        let each = self.0.into_iter().map(|(set, typed)| {
+            remember(&set, typed);
+            set
+        });
+        each.collect()
     }
 }
 
@@ -56,8 +61,16 @@ impl FromArgMatches for KnobArgs {
         for knob in ALL.iter() {
             let value = matches.get_one::<String>(knob.key).cloned();
             let off = knob.off.as_deref().filter(|off| matches.get_flag(off));
-            if let Some(value) = off.map(|_| "false".to_owned()).or(value) {
-                sets.push(format!("{}={value}", knob.path));
+            let typed = match (off, value) {
+                (Some(off), _) => Some(("false".to_owned(), format!("--{off}"))),
+                (None, Some(value)) => {
+                    let typed = format!("--{} {value}", knob.long);
+                    Some((value, typed))
+                }
+                (None, None) => None,
+            };
+            if let Some((value, typed)) = typed {
+                sets.push((format!("{}={value}", knob.path), typed));
             }
         }
         Ok(Self(sets))
@@ -131,6 +144,7 @@ fn dashed(key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::context::as_typed::as_typed;
 
     /// 001/8.overrides.1
     #[test]
@@ -141,7 +155,15 @@ mod tests {
                 .try_get_matches_from(line)
                 .map_err(|f| f.to_string());
             let sets = KnobArgs::from_arg_matches(&matches.unwrap()).unwrap();
-            assert_eq!(sets.into_sets(), expect, "{line:?}");
+            let sets = sets.into_sets();
+            assert_eq!(sets, expect, "{line:?}");
+            let typed: Vec<String> = sets.iter().map(|set| as_typed(set)).collect();
+            assert!(
+                typed
+                    .iter()
+                    .all(|typed| typed.starts_with("--") && !typed.starts_with("--set ")),
+                "{typed:?}"
+            );
         };
         check(&[], &[]);
         check(&["--max-tool-turns", "3"], &["max_turns=3"]);

@@ -11,6 +11,11 @@ use crate::telemetry::{AgentResult, Session};
 
 /// A session with all that it called, and what each run of it came to.
 pub(in crate::cli) struct SessionRuns {
+    /// What files are called that are kept of it: the first run of its line, under which accounting has it, too (001 §12). The steps of a
+    /// workflow are sessions of their own.
+    pub(in crate::cli) name: RunId,
+    /// The first run of its line, that of a workflow included.
+    pub(in crate::cli) origin: RunId,
     /// Each run and its result, the first one first.
     pub(in crate::cli) results: Vec<(RunId, AgentResult)>,
     pub(in crate::cli) session: Session,
@@ -22,9 +27,19 @@ impl SessionRuns {
         let mut reader = StoreReader::open(store)?;
         let first = first_of(&reader, run_id)?;
         let step_path = step_path_of(&mut reader, run_id)?;
+        let origin = first.clone().unwrap_or_else(|| run_id.clone());
+        let name = match &step_path {
+            Some(_) => run_id.clone(),
+            None => origin.clone(),
+        };
         let mut results = Vec::new();
         let session = session_of(store, run_id, (first, step_path), &mut results)?;
-        Ok(Self { results, session })
+        Ok(Self {
+            name,
+            origin,
+            results,
+            session,
+        })
     }
 }
 

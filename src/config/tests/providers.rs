@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::Fixture;
 use crate::contract::{
-    CapabilityManifest, ContractFactory, ExecutionContract, ReasoningValue, TargetCapability,
+    CapabilityManifest, ContractFactory, Definitions as _, ExecutionContract, ReasoningValue,
+    ServerKind, TargetCapability,
 };
 
 /// The contract of a file with those targets, beside that layer.
@@ -103,29 +104,43 @@ fn levels_of_reasoning_are_what_the_provider_or_its_model_says() {
     assert_eq!(level("low", "large"), (true, word("max")));
 }
 
-/// 001 §6: a filter of tools at a provider is taken where it filters nothing, and refused with the way out where it does.
+/// 001 §6: a filter of tools at a provider is part of the contract; a higher layer replaces a list of a lower one.
 /// 001/6.providers.9
 #[test]
-fn a_filter_of_tools_at_a_provider_must_filter_nothing() {
-    let all = json!({
-        "type": "openai", "contextWindow": 9000, "toolsAllowed": ["a", "*"], "toolsDenied": [],
+fn a_filter_of_tools_at_a_provider_is_part_of_the_contract() {
+    let provider = json!({
+        "type": "openai", "contextWindow": 9000, "toolsAllowed": ["a", "B"], "toolsDenied": ["c"],
     });
-    contract(&layer(&all), "{provider: web, model: small}", "");
-    for (key, value) in [
-        ("toolsAllowed", json!(["a"])),
-        ("toolsDenied", json!(["a"])),
-    ] {
-        let fixture = Fixture::new();
-        let provider = json!({"type": "openai", "contextWindow": 9000, key: value});
-        fixture.write("prompt/.ai-agent.json", &layer(&provider));
-        let text = "task: t\ntargets: [{provider: web, model: small}]\n";
-        let fault = fixture.spec(text).unwrap_err();
-        let expect = format!("providers.web.{key} in ");
-        assert!(
-            fault.contains(&expect) && fault.contains("under `mcpServers`"),
-            "{fault}"
-        );
-        // What follows from it is no fault of its own.
-        assert_eq!(fault.matches("error: ").count(), 1, "{fault}");
-    }
+    let made = contract(&layer(&provider), "{provider: web, model: small}", "");
+    let web = &made.providers["web"];
+    let allowed = web.tools_allowed.as_deref();
+    assert_eq!(allowed, Some(&["a".to_owned(), "B".to_owned()][..]));
+    assert_eq!(web.tools_denied, ["c"]);
+    let plain = json!({"type": "openai", "contextWindow": 9000});
+    let other = contract(&layer(&plain), "{provider: web, model: small}", "");
+    assert_ne!(made.contract_hash(), other.contract_hash());
+    assert!(other.providers["web"].offers_all_tools());
+}
+
+/// 001 §4: a placeholder is replaced wherever it stands, also in words that say what something is.
+/// 001/4.layers.5
+#[test]
+fn placeholders_are_replaced_in_the_words_of_a_layer_too() {
+    let fixture = Fixture::new();
+    let layer = json!({
+        "providers": {"cloud": {"type": "${KIND}", "tokenizer": "${COUNTER}"}},
+        "mcpServers": {"far": {"type": "${WIRE}", "url": "http://${HOST}/x", "queue": "${QUEUE}"}},
+        "queues": {"slow": {"concurrent": 2}},
+        "defaults": {"outputFormat": "${FORM}", "formats": {"cli": "${FORM}"}},
+    });
+    fixture.write("cwd/.ai-agent.json", &layer);
+    let variables = "KIND=openai\nCOUNTER=gpt-4o\nWIRE=sse\nHOST=h\nQUEUE=slow\nFORM=pipe";
+    fixture.write("cwd/.ai-agent.env", variables);
+    let text = "task: t\ntargets: [{provider: cloud, model: m}]\ntools: {mcp: {far: }}\n";
+    let spec = fixture.spec(text).unwrap();
+    assert_eq!(spec.tokenizer_id().as_deref(), Some("o200k_base/1"));
+    let far = &spec.tools.servers["far"];
+    assert_eq!(far.transport.kind(), ServerKind::Sse);
+    let layers = fixture.layers(None);
+    assert_eq!(layers.report_format(), Ok(Some("pipe".to_owned())));
 }

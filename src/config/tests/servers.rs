@@ -31,12 +31,23 @@ fn servers_and_their_queues_come_from_layers_and_the_file_counts_where_both_spea
             "{text}tools: {{mcp: {{fs: , old: , web: {{queue: slow}}}}}}\n"
         ))
         .unwrap();
-    let McpTransport::Stdio { args, command, env } = &spec.tools.servers["fs"].transport else {
+    let McpTransport::Stdio {
+        arg_variables,
+        args,
+        command,
+        env,
+    } = &spec.tools.servers["fs"].transport
+    else {
         panic!("{spec:?}");
     };
     assert_eq!(
         (command.as_str(), args.as_slice()),
-        ("npx", &["-y".to_owned(), "server-fs".to_owned()][..])
+        ("npx", &["-y".to_owned(), "${WHAT}".to_owned()][..])
+    );
+    assert_eq!(
+        arg_variables,
+        &["WHAT"],
+        "put in when the server is started"
     );
     let old = spec.tools.servers["old"].transport.clone();
     assert!(matches!(
@@ -342,10 +353,57 @@ fn a_blank_root_beside_a_layer_is_none() {
 #[test]
 fn a_value_is_never_expanded_again() {
     let fixture = Fixture::new();
-    let server = json!({"command": "serve", "args": ["${OUTER}", "${SHELL_VAR}"]});
+    let server = json!({"command": "${OUTER}", "args": ["${OUTER}", "${SHELL_VAR}"]});
     fixture.write("cwd/.ai-agent.json", &json!({"mcpServers": {"fs": server}}));
     fixture.write("cwd/.ai-agent.env", "OUTER='${SHELL_VAR}'\n");
     let found = fixture.layers(None).find(DefinitionKind::Server, "fs");
-    let args = found.unwrap().unwrap().members["args"].clone();
-    assert_eq!(args, json!(["${SHELL_VAR}", "shell"]));
+    let members = found.unwrap().unwrap().members;
+    assert_eq!(members["command"], json!("${SHELL_VAR}"));
+    // Those of arguments are replaced once, where the server is started.
+    assert_eq!(members["args"], json!(["${OUTER}", "${SHELL_VAR}"]));
+    assert_eq!(members["arg_variables"], json!(["OUTER", "SHELL_VAR"]));
+}
+
+/// 000/1.queues.1, 001/6.servers.14: the queue of servers that name none has the places that the layers give it.
+#[test]
+fn the_default_queue_of_the_layers_counts_for_what_is_taken_from_them() {
+    let fixture = Fixture::new();
+    let layer = json!({
+        "mcpServers": {"s": {"command": "x", "args": []}},
+        "queues": {"default": {"concurrent": 1}},
+    });
+    fixture.write("prompt/.ai-agent.json", &layer);
+    let head = "task: t\ntargets: [{provider: d, model: m}]\nproviders: {d: {type: ollama}}\n";
+    let places = |more: &str| {
+        let spec = fixture.spec(&format!("{head}{more}")).unwrap();
+        spec.queues.get("default").map(|queue| queue.concurrent)
+    };
+    assert_eq!(places("tools: {mcp: {s: }}\n"), Some(1));
+    let own = "tools: {mcp: {s: }}\nqueues: {default: {concurrent: 3}}\n";
+    assert_eq!(places(own), Some(3), "the file comes first");
+    assert_eq!(places("tools: {mcp: {t: {command: x, args: []}}}\n"), None);
+}
+
+/// What a layer calls `./file` is the file beside it; a sandbox may be stated there.
+#[test]
+fn a_server_of_a_layer_finds_the_files_beside_its_layer_and_states_its_sandbox() {
+    let fixture = Fixture::new();
+    fixture.write("cwd/mcp/server.js", "x");
+    let layer = json!({"mcpServers": {"s": {
+        "command": "./mcp/server.js", "args": ["./mcp/server.js", "./gone.js", "mcp/server.js"], "sandbox": "off", "roots": ["."],
+    }}});
+    fixture.write("cwd/.ai-agent.json", &layer);
+    let head = "task: t\ntargets: [{provider: d, model: m}]\nproviders: {d: {type: ollama}}\n";
+    let spec = fixture
+        .spec(&format!("{head}tools: {{mcp: {{s: }}}}\n"))
+        .unwrap();
+    let server = &spec.tools.servers["s"];
+    let McpTransport::Stdio { args, command, .. } = &server.transport else {
+        panic!("{spec:?}");
+    };
+    assert_eq!(fixture.shown(command), "/cwd/./mcp/server.js");
+    let args: Vec<String> = args.iter().map(|arg| fixture.shown(arg)).collect();
+    assert_eq!(args, ["/cwd/./mcp/server.js", "./gone.js", "mcp/server.js"]);
+    assert!(server.sandbox.as_ref().is_some_and(|sandbox| sandbox.off));
+    assert_eq!(server.terms.roots, ["."]);
 }

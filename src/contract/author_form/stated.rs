@@ -89,6 +89,12 @@ fn state_provider(file: &mut Document, name: &str, terms: &ProviderTerms) {
         let headers = values(&terms.header_names, &terms.header_variables);
         state(PROVIDER.headers.name, headers);
     }
+    if let Some(tools) = &terms.tools_allowed {
+        state(PROVIDER.tools_allowed.name, json!(tools));
+    }
+    if !terms.tools_denied.is_empty() {
+        state(PROVIDER.tools_denied.name, json!(terms.tools_denied));
+    }
     if let Some(text) = &terms.provider_options {
         file.state_options(name, text);
     }
@@ -145,6 +151,9 @@ fn state_server(
     }
     if !terms.args.is_empty() {
         state(SERVER.args.name, json!(terms.args));
+    }
+    if !terms.arg_variables.is_empty() {
+        state(SERVER.arg_variables.name, json!(terms.arg_variables));
     }
     if !terms.env_names.is_empty() {
         let env = values(&terms.env_names, &terms.env_variables);

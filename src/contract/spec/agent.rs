@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::agent_file::{
     AgentFiles, AgentForm, Front, IncludedPart, Parts, Translator, expanded, format_words,
-    narrowed, place_in, shown_path, split, translated,
+    knob_before, narrowed, place_in, shown_path, split, translated,
 };
 use super::agent_spec::OfferedAs;
 use super::contract_spec::ContractSpec;
@@ -109,6 +109,8 @@ impl ContractSpec {
         let spec = whole.spec(&findings, read_root, known, origins);
         let mut spec = spec.map_err(|errors| source.renamed(errors))?;
         let named = read.front.single.into_iter();
+        // Set last: what the file or an override states comes before it.
+        spec.usual_transport = Some(ToolTransport::XmlFinal);
         spec.named_tools = named.map(|(server, tool, _)| (server, tool)).collect();
         spec.input = read.front.input;
         spec.profile = read.front.profile.map(Box::new);
@@ -225,7 +227,9 @@ impl AgentSource<'_> {
             }
         }
         for error in errors.errors.iter_mut().filter(|e| e.set.is_none()) {
-            error.path = shown_path(&error.path, self.form);
+            let written = knob_before(self.text, error.offset, &error.path);
+            let written = written.filter(|_| self.form == AgentForm::FrontMatter);
+            error.path = written.map_or_else(|| shown_path(&error.path, self.form), str::to_owned);
             let place = place_in(self.parts, self.text, error.offset);
             error.included = place.map(|(file, line, column)| IncludedPlace {
                 column,
@@ -329,7 +333,6 @@ fn model_of<'n>(root: &'n Node, path: &str) -> Option<&'n Node> {
 fn fill_in(root: &mut Node, format: &str) {
     let defaults = [
         (FILE.completion.name, word(Completion::FinalReport)),
-        (FILE.tool_transport.name, word(ToolTransport::XmlFinal)),
         (FILE.strict_mode.name, Some("false")),
     ];
     for (key, text) in defaults {

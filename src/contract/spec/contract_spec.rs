@@ -11,7 +11,7 @@ use crate::contract::{
     AgentLink, AgentProfile, AgentTerms, ApprovalRule, CallLimits, Completion, ContractMetadata,
     DelegationTerms, FlowRule, HttpGetTerms, LabelRule, ModelProfile, Page, PinnedOffers,
     PriceTable, ProviderType, QueueTerms, ReasoningValue, RedactionTerms, ReportFormat,
-    SandboxSpec, TextProfile, Tokenizer, ToolPolicy, ToolProof, ToolTransport,
+    SandboxSpec, TextProfile, Tokenizer, ToolFilter, ToolPolicy, ToolProof, ToolTransport,
 };
 
 /// What the author's file says, before any default is filled in. `None` is what was left out.
@@ -112,6 +112,8 @@ pub struct ContractSpec {
     pub tool_proof: Option<ToolProof>,
     pub tool_timeout_ms: Option<u64>,
     pub tool_transport: Option<ToolTransport>,
+    /// How calls travel where the author says nothing and no model takes another form; none for the default of a contract file.
+    pub usual_transport: Option<ToolTransport>,
     pub tools: ToolsSpec,
     pub total_timeout_ms: Option<u64>,
     /// Where each value is from that the contract's own file does not hold, by its dotted path.
@@ -247,6 +249,8 @@ pub struct ProviderSpec {
     pub reasoning: Option<ReasoningMap>,
     /// What tokens of models here are estimated with, that say nothing else.
     pub tokenizer: Setting<String>,
+    /// Which tools of the contract its models are offered.
+    pub tools: ToolFilter,
 }
 
 /// One entry of `providers.<name>.models` (001 §6).
@@ -299,6 +303,7 @@ impl fmt::Debug for ProviderSpec {
             .field("provider_type", &self.provider_type)
             .field("reasoning", &self.reasoning)
             .field("tokenizer", &self.tokenizer)
+            .field("tools", &self.tools)
             .finish()
     }
 }

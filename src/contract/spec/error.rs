@@ -72,11 +72,12 @@ impl SpecErrors {
     /// The errors for people: each with its line of the file and a caret below what it is about.
     #[must_use]
     pub fn render(&self) -> String {
-        self.render_within(usize::MAX)
+        self.render_within(usize::MAX, &|set| format!("--set {set}"))
     }
 
-    /// The same where a line has so many cells: the excerpts and their carets are cut to it, what is said is not.
-    pub(crate) fn render_within(&self, width: usize) -> String {
+    /// The same where a line has so many cells: the excerpts and their carets are cut to it, what is said is not. An override is
+    /// named by `typed`.
+    pub(crate) fn render_within(&self, width: usize, typed: &dyn Fn(&str) -> String) -> String {
         let mut out = String::new();
         let mut shown_helps = BTreeSet::new();
         for (n, error) in self.errors.iter().enumerate() {
@@ -88,12 +89,18 @@ impl SpecErrors {
             let again =
                 help.is_some_and(|help| help.len() > LONG_HELP && !shown_helps.insert(help));
             let help = if again { Some("as above") } else { help };
-            self.render_one(error, help, width, &mut out);
+            self.render_one(error, help, (width, typed), &mut out);
         }
         out
     }
 
-    fn render_one(&self, error: &SpecError, help: Option<&str>, width: usize, out: &mut String) {
+    fn render_one(
+        &self,
+        error: &SpecError,
+        help: Option<&str>,
+        (width, typed): (usize, &dyn Fn(&str) -> String),
+        out: &mut String,
+    ) {
         let text = error.set.as_ref().unwrap_or(&self.text);
         // Writing to a String cannot fail.
         if error.path.is_empty() {
@@ -104,8 +111,8 @@ impl SpecErrors {
         let (file, number, column) = self.place_of(error);
         let number = number.to_string();
         let gutter = " ".repeat(number.len());
-        if error.set.is_some() {
-            let _ = writeln!(out, "{gutter}--> --set {text}");
+        if let Some(set) = &error.set {
+            let _ = writeln!(out, "{gutter}--> {}", typed(set));
         } else {
             let file = escaped_line(file);
             let place = format!("{file}:{number}:{column}");

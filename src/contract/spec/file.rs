@@ -97,6 +97,7 @@ pub(super) fn read_file(root: &Node, reporter: &Reporter<'_>) -> Option<Contract
             tool_proof: file.get(&FILE.tool_proof),
             tool_timeout_ms: file.get(&FILE.tool_timeout_ms),
             tool_transport: file.get(&FILE.tool_transport),
+            usual_transport: None,
             tools: file.get(&FILE.tools).unwrap_or_default(),
             total_timeout_ms: file.get(&FILE.total_timeout_ms),
             agent: None,

@@ -40,6 +40,18 @@ pub(super) fn fill(
     for (name, place) in named_queues(root) {
         filler.take(root, DefinitionKind::Queue, &name, &place);
     }
+    // The queue of whatever names none. A file whose servers are all its own says itself how many places it has.
+    let of_tools = format!("{}.", FILE.tools.name);
+    let takes_tools = filler
+        .origins
+        .keys()
+        .any(|path| path.starts_with(&of_tools));
+    let queues = child(root, FILE.queues.name);
+    let is_defined = queues.is_some_and(|queues| child(queues, QueueTerms::DEFAULT).is_some());
+    if takes_tools && !is_defined {
+        let place = Origin::File.place(0, 0);
+        filler.take(root, DefinitionKind::Queue, QueueTerms::DEFAULT, &place);
+    }
     for (provider, model, place) in targets(root) {
         // Other providers are as the file says, prices too.
         if filler.is_from_outside(&provider) {

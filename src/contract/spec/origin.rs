@@ -18,6 +18,8 @@ pub(crate) enum ValueOrigin {
     Expanded {
         /// The file.
         file: Arc<Path>,
+        /// The variables whose values are part of it.
+        variables: Arc<BTreeMap<String, String>>,
     },
     /// It is in the file of a layer, and its placeholders are replaced where it is used.
     Deferred {
@@ -42,9 +44,21 @@ impl ValueOrigin {
         }
     }
 
+    /// The variables whose values are part of it.
+    pub(crate) fn part_of_it(&self) -> impl Iterator<Item = (&str, &str)> {
+        let variables = match self {
+            Self::Expanded { variables, .. } => Some(variables),
+            Self::Layer { .. } | Self::Deferred { .. } => None,
+        };
+        let variables = variables.into_iter().flat_map(|variables| variables.iter());
+        variables.map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     fn file(&self) -> &Path {
         match self {
-            Self::Layer { file } | Self::Expanded { file } | Self::Deferred { file, .. } => file,
+            Self::Layer { file } | Self::Expanded { file, .. } | Self::Deferred { file, .. } => {
+                file
+            }
         }
     }
 }
@@ -61,7 +75,11 @@ impl fmt::Debug for ValueOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Layer { file } => f.debug_tuple("Layer").field(file).finish(),
-            Self::Expanded { file } => f.debug_tuple("Expanded").field(file).finish(),
+            Self::Expanded { file, variables } => f
+                .debug_tuple("Expanded")
+                .field(file)
+                .field(&variables.keys())
+                .finish(),
             Self::Deferred { file, variables } => f
                 .debug_tuple("Deferred")
                 .field(file)

@@ -34,6 +34,10 @@ impl Read for ProviderSpec {
             let options = section.get(&PROVIDER.provider_options);
             let reasoning = section.get(&PROVIDER.reasoning);
             let tokenizer = section.or_off(&PROVIDER.tokenizer);
+            let tools = ToolFilter {
+                allowed: section.get(&PROVIDER.tools_allowed),
+                denied: section.get(&PROVIDER.tools_denied).unwrap_or_default(),
+            };
             let provider_type = provider_type?;
             refuse_misplaced(section, provider_type);
             let spec = Self {
@@ -50,6 +54,7 @@ impl Read for ProviderSpec {
                 provider_type,
                 reasoning,
                 tokenizer,
+                tools,
             };
             refuse_token_counts(section, &spec);
             Some(spec)
@@ -283,6 +288,7 @@ impl Read for McpSpec {
         Section::read(node, reporter, &SERVER, |section| {
             let command = section.get(&SERVER.command);
             let args = section.get(&SERVER.args).unwrap_or_default();
+            let arg_variables = section.get(&SERVER.arg_variables).unwrap_or_default();
             let Env(env) = section.get(&SERVER.env).unwrap_or_default();
             let url = section.get(&SERVER.url);
             let Headers(headers) = section.get(&SERVER.headers).unwrap_or_default();
@@ -352,6 +358,10 @@ impl Read for McpSpec {
                 }
             } else {
                 McpTransport::Stdio {
+                    arg_variables: arg_variables
+                        .into_iter()
+                        .map(|EnvName(name)| name)
+                        .collect(),
                     args: args.into_iter().map(|ScalarText(text)| text).collect(),
                     command: command?,
                     env,

@@ -318,7 +318,7 @@ fn is_bool(text: &str) -> bool {
 }
 
 /// Numbers of YAML's core schema, decimal ones, and the infinities and NaN that it also calls numbers.
-fn is_number(text: &str) -> bool {
+pub(super) fn is_number(text: &str) -> bool {
     let body = text.strip_prefix(['-', '+']).unwrap_or(text);
     if matches!(body, ".inf" | ".Inf" | ".INF" | ".nan" | ".NaN" | ".NAN") {
         return true;

@@ -79,6 +79,8 @@ impl OAuthSpec {
 pub enum McpTransport {
     /// A child process.
     Stdio {
+        /// Names of the variables that stand in `args` as `${NAME}`.
+        arg_variables: Vec<String>,
         /// Arguments as written.
         args: Vec<String>,
         /// The command as written.
@@ -131,8 +133,14 @@ impl McpTransport {
 impl fmt::Debug for McpTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Stdio { args, command, env } => f
+            Self::Stdio {
+                arg_variables,
+                args,
+                command,
+                env,
+            } => f
                 .debug_struct("Stdio")
+                .field("arg_variables", arg_variables)
                 .field("args", args)
                 .field("command", command)
                 .field("env", &Names(env))

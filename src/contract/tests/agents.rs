@@ -117,22 +117,6 @@ fn a_tool_takes_the_input_of_the_agent_or_one_text() {
     assert_eq!(text["additionalProperties"], json!(false));
 }
 
-#[test]
-fn a_name_that_is_none_is_refused_where_it_stands() {
-    let check = |name: &str, expect: &str| {
-        let text = format!("---\ntoolName: {name}\n---\nx");
-        let faults = Folder::of(&[("a.ai", &text)]).called().faults("a.ai");
-        assert_eq!(faults, [format!("2: toolName: {expect}")]);
-    };
-    let rule = "expected 1 to 57 letters, digits, `.`, `_` and `-`, got";
-    check("'web search'", &format!("{rule} the text \"web search\""));
-    check("''", &format!("{rule} the text \"\""));
-    for own in ["final_report", "progress_report", "batch"] {
-        let rule = format!("`agent__{own}` is a tool of monolith's own, got `{own}`");
-        check(own, &rule);
-    }
-}
-
 /// 001/5.hierarchies.5
 #[test]
 fn what_is_wrong_with_agents_is_said_at_once_and_where_they_are_named() {
@@ -469,27 +453,4 @@ fn a_tool_needs_one_pattern_of_each_list_that_was_granted() {
     let mut terms = (*Folder::of(FILES).contract("lead.yaml", &["allowed_tools=[]"])).clone();
     terms.delegation.as_mut().unwrap().granted = vec![Vec::new()];
     assert_eq!(ungranted(&terms), [] as [&str; 0]);
-}
-
-#[test]
-fn a_name_that_a_host_does_not_take_is_warned_of() {
-    let check = |sets: &[&str], warned: bool| {
-        let contract = Folder::of(FILES).contract("lead.yaml", sets);
-        let warnings = contract_warnings(&contract);
-        let found = warnings
-            .iter()
-            .any(|text| text.contains("`agent__web.scout` has a `.`"));
-        assert_eq!(found, warned, "{sets:?}");
-    };
-    let hosted = "providers={p: {type: anthropic}}";
-    check(&[hosted], true);
-    check(&["providers={p: {type: openai}}"], true);
-    check(&[hosted, "tool_transport=xml"], false);
-    check(&[hosted, "allowed_tools=[agent__judge]"], false);
-    check(
-        &["providers={p: {type: openai, base_url: 'http://127.0.0.1:1/v1'}}"],
-        false,
-    );
-    check(&["providers={p: {type: google}}"], false);
-    check(&[], false);
 }

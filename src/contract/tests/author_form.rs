@@ -24,14 +24,14 @@ providers:
     provider_options: {zeta: 1.50, alpha: {b: 1e3, a: [null, true, "x"]}}
     reasoning: [null, brief, 2048, "9"]
     models: {two: {reasoning: much}}
-  near: {type: ollama, overrides: {top_p: off, repeat_penalty: 1.5}}
+  near: {type: ollama, overrides: {top_p: off, repeat_penalty: 1.5}, tools_allowed: [files__read, any], tools_denied: [drop]}
 sampling: {caching: none, top_p: 0.5}
 tool_output_budget: {summarizer_model: near/small, max_bytes_per_call: 99}
 context_budget: {force_synthesis_at_ratio: 0.125, reserved_synthesis: 7}
 prices: {version: a, models: {hosted: {one: {unit: per_1k, input: 0.000000001, output: 12.5, cache_read: 3}}}}
 tools:
   mcp:
-    files: {command: run, args: [-x, 7], env: {TOKEN: "${TOKEN}", MODE: fast}, queue: slow}
+    files: {command: run, args: [-x, 7, "${KEY}", "${x}"], arg_variables: [KEY], env: {TOKEN: "${TOKEN}", MODE: fast}, queue: slow}
     web: {url: "https://example.org/mcp?token=s3cret", headers: {authorization: "Bearer ${WEB}"}, shared: false}
     locked: {url: "https://example.org/x", oauth: {client_id: me, client_secret_env: S, grant: client_credentials, issuer: "https://login/", scopes: [r]}}
   openapi:

@@ -1,5 +1,6 @@
 //! Tests that need a whole contract: the factory's, and the preflight checks'.
 
+mod agent_names;
 mod agents;
 mod agents_folder;
 mod author_form;
@@ -7,6 +8,7 @@ mod check;
 mod delegated;
 mod factory;
 mod fixture;
+mod provider_filter;
 mod queues;
 mod report_reader;
 mod sampling;

@@ -58,5 +58,5 @@ pub(crate) use run_id::random_run_id;
 pub(crate) use servers::ServersToStart;
 pub(in crate::driver) use servers::client_terms;
 pub(in crate::driver) use tokenizers::Tokenizers;
-pub(crate) use unmet::unset_keys;
+pub(crate) use unmet::{unset_by_itself, unset_keys};
 pub(crate) use workspace::committed_workspace;

@@ -167,6 +167,9 @@ pub(crate) struct Continuation {
     pub(crate) point: ForkPoint,
     /// Whether the file is to give the contract of the other run.
     pub(crate) same_contract: bool,
+    /// The request without what the caller changes of the contract now: where that gives the contract of the other run, the changes
+    /// are what the caller wants.
+    pub(crate) without_changes: Option<Box<RunRequest>>,
 }
 
 /// With which conversation a run begins.
@@ -254,18 +257,19 @@ impl Beginning {
         let Self::Continuation(continuation) = self else {
             return Ok(());
         };
-        let Continuation {
-            contract, point, ..
-        } = &**continuation;
         if !continuation.same_contract {
             return Ok(());
         }
-        let draft = found.draft();
-        let name = contract.tokenizer.clone();
-        let tokenizers = found.tokenizers(name, draft.as_ref().ok(), cancel).await?;
-        let task = point.task.as_deref();
-        let checked = check_contract(contract, draft, found, &tokenizers, task);
-        checked.map_err(|mismatch| changed(mismatch, &point.run_id))
+        let mut checked = continuation.check(found, cancel).await?;
+        let differs = matches!(
+            checked,
+            Err(Mismatch::Contract { .. } | Mismatch::Script { .. })
+        );
+        if let Some(request) = continuation.without_changes.as_deref().filter(|_| differs) {
+            let found = ReadRequest::read(request, cancel).await?;
+            checked = continuation.check(&found, cancel).await?;
+        }
+        checked.map_err(|mismatch| changed(mismatch, &continuation.point.run_id))
     }
 
     /// The first messages, as they are recorded, and the run that they are from.
@@ -314,6 +318,24 @@ impl Beginning {
             run_id: point.run_id,
         };
         (messages, Some(parent))
+    }
+}
+
+impl Continuation {
+    /// Whether the file gives the contract of the other run.
+    async fn check(
+        &self,
+        found: &ReadRequest<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<Result<(), Mismatch>, DriverError> {
+        let Self {
+            contract, point, ..
+        } = self;
+        let draft = found.draft();
+        let name = contract.tokenizer.clone();
+        let tokenizers = found.tokenizers(name, draft.as_ref().ok(), cancel).await?;
+        let task = point.task.as_deref();
+        Ok(check_contract(contract, draft, found, &tokenizers, task))
     }
 }
 

@@ -96,7 +96,10 @@ async fn made(
     let found = ReadRequest::read(request, cancel).await?;
     let draft = found.draft();
     let guard = found.guard(draft.as_ref().ok())?;
-    let specs = found.servers(which)?;
+    let (specs, without_variables) = match which {
+        ServersToStart::Possible => found.possible_servers()?,
+        _ => (found.servers(which)?, Vec::new()),
+    };
     let mut draft = draft?;
     draft.decide(spec.task.as_deref())?;
     let started = Started::up(
@@ -111,7 +114,7 @@ async fn made(
     let mut offer = started.close().await;
     let mut capabilities = std::mem::take(&mut offer.capabilities);
     let mut not_started = match which {
-        ServersToStart::All => Vec::<String>::new(),
+        ServersToStart::All | ServersToStart::Possible => without_variables,
         ServersToStart::Builtin => {
             let servers = spec.tools.servers.keys();
             let missing = servers.filter(|name| !capabilities.contains_key(*name));

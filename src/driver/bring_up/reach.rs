@@ -170,7 +170,16 @@ impl Reach {
                     reach.placeholders(environment, headers, &format!("{place}.headers"), &host);
                     reach.service(place, recorded_template(&tool.url), limits);
                 }
-                McpTransport::Stdio { args, command, env } => {
+                McpTransport::Stdio {
+                    arg_variables,
+                    args,
+                    command,
+                    env,
+                } => {
+                    for variable in arg_variables {
+                        let place = format!("{place}.args");
+                        reach.variable(environment, variable, place, Some(command.clone()));
+                    }
                     reach.placeholders(environment, env, &format!("{place}.env"), command);
                     let command = [command].into_iter().chain(args).cloned().collect();
                     let stated = server.sandbox.as_ref();

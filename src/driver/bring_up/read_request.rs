@@ -14,7 +14,7 @@ use super::request::RunRequest;
 use super::servers::{ServersToStart, server_specs};
 use super::sources::Sources;
 use super::tokenizers::Tokenizers;
-use super::unmet::{missing_windows, unknown_servers, unset_variables};
+use super::unmet::{missing_windows, servers_without_variables, unknown_servers, unset_variables};
 use crate::contract::{
     ContractDraft, ContractFactory, ContractSpec, ExecutionContract, FactoryError,
 };
@@ -55,6 +55,19 @@ impl<'r> ReadRequest<'r> {
         which: ServersToStart,
     ) -> Result<BTreeMap<String, ServerSpec>, DriverError> {
         server_specs(self.spec, self.folder, &self.environment, which)
+    }
+
+    /// The same but for the servers that need a variable which is not set, and the names of those.
+    pub(super) fn possible_servers(
+        &self,
+    ) -> Result<(BTreeMap<String, ServerSpec>, Vec<String>), DriverError> {
+        let without = servers_without_variables(self.spec, &self.environment);
+        let mut spec = self.spec.clone();
+        let servers = &mut spec.tools.servers;
+        servers.retain(|name, _| !without.contains(name));
+        let all = ServersToStart::All;
+        let servers = server_specs(&spec, self.folder, &self.environment, all)?;
+        Ok((servers, without))
     }
 
     /// What the file names or needs and nothing gives, as far as that is known without tool servers.

@@ -8,9 +8,9 @@ use tokio_util::sync::CancellationToken;
 use super::confinement::{server_profile, shell_spec};
 use crate::contract::{
     ContractSpec, ExecutionContract, McpSpec, McpTransport, OAuthSpec, ServerCapability,
-    shell_sandbox,
+    placeholders, shell_sandbox,
 };
-use crate::driver::{DriverError, Environment};
+use crate::driver::{DriverError, Environment, MCP_ROOT};
 use crate::kernel::BringUpFault;
 use crate::message::ToolServerStatement;
 use crate::tools::{BringUp, ClientTerms, Exchange, ServerHost, ServerSpec, ToolServers};
@@ -20,8 +20,30 @@ use crate::tools::{BringUp, ClientTerms, Exchange, ServerHost, ServerSpec, ToolS
 pub(crate) enum ServersToStart {
     /// Those of the file and those inside monolith.
     All,
+    /// The same but for those that need a variable which is not set.
+    Possible,
     /// Only what is inside monolith: no process is started.
     Builtin,
+}
+
+/// The values of `MCP_ROOT` that a server of that place is handed (001 §6).
+fn handed_roots(transport: &McpTransport, place: &str, environment: &Environment) -> Vec<String> {
+    let McpTransport::Stdio {
+        arg_variables, env, ..
+    } = transport
+    else {
+        return Vec::new();
+    };
+    let in_args = arg_variables.iter().filter(|name| *name == MCP_ROOT);
+    let in_args = in_args.map(|_| format!("{place}.args"));
+    let in_env = env
+        .iter()
+        .filter(|(_, text)| placeholders(text).any(|name| name == MCP_ROOT));
+    let in_env = in_env.map(|(name, _)| format!("{place}.env.{name}"));
+    let places = in_args.chain(in_env);
+    places
+        .filter_map(|place| environment.get_at(MCP_ROOT, &place))
+        .collect()
 }
 
 /// What each of a file's servers is started with, variables of its environment and headers replaced. A relative command with a
@@ -56,22 +78,31 @@ pub(super) fn server_specs(
     let outside = spec.tools.servers.iter();
     // What the author wrote out is known without asking it.
     let is_known = |server: &McpSpec| server.transport.kind().is_of_author();
-    let outside = outside.filter(|(_, server)| which == ServersToStart::All || is_known(server));
+    let outside =
+        outside.filter(|(_, server)| which != ServersToStart::Builtin || is_known(server));
     for (name, mcp) in outside {
         let place = mcp.place(name);
         let mut terms = mcp.terms.clone();
         for root in &mut terms.roots {
             *root = folder.join(&*root).to_string_lossy().into_owned();
         }
+        // The folder that a server is handed as its root is one that it may write in.
+        let mut writable = terms.roots.clone();
+        writable.extend(handed_roots(&mcp.transport, &place, environment));
         let server = match &mcp.transport {
-            McpTransport::Stdio { args, command, env } => ServerSpec::Stdio {
+            McpTransport::Stdio {
+                arg_variables,
+                args,
+                command,
+                env,
+            } => ServerSpec::Stdio {
                 sandbox: Some(server_profile(
                     mcp.sandbox.as_ref(),
-                    &terms.roots,
+                    &writable,
                     &folder,
                     environment,
                 )),
-                args: args.clone(),
+                args: environment.put_in(arg_variables, args, &format!("{place}.args"))?,
                 command: command.clone(),
                 terms,
                 folder: folder.clone(),

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use super::reach::Reach;
 use super::servers::client_terms;
 use crate::contract::{
-    ContractSpec, McpTransport, ModelProfile, ServerCapability, ServerKind, Terms, own_name,
-    unknown_windows,
+    ContractSpec, McpSpec, McpTransport, ModelProfile, ServerCapability, ServerKind, Terms,
+    own_name, unknown_windows,
 };
 use crate::driver::{DriverError, Environment};
 
@@ -104,24 +104,53 @@ pub(super) fn missing_windows(spec: &ContractSpec, terms: &Terms) -> Vec<DriverE
 /// Every variable that a tool server is to be started or reached with and that is not set, and every broken `${`.
 pub(super) fn unset_variables(spec: &ContractSpec, environment: &Environment) -> Vec<DriverError> {
     let servers = spec.tools.servers.iter();
-    let values = servers.flat_map(|(name, server)| {
-        let (key, values) = match &server.transport {
-            McpTransport::Stdio { env, .. } => ("env", env),
-            McpTransport::Openapi { headers, .. }
-            | McpTransport::Remote { headers, .. }
-            | McpTransport::Rest { headers, .. } => ("headers", headers),
-        };
-        let server = server.place(name);
-        let place = move |of: &String| format!("{server}.{key}.{of}");
-        values.iter().map(move |(of, text)| (place(of), text))
+    servers
+        .flat_map(|(name, server)| unset_of(name, server, environment))
+        .collect()
+}
+
+/// The servers that cannot be started or reached for want of a variable.
+pub(super) fn servers_without_variables(
+    spec: &ContractSpec,
+    environment: &Environment,
+) -> Vec<String> {
+    let servers = spec.tools.servers.iter();
+    let without = servers.filter(|(name, server)| !unset_of(name, server, environment).is_empty());
+    without.map(|(name, _)| name.clone()).collect()
+}
+
+/// Every variable of the file's tool servers that is not set, where no more is known of the file's contract.
+pub(crate) fn unset_by_itself(spec: &ContractSpec, environment: &Environment) -> Vec<DriverError> {
+    unset_variables(spec, &environment.over(spec))
+}
+
+/// What keeps one server from being started or reached: variables that are not set.
+fn unset_of(name: &str, server: &McpSpec, environment: &Environment) -> Vec<DriverError> {
+    let (key, values) = match &server.transport {
+        McpTransport::Stdio { env, .. } => ("env", env),
+        McpTransport::Openapi { headers, .. }
+        | McpTransport::Remote { headers, .. }
+        | McpTransport::Rest { headers, .. } => ("headers", headers),
+    };
+    let place = format!("{}.{key}", server.place(name));
+    let values = values.iter();
+    let faults = values.filter_map(|(of, text)| {
+        let place = format!("{place}.{of}");
+        environment.expand(text, &place).err()
     });
-    let faults = values.filter_map(|(place, text)| environment.expand(text, &place).err());
-    let clients = spec.tools.servers.iter().filter_map(|(name, server)| {
-        let McpTransport::Remote { oauth, .. } = &server.transport else {
-            return None;
-        };
+    let mut faults = faults.collect::<Vec<_>>();
+    if let McpTransport::Stdio {
+        arg_variables,
+        args,
+        ..
+    } = &server.transport
+    {
+        let place = format!("{}.args", server.place(name));
+        faults.extend(environment.put_in(arg_variables, args, &place).err());
+    }
+    if let McpTransport::Remote { oauth, .. } = &server.transport {
         let place = format!("tools.mcp.{name}.oauth");
-        client_terms(oauth.as_deref(), environment, &place).err()
-    });
-    faults.chain(clients).collect()
+        faults.extend(client_terms(oauth.as_deref(), environment, &place).err());
+    }
+    faults
 }

@@ -10,6 +10,7 @@ use crate::contract::McpTerms;
 use crate::message::{ContentBlock, Digest, EnvelopeStatus, ToolOutcome};
 use crate::tools::ServerSpec;
 use crate::tools::offer;
+use crate::tools::process::INHERITED;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_server.py");
 
@@ -135,6 +136,12 @@ async fn a_child_sees_the_workspace_and_only_the_environment_it_is_given() {
     // cargo sets this one for every test.
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
     assert!(!env.contains_key("CARGO_MANIFEST_DIR"));
+    let known = |name: &str| INHERITED.contains(&name) || name == "GIVEN";
+    // Python sets the last one itself.
+    let other = env
+        .keys()
+        .filter(|name| !known(name) && *name != "LC_CTYPE");
+    assert_eq!(other.collect::<Vec<_>>(), Vec::<&String>::new());
     assert_eq!(Path::new(cwd), root.path().canonicalize().unwrap());
 }
 

@@ -283,6 +283,21 @@ async fn what_is_wrong_with_a_description_is_said_by_file_place_and_rule() {
         none.contains("other.yaml: ") && none.contains("No such file"),
         "{none}"
     );
+    #[cfg(target_os = "linux")]
+    {
+        let device = fault("", "/dev/zero").await;
+        let expect = "/dev/zero: it is a device, not a file";
+        assert!(device.contains(expect), "{device}");
+        // Nobody writes into it, so a reader that waited would wait for good.
+        let folder = written("");
+        let pipe = folder.path().join("pipe.yaml");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        let piped = up(terms("pipe.yaml"), folder.path()).await;
+        let piped = piped.faults().join("\n");
+        let expect = "pipe.yaml: it is a pipe, not a file";
+        assert!(piped.contains(expect), "{piped}");
+    }
     let old = fault("swagger: '2.0'", "shop.yaml").await;
     assert!(
         old.contains("shop.yaml: the description is Swagger 2.0") && old.contains("convert"),

@@ -9,6 +9,7 @@ use url::Url;
 use super::exchange::Exchange;
 use super::fault::WebFault;
 use crate::contract::{HttpMethod, OpenapiTerms, RequestFault, RequestParts};
+use crate::store::open_regular;
 use crate::tools::address_guard::AddressGuard;
 use crate::tools::web_answer::{body_of, reason_of};
 
@@ -48,7 +49,9 @@ pub(super) async fn description(
             path: path.display().to_string(),
             reason: fault.to_string(),
         };
-        let file = tokio::fs::File::open(&path).await.map_err(fault)?;
+        // A pipe would be waited for, and a device may never end.
+        let file = open_regular(&path).map_err(fault)?;
+        let file = tokio::fs::File::from_std(file);
         let mut bytes = Vec::new();
         let most = u64::try_from(MOST_BYTES).unwrap_or(u64::MAX);
         file.take(most)

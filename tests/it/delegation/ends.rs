@@ -6,7 +6,7 @@ use super::{asks, named, prompt, shown};
 use crate::desk::Desk;
 use monolith::{EventKind, StoreReader};
 
-/// A call of an agent is a run of its own, with its own contract, transcript and counters; each of the two names the
+/// 001/5.hierarchies.6: a call of an agent is a run of its own, with its own contract, transcript and counters; each of the two names the
 /// other.
 #[test]
 fn the_call_of_an_agent_is_a_run_of_its_own_and_each_of_the_two_names_the_other() {
@@ -47,7 +47,8 @@ fn the_call_of_an_agent_is_a_run_of_its_own_and_each_of_the_two_names_the_other(
     assert!(drawn.contains("└─ lead.1"), "{drawn}");
 }
 
-/// An agent whose input is JSON gets the arguments as its task; what breaks its schema is told as `invalid_parameters`.
+/// 001/5.hierarchies.3, 001/5.hierarchies.9: an agent whose input is JSON gets the arguments as its task; what breaks its schema is told as
+/// `invalid_parameters`, and the run goes on.
 #[test]
 fn arguments_that_break_the_input_of_an_agent_are_told_as_invalid_parameters() {
     let desk = Desk::new();
@@ -115,7 +116,41 @@ fn the_word_of_an_agent_proves_nothing_where_lineage_is_asked_for() {
     check("lineage", true, completed);
 }
 
-/// An agent that fails is a result with an error, not the end of the run above it; what it used is charged.
+/// What was wanted and what there was, where an agent completed and that proves nothing: no call of it failed.
+#[test]
+fn a_run_without_a_proof_of_lineage_names_what_was_wanted_and_what_there_was() {
+    let wanted = "an ok result of a tool that is no agent, in this run or one below it (tool_proof: lineage)";
+    let there = "(agent__clock: run lead.1 ended COMPLETED_CHAT_ONLY (final_message), without such a result)";
+    let check = |then: &[Value], more: &str, first: &str| {
+        let desk = Desk::new();
+        desk.agent("clock", "", &asks(&[], "Noon.")[1..]);
+        let policy =
+            format!("tool_policy: required\ntool_proof: lineage\nagents: [clock.yaml]\n{more}");
+        desk.agent("lead", &policy, then);
+        desk.leads();
+        let why = desk.run(&["show", "lead", "--why"]).out;
+        let first = format!("{first} {wanted}");
+        for part in [&*first, there, "--set tool_proof=succeeded"] {
+            assert!(why.contains(part), "{part}\n{why}");
+        }
+        assert!(!why.contains("every call failed"), "{why}");
+    };
+    let ask = ("agent__clock", prompt("What time is it?"));
+    check(
+        &asks(std::slice::from_ref(&ask), "Late."),
+        "",
+        "The contract requires",
+    );
+    let again = vec![asks(&[ask], "").remove(0); 2];
+    let turns = "max_turns: 2\nmax_identical_calls: 9\n";
+    check(
+        &again,
+        turns,
+        "The turns that offer tools were used up without",
+    );
+}
+
+/// 001/5.hierarchies.10: an agent that fails is a result with an error, not the end of the run above it; what it used is charged.
 #[test]
 fn an_agent_that_fails_is_an_error_and_is_charged() {
     let desk = Desk::new();
@@ -139,4 +174,118 @@ fn an_agent_that_fails_is_an_error_and_is_charged() {
     );
     let [child] = desk.children_of("lead").try_into().unwrap();
     assert_eq!((child.tokens, child.outcome.exit_code()), (60, 1));
+}
+
+/// 003/INV-AGT-ABL-001, 003/INV-AGT-ABL-002: the task of a call chooses the abilities of a called profile, and its contract records them.
+#[test]
+fn a_called_profile_has_the_abilities_that_its_task_names() {
+    let desk = Desk::new();
+    desk.agent("scout", "", &asks(&[], "found")[1..]);
+    let profile = "id: scout\nversion: '1'\ncoreAbilities: [style]\nabilities: [sql, http]\nabilityTokens: 40\nsystem: You scout.\n\
+                   contract:\n  completion: message\n  targets: [{provider: demo, model: script, context_window: 32768}]\n  \
+                   providers: {demo: {type: scripted, file: scout.jsonl}}\n";
+    desk.write("scout.agent.yaml", profile);
+    desk.write("abilities/style.md", "Be brief.");
+    let long = format!(
+        "---\nkeywords: [database]\n---\n{}",
+        "Bind values. ".repeat(40)
+    );
+    desk.write("abilities/sql.md", &long);
+    desk.write("abilities/http.md", "Ask once.");
+    let calls = [("agent__scout", prompt("Look into the database."))];
+    desk.agent(
+        "lead",
+        "agents: [scout.agent.yaml]\n",
+        &asks(&calls, "told"),
+    );
+    let left = desk.run(&["run", "lead.yaml", "--task", "go", "--run-id", "lead"]);
+    assert_eq!(left.code, 0, "{}", left.said());
+    desk.proves_tree("lead");
+    let contract = desk.contract_of("lead.1");
+    let given = contract.agent.as_ref().unwrap().abilities.iter();
+    let given: Vec<_> = given
+        .map(|one| (one.name.to_string(), one.core, one.kept_bytes.is_some()))
+        .collect();
+    assert_eq!(
+        given,
+        [
+            ("style".to_owned(), true, false),
+            ("sql".to_owned(), false, true)
+        ]
+    );
+    let system = &contract.system;
+    assert!(
+        system.starts_with("# Ability: style\n\nBe brief.\n\n# Ability: sql\n\nBind values."),
+        "{system}"
+    );
+}
+
+/// 001/5.hierarchies.10: a run below that takes too long is a result with an error, too.
+#[test]
+fn an_agent_that_takes_too_long_is_an_error() {
+    let desk = Desk::new();
+    desk.agent("slow", "total_timeout_ms: 200\n", &asks(&[], "Late.")[1..]);
+    let line = desk
+        .read("slow.jsonl")
+        .replace("{\"response\"", "{\"delay_ms\":60000,\"response\"");
+    desk.write("slow.jsonl", &line);
+    let calls = asks(&[("agent__slow", prompt("Do it."))], "It failed.");
+    desk.agent("lead", "agents: [slow.yaml]\n", &calls);
+    let result = desk.leads();
+    assert_eq!(
+        result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
+        "{result}"
+    );
+    let shown = shown(&result);
+    assert!(
+        shown[0].starts_with("(tool failed: {\"outcome\":\"FAILED_TIMEOUT\""),
+        "{shown:?}"
+    );
+}
+
+/// 001/5.hierarchies.1, 001/5.hierarchies.7, 001/5.hierarchies.11: the path of an agent is relative to the file that names it, or absolute; what
+/// it names is defined in the layers of the first run, its own folder's included; and the same file is run alone.
+#[test]
+fn an_agent_of_another_folder_is_read_with_the_layers_of_the_first_run() {
+    let desk = Desk::new();
+    desk.agent("scout", "", &asks(&[], "found")[1..]);
+    let says = desk.read("scout.jsonl");
+    let provider = |name: &str| {
+        let providers = json!({name: {"type": "scripted", "file": "scout.jsonl"}});
+        json!({"providers": providers}).to_string()
+    };
+    desk.write(".ai-agent.json", &provider("here"));
+    desk.write("team/.ai-agent.json", &provider("there"));
+    for (name, model, agents) in [
+        ("first", "here/script", "agents: [../scout.yaml]\n"),
+        ("second", "there/script", ""),
+    ] {
+        let text = format!(
+            "---\nmodels: [{model}]\noutput: {{format: text}}\n{agents}---\nYou are {name}.\n"
+        );
+        desk.write(&format!("team/{name}.ai"), &text);
+    }
+    desk.write("team/scout.jsonl", &says);
+    let calls = [
+        ("agent__first", prompt("go")),
+        ("agent__second", prompt("go")),
+    ];
+    let absolute = desk.path("team/second.ai");
+    let agents = format!("agents: [team/first.ai, {}]\n", json!(absolute));
+    desk.agent("lead", &agents, &asks(&calls, "told"));
+    let result = desk.leads();
+    assert_eq!(
+        result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
+        "{result}"
+    );
+    let providers = |run: &str| {
+        let contract = desk.contract_of(run);
+        contract.providers.keys().cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(providers("lead.1"), ["here"]);
+    assert_eq!(providers("lead.2"), ["there"]);
+    let named = &desk.contract_of("lead.1").agents;
+    assert_eq!(named["agent__scout"].file, "../scout.yaml");
+    let alone = desk.ok(&["run", "scout.yaml", "--task", "go"]);
+    assert!(alone.contains("found"), "{alone}");
 }

@@ -1,10 +1,12 @@
 //! Agents that delegate to agents: each call is a run of its own, linked both ways, within what the one above has left. Against the binary.
 
 mod budgets;
+mod continued;
 mod ends;
 mod people;
 mod refused;
 mod seen;
+mod servers;
 mod tree;
 
 use monolith::{ChildEnd, EventKind, ExecutionContract, RunId, StoreReader};

@@ -171,3 +171,43 @@ fn an_agent_below_which_a_file_changed_is_not_begun() {
     let terms = &desk.contract_of("lead").agents["agent__middle"];
     assert!(terms.below.contains_key("clock.yaml"), "{terms:?}");
 }
+
+/// S18: below a step of a workflow the same is refused as below a run: a circle, a tool that is not granted, and a run too deep.
+#[test]
+fn what_is_refused_below_a_run_is_refused_below_a_step_of_a_workflow() {
+    let desk = Desk::new();
+    let to = |name: &str| asks(&[(&format!("agent__{name}"), prompt("go on"))], "told");
+    desk.agent("a", "agents: [b.yaml]\n", &to("b"));
+    desk.agent("b", "agents: [a.yaml]\n", &to("a"));
+    let done = &asks(&[], "done")[1..];
+    desk.agent("worker", "tools: {builtin: [clock, echo]}\n", done);
+    let grant = "agents: [{file: worker.yaml, tools: [clock]}]\n";
+    desk.agent("grants", grant, &to("worker"));
+    desk.agent("middle", "agents: [worker.yaml]\n", &to("worker"));
+    let flat = "agents: [middle.yaml]\nmax_delegation_depth: 1\n";
+    desk.agent("flat", flat, &to("middle"));
+    let step = |id: &str| format!("- {{id: {id}, delegate: {id}.yaml, task: go}}\n");
+    let steps = ["a", "grants", "flat"].map(step).concat();
+    desk.write("w.yaml", &format!("workflow: tried\nsteps:\n{steps}"));
+    desk.ok(&["run", "w.yaml", "--run-id", "w"]);
+    for (run, expect) in [
+        ("w.1.1", "delegation to an ancestor: a → b → a"),
+        (
+            "w.2",
+            "agent__worker has tools that it is not granted: echo",
+        ),
+        ("w.3.1", "delegation depth 1 exceeded"),
+    ] {
+        let (_, refused) = desk.json(&["show", run]);
+        assert_eq!(
+            shown(&refused),
+            [format!("(tool failed: {expect})")],
+            "{run}"
+        );
+        assert!(desk.children_of(run).is_empty(), "{run}");
+    }
+    for run in ["w.1", "w.2", "w.3"] {
+        desk.proves_tree(run);
+    }
+    desk.ok(&["verify", "w"]);
+}

@@ -104,7 +104,7 @@ fn runs_of_agents_go_with_the_run_above_them() {
     assert_eq!(listed["runs"].as_array().unwrap().len(), 0, "{listed}");
 }
 
-/// Accounting has the requests of every run of a tree, and names the first one.
+/// 001/5.hierarchies.6: accounting has the requests of every run of a tree, and names the first one.
 #[test]
 fn accounting_has_the_requests_of_every_run_of_a_tree() {
     let desk = Desk::new();

@@ -28,9 +28,9 @@ fn contract_check_names_the_step_and_the_file_of_every_fault() {
     for part in [
         "ok      step list: tool read_file, w.yaml",
         "ok      step gone: delegate, gone.yaml",
-        "FAILED  step broken: delegate, broken.yaml\n        2:1: ",
+        "FAILED  step broken: delegate, broken.yaml\n        1:10: targets: at least one target is needed\n        2:1: surprise: unknown key",
         "FAILED  step again: delegate, w.yaml\n        it is a workflow, and a step delegates to an agent",
-        "FAILED  step call: tool no_such_tool, w.yaml",
+        "FAILED  step call: tool no_such_tool, w.yaml\n        no tool of this contract is called `no_such_tool`\n",
         "FAILED  step other: tool fs__read, w.yaml",
         "ok      step fine: delegate, agent.yaml",
         "workflow tried, 8 steps in the file",
@@ -47,7 +47,7 @@ fn contract_check_names_the_step_and_the_file_of_every_fault() {
     // A run is refused for the same, and nothing of it is begun.
     let refused = desk.ends(&["run", "w.yaml"], 4).err;
     for part in [
-        "step `broken`, broken.yaml: 2:1: ",
+        "step `broken`, broken.yaml: 2:1: surprise: unknown key",
         "step `again`, w.yaml: it is a workflow",
         "step `call`, w.yaml: ",
         "monolith contract check w.yaml",

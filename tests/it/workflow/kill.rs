@@ -1,24 +1,86 @@
 //! kill -9 in the middle of parallel steps, of a compensation and of a delegated child: nothing is repeated, and every tree verifies
-//! and replays.
+//! and replays. Each kill is counted by what was under way in the record that it left.
 //!
 //! `MONOLITH_KILLS=1000 cargo test --test it workflow::kill` kills that often.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::process::Child;
+use std::time::{Duration, Instant};
 
 use monolith::{RunFilter, RunId, StoreReader};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::bench::Bench;
 use crate::desk::text;
 
 /// How often the normal test run kills.
 const KILLS: u64 = 12;
-/// How often one workflow is killed before it may come to its end.
-const KILLS_PER_WORKFLOW: u64 = 5;
-/// About how many entries a workflow has that is not killed.
-const ENTRIES: u64 = 10;
+/// What the kills of one workflow wait for, before it may come to its end: in turn one whose steps are killed, and one that has more to undo,
+/// since a tool whose process was killed has not completed.
+const AIMS: [&[Phase]; 2] = [
+    &[Phase::Parallel, Phase::Child, Phase::Compensation],
+    &[
+        Phase::Compensation,
+        Phase::Compensation,
+        Phase::Compensation,
+    ],
+];
+
+/// The numbers of the steps of the group, of the one of them that delegates, and of the compensations.
+const GROUP: std::ops::RangeInclusive<u64> = 2..=4;
+const CHILD: u64 = 4;
+const COMPENSATIONS: std::ops::RangeInclusive<u64> = 6..=8;
+
+/// What is under way in a workflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    /// Two steps of its group.
+    Parallel,
+    /// The run that a step delegates to, which has begun.
+    Child,
+    /// A compensation.
+    Compensation,
+}
+
+/// How many kills fell into each phase, and into none of them.
+#[derive(Debug, Default)]
+struct Hits {
+    in_phase: BTreeMap<Phase, u64>,
+    killed: u64,
+    between: u64,
+}
+
+impl Hits {
+    fn least(&self) -> u64 {
+        let all = [Phase::Parallel, Phase::Child, Phase::Compensation];
+        let hits = all.map(|phase| self.in_phase.get(&phase).copied().unwrap_or(0));
+        hits.into_iter().min().unwrap_or(0)
+    }
+}
 /// The step that calls a tool which there is not: after it everything is undone.
 const STEPS: &str = "first both/a both/b both/child fails";
+
+/// What is under way in a workflow: step runs of which something is recorded, and not their ends. Which step has which number is judged
+/// with the tree.
+fn phases(reader: &mut StoreReader, run_id: &RunId) -> BTreeSet<Phase> {
+    let mut is_open = |number: u64| {
+        let run = RunId::try_from(format!("{run_id}.{number}")).unwrap();
+        let run = reader.read_run(&run);
+        run.is_ok_and(|run| run.row().length > 0 && run.row().outcome.is_none())
+    };
+    let mut phases = BTreeSet::new();
+    if GROUP.filter(|number| is_open(*number)).count() > 1 {
+        phases.insert(Phase::Parallel);
+    }
+    if is_open(CHILD) {
+        phases.insert(Phase::Child);
+    }
+    if COMPENSATIONS.into_iter().any(is_open) {
+        phases.insert(Phase::Compensation);
+    }
+    phases
+}
 
 impl Bench {
     fn write_workflow(&self) {
@@ -34,7 +96,7 @@ impl Bench {
             "on_failure": "rollback",
             "contract": {
                 "max_resumes": 100,
-                "tools": {"mcp": {"fs": {"command": "python3", "args": [server, "executions"]}}},
+                "tools": {"mcp": {"fs": {"command": "python3", "args": [server, "executions", "0.1"]}}},
             },
             "steps": [
                 call("first"),
@@ -65,21 +127,47 @@ impl Bench {
             .collect()
     }
 
-    /// One workflow, killed up to `kills` times and then brought to its end; how often it was killed.
-    fn kill_workflow(&mut self, number: u64, kills: u64) -> u64 {
+    /// Waits until that is under way, and then for a moment that lies somewhere in it. False where the process ended first.
+    fn wait_in(&mut self, child: &mut Child, run_id: &RunId, phase: Phase) -> bool {
+        let mut reader = None;
+        loop {
+            reader = reader.or_else(|| StoreReader::open(&self.database()).ok());
+            let phases = reader.as_mut().map(|reader| phases(reader, run_id));
+            if phases.is_some_and(|phases| phases.contains(&phase)) {
+                break;
+            }
+            if child.try_wait().unwrap().is_some() {
+                return false;
+            }
+            std::thread::yield_now();
+        }
+        let moment = Instant::now() + Duration::from_micros(self.below(50_000));
+        while Instant::now() < moment {
+            std::thread::yield_now();
+        }
+        child.try_wait().unwrap().is_none()
+    }
+
+    /// One workflow, killed up to three times and then brought to its end.
+    fn kill_workflow(&mut self, number: u64, hits: &mut Hits) {
         let run_id = RunId::try_from(format!("w{number}")).unwrap();
-        let mut killed = 0;
-        let mut entries = number % ENTRIES;
-        for _ in 0..kills {
+        for aim in AIMS[usize::try_from(number % 2).unwrap()] {
             let mut child = self.drive_workflow(&run_id).spawn().unwrap();
-            let alive = self.wait_for(&mut child, &run_id, entries);
+            let alive = self.wait_in(&mut child, &run_id, *aim);
             child.kill().unwrap();
             child.wait().unwrap();
-            killed += u64::from(alive);
+            if alive {
+                let mut reader = StoreReader::open(&self.database()).unwrap();
+                let phases = phases(&mut reader, &run_id);
+                hits.killed += 1;
+                hits.between += u64::from(phases.is_empty());
+                for phase in phases {
+                    *hits.in_phase.entry(phase).or_default() += 1;
+                }
+            }
             if self.sealed(&run_id) {
                 break;
             }
-            entries = self.length(&run_id) + self.below(3);
         }
         while !self.sealed(&run_id) {
             let left = self.drive_workflow(&run_id).output().unwrap();
@@ -87,7 +175,6 @@ impl Bench {
             assert_eq!(code, Some(1), "{run_id}: {}", text(&left.stderr));
         }
         self.judge_tree(&run_id);
-        killed
     }
 
     fn judge_tree(&self, run_id: &RunId) {
@@ -107,7 +194,7 @@ impl Bench {
             }
         }
         let (_, shown, _) = ask(&["show", run_id.as_str(), "--json"]);
-        let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+        let shown: Value = serde_json::from_str(&shown).unwrap();
         let steps = shown["steps"].as_array().unwrap();
         let places: Vec<&str> = steps.iter().map(|s| s["place"].as_str().unwrap()).collect();
         let forward = places
@@ -128,7 +215,13 @@ impl Bench {
             let Some(run) = step["run_id"].as_str() else {
                 continue;
             };
-            if step["place"] == "both/child" {
+            let number: u64 = run.rsplit('.').next().unwrap().parse().unwrap();
+            let undoes = step["place"].as_str().unwrap().ends_with("/undo");
+            assert_eq!(COMPENSATIONS.contains(&number), undoes, "{step}");
+            let in_group = !undoes && step["place"].as_str().unwrap().starts_with("both/");
+            assert_eq!(GROUP.contains(&number), in_group, "{step}");
+            assert_eq!(number == CHILD, step["place"] == "both/child", "{step}");
+            if number == CHILD {
                 continue;
             }
             // What counts is no idempotent tool: it is executed once, or was lost with its process.
@@ -150,14 +243,15 @@ fn a_killed_workflow_repeats_nothing_and_its_tree_verifies() {
     let mut bench = Bench::new(0x2545_f491_4f6c_dd1d);
     bench.write_workflow();
     assert!(Path::new(&bench.path().join("w.json")).is_file());
-    let (mut killed, mut workflows) = (0, 0);
-    while killed < wanted {
-        killed += bench.kill_workflow(workflows * 3, KILLS_PER_WORKFLOW.min(wanted - killed));
+    let (mut hits, mut workflows) = (Hits::default(), 0);
+    // A kill may fall into two of the three at once, and into none where what it waited for has just ended.
+    while hits.killed < wanted || hits.least() < wanted / 6 {
+        bench.kill_workflow(workflows, &mut hits);
         workflows += 1;
         assert!(
-            workflows < wanted * 4 + 8,
-            "only {killed} kills in {workflows} workflows"
+            workflows < wanted + 8,
+            "too few kills in {workflows} workflows: {hits:?}"
         );
     }
-    println!("{killed} kills over {workflows} workflows");
+    println!("{hits:?} over {workflows} workflows");
 }

@@ -194,6 +194,7 @@ fn a_step_that_had_ended_and_is_gone_is_named_by_the_resume() {
 fn a_changed_file_of_an_agent_is_named_two_levels_down() {
     let desk = waiting(true);
     desk.ends(&["run", "w.yaml", "--run-id", "w"], 8);
+    approves(&desk, "w.2.1.1");
     let changes = |file: &str, whole: &str| {
         let text = desk.read(file);
         desk.write(file, &text.replace("You are", "You were"));
@@ -213,7 +214,6 @@ fn a_changed_file_of_an_agent_is_named_two_levels_down() {
         "lead.yaml",
         "lead.yaml, the agent of step `give`, has changed since it was begun",
     );
-    approves(&desk, "w.2.1.1");
     desk.ok(&["resume", "w"]);
 }
 

@@ -80,20 +80,66 @@ fn a_workflow_is_verified_with_every_run_below_it() {
     assert!(said.contains("not verified: run w.2"), "{said}");
 }
 
-/// The step of one workflow in the place of another one's verifies by itself, and names an entry that is not there.
+/// What a workflow recorded of its steps is part of its own chain: a changed entry of it is found before any step.
 #[test]
-fn a_step_that_ended_otherwise_than_its_workflow_recorded_is_found_with_the_entry() {
+fn a_workflow_whose_entry_was_changed_does_not_verify_as_a_tree() {
     let desk = desk("steps: [{id: ask, prompt: ping}]\n");
     desk.ok(&["run", "w.yaml", "--run-id", "w"]);
-    let plain = desk.plain_store();
-    // What the workflow recorded of the head is changed: its own chain says so.
-    let change = "UPDATE entries SET event = replace(event, '\"output\":\"pong\"', '\"output\":\"ping\"') \
-         WHERE run = (SELECT id FROM runs WHERE run_id = ?1)";
-    assert!(plain.execute(change, params!["w"]).unwrap() > 0);
-    drop(plain);
+    let store = rusqlite::Connection::open(desk.path("home/runs.db")).unwrap();
+    let change = "UPDATE entries SET state = 'STOPPING' \
+         WHERE seq = 1 AND run = (SELECT id FROM runs WHERE run_id = 'w')";
+    assert_eq!(store.execute(change, []).unwrap(), 1);
+    drop(store);
     let said = desk.ends(&["verify", "w", "--tree"], 7).out;
     assert!(said.contains("not verified: run w\n"), "{said}");
     assert!(said.contains("tampered at entry 1"), "{said}");
+}
+
+/// The run of a step that came to another end than the workflow recorded: it names the same entry and verifies by itself.
+#[test]
+fn a_step_that_ended_otherwise_than_its_workflow_recorded_is_found_with_the_entry() {
+    let desk =
+        desk("steps: [{id: ask, tool: write_file, arguments: {path: asked.txt, content: yes}}]\n");
+    let text = desk.read("w.yaml");
+    let asks_first = "  require_approval: [write_file]\n  tool_policy:";
+    desk.write("w.yaml", &text.replace("  tool_policy:", asks_first));
+    desk.ends(&["run", "w.yaml", "--run-id", "w"], 8);
+    let (_, waiting) = desk.json(&["approvals"]);
+    let hash = waiting["approvals"][0]["arguments_hash"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let answered = |verb: &str, store: &str| {
+        desk.ok(&[verb, "w.1", "--yes", "--arguments", &hash, "--store", store]);
+        desk.run(&["resume", "w", "--store", store]);
+    };
+    // The same beginning in another store: there a person says no.
+    std::fs::copy(desk.path("home/runs.db"), desk.path("home/other.db")).unwrap();
+    let log = desk.path("home/runs.db-wal");
+    if log.exists() {
+        std::fs::copy(log, desk.path("home/other.db-wal")).unwrap();
+    }
+    answered("deny", "home/other.db");
+    answered("approve", "home/runs.db");
+    desk.proves_tree("w");
+    desk.ok(&["verify", "w.1", "--store", "home/other.db"]);
+    desk.ok(&[
+        "export",
+        "w.1",
+        "--store",
+        "home/other.db",
+        "--output",
+        "denied.jsonl",
+    ]);
+    desk.ok(&["delete", "w.1", "--yes"]);
+    desk.ok(&["import", "denied.jsonl", "--deleted"]);
+    desk.ok(&["verify", "w.1"]);
+    let (code, tree) = desk.json(&["verify", "w", "--tree"]);
+    let bad = &tree["runs"][1];
+    assert_eq!((code, &bad["run_id"]), (7, &json!("w.1")), "{tree}");
+    assert_eq!(bad["first_bad"]["field"], "head", "{tree}");
+    let expected = bad["first_bad"]["expected"].as_str().unwrap();
+    assert!(expected.contains("as entry 3 of w recorded"), "{expected}");
 }
 
 /// A fork has steps of the workflow that it was forked from: they are verified with it, and stay as long as it does.
@@ -154,10 +200,7 @@ fn a_workflow_that_was_forked_stays_as_long_as_the_fork_does() {
 fn what_a_fork_needs_that_stays_is_not_pruned() {
     let desk = desk("steps: [{id: a, prompt: ping}, {id: b, prompt: ping}]\n");
     desk.workflow();
-    // The fork fails, so it is of another class.
-    let text = desk.read("s.jsonl");
     desk.ok(&["replay", "w", "--fork-at", "1", "--run-id", "f"]);
-    assert_eq!(desk.read("s.jsonl"), text);
     let plain = rusqlite::Connection::open(desk.path("home/runs.db")).unwrap();
     // The fork was begun a day later.
     let later =
@@ -170,7 +213,12 @@ fn what_a_fork_needs_that_stays_is_not_pruned() {
         "{}",
         kept.said()
     );
-    assert!(kept.err.contains("kept: w: "), "{}", kept.said());
+    assert!(
+        kept.err
+            .contains("note: kept w: cannot delete run w.1: workflow f was forked"),
+        "{}",
+        kept.said()
+    );
 }
 
 /// Runs that were left by an older workflow of that name are no steps of this one: nothing is begun, and the error says what to do.

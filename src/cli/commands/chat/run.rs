@@ -248,6 +248,16 @@ impl Chat<'_> {
         ContractFile::given_or_found(self.app, self.contract.clone(), self.sets.clone())
     }
 
+    /// The file of the run that is gone on from, without what this chat changes of it.
+    fn file_without_changes(&self) -> Option<ContractFile> {
+        let begun = self.begun.clone()?;
+        let (changes, contract) = (&self.sets, &self.contract);
+        if changes.is_empty() || contract.is_some() {
+            return None;
+        }
+        ContractFile::of_run(self.app, Some(begun), None, Vec::new())
+    }
+
     fn send(&mut self, message: String) -> Result<(), CliError> {
         interrupts::answering();
         let driven = self.drive(message);
@@ -296,6 +306,7 @@ impl Chat<'_> {
                 run_id: None,
                 same_contract: !self.other_contract,
                 states_proof: false,
+                without_changes: self.file_without_changes(),
                 way_on: self.way_on(),
             };
             return drive_next(self.app, Some(&self.runtime), next);

@@ -9,6 +9,7 @@ use super::args::{ConfigCommand, ShowConfigArgs};
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
+use crate::cli::context::secrets::without_secrets;
 use crate::cli::ui::escape::line;
 use crate::config::ShownValue;
 
@@ -23,7 +24,10 @@ fn show(app: &App, args: &ShowConfigArgs) -> Result<Exit, CliError> {
     let beside = args.file.as_deref().and_then(Path::parent);
     let folder = beside.map_or_else(|| app.cwd.clone(), |folder| app.cwd.join(folder));
     let layers = app.layers((&app.cwd, app.named_config()), &folder)?;
-    let (values, files) = layers.shown()?;
+    let (mut values, files) = layers.shown()?;
+    for shown in &mut values {
+        hide_credentials(&mut shown.value);
+    }
     if files.is_empty() {
         app.screen.note(
             "No .ai-agent.json was found here, in the program's folder, in the home or in /etc.",
@@ -37,6 +41,16 @@ fn show(app: &App, args: &ShowConfigArgs) -> Result<Exit, CliError> {
         app.screen.out_json_text(&format!("{text}\n"))?;
     }
     Ok(Exit::OK)
+}
+
+/// Takes out what is a well-known credential by its form, wherever it stands.
+fn hide_credentials(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = without_secrets(text),
+        Value::Array(items) => items.iter_mut().for_each(hide_credentials),
+        Value::Object(members) => members.values_mut().for_each(hide_credentials),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 /// Each value with its key, below the file that it is from.

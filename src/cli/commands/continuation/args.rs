@@ -13,7 +13,8 @@ use crate::message::RunId;
 #[command(
     after_help = "What it takes over: monolith continue --help",
     after_long_help = "The new run begins with the conversation of the ended one and your message. It has budgets and a proof of its \
-own. Its contract is made again from the file that the run was begun with; a file that has changed is refused."
+own. Its contract is made again from the file that the run was begun with, with the changes that you give; a file that has changed \
+is refused."
 )]
 pub(in crate::cli) struct ContinueArgs {
     /// A run's name, the beginning of it, or `last`

@@ -12,6 +12,7 @@ use crate::cli::commands::drive::{Broken, Ended, Live, drive_to_the_end, report}
 use crate::cli::commands::drive::{argument, piped_task, proof_rule, task_of};
 use crate::cli::commands::replay::fork_point;
 use crate::cli::context::app::App;
+use crate::cli::context::begun_below::not_continued;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ContractFault, InputFault};
 use crate::cli::context::exit::Exit;
@@ -40,6 +41,8 @@ pub(in crate::cli) struct Next {
     pub(in crate::cli) same_contract: bool,
     /// Whether it is stated first what the contract of the other run demands of each run.
     pub(in crate::cli) states_proof: bool,
+    /// The file without what the command line changes of it now, where it changes something.
+    pub(in crate::cli) without_changes: Option<ContractFile>,
     /// What the caller may do where the file has changed.
     pub(in crate::cli) way_on: String,
 }
@@ -64,6 +67,9 @@ fn continued(app: &App, mut args: ContinueArgs) -> Result<Ended, Broken> {
         settled => settled?,
     };
     let same_contract = args.contract.is_none();
+    if same_contract && let Some(fault) = not_continued(app, &run)? {
+        return Err(CliError::from(fault).into());
+    }
     let begun = match app.source(&run)? {
         Source::Run(run_id, reader) => reader.invocation(&run_id)?,
         Source::File(_) => None,
@@ -71,6 +77,11 @@ fn continued(app: &App, mut args: ContinueArgs) -> Result<Ended, Broken> {
     let sets = args.sets.iter();
     let sets = sets.map(|set| format!(" --set {}", shell_word(&line(&without_secrets(set)))));
     let sets: String = sets.collect();
+    let without_changes = if same_contract && !args.sets.is_empty() {
+        ContractFile::of_run(app, begun.clone(), None, Vec::new())
+    } else {
+        None
+    };
     let file = ContractFile::of_run(app, begun, args.contract, args.sets);
     let file = file.ok_or(ContractFault::NoFileOfRun { asked: args.run })?;
     let message = match (args.message, args.task) {
@@ -94,7 +105,8 @@ fn continued(app: &App, mut args: ContinueArgs) -> Result<Ended, Broken> {
         run,
         run_id: args.run_id,
         same_contract,
-        states_proof: same_contract,
+        states_proof: same_contract && without_changes.is_none(),
+        without_changes,
         way_on,
     };
     drive_next(app, None, next)
@@ -116,11 +128,17 @@ pub(in crate::cli) fn drive_next(
     let mut request = next.file.request(app, spec, app.redaction_key()?);
     request.run_id = next.run_id;
     request.invocation = Some(next.file.invocation());
+    // Where it cannot be read without the changes, those are part of what it was.
+    let without_changes = next.without_changes.and_then(|file| {
+        let (spec, key) = (file.read(app).ok()?, app.redaction_key().ok()?);
+        Some(Box::new(file.request(app, spec, key)))
+    });
     let continuation = Continuation {
         contract,
         message: next.message,
         point,
         same_contract: next.same_contract,
+        without_changes,
     };
     let store = app.open_store(next.durability)?;
     let live = Live::accounting(app, next.durability)?;

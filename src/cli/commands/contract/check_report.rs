@@ -29,6 +29,9 @@ pub(in crate::cli) struct CheckReport {
     contract_hash: Option<Digest>,
     /// The checks of PRECHECK but for the last, in their order; none where there is no contract.
     pub(in crate::cli) checks: Vec<Checked>,
+    /// Checks that the runs of agents which may be called would fail.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(in crate::cli) checks_below: Vec<CheckedBelow>,
     /// What is wrong with the file, in its order.
     errors: Vec<Wrong>,
     /// What a run reaches: commands, hosts, variables, folders; none where there is no contract.
@@ -67,6 +70,15 @@ pub(in crate::cli) struct Checked {
     /// None where it could not be made.
     pub(in crate::cli) ok: Option<bool>,
     pub(in crate::cli) detail: String,
+}
+
+/// A check that an agent's run would fail.
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct CheckedBelow {
+    pub(super) name: CheckName,
+    pub(super) detail: String,
+    /// The agent's file, as messages call it.
+    pub(super) file: String,
 }
 
 /// One broken rule. Where it is none of the file's text, only the rule is there.
@@ -117,6 +129,7 @@ impl CheckReport {
             contract_id: Some(preview.contract.contract_id().to_owned()),
             contract_hash: Some(preview.contract.contract_hash()),
             checks,
+            checks_below: Vec::new(),
             errors: unmet.iter().flat_map(Wrong::all).collect(),
             not_started: preview.not_started.clone(),
             server_faults: preview.faults.clone(),
@@ -141,6 +154,7 @@ impl CheckReport {
             contract_id: None,
             contract_hash: None,
             checks: Vec::new(),
+            checks_below: Vec::new(),
             errors: Wrong::all(fault),
             not_started: Vec::new(),
             server_faults: Vec::new(),
@@ -151,6 +165,26 @@ impl CheckReport {
             unmatched: Vec::new(),
             warnings: Vec::new(),
         }
+    }
+}
+
+impl CheckReport {
+    /// The same with what was found of the agents that may be called.
+    pub(super) fn with_checks_below(mut self, checks: Vec<CheckedBelow>) -> Self {
+        if let Some(first) = checks.first() {
+            self.ok = false;
+            if self.exit_code == Exit::OK.0 {
+                self.exit_code = code_of(first.name).0;
+            }
+        }
+        self.checks_below = checks;
+        self
+    }
+
+    /// The same with more that is wrong.
+    pub(super) fn with_errors(mut self, faults: &[CliError]) -> Self {
+        self.errors.extend(faults.iter().flat_map(Wrong::all));
+        self
     }
 }
 

@@ -13,8 +13,8 @@ pub(in crate::cli) fn failures(preview: &Preview) -> Vec<(CheckName, String)> {
 }
 
 /// The checks that fail whatever servers offer that were not started, and why.
-pub(in crate::cli) fn known_failures(preview: &Preview) -> Vec<String> {
+pub(in crate::cli) fn known_failures(preview: &Preview) -> Vec<(CheckName, String)> {
     let failed = dry_precheck(preview).into_iter();
     let failed = failed.filter(|check| !check.ok && not_known(preview, check).is_none());
-    failed.map(|check| check.detail).collect()
+    failed.map(|check| (check.name, check.detail)).collect()
 }

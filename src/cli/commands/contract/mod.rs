@@ -1,6 +1,7 @@
 //! `monolith contract`: what a contract file comes to, without running it.
 
 mod args;
+mod below;
 mod check_report;
 mod dry_precheck;
 mod failures;

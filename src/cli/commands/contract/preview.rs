@@ -22,6 +22,16 @@ pub(in crate::cli) fn preview_of(
     preview_on(&runtime()?, app, file, spec, start_servers)
 }
 
+/// The same with every server started that can be: one that needs a variable which is not set is left out, and what it lacks is among
+/// what is unmet.
+pub(super) fn preview_of_possible(
+    app: &App,
+    file: &ContractFile,
+    spec: ContractSpec,
+) -> Result<Preview, CliError> {
+    preview_with(&runtime()?, app, file, spec, ServersToStart::Possible)
+}
+
 /// The same on a runtime that others use, too.
 pub(in crate::cli) fn preview_on(
     runtime: &Runtime,
@@ -30,13 +40,23 @@ pub(in crate::cli) fn preview_on(
     spec: ContractSpec,
     start_servers: bool,
 ) -> Result<Preview, CliError> {
-    // A contract knows no run, so nothing is committed to.
-    let request = file.request(app, spec, RedactionKey::new([0; 32]));
     let servers = if start_servers {
         ServersToStart::All
     } else {
         ServersToStart::Builtin
     };
+    preview_with(runtime, app, file, spec, servers)
+}
+
+fn preview_with(
+    runtime: &Runtime,
+    app: &App,
+    file: &ContractFile,
+    spec: ContractSpec,
+    servers: ServersToStart,
+) -> Result<Preview, CliError> {
+    // A contract knows no run, so nothing is committed to.
+    let request = file.request(app, spec, RedactionKey::new([0; 32]));
     let cancel = CancellationToken::new();
     let preview = runtime.block_on(driver::preview(&request, servers, &cancel));
     preview.map_err(|fault| file.located(fault))

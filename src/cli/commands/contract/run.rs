@@ -6,11 +6,11 @@ use std::io;
 use serde_json::Value;
 
 use super::args::{ContractArgs, ContractCheckArgs, ContractCommand};
+use super::below::Beside;
 use super::check_report::CheckReport;
 use super::failures::failures;
 use super::pin::pin;
-use super::preview::{preview_of, report_gaps, report_warnings};
-use super::refused::refuse_file;
+use super::preview::{preview_of, preview_of_possible, report_gaps, report_warnings};
 use super::workflow::check_workflow;
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
@@ -25,7 +25,7 @@ use crate::cli::ui::screen::Style;
 use crate::contract::{
     ContractSpec, ExecutionContract, contract_file_schema, pins_schema, workflow_file_schema,
 };
-use crate::driver::{Preview, Unmatched, unset_keys};
+use crate::driver::{Preview, Unmatched, unset_by_itself, unset_keys};
 use crate::kernel::CheckName;
 
 /// `monolith contract`.
@@ -142,40 +142,62 @@ fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {
         let preview = preview_of(app, &file, spec, args.contract.start_servers)?;
         Ok((preview, reached_below(app, &below)?))
     };
-    report_check(app, &file, checked(), args.json)
+    report_check(app, &file, checked(), Beside::default(), args.json)
 }
 
-/// What `contract check --start-servers` says of a file that was read.
+/// What `contract check --start-servers` says of a file that was read, with what is wrong of the agents that may be called, and with those
+/// other faults of its run.
 pub(in crate::cli) fn check_file(
     app: &App,
     file: &ContractFile,
-    spec: ContractSpec,
+    (spec, others): (ContractSpec, Vec<CliError>),
     json: bool,
 ) -> Result<Exit, CliError> {
-    let checked = || {
-        let (written, below) = (spec.clone(), file.agents_below(app, &spec)?);
-        let mut preview = preview_of(app, file, spec, true)?;
-        // A run looks up its keys, too.
-        let unset = unset_keys(&written, &app.environment, &preview.reach);
-        preview.unmet.extend(unset);
-        Ok((preview, reached_below(app, &below)?))
+    let mut beside = Beside::of(others);
+    let checked = match preview_of_possible(app, file, spec.clone()) {
+        Ok(mut preview) => {
+            // A run looks up its keys, too.
+            let unset = unset_keys(&spec, &app.environment, &preview.reach);
+            preview.unmet.extend(unset);
+            let found = (file, preview.unmet.as_slice());
+            beside.judge(app, found, (&spec, &preview.contract));
+            // An agent whose file cannot be read is among what is beside it.
+            let below = file.agents_below(app, &spec).unwrap_or_default();
+            reached_below(app, &below).map(|below| (preview, below))
+        }
+        Err(fault) => {
+            beside.add(file, unset_by_itself(&spec, &app.environment));
+            Err(fault)
+        }
     };
-    report_check(app, file, checked(), json)
+    report_check(app, file, checked, beside, json)
 }
 
 fn report_check(
     app: &App,
     file: &ContractFile,
     checked: Result<(Preview, Vec<ReachedBelow>), CliError>,
+    beside: Beside,
     json: bool,
 ) -> Result<Exit, CliError> {
     let (mut preview, below) = match checked {
         Ok(checked) => checked,
-        Err(fault) => return refuse_file(app, fault, json),
+        Err(fault) if json => {
+            let report = CheckReport::refused(&fault).with_errors(&beside.unmet);
+            app.screen.out_json(&report)?;
+            return Err(fault);
+        }
+        Err(fault) => {
+            for other in &beside.unmet {
+                other.show(app.screen);
+            }
+            return Err(fault);
+        }
     };
     let unmet = std::mem::take(&mut preview.unmet).into_iter();
-    let unmet: Vec<CliError> = unmet.map(|fault| file.located(fault)).collect();
-    let report = CheckReport::of(&preview, below, &unmet);
+    let unmet = unmet.map(|fault| file.located(fault));
+    let unmet: Vec<CliError> = unmet.chain(beside.unmet).collect();
+    let report = CheckReport::of(&preview, below, &unmet).with_checks_below(beside.checks);
     if json {
         app.screen.out_json(&report)?;
         return Ok(Exit(report.exit_code));
@@ -195,10 +217,15 @@ fn report_check(
         };
         let _ = writeln!(out, "{verdict}  {detail}");
         if check.ok == Some(false) {
-            for place in file.places_of(&preview.contract, [check.name]) {
+            for place in file.places_of(&preview.contract, [check.name], &preview.origins) {
                 let _ = writeln!(out, "        at {}", line(&place));
             }
         }
+    }
+    for below in &report.checks_below {
+        let verdict = app.screen.paint_out(Style::Bad, "FAILED");
+        let (of, detail) = (line(&below.file), line(&below.detail));
+        let _ = writeln!(out, "{verdict}  {of}: {detail}");
     }
     let contract = &preview.contract;
     let offered = contract.exposed_tools().count();

@@ -127,7 +127,8 @@ fn unneeded(
         };
         let root = trees.remove(kept).pop().map(|row| row.run_id.to_string());
         let (root, why) = (root.unwrap_or_default(), line(&fault.to_string()));
-        app.screen.note(&format!("kept: {root}: failed to {why}"));
+        app.screen
+            .write_err(&format!("note: kept {root}: cannot {why}\n"));
     }
 }
 

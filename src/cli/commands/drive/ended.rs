@@ -1,11 +1,13 @@
 //! What a driven run came to: its result and its view, or the fault that broke it off. Prints nothing.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::departed::agreeing;
 use crate::cli::context::error::CliError;
 use crate::cli::ui::numbers::counted;
+use crate::contract::ValueOrigin;
 use crate::driver::DriverError;
 use crate::kernel::{AgentOutcome, ClosingReason, Counters, Run};
 use crate::telemetry::AgentResult;
@@ -54,14 +56,18 @@ impl Ended {
     }
 
     /// The same with the places of the contract file that failed checks are about.
-    pub(super) fn located(self, file: &ContractFile) -> Self {
+    pub(super) fn located(
+        self,
+        file: &ContractFile,
+        origins: &BTreeMap<String, ValueOrigin>,
+    ) -> Self {
         let outcome = self.view.outcome().map(|outcome| outcome.class);
         if outcome != Some(AgentOutcome::FailedPreflight) {
             return self;
         }
         let checks = self.view.preflight().checks.iter();
         let failed = checks.filter(|check| !check.ok).map(|check| check.name);
-        let places = file.places_of(self.view.contract(), failed);
+        let places = file.places_of(self.view.contract(), failed, origins);
         Self { places, ..self }
     }
 

@@ -121,7 +121,13 @@ impl RunInput {
         if is_piped_task(&system) && is_piped_task(&user) {
             return Err(InputFault::OneInputTwice.into());
         }
-        let named = NamedContract::Prompt(task_of(app, system)?);
+        let system = task_of(app, system).map_err(|fault| match fault {
+            CliError::Input(InputFault::Task { from, reason }) => {
+                InputFault::Prompt { from, reason }.into()
+            }
+            fault => fault,
+        });
+        let named = NamedContract::Prompt(system?);
         let task = Some(task_of(app, user)?);
         Ok(Self { named, task })
     }

@@ -54,6 +54,7 @@ pub(in crate::cli) fn drive_job(
     live: &Live,
 ) -> Result<Ended, Broken> {
     let store = app.open_store(job.durability)?;
+    let origins = job.spec.origins.clone();
     let mut request = job.file.request(app, job.spec, app.redaction_key()?);
     request.invocation = Some(job.file.invocation());
     request.run_id = job.run_id;
@@ -67,7 +68,7 @@ pub(in crate::cli) fn drive_job(
     };
     let driven = drive_to_the_end(on, &store, live, job.leaving, prepare);
     match driven {
-        Ok(ended) => Ok(ended.located(&job.file)),
+        Ok(ended) => Ok(ended.located(&job.file, &origins)),
         Err(broken) => Err(broken.located(&job.file)),
     }
 }

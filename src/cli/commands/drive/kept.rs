@@ -1,28 +1,29 @@
 //! What a caller keeps of a run that has ended, where the options say so: the conversation, a snapshot of the session, its tree on the screen.
 
 use std::io;
+use std::path::Path;
 
 use super::ended::Ended;
 use super::own_file::{put, write};
 use super::snapshots;
 use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
+use crate::cli::context::error::{CliError, SystemFault};
 use crate::cli::context::session_runs::SessionRuns;
 use crate::cli::ui::escape::line;
 use crate::message::RunId;
 use crate::telemetry::{AgentResult, SessionSnapshot, SnapshotReason};
 
-/// Writes and shows what the options of the command ask for. Of a run that has not ended there is nothing to keep.
+/// Writes and shows what the options of the command ask for. Of a run that has not ended there is nothing to keep. What cannot be written
+/// keeps nothing else from being written.
 pub(in crate::cli) fn keep(app: &App, ended: &Ended) -> Result<(), CliError> {
     let kept = &app.accounting.kept;
     let (Some(run_id), Some(_)) = (ended.view.run_id(), ended.view.outcome()) else {
         return Ok(());
     };
-    keep_run(app, run_id)?;
-    if let Some(path) = kept.save.as_ref().filter(|_| ended.result.success) {
-        write(path, &conversation(&ended.result)?)?;
-    }
-    Ok(())
+    let of_runs = keep_run(app, run_id);
+    let path = kept.save.as_ref().filter(|_| ended.result.success);
+    let saved = path.map(|path| write(path, &conversation(&ended.result)?));
+    all_of(app, [Some(of_runs), saved].into_iter().flatten())
 }
 
 /// The same of a run of the store that has ended, and of the runs of the agents that it called; but for what is kept of one run alone.
@@ -39,16 +40,62 @@ pub(in crate::cli) fn keep_run(app: &App, run_id: &RunId) -> Result<(), CliError
             app.screen.write_err(&format!("{}\n", line(&shown)));
         }
     }
-    if let Some(folder) = &kept.sessions_dir {
-        snapshots::keep(folder, &runs.session, SnapshotReason::Final)?;
-    }
-    if let Some(folder) = &kept.save_all {
-        for (of, result) in runs.results.iter().filter(|(_, result)| result.success) {
-            let folder = folder.join(run_id.as_str());
-            put(&folder, &format!("{of}.json"), &conversation(result)?)?;
-        }
+    let folder = kept.sessions_dir.as_ref();
+    let snapshot = folder.map(|folder| snapshots::keep(folder, &runs, SnapshotReason::Final));
+    let folder = kept.save_all.as_ref();
+    let saved = folder.map(|folder| save_all(&folder.join(runs.origin.as_str()), &runs));
+    all_of(app, [snapshot, saved].into_iter().flatten())
+}
+
+/// Writes the conversation of each run that succeeded.
+fn save_all(folder: &Path, runs: &SessionRuns) -> Result<(), CliError> {
+    for (of, result) in runs.results.iter().filter(|(_, result)| result.success) {
+        put(folder, &format!("{of}.json"), &conversation(result)?)?;
     }
     Ok(())
+}
+
+/// Shows what went wrong but for the last, which is returned.
+fn all_of(app: &App, written: impl Iterator<Item = Result<(), CliError>>) -> Result<(), CliError> {
+    let mut last = Ok(());
+    for fault in written.filter_map(Result::err) {
+        if let Err(before) = std::mem::replace(&mut last, Err(fault)) {
+            before.show(app.screen);
+        }
+    }
+    last
+}
+
+/// What can be known before a run of files that are to be kept and cannot be written.
+pub(in crate::cli) fn unwritable(app: &App) -> Vec<CliError> {
+    let kept = &app.accounting.kept;
+    let beside = |path: &Path| {
+        let path = app.cwd.join(path);
+        let folder = path.parent().filter(|folder| !folder.is_dir());
+        let reason = match folder {
+            _ if path.is_dir() => "it is a folder".to_owned(),
+            Some(folder) => format!("{} is no folder", folder.display()),
+            None => return None,
+        };
+        Some((path, reason))
+    };
+    let within = |path: &Path| {
+        let path = app.cwd.join(path);
+        // What is not there is made below the nearest folder that is.
+        let mut there = path.ancestors().filter(|folder| folder.exists());
+        let nearest = there.next().filter(|nearest| !nearest.is_dir())?;
+        let reason = format!("{} is no folder", nearest.display());
+        Some((path.clone(), reason))
+    };
+    let files = [&kept.save, &app.accounting.billing_file];
+    let files = files.into_iter().flatten().filter_map(|path| beside(path));
+    let folders = [&kept.sessions_dir, &kept.save_all];
+    let folders = folders.into_iter().flatten();
+    let folders = folders.filter_map(|path| within(path));
+    let faults = files.chain(folders);
+    faults
+        .map(|(path, reason)| SystemFault::CannotWrite { path, reason }.into())
+        .collect()
 }
 
 fn conversation(result: &AgentResult) -> Result<Vec<u8>, CliError> {

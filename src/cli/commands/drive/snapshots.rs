@@ -1,4 +1,4 @@
-//! Snapshots of a session with the sessions of the agents that it called, each as `RUN.json.gz` in the folder that was named.
+//! Snapshots of a session with the sessions of the agents that it called, each as `ORIGIN.json.gz` in the folder that was named.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::session_runs::SessionRuns;
 use crate::message::RunId;
-use crate::telemetry::{Session, SessionSnapshot, SnapshotReason};
+use crate::telemetry::{SessionSnapshot, SnapshotReason};
 
 /// Where snapshots go, and of which run.
 #[derive(Clone, Debug)]
@@ -47,23 +47,21 @@ impl Snapshots {
     pub(super) fn keep_of(&self, run_id: &RunId) -> Result<(), CliError> {
         let first = self.first.as_ref().unwrap_or(run_id);
         let runs = SessionRuns::read(&self.store, first)?;
-        keep(&self.folder, &runs.session, SnapshotReason::SubagentFinish)
+        keep(&self.folder, &runs, SnapshotReason::SubagentFinish)
     }
 }
 
 /// Keeps a snapshot of a session.
 pub(super) fn keep(
     folder: &Path,
-    session: &Session,
+    runs: &SessionRuns,
     reason: SnapshotReason,
 ) -> Result<(), CliError> {
-    let (Some(snapshot), Some(run_id)) =
-        (SessionSnapshot::of(session, reason), session.view.run_id())
-    else {
+    let Some(snapshot) = SessionSnapshot::of(&runs.session, reason) else {
         return Ok(());
     };
     let json = serde_json::to_vec(&snapshot).map_err(io::Error::from)?;
     let mut packed = GzEncoder::new(Vec::new(), Compression::default());
     packed.write_all(&json)?;
-    put(folder, &format!("{run_id}.json.gz"), &packed.finish()?)
+    put(folder, &format!("{}.json.gz", runs.name), &packed.finish()?)
 }

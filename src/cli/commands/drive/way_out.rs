@@ -111,14 +111,16 @@ fn exact(app: &App, view: &RunView, run_id: &RunId) -> Option<String> {
                 "if it wants a key, name the variable that holds it: `api_key_env` of providers.{provider}"
             )))
         }
-        OutcomeCode::AttemptsExhausted => match (misled(view), silent(view)) {
-            (Some(provider), _) => {
-                let provider = line(provider);
-                Some(asks(format!("mend `base_url` of providers.{provider}")))
+        OutcomeCode::AttemptsExhausted | OutcomeCode::ModelUnavailable => {
+            match (misled(view), silent(view)) {
+                (Some(provider), _) => {
+                    let provider = line(provider);
+                    Some(asks(format!("mend `base_url` of providers.{provider}")))
+                }
+                (None, Some(provider)) => Some(asks(reach_it(app, view, provider))),
+                (None, None) => played_out(view).map(|provider| name_a_model(app, provider)),
             }
-            (None, Some(provider)) => Some(asks(reach_it(app, view, provider))),
-            (None, None) => played_out(view).map(|provider| name_a_model(app, provider)),
-        },
+        }
         OutcomeCode::BackendUnavailable => {
             let targets = view.contract().targets.iter();
             let mut targets = targets.zip(&view.preflight().probed);
@@ -138,9 +140,9 @@ fn exact(app: &App, view: &RunView, run_id: &RunId) -> Option<String> {
             "read what has changed; where it is meant: {}",
             app.hint(&format!("contract pin {}", file()))
         )),
-        OutcomeCode::ProofNotSucceeded => Some(accept_failed_calls(app, &file(), run_id)),
+        OutcomeCode::ProofNotSucceeded => Some(accept_calls(app, view, &file(), run_id)),
         OutcomeCode::SynthesisWithoutTools if view.counters().executed > 0 => {
-            Some(accept_failed_calls(app, &file(), run_id))
+            Some(accept_calls(app, view, &file(), run_id))
         }
         OutcomeCode::Arguments
         | OutcomeCode::NoCallResponse
@@ -200,14 +202,24 @@ fn name_a_model(app: &App, provider: &str) -> String {
     )
 }
 
-/// What helps where every call failed and the contract counts only those that succeed.
-fn accept_failed_calls(app: &App, file: &str, run_id: &RunId) -> String {
+/// What helps where calls were executed and the contract counts none of them.
+fn accept_calls(app: &App, view: &RunView, file: &str, run_id: &RunId) -> String {
     let name = app.brief_name(run_id.as_str());
-    let accepts = format!("continue {name} \"…\" --contract {file} --set tool_proof=executed");
-    format!(
-        "mend what the calls failed with, or count a call that failed: {}",
-        app.hint(&accepts)
-    )
+    let used = view.counters();
+    // Under `lineage` an agent that completed may be all there was.
+    let (proof, mend) = if used.executed_ok > 0 {
+        (
+            "succeeded",
+            "have the agents call their tools, or count an agent that completed",
+        )
+    } else {
+        (
+            "executed",
+            "mend what the calls failed with, or count a call that failed",
+        )
+    };
+    let accepts = format!("continue {name} \"…\" --contract {file} --set tool_proof={proof}");
+    format!("{mend}: {}", app.hint(&accepts))
 }
 
 /// The text profiles that read the first text of a run which was held back and has the form of a call. A target that has a text profile

@@ -69,7 +69,9 @@ impl AgentArgs {
     /// The same as overrides of the file.
     pub(in crate::cli) fn sets(&self) -> Vec<String> {
         let list = |key: &str, words: &[String]| {
-            let list = serde_json::to_string(words).unwrap_or_default();
+            let words = words.iter().map(|word| word.trim());
+            let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+            let list = serde_json::to_string(&words).unwrap_or_default();
             (!words.is_empty()).then(|| format!("{AGENT_SET}{key}={list}"))
         };
         let overrides = self.overrides.iter();

@@ -10,7 +10,7 @@ use crate::cli::commands::agent::note_left_out;
 use crate::cli::commands::contract::{check_file, refuse_file};
 use crate::cli::commands::drive::{
     Accounts, Broken, Ended, Job, Live, NamedContract, RunInput, drive_job, is_piped_task,
-    leaves_piped_input, offer_models, piped_task, report, task_of,
+    leaves_piped_input, offer_models, piped_task, report, task_of, unwritable,
 };
 use crate::cli::commands::many::{Fleet, Lines, NewRuns, Terms};
 use crate::cli::commands::workflow::{WorkflowJob, as_written, refuse_options, run_workflow};
@@ -101,28 +101,37 @@ fn workflow(app: &App, file: ContractFile, mut args: RunArgs) -> Result<Exit, Cl
 fn dry_run(app: &App, mut args: RunArgs) -> Result<Exit, CliError> {
     let json = args.json;
     match read_for_dry_run(app, &mut args) {
-        Ok((file, spec)) => check_file(app, &file, spec, json),
+        Ok((file, spec, others)) => check_file(app, &file, (spec, others), json),
         Err(fault) => refuse_file(app, fault, json),
     }
 }
 
-/// What the arguments name, read and judged as a run judges it before anything is started.
+/// What the arguments name, and what is wrong beside the file: the task, the saved conversation, files that are to be kept.
 fn read_for_dry_run(
     app: &App,
     args: &mut RunArgs,
-) -> Result<(ContractFile, ContractSpec), CliError> {
+) -> Result<(ContractFile, ContractSpec, Vec<CliError>), CliError> {
     let (mut file, task) = named(app, args)?;
     let mut spec = file.read(app)?;
     spec.task = task.or(spec.task);
+    let mut others = Vec::new();
     let saved = args.load.as_deref().map(|path| loaded(app, path));
-    let has_begun = !saved.transpose()?.unwrap_or_default().is_empty();
+    let has_begun = match saved.transpose() {
+        Ok(saved) => !saved.unwrap_or_default().is_empty(),
+        Err(fault) => {
+            others.push(fault);
+            true
+        }
+    };
     // What is said in a conversation that has begun is text.
     if let (Some(input), Some(task), false) = (&spec.input, &spec.task, has_begun) {
-        check_input(input.schema.as_ref(), task)
-            .map_err(|fault| DriverError::from(FactoryError::Input(fault)))?;
+        let judged = check_input(input.schema.as_ref(), task);
+        let fault = judged.map_err(|fault| DriverError::from(FactoryError::Input(fault)));
+        others.extend(fault.err().map(CliError::from));
     }
+    others.extend(unwritable(app));
     let spec = file.with_abilities(app, spec)?;
-    Ok((file, spec))
+    Ok((file, spec, others))
 }
 
 /// The conversation of a file.

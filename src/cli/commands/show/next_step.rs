@@ -3,6 +3,7 @@
 use super::shown_run::ShownRun;
 use crate::cli::context::app::{App, DEMO_PREFIX};
 use crate::cli::context::approval::ApprovalStatus;
+use crate::cli::context::begun_below::is_continued;
 use crate::cli::context::run_status::RunStatus;
 use crate::message::RunId;
 
@@ -20,6 +21,11 @@ pub(super) fn next_step(app: &App, run: &ShownRun, why: bool) -> String {
         Some(_) if why => String::new(),
         // The script of a demo has no more answers.
         Some(outcome) if outcome.class.is_success() && run_id.as_str().starts_with(DEMO_PREFIX) => {
+            String::new()
+        }
+        Some(outcome)
+            if outcome.class.is_success() && !is_continued(app, run_id, run.lineage.as_ref()) =>
+        {
             String::new()
         }
         Some(outcome) if outcome.class.is_success() => {

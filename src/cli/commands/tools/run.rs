@@ -1,6 +1,6 @@
 //! `monolith tools`: the tools that a contract offers, with servers, schemas and pins. Calls none of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde::Serialize;
@@ -64,6 +64,9 @@ struct ListedTool<'c> {
     origin: &'c str,
     /// Whether the model is offered it.
     exposed: bool,
+    /// The providers whose models are not offered it; absent where there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    kept_from: Vec<&'c str>,
     /// What is done with its calls before they start, the first that fits first; absent where they start.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     approval: Vec<ListedRule>,
@@ -135,6 +138,14 @@ fn is_exposed(contract: &ExecutionContract, tool: &ToolTerms) -> bool {
         .any(|other| other.name == tool.name)
 }
 
+/// The providers whose models are not offered that tool.
+fn kept_from<'c>(contract: &'c ExecutionContract, tool: &ToolTerms) -> Vec<&'c str> {
+    let targets = contract.targets.iter().enumerate();
+    let kept = targets.filter(|(index, _)| !contract.offers_to(*index, tool));
+    let names: BTreeSet<&str> = kept.map(|(_, target)| target.provider.as_str()).collect();
+    names.into_iter().collect()
+}
+
 fn listing(preview: &Preview) -> Listing<'_> {
     let contract = &preview.contract;
     let faults = preview.faults.iter().map(|fault| ListedFault {
@@ -156,6 +167,7 @@ fn listing(preview: &Preview) -> Listing<'_> {
         name: &tool.name,
         origin: &tool.origin,
         exposed: is_exposed(contract, tool),
+        kept_from: kept_from(contract, tool),
         approval: rules(contract, tool),
         pin: tool.pin,
         schema_tokens: tool.schema_tokens,
@@ -188,10 +200,16 @@ fn shown(screen: Screen, contract: &ExecutionContract, schemas: bool) -> String 
         let origin = server.kind.origin(name);
         let own = contract.tools.iter().filter(|tool| tool.origin == origin);
         for tool in own {
-            let offered = if is_exposed(contract, tool) {
-                ""
+            let kept_from = kept_from(contract, tool);
+            let offered = if !is_exposed(contract, tool) {
+                " (not in allowed_tools)".to_owned()
+            } else if kept_from.is_empty() {
+                String::new()
             } else {
-                " (not in allowed_tools)"
+                format!(
+                    " (not offered to models of {})",
+                    line(&kept_from.join(", "))
+                )
             };
             let _ = writeln!(
                 out,

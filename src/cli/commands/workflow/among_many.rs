@@ -34,10 +34,11 @@ pub(in crate::cli) async fn workflow_among_many(
             Ready::new(app, &store, *file, (input, run_id)).await?
         }
         ListedWorkflow::Recorded(run_id) => {
+            let ready = Ready::resumed(app, &store, &run_id)?;
             if let Some(left) = WorkflowResult::waiting(app, &run_id)? {
                 return Ok(left);
             }
-            Ready::resumed(app, &store, &run_id)?
+            ready
         }
     };
     let under = Under {

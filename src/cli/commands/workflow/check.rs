@@ -12,7 +12,8 @@ use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ContractFault};
 use crate::contract::{ContractSpec, Step, Work, WorkflowSpec, tool_spec};
-use crate::driver::{self, DriverError, ServersToStart};
+use crate::driver::{self, ServersToStart};
+use crate::kernel::CheckName;
 use crate::message::Digest;
 use crate::session::RedactionKey;
 
@@ -68,7 +69,7 @@ pub(in crate::cli) async fn checked_steps(
             },
             contract_hash: found.contract_hash,
             not_started: found.not_started.clone(),
-            faults: found.faults.clone(),
+            faults: found.faults.iter().map(|(_, rule)| rule.clone()).collect(),
         });
     }
     checked
@@ -116,7 +117,8 @@ fn key_of(step: &Step) -> Option<(&'static str, String)> {
 /// What the contract of a step comes to.
 struct Found {
     contract_hash: Option<Digest>,
-    faults: Vec<String>,
+    /// Each with the check that it fails, where it is one.
+    faults: Vec<(Option<CheckName>, String)>,
     file: String,
     not_started: Vec<String>,
     /// The tools that are known to be offered.
@@ -136,11 +138,11 @@ async fn found(
             let name = delegate.agent.clone();
             if agent.is_workflow() {
                 let rule = "it is a workflow, and a step delegates to an agent: a `.ai` file, a profile or a contract file";
-                return Found::without_contract(name, rule.to_owned());
+                return Found::without_contract(name, vec![rule.to_owned()]);
             }
             match agent_spec(app, agent, &delegate.task) {
                 Ok((agent, spec)) => of_spec(app, (&agent, name), spec, servers).await,
-                Err(fault) => Found::without_contract(name, faults_of(&fault).join("; ")),
+                Err(fault) => Found::without_contract(name, faults_of(&fault)),
             }
         }
         Work::Tool(call) => {
@@ -151,9 +153,12 @@ async fn found(
             let servers = &found.not_started;
             let may_be = |server: &String| call.tool.starts_with(&format!("{server}__"));
             let is_known = !found.offers.is_empty() || servers.iter().any(may_be);
-            if found.faults.is_empty() && !is_known {
-                let rule = format!("no tool is called `{}`", call.tool);
-                found.faults.push(rule);
+            if found.contract_hash.is_some() && !is_known {
+                found
+                    .faults
+                    .retain(|(check, _)| *check != Some(CheckName::Tools));
+                let rule = format!("no tool of this contract is called `{}`", call.tool);
+                found.faults.push((None, rule));
             }
             found
         }
@@ -196,12 +201,12 @@ async fn of_spec(
     let preview = match preview {
         Ok(preview) => preview,
         Err(fault) => {
-            let faults = faults_of(&file.located(fault));
-            return Found::without_contract(name, faults.join("; "));
+            return Found::without_contract(name, faults_of(&file.located(fault)));
         }
     };
-    let unmet = preview.unmet.iter().map(DriverError::to_string);
-    let failed = known_failures(&preview);
+    let unmet = preview.unmet.iter().map(|fault| (None, fault.to_string()));
+    let failed = known_failures(&preview).into_iter();
+    let failed = failed.map(|(check, rule)| (Some(check), rule));
     Found {
         contract_hash: Some(preview.contract.contract_hash()),
         faults: unmet.chain(failed).collect(),
@@ -216,10 +221,10 @@ async fn of_spec(
 }
 
 impl Found {
-    fn without_contract(file: String, fault: String) -> Self {
+    fn without_contract(file: String, faults: Vec<String>) -> Self {
         Self {
             contract_hash: None,
-            faults: vec![fault],
+            faults: faults.into_iter().map(|rule| (None, rule)).collect(),
             file,
             not_started: Vec::new(),
             offers: Vec::new(),

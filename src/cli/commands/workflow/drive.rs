@@ -61,11 +61,11 @@ pub(in crate::cli) fn resume_workflow(
             .write_err("note: the workflow had ended; this is its recorded result\n");
         return result.report(app, job.json);
     }
+    let store = app.open_store(job.durability)?;
+    let ready = Ready::resumed(app, &store, run_id)?;
     if let Some(left) = WorkflowResult::waiting(app, run_id)? {
         return left.report(app, job.json);
     }
-    let store = app.open_store(job.durability)?;
-    let ready = Ready::resumed(app, &store, run_id)?;
     drive(app, &store, ready, job)
 }
 

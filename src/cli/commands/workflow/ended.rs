@@ -82,10 +82,6 @@ impl WorkflowResult {
         let Some(mut reader) = app.reader()?.filter(|_| !waits.is_empty()) else {
             return Ok(None);
         };
-        // One that is driven is refused for that.
-        if reader.driver_of(run_id)?.is_some() {
-            return Ok(None);
-        }
         let view = view_of(&mut reader, run_id)?;
         let head = reader.read_run(run_id)?.row().head;
         let result = Self::of(run_id.clone(), head, String::new(), view);

@@ -7,6 +7,7 @@ use super::ContractFile;
 use super::known::Reading;
 use crate::cli::context::agent::Placeholders;
 use crate::cli::context::app::App;
+use crate::cli::context::as_typed::as_typed;
 use crate::cli::context::error::{AgentFault, CliError};
 use crate::cli::context::trust::AgentBelow;
 use crate::contract::{AGENT_SET, AgentDefinition, ContractSpec, FORMAT, KNOBS, PROMPT_SET};
@@ -33,6 +34,12 @@ impl ContractFile {
             reading: Reading::Definition,
             ..self.delegate(file)
         };
+        if delegate.is_workflow() {
+            let name = delegate.name.display();
+            return Err(vec![format!(
+                "{name} is a workflow, and agents are contract files, `.ai` files and profiles"
+            )]);
+        }
         let read = || {
             let spec = delegate.read(app)?;
             let below = delegate.digests_below(app, &spec)?;
@@ -97,7 +104,7 @@ impl ContractFile {
 
     /// The file of an agent that this one names. It is read for the same caller: with the layers of the caller's folder and of its own, the
     /// same values of placeholders, and those overrides that are for every agent (001 §8).
-    pub(super) fn delegate(&self, file: &str) -> Self {
+    pub(in crate::cli) fn delegate(&self, file: &str) -> Self {
         let sets = self.sets.iter().filter(|set| is_for_every_agent(set));
         Self {
             base_dir: self.base_dir.clone(),
@@ -173,7 +180,7 @@ fn faults_of(fault: &CliError) -> Vec<String> {
     };
     let lines = errors.errors.iter().map(|error| {
         let place = match &error.set {
-            Some(set) => format!("--override {}", set.strip_prefix(AGENT_SET).unwrap_or(set)),
+            Some(set) => as_typed(set),
             None => format!("{}:{}:{}", errors.file, error.line, error.column),
         };
         let path = if error.path.is_empty() {

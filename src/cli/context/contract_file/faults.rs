@@ -1,14 +1,17 @@
 //! Where a contract file has what a fault or a failed check is about. Finds no fault itself.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::ContractFile;
+use crate::cli::context::as_typed::as_typed;
 use crate::cli::context::contract_values::{faults_of, path_of};
 use crate::cli::context::error::{Advice as _, CliError};
 use crate::cli::ui::command::{shell_word, unkept};
 use crate::cli::ui::escape::line;
-use crate::contract::{ContractSpec, ExecutionContract, FactoryError, SpecErrors};
+use crate::contract::{
+    ContractSpec, ExecutionContract, FactoryError, KNOBS, SpecErrors, ValueOrigin,
+};
 use crate::driver::DriverError;
 use crate::kernel::CheckName;
 
@@ -69,45 +72,91 @@ impl ContractFile {
         self.fault_at(&path, &(rule.to_owned(), help))
     }
 
-    /// Where the file has what failed checks of its contract are about: `agent.yaml:6:19`.
+    /// Where the author wrote what failed checks of the contract are about, and as what: `agent.yaml:6:19`, `agent.ai:4:11 (maxTurns)`,
+    /// `--max-turns 1`, `.ai-agent.json (defaults.maxTurns)`. `origins` is where values are from that the file does not hold.
     pub(in crate::cli) fn places_of(
         &self,
         contract: &ExecutionContract,
         failed: impl IntoIterator<Item = CheckName>,
+        origins: &BTreeMap<String, ValueOrigin>,
     ) -> Vec<String> {
         let failed = failed.into_iter();
         let faults = failed.flat_map(|name| faults_of(contract, name));
-        let paths = faults.filter_map(|fault| fault.path);
-        let paths = paths.collect::<BTreeSet<_>>();
-        let places = paths.into_iter().filter_map(|path| {
-            let found = self.fault_at(&path, &(String::new(), None))?;
-            let error = found.errors.first()?;
-            Some(if let Some(set) = &error.set {
-                format!("--set {set}")
-            } else {
-                let (file, line, column) = found.place_of(error);
-                format!("{file}:{line}:{column}")
-            })
+        let faults = faults.collect::<Vec<_>>();
+        let named = faults.iter().flat_map(|fault| knobs_in(&fault.text));
+        let named = named.collect::<BTreeSet<_>>().into_iter();
+        let named = named.filter_map(|path| {
+            let found = self.fault_exactly_at(path, &(String::new(), None));
+            let place = found.and_then(|found| written(path, &found));
+            place.or_else(|| Some(of_layer(path, origins.get(path)?)))
         });
-        let mut places: Vec<String> = places.collect();
+        let mut places = named.collect::<Vec<String>>();
+        let paths = faults.iter().filter_map(|fault| fault.path.as_deref());
+        for path in paths.collect::<BTreeSet<_>>() {
+            let has_knob = KNOBS.iter().any(|(_, knob)| *knob == path);
+            if has_knob && origins.contains_key(path) {
+                continue;
+            }
+            let found = self.fault_at(path, &(String::new(), None));
+            places.extend(found.and_then(|found| written(path, &found)));
+        }
         // Two values that the file does not have may be held by the same one.
-        places.dedup();
+        let mut known = BTreeSet::new();
+        places.retain(|place| known.insert(place.clone()));
         places
     }
 
     /// The line of the value at a dotted path; of the one that holds it where the file has none there.
     fn fault_at(&self, path: &str, found: &(String, Option<String>)) -> Option<SpecErrors> {
-        let (name, text) = (self.name.display().to_string(), self.text().ok()?);
         let ends = path.match_indices('.').map(|(end, _)| end);
         let ends = ends.chain([path.len()]).collect::<Vec<_>>();
         let mut paths = ends.into_iter().rev().filter_map(|end| path.get(..end));
+        paths.find_map(|path| self.fault_exactly_at(path, found))
+    }
+
+    /// The line of the value at a dotted path, where the file has one there.
+    fn fault_exactly_at(&self, path: &str, found: &(String, Option<String>)) -> Option<SpecErrors> {
+        let (name, text) = (self.name.display().to_string(), self.text().ok()?);
         let Some(form) = self.form() else {
-            let at = |path| ContractSpec::fault_at((&name, &text), &self.sets, path, found.clone());
-            return paths.find_map(at);
+            return ContractSpec::fault_at((&name, &text), &self.sets, path, found.clone());
         };
         let (text, beside) = (self.whole(&text).ok()?, self.beside());
         let source = self.placeholders.source((&name, form), &text, &beside);
-        paths
-            .find_map(|path| ContractSpec::agent_fault_at(&source, &self.sets, path, found.clone()))
+        ContractSpec::agent_fault_at(&source, &self.sets, path, found.clone())
     }
+}
+
+/// The knobs that a rule names, by their keys in a contract.
+fn knobs_in(text: &str) -> impl Iterator<Item = &'static str> {
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.')));
+    words.filter_map(|word| {
+        let mut knobs = KNOBS.iter().map(|(_, path)| *path);
+        knobs.find(|path| {
+            let before = word.strip_suffix(path);
+            before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
+        })
+    })
+}
+
+/// Where a value is written, and as what, where that is not its key in a contract.
+fn written(path: &str, found: &SpecErrors) -> Option<String> {
+    let error = found.errors.first()?;
+    if let Some(set) = &error.set {
+        return Some(as_typed(set));
+    }
+    let (file, line, column) = found.place_of(error);
+    let place = format!("{file}:{line}:{column}");
+    let knob = KNOBS.iter().any(|(knob, _)| *knob == error.path);
+    Some(if knob && error.path != path {
+        format!("{place} ({})", error.path)
+    } else {
+        place
+    })
+}
+
+/// The layer that has a default, and as what.
+fn of_layer(path: &str, origin: &ValueOrigin) -> String {
+    let names = KNOBS.iter().filter(|(_, knob)| *knob == path);
+    let names: Vec<String> = names.map(|(name, _)| format!("defaults.{name}")).collect();
+    format!("{origin} ({})", names.join(" or "))
 }

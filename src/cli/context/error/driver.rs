@@ -2,6 +2,7 @@
 
 use crate::cli::context::error::advice::Advice;
 use crate::cli::context::exit::Exit;
+use crate::contract::{FactoryError, RefusedName};
 use crate::driver::DriverError;
 use crate::replay::ForkFault;
 
@@ -101,6 +102,12 @@ impl Advice for DriverError {
             Self::WorkflowDiffers { .. } => "monolith verify RUN says where",
             Self::OtherScript { .. } => {
                 "a run goes on with the script that it was begun with: put that one back"
+            }
+            Self::Contract(FactoryError::AgentNameRefused(refused)) => {
+                let RefusedName { file, proposed, .. } = &**refused;
+                return Some(format!(
+                    "write `toolName: {proposed}` in {file} and in the prompts that name it, or `tool_transport: xml` here"
+                ));
             }
             Self::Delegated { parent, .. } => return Some(format!("monolith resume {parent}")),
             Self::AgentUnreadable { .. } => {

@@ -96,12 +96,35 @@ pub(in crate::cli) enum InputFault {
         last: Option<String>,
         message: String,
     },
+    /// The caller: a run that another one began for a call of its agent, and goes on with.
+    #[error(
+        "continue run {run}: it is the run of an agent that {parent} called, with a budget, tools and a place that are of that call"
+    )]
+    RunOfAgent {
+        parent: String,
+        run: String,
+        /// What goes on instead.
+        way: String,
+    },
+    /// The caller: a step of a workflow whose contract is a part of the workflow's file.
+    #[error(
+        "continue run {run}: it is a step of the workflow {workflow}, and its contract is no file of its own"
+    )]
+    Step {
+        /// The workflow's file.
+        file: String,
+        run: String,
+        workflow: String,
+    },
     /// The caller: a continuation without anything new.
     #[error("continue the run: there is no message")]
     NoMessage,
     /// Another process: the run that a conversation goes on from was replaced by another one of its name.
     #[error("go on from run {run}: it is not the run that answered here")]
     AnotherRun { run: String },
+    /// The caller: the text of the system prompt cannot be read.
+    #[error("read the system prompt from {from}: {reason}")]
+    Prompt { from: String, reason: String },
     /// The caller: the text of the task cannot be read.
     #[error("read the task from {from}: {reason}")]
     Task { from: String, reason: String },
@@ -150,6 +173,13 @@ impl Advice for InputFault {
     fn help(&self) -> Option<String> {
         let text = match self {
             Self::NotJudged { help, .. } => help,
+            Self::RunOfAgent { way, .. } => return Some(way.clone()),
+            Self::Step { file, run, .. } => {
+                let go_on = command(&format!("monolith continue {run} \"…\" --contract FILE"));
+                return Some(format!(
+                    "write the section `contract` of {file} into a file of its own: {go_on}"
+                ));
+            }
             Self::NotAContract {
                 nearest: Some(nearest),
                 ..
@@ -220,6 +250,7 @@ impl Advice for InputFault {
             Self::LimitOfOne { .. }
             | Self::PastTheEnd { .. }
             | Self::TwoContracts { .. }
+            | Self::Prompt { .. }
             | Self::Task { .. }
             | Self::Line { .. }
             | Self::NotText => return None,

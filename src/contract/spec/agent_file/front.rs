@@ -1,7 +1,5 @@
 //! From front matter to the tree of a contract file. Fills in no default of a contract.
 
-use serde_json::Value;
-
 use super::include::AgentFiles;
 use super::keys::{KNOBS, OWN, contract_path};
 use super::profile::{AgentForm, AgentProfileKeys, MOST_CHARS, read_profile};
@@ -11,14 +9,12 @@ use crate::contract::spec::definitions::{DefinitionKind, Definitions};
 use crate::contract::spec::error::{Findings, SourceRange};
 use crate::contract::spec::fill::{child, target};
 use crate::contract::spec::form::Read as _;
-use crate::contract::spec::keys::{FILE, FINAL_REPORT, SERVER, TARGET, TOOLS};
-use crate::contract::spec::reader::choose;
+use crate::contract::spec::keys::{FILE, SERVER, TARGET, TOOLS};
+use crate::contract::spec::reader::is_number;
 use crate::contract::spec::reporter::Reporter;
 use crate::contract::spec::suggest::suggest;
-use crate::contract::spec::tree::{Key, Kind, MAX_DEPTH, Node, node_of};
-use crate::contract::{
-    AGENT_PREFIX, AgentProfile, REST_PREFIX, ReportFormat, Validators, tool_filter,
-};
+use crate::contract::spec::tree::{Key, Kind, Node};
+use crate::contract::{AGENT_PREFIX, AgentProfile, REST_PREFIX, tool_filter};
 use crate::message::Digest;
 
 /// The report's own tool, which every agent has.
@@ -110,7 +106,7 @@ impl Translator<'_, '_> {
                         let rule = "maxTurns and maxToolTurns are one and the same";
                         reporter.refuse(&value, rule, None);
                     } else {
-                        put(root, &path, value);
+                        put(root, &path, unquoted(value));
                     }
                 }
                 None => self.unknown(key),
@@ -214,98 +210,16 @@ impl Translator<'_, '_> {
         let path = [FILE.tools.name, TOOLS.mcp.name, server];
         let _ = target(root, &path, &item.place);
     }
+}
 
-    /// What the task must be.
-    fn input(&self, value: &Node, reporter: &Reporter<'_>) -> Option<InputSpec> {
-        let (format, schema) = self.form(value, reporter)?;
-        let words = [("json", true), ("text", false)];
-        let is_json = match &format {
-            Some(node) => choose(node, &reporter.below("format"), &words)?,
-            None => false,
-        };
-        if let Some(schema) = schema.as_ref().filter(|_| !is_json) {
-            let help = "write `format: json`".to_owned();
-            let rule = "only input in JSON has a schema";
-            reporter.below("schema").refuse(schema, rule, Some(help));
-        }
-        let schema = schema.and_then(|node| {
-            let reporter = reporter.below("schema");
-            let schema = Value::read(&node, &reporter)?;
-            if let Some(fault) = Validators::fault_of(&schema) {
-                let (pointer, why) = (fault.pointer, fault.rule);
-                let rule = format!("invalid_parameters: the schema at {pointer:?}: {why}");
-                reporter.refuse(&node, rule, None);
-            }
-            Some(schema)
-        });
-        is_json.then_some(InputSpec { schema })
+/// A number between quotes as the number that it is: front matter has always taken both (001 §2).
+fn unquoted(mut node: Node) -> Node {
+    if let Kind::Scalar { text, plain } = &mut node.kind
+        && is_number(text)
+    {
+        *plain = true;
     }
-
-    /// What the report must be.
-    fn output(&self, root: &mut Node, value: &Node, reporter: &Reporter<'_>) {
-        let Some((format, schema)) = self.form(value, reporter) else {
-            return;
-        };
-        let section = FILE.final_report.name;
-        // Markdown gives way to the form that the place asks for (001 §11).
-        let gives_way = |node: &Node| matches!(&node.kind, Kind::Scalar { text, .. } if text == ReportFormat::Markdown.as_str());
-        if let Some(format) = format.filter(|node| !gives_way(node)) {
-            put(root, &[section, FINAL_REPORT.format.name], format);
-        }
-        if let Some(schema) = schema {
-            put(root, &[section, FINAL_REPORT.schema.name], schema);
-        }
-    }
-
-    /// `format`, and the schema that stands there or in the file that is named.
-    fn form(&self, value: &Node, reporter: &Reporter<'_>) -> Option<(Option<Node>, Option<Node>)> {
-        let Kind::Map(entries) = &value.kind else {
-            reporter.expected(value, "a mapping");
-            return None;
-        };
-        let known = ["format", "schema", "schemaRef"];
-        let (mut format, mut schema) = (None, None);
-        for (key, value) in entries {
-            let below = reporter.below(&key.text);
-            match key.text.as_str() {
-                "format" => format = Some(value.clone()),
-                "schema" | "schemaRef" if schema.is_some() => {
-                    below.refuse(value, "a schema stands here or in a file, not both", None);
-                }
-                "schema" => schema = Some(value.clone()),
-                "schemaRef" => schema = self.referred(value, &below),
-                other => {
-                    let rule = format!("unknown key `{other}`");
-                    let help = suggest(other, known.into_iter());
-                    let help = help.unwrap_or_else(|| format!("known keys: {}", known.join(", ")));
-                    let findings = reporter.findings;
-                    findings.add(&key.place, &reporter.join(other), rule, Some(help));
-                }
-            }
-        }
-        Some((format.filter(|node: &Node| !node.is_null()), schema))
-    }
-
-    /// The schema of a file.
-    fn referred(&self, value: &Node, reporter: &Reporter<'_>) -> Option<Node> {
-        let path = String::read(value, reporter)?;
-        let refuse = |rule: String| {
-            reporter.refuse(value, format!("invalid_parameters: {rule}"), None);
-        };
-        match self.beside.schema(&path) {
-            Ok(schema) => {
-                let node = node_of(schema, &value.place, MAX_DEPTH);
-                if node.is_none() {
-                    refuse(format!("`{path}` is nested deeper than {MAX_DEPTH} levels"));
-                }
-                node
-            }
-            Err(fault) => {
-                refuse(format!("`{path}`: {fault}"));
-                None
-            }
-        }
-    }
+    node
 }
 
 /// What a tool is called that is this agent.
@@ -354,6 +268,16 @@ fn models(root: &mut Node, value: Node, reporter: &Reporter<'_>) {
         let Some(text) = String::read(&item, &reporter) else {
             continue;
         };
+        let several: Vec<&str> = text.split(',').map(str::trim).collect();
+        if several.len() > 1 && several.iter().all(|one| one.contains('/')) {
+            let rule = format!(
+                "one provider/model stands here, got {}",
+                reporter.describe(&item)
+            );
+            let help = format!("write a list: [{}]", several.join(", "));
+            reporter.refuse(&item, rule, Some(help));
+            continue;
+        }
         let parts = text.split_once('/');
         let parts = parts.filter(|(provider, model)| !provider.is_empty() && !model.is_empty());
         let Some((provider, model)) = parts else {
@@ -460,7 +384,7 @@ fn no_such_tool(name: &str) -> (String, String) {
     (rule, help.to_owned())
 }
 
-fn put(root: &mut Node, path: &[&str], value: Node) {
+pub(super) fn put(root: &mut Node, path: &[&str], value: Node) {
     let place = value.place.clone();
     if let Some(target) = target(root, path, &place) {
         *target = value;

@@ -1,6 +1,6 @@
 //! Puts included files in their places (001 §3). Opens none itself.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 
@@ -88,19 +88,26 @@ pub(crate) fn with_includes(
     files: &dyn AgentFiles,
 ) -> Result<IncludedText, IncludeFault> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let own = files.text(file).map_or(file.to_owned(), |(path, _)| path);
+    let folder_of = |file: &Path| file.parent().unwrap_or(Path::new("")).to_owned();
     let mut inliner = Inliner {
         files,
+        folder: folder_of(&own),
         left: MAX_INCLUDES,
+        named_folder: folder_of(file),
         out: IncludedText::default(),
     };
-    let own = files.text(file).map_or(file.to_owned(), |(path, _)| path);
     inliner.inline(file, text, &mut vec![own])?;
     Ok(inliner.out)
 }
 
 struct Inliner<'f> {
     files: &'f dyn AgentFiles,
+    /// The agent's folder without links.
+    folder: PathBuf,
     left: usize,
+    /// The same as it is named.
+    named_folder: PathBuf,
     out: IncludedText,
 }
 
@@ -166,26 +173,34 @@ impl Inliner<'_> {
             .checked_sub(1)
             .ok_or_else(|| format!("more than {MAX_INCLUDES} includes"))?;
         let path = file.parent().unwrap_or(Path::new("")).join(name);
-        let hidden =
-            || format!("`{name}` is hidden: such files may hold secrets and are not included");
+        const RULE: &str = "such files may hold secrets and are not included";
         if is_hidden(Path::new(name)) {
-            return Err(hidden());
+            return Err(format!("`{name}` is hidden: {RULE}"));
         }
         let found = self.files.text(&path);
         let (real, text) =
             found.map_err(|fault| format!("`{name}` cannot be included: {fault}"))?;
-        // A link may lead to what may not be named.
-        if real
-            .file_name()
-            .is_some_and(|name| is_hidden(Path::new(name)))
-        {
-            return Err(hidden());
+        if holds_variables(Path::new(name)) || holds_variables(&real) {
+            return Err(format!("`{name}` is a file of variables: {RULE}"));
+        }
+        if self.is_hidden_behind_a_link(&path, &real) {
+            let real = real.display();
+            return Err(format!("`{name}` leads to {real}, which is hidden: {RULE}"));
         }
         if open.contains(&real) {
             return Err(format!("`{name}` includes itself"));
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned();
         Ok(((path, real), text))
+    }
+
+    /// Whether a link leads to what may not be named: a hidden file, or one in a hidden folder. Folders that the agent's own stands in
+    /// may be hidden, and so may those of a path that leads through no link.
+    fn is_hidden_behind_a_link(&self, named: &Path, real: &Path) -> bool {
+        let below = named.strip_prefix(&self.named_folder);
+        let expected = below.map_or(named.to_owned(), |below| self.folder.join(below));
+        let seen = real.strip_prefix(&self.folder).unwrap_or(real);
+        without_dots(&expected) != real && is_hidden(seen)
     }
 
     /// Appends what stands in a file's text from that byte on.
@@ -225,7 +240,28 @@ fn next(text: &str) -> Option<(usize, &'static str, &'static str)> {
 /// Whether a part of the path begins with a dot, `.` and `..` aside.
 fn is_hidden(path: &Path) -> bool {
     let mut parts = path.components();
-    parts.any(|part| {
-        matches!(part, std::path::Component::Normal(name) if name.as_encoded_bytes().starts_with(b"."))
-    })
+    parts.any(
+        |part| matches!(part, Component::Normal(name) if name.as_encoded_bytes().starts_with(b".")),
+    )
+}
+
+/// Whether the file is called as those of variables are: `ai-agent.env`, `secret.env`.
+fn holds_variables(path: &Path) -> bool {
+    let ending = path.extension();
+    ending.is_some_and(|ending| ending.eq_ignore_ascii_case("env"))
+}
+
+/// The path without `.` and with each `..` taken at its word.
+fn without_dots(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if out.file_name().is_some() => {
+                out.pop();
+            }
+            part => out.push(part),
+        }
+    }
+    out
 }

@@ -61,3 +61,17 @@ pub(in crate::contract::spec) fn shown_path(path: &str, form: AgentForm) -> Stri
     let known = KNOBS.iter().find(|(_, known)| *known == path);
     known.map_or(path, |(name, _)| name).to_owned()
 }
+
+/// Which of the keys that are that one of a contract file stands before a value.
+pub(in crate::contract::spec) fn knob_before(
+    text: &str,
+    offset: usize,
+    path: &str,
+) -> Option<&'static str> {
+    let before = text.get(..offset)?.lines().next_back()?;
+    let key = before.trim_end().strip_suffix(':')?.trim();
+    let key = key.trim_matches(['"', '\'']);
+    let mut knobs = KNOBS.iter();
+    let found = knobs.find(|(name, known)| *known == path && *name == key);
+    found.map(|(name, _)| *name)
+}

@@ -10,6 +10,7 @@
 //!                                └─▶ prompt ─────────────────── placeholders ───────────────────▶ system
 //! ```
 
+mod forms;
 mod front;
 mod include;
 mod keys;
@@ -26,7 +27,7 @@ pub(super) use front::{Front, Translator, narrowed, translated};
 pub(in crate::contract::spec) use include::place_in;
 pub(crate) use include::{AgentFiles, IncludeFault, IncludedPart, IncludedText, with_includes};
 pub(crate) use keys::KNOBS;
-pub(super) use keys::shown_path;
+pub(super) use keys::{knob_before, shown_path};
 pub(crate) use profile::AgentForm;
 pub(super) use profile::{AGENT_PROFILE, ContractDefaults};
 pub(crate) use prompt::prompt_names;

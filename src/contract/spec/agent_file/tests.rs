@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{AgentFiles, AgentForm, with_includes};
 use crate::contract::spec::agent::AgentSource;
 use crate::contract::spec::definitions::{Definition, DefinitionKind, Definitions};
-use crate::contract::{Completion, ContractSpec, ReportFormat, SpecErrors, ToolTransport};
+use crate::contract::{Completion, ContractSpec, ReportFormat, Setting, SpecErrors, ToolTransport};
 
 /// Files by path.
 #[derive(Default)]
@@ -87,7 +87,11 @@ pub(super) fn parse_beside(
     known: &dyn Definitions,
 ) -> Result<ContractSpec, SpecErrors> {
     let variables = [("DAY".to_owned(), "Friday".to_owned())].into();
-    let files = Files([("report.json", r#"{"type":"object"}"#)].into());
+    let files = [
+        ("report.json", r#"{"type":"object"}"#),
+        ("broken.json", r#"{"type":"obejct"}"#),
+    ];
+    let files = Files(files.into());
     let source = AgentSource {
         beside: &files,
         file: "a.ai",
@@ -149,7 +153,8 @@ fn front_matter_is_a_contract_file_that_is_written_otherwise() {
 fn an_agent_reports_as_a_tag_and_is_not_strict() {
     let spec = parse(AGENT);
     assert_eq!(spec.completion, Some(Completion::FinalReport));
-    assert_eq!(spec.tool_transport, Some(ToolTransport::XmlFinal));
+    let usual = Some(ToolTransport::XmlFinal);
+    assert_eq!((spec.tool_transport, spec.usual_transport), (None, usual));
     assert_eq!(spec.strict_mode, Some(false));
     let sets = ["strict_mode=true", "tool_transport=native"];
     let spec = parse_under(AGENT, &sets, ReportFormat::Markdown).unwrap();
@@ -309,6 +314,46 @@ fn schemas_are_read_in_place_or_from_the_file_that_is_named() {
         said.contains("output.schemaRef: invalid_parameters: `none.json`: there is no such file"),
         "{said}"
     );
+}
+
+/// 001 §2: a number may stand between quotes; models are a list.
+#[test]
+fn a_quoted_number_is_one_and_two_models_in_one_text_are_not() {
+    let spec =
+        parse("---\nmodels: openai/m\nreasoningTokens: '2048'\ntemperature: \"0.5\"\n---\nHi");
+    assert_eq!(spec.sampling.temperature, Setting::Value(0.5));
+    assert_eq!(spec.sampling.written(), ["reasoning_tokens", "temperature"]);
+    let said = refused("---\nmodels: openai/m1, openai/m2\n---\nHi");
+    assert!(
+        said.contains("models.0: one provider/model stands here"),
+        "{said}"
+    );
+    assert!(
+        said.contains("write a list: [openai/m1, openai/m2]"),
+        "{said}"
+    );
+}
+
+/// 001 §2: what is no schema is refused where the agent names it, and in the file that it stands in.
+/// 001/2.file.16
+#[test]
+fn what_is_no_schema_is_invalid_parameters_of_input_and_output() {
+    for key in ["input", "output"] {
+        let said = |form: &str| {
+            refused(&format!(
+                "---\nmodels: [openai/m]\n{key}: {{format: json, {form}}}\n---\nHi"
+            ))
+        };
+        let here = said("schema: {properties: {a: {minimum: x}}}");
+        let expect =
+            format!("{key}.schema: invalid_parameters: the schema at \"/properties/a/minimum\": ");
+        assert!(here.contains(&expect) && here.contains(":3:"), "{here}");
+        let there = said("schemaRef: broken.json");
+        let expect = format!(
+            "{key}.schemaRef: invalid_parameters: `broken.json`: the schema at \"/type\": "
+        );
+        assert!(there.contains(&expect), "{there}");
+    }
 }
 
 #[test]

@@ -86,6 +86,12 @@ form! {
         "What tokens of its models are estimated with; null: bytes / 4." => or_off;
         buffer: u64, DefaultText = DefaultText("the file's"),
         "Tokens that are kept free in each request; the largest of the targets counts where the file states no `context_budget.buffer`." => nullable;
+        tools_allowed: Vec<String>, DefaultText = DefaultText("all"),
+        "The tools of the contract that its models are offered, each as models call it (`fs__read_file`) or as its server does \
+         (`read_file`). Case does not count; `*` and `any` mean every tool. The session's own tools are always offered." => nullable;
+        tools_denied: Vec<String>, DefaultText = DefaultText("none"),
+        "The tools that its models are not offered, whatever `tools_allowed` says; written in the same way. A call of one is refused \
+         as a call outside `allowed_tools` is." => nullable;
         models: BTreeMap<String, ModelSpec>, DefaultText = DefaultText("none"),
         "By the model's name: `overrides`, `reasoning`, `context_window`, `tokenizer` and `buffer` for this model.";
     }

@@ -93,7 +93,9 @@ form! {
         server_type as "type": Remote, DefaultText = DefaultText("`websocket` with `ws` and `wss`, else `http`"),
         "What is spoken at the address. `http`: streamable HTTP. `sse`: a stream of events and POSTs, as older servers do. `websocket`: one message a frame." => nullable, not_with(&["command"]);
         args: Vec<ScalarText>, DefaultText = DefaultText("none"),
-        "Arguments of the command." => not_with(&["url"]);
+        "Arguments of the command, passed on as they are written." => not_with(&["url"]);
+        arg_variables: Vec<EnvName>, DefaultText = DefaultText("none"),
+        "Names of variables that `args` hold as `${NAME}`. Their values are put in where the server is started; the contract holds the names." => nullable, not_with(&["url"]);
         env: Env, DefaultText = DefaultText("none"),
         "What is added to the command's small environment. Values may hold `${NAME}`." => not_with(&["url"]);
         headers: Headers, DefaultText = DefaultText("none"),

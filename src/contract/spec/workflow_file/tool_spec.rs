@@ -8,7 +8,7 @@ use crate::contract::spec::contract_spec::{
     ContextBudgetSpec, ContractSpec, FinalReportSpec, ProviderSpec, SamplingSpec, Setting,
     TargetSpec, ToolOutputBudgetSpec,
 };
-use crate::contract::{AGENT_PREFIX, Completion, ProviderType, ToolPolicy};
+use crate::contract::{AGENT_PREFIX, Completion, ProviderType, ToolFilter, ToolPolicy};
 
 /// The provider whose script makes the call.
 pub(super) const STEP_PROVIDER: &str = "workflow-step";
@@ -44,6 +44,7 @@ pub(crate) fn tool_spec(
         provider_type: ProviderType::Scripted,
         reasoning: None,
         tokenizer: Setting::default(),
+        tools: ToolFilter::default(),
     };
     let target = TargetSpec {
         context_window: Some(STEP_WINDOW),
@@ -91,6 +92,7 @@ pub(crate) fn tool_spec(
         },
         tool_policy: Some(ToolPolicy::Required),
         tool_transport: None,
+        usual_transport: None,
         ..contract.clone()
     }
 }

@@ -37,7 +37,7 @@ const transcript = (() => {
     tool_servers: instructions? name? protocol server version?;
     repair: original repaired steps; usage: cache_read cache_write? cost_fault? cost_micro_usd? estimated input output;
     withheld: blank bytes hash report_bytes?; inference_failed: fault gated? inference redacted? request_hash? usage?;
-    fault: class message raw_hash? retry_after_ms? status? unknown_model?; tool_returned: call child? exchanges? outcome; exchanges: answer content? message method requested_schema? url?;
+    fault: class message permanent? raw_hash? retry_after_ms? status? unknown_model?; tool_returned: call child? exchanges? outcome; exchanges: answer content? message method requested_schema? url?;
     changes: files incomplete?; files: after? before? lines_added lines_removed path; returned: bytes_in bytes_out changes? content duration_ms error? full? started_at_ms status tokens tool tool_call_id;
     error: code message; resource: blob bytes mime_type; malformed: detail raw_hash; connection_lost restart_failed tool_changed: detail;
     blocked: dropped? limit projected reason remaining target; dropped: original replacement; dropped_targets: limit? projected? reason target;
@@ -54,7 +54,7 @@ const transcript = (() => {
     number: agents_ok at_ms attempt bytes bytes_in bytes_out below_cost_micro_usd below_tokens below_tools_ok cache_read cache_write call call.value calls cost_micro_usd ctx duration_ms entries executed executed_ok expected
     format_retries inference inference.value inferences input item length limit lines_added lines_removed max_cost_micro_usd max_tokens original output pending projected remaining replacement report_bytes resumes retry_after_ms
     rule asked_by.flow rules_version schema seen.entry seq started_at_ms started_unix_ms fault.status step_id target tokens tokens_cache_read tokens_in tokens_out tools_ok total_timeout_ms turns until_ms approval; truth: blank cost_fault
-    estimated gate_breached gated incomplete ok redacted responsive tools unknown_model; hash: after arguments_hash before blob contract_hash conversation_digest full hash head prompt raw_hash request_hash
+    estimated gate_breached gated incomplete ok permanent redacted responsive tools unknown_model; hash: after arguments_hash before blob contract_hash conversation_digest full hash head prompt raw_hash request_hash
     rules_hash state_digest workspace; object: action answerer asked_by blocked canonical_message changes child context counters decision dropped error event fault grant observed outcome parent policy predicate
     reasoning_trace repair report result returned.error served_by usage value withheld; objects: addresses bring_up checks returned.content dropped_targets effects exchanges files flow messages parts properties seen
     server_headers tag_warnings targets tool_calls tool_servers; texts: intent_words matched notices steps tools_changed warnings; text: blob_line.bytes flow.action flow.call context.blocked tool_calls.fault repair.original decision.policy blocked.target

@@ -1,0 +1,143 @@
+//! What is wrong with the agents that may be called, and with those that they may call: each is judged as its run would be, under the
+//! contract that calls it. Calls none.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::check_report::CheckedBelow;
+use super::failures::failures;
+use super::preview::preview_of_possible;
+use crate::cli::context::app::App;
+use crate::cli::context::contract_file::ContractFile;
+use crate::cli::context::error::CliError;
+use crate::contract::{ContractSpec, DelegationGrant, Delegator, ExecutionContract};
+use crate::driver::{DriverError, unset_by_itself, unset_keys};
+use crate::kernel::{BringUpFault, CheckName};
+
+/// How many files of agents are judged.
+const MOST_BELOW: usize = 256;
+
+/// What is wrong beside the contract of a file.
+#[derive(Debug, Default)]
+pub(super) struct Beside {
+    pub(super) checks: Vec<CheckedBelow>,
+    /// What was found already, in words: an agent that has it from its caller has the same fault.
+    known: BTreeSet<String>,
+    seen: BTreeSet<PathBuf>,
+    pub(super) unmet: Vec<CliError>,
+}
+
+impl Beside {
+    /// Nothing but those faults.
+    pub(super) fn of(unmet: Vec<CliError>) -> Self {
+        Self {
+            unmet,
+            ..Self::default()
+        }
+    }
+
+    /// Adds faults of a file that are not known already.
+    pub(super) fn add(&mut self, file: &ContractFile, faults: Vec<DriverError>) {
+        for fault in faults {
+            if self.known.insert(fault.to_string()) {
+                self.unmet.push(file.located(fault));
+            }
+        }
+    }
+
+    /// Judges the agents that a file names, and those below them. `known` are the faults of the file itself.
+    pub(super) fn judge(
+        &mut self,
+        app: &App,
+        (file, known): (&ContractFile, &[DriverError]),
+        (spec, contract): (&ContractSpec, &ExecutionContract),
+    ) {
+        self.known.extend(known.iter().map(ToString::to_string));
+        self.seen.insert(settled(file.path()));
+        self.judge_agents(app, file, spec, contract);
+    }
+
+    fn judge_agents(
+        &mut self,
+        app: &App,
+        parent: &ContractFile,
+        spec: &ContractSpec,
+        contract: &ExecutionContract,
+    ) {
+        let chain = contract.delegation.as_ref();
+        if chain.is_some_and(|chain| !chain.can_delegate()) {
+            return;
+        }
+        for agent in &spec.agents {
+            let file = parent.delegate(&agent.file);
+            let Some(tool) = agent.tool() else {
+                continue;
+            };
+            if self.seen.len() > MOST_BELOW || !self.seen.insert(settled(file.path())) {
+                continue;
+            }
+            let own = match file.read(app) {
+                Ok(own) => own,
+                Err(fault) => {
+                    self.unmet.push(fault);
+                    continue;
+                }
+            };
+            // As much as there is: what is left when it is called is not known.
+            let grant = DelegationGrant {
+                max_cost_micro_usd: contract.max_cost_micro_usd.map(|most| most.0),
+                max_tokens: contract.max_tokens_consumed.0,
+                total_timeout_ms: contract.total_timeout_ms,
+            };
+            let by = Delegator {
+                contract,
+                folder: parent.folder(),
+                spec,
+            };
+            let called = (tool.as_str(), file.folder());
+            let mut below = own.delegated(by, called, &grant, String::new());
+            below.task = None;
+            self.judge_one(app, &file, &below);
+        }
+    }
+
+    fn judge_one(&mut self, app: &App, file: &ContractFile, spec: &ContractSpec) {
+        let mut preview = match preview_of_possible(app, file, spec.clone()) {
+            Ok(preview) => preview,
+            Err(fault) => {
+                self.unmet.push(fault);
+                self.add(file, unset_by_itself(spec, &app.environment));
+                return;
+            }
+        };
+        self.add(file, std::mem::take(&mut preview.unmet));
+        let unset = unset_keys(spec, &app.environment, &preview.reach);
+        self.add(file, unset);
+        let name = file.name().display().to_string();
+        // What a server lacks that was left out is said already.
+        let is_partial = !preview.not_started.is_empty();
+        let failed = failures(&preview).into_iter();
+        let failed = failed.filter(|(check, _)| !is_partial || *check != CheckName::Tools);
+        let down = preview.faults.iter().filter(|_| is_partial);
+        let down = down.map(|fault| {
+            let BringUpFault { detail, server } = fault;
+            (
+                CheckName::Tools,
+                format!("the tool server `{server}`: {detail}"),
+            )
+        });
+        let failed = failed.chain(down);
+        self.checks
+            .extend(failed.map(|(check, detail)| CheckedBelow {
+                name: check,
+                detail,
+                file: name.clone(),
+            }));
+        self.judge_agents(app, file, spec, &preview.contract);
+    }
+}
+
+/// The path as every way to the file comes to it.
+fn settled(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}

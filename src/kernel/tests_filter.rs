@@ -1,0 +1,99 @@
+//! What a provider's filter of tools changes: what a request weighs, and what becomes of a call that its model was not offered.
+
+use super::testing::*;
+use super::{DropReason, InferenceFailed, ToolExposure};
+use crate::contract::{ProviderTerms, Terms, ToolPolicy};
+use crate::kernel::EventKind;
+use crate::message::{ProviderFault, ProviderFaultClass};
+
+/// Two targets, of which the first is not offered `write`.
+fn filtered(strict_mode: bool) -> Terms {
+    let mut terms = terms(ToolPolicy::Optional);
+    let first = terms.providers["demo"].clone();
+    let narrow = ProviderTerms {
+        tools_denied: vec!["WRITE".to_owned()],
+        ..first
+    };
+    terms.providers.insert("narrow".to_owned(), narrow);
+    let mut narrow = target("script");
+    narrow.provider = "narrow".to_owned();
+    terms.targets.insert(0, narrow);
+    Terms {
+        strict_mode,
+        ..terms
+    }
+}
+
+#[test]
+fn a_request_weighs_the_tools_that_its_target_is_offered() {
+    let mut h = Harness::inferring(filtered(true));
+    let of_narrow = h.request().map(|r| (r.target, r.expected_tokens));
+    h.fail(ProviderFaultClass::Network);
+    let of_other = h.request().map(|r| (r.target, r.expected_tokens));
+    let (Some((0, narrow)), Some((1, other))) = (of_narrow, of_other) else {
+        panic!("{of_narrow:?} {of_other:?}");
+    };
+    assert_eq!(other - narrow, 10, "the definition of one tool");
+}
+
+#[test]
+fn a_call_that_the_model_was_not_offered_is_refused_and_the_other_target_may_make_it() {
+    let write = || calls(&["write"]);
+    let mut strict = Harness::inferring(filtered(true));
+    strict.answer(write());
+    assert_eq!(strict.end(), "FAILED_CONTRACT_VIOLATION (tool_not_allowed)");
+    let mut h = Harness::inferring(filtered(false));
+    h.answer(write());
+    assert_eq!(h.started_calls(), []);
+    assert_eq!(h.observations(), ["(tool failed: TOOL_NOT_ALLOWED: write)"]);
+    assert_eq!(h.end(), "INFER");
+    h.fail(ProviderFaultClass::Network).answer(write());
+    assert_eq!(h.started_calls().len(), 1);
+    h.run_tools().answer(text("done"));
+    assert_eq!(h.end(), "COMPLETED_WITH_TOOLS (final_message)");
+}
+
+#[test]
+fn a_target_without_a_tool_is_asked_for_text() {
+    let mut terms = filtered(true);
+    if let Some(narrow) = terms.providers.get_mut("narrow") {
+        narrow.tools_denied = vec!["*".to_owned()];
+    }
+    let mut h = Harness::inferring(terms);
+    let exposure = |h: &Harness| h.request().map(|request| request.tools);
+    assert_eq!(exposure(&h), Some(ToolExposure::Withheld));
+    h.fail(ProviderFaultClass::Network);
+    assert_eq!(exposure(&h), Some(ToolExposure::Auto));
+}
+
+/// Faults P16: what would fail again is not asked again.
+#[test]
+fn a_permanent_fault_drops_its_target_for_the_run() {
+    let permanent = |h: &Harness| {
+        EventKind::InferenceFailed(InferenceFailed {
+            fault: ProviderFault {
+                permanent: true,
+                status: Some(404),
+                ..ProviderFault::new(ProviderFaultClass::Model, "no such page")
+            },
+            gated: false,
+            inference: h.inference(),
+            redacted: false,
+            request_hash: None,
+            usage: None,
+        })
+    };
+    let mut alone = Harness::inferring(terms(ToolPolicy::Optional));
+    alone.push(permanent(&alone));
+    assert_eq!(alone.end(), "FAILED_PREFLIGHT (model_unavailable)");
+    assert_eq!(alone.run.counters().inferences, 1);
+    let dropped = alone.entries.iter().flat_map(|e| &e.action.dropped_targets);
+    let reasons: Vec<DropReason> = dropped.map(|dropped| dropped.reason).collect();
+    assert_eq!(reasons, [DropReason::PermanentFault]);
+
+    let mut two = Harness::inferring(filtered(true));
+    two.push(permanent(&two));
+    assert_eq!(two.request().map(|request| request.target), Some(1));
+    two.fail(ProviderFaultClass::Network);
+    assert_eq!(two.request().map(|request| request.target), Some(1));
+}
