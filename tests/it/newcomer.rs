@@ -239,7 +239,7 @@ fn an_agents_file_that_begins_with_the_line_of_a_script_runs_as_one() {
     );
     desk.write(
         "x.ai",
-        "#!/usr/bin/env monolith\n---\nmodels: [demo/script]\ntool_policy: optional\n---\nYou help.\n",
+        "#!/usr/bin/env monolith\n---\nmodels: [demo/script]\n---\nYou help.\n",
     );
     desk.write("s.jsonl", &says("Here."));
     let path = desk.path("x.ai");

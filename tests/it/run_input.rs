@@ -53,7 +53,7 @@ fn an_existing_contract_file_is_the_contract_and_any_other_text_is_the_task() {
     check(&["--task", "When?"], "When?");
     desk.write("t.txt", "From a file.\n");
     check(&["c.yaml", "--task", "@t.txt"], "From a file.");
-    check(&["c.yaml", "@t.txt"], "@t.txt");
+    check(&["c.yaml", "@t.txt"], "From a file.");
     let left = desk.ends(&["run", "agnet.yaml"], 4);
     let why = "run agnet.yaml: there is no such file";
     assert!(left.err.contains(why), "{}", left.err);

@@ -43,8 +43,6 @@ pub(in crate::cli) struct AgentArgs {
     )]
     tools: Vec<String>,
     /// The same: change a key of front matter, such as temperature=0.2
-    ///
-    /// The keys that a contract has, too, are options of their own: --temperature 0.2, --max-tool-turns 3, --no-stream.
     #[arg(
         long = "override",
         value_name = "KEY=VALUE",
