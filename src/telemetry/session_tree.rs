@@ -158,8 +158,10 @@ impl<'r> SessionTree<'r> {
         let view = &session.view;
         let (id, outcome) = (view.run_id()?, view.outcome());
         let mut turns: Vec<Turn<'r>> = Vec::new();
-        let mut totals = Totals::default();
-        totals.cost_micro_usd = view.counters().cost_micro_usd;
+        let mut totals = Totals {
+            cost_micro_usd: view.counters().cost_micro_usd,
+            ..Totals::default()
+        };
         for line in lines_of(view) {
             let below = call_of(view, &line).and_then(|call| session.of_call(call));
             totals.count(&line, below.is_some());

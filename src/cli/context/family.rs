@@ -134,7 +134,7 @@ impl Family {
         let mut placed = Vec::new();
         if kept.contains(root) {
             let mut seen = BTreeSet::new();
-            self.place(root, Branch::root(), &kept, &mut seen, &mut placed);
+            self.place(root, &Branch::root(), &kept, &mut seen, &mut placed);
         }
         placed
     }
@@ -166,7 +166,7 @@ impl Family {
     fn place<'f>(
         &'f self,
         name: &'f str,
-        branch: Branch,
+        branch: &Branch,
         kept: &BTreeSet<String>,
         seen: &mut BTreeSet<&'f str>,
         placed: &mut Vec<Placed>,
@@ -185,7 +185,7 @@ impl Family {
         });
         for (at, child) in below.iter().enumerate() {
             let is_last = at.saturating_add(1) == below.len();
-            self.place(child, branch.below(is_last), kept, seen, placed);
+            self.place(child, &branch.below(is_last), kept, seen, placed);
         }
     }
 

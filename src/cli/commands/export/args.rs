@@ -12,6 +12,10 @@ use crate::cli::context::error::{CliError, SystemFault};
 atif a trajectory for other programs; cast a recording for asciinema players. Text is \
 held back that a model writes before the call that its contract requires."
 )]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub(in crate::cli) struct ExportArgs {
     /// A run's name or its beginning, `last`, or a file
     ///

@@ -33,6 +33,10 @@ struct Damaged {
 }
 
 #[derive(Serialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a member of the document"
+)]
 struct Listed {
     run_id: RunId,
     created_unix_ms: u64,

@@ -52,11 +52,11 @@ pub(super) fn why(
             let at_ms = event.map_or(view.at_ms, |event| event.at_ms);
             decided = Some((action.seq, action.from, action.to, at_ms));
         }
-        let begun = action.begun.iter().map(|step| line(&step.place));
-        let begun: Vec<String> = begun.collect();
-        let began = (!begun.is_empty()).then(|| format!("begins {}", begun.join(", ")));
+        let places = action.begun.iter().map(|step| line(&step.place));
+        let places: Vec<String> = places.collect();
+        let begins = (!places.is_empty()).then(|| format!("begins {}", places.join(", ")));
         let happened = event.map(|event| happened(&event.event));
-        let words: Vec<String> = happened.into_iter().chain(began).collect();
+        let words: Vec<String> = happened.into_iter().chain(begins).collect();
         if action.length.is_none() {
             let (seq, to) = (action.seq, action.to.as_str());
             rows.push(format!("  {seq:>4}  {to:<12}  {}", words.join("; ")));

@@ -80,7 +80,7 @@ pub(super) fn use_of_steps(
             continue;
         };
         let lineage = reader.lineage(&run_id)?;
-        if !lineage.is_some_and(|found| Some(&found.parent.run_id) == started.as_ref()) {
+        if lineage.is_none_or(|found| Some(&found.parent.run_id) != started.as_ref()) {
             continue;
         }
         let run = reader.read_run(&run_id)?;
