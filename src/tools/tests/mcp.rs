@@ -136,12 +136,16 @@ async fn a_child_sees_the_workspace_and_only_the_environment_it_is_given() {
     // cargo sets this one for every test.
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
     assert!(!env.contains_key("CARGO_MANIFEST_DIR"));
-    let known = |name: &str| INHERITED.contains(&name) || name == "GIVEN";
-    // Python sets the last one itself.
-    let other = env
-        .keys()
-        .filter(|name| !known(name) && *name != "LC_CTYPE");
-    assert_eq!(other.collect::<Vec<_>>(), Vec::<&String>::new());
+    // What Python's launcher sets for itself is not of this process.
+    let own = ["GIVEN", "PWD", "SHLVL", "_"];
+    let is_of_process = |name: &str, value: &str| std::env::var(name).is_ok_and(|own| own == value);
+    let passed_on = env
+        .iter()
+        .filter(|(name, value)| is_of_process(name, value));
+    let other = passed_on
+        .filter(|(name, _)| !INHERITED.contains(&name.as_str()) && !own.contains(&name.as_str()));
+    assert_eq!(other.collect::<Vec<_>>(), Vec::<(&String, &String)>::new());
+    assert!(env.contains_key("HOME") == std::env::var_os("HOME").is_some());
     assert_eq!(Path::new(cwd), root.path().canonicalize().unwrap());
 }
 
