@@ -3,9 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Event, Outcome, Predicate, State};
-use crate::contract::{
-    DelegationGrant, FlowAction, Label, PolicyDecision, ReportFormat, RulePlace,
-};
+use crate::contract::{DelegationGrant, FlowAction, Label};
+use crate::contract::{PolicyDecision, ReportFormat, RulePlace};
 use crate::message::{CallSeq, Digest, InferenceSeq};
 
 /// One transcript entry as the machine decided it, before the transcript chains it.

@@ -311,8 +311,8 @@ fn texts_come_from_files_everywhere_and_kept_files_are_written_each_for_itself()
         let ran = desk.run(&words);
         let result = ran.document();
         let messages = result["conversation"].as_array().unwrap().clone();
-        let users = messages.iter().filter(|one| one["role"] == "user");
-        let last = users.last().unwrap()["content"].as_str().unwrap();
+        let mut users = messages.iter().filter(|one| one["role"] == "user");
+        let last = users.next_back().unwrap()["content"].as_str().unwrap();
         (last.to_owned(), ran)
     };
     let kept = ["--sessions-dir", "taken", "--save", "kept.json"];
