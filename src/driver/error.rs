@@ -261,17 +261,17 @@ pub enum DriverError {
     )]
     OtherContract {
         /// The file of an agent that the file names, as written there, where that is what has changed.
-        agent: Option<String>,
+        agent: Option<Box<str>>,
         /// The file, where it is not the one that the caller named.
-        file: Option<PathBuf>,
+        file: Option<Box<Path>>,
         /// The run.
         run_id: RunId,
         /// Where the two documents first differ.
-        pointer: String,
+        pointer: Box<str>,
         /// The recorded contract's value.
-        recorded: String,
+        recorded: Box<str>,
         /// The file's value.
-        given: String,
+        given: Box<str>,
     },
     /// The author: the script has changed since the run was begun.
     #[error(
@@ -297,7 +297,7 @@ pub enum DriverError {
         /// The run.
         run_id: RunId,
         /// Where the two documents first differ.
-        pointer: String,
+        pointer: Box<str>,
         /// The recorded contract's value.
         recorded: String,
         /// The file's value.
@@ -434,7 +434,7 @@ impl DriverError {
                 given,
             } => Self::OtherContract {
                 agent,
-                file: path,
+                file: path.map(PathBuf::into_boxed_path),
                 run_id,
                 pointer,
                 recorded,

@@ -407,7 +407,8 @@ mod tests {
         let check = |server: &str, variables: &[(&str, &str)], expect: &[&str]| {
             assert_eq!(matched(server, variables), expect, "{server}");
         };
-        let here = std::env::temp_dir().display().to_string();
+        let here = tempfile::tempdir().unwrap();
+        let here = here.path().display().to_string();
         let command = |env: &str| format!("{{command: x, args: [], env: {{{env}}}}}");
         check(&command("MODE: production, PATH: /usr/bin:/bin"), &[], &[]);
         check(&command("PASSWORD: production"), &[], &["production"]);

@@ -162,8 +162,8 @@ fn knobs_are_options_of_every_command_that_begins_a_run() {
     // A run of two texts has no file that could be named.
     let texts = ["run", "You are brief.", "Hi", "--run-id", "t1"];
     let models = ["--models", " demo/script"];
-    desk.ok(&[&texts[..], &models, &MESSAGE].concat());
     desk.write("s.jsonl", &[says("Hello."), says("Again.")].join("\n"));
+    desk.ok(&[&texts[..], &models, &MESSAGE].concat());
     desk.ok(&[
         "continue",
         "t1",

@@ -157,7 +157,7 @@ fn what_is_for_every_agent_reaches_those_below() {
         said.contains("--override maxTurns=many: max_turns: expected a whole number"),
         "{said}"
     );
-    let said = dry(&["--override", "description=7"]);
+    let said = dry(&["--override", "description=seven"]);
     assert!(
         !said.contains("team/scout.ai") && !said.contains("--override"),
         "{said}"

@@ -290,7 +290,7 @@ fn an_include_through_a_link_reads_no_hidden_file_and_no_variables() {
         "---\nmodels: [near/m]\n---\n${include:text/plain.md}\n",
     );
     let shown = desk.run(&["contract", "show", "open/a.ai"]).document();
-    assert_eq!(shown["system"], "Be brief.\n");
+    assert_eq!(shown["system"], "Be brief.");
 }
 
 /// 001 §11: `@FILE` is read wherever a text is given, a shebang runs its file, and one file that cannot be written costs no other.
@@ -356,7 +356,7 @@ fn a_pipe_is_no_description_of_a_service() {
     );
     let listed = desk.run(&["tools", "c.yaml"]);
     assert!(
-        listed.said().contains("it is no regular file"),
+        listed.said().contains("it is a pipe, not a file"),
         "{}",
         listed.said()
     );

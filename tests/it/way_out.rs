@@ -73,7 +73,7 @@ fn a_server_without_anything_at_the_address_is_named_with_what_the_address_lacks
     let desk = Desk::new();
     desk.web(&format!("base_url: '{address}'"), "");
     let lacks = format!("HTTP 404 from {address}, which does not end in /v1");
-    let ended = desk.ends(&["run", "c.yaml", "--run-id", "r"], 1);
+    let ended = desk.ends(&["run", "c.yaml", "--run-id", "r"], 4);
     let why = desk.run(&["show", "r", "--why"]).out;
     for said in [&ended.err, &why] {
         assert!(said.contains(&lacks), "{said}");
@@ -105,7 +105,7 @@ fn a_run_that_a_mended_contract_lets_go_on_names_the_file_to_continue_under() {
     desk.web(&format!("base_url: '{address}'"), "");
     let command = desk.command(&["run", "c.yaml", "--run-id", "r"]);
     let (code, shown) = Terminal::sized(command, 200).end();
-    assert_eq!(code, 1, "{shown}");
+    assert_eq!(code, 4, "{shown}");
     // What happened comes first, the code behind it.
     let at = |text: &str| shown.find(text).expect(&shown);
     let class = at("        FAILED_BUDGET_EXHAUSTED (attempts_exhausted): Every attempt");

@@ -166,7 +166,7 @@ impl Workflow {
             let draft = self.draft(Some(event), kind, from, Parts::default());
             return vec![WorkflowEffect::Append(vec![draft])];
         }
-        self.walked(event, (kind, from), ended, ending)
+        self.walked(event, (kind, from), ended.as_ref(), ending)
     }
 
     /// When the workflow wants to be woken, in milliseconds since it began; none where nothing is timed.
@@ -307,7 +307,7 @@ impl Workflow {
         &mut self,
         event: WorkflowEvent,
         (kind, from): (WorkflowEntryKind, WorkflowState),
-        ended: Option<EndedStep>,
+        ended: Option<&EndedStep>,
         mut ending: Vec<(u64, EndStep)>,
     ) -> Vec<WorkflowEffect> {
         let completed = self.books.completed().len();
@@ -327,7 +327,7 @@ impl Workflow {
             begun: Vec::new(),
             books: &mut self.books,
             definition: &definition,
-            ended: ended.as_ref().map(|ended| (ended.number, ended.result)),
+            ended: ended.map(|ended| (ended.number, ended.result)),
             ending,
             input: &self.started.input,
             inputs: &mut self.inputs,
@@ -346,7 +346,7 @@ impl Workflow {
         parts.ending.dedup();
         parts.checkpoint = self.books.completed().len() > completed;
         let errors = self.books.errors().get(failed..).unwrap_or_default();
-        let failed = note(&event.event, ended.as_ref(), errors);
+        let failed = note(&event.event, ended, errors);
         parts.notes.splice(0..0, failed);
         self.outcome = end;
         let mut drafts = vec![self.draft(Some(event), kind, from, parts)];

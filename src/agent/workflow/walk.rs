@@ -302,7 +302,7 @@ impl Walker<'_> {
                     at.open = false;
                 }
                 Flow::Pending => return Flow::Pending,
-                over => {
+                over @ Flow::Ended(_) => {
                     self.books.gathered(&loop_place);
                     return over;
                 }

@@ -401,9 +401,9 @@ fn a_server_of_a_layer_finds_the_files_beside_its_layer_and_states_its_sandbox()
     let McpTransport::Stdio { args, command, .. } = &server.transport else {
         panic!("{spec:?}");
     };
-    assert_eq!(fixture.shown(command), "/cwd/./mcp/server.js");
+    assert_eq!(fixture.shown(command), "/cwd/mcp/server.js");
     let args: Vec<String> = args.iter().map(|arg| fixture.shown(arg)).collect();
-    assert_eq!(args, ["/cwd/./mcp/server.js", "./gone.js", "mcp/server.js"]);
+    assert_eq!(args, ["/cwd/mcp/server.js", "./gone.js", "mcp/server.js"]);
     assert!(server.sandbox.as_ref().is_some_and(|sandbox| sandbox.off));
     assert_eq!(server.terms.roots, ["."]);
 }

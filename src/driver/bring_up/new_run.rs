@@ -357,7 +357,7 @@ fn changed(mismatch: Mismatch, run_id: &RunId) -> DriverError {
         } => DriverError::ChangedContract {
             has_sets: false,
             run_id,
-            pointer,
+            pointer: pointer.into(),
             recorded,
             given,
         },

@@ -112,9 +112,14 @@ impl DriverError {
         if let Self::OtherContract { agent, pointer, .. } = &mut self
             && let Some(rest) = pointer.strip_prefix("/agents/")
         {
-            let tool = rest.split('/').next().unwrap_or(rest);
-            let tool = tool.replace("~1", "/").replace("~0", "~");
-            *agent = recorded.agents.get(&tool).map(|terms| terms.file.clone());
+            let name = |step: &str| step.replace("~1", "/").replace("~0", "~");
+            let mut steps = rest.split('/').map(name);
+            let terms = recorded.agents.get(&steps.next().unwrap_or_default());
+            let below = steps.nth(1);
+            *agent = terms.map(|terms| match below {
+                Some(file) => format!("{} ({file} below it)", terms.file).into(),
+                None => terms.file.as_str().into(),
+            });
         }
         self
     }
@@ -132,9 +137,9 @@ pub(super) fn fault_of(mismatch: Mismatch, run_id: &RunId) -> DriverError {
             agent: None,
             file: None,
             run_id,
-            pointer,
-            recorded,
-            given,
+            pointer: pointer.into(),
+            recorded: recorded.into(),
+            given: given.into(),
         },
         Mismatch::Script { path, provider } => DriverError::OtherScript {
             path,

@@ -146,7 +146,7 @@ struct Driving<'a, H> {
     workflow: Workflow,
 }
 
-impl<'a, H: StepHost + Send> Driving<'a, H> {
+impl<H: StepHost + Send> Driving<'_, H> {
     async fn until_done(
         &mut self,
         first: First,
@@ -265,7 +265,7 @@ impl<'a, H: StepHost + Send> Driving<'a, H> {
             store: self.store.clone(),
             terms: self.terms,
         };
-        let running = async move { (number, task.run().await) };
+        let running = async move { (number, Box::pin(task.run()).await) };
         self.steps.push(Box::pin(running));
     }
 

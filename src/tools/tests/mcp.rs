@@ -137,7 +137,7 @@ async fn a_child_sees_the_workspace_and_only_the_environment_it_is_given() {
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
     assert!(!env.contains_key("CARGO_MANIFEST_DIR"));
     // What Python's launcher sets for itself is not of this process.
-    let own = ["GIVEN", "PWD", "SHLVL", "_"];
+    let own = ["GIVEN", "PWD", "PYENV_ROOT", "SHLVL", "_"];
     let is_of_process = |name: &str, value: &str| std::env::var(name).is_ok_and(|own| own == value);
     let passed_on = env
         .iter()

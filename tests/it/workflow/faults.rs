@@ -98,7 +98,7 @@ fn what_is_for_runs_says_that_a_workflow_is_none() {
     let desk = desk("steps: [{id: ask, prompt: hi}]\n");
     desk.ok(&["run", "w.yaml", "--run-id", "w"]);
     for args in [
-        &["export", "w"][..],
+        &["export", "w", "--format", "atif"][..],
         &["show", "w", "--follow"],
         &["replay", "w", "--live", "tools"],
         &["continue", "w", "more"],

@@ -204,7 +204,7 @@ fn a_changed_file_of_an_agent_is_named_two_levels_down() {
     };
     changes(
         "clock.yaml",
-        "/middle.yaml gives another contract, for its agent clock.yaml has changed",
+        "/lead.yaml gives another contract, for its agent middle.yaml (clock.yaml below it) has changed",
     );
     changes(
         "middle.yaml",
@@ -272,9 +272,7 @@ fn workflows_are_jobs_of_a_list() {
         1,
     );
     assert!(
-        changed
-            .said()
-            .contains("a workflow is run as it is written"),
+        changed.said().contains("it is run as it is written"),
         "{}",
         changed.said()
     );

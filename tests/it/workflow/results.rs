@@ -119,7 +119,7 @@ fn every_request_and_call_below_a_workflow_is_accounted_for_as_a_part_of_it() {
         "{bill}"
     );
     for step in ["w.1", "w.2", "w.3"] {
-        assert!(desk.path(&format!("saved/{step}/{step}.json")).exists());
+        assert!(desk.path(&format!("saved/w/{step}.json")).exists());
         assert!(desk.path(&format!("sessions/{step}.json.gz")).exists());
         assert!(ended.err.contains(step), "{step}: {}", ended.err);
     }

@@ -26,7 +26,7 @@ pub(super) struct TreeReport {
 /// What the one above says of a run.
 enum Above {
     /// A run, of the run of a call.
-    Call(RunId, DelegatedRun),
+    Call(RunId, Box<DelegatedRun>),
     /// A workflow, of the run of a step.
     Step(Box<RecordedStep>),
 }
@@ -132,7 +132,10 @@ fn below(reader: &mut StoreReader, run_id: &RunId) -> Result<Vec<(RunId, Above)>
     for one in reader.delegated(run_id)? {
         // A call whose run was not begun before its process ended has none.
         if one.end.is_some() || reader.is_child_of(&one, run_id)? {
-            below.push((one.run_id.clone(), Above::Call(run_id.clone(), one)));
+            below.push((
+                one.run_id.clone(),
+                Above::Call(run_id.clone(), Box::new(one)),
+            ));
         }
     }
     Ok(below)

@@ -31,7 +31,7 @@ pub(in crate::cli) async fn workflow_among_many(
     let store = std::sync::Arc::clone(worker.store());
     let ready = match listed {
         ListedWorkflow::New(file, input, run_id) => {
-            Ready::new(app, &store, *file, (input, run_id)).await?
+            Box::pin(Ready::new(app, &store, *file, (input, run_id))).await?
         }
         ListedWorkflow::Recorded(run_id) => {
             let ready = Ready::resumed(app, &store, &run_id)?;

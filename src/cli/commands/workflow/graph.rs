@@ -166,9 +166,10 @@ impl Drawing<'_> {
             Some(run_id) => format!("run {run_id}"),
             None => format!("step {number}"),
         };
-        let how = match run.reason.is_some() || run.outcome.is_some() {
-            true => format!("  {}", brief(&run.why(), MOST_WHY)),
-            false => String::new(),
+        let how = if run.reason.is_some() || run.outcome.is_some() {
+            format!("  {}", brief(&run.why(), MOST_WHY))
+        } else {
+            String::new()
         };
         format!("{state}  {named}{how}")
     }

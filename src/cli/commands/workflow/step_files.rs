@@ -9,7 +9,7 @@ use crate::contract::{ContractSpec, WorkflowSpec, tool_spec};
 use crate::driver::{DriverError, Environment, RunRequest, StepFiles};
 use crate::message::{Digest, RunId, char_prefix};
 use crate::store::Store;
-use crate::telemetry::AgentResult;
+use crate::telemetry::{AgentResult, failed_calls};
 
 use super::tool_result::ToolResult;
 
@@ -70,7 +70,10 @@ impl Files {
         let is_call = matches!(order.input, StepInput::Tool { .. });
         let output = result.report_text().to_owned();
         let (failure, output) = if let Some(why) = &result.error {
-            (Some((StepFailure::Outcome, why.clone())), output)
+            // The call says more than what its run came to.
+            let call = is_call.then(|| failed_calls(&view)).flatten();
+            let why = call.unwrap_or_else(|| why.clone());
+            (Some((StepFailure::Outcome, why)), output)
         } else if is_call {
             let ToolResult { failure, text } = ToolResult::of(&self.store, run_id, &view)?;
             (failure, text)

@@ -27,13 +27,13 @@ impl ToolResult {
         };
         let text = match envelope.full {
             None => envelope.text(),
-            Some(full) => match stored.blob(full)? {
-                Some(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-                None => {
+            Some(full) => {
+                let Some(bytes) = stored.blob(full)? else {
                     let reason = format!("{}: its result was erased", call.name);
                     return Ok(Self::failed(StepFailure::Tool, reason, String::new()));
-                }
-            },
+                };
+                String::from_utf8_lossy(&bytes).into_owned()
+            }
         };
         let last = call.executions.last();
         if last.is_none_or(|execution| !execution.is_ok()) {

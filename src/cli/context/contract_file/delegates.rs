@@ -54,7 +54,9 @@ impl ContractFile {
         app: &App,
         spec: &ContractSpec,
     ) -> Result<BTreeMap<String, Digest>, CliError> {
-        let below = self.agents_below(app, spec)?.into_iter().map(|agent| {
+        // One that cannot be read is its caller's fault, and is named there; it cannot be called as long as it has no digest.
+        let readable = self.walk_below(app, spec, |_| Ok(()))?;
+        let below = readable.into_iter().map(|agent| {
             let path = agent.path.strip_prefix(self.folder());
             let path = path.unwrap_or(&agent.path);
             (path.display().to_string(), agent.digest)
@@ -67,6 +69,16 @@ impl ContractFile {
         &self,
         app: &App,
         spec: &ContractSpec,
+    ) -> Result<Vec<AgentBelow>, CliError> {
+        self.walk_below(app, spec, Err)
+    }
+
+    /// The same; what is wrong with a file among them is handed to `fault`, which ends the walk or goes on without that file.
+    fn walk_below(
+        &self,
+        app: &App,
+        spec: &ContractSpec,
+        fault: impl Fn(CliError) -> Result<(), CliError>,
     ) -> Result<Vec<AgentBelow>, CliError> {
         let mut found: Vec<AgentBelow> = Vec::new();
         let named = |file: &Self, spec: &ContractSpec| {
@@ -87,11 +99,20 @@ impl ContractFile {
                 }
                 .into());
             }
-            let text = file.text()?;
-            let spec = file.parse(app, &text)?;
+            let read = || {
+                let text = file.text()?;
+                Ok((file.parse(app, &text)?, file.digest_of(&text)?))
+            };
+            let (spec, digest) = match read() {
+                Ok(read) => read,
+                Err(unreadable) => {
+                    fault(unreadable)?;
+                    continue;
+                }
+            };
             open.extend(named(&file, &spec));
             found.push(AgentBelow {
-                digest: file.digest_of(&text)?,
+                digest,
                 folder: file.folder().to_owned(),
                 name: file.name,
                 path: file.path,

@@ -128,7 +128,11 @@ impl ContractFile {
 
 /// The knobs that a rule names, by their keys in a contract.
 fn knobs_in(text: &str) -> impl Iterator<Item = &'static str> {
-    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.')));
+    let in_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
+    // What stands between backticks is a name, whatever words it has.
+    let parts = text.split('`').enumerate();
+    let parts = parts.filter(move |(at, part)| at % 2 == 0 || part.chars().all(in_word));
+    let words = parts.flat_map(move |(_, part)| part.split(move |c: char| !in_word(c)));
     words.filter_map(|word| {
         let mut knobs = KNOBS.iter().map(|(_, path)| *path);
         knobs.find(|path| {

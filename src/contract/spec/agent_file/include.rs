@@ -111,6 +111,9 @@ struct Inliner<'f> {
     out: IncludedText,
 }
 
+/// Why a file is not included.
+const RULE: &str = "such files may hold secrets and are not included";
+
 impl Inliner<'_> {
     /// Appends a text; `open` are the files that are being included, the outermost first.
     fn inline(
@@ -173,7 +176,6 @@ impl Inliner<'_> {
             .checked_sub(1)
             .ok_or_else(|| format!("more than {MAX_INCLUDES} includes"))?;
         let path = file.parent().unwrap_or(Path::new("")).join(name);
-        const RULE: &str = "such files may hold secrets and are not included";
         if is_hidden(Path::new(name)) {
             return Err(format!("`{name}` is hidden: {RULE}"));
         }
