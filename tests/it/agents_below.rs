@@ -159,7 +159,7 @@ fn what_is_for_every_agent_reaches_those_below() {
     );
     let said = dry(&["--override", "description=seven"]);
     assert!(
-        !said.contains("team/scout.ai") && !said.contains("--override"),
+        said.contains("team/scout.ai") && !said.contains("--override"),
         "{said}"
     );
 }

@@ -91,7 +91,7 @@ fn a_server_without_anything_at_the_address_is_named_with_what_the_address_lacks
     );
     // With it the address alone is named; a server may list no models.
     desk.web(&format!("base_url: '{address}/v1'"), "");
-    let said = desk.ends(&["run", "c.yaml"], 1).err;
+    let said = desk.ends(&["run", "c.yaml"], 4).err;
     assert!(
         said.starts_with(&format!("error: HTTP 404 from {address}/v1 (")),
         "{said}"
@@ -108,7 +108,7 @@ fn a_run_that_a_mended_contract_lets_go_on_names_the_file_to_continue_under() {
     assert_eq!(code, 4, "{shown}");
     // What happened comes first, the code behind it.
     let at = |text: &str| shown.find(text).expect(&shown);
-    let class = at("        FAILED_BUDGET_EXHAUSTED (attempts_exhausted): Every attempt");
+    let class = at("        FAILED_PREFLIGHT (model_unavailable): No provider has the model");
     assert!(at("HTTP 404 from") < class, "{shown}");
     at("monolith continue r \"…\" --contract c.yaml");
 }

@@ -75,7 +75,7 @@ fn until(desk: &Desk, child: &mut Child, run: &str, what: &str) {
             began.elapsed() < SOON && child.try_wait().unwrap().is_none(),
             "{run}: {what}"
         );
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::yield_now();
         let Ok(mut reader) = StoreReader::open(&store) else {
             continue;
         };
