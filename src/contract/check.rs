@@ -30,7 +30,8 @@ pub(crate) enum ToolFault {
 /// What makes the terms contradict themselves: FAILED_PREFLIGHT(contract_invalid). All at once; empty is good.
 #[must_use]
 pub(crate) fn structure_faults(terms: &Terms) -> Vec<TermFault> {
-    let mut faults = Vec::new();
+    let mut faults = zeros(terms);
+    faults.extend(rules_of_two(terms));
     let mut rule = |broken: bool, path: &str, text: String| {
         if broken {
             faults.push(TermFault::at(path, text));
@@ -38,29 +39,6 @@ pub(crate) fn structure_faults(terms: &Terms) -> Vec<TermFault> {
     };
     let required = terms.tool_policy == ToolPolicy::Required;
     let retries = terms.max_format_retries;
-    rule(
-        terms.targets.is_empty(),
-        "targets",
-        "targets is empty".to_owned(),
-    );
-    for (field, value) in positive(terms) {
-        rule(value == 0, field, format!("{field} is 0"));
-    }
-    rule(
-        required && terms.max_turns == 1,
-        "tool_policy",
-        "tool_policy required needs max_turns of at least 2, got 1".to_owned(),
-    );
-    rule(
-        required && terms.max_inferences == 1,
-        "tool_policy",
-        "tool_policy required needs max_inferences of at least 2, got 1".to_owned(),
-    );
-    rule(
-        terms.strict_mode && retries > 1 && retries <= 3,
-        "strict_mode",
-        format!("strict_mode allows max_format_retries of at most 1, got {retries}"),
-    );
     rule(
         retries > 3,
         "max_format_retries",
@@ -176,6 +154,35 @@ pub(crate) fn structure_faults(terms: &Terms) -> Vec<TermFault> {
     faults.extend(approval_faults(terms));
     faults.extend(flow_faults(terms));
     faults.extend(delegation_faults(terms));
+    faults
+}
+
+/// What is not there, and what means nothing when it is 0.
+fn zeros(terms: &Terms) -> Vec<TermFault> {
+    let none = || TermFault::at("targets", "targets is empty".to_owned());
+    let none = terms.targets.is_empty().then(none);
+    let zero = positive(terms).into_iter().filter(|(_, value)| *value == 0);
+    let zero = zero.map(|(field, _)| TermFault::at(field, format!("{field} is 0")));
+    none.into_iter().chain(zero).collect()
+}
+
+/// Values that do not go together: either may be the one to change.
+fn rules_of_two(terms: &Terms) -> Vec<TermFault> {
+    let required = terms.tool_policy == ToolPolicy::Required;
+    let retries = terms.max_format_retries;
+    let mut faults = Vec::new();
+    if required && terms.max_turns == 1 {
+        let text = "tool_policy required needs max_turns of at least 2, got 1".to_owned();
+        faults.push(TermFault::at("tool_policy", text).and(&["max_turns"]));
+    }
+    if required && terms.max_inferences == 1 {
+        let text = "tool_policy required needs max_inferences of at least 2, got 1".to_owned();
+        faults.push(TermFault::at("tool_policy", text).and(&["max_inferences"]));
+    }
+    if terms.strict_mode && (2..=3).contains(&retries) {
+        let text = format!("strict_mode allows max_format_retries of at most 1, got {retries}");
+        faults.push(TermFault::at("strict_mode", text).and(&["max_format_retries"]));
+    }
     faults
 }
 
@@ -430,5 +437,5 @@ pub(crate) fn context_feasible(terms: &Terms) -> Result<(), TermFault> {
          = {needed} tokens, but the context window has {window}; raise context_window, or lower \
          sampling.max_output_tokens, which reserved_synthesis follows where it is not written"
     );
-    Err(TermFault::at("context_budget", text))
+    Err(TermFault::at("context_budget", text).and(&["sampling.max_output_tokens"]))
 }

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::DriverError;
 use super::agent_reader::ReadAgent;
 use super::below::Below;
+use super::blocking::blocking;
 use super::bring_up::{
     Prepared, Reopened, RunRequest, prepare_delegated, prepare_end, prepare_resume,
 };
@@ -200,15 +201,15 @@ async fn run_child(
         let (file, parent) = (terms.file.clone(), below.parent.clone());
         let begun = open.as_ref().and_then(|open| open.invocation().cloned());
         let arguments = delegation.order.invocation.arguments.as_str().to_owned();
-        // Files are read on a thread of their own.
-        let reading = move || match begun {
-            Some(begun) => reader.read_again(&begun),
-            None => reader.read(&file, &parent, &arguments),
+        let reading = move || {
+            Ok(match begun {
+                Some(begun) => reader.read_again(&begun),
+                None => reader.read(&file, &parent, &arguments),
+            })
         };
-        match tokio::task::spawn_blocking(reading).await {
-            Ok(read) => read,
-            Err(fault) if fault.is_panic() => std::panic::resume_unwind(fault.into_panic()),
-            Err(_) => return Ok(ChildResult::Left),
+        match blocking(reading).await {
+            Err(DriverError::Cancelled) => return Ok(ChildResult::Left),
+            read => read?,
         }
     };
     let read = match read {

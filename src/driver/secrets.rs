@@ -401,7 +401,7 @@ mod tests {
         found.matched().map(str::to_owned).collect()
     }
 
-    /// 001 §6: what a server is told that is no secret is neither redacted nor refused.
+    /// 001 §6: what a server is given that is no secret is neither redacted nor refused.
     #[test]
     fn words_paths_and_plain_addresses_are_no_secrets_unless_their_names_say_so() {
         let check = |server: &str, variables: &[(&str, &str)], expect: &[&str]| {

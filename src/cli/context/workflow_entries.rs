@@ -110,7 +110,7 @@ impl WorkflowSource {
 fn header_of(path: &Path) -> Result<Option<(String, RunId)>, CliError> {
     let mut found = None;
     each_line(path, |line| {
-        // What does not read as a header is for whoever reads the whole.
+        // What does not read as a header is for the reader of the whole.
         if let Ok(Record::Header(header)) = LineReader::new().read(line)
             && header.is_workflow()
         {

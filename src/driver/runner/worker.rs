@@ -6,6 +6,7 @@ use tokio::sync::mpsc;
 
 use super::limits::RunnerLimits;
 use super::live_runs::LiveRuns;
+use crate::driver::blocking::blocking;
 use crate::driver::bring_up::{Reopened, prepare, prepare_resume, reopen};
 use crate::driver::shared::Shared;
 use crate::driver::turn::Turn;
@@ -78,13 +79,7 @@ impl Worker {
     ) -> Result<Reopened, DriverError> {
         let environment = environment.sharing(self.shared.clone());
         let store = Arc::clone(&self.store);
-        let reopened = tokio::task::spawn_blocking(move || reopen(&store, &run_id, &environment));
-        match reopened.await {
-            Ok(reopened) => reopened,
-            Err(fault) if fault.is_panic() => std::panic::resume_unwind(fault.into_panic()),
-            // The process ends.
-            Err(_) => Err(DriverError::Cancelled),
-        }
+        blocking(move || reopen(&store, &run_id, &environment)).await
     }
 
     /// [`prepare_resume`], for a run that shares with the others of the runner.

@@ -136,15 +136,21 @@ async fn a_child_sees_the_workspace_and_only_the_environment_it_is_given() {
     // cargo sets this one for every test.
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
     assert!(!env.contains_key("CARGO_MANIFEST_DIR"));
-    // What Python's launcher sets for itself is not of this process.
-    let own = ["GIVEN", "PWD", "PYENV_ROOT", "SHLVL", "_"];
-    let is_of_process = |name: &str, value: &str| std::env::var(name).is_ok_and(|own| own == value);
-    let passed_on = env
+    // Python's launcher and the shell that it may be set some for themselves: they are there in a process that is given none.
+    let names = "import os; print(*os.environ)";
+    let mut bare = Command::new("python3");
+    let bare = bare.args(["-c", names]).env_clear();
+    let inherited = INHERITED
         .iter()
-        .filter(|(name, value)| is_of_process(name, value));
-    let other = passed_on
-        .filter(|(name, _)| !INHERITED.contains(&name.as_str()) && !own.contains(&name.as_str()));
-    assert_eq!(other.collect::<Vec<_>>(), Vec::<(&String, &String)>::new());
+        .filter_map(|name| Some((name, std::env::var_os(name)?)));
+    let set_by_launcher = bare.envs(inherited).output().unwrap().stdout;
+    let set_by_launcher = String::from_utf8(set_by_launcher).unwrap();
+    let known: Vec<&str> = set_by_launcher
+        .split_whitespace()
+        .chain(["GIVEN"])
+        .collect();
+    let other = env.keys().filter(|name| !known.contains(&name.as_str()));
+    assert_eq!(other.collect::<Vec<_>>(), Vec::<&String>::new());
     assert!(env.contains_key("HOME") == std::env::var_os("HOME").is_some());
     assert_eq!(Path::new(cwd), root.path().canonicalize().unwrap());
 }

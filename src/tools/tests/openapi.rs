@@ -288,7 +288,7 @@ async fn what_is_wrong_with_a_description_is_said_by_file_place_and_rule() {
         let device = fault("", "/dev/zero").await;
         let expect = "/dev/zero: it is a device, not a file";
         assert!(device.contains(expect), "{device}");
-        // Nobody writes into it, so a reader that waited would wait for good.
+        // No process writes into it, so a reader that waited would wait for good.
         let folder = written("");
         let pipe = folder.path().join("pipe.yaml");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();

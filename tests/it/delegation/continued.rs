@@ -28,7 +28,7 @@ fn the_run_of_an_agent_is_not_continued_and_what_is_named_instead_works() {
         ("agent__scout", prompt("go")),
         ("agent__bare", prompt("go")),
     ];
-    let mut says = asks(&calls, "told");
+    let mut says = asks(&calls, "answered");
     says.push(says[1].clone());
     desk.agent("lead", "agents: [scout.yaml, bare.ai]\n", &says);
     desk.leads();

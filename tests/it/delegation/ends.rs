@@ -6,6 +6,21 @@ use super::{asks, named, prompt, shown};
 use crate::desk::Desk;
 use monolith::{EventKind, StoreReader};
 
+/// The lead calls that agent, sees that its run ended so, and goes on.
+fn lead_sees_failure(desk: &Desk, agent: &str, class: &str) {
+    let ask = (&*format!("agent__{agent}"), prompt("Do it."));
+    let terms = format!("agents: [{agent}.yaml]\n");
+    desk.agent("lead", &terms, &asks(&[ask], "It failed."));
+    let result = desk.leads();
+    assert_eq!(
+        result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
+        "{result}"
+    );
+    let shown = shown(&result);
+    let begins = format!("(tool failed: {{\"outcome\":\"{class}\"");
+    assert!(shown[0].starts_with(&begins), "{shown:?}");
+}
+
 /// 001/5.hierarchies.6: a call of an agent is a run of its own, with its own contract, transcript and counters; each of the two names the
 /// other.
 #[test]
@@ -19,17 +34,17 @@ fn the_call_of_an_agent_is_a_run_of_its_own_and_each_of_the_two_names_the_other(
         result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
         "{result}"
     );
-    let told: Value = serde_json::from_str(&shown(&result)[0]).unwrap();
-    assert_eq!(told["run_id"], "lead.1");
-    assert_eq!(told["outcome"], "COMPLETED_WITH_TOOLS");
-    assert_eq!(told["report"], "Noon.");
+    let answer: Value = serde_json::from_str(&shown(&result)[0]).unwrap();
+    assert_eq!(answer["run_id"], "lead.1");
+    assert_eq!(answer["outcome"], "COMPLETED_WITH_TOOLS");
+    assert_eq!(answer["report"], "Noon.");
 
     let tree = desk.proves_tree("lead");
     assert_eq!(Desk::tree_names(&tree), ["lead", "lead.1"]);
     let (above, below) = (desk.contract_of("lead"), desk.contract_of("lead.1"));
     assert_eq!(below.parent_contract_hash, Some(above.contract_hash()));
     let [child] = desk.children_of("lead").try_into().unwrap();
-    assert_eq!(told["head"], child.head.to_string());
+    assert_eq!(answer["head"], child.head.to_string());
     // Two answers of the agent, 60 tokens each, and one ok result of a tool.
     assert_eq!((child.tokens, child.tools_ok), (120, 1));
 
@@ -47,7 +62,7 @@ fn the_call_of_an_agent_is_a_run_of_its_own_and_each_of_the_two_names_the_other(
     assert!(drawn.contains("└─ lead.1"), "{drawn}");
 }
 
-/// 001/5.hierarchies.3, 001/5.hierarchies.9: an agent whose input is JSON gets the arguments as its task; what breaks its schema is told as
+/// 001/5.hierarchies.3, 001/5.hierarchies.9: an agent whose input is JSON gets the arguments as its task; what breaks its schema is answered as
 /// `invalid_parameters`, and the run goes on.
 #[test]
 fn arguments_that_break_the_input_of_an_agent_are_told_as_invalid_parameters() {
@@ -160,18 +175,7 @@ fn an_agent_that_fails_is_an_error_and_is_charged() {
         "tool_policy: required\ntools: {builtin: [clock]}\n",
         narrates,
     );
-    let calls = asks(&[("agent__liar", prompt("Do it."))], "It failed.");
-    desk.agent("lead", "agents: [liar.yaml]\n", &calls);
-    let result = desk.leads();
-    assert_eq!(
-        result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
-        "{result}"
-    );
-    let shown = shown(&result);
-    assert!(
-        shown[0].starts_with("(tool failed: {\"outcome\":\"FAILED_PROTOCOL_NO_TOOLS\""),
-        "{shown:?}"
-    );
+    lead_sees_failure(&desk, "liar", "FAILED_PROTOCOL_NO_TOOLS");
     let [child] = desk.children_of("lead").try_into().unwrap();
     assert_eq!((child.tokens, child.outcome.exit_code()), (60, 1));
 }
@@ -196,7 +200,7 @@ fn a_called_profile_has_the_abilities_that_its_task_names() {
     desk.agent(
         "lead",
         "agents: [scout.agent.yaml]\n",
-        &asks(&calls, "told"),
+        &asks(&calls, "answered"),
     );
     let left = desk.run(&["run", "lead.yaml", "--task", "go", "--run-id", "lead"]);
     assert_eq!(left.code, 0, "{}", left.said());
@@ -229,18 +233,7 @@ fn an_agent_that_takes_too_long_is_an_error() {
         .read("slow.jsonl")
         .replace("{\"response\"", "{\"delay_ms\":60000,\"response\"");
     desk.write("slow.jsonl", &line);
-    let calls = asks(&[("agent__slow", prompt("Do it."))], "It failed.");
-    desk.agent("lead", "agents: [slow.yaml]\n", &calls);
-    let result = desk.leads();
-    assert_eq!(
-        result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
-        "{result}"
-    );
-    let shown = shown(&result);
-    assert!(
-        shown[0].starts_with("(tool failed: {\"outcome\":\"FAILED_TIMEOUT\""),
-        "{shown:?}"
-    );
+    lead_sees_failure(&desk, "slow", "FAILED_TIMEOUT");
 }
 
 /// 001/5.hierarchies.1, 001/5.hierarchies.7, 001/5.hierarchies.11: the path of an agent is relative to the file that names it, or absolute; what
@@ -272,7 +265,7 @@ fn an_agent_of_another_folder_is_read_with_the_layers_of_the_first_run() {
     ];
     let absolute = desk.path("team/second.ai");
     let agents = format!("agents: [team/first.ai, {}]\n", json!(absolute));
-    desk.agent("lead", &agents, &asks(&calls, "told"));
+    desk.agent("lead", &agents, &asks(&calls, "answered"));
     let result = desk.leads();
     assert_eq!(
         result["outcome"]["class"], "COMPLETED_WITH_TOOLS",

@@ -57,6 +57,15 @@ impl Desk {
         self.agent(name, "tools: {builtin: [clock]}\n", &says);
     }
 
+    /// An agent `middle` that calls `worker`, whose call waits for a person.
+    pub fn middle_that_waits(&self) {
+        let says = asks(&[("echo", json!({"text": "hi"}))], "said");
+        let terms = "tools: {builtin: [echo]}\nrequire_approval: [echo]\n";
+        self.agent("worker", terms, &says);
+        let calls = asks(&[("agent__worker", prompt("say it"))], "It was said.");
+        self.agent("middle", "agents: [worker.yaml]\n", &calls);
+    }
+
     /// Runs `lead.yaml` under that name; its result. It and every run below it verify and replay.
     #[track_caller]
     pub fn leads(&self) -> Value {

@@ -15,14 +15,7 @@ use crate::desk::{Desk, Left};
 /// An agent that waits for an approval of its call, below another one.
 fn waiting() -> Desk {
     let desk = Desk::new();
-    let says = asks(&[("echo", json!({"text": "hi"}))], "said");
-    desk.agent(
-        "worker",
-        "tools: {builtin: [echo]}\nrequire_approval: [echo]\n",
-        &says,
-    );
-    let calls = asks(&[("agent__worker", prompt("say it"))], "It was said.");
-    desk.agent("middle", "agents: [worker.yaml]\n", &calls);
+    desk.middle_that_waits();
     let calls = asks(&[("agent__middle", prompt("have it said"))], "Done.");
     desk.agent("lead", "agents: [middle.yaml]\n", &calls);
     desk
@@ -153,7 +146,7 @@ fn a_tree_that_is_suspended_goes_on_as_one() {
     assert_eq!(ends(&desk), ["final_message"; 3]);
 }
 
-/// Where nobody is waited for, the tree is left together, and `approve` names the run that waits.
+/// Where no person is waited for, the tree is left together, and `approve` names the run that waits.
 #[test]
 fn a_tree_that_waits_for_no_one_is_left_with_its_question() {
     let desk = waiting();

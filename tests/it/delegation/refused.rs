@@ -10,7 +10,7 @@ use crate::desk::Desk;
 fn no_run_stands_deeper_than_the_contract_allows() {
     let desk = Desk::new();
     desk.worker("third");
-    let to = |name: &str| asks(&[(&format!("agent__{name}"), prompt("go on"))], "told");
+    let to = |name: &str| asks(&[(&format!("agent__{name}"), prompt("go on"))], "answered");
     desk.agent("second", "agents: [third.yaml]\n", &to("third"));
     desk.agent("first", "agents: [second.yaml]\n", &to("second"));
     desk.agent(
@@ -37,7 +37,7 @@ fn no_run_stands_deeper_than_the_contract_allows() {
 #[test]
 fn five_runs_stand_below_the_first_one_by_default() {
     let desk = Desk::new();
-    let to = |name: &str| asks(&[(&format!("agent__{name}"), prompt("go on"))], "told");
+    let to = |name: &str| asks(&[(&format!("agent__{name}"), prompt("go on"))], "answered");
     desk.worker("a7");
     for n in (1..7).rev() {
         let next = format!("a{}", n + 1);
@@ -63,12 +63,12 @@ fn five_runs_stand_below_the_first_one_by_default() {
 #[test]
 fn an_agent_that_calls_one_above_it_is_told_the_chain() {
     let desk = Desk::new();
-    let to = |name: &str| asks(&[(&format!("agent__{name}"), prompt("go on"))], "told");
+    let to = |name: &str| asks(&[(&format!("agent__{name}"), prompt("go on"))], "answered");
     desk.agent("a", "agents: [b.yaml]\n", &to("b"));
     desk.agent("b", "agents: [a.yaml, b.yaml]\n", &{
         let mut calls = asks(
             &[("agent__a", prompt("go on")), ("agent__b", prompt("go on"))],
-            "told",
+            "answered",
         );
         calls.truncate(2);
         calls
@@ -98,7 +98,7 @@ fn an_agent_with_a_tool_that_it_is_not_granted_is_not_begun() {
         "tools: {builtin: [clock, echo]}\n",
         &asks(&[], "done")[1..],
     );
-    let to = |name: &str| asks(&[(&format!("agent__{name}"), prompt("go on"))], "told");
+    let to = |name: &str| asks(&[(&format!("agent__{name}"), prompt("go on"))], "answered");
     desk.agent("middle", "agents: [worker.yaml]\n", &to("worker"));
     let grant = "agents: [{file: middle.yaml, tools: [clock, agent__worker]}]\n";
     desk.agent("lead", grant, &to("middle"));
@@ -109,7 +109,7 @@ fn an_agent_with_a_tool_that_it_is_not_granted_is_not_begun() {
         ["(tool failed: agent__worker has tools that it is not granted: echo)"]
     );
     assert!(desk.children_of("lead.1").is_empty());
-    // What is told of a run that was not begun is no executed call.
+    // What is answered of a run that was not begun is no executed call.
     assert_eq!(middle["outcome"]["class"], "COMPLETED_CHAT_ONLY");
 }
 
@@ -128,7 +128,7 @@ fn an_agent_whose_file_changed_is_not_begun() {
     calls.pop();
     calls.extend(asks(
         &[("agent__clock", prompt("What time is it?"))],
-        "told",
+        "answered",
     ));
     desk.agent(
         "lead",
@@ -149,14 +149,14 @@ fn an_agent_whose_file_changed_is_not_begun() {
 fn an_agent_below_which_a_file_changed_is_not_begun() {
     let desk = Desk::new();
     desk.worker("clock");
-    let calls = asks(&[("agent__clock", prompt("What time is it?"))], "told");
+    let calls = asks(&[("agent__clock", prompt("What time is it?"))], "answered");
     desk.agent("middle", "agents: [clock.yaml]\n", &calls);
     let edits = json!([{"old": "You are clock.", "new": "You lie."}]);
     let edit = json!({"path": "clock.yaml", "edits": edits});
     let mut calls = asks(&[("edit_file", edit)], "");
     calls.pop();
     let ask = ("agent__middle", prompt("What time is it?"));
-    calls.extend(asks(&[ask], "told"));
+    calls.extend(asks(&[ask], "answered"));
     desk.agent(
         "lead",
         "agents: [middle.yaml]\ntools: {builtin: [edit_file], workspace: .}\nstrict_mode: false\n",
@@ -176,7 +176,7 @@ fn an_agent_below_which_a_file_changed_is_not_begun() {
 #[test]
 fn what_is_refused_below_a_run_is_refused_below_a_step_of_a_workflow() {
     let desk = Desk::new();
-    let to = |name: &str| asks(&[(&format!("agent__{name}"), prompt("go on"))], "told");
+    let to = |name: &str| asks(&[(&format!("agent__{name}"), prompt("go on"))], "answered");
     desk.agent("a", "agents: [b.yaml]\n", &to("b"));
     desk.agent("b", "agents: [a.yaml]\n", &to("a"));
     let done = &asks(&[], "done")[1..];

@@ -39,7 +39,7 @@ fn a_tree_shares_a_tool_server_unless_each_run_wants_one_of_its_own() {
         desk.agent(
             "middle",
             "agents: [worker.yaml]\n",
-            &asks(std::slice::from_ref(&worker), "told"),
+            &asks(std::slice::from_ref(&worker), "answered"),
         );
         let middle = ("agent__middle", prompt("Count."));
         let mut calls = vec![worker.clone(), worker, middle];
@@ -48,7 +48,7 @@ fn a_tree_shares_a_tool_server_unless_each_run_wants_one_of_its_own() {
             calls.push(count);
         }
         let agents = format!("agents: [worker.yaml, middle.yaml]\n{own}");
-        desk.agent("lead", &agents, &asks(&calls, "told"));
+        desk.agent("lead", &agents, &asks(&calls, "answered"));
         let result = desk.leads();
         assert_eq!(
             result["outcome"]["class"], "COMPLETED_WITH_TOOLS",

@@ -39,7 +39,7 @@ fn approves(desk: &Desk, run: &str) -> String {
     desk.ok(&["approve", run, "--yes", "--arguments", hash])
 }
 
-/// Whoever looks at any run of the tree is led to the call that waits, and then to the workflow.
+/// A person who looks at any run of the tree is led to the call that waits, and then to the workflow.
 #[test]
 fn a_workflow_that_waits_names_the_call_and_what_goes_on() {
     for (below, asking, tool) in [(false, "w.2", "write_file"), (true, "w.2.1.1", "clock")] {
@@ -314,7 +314,7 @@ for line in sys.stdin:
     print(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], 'result': result}), flush=True)
 ";
 
-/// The call of a step whose process was killed: nobody knows whether it acted, and `show` and the end of the workflow say so.
+/// The call of a step whose process was killed: it is not known whether it acted, and `show` and the end of the workflow say so.
 #[test]
 fn a_call_whose_process_was_killed_is_said_to_be_unknown() {
     if !crate::bench::Bench::has_python() {

@@ -9,7 +9,6 @@ use serde_json::json;
 
 use super::{CONTRACT, desk};
 use crate::bench::Bench;
-use crate::delegation::{asks, prompt};
 use crate::desk::{Desk, Left};
 
 /// How long a process may take for what should take none: far more than any machine needs.
@@ -52,14 +51,7 @@ impl Desk {
 fn an_approval_below_a_step_suspends_the_workflow_and_its_answer_lets_it_go_on() {
     for no_wait in [&[][..], &["--no-wait"]] {
         let desk = desk("steps: [{id: have, delegate: middle.yaml, task: have it said}]\n");
-        let says = asks(&[("echo", json!({"text": "hi"}))], "said");
-        desk.agent(
-            "worker",
-            "tools: {builtin: [echo]}\nrequire_approval: [echo]\n",
-            &says,
-        );
-        let calls = asks(&[("agent__worker", prompt("say it"))], "It was said.");
-        desk.agent("middle", "agents: [worker.yaml]\n", &calls);
+        desk.middle_that_waits();
         let run = ["run", "w.yaml", "--run-id", "w"];
         let left = desk.comes_to_an_end(&[&run[..], no_wait].concat(), 8);
         let hint = "monolith approve w.1.1";

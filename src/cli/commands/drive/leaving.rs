@@ -9,8 +9,6 @@ const GRACE_SECONDS: u64 = 10;
 #[derive(Clone, Copy, Debug, Args)]
 pub(in crate::cli) struct LeavingArgs {
     /// After SIGTERM: for what is in flight; 10
-    ///
-    /// Once the process is asked to end, what is in flight may still end within so many seconds; 10 by default.
     #[arg(long, value_name = "SECONDS", hide_default_value = true, default_value_t = GRACE_SECONDS)]
     pub(in crate::cli) grace: u64,
     /// Suspend at a call that awaits approval

@@ -25,7 +25,7 @@ pub(super) struct AwaitedCall {
 }
 
 impl AwaitedCall {
-    /// The calls that wait in the runs below a workflow, but for those that are refused where nobody answers at once.
+    /// The calls that wait in the runs below a workflow, but for those that are refused where no person answers at once.
     pub(super) fn below(app: &App, workflow: &RunId) -> Result<Vec<Self>, CliError> {
         let found = WaitingCall::below(app, workflow)?.into_iter();
         let found = found.filter(|(_, call)| refused_now(&call.order).is_none());

@@ -10,7 +10,7 @@ use crate::cli::context::error::{Advice as _, CliError};
 use crate::cli::ui::command::{shell_word, unkept};
 use crate::cli::ui::escape::line;
 use crate::contract::{
-    ContractSpec, ExecutionContract, FactoryError, KNOBS, SpecErrors, ValueOrigin,
+    ContractSpec, ExecutionContract, FactoryError, KNOBS, SpecErrors, TermFault, ValueOrigin,
 };
 use crate::driver::DriverError;
 use crate::kernel::CheckName;
@@ -83,7 +83,7 @@ impl ContractFile {
         let failed = failed.into_iter();
         let faults = failed.flat_map(|name| faults_of(contract, name));
         let faults = faults.collect::<Vec<_>>();
-        let named = faults.iter().flat_map(|fault| knobs_in(&fault.text));
+        let named = faults.iter().flat_map(knobs_of);
         let named = named.collect::<BTreeSet<_>>().into_iter();
         let named = named.filter_map(|path| {
             let found = self.fault_exactly_at(path, &(String::new(), None));
@@ -126,17 +126,14 @@ impl ContractFile {
     }
 }
 
-/// The knobs that a rule names, by their keys in a contract.
-fn knobs_in(text: &str) -> impl Iterator<Item = &'static str> {
-    let in_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
-    // What stands between backticks is a name, whatever words it has.
-    let parts = text.split('`').enumerate();
-    let parts = parts.filter(move |(at, part)| at % 2 == 0 || part.chars().all(in_word));
-    let words = parts.flat_map(move |(_, part)| part.split(move |c: char| !in_word(c)));
-    words.filter_map(|word| {
-        let mut knobs = KNOBS.iter().map(|(_, path)| *path);
-        knobs.find(|path| {
-            let before = word.strip_suffix(path);
+/// The knobs that a fault is about, by their keys in a contract: those of a target are of the contract here.
+fn knobs_of(fault: &TermFault) -> impl Iterator<Item = &'static str> {
+    let paths = fault.also.iter().copied().chain(fault.path.as_deref());
+    let paths: Vec<&str> = paths.collect();
+    let knobs = KNOBS.iter().map(|(_, knob)| *knob);
+    knobs.filter(move |knob| {
+        paths.iter().any(|path| {
+            let before = path.strip_suffix(knob);
             before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
         })
     })
