@@ -667,7 +667,7 @@ fn three_levels_of_agents_end_verify_and_replay() {
     {
         let shown = json(&["show", name, "--json"]);
         assert!(shown["outcome"]["class"].is_string(), "{shown}");
-        assert_eq!(shown["counters"]["executed"], 1, "{name}: {shown}");
+        assert_eq!(shown["counters"]["tools_executed"], 1, "{name}: {shown}");
         let calls = &shown["conversation"][2]["tool_calls"];
         assert_eq!(calls[0]["name"], tool, "{name}: {shown}");
         json(&["replay", name, "--json"]);
