@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 
 use super::spec::FILE;
 use super::tool_pattern::pattern_takes;
-use super::{BigCount, ContractSpec, DelegateTerms, DelegationTerms, FactoryError, Terms};
+use super::{
+    AGENT_PREFIX, AgentLink, BigCount, ContractSpec, DelegateTerms, DelegationTerms,
+    ExecutionContract, FactoryError, Terms,
+};
+use crate::message::Digest;
 
 /// The agents that may be delegated to, by the exposed names of their tools. A run of one has the time that its file states, at most that
 /// of this contract.
@@ -57,6 +61,30 @@ pub(super) fn delegation(spec: &ContractSpec) -> Option<DelegationTerms> {
                 .unwrap_or(FILE.max_delegation_depth.default_value),
         })
     })
+}
+
+/// Where a run stands that a run of `contract` began for a call of the agent of that tool, whose file has that digest.
+#[must_use]
+pub(crate) fn delegation_below(
+    contract: &ExecutionContract,
+    tool: &str,
+    digest: Option<Digest>,
+) -> DelegationTerms {
+    let above = contract.delegation.clone();
+    let mut below = above.unwrap_or_else(|| DelegationTerms {
+        chain: Vec::new(),
+        granted: Vec::new(),
+        max_depth: FILE.max_delegation_depth.default_value,
+    });
+    let name = tool.strip_prefix(AGENT_PREFIX).unwrap_or(tool);
+    below.chain.extend(digest.map(|digest| AgentLink {
+        digest,
+        name: name.to_owned(),
+    }));
+    let entry = contract.agents.get(tool);
+    let grant = entry.and_then(|entry| entry.grant.clone());
+    below.granted.extend(grant);
+    below
 }
 
 /// The exposed tools of a delegated run's contract that it may not have: those that a list of patterns which it was granted does not take.

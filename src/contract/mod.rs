@@ -104,7 +104,7 @@ pub use delegate_terms::DelegationGrant;
 pub(crate) use delegate_terms::{
     AGENT_PREFIX, AGENTS, AgentLink, DEFAULT_MAX_DEPTH, DelegateTerms, DelegationTerms,
 };
-pub(crate) use delegates::ungranted;
+pub(crate) use delegates::{delegation_below, ungranted};
 pub(crate) use document_size::check_document_size;
 pub(crate) use draft::ContractDraft;
 pub(crate) use exact_numbers::inexact_integer_at;

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use tokio::sync::mpsc;
 
 use super::below::Below;
+use super::delegating::Drive;
+use super::waiting::{Change, Waiting};
 use crate::message::{CallSeq, RunId};
 use crate::session::Control;
 use crate::store::Store;
@@ -14,12 +16,34 @@ pub(super) struct Children {
     pub(super) below: Option<Below>,
     /// Where each is asked for something that goes on.
     pub(super) controls: BTreeMap<CallSeq, mpsc::Sender<Control>>,
+    /// How each is driven.
+    pub(super) drive: Drive,
     pub(super) max_inferences: Option<usize>,
     pub(super) run_id: RunId,
     pub(super) store: Store,
+    /// Those that wait for a person.
+    pub(super) waiting: Waiting,
 }
 
 impl Children {
+    /// That call's run has come to its end.
+    pub(super) fn ended(&mut self, call: CallSeq) {
+        self.controls.remove(&call);
+        self.waiting.ended(call);
+    }
+
+    /// Whether that many tasks do nothing but wait for a person.
+    pub(super) fn all_wait(&self, tasks: usize) -> bool {
+        tasks > 0 && self.waiting.count() == tasks
+    }
+
+    /// A run below waits for a person now, or no longer does. Of one that has ended nothing counts.
+    pub(super) fn waits(&mut self, (call, waits): Change) {
+        if self.controls.contains_key(&call) {
+            self.waiting.take((call, waits));
+        }
+    }
+
     /// What is asked of a run reaches all below it.
     pub(super) fn tell(&self, control: &Control) {
         for child in self.controls.values() {

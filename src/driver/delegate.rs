@@ -355,15 +355,16 @@ async fn driven(
     prepared: Prepared,
     channels: ChildChannels,
 ) -> Result<ChildResult, DriverError> {
-    let mut prepared = prepared.with_grace(delegating.grace);
-    if let Some(most) = delegating.max_inferences {
-        prepared = prepared.with_max_inferences(most);
-    }
     let ChildChannels {
         controls,
         mut observer,
+        waiting,
         ..
     } = channels;
+    let mut prepared = prepared.with_grace(delegating.grace).that_reports(waiting);
+    if let Some(most) = delegating.max_inferences {
+        prepared = prepared.with_max_inferences(most);
+    }
     let finished =
         (delegating.drive)(prepared, &delegating.store, controls, observer.as_mut()).await?;
     let ended = |outcome| {

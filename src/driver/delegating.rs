@@ -15,6 +15,7 @@ use super::finished::Finished;
 use super::known_child::Link;
 use super::observer::Observer;
 use super::queues::Queues;
+use super::waiting::WaitingReport;
 use crate::contract::ExecutionContract;
 use crate::message::{Digest, RunId, Scrubber};
 use crate::session::{Control, Delegation};
@@ -54,6 +55,8 @@ pub(super) struct ChildChannels {
     pub(super) control: mpsc::Sender<Control>,
     pub(super) controls: mpsc::Receiver<Control>,
     pub(super) observer: Box<dyn Observer>,
+    /// Where it reports whether it waits for a person.
+    pub(super) waiting: WaitingReport,
 }
 
 impl Delegating {

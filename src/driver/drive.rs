@@ -1,40 +1,27 @@
-//! The loop of a run: outputs of the session become tasks, and their results become inputs. Decides nothing.
+//! Drives a run: sets up what its loop needs, and takes it down again. Decides nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
-use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use super::bring_up::Start;
 use super::children::Children;
-use super::clock::{RunClock, sleep_until};
-use super::delegate::delegate;
-use super::delegating::{ChildChannels, Delegating};
+use super::clock::RunClock;
 use super::finished::Finished;
+use super::host::Host;
 use super::observer::Observer;
-use super::perform::{self, Done, OpenQuestions, RequestSlots, Tools};
+use super::perform::{RequestSlots, Tools};
 use super::queues::Queues;
-use super::recorder::Recorder;
 use super::run_servers::RunServers;
 use super::started_run::StartedRun;
-use super::tasks::{Performed, Tasks};
-use super::{DriverError, Prepared, trace};
-use crate::inference::Backend;
-use crate::kernel::{LostEffect, Run};
-use crate::message::{Digest, InferenceSeq, Scrubber};
-use crate::session::{
-    Append, Call, Control, Delegation, Input, Output, Request, Session, SessionError,
-};
+use super::waiting::Waiting;
+use super::{DriverError, Prepared};
+use crate::message::{Digest, Scrubber};
+use crate::session::{Control, Session, SessionError};
 use crate::store::{KeptFiles, Store};
-use crate::tools::{Clock, RunFiles};
-
-/// How many requests to end a run below may be behind with.
-const CONTROLS: usize = 8;
-/// Pieces of responses that wait to be taken.
-const PIECES: usize = 64;
+use crate::tools::{Clock as _, RunFiles};
 
 /// Drives a prepared run to its end, or until it is suspended and nothing of it is in flight any more.
 ///
@@ -100,6 +87,7 @@ pub async fn drive(
         servers,
         shared,
         start,
+        waiting,
     } = prepared;
     let scrubber: Arc<dyn Scrubber> = redactor;
     let started_run = match start {
@@ -141,7 +129,7 @@ pub async fn drive(
         backends,
         grace,
         Tools {
-            clock,
+            clock: clock.clone(),
             contract: Arc::clone(session.contract()),
             files: Some(Arc::new(RunFiles::new(Arc::new(KeptFiles::of(
                 store.path(),
@@ -157,10 +145,13 @@ pub async fn drive(
         Children {
             below,
             controls: BTreeMap::new(),
+            drive: boxed,
             max_inferences,
             run_id: run_id.clone(),
             store: store.clone(),
+            waiting: Waiting::default(),
         },
+        waiting,
     );
     let driven = host
         .until_done((first, orphan), &mut control, observer)
@@ -196,303 +187,12 @@ pub async fn drive(
     })
 }
 
-/// What a session needs of the world: models, tools, a clock, a store.
-struct Host<'s> {
-    backends: Vec<Arc<Backend>>,
-    cancel: CancellationToken,
-    children: Children,
-    /// When the session wants to be woken.
-    due_ms: Option<u64>,
-    grace: Duration,
-    /// The last entry that is durable in this process.
-    head: Digest,
-    /// When a suspended run is left, whatever is still in flight.
-    leaves_at: Option<Instant>,
-    pieces: mpsc::Receiver<Done>,
-    questions: OpenQuestions,
-    /// Ends the reading of one response.
-    reading: BTreeMap<InferenceSeq, CancellationToken>,
-    recorder: Recorder<'s>,
-    sender: mpsc::Sender<Done>,
-    session: Session,
-    slots: RequestSlots,
-    tasks: Tasks,
-    tools: Tools,
-}
-
-impl<'s> Host<'s> {
-    fn new(
-        backends: Vec<Arc<Backend>>,
-        grace: Duration,
-        tools: Tools,
-        slots: RequestSlots,
-        recorder: Recorder<'s>,
-        session: Session,
-        children: Children,
-    ) -> Self {
-        let (sender, pieces) = mpsc::channel(PIECES);
-        Self {
-            backends,
-            cancel: CancellationToken::new(),
-            children,
-            due_ms: None,
-            grace,
-            head: session.head().unwrap_or(Digest::ZERO),
-            leaves_at: None,
-            pieces,
-            questions: OpenQuestions::default(),
-            reading: BTreeMap::new(),
-            recorder,
-            sender,
-            session,
-            slots,
-            tasks: Tasks::default(),
-            tools,
-        }
-    }
-
-    /// The loop: hand in what happened, do what the session asks for, wait for what happens next.
-    async fn until_done(
-        &mut self,
-        (first, orphan): (Input, bool),
-        control: &mut mpsc::Receiver<Control>,
-        observer: &mut dyn Observer,
-    ) -> Result<(), DriverError> {
-        let mut control_open = true;
-        let mut next = Done::from(first);
-        if orphan {
-            // The run above no longer waits for its result.
-            self.hand_in(next)?;
-            if self.done(observer).await? {
-                return Ok(());
-            }
-            next = Input::Control(Control::Parent).into();
-        }
-        loop {
-            // What a task ends with comes after the pieces that it has sent before.
-            while next.ends_a_task()
-                && let Ok(piece) = self.pieces.try_recv()
-            {
-                self.hand_in(piece)?;
-                if self.done(observer).await? {
-                    return Ok(());
-                }
-            }
-            self.hand_in(next)?;
-            let left = self.leaves_at.is_some() && self.tasks.is_empty();
-            if self.done(observer).await? || left {
-                return Ok(());
-            }
-            next = loop {
-                tokio::select! {
-                    biased;
-                    wanted = control.recv(), if control_open => match wanted {
-                        // Asked twice, the run is left at once.
-                        Some(Control::Suspend) if self.leaves_at.is_some() => return Ok(()),
-                        Some(wanted) => {
-                            match wanted {
-                                Control::Stop => {
-                                    self.tools.queues.stop();
-                                    self.children.tell(&Control::Stop);
-                                }
-                                Control::Suspend => {
-                                    self.slots.suspended.cancel();
-                                    self.children.tell(&Control::Suspend);
-                                    self.leaves_at = Instant::now().checked_add(self.grace);
-                                }
-                                _ => {}
-                            }
-                            break Input::Control(wanted).into();
-                        }
-                        None => control_open = false,
-                    },
-                    () = sleep_until(self.leaves_at) => return Ok(()),
-                    // Before the pieces: a response that arrives faster than it is taken lets the time pass all the same.
-                    () = sleep_until(self.due_ms.map(|at_ms| self.tools.clock.instant_of(at_ms))) => break Input::Timer.into(),
-                    Some(piece) = self.pieces.recv() => break piece,
-                    Some(done) = self.tasks.next() => break done,
-                }
-            };
-        }
-    }
-
-    /// Hands in what happened, and keeps the bytes that it names.
-    fn hand_in(&mut self, done: Done) -> Result<(), DriverError> {
-        let Done {
-            blobs,
-            fault,
-            input,
-        } = done;
-        if let Some(fault) = fault {
-            return Err(fault);
-        }
-        let Some(input) = input else {
-            return Ok(());
-        };
-        if let Input::ChildEnded { call, .. } = &input {
-            self.children.controls.remove(call);
-        }
-        if let Some(inference) = ended(&input) {
-            self.reading.remove(&inference);
-        }
-        for blob in blobs {
-            self.recorder.keep(blob);
-        }
-        let at_ms = self.tools.clock.run_ms();
-        Ok(self.session.handle(at_ms, input)?)
-    }
-
-    /// Does what the session asks for, in its order; true where the run is over.
-    async fn done(&mut self, observer: &mut dyn Observer) -> Result<bool, DriverError> {
-        while let Some(output) = self.session.poll() {
-            match output {
-                Output::Append(append) => self.append(append, observer).await?,
-                Output::Probe { headers } => {
-                    let probe = Performed::Probe(self.backends.len());
-                    let cancel = self.cancel.child_token();
-                    let probing =
-                        perform::probe(self.backends.clone(), headers, self.slots.clone(), cancel);
-                    self.tasks.spawn(probe, probing);
-                }
-                Output::Send(request) => self.send(request),
-                Output::Call(call) => self.call(call),
-                Output::Delegate(delegation) => self.delegate(delegation, observer),
-                Output::Summarise { full, inference }
-                | Output::Sample {
-                    inference,
-                    prompt: full,
-                } => {
-                    let input = match self.recorder.blob(full).await {
-                        Some(bytes) => Input::Blob { bytes, hash: full },
-                        None => Input::Lost(LostEffect::Inference(inference)),
-                    };
-                    self.hand_in(input.into())?;
-                }
-                Output::Delta { inference, text } => observer.text(inference, &text),
-                Output::Arm(due_ms) => self.due_ms = due_ms,
-                Output::Close(inference) => {
-                    if let Some(reading) = self.reading.remove(&inference) {
-                        reading.cancel();
-                    }
-                }
-                Output::Cancel => {
-                    self.children.tell(&Control::Parent);
-                    self.cancel.cancel();
-                    self.cancel = CancellationToken::new();
-                    self.reading.clear();
-                }
-                // The observer of the entries asks a person.
-                Output::Ask(_) => {}
-                Output::Done(_) => return Ok(true),
-            }
-        }
-        Ok(false)
-    }
-
-    async fn append(
-        &mut self,
-        mut append: Append,
-        observer: &mut dyn Observer,
-    ) -> Result<(), DriverError> {
-        let responses = trace::responses(&append);
-        self.recorder.append(&mut append).await?;
-        trace::show(responses);
-        if let Some(last) = append.entries.last() {
-            self.head = last.hash;
-            let at_ms = self.tools.clock.run_ms();
-            self.session.handle(at_ms, Input::Durable(last.seq))?;
-        }
-        if let Some(run) = self.session.run() {
-            for (draft, sealed) in append.drafts.iter().zip(&append.entries) {
-                observer.entry(draft, sealed, run);
-            }
-        }
-        Ok(())
-    }
-
-    fn send(&mut self, request: Request) {
-        let inference = request.inference.inference;
-        // The session's target is an index of the contract's targets, and there is a backend for every target.
-        if let Some(backend) = self.backends.get(request.inference.target).cloned() {
-            let cancel = self.cancel.child_token();
-            self.reading.insert(inference, cancel.clone());
-            trace::request(&request, &self.tools.contract, self.tools.scrubber.as_ref());
-            let (pieces, slots) = (self.sender.clone(), self.slots.clone());
-            let asking = perform::infer(backend, request, pieces, slots, cancel);
-            self.tasks.spawn(Performed::Inference(inference), asking);
-        }
-    }
-
-    fn call(&mut self, call: Call) {
-        if self.questions.answer(&call.order) {
-            return;
-        }
-        let performed = Performed::Call(call.order.call);
-        let asked = Some((self.questions.clone(), self.sender.clone()));
-        let calling = perform::call(self.tools.clone(), call, asked, self.cancel.child_token());
-        self.tasks.spawn(performed, calling);
-    }
-
-    fn delegate(&mut self, delegation: Delegation, observer: &mut dyn Observer) {
-        let call = delegation.order.call;
-        let (control, controls) = mpsc::channel(CONTROLS);
-        let observer = observer.below(&delegation.run_id, control.clone());
-        if self.leaves_at.is_some() {
-            drop(control.try_send(Control::Suspend));
-        }
-        self.children.controls.insert(call, control.clone());
-        let delegating = Delegating {
-            below: self.children.below.clone(),
-            clock: self.tools.clock,
-            contract: Arc::clone(&self.tools.contract),
-            drive: |prepared, store, control, observer| {
-                Box::pin(drive(prepared, store, control, observer))
-            },
-            grace: self.grace,
-            head: self.head,
-            max_inferences: self.children.max_inferences,
-            queues: Arc::clone(&self.tools.queues),
-            run_id: self.children.run_id.clone(),
-            scrubber: Arc::clone(&self.tools.scrubber),
-            stops: self.session.run().is_some_and(Run::is_stopping),
-            store: self.children.store.clone(),
-        };
-        let channels = ChildChannels {
-            cancel: self.cancel.child_token(),
-            control,
-            controls,
-            observer,
-        };
-        let delegated = delegate(delegating, delegation, channels);
-        self.tasks.spawn(Performed::Delegation(call), delegated);
-    }
-
-    /// Ends every task that is still running. Runs below one that has ended come to their own end; those below one that is left are left, too.
-    async fn shut_down(mut self) -> Session {
-        let has_ended = self
-            .session
-            .run()
-            .is_some_and(|run| run.outcome().is_some());
-        if !has_ended {
-            // Asked twice, a run is left at once.
-            self.children.tell(&Control::Suspend);
-            self.children.tell(&Control::Suspend);
-        }
-        self.cancel.cancel();
-        // A task may wait for a place among the pieces.
-        self.pieces.close();
-        self.tasks.all().await;
-        self.session
-    }
-}
-
-/// The request whose response ends with that input.
-const fn ended(input: &Input) -> Option<InferenceSeq> {
-    match input {
-        Input::Response { inference, .. }
-        | Input::ResponseEnded { inference }
-        | Input::Fault { inference, .. }
-        | Input::Lost(LostEffect::Inference(inference)) => Some(*inference),
-        _ => None,
-    }
+/// The same, of a size that is known: runs below a run are driven by it, to any depth.
+fn boxed<'a>(
+    prepared: Prepared,
+    store: &'a Store,
+    control: mpsc::Receiver<Control>,
+    observer: &'a mut dyn Observer,
+) -> BoxFuture<'a, Result<Finished, DriverError>> {
+    Box::pin(drive(prepared, store, control, observer))
 }

@@ -33,6 +33,7 @@ mod drive;
 mod environment;
 mod error;
 mod finished;
+mod host;
 mod interned;
 mod kept_files;
 mod key_file_error;
@@ -80,6 +81,7 @@ mod token_files;
 mod tool_login;
 mod trace;
 mod turn;
+mod waiting;
 mod workflow;
 
 pub(crate) use agent_reader::{AgentReader, ParentFile, ReadAgent};

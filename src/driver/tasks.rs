@@ -98,6 +98,11 @@ impl Tasks {
         self.set.is_empty()
     }
 
+    /// How many tasks are under way.
+    pub(super) fn count(&self) -> usize {
+        self.set.len()
+    }
+
     /// Waits until every task has ended.
     pub(super) async fn all(&mut self) {
         while self.set.join_next().await.is_some() {}

@@ -16,6 +16,8 @@ pub(crate) struct DelegatedRun {
     pub(crate) grant: DelegationGrant,
     /// The entry that first set it going.
     pub(crate) seq: u64,
+    /// The exposed name of the agent's tool.
+    pub(crate) tool: String,
     /// The hash of the contract that delegated.
     pub(crate) parent_contract: Digest,
     /// Its run.
@@ -48,7 +50,9 @@ impl StoreReader {
                 continue;
             };
             for effect in action.effects {
-                if let EffectRecord::Delegate { call, grant, .. } = effect
+                if let EffectRecord::Delegate {
+                    call, grant, name, ..
+                } = effect
                     && found.iter().all(|one| one.call != call)
                 {
                     found.push(DelegatedRun {
@@ -58,6 +62,7 @@ impl StoreReader {
                         parent_contract,
                         run_id: run_id.child(call),
                         seq: entry.seq,
+                        tool: name,
                     });
                 }
             }

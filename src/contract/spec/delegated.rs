@@ -13,8 +13,7 @@ use super::keys::{CONTEXT_BUDGET, FILE, SamplingKeys, TOOL_OUTPUT_BUDGET};
 use super::origin::ValueOrigin;
 use crate::contract::execution_contract::canonical;
 use crate::contract::{
-    AGENT_PREFIX, AgentLink, DelegationGrant, DelegationTerms, ExecutionContract, RedactionTerms,
-    inexact_integer_at,
+    DelegationGrant, ExecutionContract, RedactionTerms, delegation_below, inexact_integer_at,
 };
 
 /// The run that delegates.
@@ -50,33 +49,13 @@ impl ContractSpec {
         self.total_timeout_ms = Some(stated.min(grant.total_timeout_ms));
         self.max_tokens_consumed = Some(grant.max_tokens);
         self.max_cost_micro_usd = grant.max_cost_micro_usd;
-        self.delegation = Some(self.delegation_below(by.contract, tool));
+        let own = self.own.as_ref().map(|own| own.digest);
+        self.delegation = Some(delegation_below(by.contract, tool, own));
         let turns = self.max_turns.unwrap_or(FILE.max_turns.default_value);
         let value = |name: &str| (name == MAX_TURNS).then(|| turns.to_string());
         self.system = self.system.map(|system| expanded(&system, &value));
         self.task = Some(task);
         self
-    }
-
-    /// Where it stands below a run that calls it by that tool.
-    fn delegation_below(&self, contract: &ExecutionContract, tool: &str) -> DelegationTerms {
-        let above = contract.delegation.clone();
-        let mut below = above.unwrap_or_else(|| DelegationTerms {
-            chain: Vec::new(),
-            granted: Vec::new(),
-            max_depth: FILE.max_delegation_depth.default_value,
-        });
-        if let Some(own) = &self.own {
-            below.chain.push(AgentLink {
-                digest: own.digest,
-                name: tool.strip_prefix(AGENT_PREFIX).unwrap_or(tool).to_owned(),
-            });
-        }
-        let entry = contract.agents.get(tool);
-        below
-            .granted
-            .extend(entry.and_then(|entry| entry.grant.clone()));
-        below
     }
 
     /// Limits that the agent's file does not state. The budget and the time for the whole run are given, not inherited.

@@ -476,5 +476,6 @@ async fn begin(
         servers,
         shared,
         start,
+        waiting: None,
     })
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::contract::ExecutionContract;
 use crate::driver::below::Below;
 use crate::driver::shared::Shared;
+use crate::driver::waiting::WaitingReport;
 use crate::inference::Backend;
 use crate::kernel::RunStarted;
 use crate::message::{Digest, RunId, TokenCounter};
@@ -33,6 +34,8 @@ pub struct Prepared {
     pub(in crate::driver) servers: ToolServers,
     pub(in crate::driver) shared: Shared,
     pub(in crate::driver) start: Start,
+    /// Where a run above it learns whether it waits for a person.
+    pub(in crate::driver) waiting: Option<WaitingReport>,
 }
 
 /// From where a run is driven.
@@ -69,6 +72,12 @@ impl Prepared {
     /// The same run, whose requests to models wait until fewer than `most` run at once, those of the runs that share with it included.
     pub(in crate::driver) const fn with_max_inferences(mut self, most: usize) -> Self {
         self.max_inferences = Some(most);
+        self
+    }
+
+    /// The same run, which reports there whether it waits for a person.
+    pub(in crate::driver) fn that_reports(mut self, waiting: WaitingReport) -> Self {
+        self.waiting = Some(waiting);
         self
     }
 

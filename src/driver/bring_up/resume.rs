@@ -103,6 +103,7 @@ async fn prepared_again(
         servers,
         shared,
         start,
+        waiting: None,
     })
 }
 

@@ -167,7 +167,7 @@ impl<H: StepHost + Send> Driving<'_, H> {
                 return Ok(());
             }
             let due = self.workflow.next_deadline();
-            let due = due.map(|at_ms| self.clock.instant_of(at_ms));
+            let due = due.and_then(|at_ms| self.clock.instant_of(at_ms));
             tokio::select! {
                 biased;
                 wanted = control.recv(), if open => match wanted {

@@ -3,6 +3,7 @@
 mod budgets;
 mod continued;
 mod ends;
+mod lies;
 mod people;
 mod refused;
 mod seen;

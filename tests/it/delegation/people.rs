@@ -112,6 +112,33 @@ fn an_answer_to_an_agent_below_lets_the_whole_tree_go_on() {
     assert_eq!(ends(&desk), ["final_message"; 3]);
 }
 
+/// When the last event of a run came, on the clock of that run, in milliseconds.
+fn last_ms(desk: &Desk, run: &str) -> u64 {
+    let mut reader = StoreReader::open(&desk.path("home/runs.db")).unwrap();
+    let entries = reader.read_run(&super::named(run)).unwrap();
+    let events = entries.filter_map(|entry| entry.unwrap().decode_event().unwrap());
+    events.last().unwrap().at_ms
+}
+
+#[test]
+fn the_time_of_a_person_counts_for_no_run_above_the_one_that_asks() {
+    let desk = waiting();
+    let mut child = begins(&desk, &RUN);
+    waits(&mut child);
+    // More than all else that the tree does takes.
+    std::thread::sleep(Duration::from_secs(3));
+    answers(&desk, "approve");
+    let left = left(child);
+    assert_eq!(left.code, 0, "{}", left.said());
+    let [lead, middle, worker] = ["lead", "lead.1", "lead.1.1"].map(|run| last_ms(&desk, run));
+    assert!(worker >= 3_000, "its own clock goes on: {worker} ms");
+    assert!(
+        middle < worker && lead < worker,
+        "{lead}, {middle} of {worker} ms"
+    );
+    desk.proves_tree("lead");
+}
+
 /// SIGTERM leaves every run of the tree without an end; the first one resumes them all, and none is begun again.
 #[test]
 fn a_tree_that_is_suspended_goes_on_as_one() {

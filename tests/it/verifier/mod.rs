@@ -6,7 +6,7 @@
 mod answers;
 mod damage;
 mod earlier;
-mod forge;
+pub mod forge;
 mod judged;
 mod node;
 mod notes;

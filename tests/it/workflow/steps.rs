@@ -167,6 +167,21 @@ fn a_step_whose_run_cannot_begin_says_why_and_one_that_ends_badly_too() {
     let why = result["steps"][1]["text"].as_str().unwrap();
     assert_eq!(why, "w/agent.yaml has changed since the workflow was begun");
     assert!(result["detail"].as_str().unwrap().contains(why), "{result}");
+    // So does what the file of an agent includes.
+    let other = desk(
+        "steps:
+- {id: change, tool: write_file, arguments: {path: part.md, content: Another.}}
+- {id: give, delegate: w/agent.ai, task: go}
+",
+    );
+    let layer = json!({"providers": {"demo": {"type": "scripted", "file": "agent.jsonl"}}});
+    other.write(".ai-agent.json", &layer.to_string());
+    let agent = "---\nmodels: [demo/script]\n---\n${include:part.md}\n";
+    other.write("w/agent.ai", agent);
+    other.write("w/part.md", "One.");
+    let (_, result) = other.workflow();
+    let why = result["steps"][1]["text"].as_str().unwrap();
+    assert_eq!(why, "w/agent.ai has changed since the workflow was begun");
     // A tool that its server does not offer ends its run before anything is asked, with a transcript that says so.
     let other = desk("steps: [{id: call, tool: fs__nosuch}]\n");
     let server = "  tools: {mcp: {fs: {command: no-such-server}}, builtin";

@@ -107,6 +107,13 @@ fn unneeded(
         for run_id in reader.runs_below(&row.run_id)? {
             tree.push(reader.read_run(&run_id)?.row().clone());
         }
+        if let Some(open) = tree.iter().find(|below| below.outcome.is_none()) {
+            let (root, open) = (&row.run_id, &open.run_id);
+            app.screen.write_err(&format!(
+                "note: kept {root}: {open} below it has not ended; `monolith resume {open}` goes on with it\n"
+            ));
+            continue;
+        }
         tree.push(row);
         trees.push(tree);
     }

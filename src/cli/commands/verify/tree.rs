@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::recorded_step::{Difference, RecordedStep, forked_from, steps_of};
 use crate::cli::context::error::CliError;
+use crate::contract::{DelegationTerms, ExecutionContract, delegation_below, ungranted};
 use crate::message::RunId;
 use crate::store::{DelegatedRun, StoreError, StoreReader};
 use crate::transcript::{FirstBad, FlawKind, Trust, VerifyCheck, VerifyReport};
@@ -26,9 +27,16 @@ pub(super) struct TreeReport {
 /// What the one above says of a run.
 enum Above {
     /// A run, of the run of a call.
-    Call(RunId, Box<DelegatedRun>),
+    Call(Box<Caller>, Box<DelegatedRun>),
     /// A workflow, of the run of a step.
     Step(Box<RecordedStep>),
+}
+
+/// A run that called an agent.
+#[derive(Clone)]
+struct Caller {
+    contract: Arc<ExecutionContract>,
+    run_id: RunId,
 }
 
 impl Above {
@@ -42,8 +50,9 @@ impl Above {
     /// Holds a run that holds by itself against it.
     fn judge(&self, reader: &mut StoreReader, report: &mut VerifyReport) -> Result<(), CliError> {
         let (found, name, above, recorded) = match self {
-            Self::Call(parent, one) => {
-                let found = difference(reader, report, (parent, one))?;
+            Self::Call(caller, one) => {
+                let found = difference(reader, report, (caller, one))?;
+                let parent = &caller.run_id;
                 (found, "delegated", parent, recorded(parent, one))
             }
             Self::Step(step) => {
@@ -129,12 +138,20 @@ fn below(reader: &mut StoreReader, run_id: &RunId) -> Result<Vec<(RunId, Above)>
         }
         return Ok(below);
     }
-    for one in reader.delegated(run_id)? {
+    let delegated = reader.delegated(run_id)?;
+    if delegated.is_empty() {
+        return Ok(below);
+    }
+    let caller = Caller {
+        contract: Arc::new(reader.read_run(run_id)?.contract()?),
+        run_id: run_id.clone(),
+    };
+    for one in delegated {
         // A call whose run was not begun before its process ended has none.
         if one.end.is_some() || reader.is_child_of(&one, run_id)? {
             below.push((
                 one.run_id.clone(),
-                Above::Call(run_id.clone(), Box::new(one)),
+                Above::Call(Box::new(caller.clone()), Box::new(one)),
             ));
         }
     }
@@ -176,12 +193,33 @@ fn recorded(parent: &RunId, one: &DelegatedRun) -> String {
     }
 }
 
+/// Where a run says that it stands, if that is another place than below the run above it, or it is the run of another agent.
+fn place_differs(
+    above: &ExecutionContract,
+    one: &DelegatedRun,
+    contract: &ExecutionContract,
+) -> Difference {
+    let called = above.agents.get(&one.tool).map(|terms| terms.digest);
+    let expected = delegation_below(above, &one.tool, called);
+    let found = contract.delegation.as_ref();
+    if found == Some(&expected) {
+        return None;
+    }
+    let shown = |terms: Option<&DelegationTerms>| {
+        let text = terms.and_then(|terms| serde_json::to_string(terms).ok());
+        text.unwrap_or_default()
+    };
+    let field = "contract.delegation".to_owned();
+    Some((field, shown(Some(&expected)), shown(found)))
+}
+
 /// The first thing in which a run is not what the one above recorded, and both values.
 fn difference(
     reader: &mut StoreReader,
     report: &VerifyReport,
-    (parent, one): (&RunId, &DelegatedRun),
+    (caller, one): (&Caller, &DelegatedRun),
 ) -> Result<Difference, CliError> {
+    let parent = &caller.run_id;
     let differs = |field: &str, expected: String, actual: String| {
         (expected != actual).then(|| (field.to_owned(), expected, actual))
     };
@@ -197,6 +235,7 @@ fn difference(
         .parent_contract_hash
         .map_or_else(String::new, |hash| hash.to_string());
     let terms = [
+        place_differs(&caller.contract, one, &contract),
         differs(
             "contract.parent_contract_hash",
             one.parent_contract.to_string(),
@@ -212,6 +251,22 @@ fn difference(
             format!("{:?}", one.grant.max_cost_micro_usd),
             format!("{:?}", contract.max_cost_micro_usd.map(|max| max.0)),
         ),
+        // Its file may state less.
+        differs(
+            "contract.total_timeout_ms",
+            one.grant
+                .total_timeout_ms
+                .max(contract.total_timeout_ms)
+                .to_string(),
+            one.grant.total_timeout_ms.to_string(),
+        )
+        .map(|(field, actual, most)| (field, format!("at most {most}"), actual)),
+        differs(
+            "contract.tools",
+            "the tools that it is granted".to_owned(),
+            ungranted(&contract).join(", "),
+        )
+        .filter(|(.., more)| !more.is_empty()),
     ];
     if let Some(found) = terms.into_iter().flatten().next() {
         return Ok(Some(found));

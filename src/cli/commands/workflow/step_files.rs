@@ -7,7 +7,7 @@ use crate::cli::context::error::CliError;
 use crate::cli::context::source::Source;
 use crate::contract::{ContractSpec, WorkflowSpec, tool_spec};
 use crate::driver::{DriverError, Environment, RunRequest, StepFiles};
-use crate::message::{Digest, RunId, char_prefix};
+use crate::message::{RunId, char_prefix};
 use crate::store::Store;
 use crate::telemetry::{AgentResult, failed_calls};
 
@@ -106,9 +106,8 @@ impl StepFiles for Files {
             ..
         } = &order.input
         {
-            let text = self.file.agent_beside(&self.app, agent).text();
-            let text = text.map_err(|fault| fault.to_string())?;
-            if Digest::of(text.as_bytes()) != *agent_digest {
+            let digest = self.file.agent_digest(&self.app, agent);
+            if digest.map_err(|fault| fault.to_string())? != *agent_digest {
                 return Err(format!("{agent} has changed since the workflow was begun"));
             }
         }

@@ -53,8 +53,9 @@ impl ContractFile {
         }
     }
 
-    fn agent_digest(&self, app: &App, agent: &str) -> Result<Digest, CliError> {
-        let text = self.agent_beside(app, agent).text()?;
-        Ok(Digest::of(text.as_bytes()))
+    /// What the file of an agent beside it is known by: the text, everything included.
+    pub(in crate::cli) fn agent_digest(&self, app: &App, agent: &str) -> Result<Digest, CliError> {
+        let file = self.agent_beside(app, agent);
+        file.digest_of(&file.text()?)
     }
 }

@@ -123,9 +123,9 @@ form! {
         approval_timeout_ms: u64, u64 = 86_400_000,
         "Time for a person's answer.";
         step_timeout_ms: u64, u64 = 1_800_000,
-        "Time for one turn, waits included; but it stands still while a call waits for an approval.";
+        "Time for one turn, waits included; but it stands still while a call waits for an approval, here or in a run below.";
         total_timeout_ms: u64, u64 = 3_600_000,
-        "Time for the run; it stands still while a call waits for an approval.";
+        "Time for the run; it stands still in the same way.";
         context_budget: ContextBudgetSpec, DefaultText = DefaultText("see below"),
         "When the model is made to answer with what it has.";
     }

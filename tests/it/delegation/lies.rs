@@ -1,0 +1,122 @@
+//! A parent that lies about a run below it, or about what that might be: its own transcript holds, and the tree does not.
+
+use serde_json::{Value, json};
+
+use super::tree::tree;
+use crate::desk::Desk;
+use crate::verifier::forge::{forged, rehash_contract};
+
+/// Verifies the tree of `lead` in a store of its own, where whoever owns all of it has made `change` to the lines of `lead`, and every hash
+/// that follows from it anew, in the run below, too.
+fn verified_after(desk: &Desk, change: &dyn Fn(&mut Vec<Value>)) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    desk.ok(&["export", "lead", "--tree", "-o", &path("tree")]);
+    let files = ["lead", "lead.1", "lead.1.1"].map(|run| path(&format!("tree/{run}.jsonl")));
+    let unsigned = |lines: &mut Vec<Value>| lines.retain(|line| line.get("checkpoint").is_none());
+    let [parent, child] = [0, 1].map(|n: usize| std::fs::read(&files[n]).unwrap());
+    let first = forged(&parent, &|lines| {
+        unsigned(lines);
+        change(lines);
+    });
+    let delegated = |line: &Value| line["action"]["effects"].to_string().contains("delegate");
+    let child = forged(&child, &|lines| {
+        unsigned(lines);
+        lines[1]["event"]["event"]["value"]["parent"]["head"] = hash_of(&first, &delegated);
+    });
+    let head = hash_of(&child, &|line| line["action"]["kind"] == "seal");
+    let parent = forged(&parent, &|lines| {
+        unsigned(lines);
+        change(lines);
+        of_child(lines, |child| {
+            if child.get("head").is_some() {
+                child["head"] = head.clone();
+            }
+        });
+    });
+    std::fs::write(&files[0], parent).unwrap();
+    std::fs::write(&files[1], child).unwrap();
+    let files = files.each_ref().map(String::as_str);
+    let store = ["--store", &path("other.db")];
+    desk.ok(&[&["import"], &files[..], &store[..]].concat());
+    desk.json(&[&["verify", "lead", "--tree"], &store[..]].concat())
+        .1
+}
+
+/// The hash of the first line that is one of those.
+fn hash_of(bytes: &[u8], is_it: &dyn Fn(&Value) -> bool) -> Value {
+    let lines = std::str::from_utf8(bytes).unwrap().lines();
+    let mut lines = lines.map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.find(|line| is_it(line)).unwrap()["hash"].clone()
+}
+
+fn of_child(lines: &mut [Value], change: impl Fn(&mut Value)) {
+    for line in lines.iter_mut() {
+        let child = line.pointer_mut("/event/event/value/child");
+        child.filter(|child| child.is_object()).map(&change);
+        line.pointer_mut("/action/counters/below").map(&change);
+    }
+}
+
+fn of_grant(lines: &mut [Value], key: &str, value: u64) {
+    let effects = lines
+        .iter_mut()
+        .filter_map(|line| line.pointer_mut("/action/effects"));
+    for effect in effects.flat_map(|effects| effects.as_array_mut().unwrap()) {
+        if effect["kind"] == "delegate" {
+            effect["value"]["grant"][key] = json!(value);
+        }
+    }
+}
+
+/// What the run above says of the one below it is held against that one, field by field.
+#[test]
+fn a_parent_that_lies_about_a_run_below_is_found_though_its_own_transcript_holds() {
+    type Lie<'l> = (&'l str, &'l dyn Fn(&mut Vec<Value>));
+    let desk = tree();
+    let lies: [Lie<'_>; 10] = [
+        ("", &|_| ()),
+        ("tokens", &|l| {
+            of_child(l, |child| child["tokens"] = json!(1))
+        }),
+        ("cost", &|l| {
+            of_child(l, |child| child["cost_micro_usd"] = json!(1))
+        }),
+        ("tools_ok", &|l| {
+            of_child(l, |child| child["tools_ok"] = json!(7))
+        }),
+        ("contract.max_tokens_consumed", &|l| {
+            of_grant(l, "max_tokens", 999)
+        }),
+        ("contract.max_cost_micro_usd", &|l| {
+            of_grant(l, "max_cost_micro_usd", 999)
+        }),
+        ("contract.total_timeout_ms", &|l| {
+            of_grant(l, "total_timeout_ms", 1)
+        }),
+        ("contract.delegation", &|l| {
+            l[0]["contract"]["agents"]["agent__middle"]["digest"] = json!("0".repeat(64));
+            rehash_contract(l);
+        }),
+        ("contract.delegation", &|l| {
+            l[0]["contract"]["agents"]["agent__middle"]["grant"] = json!(["clock"]);
+            rehash_contract(l);
+        }),
+        ("contract.parent_contract_hash", &|l| {
+            l[0]["contract"]["max_resumes"] = json!(2);
+            rehash_contract(l);
+        }),
+    ];
+    for (field, lie) in lies {
+        let verified = verified_after(&desk, lie);
+        let runs = verified["runs"].as_array().unwrap();
+        assert_eq!(runs[0]["first_bad"], Value::Null, "{field}: {verified}");
+        if field.is_empty() {
+            // Nothing is found where nothing was changed but what is not signed.
+            assert_eq!(runs[1]["first_bad"], Value::Null, "{verified}");
+            continue;
+        }
+        assert_eq!(runs[1]["first_bad"]["field"], field, "{verified}");
+        assert_eq!(verified["holds"], false);
+    }
+}
