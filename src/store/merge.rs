@@ -14,7 +14,10 @@ use super::run_row::{RUN, WORKFLOW};
 use super::vouched::is_vouched;
 use super::{StoreError, given_checkpoints, run_log};
 use crate::message::{Digest, RunId};
-use crate::transcript::{LogLeaf, PublicKey, Record, SealedOutcome, Tombstone, TombstoneRecord};
+use crate::transcript::{
+    EntryRecord, LogLeaf, PublicKey, Record, SealedOutcome, Tombstone, TombstoneRecord,
+    WorkflowEntryRecord,
+};
 
 /// The lines of a verified file on their way into a run of the store, inside one open transaction.
 ///
@@ -74,6 +77,30 @@ struct GivenEntry<'a> {
     hash: Digest,
     seq: u64,
     state: &'a str,
+}
+
+impl<'a> From<&'a EntryRecord<'_>> for GivenEntry<'a> {
+    fn from(entry: &'a EntryRecord<'_>) -> Self {
+        Self {
+            action: entry.action,
+            event: entry.event,
+            hash: entry.hash,
+            seq: entry.seq,
+            state: entry.decoded_action.to.as_str(),
+        }
+    }
+}
+
+impl<'a> From<&'a WorkflowEntryRecord<'_>> for GivenEntry<'a> {
+    fn from(entry: &'a WorkflowEntryRecord<'_>) -> Self {
+        Self {
+            action: entry.action,
+            event: entry.event,
+            hash: entry.hash,
+            seq: entry.seq,
+            state: &entry.head.to,
+        }
+    }
 }
 
 impl Merge {
@@ -148,28 +175,10 @@ impl Merge {
     ) -> Result<(), ImportError> {
         let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
         match record {
-            Record::Entry(entry) => self.take_entry(
-                conn,
-                path,
-                &GivenEntry {
-                    action: entry.action,
-                    event: entry.event,
-                    hash: entry.hash,
-                    seq: entry.seq,
-                    state: entry.decoded_action.to.as_str(),
-                },
-            ),
-            Record::WorkflowEntry(entry) => self.take_entry(
-                conn,
-                path,
-                &GivenEntry {
-                    action: entry.action,
-                    event: entry.event,
-                    hash: entry.hash,
-                    seq: entry.seq,
-                    state: &entry.head.to,
-                },
-            ),
+            Record::Entry(entry) => self.take_entry(conn, path, &GivenEntry::from(&**entry)),
+            Record::WorkflowEntry(entry) => {
+                self.take_entry(conn, path, &GivenEntry::from(&**entry))
+            }
             _ if self.own => Ok(()),
             Record::Header(_) => Ok(()),
             Record::Blob(blob) => Ok(self

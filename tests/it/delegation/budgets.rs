@@ -99,15 +99,7 @@ fn two_hundred_agents_at_once_stay_within_the_budget_of_one_run() {
     let lead = format!("{}max_tokens_consumed: 100000\n", beside("middle"));
     let ask = ("agent__middle", prompt("go"));
     desk.agent("lead", &lead, &asks(&[ask.clone(), ask], "told"));
-    let ended = desk.run(&[
-        "run",
-        "lead.yaml",
-        "--task",
-        "go",
-        "--run-id",
-        "lead",
-        "--json",
-    ]);
+    let ended = desk.run(&super::lead(&["--json"]));
     let result = ended.document();
     assert_eq!(
         result["outcome"]["class"], "COMPLETED_WITH_TOOLS",

@@ -202,7 +202,7 @@ fn a_called_profile_has_the_abilities_that_its_task_names() {
         "agents: [scout.agent.yaml]\n",
         &asks(&calls, "answered"),
     );
-    let left = desk.run(&["run", "lead.yaml", "--task", "go", "--run-id", "lead"]);
+    let left = desk.run(&super::lead(&[]));
     assert_eq!(left.code, 0, "{}", left.said());
     desk.proves_tree("lead");
     let contract = desk.contract_of("lead.1");

@@ -70,15 +70,7 @@ impl Desk {
     /// Runs `lead.yaml` under that name; its result. It and every run below it verify and replay.
     #[track_caller]
     pub fn leads(&self) -> Value {
-        let ended = self.run(&[
-            "run",
-            "lead.yaml",
-            "--task",
-            "go",
-            "--run-id",
-            "lead",
-            "--json",
-        ]);
+        let ended = self.run(&lead(&["--json"]));
         let result = ended.document();
         self.proves_tree("lead");
         result
@@ -119,6 +111,12 @@ impl Desk {
         });
         children.collect()
     }
+}
+
+/// The command that runs `lead.yaml` under that name, with more arguments.
+pub fn lead<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    let run = ["run", "lead.yaml", "--task", "go", "--run-id", "lead"];
+    [&run[..], more].concat()
 }
 
 pub fn named(name: &str) -> RunId {

@@ -9,7 +9,7 @@ use monolith::StoreReader;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use super::{asks, prompt};
+use super::{asks, lead, prompt};
 use crate::desk::{Desk, Left};
 
 /// An agent that waits for an approval of its call, below another one.
@@ -23,8 +23,6 @@ fn waiting() -> Desk {
 
 /// How long a process may take for what should take none: far more than any machine needs.
 const SOON: Duration = Duration::from_secs(60);
-
-const RUN: [&str; 6] = ["run", "lead.yaml", "--task", "go", "--run-id", "lead"];
 
 fn begins(desk: &Desk, args: &[&str]) -> Child {
     let mut command = desk.command(args);
@@ -103,7 +101,7 @@ fn ends(desk: &Desk) -> Vec<String> {
 #[test]
 fn an_answer_to_an_agent_below_lets_the_whole_tree_go_on() {
     let desk = waiting();
-    let mut child = begins(&desk, &RUN);
+    let mut child = begins(&desk, &lead(&[]));
     waits(&mut child);
     answers(&desk, "approve");
     let left = left(child);
@@ -123,7 +121,7 @@ fn last_ms(desk: &Desk, run: &str) -> u64 {
 #[test]
 fn the_time_of_a_person_counts_for_no_run_above_the_one_that_asks() {
     let desk = waiting();
-    let mut child = begins(&desk, &RUN);
+    let mut child = begins(&desk, &lead(&[]));
     waits(&mut child);
     // More than all else that the tree does takes.
     std::thread::sleep(Duration::from_secs(3));
@@ -143,7 +141,7 @@ fn the_time_of_a_person_counts_for_no_run_above_the_one_that_asks() {
 #[test]
 fn a_tree_that_is_suspended_goes_on_as_one() {
     let desk = waiting();
-    let mut child = begins(&desk, &RUN);
+    let mut child = begins(&desk, &lead(&[]));
     waits(&mut child);
     signal(&child, Signal::TERM);
     let first = left(child);
@@ -177,7 +175,7 @@ fn a_tree_that_is_suspended_goes_on_as_one() {
 #[test]
 fn a_tree_that_waits_for_no_one_is_left_with_its_question() {
     let desk = waiting();
-    let left = desk.run(&[&RUN[..], &["--no-wait"]].concat());
+    let left = desk.run(&lead(&["--no-wait"]));
     assert_eq!(left.code, 8, "{}", left.said());
     assert_eq!(ends(&desk), ["open"; 3]);
     answers(&desk, "deny");
@@ -192,7 +190,7 @@ fn an_abort_ends_every_run_below() {
     let desk = waiting();
     // A model that never answers.
     desk.write("worker.jsonl", r#"{"response":"","fault":"hang"}"#);
-    let mut child = begins(&desk, &RUN);
+    let mut child = begins(&desk, &lead(&[]));
     until(&desk, &mut child, "lead.1.1", "probed");
     signal(&child, Signal::INT);
     // The first is heard before the second is sent: signals of one kind do not queue.
@@ -209,7 +207,7 @@ fn an_abort_ends_every_run_below() {
 #[test]
 fn a_stop_reaches_the_runs_below() {
     let desk = waiting();
-    let mut child = begins(&desk, &RUN);
+    let mut child = begins(&desk, &lead(&[]));
     waits(&mut child);
     signal(&child, Signal::INT);
     let left = left(child);
@@ -251,7 +249,7 @@ fn an_abort_ends_a_run_below_whose_tool_server_does_not_come_up_again() {
         ),
         &says,
     );
-    let left = desk.run(&[&RUN[..], &["--no-wait"]].concat());
+    let left = desk.run(&lead(&["--no-wait"]));
     assert_eq!(left.code, 8, "{}", left.said());
     let mut child = begins(&desk, &["resume", "lead"]);
     until(&desk, &mut child, "lead.1", "resumed");

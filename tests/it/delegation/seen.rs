@@ -284,16 +284,8 @@ fn a_snapshot_has_the_sessions_of_the_agents_that_were_called() {
     let more = "agents: [middle.yaml]\ntools: {builtin: [clock]}\nrequire_approval: [clock]\n";
     desk.agent("lead", more, &says);
     let kept = ["--sessions-dir", "sessions", "--save-all", "all"];
-    let run = [
-        "run",
-        "lead.yaml",
-        "--task",
-        "go",
-        "--run-id",
-        "lead",
-        "--no-wait",
-    ];
-    let left = desk.ends(&[&run[..], &kept, &["--json"]].concat(), 8);
+    let run = [&["--no-wait", "--json"], &kept[..]].concat();
+    let left = desk.ends(&super::lead(&run), 8);
     let hash = left.document()["waits_for"]["arguments_hash"].clone();
     // After the agent, while the session goes on.
     let left = snapshot(&desk, "lead");

@@ -111,16 +111,7 @@ fn accounting_has_the_requests_of_every_run_of_a_tree() {
     desk.worker("clock");
     let calls = asks(&[("agent__clock", prompt("What time is it?"))], "Late.");
     desk.agent("lead", "agents: [clock.yaml]\n", &calls);
-    desk.ok(&[
-        "run",
-        "lead.yaml",
-        "--task",
-        "go",
-        "--run-id",
-        "lead",
-        "--billing-file",
-        "bill.jsonl",
-    ]);
+    desk.ok(&super::lead(&["--billing-file", "bill.jsonl"]));
     let bill = desk.read("bill.jsonl");
     let lines = bill.lines().map(|line| serde_json::from_str(line).unwrap());
     let lines: Vec<serde_json::Value> = lines.collect();

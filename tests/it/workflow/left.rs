@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{desk, steps_of};
-use crate::delegation::{asks, prompt};
+use crate::delegation::{asks, lead, prompt};
 use crate::desk::Desk;
 
 /// A workflow whose second step waits for a person: a tool step, or an agent below an agent.
@@ -145,18 +145,7 @@ fn a_run_below_an_open_tree_is_not_deleted_and_not_begun_anew_where_it_was() {
     desk.ends(&["run", "w.yaml", "--run-id", "w"], 8);
 
     // The same of a run that called agents.
-    desk.ends(
-        &[
-            "run",
-            "lead.yaml",
-            "--task",
-            "go",
-            "--run-id",
-            "lead",
-            "--no-wait",
-        ],
-        8,
-    );
+    desk.ends(&lead(&["--no-wait"]), 8);
     let said = desk.ends(&["delete", "lead.1", "--yes"], 4).err;
     assert!(
         said.contains("it stands below lead, which has not ended"),
