@@ -1,5 +1,6 @@
 //! What the runs below a run are brought up with. Begins none.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::Environment;
@@ -32,5 +33,18 @@ impl Below {
             parent: parent(),
             spec: Arc::new(request.spec.clone()),
         })
+    }
+
+    /// What the runs below a run are ended with: nothing of them is read again.
+    pub(super) fn to_end(environment: &Environment, key: &RedactionKey) -> Self {
+        Self {
+            environment: environment.clone().for_runs_below(),
+            key: key.clone(),
+            parent: ParentFile {
+                folder: PathBuf::new(),
+                invocation: None,
+            },
+            spec: Arc::default(),
+        }
     }
 }

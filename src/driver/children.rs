@@ -19,6 +19,8 @@ pub(super) struct Children {
     /// How each is driven.
     pub(super) drive: Drive,
     pub(super) max_inferences: Option<usize>,
+    /// Whether the run above has ended, so that they are brought to their ends alone.
+    pub(super) orphan: bool,
     pub(super) run_id: RunId,
     pub(super) store: Store,
     /// Those that wait for a person.

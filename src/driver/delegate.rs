@@ -186,7 +186,11 @@ async fn run_child(
             let reason = format!("another run is called {run_id}");
             return Ok(ChildResult::NotBegun(reason));
         }
+        Known::Open(open) if delegating.ends => {
+            return ended_below(delegating, delegation, *open, channels).await;
+        }
         Known::Open(reopened) => Some(reopened),
+        Known::None if delegating.ends => return Ok(ChildResult::Cancelled),
         Known::None => None,
     };
     let name = &delegation.order.invocation.name;
@@ -256,7 +260,7 @@ async fn begun(
     delegating: &Delegating,
     delegation: &Delegation,
     (below, read): (&Below, ReadAgent),
-    channels: ChildChannels,
+    mut channels: ChildChannels,
 ) -> Result<ChildResult, DriverError> {
     let request = request_of(delegating, delegation, below, read);
     let parent = ParentRun {
@@ -267,6 +271,10 @@ async fn begun(
     let link = (delegating.contract.contract_hash(), parent);
     let prepared = match prepare_delegated(link, request, &channels.cancel).await {
         Ok(prepared) => prepared,
+        // The run above waits for the end, and there is none.
+        Err(DriverError::Cancelled) if channels.parent_has_ended() => {
+            return Ok(ChildResult::Cancelled);
+        }
         Err(DriverError::Cancelled) => return Ok(ChildResult::Left),
         Err(fault @ DriverError::Store(_)) => return Err(fault),
         Err(fault) => return Ok(ChildResult::NotBegun(fault.to_string())),
@@ -296,7 +304,7 @@ async fn resumed(
     let path = path.map(|begun| begun.contract_file.clone());
     let request = request_of(delegating, delegation, below, read);
     let is_asked = open.is_stopping();
-    match prepare_resume(open, request.clone(), &channels.cancel).await {
+    match prepare_resume(open, request, &channels.cancel).await {
         Ok(prepared) => {
             if delegating.stops && !is_asked {
                 channels.ask_to_stop();
@@ -305,16 +313,29 @@ async fn resumed(
         }
         Err(DriverError::Cancelled) if channels.parent_has_ended() => {
             let link = delegating.link(delegation);
-            let known = known(&delegating.store, &below.environment, link).await?;
-            let Known::Open(open) = known else {
-                return Ok(ChildResult::Left);
-            };
-            let prepared = prepare_end(*open, request).await?;
-            driven(delegating, delegation, prepared, channels).await
+            match known(&delegating.store, &below.environment, link).await? {
+                Known::Open(open) => ended_below(delegating, delegation, *open, channels).await,
+                Known::Ended(recorded) => Ok(ChildResult::Ended(Box::new(recorded.ended))),
+                Known::None | Known::Taken => Ok(ChildResult::Left),
+            }
         }
         Err(DriverError::Cancelled) => Ok(ChildResult::Left),
         Err(fault) => Err(fault.of_file(path)),
     }
+}
+
+/// Brings the run, which is open, to its end: the one above it ends.
+async fn ended_below(
+    delegating: &Delegating,
+    delegation: &Delegation,
+    open: Reopened,
+    channels: ChildChannels,
+) -> Result<ChildResult, DriverError> {
+    let Some(below) = &delegating.below else {
+        return Ok(ChildResult::Left);
+    };
+    let prepared = prepare_end(open, &below.environment, &below.key);
+    driven(delegating, delegation, prepared, channels).await
 }
 
 /// What the run of an agent's call is asked to be.

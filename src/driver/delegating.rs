@@ -36,6 +36,8 @@ pub(super) struct Delegating {
     pub(super) contract: Arc<ExecutionContract>,
     /// How a run is driven.
     pub(super) drive: Drive,
+    /// Whether it is to end: then a run that was begun is ended, and none is begun.
+    pub(super) ends: bool,
     pub(super) grace: Duration,
     /// Its last entry that is durable.
     pub(super) head: Digest,

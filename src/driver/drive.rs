@@ -147,6 +147,7 @@ pub async fn drive(
             controls: BTreeMap::new(),
             drive: boxed,
             max_inferences,
+            orphan,
             run_id: run_id.clone(),
             store: store.clone(),
             waiting: Waiting::default(),

@@ -294,18 +294,20 @@ impl<'s> Host<'s> {
             drop(control.try_send(Control::Suspend));
         }
         self.children.controls.insert(call, control.clone());
+        let run = self.session.run();
         let delegating = Delegating {
             below: self.children.below.clone(),
             clock: self.tools.clock.clone(),
             contract: Arc::clone(&self.tools.contract),
             drive: self.children.drive,
+            ends: self.children.orphan || run.is_some_and(Run::is_ending),
             grace: self.grace,
             head: self.head,
             max_inferences: self.children.max_inferences,
             queues: Arc::clone(&self.tools.queues),
             run_id: self.children.run_id.clone(),
             scrubber: Arc::clone(&self.tools.scrubber),
-            stops: self.session.run().is_some_and(Run::is_stopping),
+            stops: run.is_some_and(Run::is_stopping),
             store: self.children.store.clone(),
         };
         let waiting = self.children.waiting.report_of(call);

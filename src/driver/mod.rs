@@ -88,9 +88,9 @@ pub(crate) use agent_reader::{AgentReader, ParentFile, ReadAgent};
 pub(crate) use ancestry::{answered_before, played_from_the_first};
 pub(crate) use bring_up::{
     Continuation, Preview, Reach, ReachedCommand, ReachedVariable, Reopened, SHELL_PLACE,
-    ServersToStart, committed_workspace, embedded_model, prepare_continuation, prepare_fork,
-    prepare_loaded, prepare_resume, preview, preview_recorded, random_run_id, redacted_text,
-    reopen, unset_by_itself, unset_keys,
+    ServersToStart, committed_workspace, embedded_model, prepare_continuation, prepare_end,
+    prepare_fork, prepare_loaded, prepare_resume, preview, preview_recorded, random_run_id,
+    redacted_text, reopen, unset_by_itself, unset_keys,
 };
 pub use bring_up::{Prepared, RunRequest, prepare};
 

@@ -228,6 +228,8 @@ impl BatchCall<Slot> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Batch {
     pub(super) calls: Vec<BatchCall<Slot>>,
+    /// Whether the run is to end, and nothing but the ends of runs below it is waited for.
+    pub(super) ending: bool,
     /// What each call of an agent gets, where its file states nothing.
     pub(super) share: Share,
     /// Inferences whose servers did not wait for the answer, each with the bytes of its prompt. What they use counts, so each is waited
@@ -444,29 +446,45 @@ impl Batch {
             .collect();
         Some(Ended {
             calls,
-            cut_short: false,
+            cut_short: self.ending,
         })
+    }
+
+    /// Ends everything but runs below that go on; whether there are any, whose ends are then waited for.
+    pub(super) fn end_but_delegations(&mut self) -> bool {
+        self.unwanted.clear();
+        for call in &mut self.calls {
+            if matches!(call.slot, Slot::Running(_)) && call.grant().is_some() {
+                self.ending = true;
+            } else {
+                call.slot = Slot::Settled(given_up(call.slot.clone()));
+            }
+        }
+        self.ending
     }
 
     /// Ends the batch now: what runs has an unknown effect, what does not is not started, no summary is waited for.
     pub(super) fn cut_short(&mut self) -> Ended {
-        let end = |slot| match slot {
-            Slot::Settled(settled) => settled,
-            Slot::Pending(_) | Slot::ToAsk(..) | Slot::Awaiting(..) | Slot::Approved(_) => {
-                FailedReason::NotStartedCutShort.into()
-            }
-            Slot::Running(_)
-            | Slot::Asking { .. }
-            | Slot::Unsampled { .. }
-            | Slot::Sampling { .. } => FailedReason::EffectUnknown.into(),
-            Slot::Unsummarised { call, envelope } | Slot::Summarising { call, envelope, .. } => {
-                Settled::cut(call, envelope)
-            }
-        };
-        let calls = self.calls.drain(..).map(|call| call.with(end));
+        let calls = self.calls.drain(..).map(|call| call.with(given_up));
         Ended {
             calls: calls.collect(),
             cut_short: true,
+        }
+    }
+}
+
+/// What a call comes to that is given up.
+fn given_up(slot: Slot) -> Settled {
+    match slot {
+        Slot::Settled(settled) => settled,
+        Slot::Pending(_) | Slot::ToAsk(..) | Slot::Awaiting(..) | Slot::Approved(_) => {
+            FailedReason::NotStartedCutShort.into()
+        }
+        Slot::Running(_) | Slot::Asking { .. } | Slot::Unsampled { .. } | Slot::Sampling { .. } => {
+            FailedReason::EffectUnknown.into()
+        }
+        Slot::Unsummarised { call, envelope } | Slot::Summarising { call, envelope, .. } => {
+            Settled::cut(call, envelope)
         }
     }
 }

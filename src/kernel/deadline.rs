@@ -1,5 +1,6 @@
 //! When the machine wants to be woken. It never looks at a clock; the driver asks and obeys.
 
+use super::ending::ENDS_TIMEOUT_MS;
 use super::machine::Machine;
 use super::stage::{Awaited, Stage};
 
@@ -17,6 +18,11 @@ impl Machine {
             | Stage::Observe(_)
             | Stage::Commit => None,
         };
+        if let (Stage::Execute(batch), Some(since)) = (stage, self.clock.parked_since())
+            && batch.ending
+        {
+            return Some(after(since, ENDS_TIMEOUT_MS));
+        }
         if let Some(since) = self.clock.parked_since() {
             // A parked run is outside step and total timeout.
             return Some(after(since, self.contract.approval_timeout_ms));

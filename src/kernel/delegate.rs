@@ -192,6 +192,15 @@ impl Machine {
         }
     }
 
+    /// Charges runs whose ends are not known with everything that they might use.
+    pub(super) fn charge_grants(&mut self) {
+        let (tokens, cost) = self.reserved();
+        self.delegations.clear();
+        let c = &mut self.counters;
+        c.below_tokens = exact_sum(c.below_tokens, tokens);
+        c.below_cost_micro_usd = exact_sum(c.below_cost_micro_usd, cost);
+    }
+
     /// Charges what a run used, whatever became of it.
     fn count_child(&mut self, child: &ChildEnd) {
         let c = &mut self.counters;

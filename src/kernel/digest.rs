@@ -106,6 +106,7 @@ impl StageView<'_> {
                         (String::new(), 25, CallSeq(inference.0), *bytes)
                     }))
                     .chain(share_key(batch.share))
+                    .chain(ending_key(batch.ending))
                     .chain(batch.calls.iter().filter_map(below_key))
                     .collect()
             }
@@ -243,6 +244,11 @@ impl Machine {
 fn below_key<S>(call: &BatchCall<S>) -> Option<CallKey> {
     let proves = call.delegated.as_ref()?.tools_ok > 0;
     proves.then(|| (call.invocation.id.clone(), 27, CallSeq(0), 1))
+}
+
+/// That only the ends of runs below are waited for; nothing where they are not.
+fn ending_key(ending: bool) -> Option<CallKey> {
+    ending.then(|| (String::new(), 28, CallSeq(0), 0))
 }
 
 /// What calls of agents get of the message; nothing where it has none.

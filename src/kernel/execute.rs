@@ -29,6 +29,9 @@ impl Machine {
         batch: &mut Batch,
         outbox: &mut Outbox,
     ) -> Reply<FromExecute> {
+        if batch.ending {
+            return self.take_ends(event, batch);
+        }
         match event {
             EventKind::ToolReturned(returned) => self.tool_returned(batch, returned, outbox),
             EventKind::ApprovalGiven(approval) => self.approval_given(batch, approval, outbox),

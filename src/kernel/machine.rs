@@ -209,6 +209,9 @@ impl Machine {
             Resting::Infer(_) => FromInfer::Commit.into(),
             Resting::Execute(batch) => {
                 self.unpark();
+                if batch.end_but_delegations() {
+                    return self.await_ends(batch, outbox);
+                }
                 FromExecute::Observe(batch.cut_short()).into()
             }
         })
@@ -222,6 +225,12 @@ impl Machine {
         outbox: &mut Outbox,
     ) -> Handled<Stage> {
         match event {
+            // It ends already, and is left once the runs below have ended.
+            EventKind::Interrupted(_) | EventKind::StopRequested | EventKind::TimerFired
+                if resting.is_ending() =>
+            {
+                Handled::Super
+            }
             EventKind::Interrupted(by) => {
                 self.interrupted = Some(*by);
                 self.abandon(resting, outbox)

@@ -29,6 +29,7 @@ mod delegated;
 mod digest;
 mod edges;
 mod effect;
+mod ending;
 mod entry;
 mod event;
 mod execute;

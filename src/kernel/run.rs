@@ -212,6 +212,12 @@ impl Run {
         self.storage().run_ms()
     }
 
+    /// Whether it is to end, and only the ends of runs below it are waited for.
+    #[must_use]
+    pub fn is_ending(&self) -> bool {
+        matches!(self.stage(), Stage::Execute(batch) if batch.ending)
+    }
+
     /// How the run ended, once it has.
     #[must_use]
     pub fn outcome(&self) -> Option<Outcome> {

@@ -103,6 +103,14 @@ impl StageView<'_> {
 }
 
 impl Resting<'_> {
+    /// Whether the run is to end, and only the ends of runs below it are waited for.
+    pub(super) fn is_ending(&self) -> bool {
+        match self {
+            Self::Precheck | Self::Infer(_) => false,
+            Self::Execute(batch) => batch.ending,
+        }
+    }
+
     pub(super) const fn view(&self) -> StageView<'_> {
         match self {
             Self::Precheck => StageView::Precheck,

@@ -6,6 +6,7 @@ use statig::Outcome as Handled;
 use super::batch::{Batch, Settled, Slot};
 use super::delegate::delegate_again;
 use super::edges::{FromInfer, Reply};
+use super::ending::end_again;
 use super::guard::{Guard, holds};
 use super::machine::{Machine, Verdict};
 use super::outbox::Outbox;
@@ -40,6 +41,13 @@ impl Machine {
         outbox: &mut Outbox,
     ) -> Handled<Stage> {
         let was_suspended = std::mem::take(&mut self.suspended);
+        if let Resting::Execute(batch) = resting
+            && batch.ending
+        {
+            end_again(batch, outbox);
+            outbox.note(self, resting.view(), "resumed");
+            return Handled::Handled;
+        }
         if !was_suspended {
             self.counters.resumes = self.counters.resumes.saturating_add(1);
         }
@@ -50,14 +58,14 @@ impl Machine {
             resumed.contract_hash != self.contract.contract_hash(),
         ) {
             self.verdict = Verdict::Violation(OutcomeCode::ContractMutated);
-            return self.abandon(resting, outbox);
+            return self.abandon_resumed(resting, outbox);
         }
         if holds(
             Guard::MaxResumes,
             self.counters.resumes > self.contract.max_resumes,
         ) {
             self.interrupted = Some(Interrupter::Shutdown);
-            return self.abandon(resting, outbox);
+            return self.abandon_resumed(resting, outbox);
         }
         if let Resting::Execute(batch) = resting {
             delegate_again(batch, outbox);
@@ -87,6 +95,18 @@ impl Machine {
         }
         outbox.note(self, resting.view(), "resumed");
         Handled::Handled
+    }
+
+    /// Gives the run up that another process left: the runs below it are gone on with, to be ended.
+    fn abandon_resumed(
+        &mut self,
+        resting: &mut Resting<'_>,
+        outbox: &mut Outbox,
+    ) -> Handled<Stage> {
+        if let Resting::Execute(batch) = resting {
+            delegate_again(batch, outbox);
+        }
+        self.abandon(resting, outbox)
     }
 
     /// Sends the request that is due; the way out of INFER where it may not be sent any more.

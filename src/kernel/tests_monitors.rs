@@ -52,6 +52,8 @@ pub(super) struct Ledger {
     /// Approved or lost while the run is suspended, and due.
     due: Vec<CallSeq>,
     closing_turn: Option<u32>,
+    /// Whether it is to end, and waits for the ends of runs below it.
+    ending: bool,
     tokens: u64,
     cost: u64,
     executed: u64,
@@ -99,6 +101,7 @@ impl Ledger {
             resumes: false,
             due: Vec::new(),
             closing_turn: None,
+            ending: false,
             tokens: 0,
             cost: 0,
             executed: 0,
@@ -145,6 +148,11 @@ impl Ledger {
             return Err("entries do not come first".to_owned());
         };
         self.entries(event, entries, rest)?;
+        let was_ending = std::mem::replace(&mut self.ending, run.is_ending());
+        if self.place != State::Execute {
+            self.agents.charge_grants();
+        }
+        self.ends_below(was_ending, rest)?;
         let ends = |e: &Effect| matches!(e, Effect::Cancel | Effect::Finish(_));
         hold(!self.suspended || rest.iter().all(ends), || {
             "something is issued while the run is suspended".to_owned()
@@ -157,14 +165,16 @@ impl Ledger {
             // Denied, too late, or given up beside another call: nothing else says so where nothing is issued.
             self.awaiting = None;
         }
-        if self.awaiting.is_none()
+        if self.ending {
+            self.parked_since.get_or_insert(self.at_ms);
+        } else if self.awaiting.is_none()
             && let Some(since) = self.parked_since.take()
         {
             self.parked_ms += self.at_ms - since;
         }
-        if interrupted {
+        if interrupted && !was_ending {
             let is = self.ended.is_some_and(|o| o.class == Class::Interrupted);
-            hold(is, || {
+            hold(is || self.ending, || {
                 format!("interrupted, and the step ended {:?}", self.ended)
             })?;
             let busy = self.asked().is_some() || !self.running.is_empty();

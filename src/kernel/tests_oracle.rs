@@ -229,6 +229,13 @@ enum Wish {
     Closing(ClosingReason),
 }
 
+/// How a run is to end that waits for the ends of runs below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Ending {
+    So(Outcome),
+    Mutated,
+}
+
 /// Everything but time: part of the key that exploration merges by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[expect(
@@ -253,6 +260,7 @@ pub(super) struct Facts {
     /// The target that was asked last.
     asked: usize,
     closing: Option<ClosingReason>,
+    ending: Option<Ending>,
     failed: Vec<(usize, Why)>,
     /// The attempts of the running cycle: the target of each, and how long to wait where it was limited.
     cycle: Vec<(usize, Option<u64>)>,
@@ -354,6 +362,7 @@ impl Oracle {
                 dropped: BTreeSet::new(),
                 asked: 0,
                 closing: None,
+                ending: None,
                 failed: Vec::new(),
                 cycle: Vec::new(),
                 waits: 0,
@@ -393,7 +402,10 @@ impl Oracle {
         }
         self.clock.at = self.clock.at.max(event.at_ms);
         match &event.event {
-            EventKind::Interrupted(by) => self.end(
+            EventKind::Interrupted(_) | EventKind::StopRequested if self.facts.ending.is_some() => {
+                Reaction::Ignored
+            }
+            EventKind::Interrupted(by) => self.leave(
                 Class::Interrupted,
                 match by {
                     super::Interrupter::Abort => Code::Abort,

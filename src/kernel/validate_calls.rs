@@ -321,6 +321,7 @@ impl Machine {
         let mut batch = Batch {
             share: self.share_among(&calls),
             calls,
+            ending: false,
             unwanted: Vec::new(),
         };
         self.start_next(&mut batch, outbox);

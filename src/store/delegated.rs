@@ -12,6 +12,8 @@ pub(crate) struct DelegatedRun {
     pub(crate) call: CallSeq,
     /// How its run ended; none where that is not recorded.
     pub(crate) end: Option<ChildEnd>,
+    /// Whether a result of it is recorded, be it that no run was begun.
+    pub(crate) answered: bool,
     /// What it might use.
     pub(crate) grant: DelegationGrant,
     /// The entry that first set it going.
@@ -41,10 +43,10 @@ impl StoreReader {
             let entry = entry?;
             if let Ok(Some(event)) = entry.decode_event()
                 && let EventKind::ToolReturned(returned) = event.event
-                && let Some(child) = returned.child
                 && let Some(known) = found.iter_mut().find(|one| one.call == returned.call)
             {
-                known.end.get_or_insert(*child);
+                known.answered = true;
+                known.end = known.end.take().or(returned.child.map(|child| *child));
             }
             let Ok(action) = entry.decode_action() else {
                 continue;
@@ -56,6 +58,7 @@ impl StoreReader {
                     && found.iter().all(|one| one.call != call)
                 {
                     found.push(DelegatedRun {
+                        answered: false,
                         call,
                         end: None,
                         grant,
@@ -135,6 +138,31 @@ impl StoreReader {
             }
         }
         Ok(steps)
+    }
+
+    /// The open runs below a run or a workflow that has ended, as far as nothing above them goes on; none of one that is open.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchRun`], and the faults of the file.
+    pub(crate) fn open_below(&mut self, run_id: &RunId) -> Result<Vec<RunId>, StoreError> {
+        let (mut open, mut next) = (Vec::new(), vec![run_id.clone()]);
+        while let Some(above) = next.pop() {
+            if self.is_open(&above)? {
+                if above != *run_id {
+                    open.push(above);
+                }
+            } else if self.is_workflow(&above)? {
+                next.extend(self.steps(&above)?);
+            } else {
+                for one in self.delegated(&above)? {
+                    if self.is_child_of(&one, &above)? {
+                        next.push(one.run_id);
+                    }
+                }
+            }
+        }
+        open.sort();
+        Ok(open)
     }
 
     /// Whether the store has the run of that call: another one may have its name.

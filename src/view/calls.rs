@@ -211,9 +211,10 @@ impl Calls {
         }
     }
 
-    /// What runs is given up.
-    pub(super) fn give_up(&mut self, activities: &mut Activities, at_ms: u64) {
-        for call in self.all.values_mut().filter(|call| call.is_running()) {
+    /// What runs is given up; that of agents where `runs_too`.
+    pub(super) fn give_up(&mut self, activities: &mut Activities, at_ms: u64, runs_too: bool) {
+        let given_up = |call: &&mut Call| call.is_running() && (runs_too || !call.delegated);
+        for call in self.all.values_mut().filter(given_up) {
             call.end(activities, CallEnd::GivenUp, at_ms);
         }
     }

@@ -468,7 +468,9 @@ impl RunView {
             // What a server asked and got no answer to goes on nowhere and so is not cancelled: it ends with the run.
             EffectRecord::Cancel | EffectRecord::Finish => {
                 self.requests.give_up(&mut self.activities, at_ms);
-                self.calls.give_up(&mut self.activities, at_ms);
+                // The ends of runs below are waited for until the end.
+                let runs_too = *effect == EffectRecord::Finish;
+                self.calls.give_up(&mut self.activities, at_ms, runs_too);
             }
             EffectRecord::Probe
             | EffectRecord::AwaitApproval { .. }

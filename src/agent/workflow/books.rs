@@ -79,6 +79,9 @@ pub(super) struct Sequence {
     /// The index of the step that is under way, or comes next.
     pub(super) at: usize,
     pub(super) under_way: Option<Box<Active>>,
+    /// Whether one of its steps has completed with errors in it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) with_errors: bool,
 }
 
 /// A step that is under way.
@@ -113,6 +116,9 @@ pub(super) struct Loop {
     pub(super) iteration: u32,
     /// Whether one is under way.
     pub(super) open: bool,
+    /// Whether one has completed with errors in it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) with_errors: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -199,7 +205,7 @@ pub(super) enum Stop {
 
 /// The items of a loop as they were read. Equal to any other: they follow from what the loop was begun with.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Items(pub(super) Option<Arc<[serde_json::Value]>>);
+pub(super) struct Items(pub(super) Option<Arc<[String]>>);
 
 impl PartialEq for Items {
     fn eq(&self, _: &Self) -> bool {

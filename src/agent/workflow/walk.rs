@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::value::RawValue;
+
 use super::books::{
     Active, Books, Bound, Completed, Group, InFlight, Items, Loop, Sequence, StepError,
 };
@@ -40,7 +42,7 @@ pub(super) struct Around<'a> {
     /// Nothing more is begun, and the end of what is under way was requested.
     pub(super) halting: bool,
     /// The items of the innermost `for_each`, and the index of the one that it is at.
-    pub(super) item: Option<(&'a [serde_json::Value], u32)>,
+    pub(super) item: Option<(&'a [String], u32)>,
     /// Where the steps stand, with a slash at its end; empty outside.
     pub(super) place: &'a str,
 }
@@ -74,7 +76,7 @@ impl Walker<'_> {
         loop {
             let Some(step) = steps.get(sequence.at) else {
                 return Flow::Ended(End::Completed {
-                    ok: true,
+                    ok: !sequence.with_errors,
                     value: self.books.last_of(steps, sequence),
                 });
             };
@@ -92,8 +94,9 @@ impl Walker<'_> {
                     sequence.under_way = Some(active);
                     return Flow::Pending;
                 }
-                Flow::Ended(End::Completed { .. }) => {
+                Flow::Ended(End::Completed { ok, .. }) => {
                     sequence.at = sequence.at.saturating_add(1);
+                    sequence.with_errors |= !ok;
                 }
                 over @ Flow::Ended(End::Failed | End::Halted) => return over,
             }
@@ -268,7 +271,8 @@ impl Walker<'_> {
                     Ok(true) => {}
                     Ok(false) => {
                         let value = Value::List(self.books.gathered(&loop_place));
-                        return Flow::Ended(End::Completed { ok: true, value });
+                        let ok = !at.with_errors;
+                        return Flow::Ended(End::Completed { ok, value });
                     }
                     Err(why) => {
                         self.books.gathered(&loop_place);
@@ -297,7 +301,8 @@ impl Walker<'_> {
                 ..around
             };
             match self.sequence(steps, &mut at.inside, inner) {
-                Flow::Ended(End::Completed { value, .. }) => {
+                Flow::Ended(End::Completed { ok, value }) => {
+                    at.with_errors |= !ok;
                     self.books.iterated(&loop_place, value);
                     at.open = false;
                 }
@@ -413,12 +418,17 @@ impl Walker<'_> {
         condition.test.holds(ok, &output.unwrap_or_default())
     }
 
-    /// The items of a list; none where it is none.
-    fn items(&self, held: &ForEach, around: Around<'_>) -> Option<Arc<[serde_json::Value]>> {
+    /// The items of a list, as they stand in steps: a text as itself, anything else as it was written, for a number may have more digits
+    /// than are calculated with. None where it is no list.
+    fn items(&self, held: &ForEach, around: Around<'_>) -> Option<Arc<[String]>> {
         let template = Template::parse(&held.items).ok()?;
         let text = template.filled(MAX_INPUT_BYTES, &|part| self.part(part, around))?;
-        let items: Vec<serde_json::Value> = serde_json::from_str(text.trim()).ok()?;
-        Some(items.into())
+        let items: Vec<&RawValue> = serde_json::from_str(text.trim()).ok()?;
+        let shown = |item: &RawValue| {
+            let text = serde_json::from_str::<String>(item.get());
+            text.unwrap_or_else(|_| item.get().to_owned())
+        };
+        Some(items.into_iter().map(shown).collect())
     }
 
     /// What stands in the place of a placeholder.
@@ -429,11 +439,7 @@ impl Walker<'_> {
             Part::Index => around.item.map_or_else(String::new, |(_, n)| n.to_string()),
             Part::Item => around.item.map_or_else(String::new, |(items, n)| {
                 let item = usize::try_from(n).ok().and_then(|n| items.get(n));
-                match item {
-                    Some(serde_json::Value::String(text)) => text.clone(),
-                    Some(value) => serde_json_canonicalizer::to_string(value).unwrap_or_default(),
-                    None => String::new(),
-                }
+                item.cloned().unwrap_or_default()
             }),
             Part::Output(id) => {
                 let bound = self.books.bound(id);

@@ -93,6 +93,9 @@ pub(crate) enum WorkflowRule {
     /// Arguments that are no object.
     #[error("the arguments of a tool are a mapping")]
     Arguments,
+    /// A number that would be another one.
+    #[error("the number has more digits than are exact in JSON (2^53): write it as a text")]
+    InexactNumber,
 }
 
 impl WorkflowRule {

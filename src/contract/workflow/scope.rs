@@ -265,6 +265,9 @@ impl Judge<'_> {
                     self.texts(&format!("{place}.{key}"), value, scope, compensates);
                 }
             }
+            Value::Number(number) if !is_exact(number) => {
+                self.add(place, WorkflowRule::InexactNumber);
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
@@ -296,5 +299,17 @@ impl Judge<'_> {
             WorkflowRule::NoSuchStep(id.clone())
         };
         self.add(place, rule);
+    }
+}
+
+/// Whether a number of the arguments is the same in every reader of JSON. What has a fraction was never exact.
+fn is_exact(number: &serde_json::Number) -> bool {
+    let most = crate::message::MAX_EXACT;
+    match (number.as_u64(), number.as_i64(), number.as_f64()) {
+        (Some(number), ..) => number <= most,
+        (_, Some(number), _) => number.unsigned_abs() <= most,
+        // 2^53 as a float is exact, and so is its comparison.
+        (.., Some(number)) => number.fract() != 0.0 || number.abs() < 9_007_199_254_740_992.0,
+        (None, None, None) => false,
     }
 }

@@ -52,8 +52,7 @@ pub(in crate::driver) use recorded::{BroughtUp, Mismatch, Models, Recorded, brin
 pub(in crate::driver) use reopened::reopen_below;
 pub(crate) use reopened::{Reopened, reopen};
 pub use request::RunRequest;
-pub(in crate::driver) use resume::prepare_end;
-pub(crate) use resume::prepare_resume;
+pub(crate) use resume::{prepare_end, prepare_resume};
 pub(crate) use run_id::random_run_id;
 pub(crate) use servers::ServersToStart;
 pub(in crate::driver) use servers::client_terms;

@@ -128,6 +128,12 @@ impl Reopened {
         self.invocation.as_ref()
     }
 
+    /// Its name.
+    #[must_use]
+    pub(crate) const fn run_id(&self) -> &RunId {
+        &self.started.run_id
+    }
+
     /// The run that it is from, where it is from one.
     #[must_use]
     pub(crate) const fn parent(&self) -> Option<&ParentRun> {
@@ -135,7 +141,8 @@ impl Reopened {
     }
 
     /// Whether the run that delegated to it has ended, and no longer waits for it.
-    pub(super) fn is_orphan(&self) -> bool {
+    #[must_use]
+    pub(crate) fn is_orphan(&self) -> bool {
         self.parent().is_some_and(|from| from.call.is_some())
     }
 

@@ -9,11 +9,12 @@ use super::recorded::{BroughtUp, Mismatch, Models, Recorded, bring_up_again};
 use super::reopened::Reopened;
 use super::request::RunRequest;
 use crate::contract::ExecutionContract;
-use crate::driver::DriverError;
 use crate::driver::ancestry::by_target;
 use crate::driver::below::Below;
-use crate::message::RunId;
-use crate::session::Input;
+use crate::driver::{DriverError, Environment};
+use crate::message::{QuarterBytes, RunId};
+use crate::session::{Input, RedactionKey, Redactor};
+use crate::tools::ToolServers;
 
 /// Brings up again what a reopened run needs. The contract is the stored one; `request` only supplies what a contract
 /// does not hold: values of variables and headers, keys, the folder. Its task and name are the run's own.
@@ -26,42 +27,23 @@ pub(crate) async fn prepare_resume(
     request: RunRequest,
     cancel: &CancellationToken,
 ) -> Result<Prepared, DriverError> {
-    let orphan = reopened.is_orphan();
-    Box::pin(prepared_again(reopened, request, (orphan, false), cancel)).await
-}
-
-/// The same for a run below one that has ended: it is to be ended, for which it needs neither models nor tools.
-pub(in crate::driver) async fn prepare_end(
-    reopened: Reopened,
-    request: RunRequest,
-) -> Result<Prepared, DriverError> {
-    let cancel = CancellationToken::new();
-    Box::pin(prepared_again(reopened, request, (true, true), &cancel)).await
-}
-
-async fn prepared_again(
-    reopened: Reopened,
-    request: RunRequest,
-    (orphan, to_end): (bool, bool),
-    cancel: &CancellationToken,
-) -> Result<Prepared, DriverError> {
     let contract = Arc::clone(&reopened.contract);
     let shared = request.environment.shared().clone();
     let run_id = reopened.started.run_id.clone();
     let below = Below::of(&request, reopened.invocation());
     let providers = contract.targets.iter().map(|target| &target.provider);
-    let before = by_target(providers, reopened.answered_before);
+    let before = by_target(providers, reopened.answered_before.clone());
     let own = &reopened.unfinished.answered;
     let played = before.iter().zip(own).map(|(a, b)| a.saturating_add(*b));
     let recorded = Recorded {
         contract: &contract,
-        models: (!to_end).then(|| Models {
+        models: Some(Models {
             played: played.collect(),
             with_keys: contract.servers.values().all(|server| server.available),
         }),
         run_id: &run_id,
         started: &reopened.started,
-        tools: !to_end,
+        tools: true,
         unknown_workspace: false,
     };
     let up = Box::pin(bring_up_again(recorded, request, cancel)).await;
@@ -76,21 +58,14 @@ async fn prepared_again(
         tool_servers,
         ..
     } = up.map_err(|mismatch| fault_of(mismatch, &run_id).of_agent(&contract))?;
-    let unfinished = reopened.unfinished;
-    let start = Start::Resume(Box::new(Resumption {
-        at_ms: unfinished.at_ms,
-        first: Input::Resumed {
-            addresses,
-            bring_up: differing,
-            tool_servers,
-            tools_changed: changed,
-        },
-        head: unfinished.head,
-        lock: reopened.lock,
-        orphan,
-        session: unfinished.session,
-        started_unix_ms: reopened.started.started_unix_ms,
-    }));
+    let first = Input::Resumed {
+        addresses,
+        bring_up: differing,
+        tool_servers,
+        tools_changed: changed,
+    };
+    let orphan = reopened.is_orphan();
+    let start = reopened.start(first, orphan);
     Ok(Prepared {
         below,
         backends,
@@ -105,6 +80,56 @@ async fn prepared_again(
         start,
         waiting: None,
     })
+}
+
+/// Ends a run below one that has ended, under the contract that is stored. Neither its file nor models nor tools are needed for that, and
+/// what its runs below have reported was redacted by them.
+pub(crate) fn prepare_end(
+    reopened: Reopened,
+    environment: &Environment,
+    key: &RedactionKey,
+) -> Prepared {
+    let contract = Arc::clone(&reopened.contract);
+    let shared = environment.shared().clone();
+    let run_id = reopened.started.run_id.clone();
+    let own = key.texts();
+    let secrets = shared.secrets(own.iter().map(String::as_str), &contract.redact);
+    let first = Input::Resumed {
+        addresses: Vec::new(),
+        bring_up: Vec::new(),
+        tool_servers: Vec::new(),
+        tools_changed: Vec::new(),
+    };
+    Prepared {
+        below: Some(Below::to_end(environment, key)),
+        backends: Vec::new(),
+        counter: QuarterBytes::counter(),
+        grace: GRACE,
+        max_inferences: None,
+        redactor: Arc::new(Redactor::salted(secrets, key.salt(&run_id))),
+        run_id,
+        servers: ToolServers::default(),
+        shared,
+        start: reopened.start(first, true),
+        contract,
+        waiting: None,
+    }
+}
+
+impl Reopened {
+    /// What the loop needs to go on with it.
+    fn start(self, first: Input, orphan: bool) -> Start {
+        let unfinished = self.unfinished;
+        Start::Resume(Box::new(Resumption {
+            at_ms: unfinished.at_ms,
+            first,
+            head: unfinished.head,
+            lock: self.lock,
+            orphan,
+            session: unfinished.session,
+            started_unix_ms: self.started.started_unix_ms,
+        }))
+    }
 }
 
 impl DriverError {

@@ -7,12 +7,12 @@ use tokio::sync::mpsc;
 use super::limits::RunnerLimits;
 use super::live_runs::LiveRuns;
 use crate::driver::blocking::blocking;
-use crate::driver::bring_up::{Reopened, prepare, prepare_resume, reopen};
+use crate::driver::bring_up::{Reopened, prepare, prepare_end, prepare_resume, reopen};
 use crate::driver::shared::Shared;
 use crate::driver::turn::Turn;
 use crate::driver::{DriverError, Environment, Finished, Observer, Prepared, RunRequest, drive};
 use crate::message::RunId;
-use crate::session::Control;
+use crate::session::{Control, RedactionKey};
 use crate::store::Store;
 
 /// Prepares and drives one run of a runner: with what the runs share, and under what is sent to all of them.
@@ -89,6 +89,16 @@ impl Worker {
         request: RunRequest,
     ) -> Result<Prepared, DriverError> {
         prepare_resume(reopened, self.sharing(request), self.runs.leaving()).await
+    }
+
+    /// [`prepare_end`], for a run that shares with the others of the runner.
+    pub(crate) fn prepare_end(
+        &self,
+        reopened: Reopened,
+        environment: &Environment,
+        key: &RedactionKey,
+    ) -> Prepared {
+        prepare_end(reopened, &self.environment(environment.clone()), key)
     }
 
     /// [`drive`](crate::drive), within the limits of the runner.

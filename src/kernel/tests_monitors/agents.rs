@@ -27,6 +27,14 @@ impl Below {
         known
     }
 
+    /// EXECUTE is left: what goes on all the same has no end that counts, and is charged with all that it might use.
+    pub(super) fn charge_grants(&mut self) {
+        for grant in std::mem::take(&mut self.grants).into_values() {
+            self.tokens += grant.max_tokens;
+            self.cost += grant.max_cost_micro_usd.unwrap_or(0);
+        }
+    }
+
     pub(super) fn goes_on(&self, call: CallSeq) -> bool {
         self.grants.contains_key(&call)
     }
@@ -58,6 +66,25 @@ pub(super) fn executes(of_agent: bool, returned: &ToolReturned, envelope: &ToolE
 }
 
 impl Ledger {
+    /// A run that is to end waits for nothing but runs below it, and begins nothing.
+    pub(super) fn ends_below(&self, was_ending: bool, rest: &[Effect]) -> Verdict {
+        hold(!self.ending || !self.agents.grants.is_empty(), || {
+            "the end waits, and no run below goes on".to_owned()
+        })?;
+        let begins_nothing = |e: &Effect| {
+            matches!(e, Effect::Cancel | Effect::Finish(_))
+                || matches!(e, Effect::Delegate(_) if self.resumes)
+        };
+        hold(
+            !(was_ending || self.ending) || rest.iter().all(begins_nothing),
+            || "a run that is to end begins something".to_owned(),
+        )?;
+        let cancels = rest.contains(&Effect::Cancel);
+        hold(!self.ending || was_ending || cancels, || {
+            "the end waits for runs below that were not cancelled".to_owned()
+        })
+    }
+
     /// Judges what a run below may use; whether it is one that another process goes on with.
     pub(super) fn may_delegate(
         &mut self,

@@ -1,7 +1,11 @@
 //! Calls of agents (semantics §6): what each run below may use, what its end costs, and which of them are refused.
 
+use super::events::well_formed;
 use super::*;
 use crate::kernel::ChildEnd;
+
+/// How long the ends of runs below are waited for.
+const ENDS_MS: u64 = 30_000;
 
 impl Oracle {
     /// Tokens of the run and of those below it.
@@ -116,6 +120,81 @@ impl Oracle {
             (true, _) => Reaction::Noted,
             (false, true) => Reaction::Starts(calls),
             (false, false) => Reaction::Delegates(calls, grants),
+        }
+    }
+
+    // ---- §2: the end of a run below which others go on ----
+
+    /// Ends the run, once those below it have ended.
+    pub(super) fn leave(&mut self, class: Class, code: Code) -> Reaction {
+        if self.waits_to_end(Ending::So(outcome(class, code))) {
+            return Reaction::Noted;
+        }
+        self.end(class, code)
+    }
+
+    /// Whether the end waits for those of runs below. Everything else is given up, and the time-outs do not go on.
+    pub(super) fn waits_to_end(&mut self, how: Ending) -> bool {
+        let below = self.gone_on_with();
+        if self.facts.place != Place::Tools || below.is_empty() {
+            return false;
+        }
+        for call in &mut self.facts.batch {
+            if !matches!(&call.slot, Slot::Running(n) if below.contains(n)) {
+                call.slot = Slot::Said(String::new());
+            }
+        }
+        self.facts.unwanted.clear();
+        self.facts.ending = Some(how);
+        self.unpark();
+        self.clock.parked_since = Some(self.clock.at);
+        true
+    }
+
+    /// One of them has ended.
+    pub(super) fn end_of_one(
+        &mut self,
+        call: u64,
+        outcome: &ToolOutcome,
+        child: Option<&ChildEnd>,
+    ) -> Reaction {
+        self.child_ended(call, child);
+        let Some(one) = self.facts.batch.iter_mut().find(|c| c.is_under_way(call)) else {
+            return Reaction::Ignored;
+        };
+        one.slot = Slot::Said(String::new());
+        if let (ToolOutcome::Returned(envelope), Some(child)) = (outcome, child) {
+            let ok = envelope.status == EnvelopeStatus::Ok;
+            let agrees = child.outcome.class.is_success() == ok;
+            self.facts.executed += u64::from(agrees && well_formed(envelope, &one.id, &one.name));
+        }
+        if self.gone_on_with().is_empty() {
+            return self.ended_at_last();
+        }
+        Reaction::Noted
+    }
+
+    /// Those that have not ended by then are charged with all that they might use.
+    pub(super) fn too_late_for_ends(&mut self) -> Reaction {
+        let since = self.clock.parked_since.unwrap_or(self.clock.at);
+        if self.clock.at - since <= ENDS_MS {
+            return Reaction::Ignored;
+        }
+        for (tokens, cost) in std::mem::take(&mut self.facts.grants).into_values() {
+            self.facts.below.0 += tokens;
+            self.facts.below.1 += cost.unwrap_or(0);
+        }
+        self.ended_at_last()
+    }
+
+    fn ended_at_last(&mut self) -> Reaction {
+        self.unpark();
+        match self.facts.ending.take() {
+            Some(Ending::So(outcome)) => self.end(outcome.class, outcome.code),
+            _ => self.commit(Found {
+                violation: Some(Code::ContractMutated),
+                ..Found::default()
+            }),
         }
     }
 }

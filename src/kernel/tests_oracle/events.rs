@@ -6,7 +6,7 @@ use crate::kernel::ChildEnd;
 impl Oracle {
     pub(super) fn stop_requested(&mut self) -> Reaction {
         if self.facts.stop {
-            return self.end(Class::Interrupted, Code::Abort);
+            return self.leave(Class::Interrupted, Code::Abort);
         }
         self.facts.stop = true;
         match self.facts.place {
@@ -35,6 +35,9 @@ impl Oracle {
 
     pub(super) fn resumed(&mut self, resumed: &Resumed) -> Reaction {
         let suspended = std::mem::take(&mut self.facts.suspended);
+        if self.facts.ending.is_some() {
+            return self.starts(self.gone_on_with());
+        }
         self.facts.resumes += u32::from(!suspended);
         self.facts
             .changed
@@ -47,13 +50,19 @@ impl Oracle {
                 });
             }
             self.unpark();
+            if self.waits_to_end(Ending::Mutated) {
+                return self.starts(self.gone_on_with());
+            }
             return self.commit(Found {
                 violation: Some(Code::ContractMutated),
                 ..Found::default()
             });
         }
         if self.facts.resumes > self.terms.max_resumes {
-            return self.end(Class::Interrupted, Code::Shutdown);
+            return match self.leave(Class::Interrupted, Code::Shutdown) {
+                Reaction::Noted => self.starts(self.gone_on_with()),
+                ends => ends,
+            };
         }
         let asked = |c: &Call| matches!(c.slot, Slot::Asked(_) | Slot::Question { .. });
         let due = self.facts.batch.iter().find_map(|c| match c.slot {
@@ -122,6 +131,9 @@ impl Oracle {
     }
 
     pub(super) fn timer(&mut self) -> Reaction {
+        if self.facts.ending.is_some() {
+            return self.too_late_for_ends();
+        }
         if let Some(since) = self.clock.parked_since {
             if self.clock.at - since <= self.terms.approval_timeout_ms {
                 return Reaction::Ignored;
@@ -132,8 +144,8 @@ impl Oracle {
             self.say_asked("denied: approval");
             return self.rest();
         }
-        if let Some(end) = self.out_of_time() {
-            return end;
+        if let Some(code) = self.late() {
+            return self.leave(Class::FailedTimeout, code);
         }
         if self.facts.place == Place::Waiting && self.clock.at >= self.clock.until {
             return self.commit(Found {
@@ -196,6 +208,9 @@ impl Oracle {
         outcome: &ToolOutcome,
         child: Option<&ChildEnd>,
     ) -> Reaction {
+        if self.facts.ending.is_some() {
+            return self.end_of_one(call, outcome, child);
+        }
         let of_agent = self.facts.grants.contains_key(&call);
         self.child_ended(call, child);
         let child = child.filter(|_| of_agent);
@@ -456,7 +471,7 @@ impl Oracle {
     }
 }
 
-fn well_formed(envelope: &ToolEnvelope, id: &str, name: &str) -> bool {
+pub(super) fn well_formed(envelope: &ToolEnvelope, id: &str, name: &str) -> bool {
     envelope.tool_call_id == id
         && envelope.tool == name
         && (envelope.status == EnvelopeStatus::Error) == envelope.error.is_some()

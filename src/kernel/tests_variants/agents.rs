@@ -6,7 +6,7 @@ use super::*;
 pub(super) const DELEGATING: Variant = Variant {
     name: "optional: agents",
     terms: delegating,
-    letters: &[BASE, AGENTS, SUSPENSIONS],
+    letters: &[BASE, AGENTS, SUSPENSIONS, &[Letter::ResumedOther]],
 };
 
 /// What the agents have executed proves the answer.

@@ -2,6 +2,7 @@
 
 mod budgets;
 mod continued;
+mod ended;
 mod ends;
 mod lies;
 mod people;

@@ -133,7 +133,8 @@ async fn resumed(
     worker: Worker,
     following: &Live,
 ) -> Result<Ended, CliError> {
-    let left = waits_unanswered(following, worker.store(), &run_id, &reopened);
+    let orphan = reopened.is_orphan();
+    let left = !orphan && waits_unanswered(following, worker.store(), &run_id, &reopened);
     recall(&run_id, &reopened, terms, following)?;
     let prepared = if left {
         // Another process could only record that it came and went.
@@ -171,6 +172,13 @@ async fn prepared(
     worker: &Worker,
 ) -> Result<Option<Prepared>, CliError> {
     let app = &terms.app;
+    if reopened.is_orphan() {
+        return Ok(Some(worker.prepare_end(
+            reopened,
+            &app.environment,
+            &terms.key,
+        )));
+    }
     let begun = reopened.invocation().cloned();
     let file = ContractFile::of_run(app, begun, None, sets);
     let file = file.ok_or(ContractFault::NoContractFile { run_id })?;

@@ -19,9 +19,9 @@ use crate::cli::context::error::{CliError, ContractFault, TranscriptFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Source;
 use crate::cli::context::workflow_entries::WorkflowSource;
-use crate::driver::{self, DriverError};
+use crate::driver::{self, DriverError, Reopened};
 use crate::message::RunId;
-use crate::store::{RunFilter, StoreError};
+use crate::store::{RunFilter, Store, StoreError};
 use crate::transcript::Pin;
 
 /// `monolith resume`.
@@ -110,6 +110,7 @@ fn resume_to_its_end(app: &App, run: String, args: ResumeArgs) -> Result<Ended, 
         app.screen
             .write_err("note: the run had ended; this is its recorded result\n");
         judge_pins(app, &run_id, &args.pins)?;
+        end_all_below(app, &run_id, &args)?;
         let (run, view) = Source::Run(run_id, reader).fold(first)?;
         return Ok(Ended::of(&run, view));
     }
@@ -117,6 +118,9 @@ fn resume_to_its_end(app: &App, run: String, args: ResumeArgs) -> Result<Ended, 
     let store = app.open_store(args.recording.durability.into())?;
     let reopened = driver::reopen(&store, &run_id, &app.environment)?;
     judge_pins(app, &run_id, &args.pins)?;
+    if reopened.is_orphan() {
+        return end_orphan(app, &store, reopened, &args);
+    }
     let begun = reopened.invocation().cloned();
     let file = ContractFile::of_run(app, begun, args.contract, args.sets);
     let file = file.ok_or(ContractFault::NoContractFile {
@@ -137,6 +141,48 @@ fn resume_to_its_end(app: &App, run: String, args: ResumeArgs) -> Result<Ended, 
         async |cancel: &CancellationToken| driver::prepare_resume(reopened, request, cancel).await;
     let driven = drive_to_the_end(None, &store, &live, args.leaving, prepare);
     driven.map_err(|broken| broken.located(&file))
+}
+
+/// Ends every open run below one that has ended: nothing waits for their results any more.
+fn end_all_below(app: &App, run_id: &RunId, args: &ResumeArgs) -> Result<(), Broken> {
+    let Some(mut reader) = app.reader()? else {
+        return Ok(());
+    };
+    let open = reader.open_below(run_id)?;
+    if open.is_empty() {
+        return Ok(());
+    }
+    let store = app.open_store(args.recording.durability.into())?;
+    for below in open {
+        let reopened = match driver::reopen(&store, &below, &app.environment) {
+            // Another process has brought it to its end meanwhile.
+            Err(DriverError::RunEnded { .. }) => continue,
+            reopened => reopened?,
+        };
+        end_orphan(app, &store, reopened, args)?;
+    }
+    Ok(())
+}
+
+/// Ends a run below one that has ended.
+fn end_orphan(
+    app: &App,
+    store: &Store,
+    reopened: Reopened,
+    args: &ResumeArgs,
+) -> Result<Ended, Broken> {
+    let live = Live::accounting(app, args.recording.durability.into())?;
+    if let Some(parent) = reopened.parent() {
+        let (run, above) = (reopened.run_id(), &parent.run_id);
+        let note = format!("note: {above}, which began {run}, has ended: {run} is ended, too\n");
+        app.screen.write_err(&note);
+        if let Some(first) = app.first_of(run)? {
+            live.originating_from(first);
+        }
+    }
+    live.recall(reopened.contract(), reopened.entries())?;
+    let prepared = driver::prepare_end(reopened, &app.environment, &app.redaction_key()?);
+    drive_to_the_end(None, store, &live, args.leaving, async |_| Ok(prepared))
 }
 
 /// Holds a run that is locked for this process against what was noted of it: one that was cut would do again what it had done.

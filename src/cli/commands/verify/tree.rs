@@ -36,13 +36,15 @@ enum Above {
 #[derive(Clone)]
 struct Caller {
     contract: Arc<ExecutionContract>,
+    /// Whether it is sealed: then nothing goes on with the runs below it.
+    has_ended: bool,
     run_id: RunId,
 }
 
 impl Above {
     const fn has_ended(&self) -> bool {
         match self {
-            Self::Call(_, one) => one.end.is_some(),
+            Self::Call(caller, one) => one.end.is_some() || caller.has_ended,
             Self::Step(step) => step.end.is_some(),
         }
     }
@@ -142,13 +144,18 @@ fn below(reader: &mut StoreReader, run_id: &RunId) -> Result<Vec<(RunId, Above)>
     if delegated.is_empty() {
         return Ok(below);
     }
-    let caller = Caller {
-        contract: Arc::new(reader.read_run(run_id)?.contract()?),
-        run_id: run_id.clone(),
+    let caller = {
+        let stored = reader.read_run(run_id)?;
+        Caller {
+            has_ended: stored.row().outcome.is_some(),
+            contract: Arc::new(stored.contract()?),
+            run_id: run_id.clone(),
+        }
     };
     for one in delegated {
-        // A call whose run was not begun before its process ended has none.
-        if one.end.is_some() || reader.is_child_of(&one, run_id)? {
+        // A call whose run was not begun before its process ended has none, nor has one that was answered without a run.
+        let is_owed = one.end.is_some() || (caller.has_ended && !one.answered);
+        if is_owed || reader.is_child_of(&one, run_id)? {
             below.push((
                 one.run_id.clone(),
                 Above::Call(Box::new(caller.clone()), Box::new(one)),

@@ -1,0 +1,93 @@
+//! The end of a run below which runs go on (semantics §2, 003): those are ended first, so that what they used is charged.
+
+use statig::Outcome as Handled;
+
+use super::batch::{Batch, Settled};
+use super::delegate::delegate_again;
+use super::edges::{FromExecute, Reply};
+use super::execute::judged_outcome;
+use super::machine::Machine;
+use super::outbox::Outbox;
+use super::stage::{Stage, StageView};
+use super::texts::FailedReason;
+use super::{EventKind, LostEffect, ToolReturned};
+use crate::message::{ToolOutcome, exact_sum};
+
+/// How long the ends of runs below are waited for. What has none by then is charged with everything that it might use.
+pub(super) const ENDS_TIMEOUT_MS: u64 = 30_000;
+
+impl Machine {
+    /// Waits for the ends of the runs below, which were cancelled. The run's own timeouts do not go on meanwhile.
+    pub(super) fn await_ends(&mut self, batch: &Batch, outbox: &mut Outbox) -> Handled<Stage> {
+        self.clock.park(self.at_ms);
+        let note = "the run ends once the runs below it have ended";
+        outbox.note(self, StageView::Execute(batch), note);
+        Handled::Handled
+    }
+
+    /// Takes the end of a run below; leaves EXECUTE with the last one, or once it is too late for them.
+    pub(super) fn take_ends(&mut self, event: &EventKind, batch: &mut Batch) -> Reply<FromExecute> {
+        match event {
+            EventKind::ToolReturned(returned) => self.take_end(returned, batch),
+            EventKind::TimerFired if self.ends_too_late() => {
+                self.unpark();
+                self.charge_grants();
+                Reply::Go(FromExecute::Observe(batch.cut_short()))
+            }
+            EventKind::RunStarted(_)
+            | EventKind::Probed(_)
+            | EventKind::InferenceReturned(_)
+            | EventKind::InferenceFailed(_)
+            | EventKind::TimerFired
+            | EventKind::StopRequested
+            | EventKind::Interrupted(_)
+            | EventKind::ApprovalGiven(_)
+            | EventKind::ApprovalDenied(_)
+            | EventKind::EffectLost(
+                LostEffect::Call(_)
+                | LostEffect::Inference(_)
+                | LostEffect::Probe
+                | LostEffect::Wait,
+            )
+            | EventKind::Suspended
+            | EventKind::Resumed(_) => Reply::Defer,
+        }
+    }
+
+    fn take_end(&mut self, returned: &ToolReturned, batch: &mut Batch) -> Reply<FromExecute> {
+        let Some(call) = batch.running_call(returned.call) else {
+            return Reply::Defer;
+        };
+        let child = returned.child.as_deref();
+        self.settle_child(returned.call, child);
+        call.returned_in = self.seq;
+        let of = (call.invocation.id.as_str(), call.invocation.name.as_str());
+        let outcome = judged_outcome(&returned.outcome, of, child);
+        call.slot = match (outcome.as_ref(), child) {
+            (ToolOutcome::Returned(envelope), Some(_)) => {
+                self.context.new = exact_sum(self.context.new, envelope.tokens);
+                Settled::cut(returned.call, Box::new(envelope.clone())).into()
+            }
+            // No run was begun, or nothing can be made of what it came to: it has no more to say.
+            _ => Settled::Answered(FailedReason::EffectUnknown).into(),
+        };
+        match batch.settled() {
+            Some(ended) => {
+                self.unpark();
+                Reply::Go(FromExecute::Observe(ended))
+            }
+            None => Reply::Stay("a run below has ended"),
+        }
+    }
+
+    fn ends_too_late(&self) -> bool {
+        let since = self.clock.parked_since().unwrap_or(self.at_ms);
+        self.at_ms.saturating_sub(since) > ENDS_TIMEOUT_MS
+    }
+}
+
+/// The runs below are gone on with by this process, to be ended.
+pub(super) fn end_again(batch: &Batch, outbox: &mut Outbox) {
+    delegate_again(batch, outbox);
+    outbox.cancel();
+}
