@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Output::Delegate ─▶ delegate ─┬─ no run of that name ─▶ prepare_delegated ─▶ drive ─┐
-//!                               ├─ an open one ─────────▶ prepare_resume ────▶ drive ─┼─▶ Input::ChildEnded
+//!                               ├─ an open one ─────────▶ up_again ──────────▶ drive ─┼─▶ Input::ChildEnded
 //!                               └─ a sealed one ──────── read ───────────────────────┘
 //! ```
 
@@ -16,11 +16,9 @@ use super::DriverError;
 use super::agent_reader::ReadAgent;
 use super::below::Below;
 use super::blocking::blocking;
-use super::bring_up::{
-    Prepared, Reopened, RunRequest, prepare_delegated, prepare_end, prepare_resume,
-};
+use super::bring_up::{Prepared, Reopened, RunRequest, prepare_delegated};
 use super::delegating::{ChildChannels, Delegating};
-use super::known_child::{Ended, Known, known, report_of};
+use super::known_child::{Ended, Known, UpAgain, known, report_of, up_again};
 use super::perform::{CallBlobs, Done};
 use super::queues::{CallPermit, Queues};
 use crate::contract::{DelegateTerms, Delegator, task_of, ungranted};
@@ -179,7 +177,8 @@ async fn run_child(
 ) -> Result<ChildResult, DriverError> {
     let open = match known {
         Known::Ended(recorded) => {
-            return Ok(ChildResult::Ended(Box::new(Ended::clone(&recorded.ended))));
+            let ended = blocking(move || recorded.ended()).await?;
+            return Ok(ChildResult::Ended(Box::new(ended)));
         }
         Known::Taken => {
             let run_id = &delegation.run_id;
@@ -276,7 +275,6 @@ async fn begun(
             return Ok(ChildResult::Cancelled);
         }
         Err(DriverError::Cancelled) => return Ok(ChildResult::Left),
-        Err(fault @ DriverError::Store(_)) => return Err(fault),
         Err(fault) => return Ok(ChildResult::NotBegun(fault.to_string())),
     };
     let names = ungranted(prepared.contract()).join(", ");
@@ -300,27 +298,34 @@ async fn resumed(
     open: Reopened,
     mut channels: ChildChannels,
 ) -> Result<ChildResult, DriverError> {
-    let path = read.invocation.as_ref();
-    let path = path.map(|begun| begun.contract_file.clone());
     let request = request_of(delegating, delegation, below, read);
-    let is_asked = open.is_stopping();
-    match prepare_resume(open, request, &channels.cancel).await {
-        Ok(prepared) => {
-            if delegating.stops && !is_asked {
+    if delegating.stops {
+        channels.ask_to_stop();
+    }
+    let above = (&delegating.store, delegating.link(delegation));
+    let up = up_again(
+        open,
+        request,
+        above,
+        &mut channels.controls,
+        &channels.cancel,
+    )
+    .await?;
+    match up {
+        UpAgain::Left => Ok(ChildResult::Left),
+        UpAgain::Ended(recorded) => {
+            let ended = blocking(move || recorded.ended()).await?;
+            Ok(ChildResult::Ended(Box::new(ended)))
+        }
+        UpAgain::Up {
+            is_to_stop,
+            prepared,
+        } => {
+            if is_to_stop {
                 channels.ask_to_stop();
             }
-            driven(delegating, delegation, prepared.for_parent(), channels).await
+            driven(delegating, delegation, *prepared, channels).await
         }
-        Err(DriverError::Cancelled) if channels.parent_has_ended() => {
-            let link = delegating.link(delegation);
-            match known(&delegating.store, &below.environment, link).await? {
-                Known::Open(open) => ended_below(delegating, delegation, *open, channels).await,
-                Known::Ended(recorded) => Ok(ChildResult::Ended(Box::new(recorded.ended))),
-                Known::None | Known::Taken => Ok(ChildResult::Left),
-            }
-        }
-        Err(DriverError::Cancelled) => Ok(ChildResult::Left),
-        Err(fault) => Err(fault.of_file(path)),
     }
 }
 

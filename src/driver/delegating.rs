@@ -17,7 +17,7 @@ use super::observer::Observer;
 use super::queues::Queues;
 use super::waiting::WaitingReport;
 use crate::contract::ExecutionContract;
-use crate::message::{Digest, RunId, Scrubber};
+use crate::message::{CallSeq, Digest, RunId, Scrubber};
 use crate::session::{Control, Delegation};
 use crate::store::Store;
 
@@ -43,6 +43,8 @@ pub(super) struct Delegating {
     pub(super) head: Digest,
     pub(super) max_inferences: Option<usize>,
     pub(super) queues: Arc<Queues>,
+    /// The last call that an earlier process had authorised.
+    pub(super) recorded: CallSeq,
     pub(super) run_id: RunId,
     pub(super) scrubber: Arc<dyn Scrubber>,
     /// Whether it was asked to come to an end.
@@ -65,9 +67,10 @@ impl Delegating {
     /// Which run the run of that call is.
     pub(super) fn link(&self, delegation: &Delegation) -> Link {
         Link {
-            call: delegation.order.call,
+            call: Some(delegation.order.call),
             child: delegation.run_id.clone(),
             parent: self.run_id.clone(),
+            was_begun: delegation.order.call <= self.recorded,
         }
     }
 }
@@ -76,11 +79,5 @@ impl ChildChannels {
     /// Asks the run to come to an end: the first thing that it is asked for.
     pub(super) fn ask_to_stop(&self) {
         drop(self.control.try_send(Control::Stop));
-    }
-
-    /// Whether the run above has ended. What was asked for before that is void.
-    pub(super) fn parent_has_ended(&mut self) -> bool {
-        std::iter::from_fn(|| self.controls.try_recv().ok())
-            .any(|asked| matches!(asked, Control::Parent))
     }
 }

@@ -11,7 +11,7 @@ use super::error::DriverError;
 use super::shared::Shared;
 use super::turn::Turn;
 use crate::contract::{ContractSpec, ValueOrigin};
-use crate::tools::{CallWatch, ServerWatch, TokenKeeper, Withheld};
+use crate::tools::{CallWatch, ServerKeeper, ServerWatch, TokenKeeper, Withheld};
 
 /// The variable for the folder that tool servers are to see (001 §6).
 pub(crate) const MCP_ROOT: &str = "MCP_ROOT";
@@ -140,15 +140,10 @@ impl Environment {
         &self.shared
     }
 
-    /// From now on the tool servers that runs share stay up between runs, until [`Self::end_kept_servers`]. All of those runs must be driven on
+    /// The tool servers that runs share stay up between runs as long as somebody has what this returns. All of those runs must be driven on
     /// one runtime, on which the servers are spoken with.
-    pub(crate) fn keep_servers(&self) {
-        self.shared.keep_servers();
-    }
-
-    /// Stops the tool servers that were kept up and that no run uses.
-    pub(crate) async fn end_kept_servers(&self) {
-        self.shared.end_kept_servers().await;
+    pub(crate) fn keep_servers(&self) -> ServerKeeper {
+        self.shared.keep_servers()
     }
 
     /// Every text that gives one of the host's own keys away, and the file of each.

@@ -173,12 +173,12 @@ pub enum DriverError {
         /// The name.
         run_id: RunId,
     },
-    /// The caller: a run has the name that a step of the workflow would get, so it is of another one.
+    /// The caller: a run has the name that one below it would get, so it is of another tree.
     #[error(
-        "run workflow {run_id}: run {taken} is in this store, and has the name that a step of it, or a run below one, would get"
+        "run {run_id}: run {taken} is in this store, and has the name that a run below it would get"
     )]
-    WorkflowNameTaken {
-        /// The name of the workflow.
+    NameBelowTaken {
+        /// The name of the workflow, or of the run that has agents.
         run_id: RunId,
         /// The run that is there.
         taken: RunId,
@@ -326,10 +326,10 @@ pub enum DriverError {
         /// The other.
         parent: RunId,
     },
-    /// The operator: a delegated run goes on with the one that delegated to it.
+    /// The operator: a run below another one goes on with the highest open one above it.
     #[error("resume run {run_id}: it goes on with run {parent}, which began it")]
     Delegated {
-        /// The run that delegated.
+        /// The highest open run above it.
         parent: RunId,
         /// The run.
         run_id: RunId,
@@ -350,13 +350,15 @@ pub enum DriverError {
         /// The folder, resolved.
         path: PathBuf,
     },
-    /// The operator: a tool server that the run has does not come up now. Nothing was recorded.
+    /// The operator: a tool server that the run has does not come up now. Nothing of the run was recorded.
     #[error("resume run {run_id}: tool server {}: {}", fault.server, fault.detail)]
     ServerDown {
         /// The run.
         run_id: RunId,
         /// The first server that is down, and why.
         fault: BringUpFault,
+        /// The run of which it goes on: itself, or the first open one above it.
+        root: Box<RunId>,
     },
     /// The author or the operator: the environment differs from the run's, so the answers could not be compared.
     #[error("ask again for run {run_id}: {reason}")]
@@ -397,7 +399,7 @@ impl DriverError {
             Self::RunEnded { .. }
                 | Self::NothingRecorded { .. }
                 | Self::WorkflowName { .. }
-                | Self::WorkflowNameTaken { .. }
+                | Self::NameBelowTaken { .. }
                 | Self::WorkflowForkEnded { .. }
                 | Self::BelowDeleted { .. }
                 | Self::WorkflowDiffers { .. }
@@ -442,6 +444,14 @@ impl DriverError {
             },
             other => other,
         }
+    }
+
+    /// The fault of a run below that one, with which it goes on.
+    pub(in crate::driver) fn of_tree(mut self, above: RunId) -> Self {
+        if let Self::ServerDown { root, .. } = &mut self {
+            **root = above;
+        }
+        self
     }
 }
 

@@ -20,7 +20,7 @@ use super::waiting::WaitingReport;
 use super::{DriverError, trace};
 use crate::inference::Backend;
 use crate::kernel::{LostEffect, Run};
-use crate::message::{Digest, InferenceSeq};
+use crate::message::{CallSeq, Digest, InferenceSeq};
 use crate::session::{Append, Call, Control, Delegation, Input, Output, Request, Session};
 use crate::tools::Clock as _;
 
@@ -43,6 +43,8 @@ pub(super) struct Host<'s> {
     leaves_at: Option<Instant>,
     pieces: mpsc::Receiver<Done>,
     questions: OpenQuestions,
+    /// The last call that an earlier process had authorised.
+    recorded: CallSeq,
     /// Ends the reading of one response.
     reading: BTreeMap<InferenceSeq, CancellationToken>,
     pub(super) recorder: Recorder<'s>,
@@ -77,6 +79,7 @@ impl<'s> Host<'s> {
             leaves_at: None,
             pieces,
             questions: OpenQuestions::default(),
+            recorded: CallSeq(session.run().map_or(0, |run| run.counters().calls)),
             reading: BTreeMap::new(),
             recorder,
             sender,
@@ -158,11 +161,11 @@ impl<'s> Host<'s> {
     /// Lets the clock stand still while everything that the run waits for waits for a person. Its own question has a time-out, which
     /// goes on.
     fn keep_time(&mut self) {
-        let asks = self
-            .session
-            .run()
-            .is_some_and(|run| run.awaited().is_some());
-        let still = !asks && self.children.all_wait(self.tasks.count());
+        let run = self.session.run();
+        let asks = run.is_some_and(|run| run.awaited().is_some());
+        // One that ends has a time-out for the ends below it.
+        let ends = run.is_some_and(Run::is_ending);
+        let still = !asks && !ends && self.children.all_wait(self.tasks.count());
         self.tools.clock.stand_still(still);
         if let Some(waiting) = &mut self.waiting {
             waiting.set(asks || still);
@@ -305,6 +308,7 @@ impl<'s> Host<'s> {
             head: self.head,
             max_inferences: self.children.max_inferences,
             queues: Arc::clone(&self.tools.queues),
+            recorded: self.recorded,
             run_id: self.children.run_id.clone(),
             scrubber: Arc::clone(&self.tools.scrubber),
             stops: run.is_some_and(Run::is_stopping),

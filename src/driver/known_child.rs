@@ -1,15 +1,21 @@
-//! What the store has of the run of an agent's call: nothing, an open run, or one that has ended. Drives none.
+//! What the store has of the run of an agent's call, or of a step: nothing, an open run, or one that has ended. Brings an open one up
+//! again; drives none.
 
+use std::pin::pin;
 use std::sync::Arc;
 
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
 use super::blocking::blocking;
-use super::bring_up::reopen_below;
+use super::bring_up::{Prepared, RunRequest, prepare_end, prepare_resume, reopen_below};
 use super::{DriverError, Environment, Reopened};
 use crate::contract::ExecutionContract;
 use crate::kernel::{ChildEnd, Fold, Run};
 use crate::message::{CallSeq, RunId};
 use crate::replay::ReplayReport;
-use crate::store::{Lineage, Store, StoreError};
+use crate::session::Control;
+use crate::store::{Store, StoreError};
 use crate::transcript::SealedEntry;
 
 /// How a run ended, and what it reported.
@@ -29,7 +35,7 @@ pub(super) fn report_of(run: &Run) -> Option<String> {
     Some(last.content.clone())
 }
 
-/// What the store knows of the run of a call.
+/// What the store knows of the run of a call, or of a step.
 pub(super) enum Known {
     None,
     /// Another run has its name.
@@ -41,26 +47,22 @@ pub(super) enum Known {
 /// A run that has ended, and what is stored of it.
 pub(super) struct Recorded {
     pub(super) contract: Arc<ExecutionContract>,
-    pub(super) ended: Ended,
     pub(super) entries: Vec<SealedEntry>,
+    run_id: RunId,
 }
 
-/// Which run the run of a call is.
+/// Which run the run of a call, or of a step, is.
+#[derive(Clone, Debug)]
 pub(super) struct Link {
-    pub(super) call: CallSeq,
+    /// The call; none of a step.
+    pub(super) call: Option<CallSeq>,
     pub(super) child: RunId,
     pub(super) parent: RunId,
+    /// Whether an earlier process may have begun it.
+    pub(super) was_begun: bool,
 }
 
-impl Link {
-    fn is_of(&self, lineage: Option<Lineage>) -> bool {
-        lineage.is_some_and(|found| {
-            found.parent.run_id == self.parent && found.parent.call == Some(self.call)
-        })
-    }
-}
-
-/// Looks the run of a call up, on a thread of its own. An open one is locked for this process.
+/// Looks the run up, on a thread of its own. An open one is locked for this process.
 pub(super) async fn known(
     store: &Store,
     environment: &Environment,
@@ -71,18 +73,23 @@ pub(super) async fn known(
         let mut reader = store.reader()?;
         match reader.read_run(&link.child).map(drop) {
             Err(StoreError::NoSuchRun { .. }) => {
-                return not_deleted(&store, &link.child, &link.parent).map(|()| Known::None);
+                if link.was_begun {
+                    not_deleted(&store, &link.child, &link.parent)?;
+                }
+                return Ok(Known::None);
             }
             read => read?,
         }
         // Another one may be driven elsewhere, or be damaged: that is no concern of this run.
-        if !link.is_of(reader.lineage(&link.child)?) {
+        let lineage = reader.lineage(&link.child)?;
+        if !lineage.is_some_and(|found| found.is_of(&link.parent, link.call)) {
             return Ok(Known::Taken);
         }
         drop(reader);
         match reopen_below(&store, &link.child, &environment) {
             Ok(reopened) => Ok(Known::Open(Box::new(reopened))),
-            Err(DriverError::RunEnded { .. }) => ended(&store, &link),
+            // Another process may have sealed it since.
+            Err(DriverError::RunEnded { .. }) => recorded(&store, link.child),
             Err(fault) => Err(fault),
         }
     };
@@ -93,7 +100,7 @@ pub(super) async fn known(
 ///
 /// # Errors
 /// [`DriverError::BelowDeleted`], and the faults of the store.
-pub(super) fn not_deleted(store: &Store, below: &RunId, above: &RunId) -> Result<(), DriverError> {
+fn not_deleted(store: &Store, below: &RunId, above: &RunId) -> Result<(), DriverError> {
     let reader = store.reader()?;
     match reader.deleted_below(below, above)? {
         None => Ok(()),
@@ -106,40 +113,133 @@ pub(super) fn not_deleted(store: &Store, below: &RunId, above: &RunId) -> Result
     }
 }
 
-/// The end of a run that is sealed, made again from what is stored of it.
-fn ended(store: &Store, link: &Link) -> Result<Known, DriverError> {
-    let run_id = &link.child;
+/// A run that is sealed, once its evidence holds.
+fn recorded(store: &Store, run_id: RunId) -> Result<Known, DriverError> {
     let mut reader = store.reader()?;
-    if let Some(flaw) = &reader.verify_run(run_id, false)?.first_bad {
+    if let Some(flaw) = &reader.verify_run(&run_id, false)?.first_bad {
         return Err(DriverError::DoesNotReplay {
-            run_id: run_id.clone(),
             report: Box::new(ReplayReport::default().with_flaw(flaw)),
+            run_id,
         });
     }
-    let stored = reader.read_run(run_id)?;
+    let stored = reader.read_run(&run_id)?;
     let contract = Arc::new(stored.contract()?);
     let entries: Vec<SealedEntry> = stored.collect::<Result<_, _>>()?;
-    let mut fold = Fold::new(Arc::clone(&contract));
-    for entry in &entries {
-        let Ok(Some(event)) = entry.decode_event() else {
-            continue;
-        };
-        drop(fold.take(event));
-    }
-    let nothing = || DriverError::NothingRecorded {
-        run_id: run_id.clone(),
-    };
-    let run = fold.into_run().ok_or_else(nothing)?;
-    let outcome = run.outcome().ok_or_else(nothing)?;
-    let last = entries.last().ok_or_else(nothing)?;
-    let at = (last.seq.saturating_add(1), last.hash);
-    let ended = Ended {
-        child: ChildEnd::of(run_id.clone(), at, outcome, &run.counters()),
-        report: report_of(&run),
-    };
     Ok(Known::Ended(Box::new(Recorded {
         contract,
-        ended,
         entries,
+        run_id,
     })))
+}
+
+impl Recorded {
+    /// Its end, made again from what is stored.
+    pub(super) fn ended(&self) -> Result<Ended, DriverError> {
+        let mut fold = Fold::new(Arc::clone(&self.contract));
+        for entry in &self.entries {
+            let Ok(Some(event)) = entry.decode_event() else {
+                continue;
+            };
+            drop(fold.take(event));
+        }
+        let nothing = || DriverError::NothingRecorded {
+            run_id: self.run_id.clone(),
+        };
+        let run = fold.into_run().ok_or_else(nothing)?;
+        let outcome = run.outcome().ok_or_else(nothing)?;
+        let last = self.entries.last().ok_or_else(nothing)?;
+        let at = (last.seq.saturating_add(1), last.hash);
+        Ok(Ended {
+            child: ChildEnd::of(self.run_id.clone(), at, outcome, &run.counters()),
+            report: report_of(&run),
+        })
+    }
+}
+
+/// What became of an open run that was to be up again.
+pub(super) enum UpAgain {
+    /// Another process has brought it to its end meanwhile.
+    Ended(Box<Recorded>),
+    /// It stays as it is.
+    Left,
+    /// It is up.
+    Up {
+        /// Whether it is to come to an end, and no process has asked it before: a second request would be an abort.
+        is_to_stop: bool,
+        prepared: Box<Prepared>,
+    },
+}
+
+/// Brings an open run up again. Where the one above ends before it is up, it needs neither models nor tools, and is brought to its end;
+/// it is left where the one above leaves.
+pub(super) async fn up_again(
+    open: Reopened,
+    request: RunRequest,
+    (store, link): (&Store, Link),
+    controls: &mut mpsc::Receiver<Control>,
+    cancel: &CancellationToken,
+) -> Result<UpAgain, DriverError> {
+    let path = request.invocation.as_ref();
+    let path = path.map(|begun| begun.contract_file.clone());
+    let is_stopping = open.is_stopping();
+    let preparing_ends = cancel.child_token();
+    let (mut ends, mut left, mut stops) = (false, false, false);
+    let mut take = |control| match control {
+        Control::Parent | Control::Abort => {
+            ends = true;
+            preparing_ends.cancel();
+        }
+        Control::Suspend => {
+            left = true;
+            preparing_ends.cancel();
+        }
+        Control::Stop => stops = true,
+        // It asks nobody yet.
+        Control::Approve(_) | Control::Deny(_) => {}
+    };
+    let prepared = {
+        let preparing = prepare_resume(open, request.clone(), &preparing_ends);
+        let mut preparing = pin!(preparing);
+        loop {
+            tokio::select! {
+                biased;
+                Some(control) = controls.recv() => take(control),
+                prepared = &mut preparing => break prepared,
+            }
+        }
+    };
+    while let Ok(control) = controls.try_recv() {
+        take(control);
+    }
+    match prepared {
+        Ok(prepared) if ends || left => prepared.close().await,
+        Ok(prepared) => {
+            return Ok(UpAgain::Up {
+                is_to_stop: stops && !is_stopping,
+                prepared: Box::new(prepared.for_parent()),
+            });
+        }
+        Err(DriverError::Cancelled) => {}
+        // It is to end, and does so without what does not come up.
+        Err(_) if ends => {}
+        Err(fault) => {
+            let root = store.reader()?.goes_on_with(&link.child)?;
+            return Err(fault.of_file(path).of_tree(root));
+        }
+    }
+    if !ends {
+        return Ok(UpAgain::Left);
+    }
+    Ok(match known(store, &request.environment, link).await? {
+        Known::Open(open) => UpAgain::Up {
+            is_to_stop: false,
+            prepared: Box::new(prepare_end(
+                *open,
+                &request.environment,
+                &request.redaction_key,
+            )),
+        },
+        Known::Ended(recorded) => UpAgain::Ended(recorded),
+        Known::None | Known::Taken => UpAgain::Left,
+    })
 }

@@ -3,22 +3,19 @@
 use std::sync::Arc;
 
 use super::shared::Shared;
-use crate::tools::ToolServers;
+use crate::tools::{ServerKeeper, ToolServers};
 
 /// The tool servers of a run that is driven.
 pub(super) struct RunServers {
     /// Where the servers that runs share stay up until it ends; none of a run without agents.
-    kept: Option<Shared>,
+    kept: Option<ServerKeeper>,
     own: Arc<ToolServers>,
 }
 
 impl RunServers {
     /// Those of a run. Where it has agents, what these share is started once for all of them (001 §6).
     pub(super) fn new(own: ToolServers, shared: &Shared, has_agents: bool) -> Self {
-        let kept = has_agents.then(|| shared.clone());
-        if let Some(kept) = &kept {
-            kept.keep_servers();
-        }
+        let kept = has_agents.then(|| shared.keep_servers());
         let own = Arc::new(own);
         Self { kept, own }
     }
@@ -34,7 +31,7 @@ impl RunServers {
             own.close().await;
         }
         if let Some(kept) = self.kept {
-            kept.end_kept_servers().await;
+            kept.end().await;
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::contract::{ExecutionContract, RedactionTerms};
 use crate::inference::{Backend, HttpTarget};
 use crate::message::{Digest, Scrubber};
 use crate::session::{KnownSecrets, KnownValues, Redactor};
-use crate::tools::{ServerHost, ServerPool};
+use crate::tools::{ServerHost, ServerKeeper, ServerPool};
 
 /// What the runs of one process share. Clones are the same one.
 #[derive(Clone, Debug, Default)]
@@ -108,14 +108,9 @@ impl Shared {
         }
     }
 
-    /// From now on tool servers stay up between runs, until [`Self::end_kept_servers`].
-    pub(super) fn keep_servers(&self) {
-        self.0.servers.keep();
-    }
-
-    /// Stops the tool servers that were kept up and have no user.
-    pub(super) async fn end_kept_servers(&self) {
-        self.0.servers.end_kept().await;
+    /// Tool servers stay up between runs as long as somebody has what this returns.
+    pub(super) fn keep_servers(&self) -> ServerKeeper {
+        self.0.servers.keep()
     }
 
     /// What answers at that address, with those headers and that key.

@@ -37,6 +37,18 @@ impl<'s> StartedRun<'s> {
             StoreError::RunLocked { run_id, .. } => StoreError::RunExists { run_id },
             other => other,
         })?;
+        // A run of an older tree would be taken for one of its agents; one below another run has a name that was looked at with that.
+        let is_first = started
+            .parent
+            .as_ref()
+            .is_none_or(|from| from.call.is_none());
+        if is_first && !session.contract().agents.is_empty() {
+            let taken = store.reader()?.named_below(&run_id)?.into_iter().next();
+            if let Some(taken) = taken {
+                lock.discard();
+                return Err(DriverError::NameBelowTaken { run_id, taken });
+            }
+        }
         let new = NewRun {
             binding: Binding::Contract(Arc::clone(session.contract())),
             created_unix_ms: started_unix_ms,

@@ -133,7 +133,7 @@ impl StoreReader {
         }
         for run_id in self.named_below(workflow)? {
             let lineage = self.lineage(&run_id)?;
-            if lineage.is_some_and(|found| found.is_workflow && found.parent.run_id == *workflow) {
+            if lineage.is_some_and(|found| found.is_workflow && found.is_of(workflow, None)) {
                 steps.push(run_id);
             }
         }
@@ -172,8 +172,6 @@ impl StoreReader {
         parent: &RunId,
     ) -> Result<bool, StoreError> {
         let lineage = self.lineage(&one.run_id)?;
-        Ok(lineage.is_some_and(|found| {
-            found.parent.run_id == *parent && found.parent.call == Some(one.call)
-        }))
+        Ok(lineage.is_some_and(|found| found.is_of(parent, Some(one.call))))
     }
 }

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use super::entry_text::text_of;
 use super::{StoreError, StoreReader};
 use crate::kernel::{Event, EventKind, ParentRun};
-use crate::message::RunId;
+use crate::message::{CallSeq, RunId};
 use crate::transcript::ParentFound;
 
 /// Where a run comes from, and whether that is in the same store.
@@ -25,6 +25,14 @@ impl Lineage {
     #[must_use]
     pub const fn is_below(&self) -> bool {
         self.parent.call.is_some() || self.is_workflow
+    }
+
+    /// Whether that run began it, for that call or as a step: it has the entry that is named. A run of another tree may have the same
+    /// names.
+    #[must_use]
+    pub(crate) fn is_of(&self, parent: &RunId, call: Option<CallSeq>) -> bool {
+        let named = self.parent.run_id == *parent && self.parent.call == call;
+        named && matches!(self.found, ParentFound::Entry(_))
     }
 }
 
@@ -48,6 +56,23 @@ impl StoreReader {
             }
         }
         Ok(highest)
+    }
+
+    /// The first run of the tree that a run was begun in, as far as this store has it; the run itself where the one above is not here.
+    ///
+    /// # Errors
+    /// The faults of the file.
+    pub(crate) fn first_here(&self, run_id: &RunId) -> Result<RunId, StoreError> {
+        let mut first = run_id.clone();
+        for _ in 0..MOST_LEVELS {
+            match self.lineage(&first)? {
+                Some(found) if found.is_below() && found.found != ParentFound::NotHere => {
+                    first = found.parent.run_id;
+                }
+                _ => break,
+            }
+        }
+        Ok(first)
     }
 
     /// Whether the store has that run, without an end.

@@ -63,7 +63,7 @@ pub(crate) use oauth::{
     ClientTerms, Exchange, Login, LoginTerms, OAuthFault, ReturnedCode, StoredAuthorization,
     TokenKeeper, TokenStore, server_address,
 };
-pub(crate) use pool::{ServerHost, ServerPool};
+pub(crate) use pool::{ServerHost, ServerKeeper, ServerPool};
 pub(crate) use registry::{BringUp, ServerWatch, ToolServers};
 pub(crate) use sandbox::{
     Base, Confined, Limits, PartFound, SANDBOX_COMMAND, SandboxProfile, confine, parts_of,

@@ -74,6 +74,30 @@ struct KeptUp {
     servers: Vec<Kept>,
 }
 
+/// Who wants servers kept up. Where it is dropped, as with a run whose future is, they are no longer.
+#[derive(Debug)]
+pub(crate) struct ServerKeeper {
+    is_done: bool,
+    pool: ServerPool,
+}
+
+impl ServerKeeper {
+    /// Keeps no server any more. The last one stops those that have no user; takes at most about 3 s.
+    pub(crate) async fn end(mut self) {
+        self.is_done = true;
+        let unused = self.pool.release();
+        join_all(unused.into_iter().map(RunningServer::close)).await;
+    }
+}
+
+impl Drop for ServerKeeper {
+    fn drop(&mut self) {
+        if !self.is_done {
+            drop(self.pool.release());
+        }
+    }
+}
+
 /// The servers that a run shares, as they are found.
 #[derive(Default)]
 struct Found {
@@ -302,26 +326,30 @@ impl ServerPool {
         }
     }
 
-    /// From now on a server that is shared stays up when its last user leaves it, until as many have called [`Self::end_kept`] as this. Where only
-    /// so many may be up at once none is kept: its place may be what a run waits for.
-    pub(crate) fn keep(&self) {
+    /// As long as somebody has what this returns, a server that is shared stays up when its last user leaves it. Where only so many may be
+    /// up at once none is kept: its place may be what a run waits for.
+    pub(crate) fn keep(&self) -> ServerKeeper {
         self.kept().keepers += 1;
+        ServerKeeper {
+            is_done: false,
+            pool: self.clone(),
+        }
     }
 
-    /// Takes back a [`Self::keep`]. The last one keeps no server any more, and stops those that have no user; takes at most about 3 s.
-    pub(crate) async fn end_kept(&self) {
+    /// Takes back a [`Self::keep`]; the last one has the servers that no run uses.
+    fn release(&self) -> Vec<RunningServer> {
         let servers = {
             let mut kept = self.kept();
             kept.keepers = kept.keepers.saturating_sub(1);
             if kept.keepers > 0 {
-                return;
+                return Vec::new();
             }
             std::mem::take(&mut kept.servers)
         };
-        let unused = servers
-            .into_iter()
-            .filter_map(|kept| Arc::into_inner(kept.server));
-        join_all(unused.map(RunningServer::close)).await;
+        let unused = servers.into_iter();
+        unused
+            .filter_map(|kept| Arc::into_inner(kept.server))
+            .collect()
     }
 
     fn keep_up(&self, key: &Key, scrub: &Arc<dyn Scrubber>, server: &Arc<RunningServer>) {
@@ -403,5 +431,22 @@ const fn too_late(timeouts: Timeouts) -> ToolServerError {
         output: String::new(),
         step: "start",
         timeout_ms: timeouts.whole_ms(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ServerPool;
+
+    /// A run whose future is dropped, or panics, keeps no server up after that.
+    #[tokio::test]
+    async fn a_keeper_that_is_dropped_keeps_no_server_up() {
+        let pool = ServerPool::default();
+        let (dropped, ended) = (pool.keep(), pool.keep());
+        assert_eq!(pool.kept().keepers, 2);
+        drop(dropped);
+        assert_eq!(pool.kept().keepers, 1);
+        ended.end().await;
+        assert_eq!(pool.kept().keepers, 0);
     }
 }

@@ -73,7 +73,7 @@ pub(crate) struct WorkflowStarted {
 pub(crate) enum StepResult {
     /// Its run is sealed.
     Run(StepRun),
-    /// There is no run: what keeps it from beginning, for people; at most 2,048 bytes.
+    /// There is no run: what keeps it from beginning, for people; at most [`MAX_REASON_BYTES`](super::MAX_REASON_BYTES).
     NotBegun(String),
 }
 
@@ -90,7 +90,7 @@ pub(crate) struct StepRun {
     pub(crate) outcome: Outcome,
     /// What it came to: its report, or the result of its tool.
     pub(crate) output: String,
-    /// What went wrong where the step has failed, for people; at most 2,048 bytes.
+    /// What went wrong where the step has failed, for people; at most [`MAX_REASON_BYTES`](super::MAX_REASON_BYTES).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
     /// Its name.

@@ -22,7 +22,9 @@ use crate::message::Digest;
 /// The most bytes that a step may come to.
 pub(crate) const MAX_OUTPUT_BYTES: usize = 1 << 20;
 /// The most bytes that all steps of a workflow may come to together.
-const MOST_OUTPUTS: u64 = 64 << 20;
+const MAX_OUTPUTS_BYTES: u64 = 64 << 20;
+/// The most bytes that say why a step has failed, or could not begin.
+pub(crate) const MAX_REASON_BYTES: usize = 2_048;
 
 /// A workflow, from its start to its end.
 ///
@@ -215,6 +217,12 @@ impl Workflow {
         self.at_ms
     }
 
+    /// The number of the step that was begun last; 0 before the first.
+    #[must_use]
+    pub(crate) const fn last_number(&self) -> u64 {
+        self.books.numbers
+    }
+
     /// How many step runs are under way.
     #[cfg(test)]
     #[must_use]
@@ -286,7 +294,7 @@ impl Workflow {
     fn fits(&self, output: &str) -> bool {
         let length = u64::try_from(output.len()).unwrap_or(u64::MAX);
         output.len() <= MAX_OUTPUT_BYTES
-            && self.outputs.bytes().saturating_add(length) <= MOST_OUTPUTS
+            && self.outputs.bytes().saturating_add(length) <= MAX_OUTPUTS_BYTES
     }
 
     /// Notes that nothing more is begun; returns which ends are requested of what is under way. A rollback goes on until an immediate end is requested.

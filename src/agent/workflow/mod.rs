@@ -53,5 +53,5 @@ pub(crate) use event::{
 };
 pub(crate) use fold::WorkflowFold;
 pub(crate) use input::StepInput;
-pub(crate) use machine::{MAX_OUTPUT_BYTES, Workflow};
+pub(crate) use machine::{MAX_OUTPUT_BYTES, MAX_REASON_BYTES, Workflow};
 pub(crate) use view::{StepState, StepView, WorkflowView};

@@ -334,6 +334,17 @@ fn a_stop_asks_what_is_under_way_and_the_second_ends_it() {
     assert_eq!(driven.outcome().as_deref(), Some("STOPPED (abort)"));
 }
 
+/// What has completed is undone though a stop comes; the second one ends that, too.
+#[test]
+fn a_rollback_goes_on_through_a_stop_and_the_second_one_ends_it() {
+    let mut driven = rolled_back();
+    driven.take(WorkflowEventKind::StopRequested);
+    assert_eq!(driven.end_requests(), []);
+    assert_eq!(driven.ok(5, "").begun(), places(&[(6, "g/b/undo-b")]));
+    driven.take(WorkflowEventKind::StopRequested);
+    assert_eq!(driven.end_requests(), [(6, EndStep::Now)]);
+}
+
 /// The next process is asked again, at once and after the order of the run.
 #[test]
 fn what_was_to_end_when_its_process_was_lost_is_to_end_in_the_next_one() {

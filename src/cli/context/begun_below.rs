@@ -70,9 +70,12 @@ fn way_on(
             "{alone} goes on in a run of its own, under that file alone"
         ));
     }
-    let mut first = run_id.clone();
-    while let Some(above) = reader.lineage(&first)?.filter(Lineage::is_below) {
-        first = above.parent.run_id;
+    let first = reader.first_here(run_id)?;
+    if let Some(above) = reader.lineage(&first)?.filter(Lineage::is_below) {
+        let (parent, import) = (above.parent.run_id, app.hint("import FILE"));
+        return Ok(format!(
+            "run {parent}, which began {first}, is not in this store: {import} takes its transcript"
+        ));
     }
     let name = app.brief_name(first.as_str());
     let open = reader.read_run(&first)?.row().outcome.is_none();

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::agent::{WorkflowEvent, WorkflowEventKind, WorkflowView};
+use crate::agent::WorkflowView;
 use crate::cli::context::error::CliError;
-use crate::cli::context::workflow_entries::view_of;
+use crate::cli::context::workflow_entries::{fork_parent, view_of};
 use crate::cli::ui::branch::Branch;
 use crate::cli::ui::escape::line;
 use crate::kernel::ParentRun;
@@ -65,6 +65,21 @@ impl Family {
         }
         family.in_order();
         Ok((family, damaged))
+    }
+
+    /// The runs of one tree, each after the one that began it.
+    pub(in crate::cli) fn of_tree(
+        reader: &mut StoreReader,
+        runs: &[RunId],
+    ) -> Result<Self, CliError> {
+        let mut family = Self::default();
+        for run_id in runs.iter().rev() {
+            let row = reader.read_run(run_id)?.row().clone();
+            let above = above(reader, &row)?;
+            family.add(row, above);
+        }
+        family.in_order();
+        Ok(family)
     }
 
     /// All were added: children stand in the order in which they were begun.
@@ -225,27 +240,15 @@ impl Family {
 /// What a run comes from, as its first entry says; nothing where that cannot be read.
 fn above(reader: &mut StoreReader, row: &RunRow) -> Result<Option<Above>, StoreError> {
     if row.workflow {
-        return forked(reader, &row.run_id);
+        let parent = fork_parent(reader, &row.run_id)?;
+        return Ok(parent.map(|parent| Above {
+            is_step: false,
+            parent,
+        }));
     }
     let lineage = reader.lineage(&row.run_id)?;
     Ok(lineage.map(|found| Above {
         is_step: found.is_workflow && found.parent.call.is_none(),
         parent: found.parent,
-    }))
-}
-
-/// The workflow that one was forked from.
-fn forked(reader: &mut StoreReader, run_id: &RunId) -> Result<Option<Above>, StoreError> {
-    let Some(first) = reader.read_run(run_id)?.next_of_workflow() else {
-        return Ok(None);
-    };
-    let event: Option<WorkflowEvent> = first?.decode_event().ok().flatten();
-    let parent = event.and_then(|event| match event.event {
-        WorkflowEventKind::Started(started) => started.parent,
-        _ => None,
-    });
-    Ok(parent.map(|parent| Above {
-        is_step: false,
-        parent,
     }))
 }

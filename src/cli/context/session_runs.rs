@@ -25,8 +25,27 @@ impl SessionRuns {
     /// Reads a run of the store and those below it.
     pub(in crate::cli) fn read(store: &Path, run_id: &RunId) -> Result<Self, CliError> {
         let mut reader = StoreReader::open(store)?;
-        let first = first_of(&reader, run_id)?;
         let step_path = step_path_of(&mut reader, run_id)?;
+        Self::below(store, &reader, run_id, step_path)
+    }
+
+    /// The same of the run of a step, whose place is known: a workflow with many steps is not read again for each.
+    pub(in crate::cli) fn of_step(
+        store: &Path,
+        run_id: &RunId,
+        step_path: String,
+    ) -> Result<Self, CliError> {
+        let reader = StoreReader::open(store)?;
+        Self::below(store, &reader, run_id, Some(step_path))
+    }
+
+    fn below(
+        store: &Path,
+        reader: &StoreReader,
+        run_id: &RunId,
+        step_path: Option<String>,
+    ) -> Result<Self, CliError> {
+        let first = first_of(reader, run_id)?;
         let origin = first.clone().unwrap_or_else(|| run_id.clone());
         let name = match &step_path {
             Some(_) => run_id.clone(),

@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::agent::{WorkflowAction, WorkflowEvent, WorkflowView};
+use crate::agent::{WorkflowAction, WorkflowEvent, WorkflowEventKind, WorkflowView};
 use crate::cli::context::error::{CliError, TranscriptFault};
 use crate::cli::context::source::{Source, each_line};
 use crate::contract::WorkflowDefinition;
+use crate::kernel::ParentRun;
 use crate::message::{Digest, RunId};
-use crate::store::StoreReader;
+use crate::store::{StoreError, StoreReader};
 use crate::transcript::{Flaw, LineReader, Record, SealedWorkflowEntry};
 
 /// A transcript that is that of a workflow.
@@ -132,6 +133,21 @@ pub(in crate::cli) fn view_of(
         Ok(())
     })?;
     Ok(view)
+}
+
+/// The workflow that a stored one was forked from, as its first entry says; nothing more of it is read.
+pub(in crate::cli) fn fork_parent(
+    reader: &mut StoreReader,
+    run_id: &RunId,
+) -> Result<Option<ParentRun>, StoreError> {
+    let Some(first) = reader.read_run(run_id)?.next_of_workflow() else {
+        return Ok(None);
+    };
+    let event: Option<WorkflowEvent> = first?.decode_event().ok().flatten();
+    Ok(event.and_then(|event| match event.event {
+        WorkflowEventKind::Started(started) => started.parent,
+        _ => None,
+    }))
 }
 
 /// Hands on each entry of a stored workflow in order, decoded.

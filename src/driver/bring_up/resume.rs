@@ -172,7 +172,11 @@ pub(super) fn fault_of(mismatch: Mismatch, run_id: &RunId) -> DriverError {
             provider,
             run_id,
         },
-        Mismatch::Server(fault) => DriverError::ServerDown { run_id, fault },
+        Mismatch::Server(fault) => DriverError::ServerDown {
+            root: Box::new(run_id.clone()),
+            run_id,
+            fault,
+        },
         Mismatch::Tokenizer(reason) => DriverError::NoTokenizer { reason, run_id },
         Mismatch::Workspace(path) => DriverError::OtherWorkspace { run_id, path },
         Mismatch::Other(fault) => fault,

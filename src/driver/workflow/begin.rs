@@ -30,6 +30,23 @@ impl WorkflowBegin {
     pub(crate) const fn run_id(&self) -> &RunId {
         &self.run_id
     }
+
+    /// The numbers of the steps that a process goes on with, or begins; none of one that is not in the store yet.
+    pub(crate) fn next_steps(&self) -> Vec<u64> {
+        let Start::Resumed { workflow, .. } = &self.start else {
+            return Vec::new();
+        };
+        let mut workflow = Workflow::clone(workflow);
+        let effects = workflow.step(WorkflowEvent {
+            at_ms: workflow.at_ms(),
+            event: WorkflowEventKind::Resumed,
+        });
+        let begun = effects.into_iter().filter_map(|effect| match effect {
+            WorkflowEffect::Begin(order) => Some(order.number),
+            _ => None,
+        });
+        begun.collect()
+    }
 }
 
 /// From where it is driven.
@@ -54,7 +71,7 @@ pub(super) enum Start {
 ///
 /// # Errors
 /// [`DriverError::Store`] where the name is taken, [`DriverError::WorkflowName`] where step runs could not be named after it, and
-/// [`DriverError::WorkflowNameTaken`] where there are runs that have such a name.
+/// [`DriverError::NameBelowTaken`] where there are runs that have such a name.
 pub(crate) fn new_workflow(
     store: &Store,
     definition: WorkflowDefinition,
@@ -62,6 +79,26 @@ pub(crate) fn new_workflow(
     run_id: RunId,
     invocation: Option<Invocation>,
 ) -> Result<WorkflowBegin, DriverError> {
+    let (lock, started) = started(store, &definition, input, run_id, None)?;
+    Ok(WorkflowBegin {
+        definition: Arc::new(definition),
+        lock,
+        run_id: started.run_id.clone(),
+        start: Start::New {
+            invocation,
+            started,
+        },
+    })
+}
+
+/// The start of a workflow, and the lock of its name.
+fn started(
+    store: &Store,
+    definition: &WorkflowDefinition,
+    input: String,
+    run_id: RunId,
+    parent: Option<ParentRun>,
+) -> Result<(RunLock, WorkflowStarted), DriverError> {
     if run_id.as_str().len() > MOST_NAME {
         return Err(DriverError::WorkflowName {
             run_id,
@@ -75,24 +112,16 @@ pub(crate) fn new_workflow(
     // A run of an older tree would be taken for a step that was tampered with.
     if let Some(taken) = store.reader()?.named_below(&run_id)?.into_iter().next() {
         lock.discard();
-        return Err(DriverError::WorkflowNameTaken { run_id, taken });
+        return Err(DriverError::NameBelowTaken { run_id, taken });
     }
     let started = WorkflowStarted {
         definition_hash: definition.definition_hash(),
         input,
-        parent: None,
-        run_id: run_id.clone(),
+        parent,
+        run_id,
         started_unix_ms: unix_ms(),
     };
-    Ok(WorkflowBegin {
-        definition: Arc::new(definition),
-        lock,
-        run_id,
-        start: Start::New {
-            invocation,
-            started,
-        },
-    })
+    Ok((lock, started))
 }
 
 /// Hands on each recorded entry of a workflow, decoded.
@@ -115,7 +144,7 @@ fn each_entry(
 }
 
 /// A run whose evidence is bad.
-pub(super) fn flawed(run_id: &RunId, flaw: &FirstBad) -> DriverError {
+fn flawed(run_id: &RunId, flaw: &FirstBad) -> DriverError {
     let FirstBad {
         actual,
         expected,
@@ -184,31 +213,31 @@ pub(crate) fn fork_workflow(
         head,
         run_id: of.clone(),
     };
-    let mut begin = new_workflow(store, definition, first.input, run_id, None)?;
-    if let Start::New { started, .. } = begin.start {
-        let started = WorkflowStarted {
-            parent: Some(parent),
-            ..started
-        };
-        let (mut workflow, mut effects) = Workflow::start(Arc::clone(&begin.definition), started);
-        for event in events {
-            effects.extend(workflow.step(event));
-        }
-        if workflow.outcome().is_some() {
-            begin.lock.discard();
-            let run_id = of.clone();
-            return Err(DriverError::WorkflowForkEnded { at, run_id });
-        }
-        let drafts = effects.into_iter().filter_map(|effect| match effect {
-            WorkflowEffect::Append(drafts) => Some(drafts),
-            _ => None,
-        });
-        begin.start = Start::Forked {
+    let (lock, started) = started(store, &definition, first.input, run_id, Some(parent))?;
+    let (run_id, definition) = (started.run_id.clone(), Arc::new(definition));
+    let (mut workflow, mut effects) = Workflow::start(Arc::clone(&definition), started);
+    for event in events {
+        effects.extend(workflow.step(event));
+    }
+    if workflow.outcome().is_some() {
+        lock.discard();
+        let run_id = of.clone();
+        return Err(DriverError::WorkflowForkEnded { at, run_id });
+    }
+    let drafts = effects.into_iter().filter_map(|effect| match effect {
+        WorkflowEffect::Append(drafts) => Some(drafts),
+        _ => None,
+    });
+    let begin = WorkflowBegin {
+        definition,
+        lock,
+        run_id,
+        start: Start::Forked {
             drafts: drafts.flatten().collect(),
             invocation: invocation.clone(),
             workflow: Box::new(workflow),
-        };
-    }
+        },
+    };
     Ok(ReopenedWorkflow { begin, invocation })
 }
 

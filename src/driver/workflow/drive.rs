@@ -1,6 +1,6 @@
 //! The loop of a workflow: effects of the machine become step runs, and their ends become events. Decides nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use futures_util::StreamExt as _;
@@ -12,7 +12,7 @@ use super::begin::{Start, WorkflowBegin};
 use super::host::{StepHost, locked};
 use super::record::WorkflowRecord;
 use super::step_run::{StepEnd, StepTask, StepTerms};
-use super::watched::Asked;
+use super::watched::{Asked, Reports};
 use crate::agent::{
     EndStep, StepOrder, Workflow, WorkflowDraft, WorkflowEffect, WorkflowEvent, WorkflowEventKind,
 };
@@ -40,13 +40,13 @@ pub(crate) struct WorkflowFinished {
 /// Must be called inside a tokio runtime. Where the returned future is dropped, the step runs under way are left as they are.
 ///
 /// # Errors
-/// [`DriverError`] where the store cannot be written, or a step run that has begun cannot be gone on with. The workflow stays as it
-/// is recorded.
+/// [`DriverError`] where the store cannot be written, or a step run that has begun cannot be gone on with. What is in flight in the
+/// other step runs may still end, as where the process is asked to leave; the workflow is suspended where that can be recorded.
 pub(crate) async fn drive_workflow<H: StepHost + Send>(
     begin: WorkflowBegin,
     store: &Store,
     host: &Mutex<H>,
-    control: mpsc::Receiver<Control>,
+    mut control: mpsc::Receiver<Control>,
     terms: StepTerms,
 ) -> Result<WorkflowFinished, DriverError> {
     let WorkflowBegin {
@@ -56,6 +56,10 @@ pub(crate) async fn drive_workflow<H: StepHost + Send>(
         start,
     } = begin;
     let begins = !matches!(start, Start::Resumed { .. });
+    let recorded = match &start {
+        Start::Resumed { workflow, .. } => workflow.last_number(),
+        Start::New { .. } | Start::Forked { .. } => 0,
+    };
     let (workflow, first, record) = match start {
         Start::New {
             invocation,
@@ -87,26 +91,31 @@ pub(crate) async fn drive_workflow<H: StepHost + Send>(
             (*workflow, First::Resume, record)
         }
     };
-    let (asks, asked) = mpsc::unbounded_channel();
     let mut driving = Driving {
-        asks,
         clock: RunClock::starting_at(workflow.at_ms()),
         controls: BTreeMap::new(),
+        fault: None,
         host,
         left: false,
         record,
+        recorded,
+        reports: Arc::default(),
         run_id,
         steps: FuturesUnordered::new(),
         store,
         terms,
+        waiting: BTreeSet::new(),
         workflow,
     };
-    let driven = driving.until_done(first, control, asked).await;
-    if let Err(fault) = driven {
+    if let Err(fault) = driving.until_done(first, &mut control).await {
+        driving.abandon(&mut control).await;
         if begins && !driving.record.has_begun() {
             // There is no workflow that another process could go on with.
             lock.discard();
         }
+        return Err(driving.fault.take().unwrap_or(fault));
+    }
+    if let Some(fault) = driving.fault {
         return Err(fault);
     }
     let finished = WorkflowFinished {
@@ -132,17 +141,23 @@ enum First {
 type Running<'a> = BoxFuture<'a, (u64, Result<StepEnd, DriverError>)>;
 
 struct Driving<'a, H> {
-    asks: mpsc::UnboundedSender<Asked>,
     clock: RunClock,
     controls: BTreeMap<u64, mpsc::Sender<Control>>,
+    /// The first fault of a step run that cannot be gone on with.
+    fault: Option<DriverError>,
     host: &'a Mutex<H>,
     /// Whether nothing is begun any more, because another process goes on.
     left: bool,
     record: WorkflowRecord<'a>,
+    /// The number of the last step that an earlier process had begun.
+    recorded: u64,
+    reports: Arc<Reports>,
     run_id: RunId,
     steps: FuturesUnordered<Running<'a>>,
     store: &'a Store,
     terms: StepTerms,
+    /// The steps in or below which a call waits for a person who has not answered.
+    waiting: BTreeSet<u64>,
     workflow: Workflow,
 }
 
@@ -150,8 +165,7 @@ impl<H: StepHost + Send> Driving<'_, H> {
     async fn until_done(
         &mut self,
         first: First,
-        mut control: mpsc::Receiver<Control>,
-        mut asked: mpsc::UnboundedReceiver<Asked>,
+        control: &mut mpsc::Receiver<Control>,
     ) -> Result<(), DriverError> {
         match first {
             First::Effects(effects) => self.perform(effects).await?,
@@ -166,34 +180,34 @@ impl<H: StepHost + Send> Driving<'_, H> {
             if self.workflow.outcome().is_some() || (self.left && self.steps.is_empty()) {
                 return Ok(());
             }
+            self.leave_unanswered().await?;
             let due = self.workflow.next_deadline();
             let due = due.and_then(|at_ms| self.clock.instant_of(at_ms));
             tokio::select! {
                 biased;
                 wanted = control.recv(), if open => match wanted {
+                    // Asked twice, they are left at once.
+                    Some(Control::Suspend) if self.left => self.send_all(&Control::Suspend),
                     Some(Control::Suspend) => self.leave().await?,
                     Some(Control::Stop) => self.happened(WorkflowEventKind::StopRequested).await?,
                     Some(_) => self.happened(WorkflowEventKind::Interrupted).await?,
                     None => open = false,
                 },
-                Some(Asked { control, order, run_id }) = asked.recv() => {
-                    let answer = locked(self.host).answer(&order, &run_id);
-                    match answer {
-                        // A full queue holds enough that ends it already.
-                        Some(answer) => drop(control.try_send(answer)),
-                        // A person has time: another process goes on once the answer is there.
-                        None => self.leave().await?,
-                    }
-                }
+                () = self.reports.changed() => self.answer(),
                 () = sleep_until(due) => self.happened(WorkflowEventKind::TimerFired).await?,
                 Some((number, end)) = self.steps.next() => {
                     self.controls.remove(&number);
-                    match end? {
-                        StepEnd::Left => self.leave().await?,
-                        StepEnd::Ended(order, result) => {
+                    self.waiting.remove(&number);
+                    match end {
+                        Ok(StepEnd::Left) => self.leave().await?,
+                        Ok(StepEnd::Ended(order, result)) => {
                             locked(self.host).step_ended(&order, &result);
                             let result = Box::new(result);
                             self.happened(WorkflowEventKind::StepEnded { number, result }).await?;
+                        }
+                        Err(fault) => {
+                            self.fault.get_or_insert(fault);
+                            self.leave().await?;
                         }
                     }
                 }
@@ -201,16 +215,57 @@ impl<H: StepHost + Send> Driving<'_, H> {
         }
     }
 
-    /// Begins nothing more, and lets the step runs be left; asked again, at once.
+    /// Begins nothing more, and lets the step runs be left.
     async fn leave(&mut self) -> Result<(), DriverError> {
         if !std::mem::replace(&mut self.left, true) {
             self.happened(WorkflowEventKind::Suspended).await?;
-        }
-        let numbers: Vec<u64> = self.controls.keys().copied().collect();
-        for number in numbers {
-            self.send(number, Control::Suspend);
+            self.send_all(&Control::Suspend);
         }
         Ok(())
+    }
+
+    /// Hands out the answers of people to the calls that wait.
+    fn answer(&mut self) {
+        for Asked {
+            control,
+            number,
+            order,
+            run_id,
+        } in self.reports.asked()
+        {
+            let answer = locked(self.host).answer(&order, &run_id);
+            match answer {
+                // A full queue holds enough that ends it already.
+                Some(answer) => drop(control.try_send(answer)),
+                None => {
+                    self.waiting.insert(number);
+                }
+            }
+        }
+    }
+
+    /// Leaves where a call waits for a person who has time: another process goes on once the answer is there. What was answered before
+    /// has its answer first, and each step run is up, so that every resume comes further.
+    async fn leave_unanswered(&mut self) -> Result<(), DriverError> {
+        let waits = !self.left && !self.waiting.is_empty();
+        if waits && !locked(self.host).has_answers() && self.reports.are_up(self.controls.keys()) {
+            self.leave().await?;
+        }
+        Ok(())
+    }
+
+    /// Leaves the step runs where nothing of the workflow can be recorded any more: what is in flight in them may still end.
+    async fn abandon(&mut self, control: &mut mpsc::Receiver<Control>) {
+        self.send_all(&Control::Suspend);
+        loop {
+            tokio::select! {
+                biased;
+                Some(_) = control.recv() => self.send_all(&Control::Suspend),
+                ended = self.steps.next() => if ended.is_none() {
+                    return;
+                }
+            }
+        }
     }
 
     async fn happened(&mut self, event: WorkflowEventKind) -> Result<(), DriverError> {
@@ -251,7 +306,6 @@ impl<H: StepHost + Send> Driving<'_, H> {
             (host.files(), host.observer(&order))
         };
         let task = StepTask {
-            asks: self.asks.clone(),
             control,
             controls,
             files,
@@ -262,11 +316,19 @@ impl<H: StepHost + Send> Driving<'_, H> {
                 head: self.record.head(),
                 run_id: self.run_id.clone(),
             },
+            reports: Arc::clone(&self.reports),
             store: self.store.clone(),
             terms: self.terms,
+            was_begun: number <= self.recorded,
         };
         let running = async move { (number, Box::pin(task.run()).await) };
         self.steps.push(Box::pin(running));
+    }
+
+    fn send_all(&self, control: &Control) {
+        for number in self.controls.keys() {
+            self.send(*number, control.clone());
+        }
     }
 
     fn send(&self, number: u64, control: Control) {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::agent::{StepOrder, StepResult, StepRun, WorkflowDraft};
-use crate::driver::{DriverError, Observer, RunRequest};
+use crate::driver::{DriverError, Environment, Observer, RunRequest};
 use crate::kernel::CallOrder;
 use crate::message::RunId;
 use crate::session::Control;
@@ -15,6 +15,9 @@ pub(super) fn locked<H>(host: &Mutex<H>) -> MutexGuard<'_, H> {
 
 /// What the steps of a workflow run under, and what they came to. It is read on threads of their own.
 pub(crate) trait StepFiles: Send + Sync {
+    /// What step runs are brought up in.
+    fn environment(&self) -> Environment;
+
     /// What a step run is made of; its name is given later.
     ///
     /// # Errors
@@ -34,7 +37,12 @@ pub(crate) trait StepHost {
     fn files(&self) -> Arc<dyn StepFiles>;
 
     /// The answer of a person to a call that waits for one; none where there is none, and the workflow is left.
-    fn answer(&self, order: &CallOrder, run_id: &RunId) -> Option<Control>;
+    fn answer(&mut self, order: &CallOrder, run_id: &RunId) -> Option<Control>;
+
+    /// Whether an answer that a person left before waits for the run that it is meant for: the workflow is not left before that has it.
+    fn has_answers(&self) -> bool {
+        false
+    }
 
     /// Who sees the entries of that step's run; what is recorded of it from before comes first.
     fn observer(&self, order: &StepOrder) -> Box<dyn Observer>;

@@ -1,29 +1,22 @@
 //! One step as a run of its own: begun, gone on with, or read where it is sealed. Does not know what follows from its end.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::begin::flawed;
 use super::host::StepFiles;
-use super::watched::{Asked, Watched};
-use crate::agent::{StepOrder, StepResult};
-use crate::contract::ExecutionContract;
+use super::watched::{Reports, Watched};
+use crate::agent::{MAX_REASON_BYTES, StepOrder, StepResult};
 use crate::driver::blocking::blocking;
-use crate::driver::bring_up::{prepare_resume, prepare_step, reopen_below};
-use crate::driver::known_child::not_deleted;
-use crate::driver::{DriverError, Observer, Prepared, Reopened, RunRequest, drive};
+use crate::driver::bring_up::prepare_step;
+use crate::driver::known_child::{Known, Link, UpAgain, known, up_again};
+use crate::driver::{DriverError, Observer, Prepared, Reopened, drive};
 use crate::kernel::ParentRun;
-use crate::message::RunId;
+use crate::message::{RunId, char_prefix};
 use crate::session::Control;
-use crate::store::{Store, StoreError};
-use crate::transcript::SealedEntry;
-
-/// The most bytes that say why a step could not begin.
-const MOST_REASON: usize = 2_048;
+use crate::store::Store;
 
 /// What all step runs of a workflow are driven under.
 #[derive(Clone, Copy, Debug)]
@@ -36,8 +29,6 @@ pub(crate) struct StepTerms {
 
 /// A step run, and all that it needs.
 pub(super) struct StepTask {
-    /// Where calls go that wait for a person.
-    pub(super) asks: mpsc::UnboundedSender<Asked>,
     /// Where it is asked for something.
     pub(super) control: mpsc::Sender<Control>,
     pub(super) controls: mpsc::Receiver<Control>,
@@ -46,8 +37,12 @@ pub(super) struct StepTask {
     pub(super) order: StepOrder,
     /// The workflow, and its entry that begins the step.
     pub(super) parent: ParentRun,
+    /// Where it reports that it is up, and that a call waits for a person.
+    pub(super) reports: Arc<Reports>,
     pub(super) store: Store,
     pub(super) terms: StepTerms,
+    /// Whether an earlier process may have begun it.
+    pub(super) was_begun: bool,
 }
 
 /// What became of a step run.
@@ -58,14 +53,6 @@ pub(super) enum StepEnd {
     Left,
 }
 
-/// What is in the store under the name of a step run.
-enum Found {
-    Nothing,
-    Open(Box<(Reopened, RunRequest)>),
-    Sealed(Arc<ExecutionContract>, Vec<SealedEntry>),
-    Stranger,
-}
-
 impl StepTask {
     /// Runs the step, whatever of it has happened before: nothing of it happens twice.
     pub(super) async fn run(mut self) -> Result<StepEnd, DriverError> {
@@ -74,20 +61,30 @@ impl StepTask {
             Ok(run_id) => run_id,
             Err(fault) => return Ok(self.not_begun(&fault.to_string())),
         };
-        let prepared = match self.found(&run_id).await? {
-            Found::Stranger => {
+        let link = Link {
+            call: None,
+            child: run_id.clone(),
+            parent: self.parent.run_id.clone(),
+            was_begun: self.was_begun,
+        };
+        let environment = self.files.environment();
+        let prepared = match known(&self.store, &environment, link.clone()).await? {
+            Known::Taken => {
                 let rule = format!("the name {run_id} is taken by a run of another origin");
                 return Ok(self.not_begun(&rule));
             }
-            Found::Sealed(contract, entries) => {
-                self.observer.recorded(&contract, &entries);
+            Known::Ended(recorded) => {
+                self.observer
+                    .recorded(&recorded.contract, &recorded.entries);
+                drop(recorded);
                 return come_to(self.files, self.order, run_id).await;
             }
-            Found::Open(open) => {
-                let (reopened, request) = *open;
-                self.resumed(reopened, request).await?
-            }
-            Found::Nothing => match self.begun(&run_id).await? {
+            Known::Open(open) => match Box::pin(self.resumed(*open, link)).await? {
+                UpAgain::Up { prepared, .. } => Some(*prepared),
+                UpAgain::Left => None,
+                UpAgain::Ended(_) => return come_to(self.files, self.order, run_id).await,
+            },
+            Known::None => match Box::pin(self.begun(&run_id)).await? {
                 Begun::Prepared(prepared) => Some(*prepared),
                 Begun::Left => None,
                 Begun::Not(reason) => return Ok(self.not_begun(&reason)),
@@ -97,22 +94,18 @@ impl StepTask {
             return Ok(StepEnd::Left);
         };
         let Self {
-            asks,
             control,
             controls,
             files,
             observer,
             order,
+            reports,
             store,
             terms,
             ..
         } = self;
-        let mut watched = Watched {
-            asks,
-            control,
-            observer,
-            run_id: run_id.clone(),
-        };
+        let seen = (control, observer);
+        let mut watched = Watched::step(order.number, run_id.clone(), reports, seen);
         let mut prepared = prepared.with_grace(terms.grace);
         if let Some(most) = terms.max_inferences {
             prepared = prepared.with_max_inferences(most);
@@ -126,72 +119,26 @@ impl StepTask {
         come_to(files, order, run_id).await
     }
 
-    /// Looks at the store, and reads what the step needs to go on or to be over.
-    fn found(&self, run_id: &RunId) -> impl Future<Output = Result<Found, DriverError>> + use<> {
-        let (files, store) = (Arc::clone(&self.files), self.store.clone());
-        let (order, run_id) = (self.order.clone(), run_id.clone());
-        let workflow = self.parent.run_id.clone();
-        blocking(move || {
-            let mut reader = store.reader()?;
-            let sealed = match reader.read_run(&run_id) {
-                Err(StoreError::NoSuchRun { .. }) => {
-                    not_deleted(&store, &run_id, &workflow)?;
-                    return Ok(Found::Nothing);
-                }
-                run => run?.row().outcome.is_some(),
-            };
-            let lineage = reader.lineage(&run_id)?;
-            if lineage.is_none_or(|found| found.parent.run_id != workflow) {
-                return Ok(Found::Stranger);
-            }
-            if sealed {
-                if let Some(flaw) = &reader.verify_run(&run_id, false)?.first_bad {
-                    return Err(flawed(&run_id, flaw));
-                }
-                let stored = reader.read_run(&run_id)?;
-                let contract = Arc::new(stored.contract()?);
-                let entries = stored.collect::<Result<_, _>>()?;
-                return Ok(Found::Sealed(contract, entries));
-            }
-            let request = files.request(&order);
-            let request = request.map_err(|reason| DriverError::WorkflowDiffers {
-                run_id: run_id.clone(),
-                what: reason,
-            })?;
-            let reopened = reopen_below(&store, &run_id, &request.environment)?;
-            Ok(Found::Open(Box::new((reopened, request))))
-        })
-    }
-
-    /// Goes on with an open run; none where the workflow is left meanwhile. Every other control that comes is the run's.
-    async fn resumed(
-        &mut self,
-        reopened: Reopened,
-        request: RunRequest,
-    ) -> Result<Option<Prepared>, DriverError> {
-        self.observer
-            .recorded(reopened.contract(), reopened.entries());
-        let path = request.invocation.as_ref();
-        let path = path.map(|begun| begun.contract_file.clone());
+    /// Goes on with an open run.
+    async fn resumed(&mut self, open: Reopened, link: Link) -> Result<UpAgain, DriverError> {
+        self.observer.recorded(open.contract(), open.entries());
+        let (files, order) = (Arc::clone(&self.files), self.order.clone());
+        let request = blocking(move || Ok(files.request(&order))).await?;
+        let request = request.map_err(|reason| DriverError::AgentUnreadable {
+            reason,
+            run_id: link.child.clone(),
+        })?;
+        let above = (&self.store, link);
         let cancel = CancellationToken::new();
-        let mut preparing = pin!(prepare_resume(reopened, request, &cancel));
-        let mut asked = Vec::new();
-        let prepared = loop {
-            tokio::select! {
-                biased;
-                prepared = &mut preparing => break prepared.map_err(|fault| fault.of_file(path))?,
-                Some(control) = self.controls.recv() => match control {
-                    // It stays as it is.
-                    Control::Suspend => return Ok(None),
-                    control => asked.push(control),
-                }
-            }
-        };
-        for control in asked {
-            // As many were taken out of the queue.
-            drop(self.control.try_send(control));
+        let up = up_again(open, request, above, &mut self.controls, &cancel).await?;
+        if let UpAgain::Up {
+            is_to_stop: true, ..
+        } = &up
+        {
+            // The queue was empty when it was up.
+            drop(self.control.try_send(Control::Stop));
         }
-        Ok(Some(prepared))
+        Ok(up)
     }
 
     async fn begun(&mut self, run_id: &RunId) -> Result<Begun, DriverError> {
@@ -217,7 +164,7 @@ impl StepTask {
     }
 
     fn not_begun(self, reason: &str) -> StepEnd {
-        let reason = crate::message::char_prefix(reason, MOST_REASON).to_owned();
+        let reason = char_prefix(reason, MAX_REASON_BYTES).to_owned();
         StepEnd::Ended(Box::new(self.order), StepResult::NotBegun(reason))
     }
 }

@@ -92,3 +92,29 @@ fn a_step_of_a_workflow_is_continued_where_it_has_a_file_of_its_own() {
     let hint = |run: &str| desk.ok(&["show", run]).contains("Continue it: ");
     assert_eq!(["w.1", "w.2"].map(hint), [false, true]);
 }
+
+/// The run of an agent whose caller is not in the store: that one is named, and what brings it back.
+#[test]
+fn a_run_whose_caller_is_not_in_the_store_names_the_caller() {
+    let desk = Desk::new();
+    desk.write(
+        "bare.ai",
+        "---\noutput: {format: text}\n---\nYou are bare.\n",
+    );
+    let calls = [("agent__bare", prompt("go"))];
+    let mut says = asks(&calls, "answered");
+    says.push(says[1].clone());
+    desk.agent("lead", "agents: [bare.ai]\n", &says);
+    desk.leads();
+    desk.ok(&["export", "lead.1", "-o", "below.jsonl"]);
+    let other = ["--store", "other.db"];
+    desk.ok(&[&["import", "below.jsonl"], &other[..]].concat());
+    let said = desk
+        .ends(&[&["continue", "lead.1", "more"], &other[..]].concat(), 4)
+        .err;
+    assert!(
+        said.contains("run lead, which began lead.1, is not in this store")
+            && said.contains("import FILE"),
+        "{said}"
+    );
+}

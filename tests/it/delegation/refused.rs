@@ -211,3 +211,24 @@ fn what_is_refused_below_a_run_is_refused_below_a_step_of_a_workflow() {
     }
     desk.ok(&["verify", "w"]);
 }
+
+/// A run of another tree that has the name of a run below it would be taken for that: nothing is begun.
+#[test]
+fn a_run_with_agents_does_not_begin_where_a_name_below_its_own_is_taken() {
+    let desk = Desk::new();
+    desk.worker("worker");
+    desk.agent("lead", "agents: [worker.yaml]\n", &asks(&[], "nothing"));
+    desk.ok(&["run", "worker.yaml", "--task", "go", "--run-id", "lead.1"]);
+    let run = ["run", "lead.yaml", "--task", "go", "--run-id"];
+    let said = desk.ends(&[&run[..], &["lead"]].concat(), 4).err;
+    assert!(
+        said.contains(
+            "run lead.1 is in this store, and has the name that a run below it would get"
+        ),
+        "{said}"
+    );
+    assert!(said.contains("choose another name with --run-id"), "{said}");
+    // One without agents begins none.
+    let run = ["run", "worker.yaml", "--task", "go", "--run-id", "lead"];
+    desk.ok(&run);
+}

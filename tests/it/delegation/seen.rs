@@ -38,7 +38,7 @@ fn a_tree_is_listed_as_it_is_shown() {
         }
         assert!(drawn[1].contains(", call 1"), "{drawn:?}");
     }
-    // In a narrow terminal each has two lines, and the tree goes on in the second.
+    // As a document each has its link, and the runs below it.
     let (_, document) = desk.json(&["list", "--tree"]);
     let lead = &document["runs"][0];
     assert_eq!(document["runs"].as_array().unwrap().len(), 1, "{document}");

@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
+use super::left::STUCK;
 use super::{CONTRACT, desk};
 use crate::bench::Bench;
+use crate::delegation::asks;
 use crate::desk::{Desk, Left};
 
 /// How long a process may take for what should take none: far more than any machine needs.
@@ -118,4 +120,253 @@ fn a_stop_that_comes_while_a_step_is_brought_up_again_ends_the_step() {
     let executions = std::fs::read_to_string(desk.path("executions"));
     assert_eq!(executions.unwrap_or_default(), "");
     desk.tree_holds(&shown);
+}
+
+/// Each resume goes on with what can go on: a branch that waits keeps no answered one back.
+#[test]
+fn a_call_that_was_answered_is_made_though_another_one_waits() {
+    let desk = desk(
+        "steps:
+- id: both
+  parallel:
+  - {id: one, tool: write_file, arguments: {path: one.txt, content: yes}}
+  - {id: two, tool: write_file, arguments: {path: two.txt, content: yes}}
+",
+    );
+    let asks_first = "  require_approval: [write_file]\n  tool_policy:";
+    let text = desk.read("w.yaml");
+    desk.write("w.yaml", &text.replace("  tool_policy:", asks_first));
+    desk.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
+    let entries = || desk.json(&["show", "w"]).1["entries"].clone();
+    let before = entries();
+    desk.comes_to_an_end(&["resume", "w"], 8);
+    assert_eq!(
+        entries(),
+        before,
+        "as long as all wait, nothing is recorded"
+    );
+    desk.allows("w.2");
+    let left = desk.comes_to_an_end(&["resume", "--all"], 8);
+    assert!(desk.path("w/two.txt").exists(), "{}", left.said());
+    assert!(!desk.path("w/one.txt").exists());
+    assert!(left.said().contains("approve w.1"), "{}", left.said());
+    desk.allows("w.1");
+    let ended = desk.comes_to_an_end(&["resume", "w", "--json"], 0);
+    desk.tree_holds(&ended.document());
+    desk.proves_tree("w");
+}
+
+/// The steps of a workflow whose server does this where it is started again: what stands before its own program.
+fn with_server(desk: &Desk, again: &str, more: &str) {
+    let server = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/fixtures/counting_server.py"
+    );
+    let once = desk.path("once");
+    let once = once.display();
+    let script = format!(
+        "if [ -e {once} ]; then {again}; fi; touch {once}; exec python3 {server} executions"
+    );
+    let server = json!({"command": "sh", "args": ["-c", script], "sandbox": "off"});
+    let tools = json!({"mcp": {"fs": server}});
+    let contract = CONTRACT.split_once("  tools:").unwrap().0;
+    let count = "  - {id: count, tool: fs__count}\n";
+    desk.write(
+        "w.yaml",
+        &format!(
+            "workflow: tried\n{contract}  require_approval: [fs__count]\n  tools: {tools}\n\
+             steps:\n- id: both\n  parallel:\n{count}{more}"
+        ),
+    );
+}
+
+/// A step whose server does not come up again ends with the workflow, where that is ended at once.
+#[test]
+fn an_abort_ends_a_step_whose_tool_server_does_not_come_up_again() {
+    if !Bench::has_python() {
+        return;
+    }
+    let desk = desk("");
+    with_server(&desk, "exec sleep 600", "");
+    desk.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
+    desk.allows("w.1");
+    let child = desk.begins(&["resume", "w"]);
+    for (event, signal) in [
+        ("\"kind\":\"resumed\"", Signal::INT),
+        ("stop_requested", Signal::INT),
+    ] {
+        desk.records("w", event);
+        kill_process(Pid::from_child(&child), signal).unwrap();
+    }
+    let left = Left::from(child.wait_with_output().unwrap());
+    assert_eq!(left.code, 1, "{}", left.said());
+    let (_, shown) = desk.json(&["show", "w"]);
+    assert_eq!(shown["outcome"]["class"], "STOPPED", "{shown}");
+    let (_, step) = desk.json(&["show", "w.1"]);
+    assert_eq!(step["outcome"]["code"], "parent", "{step}");
+    desk.tree_holds(&shown);
+}
+
+impl Desk {
+    /// Waits until something is recorded of a run, as its entries say it.
+    #[track_caller]
+    fn records(&self, run: &str, text: &str) {
+        let began = Instant::now();
+        while !self.run(&["show", run, "--raw"]).out.contains(text) {
+            assert!(began.elapsed() < SOON, "{text} is not recorded of {run}");
+        }
+    }
+}
+
+/// One step that cannot be gone on with does not cut off the calls of the others, and the workflow is left in good order.
+#[test]
+fn a_step_whose_server_is_down_lets_the_calls_of_the_others_end() {
+    if !Bench::has_python() {
+        return;
+    }
+    let desk = desk("");
+    let begun = desk.path("w/begun");
+    let down = format!(
+        "while [ ! -e {} ]; do sleep 0.02; done; exit 3",
+        begun.display()
+    );
+    with_server(
+        &desk,
+        &down,
+        "  - {id: call, delegate: caller.yaml, task: go}\n",
+    );
+    let command = "touch begun; while [ ! -e go ]; do sleep 0.02; done; touch ended";
+    let says = asks(&[("shell", json!({"command": command}))], "called");
+    let terms = "tools: {builtin: [shell], workspace: w}\nrequire_approval: [shell]\n";
+    desk.agent("caller", terms, &says);
+    desk.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
+    desk.allows("w.1");
+    desk.allows("w.2");
+    let child = desk.begins(&["resume", "w"]);
+    let began = Instant::now();
+    // It is left for the second time while the call is under way.
+    let suspended = |text: &str| text.matches("\"kind\":\"suspended\"").count();
+    while suspended(&desk.ok(&["show", "w", "--raw"])) < 2 {
+        assert!(began.elapsed() < SOON, "it is not left");
+    }
+    desk.write("w/go", "");
+    let left = Left::from(child.wait_with_output().unwrap());
+    assert_eq!(left.code, 3, "{}", left.said());
+    assert!(desk.path("w/ended").exists(), "{}", left.said());
+    assert!(
+        left.err.contains("resume run w.1: tool server fs")
+            && left
+                .err
+                .contains("monolith resume w goes on with it once the server is there"),
+        "{}",
+        left.said()
+    );
+    let shown = desk.ok(&["show", "w.2"]);
+    assert!(!shown.contains("not known"), "{shown}");
+    let listed = desk.ok(&["list"]);
+    assert!(!listed.contains("process died"), "{listed}");
+
+    std::fs::remove_file(desk.path("once")).unwrap();
+    let ended = desk.comes_to_an_end(&["resume", "w", "--json"], 0);
+    desk.tree_holds(&ended.document());
+}
+
+/// What the author took away is no fault of the evidence, and the workflow goes on once it is back.
+#[test]
+fn a_step_whose_agent_cannot_be_read_is_the_fault_of_its_author() {
+    let desk = desk("steps: [{id: give, delegate: scout.agent.yaml, task: go}]\n");
+    let profile = "id: scout\nversion: '1'\ncoreAbilities: [style]\nsystem: You scout.\ncontract:\n\
+                   \x20 completion: message\n  tool_transport: native\n\
+                   \x20 targets: [{provider: demo, model: script, context_window: 32768}]\n\
+                   \x20 providers: {demo: {type: scripted, file: scout.jsonl}}\n\
+                   \x20 tools: {builtin: [echo]}\n  require_approval: [echo]\n";
+    desk.agent(
+        "scout",
+        "",
+        &asks(&[("echo", json!({"text": "hi"}))], "said"),
+    );
+    desk.write("scout.agent.yaml", profile);
+    desk.write("abilities/style.md", "Be brief.\n");
+    desk.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
+    desk.allows("w.1");
+    let style = desk.read("abilities/style.md");
+    std::fs::remove_file(desk.path("abilities/style.md")).unwrap();
+    let left = desk.comes_to_an_end(&["resume", "w"], 4);
+    assert!(
+        left.err.contains("resume run w.1") && left.err.contains("style.md"),
+        "{}",
+        left.said()
+    );
+    desk.write("abilities/style.md", &style);
+    desk.comes_to_an_end(&["resume", "w"], 0);
+    desk.proves_tree("w");
+}
+
+/// A run of another tree that has the name of a step to come is none of this one: the step fails, and where it is deleted before, the
+/// workflow goes on.
+#[test]
+fn a_run_of_another_tree_under_the_name_of_a_step_is_a_stranger() {
+    let desk = desk(
+        "steps:
+- {id: ask, tool: write_file, arguments: {path: asked.txt, content: yes}}
+- {id: more, prompt: ping}
+",
+    );
+    let asks_first = "  require_approval: [write_file]\n  tool_policy:";
+    let text = desk.read("w.yaml");
+    desk.write("w.yaml", &text);
+    let other = ["--store", "other.db"];
+    desk.ok(&[&["run", "w.yaml", "--run-id", "w"], &other[..]].concat());
+    desk.ok(&[&["export", "w.2", "-o", "w.2.jsonl"], &other[..]].concat());
+    desk.write("w.yaml", &text.replace("  tool_policy:", asks_first));
+    for is_deleted in [false, true] {
+        desk.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
+        desk.ok(&["import", "w.2.jsonl"]);
+        desk.allows("w.1");
+        if is_deleted {
+            desk.ok(&["delete", "w.2", "--yes"]);
+            desk.comes_to_an_end(&["resume", "w"], 0);
+            desk.proves_tree("w");
+            continue;
+        }
+        let left = desk.comes_to_an_end(&["resume", "w"], 1);
+        let taken = "the name w.2 is taken by a run of another origin";
+        assert!(left.said().contains(taken), "{}", left.said());
+        desk.ok(&["delete", "w", "--yes"]);
+        // It was not of that tree.
+        desk.ok(&["show", "w.2"]);
+        desk.ok(&["delete", "w.2", "--yes"]);
+    }
+}
+
+/// The step of a workflow that was asked to end is not asked a second time by the process that goes on, which would be an abort.
+#[test]
+fn a_stop_is_not_repeated_for_a_step_that_has_it_recorded() {
+    if !Bench::has_python() {
+        return;
+    }
+    let desk = desk("steps: [{id: call, tool: fs__stuck}]\n");
+    desk.write("stuck.py", STUCK);
+    let server = desk.path("stuck.py");
+    let server = format!(
+        "  tools: {{mcp: {{fs: {{command: python3, args: ['{}', called]}}}}, builtin",
+        server.display()
+    );
+    let text = desk.read("w.yaml");
+    desk.write("w.yaml", &text.replace("  tools: {builtin", &server));
+    let mut child = desk.begins(&["run", "w.yaml", "--run-id", "w"]);
+    let began = Instant::now();
+    while !desk.path("w/called").exists() {
+        assert!(began.elapsed() < SOON, "nothing is called");
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    desk.records("w.1", "stop_requested");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    desk.comes_to_an_end(&["resume", "w"], 1);
+    let recorded = desk.ok(&["show", "w.1", "--raw"]);
+    let asked = recorded.matches("\"kind\":\"stop_requested\"").count();
+    assert_eq!(asked, 1, "{recorded}");
+    let (_, step) = desk.json(&["show", "w.1"]);
+    assert_ne!(step["outcome"]["code"], "abort", "{step}");
 }

@@ -236,3 +236,21 @@ fn a_run_that_is_left_of_an_older_workflow_is_named_before_anything_begins() {
     desk.ok(&["delete", "w.1", "--yes"]);
     desk.ok(&["run", "w.yaml", "--run-id", "w"]);
 }
+
+/// A run below that the store does not have, or whose first entry does not read, is not left out in silence.
+#[test]
+fn a_tree_with_a_run_that_cannot_be_read_is_not_exported_in_part() {
+    let desk = tree();
+    desk.ok(&["export", "w", "--tree", "-o", "whole"]);
+    assert!(desk.path("whole/w.3.1.jsonl").exists());
+    let plain = desk.plain_store();
+    let change = "UPDATE entries SET event = '{\"at_ms\":0}' \
+         WHERE seq = 0 AND run = (SELECT id FROM runs WHERE run_id = ?1)";
+    for (run, above) in [("w.3.1", "w.3"), ("w.2", "w")] {
+        assert_eq!(plain.execute(change, params![run]).unwrap(), 1);
+        let said = desk.ends(&["export", "w", "--tree", "-o", "part"], 7).err;
+        let names = format!("run {run}, whose end {above} recorded, is not in this store");
+        assert!(said.contains(&names), "{said}");
+        assert!(!desk.path("part").exists(), "{said}");
+    }
+}

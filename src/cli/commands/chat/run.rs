@@ -35,6 +35,7 @@ use crate::contract::ExecutionContract;
 use crate::message::{Role, RunId};
 use crate::replay::Fork;
 use crate::store::{Durability, Invocation, StoreError};
+use crate::tools::ServerKeeper;
 
 /// How long tool servers have for their end where the process was asked to end.
 const AT_ONCE: Duration = Duration::from_millis(500);
@@ -50,6 +51,8 @@ struct Chat<'h> {
     durability: Durability,
     /// What the last message came to, where it failed.
     failed: Option<Exit>,
+    /// Tool servers stay up from one message to the next.
+    keeper: ServerKeeper,
     /// The run that was driven last, whether it is part of the conversation or not.
     last: Option<RunId>,
     /// Whether text of that run was held back: it stands nowhere in the conversation, and a person looks for it.
@@ -74,6 +77,7 @@ pub(in crate::cli) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> 
         contract: None,
         durability: args.recording.durability.into(),
         failed: None,
+        keeper: app.environment.keep_servers(),
         last: None,
         last_held_back: false,
         left: None,
@@ -87,7 +91,6 @@ pub(in crate::cli) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> 
         turns: Vec::new(),
         used: Used::default(),
     };
-    app.environment.keep_servers();
     if let Some(run) = args.run {
         chat.take_up(&run, args.contract)?;
     } else {
@@ -174,7 +177,7 @@ impl Chat<'_> {
     fn end(self, is_asked: bool) {
         let longest = if is_asked { AT_ONCE } else { LONGEST };
         self.runtime.block_on(async {
-            let ending = self.app.environment.end_kept_servers();
+            let ending = self.keeper.end();
             // Those that were not waited for have gone with their handles.
             let _ = tokio::time::timeout(longest, ending).await;
         });

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::args::{DeleteArgs, PruneArgs};
-use super::needed::needed;
+use super::needed::Forks;
 use crate::cli::context::app::App;
 use crate::cli::context::ask::confirm;
 use crate::cli::context::clock::unix_ms;
@@ -26,7 +26,7 @@ pub(in crate::cli) fn delete(app: &App, args: &DeleteArgs) -> Result<Exit, CliEr
     let mut runs = reader.runs_below(&run_id)?;
     let all: Vec<RunId> = runs.iter().chain([&run_id]).cloned().collect();
     if !args.force
-        && let Some(fault) = needed(&mut reader, &all)?
+        && let Some(fault) = Forks::read(&mut reader)?.needed(&reader, &all)?
     {
         return Err(fault.into());
     }
@@ -117,11 +117,12 @@ fn unneeded(
         tree.push(row);
         trees.push(tree);
     }
+    let forks = Forks::read(reader)?;
     loop {
         let names =
             |rows: &[RunRow]| -> Vec<RunId> { rows.iter().map(|row| row.run_id.clone()).collect() };
         let all: Vec<RunId> = trees.iter().flat_map(|tree| names(tree)).collect();
-        let Some(fault) = needed(reader, &all)? else {
+        let Some(fault) = forks.needed(reader, &all)? else {
             return Ok(trees.into_iter().flatten().collect());
         };
         let (RemoveError::Below { run_id, .. } | RemoveError::Forked { run_id, .. }) = &fault

@@ -27,12 +27,30 @@ pub(in crate::cli) fn keep(app: &App, ended: &Ended) -> Result<(), CliError> {
 }
 
 /// The same of a run of the store that has ended, and of the runs of the agents that it called; but for what is kept of one run alone.
-pub(in crate::cli) fn keep_run(app: &App, run_id: &RunId) -> Result<(), CliError> {
-    let kept = &app.accounting.kept;
-    if !kept.show_tree && kept.sessions_dir.is_none() && kept.save_all.is_none() {
+fn keep_run(app: &App, run_id: &RunId) -> Result<(), CliError> {
+    if !is_kept(app) {
         return Ok(());
     }
     let runs = SessionRuns::read(&app.store_path()?, run_id)?;
+    keep_session(app, &runs)
+}
+
+/// The same of the run of a step, whose place is known: `WORKFLOW:STEP`.
+pub(in crate::cli) fn keep_step(app: &App, run_id: &RunId, path: &str) -> Result<(), CliError> {
+    if !is_kept(app) {
+        return Ok(());
+    }
+    let runs = SessionRuns::of_step(&app.store_path()?, run_id, path.to_owned())?;
+    keep_session(app, &runs)
+}
+
+fn is_kept(app: &App) -> bool {
+    let kept = &app.accounting.kept;
+    kept.show_tree || kept.sessions_dir.is_some() || kept.save_all.is_some()
+}
+
+fn keep_session(app: &App, runs: &SessionRuns) -> Result<(), CliError> {
+    let kept = &app.accounting.kept;
     if kept.show_tree
         && let Some(snapshot) = SessionSnapshot::of(&runs.session, SnapshotReason::Final)
     {
@@ -41,9 +59,9 @@ pub(in crate::cli) fn keep_run(app: &App, run_id: &RunId) -> Result<(), CliError
         }
     }
     let folder = kept.sessions_dir.as_ref();
-    let snapshot = folder.map(|folder| snapshots::keep(folder, &runs, SnapshotReason::Final));
+    let snapshot = folder.map(|folder| snapshots::keep(folder, runs, SnapshotReason::Final));
     let folder = kept.save_all.as_ref();
-    let saved = folder.map(|folder| save_all(&folder.join(runs.origin.as_str()), &runs));
+    let saved = folder.map(|folder| save_all(&folder.join(runs.origin.as_str()), runs));
     all_of(app, [snapshot, saved].into_iter().flatten())
 }
 

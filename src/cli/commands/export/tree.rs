@@ -1,6 +1,5 @@
 //! `monolith export --tree`: a run and every run below it, each a file in one folder.
 
-use std::collections::BTreeSet;
 use std::fs;
 
 use super::args::{ExportArgs, ExportFormat};
@@ -11,7 +10,9 @@ use crate::cli::context::error::{CliError, SystemFault, TranscriptFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::family::Family;
 use crate::cli::context::source::Source;
+use crate::cli::context::workflow_entries::view_of;
 use crate::message::RunId;
+use crate::store::StoreReader;
 
 /// Exports the run and those below it; ends with the first code that is not 0.
 pub(super) fn export_tree(
@@ -23,10 +24,18 @@ pub(super) fn export_tree(
         Source::Run(run_id, reader) => (run_id, reader),
         Source::File(path) => return Err(TranscriptFault::FileInsteadOfRun { path }.into()),
     };
-    let mut names = BTreeSet::from([run_id.clone()]);
+    let mut names = vec![run_id.clone()];
     names.extend(reader.runs_below(&run_id)?);
-    let (mut family, _) = Family::read(&mut reader)?;
-    let placed = family.placed(run_id.as_str(), &mut |row| names.contains(&row.run_id));
+    if let Some((above, run)) = missing(&mut reader, &names)? {
+        return Err(TranscriptFault::BelowMissing {
+            above,
+            root: run_id,
+            run,
+        }
+        .into());
+    }
+    let mut family = Family::of_tree(&mut reader, &names)?;
+    let placed = family.placed(run_id.as_str(), &mut |_| true);
     let mut tree = Vec::new();
     for at in placed {
         let link = family.link(&mut reader, &at.name);
@@ -76,6 +85,31 @@ pub(super) fn export_tree(
         }
     }
     Ok(exit)
+}
+
+/// The first run whose end one of these recorded, and that the store does not have, or not as a run below that; the one above it first.
+fn missing(reader: &mut StoreReader, names: &[RunId]) -> Result<Option<(RunId, RunId)>, CliError> {
+    for above in names {
+        if reader.is_workflow(above)? {
+            for step in view_of(reader, above)?.steps {
+                // A fork has steps of the workflow that was forked, which are exported with that.
+                let own = format!("{above}.{}", step.number);
+                let Some(run) = step.run_id.filter(|run| run.as_str() == own) else {
+                    continue;
+                };
+                let lineage = reader.lineage(&run)?;
+                if lineage.is_none_or(|found| found.parent.run_id != *above) {
+                    return Ok(Some((above.clone(), run)));
+                }
+            }
+        }
+        for one in reader.delegated(above)? {
+            if one.end.is_some() && !reader.is_child_of(&one, above)? {
+                return Ok(Some((above.clone(), one.run_id)));
+            }
+        }
+    }
+    Ok(None)
 }
 
 fn file_name(run_id: &RunId, form: ExportFormat) -> String {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::agent::{StepResult, StepRun, WorkflowEventKind};
 use crate::cli::context::error::CliError;
-use crate::cli::context::workflow_entries::{each_entry, view_of};
+use crate::cli::context::workflow_entries::{each_entry, fork_parent};
 use crate::kernel::ParentRun;
 use crate::message::{Digest, RunId};
 use crate::store::StoreReader;
@@ -28,6 +28,62 @@ pub(super) struct RecordedStep {
     /// Its run: of a fork it may be that of the workflow that was forked.
     pub(super) run_id: RunId,
     pub(super) workflow: RunId,
+}
+
+/// What is asked again for each step that a fork has from another workflow, read once.
+#[derive(Default)]
+pub(super) struct Forks {
+    begun: BTreeMap<RunId, BTreeMap<u64, Vec<(u64, Digest)>>>,
+    parents: BTreeMap<RunId, Option<ParentRun>>,
+}
+
+impl Forks {
+    /// The entries of a workflow that begin that step.
+    fn begun(
+        &mut self,
+        reader: &mut StoreReader,
+        workflow: &RunId,
+        number: u64,
+    ) -> Result<Vec<(u64, Digest)>, CliError> {
+        if !self.begun.contains_key(workflow) {
+            let steps = steps_of(reader, workflow)?.into_iter();
+            let begun = steps.map(|step| (step.number, step.begun)).collect();
+            self.begun.insert(workflow.clone(), begun);
+        }
+        let begun = self.begun.get(workflow);
+        Ok(begun
+            .and_then(|begun| begun.get(&number))
+            .cloned()
+            .unwrap_or_default())
+    }
+
+    /// Whether a workflow was forked from that one, or from a fork of it.
+    fn is_forked_from(
+        &mut self,
+        reader: &mut StoreReader,
+        workflow: &RunId,
+        from: &RunId,
+    ) -> Result<bool, CliError> {
+        let mut at = workflow.clone();
+        for _ in 0..MOST_FORKS {
+            let parent = match self.parents.get(&at) {
+                Some(parent) => parent.clone(),
+                None => {
+                    let is_here = reader.is_workflow(&at)?;
+                    let parent = is_here.then(|| fork_parent(reader, &at)).transpose()?;
+                    let parent = parent.flatten();
+                    self.parents.insert(at, parent.clone());
+                    parent
+                }
+            };
+            match parent {
+                None => return Ok(false),
+                Some(parent) if parent.run_id == *from => return Ok(true),
+                Some(parent) => at = parent.run_id,
+            }
+        }
+        Ok(false)
+    }
 }
 
 /// The step runs that a workflow recorded, in the order in which they were begun. One that could not begin has no run.
@@ -88,6 +144,7 @@ impl RecordedStep {
     pub(super) fn difference(
         &self,
         reader: &mut StoreReader,
+        forks: &mut Forks,
         report: &VerifyReport,
     ) -> Result<Difference, CliError> {
         let Self {
@@ -105,7 +162,7 @@ impl RecordedStep {
         // A fork has the steps that had ended where it was forked; they are those of the other one.
         let owner = &parent.run_id;
         let is_own = owner == workflow;
-        if !is_own && !is_forked_from(reader, workflow, owner)? {
+        if !is_own && !forks.is_forked_from(reader, workflow, owner)? {
             let found = (
                 "event.parent.run_id".to_owned(),
                 workflow.to_string(),
@@ -116,9 +173,7 @@ impl RecordedStep {
         let begun = if is_own {
             self.begun.clone()
         } else {
-            let steps = steps_of(reader, owner)?;
-            let step = steps.into_iter().find(|step| step.number == *number);
-            step.map(|step| step.begun).unwrap_or_default()
+            forks.begun(reader, owner, *number)?
         };
         let name = format!("{owner}.{number}");
         if parent.call.is_some()
@@ -155,32 +210,6 @@ impl RecordedStep {
     }
 }
 
-/// The workflow that one was forked from.
-fn parent_of(reader: &mut StoreReader, workflow: &RunId) -> Result<Option<ParentRun>, CliError> {
-    let view = view_of(reader, workflow)?;
-    Ok(view.started.and_then(|started| started.parent))
-}
-
-/// Whether a workflow was forked from that one, or from a fork of it.
-fn is_forked_from(
-    reader: &mut StoreReader,
-    workflow: &RunId,
-    from: &RunId,
-) -> Result<bool, CliError> {
-    let mut at = workflow.clone();
-    for _ in 0..MOST_FORKS {
-        if !reader.is_workflow(&at)? {
-            return Ok(false);
-        }
-        match parent_of(reader, &at)? {
-            None => return Ok(false),
-            Some(parent) if parent.run_id == *from => return Ok(true),
-            Some(parent) => at = parent.run_id,
-        }
-    }
-    Ok(false)
-}
-
 /// Holds a workflow that was forked against the one that it names, where the store has that.
 pub(super) fn forked_from(
     reader: &mut StoreReader,
@@ -190,7 +219,7 @@ pub(super) fn forked_from(
     if !reader.is_workflow(run_id)? {
         return Ok(());
     }
-    let Some(ParentRun { head, run_id, .. }) = parent_of(reader, run_id)? else {
+    let Some(ParentRun { head, run_id, .. }) = fork_parent(reader, run_id)? else {
         return Ok(());
     };
     if !reader.is_workflow(&run_id)? {

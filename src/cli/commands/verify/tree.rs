@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::recorded_step::{Difference, RecordedStep, forked_from, steps_of};
+use super::recorded_step::{Difference, Forks, RecordedStep, forked_from, steps_of};
 use crate::cli::context::error::CliError;
 use crate::contract::{DelegationTerms, ExecutionContract, delegation_below, ungranted};
 use crate::message::RunId;
@@ -50,7 +50,12 @@ impl Above {
     }
 
     /// Holds a run that holds by itself against it.
-    fn judge(&self, reader: &mut StoreReader, report: &mut VerifyReport) -> Result<(), CliError> {
+    fn judge(
+        &self,
+        reader: &mut StoreReader,
+        forks: &mut Forks,
+        report: &mut VerifyReport,
+    ) -> Result<(), CliError> {
         let (found, name, above, recorded) = match self {
             Self::Call(caller, one) => {
                 let found = difference(reader, report, (caller, one))?;
@@ -58,7 +63,7 @@ impl Above {
                 (found, "delegated", parent, recorded(parent, one))
             }
             Self::Step(step) => {
-                let found = step.difference(reader, report)?;
+                let found = step.difference(reader, forks, report)?;
                 (found, "step", &step.workflow, step.recorded())
             }
         };
@@ -93,7 +98,7 @@ pub(super) fn tree_of(
     open: bool,
     trust: &Arc<Trust>,
 ) -> Result<Vec<TreeReport>, CliError> {
-    let mut reports = Vec::new();
+    let (mut forks, mut reports) = (Forks::default(), Vec::new());
     let mut next = vec![(0, root.clone(), None::<Above>)];
     while let Some((depth, run_id, above)) = next.pop() {
         let ended = above.as_ref().is_none_or(Above::has_ended);
@@ -104,7 +109,7 @@ pub(super) fn tree_of(
         };
         if report.first_bad.is_none() {
             match &above {
-                Some(above) => above.judge(reader, &mut report)?,
+                Some(above) => above.judge(reader, &mut forks, &mut report)?,
                 None => forked_from(reader, &run_id, &mut report)?,
             }
         }

@@ -1,5 +1,6 @@
 //! A workflow among the runs of a list: begun, or gone on with, and what it comes to. Does not know the others.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::drive::{Under, driven, keep_steps};
@@ -9,6 +10,7 @@ use crate::cli::commands::drive::{LeavingArgs, Live};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
+use crate::cli::context::runtime::off_runtime;
 use crate::driver::{StepTerms, Worker};
 use crate::message::RunId;
 
@@ -28,17 +30,18 @@ pub(in crate::cli) async fn workflow_among_many(
     live: Live,
     leaving: LeavingArgs,
 ) -> Result<WorkflowResult, CliError> {
-    let store = std::sync::Arc::clone(worker.store());
+    let store = Arc::clone(worker.store());
     let ready = match listed {
         ListedWorkflow::New(file, input, run_id) => {
             Box::pin(Ready::new(app, &store, *file, (input, run_id))).await?
         }
         ListedWorkflow::Recorded(run_id) => {
-            let ready = Ready::resumed(app, &store, &run_id)?;
-            if let Some(left) = WorkflowResult::waiting(app, &run_id)? {
-                return Ok(left);
+            let (app, store) = (app.clone(), Arc::clone(&store));
+            let reopen = move || Ready::resumed_or_left(&app, &store, &run_id);
+            match off_runtime(reopen).await? {
+                Ok(ready) => ready,
+                Err(left) => return Ok(left),
             }
-            ready
         }
     };
     let under = Under {
@@ -50,8 +53,12 @@ pub(in crate::cli) async fn workflow_among_many(
             max_inferences: Some(worker.max_inferences()),
         },
     };
+    let (app, workflow) = (app.clone(), ready.spec.definition.id.clone());
     let controls = worker.begin();
-    let result = driven(app, &store, ready, under, controls).await?;
-    keep_steps(app, &result)?;
-    Ok(result)
+    let result = driven(&app, &store, ready, under, controls).await?;
+    off_runtime(move || {
+        keep_steps(&app, &workflow, &result)?;
+        Ok(result)
+    })
+    .await
 }

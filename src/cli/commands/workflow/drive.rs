@@ -1,5 +1,6 @@
 //! Runs a workflow, or goes on with one, with signals beside it. Decides nothing about it.
 
+use std::fmt::Display;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,13 +13,13 @@ use super::ready::Ready;
 use super::recorded::{recorded_result, use_of_steps};
 use super::step_files::Files;
 use super::waiting::AwaitedCall;
-use crate::cli::commands::drive::{LeavingArgs, Live, keep_run};
+use crate::cli::commands::drive::{LeavingArgs, Live, keep_step};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, SystemFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::panics::caught;
-use crate::cli::context::runtime::runtime;
+use crate::cli::context::runtime::{off_runtime, runtime};
 use crate::cli::context::signals::{Signal, Signals};
 use crate::driver::{Environment, StepTerms, drive_workflow};
 use crate::message::RunId;
@@ -62,11 +63,10 @@ pub(in crate::cli) fn resume_workflow(
         return result.report(app, job.json);
     }
     let store = app.open_store(job.durability)?;
-    let ready = Ready::resumed(app, &store, run_id)?;
-    if let Some(left) = WorkflowResult::waiting(app, run_id)? {
-        return left.report(app, job.json);
+    match Ready::resumed_or_left(app, &store, run_id)? {
+        Ok(ready) => drive(app, &store, ready, job),
+        Err(left) => left.report(app, job.json),
     }
-    drive(app, &store, ready, job)
 }
 
 /// Begins a workflow as another one did, up to and with that entry, and drives it to its end.
@@ -92,19 +92,24 @@ fn drive(app: &App, store: &Store, ready: Ready, job: WorkflowJob) -> Result<Exi
             max_inferences: None,
         },
     };
+    let workflow = ready.spec.definition.id.clone();
     let runtime = runtime()?;
     let driven = caught(|| runtime.block_on(with_signals(app, store, ready, under)));
     runtime.shutdown_timeout(LINGER);
     let result = driven?;
     let exit = result.report(app, job.json)?;
-    keep_steps(app, &result)?;
+    keep_steps(app, &workflow, &result)?;
     Ok(exit)
 }
 
-/// Keeps of each step run what the caller wants kept of runs.
-pub(super) fn keep_steps(app: &App, result: &WorkflowResult) -> Result<(), CliError> {
-    for step in result.step_runs() {
-        keep_run(app, step)?;
+/// Keeps of each step run what the caller wants kept of runs; `workflow` is the id of the definition.
+pub(super) fn keep_steps(
+    app: &App,
+    workflow: &impl Display,
+    result: &WorkflowResult,
+) -> Result<(), CliError> {
+    for (run_id, step) in result.step_runs() {
+        keep_step(app, run_id, &format!("{workflow}:{step}"))?;
     }
     Ok(())
 }
@@ -128,12 +133,14 @@ pub(super) async fn driven(
     control: mpsc::Receiver<Control>,
 ) -> Result<WorkflowResult, CliError> {
     let Ready {
+        answered,
         begin,
         file,
         spec,
         view,
     } = ready;
     let host = Mutex::new(Host {
+        answered,
         files: Arc::new(Files {
             app: app.clone(),
             environment: under.environment,
@@ -150,17 +157,21 @@ pub(super) async fn driven(
     let driving = Box::pin(drive_workflow(begin, store, &host, control, under.terms));
     let finished = driving.await?;
     let host = host.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let mut view = host.view;
-    use_of_steps(&mut view, Some(&mut store.reader()?))?;
-    let run_id = finished.workflow.started().run_id.clone();
-    let waits_for = if finished.workflow.outcome().is_none() {
-        AwaitedCall::below(app, &run_id)?
-    } else {
-        Vec::new()
-    };
-    let output = finished.workflow.output();
-    let result = WorkflowResult::of(run_id, finished.head, output, view);
-    Ok(result.waiting_for(waits_for))
+    let (app, store, mut view) = (app.clone(), store.clone(), host.view);
+    // What each step run used is read from the store, and so is each run that waits.
+    off_runtime(move || {
+        use_of_steps(&mut view, Some(&mut store.reader()?))?;
+        let run_id = finished.workflow.started().run_id.clone();
+        let waits_for = if finished.workflow.outcome().is_none() {
+            AwaitedCall::below(&app, &run_id)?
+        } else {
+            Vec::new()
+        };
+        let output = finished.workflow.output();
+        let result = WorkflowResult::of(run_id, finished.head, output, view);
+        Ok(result.waiting_for(waits_for))
+    })
+    .await
 }
 
 async fn with_signals(

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::waiting::AwaitedCall;
+use super::waiting::{AwaitedCall, is_stuck};
 use crate::agent::{StepView, WorkflowCounters, WorkflowView};
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
@@ -10,7 +10,7 @@ use crate::cli::context::exit::Exit;
 use crate::cli::context::workflow_entries::view_of;
 use crate::cli::ui::escape::{brief, line};
 use crate::cli::ui::numbers::seconds;
-use crate::contract::{WorkflowClass, WorkflowCode, WorkflowOutcome};
+use crate::contract::{StepId, WorkflowClass, WorkflowCode, WorkflowOutcome};
 use crate::message::{Digest, RunId};
 use crate::view::TreeUsage;
 
@@ -75,13 +75,28 @@ impl WorkflowResult {
         Self { waits_for, ..self }
     }
 
-    /// One of the store that waits for people of whom none has answered: a process that goes on with it would only leave it again. None
-    /// where there is something to go on with.
-    pub(super) fn waiting(app: &App, run_id: &RunId) -> Result<Option<Self>, CliError> {
+    /// One of the store of which every run below waits for a person who has not answered: a process that goes on with it would only leave
+    /// it again. None where there is something to go on with.
+    pub(super) fn waiting(
+        app: &App,
+        run_id: &RunId,
+        next_steps: &[u64],
+    ) -> Result<Option<Self>, CliError> {
         let waits = AwaitedCall::below(app, run_id)?;
         let Some(mut reader) = app.reader()?.filter(|_| !waits.is_empty()) else {
             return Ok(None);
         };
+        for number in next_steps {
+            let Ok(step) = RunId::try_from(format!("{run_id}.{number}")) else {
+                return Ok(None);
+            };
+            if !is_stuck(&mut reader, &step, &waits)? {
+                return Ok(None);
+            }
+        }
+        if next_steps.is_empty() {
+            return Ok(None);
+        }
         let view = view_of(&mut reader, run_id)?;
         let head = reader.read_run(run_id)?.row().head;
         let result = Self::of(run_id.clone(), head, String::new(), view);
@@ -93,9 +108,10 @@ impl WorkflowResult {
         &self.run_id
     }
 
-    /// The runs of its steps that have ended.
-    pub(super) fn step_runs(&self) -> impl Iterator<Item = &RunId> {
-        self.steps.iter().filter_map(|step| step.run_id.as_ref())
+    /// The runs of its steps that have ended, each with the step.
+    pub(super) fn step_runs(&self) -> impl Iterator<Item = (&RunId, &StepId)> {
+        let steps = self.steps.iter();
+        steps.filter_map(|step| Some((step.run_id.as_ref()?, &step.step)))
     }
 
     /// What it came to; none where it has no end.

@@ -1,5 +1,6 @@
 //! Follows a workflow while it is driven: its progress on the screen, its accounting, the answers of people. Drives nothing.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::step_files::Files;
@@ -14,6 +15,8 @@ use crate::session::Control;
 
 /// Where the progress of a workflow is reported, and what its steps run under.
 pub(super) struct Host {
+    /// The runs below it for which people left answers before it was gone on with, until they have them.
+    pub(super) answered: BTreeSet<RunId>,
     pub(super) files: Arc<Files>,
     /// Whether a line says of each step that it begins and ends.
     pub(super) is_watched: bool,
@@ -43,9 +46,14 @@ impl StepHost for Host {
         Box::new(live)
     }
 
-    fn answer(&self, order: &CallOrder, run_id: &RunId) -> Option<Control> {
+    fn answer(&mut self, order: &CallOrder, run_id: &RunId) -> Option<Control> {
+        self.answered.remove(run_id);
         let left = left_answer(&self.live, &self.files.store, order, run_id);
         left.or_else(|| refused_now(order))
+    }
+
+    fn has_answers(&self) -> bool {
+        !self.answered.is_empty()
     }
 
     fn entry(&mut self, draft: &WorkflowDraft) {
@@ -61,6 +69,8 @@ impl StepHost for Host {
     }
 
     fn step_ended(&mut self, order: &StepOrder, result: &StepResult) {
+        // What was left for a run below it will not be asked for.
+        self.answered.clear();
         let how = match result {
             StepResult::Run(run) => match &run.reason {
                 Some(reason) => format!("failed: {}", line(reason)),

@@ -1,8 +1,12 @@
 //! A workflow that can be driven: its file, what that says, and where it begins. Drives nothing.
 
+use std::collections::BTreeSet;
+
 use tokio_util::sync::CancellationToken;
 
 use super::check::check_steps;
+use super::ended::WorkflowResult;
+use super::waiting::answered_below;
 use crate::agent::WorkflowView;
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
@@ -19,6 +23,8 @@ use crate::store::Store;
 
 /// A workflow that can be driven.
 pub(super) struct Ready {
+    /// The runs below it for which people have left answers.
+    pub(super) answered: BTreeSet<RunId>,
     pub(super) begin: WorkflowBegin,
     pub(super) file: ContractFile,
     pub(super) spec: WorkflowSpec,
@@ -45,6 +51,7 @@ impl Ready {
         let invocation = Some(file.invocation());
         let begin = new_workflow(store, spec.definition.clone(), input, run_id, invocation)?;
         Ok(Self {
+            answered: BTreeSet::new(),
             begin,
             file,
             spec,
@@ -52,8 +59,19 @@ impl Ready {
         })
     }
 
-    /// One of the store, where its transcript ends.
-    pub(super) fn resumed(app: &App, store: &Store, run_id: &RunId) -> Result<Self, CliError> {
+    /// One of the store, where its transcript ends, or as it was left where a process that goes on with it would only leave it again.
+    pub(super) fn resumed_or_left(
+        app: &App,
+        store: &Store,
+        run_id: &RunId,
+    ) -> Result<Result<Self, WorkflowResult>, CliError> {
+        let ready = Self::resumed(app, store, run_id)?;
+        let next_steps = ready.begin.next_steps();
+        let left = WorkflowResult::waiting(app, run_id, &next_steps)?;
+        Ok(left.map_or(Ok(ready), Err))
+    }
+
+    fn resumed(app: &App, store: &Store, run_id: &RunId) -> Result<Self, CliError> {
         let reopened = reopen_workflow(store, run_id)?;
         let mut reader = store.reader()?;
         let view = view_of(&mut reader, run_id)?;
@@ -65,7 +83,9 @@ impl Ready {
                 ));
             }
         }
-        Self::under_its_file(app, run_id, reopened, view)
+        let answered = answered_below(&mut reader, run_id)?;
+        let ready = Self::under_its_file(app, run_id, reopened, view)?;
+        Ok(Self { answered, ..ready })
     }
 
     /// Another one, that begins as that one did up to and with that entry.
@@ -114,6 +134,7 @@ impl Ready {
         let spec = file.read_workflow(app)?;
         let begin = reopened.under(&spec.definition)?;
         Ok(Self {
+            answered: BTreeSet::new(),
             begin,
             file,
             spec,

@@ -1,6 +1,8 @@
 //! What the steps of a workflow run under, and what they came to. Drives nothing.
 
-use crate::agent::{MAX_OUTPUT_BYTES, StepFailure, StepInput, StepOrder, StepRun};
+use crate::agent::{
+    MAX_OUTPUT_BYTES, MAX_REASON_BYTES, StepFailure, StepInput, StepOrder, StepRun,
+};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
@@ -12,9 +14,6 @@ use crate::store::Store;
 use crate::telemetry::{AgentResult, failed_calls};
 
 use super::tool_result::ToolResult;
-
-/// The most bytes that say why a step has failed.
-const MOST_REASON: usize = 2_048;
 
 /// The file of a workflow, and the store that its steps are in.
 pub(super) struct Files {
@@ -92,13 +91,17 @@ impl Files {
             head,
             outcome,
             output,
-            reason: reason.map(|reason| char_prefix(&reason, MOST_REASON).to_owned()),
+            reason: reason.map(|reason| char_prefix(&reason, MAX_REASON_BYTES).to_owned()),
             run_id: run_id.clone(),
         })
     }
 }
 
 impl StepFiles for Files {
+    fn environment(&self) -> Environment {
+        self.environment.clone()
+    }
+
     fn request(&self, order: &StepOrder) -> Result<RunRequest, String> {
         if let StepInput::Delegate {
             agent,
@@ -116,10 +119,14 @@ impl StepFiles for Files {
     }
 
     fn ended(&self, order: &StepOrder, run_id: &RunId) -> Result<StepRun, DriverError> {
-        self.read(order, run_id)
-            .map_err(|fault| DriverError::WorkflowDiffers {
+        self.read(order, run_id).map_err(|fault| match fault {
+            CliError::Driver(fault) => fault,
+            // A disk that is full or busy says nothing about the evidence.
+            CliError::Store(fault) => fault.into(),
+            fault => DriverError::WorkflowDiffers {
                 run_id: run_id.clone(),
                 what: fault.summary(),
-            })
+            },
+        })
     }
 }

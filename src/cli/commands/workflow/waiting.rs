@@ -1,5 +1,7 @@
 //! What the runs below a workflow wait for, or have left undecided: calls that need a person, and calls whose process died. Answers none.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use crate::cli::commands::drive::{fields_of, refused_now};
@@ -9,6 +11,7 @@ use crate::cli::context::source::Source;
 use crate::cli::context::waiting_call::WaitingCall;
 use crate::cli::ui::escape::line;
 use crate::message::{CallSeq, Digest, RunId};
+use crate::store::StoreReader;
 
 /// A call that waits for a person.
 #[derive(Clone, Debug, Serialize)]
@@ -66,6 +69,42 @@ impl AwaitedCall {
         let (name, approve) = (line(name), app.hint(command));
         format!("call {call} of run {run_id}, {name}, waits for an approval: {approve} answers it")
     }
+}
+
+/// The runs below a workflow for which a person has left an answer.
+pub(super) fn answered_below(
+    reader: &mut StoreReader,
+    workflow: &RunId,
+) -> Result<BTreeSet<RunId>, CliError> {
+    let mut answered = BTreeSet::new();
+    for run_id in reader.runs_below(workflow)? {
+        if reader.is_open(&run_id)? && reader.left_answer(&run_id)?.is_some() {
+            answered.insert(run_id);
+        }
+    }
+    Ok(answered)
+}
+
+/// Whether a run, or each run below it that is not at its end, waits for a person who has not answered: a process that goes on with it comes
+/// no further. One that has ended, or is not begun, does not wait.
+pub(super) fn is_stuck(
+    reader: &mut StoreReader,
+    run_id: &RunId,
+    waits: &[AwaitedCall],
+) -> Result<bool, CliError> {
+    if !reader.is_open(run_id)? {
+        return Ok(false);
+    }
+    let (mut open, mut above) = (vec![run_id.clone()], BTreeSet::new());
+    for below in reader.runs_below(run_id)? {
+        if reader.is_open(&below)? {
+            above.extend(reader.lineage(&below)?.map(|found| found.parent.run_id));
+            open.push(below);
+        }
+    }
+    // One that has open runs below it waits for those.
+    let mut last = open.iter().filter(|run| !above.contains(*run));
+    Ok(last.all(|run| waits.iter().any(|call| call.run_id == *run)))
 }
 
 /// The calls that were under way when the process of a workflow ended: whether they acted is not known.

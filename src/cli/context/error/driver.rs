@@ -28,7 +28,7 @@ impl Advice for DriverError {
             | Self::RunEnded { .. }
             | Self::NothingRecorded { .. }
             | Self::WorkflowName { .. }
-            | Self::WorkflowNameTaken { .. }
+            | Self::NameBelowTaken { .. }
             | Self::WorkflowForkEnded { .. }
             | Self::WorkflowChanged { .. }
             | Self::UnknownSemantics { .. }
@@ -78,12 +78,17 @@ impl Advice for DriverError {
                 "give again each --set that is not recorded (below providers or tools, where it may hold a secret); --contract FILE continues under a file as it is now"
             }
             Self::OtherWorkspace { .. } => "a run goes on in the folder that it was begun in",
+            Self::ServerDown { root, run_id, .. } if **root != *run_id => {
+                return Some(format!(
+                    "monolith resume {root} goes on with it once the server is there"
+                ));
+            }
             Self::ServerDown { .. } => {
                 "nothing was recorded: resume the run again once the server is there"
             }
             Self::DoesNotReplay { .. } => "monolith replay RUN shows them all",
             Self::WorkflowName { .. } => "choose a shorter one: --run-id NAME",
-            Self::WorkflowNameTaken { taken, .. } => {
+            Self::NameBelowTaken { taken, .. } => {
                 return Some(format!(
                     "choose another name with --run-id, or delete what is left of the older one: monolith delete {taken}"
                 ));

@@ -33,6 +33,15 @@ pub(in crate::cli) enum TranscriptFault {
     /// Somebody else: what was judged is not there any more.
     #[error("export {asked}: it changed while it was exported")]
     ChangedMeanwhile { asked: String },
+    /// Whoever changed the store, or deleted a run: a run below the exported one is not there, or its first entry does not read.
+    #[error(
+        "export {root} with all below it: run {run}, whose end {above} recorded, is not in this store, or cannot be read"
+    )]
+    BelowMissing {
+        above: RunId,
+        root: RunId,
+        run: RunId,
+    },
     /// The author of the transcript: it verifies, and its entries are not those that the machine makes of its events.
     #[error("show {asked}: its entries are not those of the machine: {departure}")]
     Departed { asked: String, departure: Departure },
@@ -110,6 +119,7 @@ impl Advice for TranscriptFault {
             | Self::NoToolText { .. }
             | Self::StoreInsteadOfFile { .. } => Exit::USAGE,
             Self::Line { .. }
+            | Self::BelowMissing { .. }
             | Self::Deleted { .. }
             | Self::NotAsPinned { .. }
             | Self::Entry { .. }
@@ -159,6 +169,11 @@ impl Advice for TranscriptFault {
                 "the store is older than the pin, or was changed: put the newer one in its place"
             }
             Self::Deleted { .. } => "monolith log verify says the same of its leaf",
+            Self::BelowMissing { root, .. } => {
+                return Some(format!(
+                    "monolith verify {root} --tree says what is wrong; without --tree each run is exported by itself"
+                ));
+            }
             Self::Unreadable { .. } => return None,
         };
         Some(text.to_owned())
