@@ -18,6 +18,7 @@ mod effect;
 mod ending;
 mod entry;
 mod event;
+mod filled;
 mod fold;
 mod group;
 mod input;

@@ -1,8 +1,9 @@
 //! Compensation: what has completed is undone, one run after the other, the last one first (INV-PE-003).
 
 use super::books::{Bound, Rollback, Stop};
+use super::filled::input_of;
 use super::value::Value;
-use super::walk::{Walker, input_of};
+use super::walk::Walker;
 use crate::contract::{Part, StepId, WorkflowCode};
 
 impl Walker<'_> {

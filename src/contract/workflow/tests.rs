@@ -239,3 +239,24 @@ fn conditions_ask_of_the_output_without_the_white_space_around_it() {
     assert!(Test::Matches("(?=x)".to_owned()).fault().is_some());
     assert_eq!(id("a").as_str(), "a");
 }
+
+/// A number that would be called as another one is not called at all.
+#[test]
+fn a_number_of_arguments_that_is_not_exact_is_refused() {
+    let call = |n: &str| {
+        let arguments: serde_json::Value = serde_json::from_str(n).unwrap();
+        let value = json!({"tool": "t", "arguments": {"n": arguments}});
+        json!([{"id": "a", "work": {"kind": "tool", "value": value}}])
+    };
+    for exact in ["9007199254740991", "-9007199254740991", "0.10", "1e2"] {
+        check(&call(exact), &[]);
+    }
+    for inexact in ["9007199254740993", "-9007199254740993", "1e22"] {
+        check(
+            &call(inexact),
+            &[
+                "steps.0.arguments.n: the number has more digits than are exact in JSON (2^53): write it as a text",
+            ],
+        );
+    }
+}

@@ -68,14 +68,12 @@ fn a_run_that_times_out_is_charged_for_what_its_agents_used() {
     assert!(worker.tokens > 0, "the worker was ended before it answered");
 }
 
-/// A run that was killed too often ends, and so do all below it; one that stands alone does, too, without its file.
+/// A run that was killed too often ends, and so do all below it.
 #[test]
 fn what_is_below_a_run_that_has_ended_is_ended_too() {
     let desk = Desk::new();
     desk.works_for_ever("", "max_resumes: 0\n");
     desk.killed_while_it_works();
-    desk.ok(&["export", "lead", "--tree", "-o", "left"]);
-
     let (code, result) = desk.json(&["resume", "lead"]);
     assert_eq!(result["outcome"]["class"], "INTERRUPTED", "{code} {result}");
     assert_eq!(result["outcome"]["code"], "shutdown");
@@ -83,20 +81,22 @@ fn what_is_below_a_run_that_has_ended_is_ended_too() {
     assert_eq!(middle.tokens, 120);
     let tree = desk.proves_tree("lead");
     assert_eq!(Desk::tree_names(&tree), ["lead", "lead.1", "lead.1.1"]);
+}
 
-    // Without the run above it a run below is an orphan.
+/// One that stands alone needs neither its file nor its models to end.
+#[test]
+fn an_agent_whose_parent_is_gone_is_ended_by_its_stored_contract() {
+    let desk = Desk::new();
+    desk.works_for_ever("", "");
+    desk.killed_while_it_works();
+    let renames = "UPDATE runs SET run_id = 'other' WHERE run_id = 'lead'";
+    desk.plain_store().execute(renames, ()).unwrap();
     for file in ["lead.yaml", "middle.yaml", "worker.yaml"] {
         std::fs::remove_file(desk.path(file)).unwrap();
     }
-    let store = ["--store", "alone.db"];
-    desk.ok(&[
-        &["import", "left/lead.1.jsonl", "left/lead.1.1.jsonl"],
-        &store[..],
-    ]
-    .concat());
-    let (_, result) = desk.json(&[&["resume", "lead.1"], &store[..]].concat());
+    let (_, result) = desk.json(&["resume", "lead.1"]);
     assert_eq!(result["outcome"]["code"], "parent", "{result}");
-    let (code, tree) = desk.json(&[&["verify", "lead.1", "--tree"], &store[..]].concat());
+    let (code, tree) = desk.json(&["verify", "lead.1", "--tree"]);
     assert_eq!(code, 0, "{tree}");
     assert_eq!(Desk::tree_names(&tree), ["lead.1", "lead.1.1"]);
 }
@@ -109,8 +109,8 @@ fn a_run_below_that_is_gone_is_missed_where_its_end_was_not_recorded() {
     let calls = asks(&[("agent__clock", prompt("What time is it?"))], "Late.");
     desk.agent("lead", "agents: [clock.yaml]\n", &calls);
     desk.leads();
-    desk.ok(&["export", "lead", "-o", "lead.jsonl"]);
-    let recorded = std::fs::read(desk.path("lead.jsonl")).unwrap();
+    desk.ok(&["export", "lead", "-o", "recorded.jsonl"]);
+    let recorded = std::fs::read(desk.path("recorded.jsonl")).unwrap();
     let without_end = forged(&recorded, &|lines: &mut Vec<Value>| {
         lines.retain(|line| line.get("checkpoint").is_none());
         for line in lines.iter_mut() {
@@ -121,9 +121,9 @@ fn a_run_below_that_is_gone_is_missed_where_its_end_was_not_recorded() {
             }
         }
     });
-    std::fs::write(desk.path("lead.jsonl"), without_end).unwrap();
+    std::fs::write(desk.path("recorded.jsonl"), without_end).unwrap();
     let store = ["--store", "other.db"];
-    desk.ok(&[&["import", "lead.jsonl"], &store[..]].concat());
+    desk.ok(&[&["import", "recorded.jsonl"], &store[..]].concat());
     let (code, tree) = desk.json(&[&["verify", "lead", "--tree"], &store[..]].concat());
     assert_eq!(code, 7, "{tree}");
     assert_eq!(
