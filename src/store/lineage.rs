@@ -40,8 +40,8 @@ impl Lineage {
 const MOST_LEVELS: usize = 64;
 
 impl StoreReader {
-    /// The run with which a run goes on: the highest of the open ones above it, and the run itself where the one above has ended, or is
-    /// not here.
+    /// The run with which a run goes on: the highest of the open ones above it, and the run itself where the one above has ended, is not
+    /// here, or is another one of that name.
     ///
     /// # Errors
     /// The faults of the file.
@@ -49,7 +49,11 @@ impl StoreReader {
         let mut highest = run_id.clone();
         for _ in 0..MOST_LEVELS {
             match self.lineage(&highest)? {
-                Some(found) if found.is_below() && self.is_open(&found.parent.run_id)? => {
+                Some(found)
+                    if found.is_below()
+                        && matches!(found.found, ParentFound::Entry(_))
+                        && self.is_open(&found.parent.run_id)? =>
+                {
                     highest = found.parent.run_id;
                 }
                 _ => break,

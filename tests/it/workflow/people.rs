@@ -137,6 +137,7 @@ fn a_call_that_was_answered_is_made_though_another_one_waits() {
     let text = desk.read("w.yaml");
     desk.write("w.yaml", &text.replace("  tool_policy:", asks_first));
     desk.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
+    desk.all_wait(2);
     let entries = || desk.json(&["show", "w"]).1["entries"].clone();
     let before = entries();
     desk.comes_to_an_end(&["resume", "w"], 8);
@@ -156,7 +157,7 @@ fn a_call_that_was_answered_is_made_though_another_one_waits() {
     desk.proves_tree("w");
 }
 
-/// The steps of a workflow whose server does this where it is started again: what stands before its own program.
+/// The steps of a workflow whose server does this, in the place of its own program, where the file `once` is there.
 fn with_server(desk: &Desk, again: &str, more: &str) {
     let server = concat!(
         env!("CARGO_MANIFEST_DIR"),
@@ -164,9 +165,7 @@ fn with_server(desk: &Desk, again: &str, more: &str) {
     );
     let once = desk.path("once");
     let once = once.display();
-    let script = format!(
-        "if [ -e {once} ]; then {again}; fi; touch {once}; exec python3 {server} executions"
-    );
+    let script = format!("if [ -e {once} ]; then {again}; fi; exec python3 {server} executions");
     let server = json!({"command": "sh", "args": ["-c", script], "sandbox": "off"});
     let tools = json!({"mcp": {"fs": server}});
     let contract = CONTRACT.split_once("  tools:").unwrap().0;
@@ -190,6 +189,7 @@ fn an_abort_ends_a_step_whose_tool_server_does_not_come_up_again() {
     with_server(&desk, "exec sleep 600", "");
     desk.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
     desk.allows("w.1");
+    desk.write("once", "");
     let child = desk.begins(&["resume", "w"]);
     for (event, signal) in [
         ("\"kind\":\"resumed\"", Signal::INT),
@@ -208,6 +208,24 @@ fn an_abort_ends_a_step_whose_tool_server_does_not_come_up_again() {
 }
 
 impl Desk {
+    /// Goes on with the workflow until that many calls wait: it is left with the first one, and each resume comes further.
+    #[track_caller]
+    fn all_wait(&self, calls: usize) {
+        let waits = || {
+            self.json(&["approvals"]).1["approvals"]
+                .as_array()
+                .unwrap()
+                .len()
+        };
+        for _ in 0..8 {
+            if waits() == calls {
+                return;
+            }
+            self.comes_to_an_end(&["resume", "w"], 8);
+        }
+        assert_eq!(waits(), calls);
+    }
+
     /// Waits until something is recorded of a run, as its entries say it.
     #[track_caller]
     fn records(&self, run: &str, text: &str) {
@@ -240,13 +258,19 @@ fn a_step_whose_server_is_down_lets_the_calls_of_the_others_end() {
     let terms = "tools: {builtin: [shell], workspace: w}\nrequire_approval: [shell]\n";
     desk.agent("caller", terms, &says);
     desk.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
+    desk.all_wait(2);
     desk.allows("w.1");
     desk.allows("w.2");
+    desk.write("once", "");
+    let suspended = || {
+        let raw = desk.ok(&["show", "w", "--raw"]);
+        raw.matches("\"kind\":\"suspended\"").count()
+    };
+    let before = suspended();
     let child = desk.begins(&["resume", "w"]);
     let began = Instant::now();
-    // It is left for the second time while the call is under way.
-    let suspended = |text: &str| text.matches("\"kind\":\"suspended\"").count();
-    while suspended(&desk.ok(&["show", "w", "--raw"])) < 2 {
+    // It is left once more while the call is under way.
+    while suspended() <= before {
         assert!(began.elapsed() < SOON, "it is not left");
     }
     desk.write("w/go", "");
@@ -321,7 +345,7 @@ fn a_run_of_another_tree_under_the_name_of_a_step_is_a_stranger() {
     desk.write("w.yaml", &text.replace("  tool_policy:", asks_first));
     for is_deleted in [false, true] {
         desk.comes_to_an_end(&["run", "w.yaml", "--run-id", "w"], 8);
-        desk.ok(&["import", "w.2.jsonl"]);
+        desk.ok(&["import", "w.2.jsonl", "--deleted"]);
         desk.allows("w.1");
         if is_deleted {
             desk.ok(&["delete", "w.2", "--yes"]);

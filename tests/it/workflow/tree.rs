@@ -228,7 +228,7 @@ fn a_run_that_is_left_of_an_older_workflow_is_named_before_anything_begins() {
     desk.ok(&["run", "agent.yaml", "hi", "--run-id", "w.1"]);
     let said = desk.ends(&["run", "w.yaml", "--run-id", "w"], 4).err;
     assert!(
-        said.contains("failed to run workflow w: run w.1 is in this store")
+        said.contains("failed to run w: run w.1 is in this store")
             && said.contains("monolith delete w.1"),
         "{said}"
     );
