@@ -157,7 +157,7 @@ pub(crate) use session_tools::{BATCH, PROGRESS_REPORT, SessionTool};
 pub(crate) use spec::InputSpec;
 pub(crate) use spec::{
     AGENT_SET, AgentFiles, AgentForm, AgentSource, FORMAT, IncludeFault, IncludedText, KNOBS,
-    NO_MODEL, PROFILE_SET, PROMPT_SET, prompt_names, with_includes,
+    NO_MODEL, PROFILE_SET, PROMPT_SET, prompt_names, with_includes, with_includes_below,
 };
 pub(crate) use spec::{
     AgentDefinition, AgentSpec, Definition, DefinitionKind, Definitions, Delegator,
