@@ -125,7 +125,7 @@ pub(crate) fn is_stand_in(value: &str) -> bool {
         || is_path
         || is_marked
         || is_variable
-        || !has_digit && names_a_secret(value)
+        || !has_digit && is_of_a_name(value)
         || NO_VALUES.contains(&lower.as_str())
         || lower.contains("example")
         || lower.contains("xxxx")
@@ -351,6 +351,15 @@ fn address(text: &str, found: &mut dyn FnMut(&str, &str)) -> String {
 fn is_name(name: &str) -> bool {
     let mut chars = name.chars();
     !name.is_empty() && chars.all(|c| c.is_ascii_alphanumeric() || "-_+.".contains(c))
+}
+
+/// Whether a text has a word that names a secret, so that it hardly is one: `your-token`, not `argtokenlit`.
+fn is_of_a_name(text: &str) -> bool {
+    let words = words_of(text);
+    let mut words = words.iter().map(String::as_str);
+    words.any(|word| {
+        TELLING.contains(&word) || CERTAIN_ENDS.contains(&word) || CERTAIN_WORDS.contains(&word)
+    })
 }
 
 /// The words of a name, in lower case: `apiKey`, `API_KEY` and `--api-key` have two.
