@@ -6,35 +6,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::merged::Merged;
-use crate::contract::recorded_url;
+use crate::contract::{masked_value, masked_whole};
 
-/// What stands in the place of a secret.
-const MASK: &str = "***";
 /// Keys of which every value below may be a secret.
 const SECRET_SECTIONS: [&str; 4] = ["apiKey", "api_key", "env", "headers"];
-/// Parts of a name that mark its value as secret.
-const TELLING: [&str; 7] = [
-    "auth",
-    "cookie",
-    "credential",
-    "key",
-    "pass",
-    "secret",
-    "token",
-];
-/// Keys that are called so and hold no secret: numbers, and names of variables.
-const OPEN: [&str; 7] = [
-    "api_key_env",
-    "contextWindowBufferTokens",
-    "maxOutputTokens",
-    "max_output_tokens",
-    "reasoningTokens",
-    "reasoning_tokens",
-    "tokenizer",
-];
-/// What stands before a secret in a header.
-const SCHEMES: [&str; 3] = ["basic", "bearer", "token"];
-
 /// One value of the layers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ShownValue {
@@ -69,107 +44,23 @@ pub(super) fn values(
 }
 
 fn masked(path: &[String], value: &Value) -> Value {
-    let is_secret = path
-        .iter()
-        .any(|key| SECRET_SECTIONS.contains(&key.as_str()))
-        || path.last().is_some_and(|key| tells(key));
-    match value {
-        Value::String(text) => Value::String(text_of(text, is_secret)),
-        Value::Array(items) => {
-            // `--token VALUE`: the value is an argument of its own.
-            let mut after_flag = false;
-            let items = items.iter().map(|item| {
-                let is_secret = is_secret || after_flag;
-                after_flag = item.as_str().is_some_and(|text| {
-                    text.starts_with('-') && !text.contains('=') && tells(text)
-                });
-                match item {
-                    Value::String(text) => Value::String(text_of(text, is_secret)),
-                    other => masked(path, other),
-                }
-            });
-            Value::Array(items.collect())
-        }
-        Value::Object(members) => {
-            let mut path = path.to_vec();
-            let members = members.iter().map(|(key, value)| {
-                path.push(key.clone());
-                let shown = masked(&path, value);
-                path.pop();
-                (key.clone(), shown)
-            });
-            Value::Object(members.collect())
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) if !is_secret => value.clone(),
-        Value::Null | Value::Bool(_) => value.clone(),
-        Value::Number(_) => Value::from(MASK),
+    if let Value::Object(members) = value {
+        let mut path = path.to_vec();
+        let members = members.iter().map(|(key, value)| {
+            path.push(key.clone());
+            let shown = masked(&path, value);
+            path.pop();
+            (key.clone(), shown)
+        });
+        return Value::Object(members.collect());
     }
-}
-
-/// Whether the name says that what it names is a secret.
-fn tells(name: &str) -> bool {
-    let lower = name.to_lowercase();
-    !OPEN.contains(&name) && TELLING.iter().any(|part| lower.contains(part))
-}
-
-fn text_of(text: &str, is_secret: bool) -> String {
-    if is_secret {
-        let bare = without_placeholders(text).trim().to_lowercase();
-        let is_open = bare.is_empty() || SCHEMES.contains(&bare.as_str());
-        return if is_open { text } else { MASK }.to_owned();
+    let name = path.last().map(String::as_str).unwrap_or_default();
+    let is_whole = |key: &String| SECRET_SECTIONS.contains(&key.as_str());
+    if path.iter().any(is_whole) {
+        masked_whole(name, value)
+    } else {
+        masked_value(name, value, &mut |_, _| {})
     }
-    // An address that begins the text may have `=` in its query.
-    if let Some((scheme, _)) = text.split_once("://")
-        && is_name(scheme)
-    {
-        return recorded_url(text);
-    }
-    // `Authorization: VALUE`: an argument may be a header.
-    if let Some((name, value)) = text.split_once(':')
-        && is_name(name)
-        && tells(name)
-    {
-        return format!("{name}: {}", text_of(value.trim_start(), true));
-    }
-    // `Bearer VALUE`
-    if let Some((scheme, value)) = text.split_once(' ')
-        && SCHEMES.contains(&scheme.to_lowercase().as_str())
-        && !value.contains(' ')
-    {
-        return format!("{scheme} {}", text_of(value, true));
-    }
-    // `--token=VALUE`, `--header=Authorization: VALUE`
-    if let Some((name, value)) = text.split_once('=')
-        && (is_name(name) || tells(name))
-    {
-        return format!("{name}={}", text_of(value, tells(name)));
-    }
-    if text.contains("://") {
-        return recorded_url(text);
-    }
-    text.to_owned()
-}
-
-/// Whether it may be the name of a header or an option, or the scheme of an address.
-fn is_name(name: &str) -> bool {
-    let mut chars = name.chars();
-    !name.is_empty() && chars.all(|c| c.is_ascii_alphanumeric() || "-_+.".contains(c))
-}
-
-/// What is left of a text without `${NAME}`.
-fn without_placeholders(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("${") {
-        out.push_str(before);
-        let Some((_, tail)) = after.split_once('}') else {
-            out.push_str("${");
-            rest = after;
-            break;
-        };
-        rest = tail;
-    }
-    out + rest
 }
 
 #[cfg(test)]
@@ -259,6 +150,17 @@ mod tests {
                 "bearer of news, all",
             ]),
         );
+        check(
+            "s.args",
+            &json!(["--pwd", "pwdsecret11", "--session=sesssecret1"]),
+            &json!(["--pwd", "***", "--session=***"]),
+        );
+        check(
+            "r.bodyTemplate",
+            &json!({"pwd": "bodypwd123", "session": "sess99999"}),
+            &json!({"pwd": "***", "session": "***"}),
+        );
+        check("persistence.sessionsDir", &json!("./s"), &json!("./s"));
         check("d.maxOutputTokens", &json!(4096), &json!(4096));
         check("x.password", &json!(4096), &json!("***"));
         check(

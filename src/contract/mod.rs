@@ -73,6 +73,7 @@ mod settled;
 mod shipped_schema;
 mod spec;
 mod targets;
+mod telling;
 mod term_fault;
 mod terms;
 #[cfg(test)]
@@ -156,7 +157,7 @@ pub(crate) use session_tools::{BATCH, PROGRESS_REPORT, SessionTool};
 pub(crate) use spec::InputSpec;
 pub(crate) use spec::{
     AGENT_SET, AgentFiles, AgentForm, AgentSource, FORMAT, IncludeFault, IncludedText, KNOBS,
-    NO_MODEL, PROFILE_SET, PROMPT_SET, prompt_names, with_includes,
+    NO_MODEL, PROFILE_SET, PROMPT_SET, prompt_names, with_includes, with_includes_below,
 };
 pub(crate) use spec::{
     AgentDefinition, AgentSpec, Definition, DefinitionKind, Definitions, Delegator,
@@ -167,6 +168,10 @@ pub(crate) use spec::{
 pub use spec::{ContractSpec, SpecErrors};
 pub use targets::ProviderType;
 pub(crate) use targets::{PromptLayout, ProviderTerms, ReasoningValue, Sampling, TargetTerms};
+pub(crate) use telling::{
+    ADDRESS_PASSWORD, is_certainly_secret, is_stand_in, masked_text, masked_value, masked_whole,
+    masked_words, names_a_secret,
+};
 pub(crate) use term_fault::TermFault;
 pub(crate) use terms::{
     CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata, CycleException,

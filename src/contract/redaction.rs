@@ -137,6 +137,13 @@ fn split_at_user(place: &str) -> (&str, &str, &str) {
     }
 }
 
+/// What stands before the `@` of an address; empty where nothing does.
+pub(super) fn address_user(url: &str) -> &str {
+    let url = url.split_once('#').map_or(url, |(before, _)| before);
+    let (place, _) = url.split_once('?').unwrap_or((url, ""));
+    split_at_user(place).1
+}
+
 /// What of an address is secret: user, password, and the values of its query, as written and as they are meant; each with its name in
 /// the query, or none.
 #[must_use]

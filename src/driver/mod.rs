@@ -55,6 +55,7 @@ mod run_servers;
 mod runner;
 mod secrets;
 mod shared;
+mod shown_credential;
 mod started_run;
 mod tasks;
 #[cfg(test)]
@@ -90,7 +91,7 @@ pub(crate) use bring_up::{
     Continuation, Preview, Reach, ReachedCommand, ReachedVariable, Reopened, SHELL_PLACE,
     ServersToStart, committed_workspace, embedded_model, prepare_continuation, prepare_end,
     prepare_fork, prepare_loaded, prepare_resume, preview, preview_recorded, random_run_id,
-    redacted_text, reopen, unset_by_itself, unset_keys,
+    redacted_text, reopen, shown_words, unset_by_itself, unset_keys,
 };
 pub use bring_up::{Prepared, RunRequest, prepare};
 

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::shared::Shared;
+use super::shown_credential::credential_in;
 use super::{DriverError, Environment, MCP_ROOT};
 use crate::contract::{
-    ContractSpec, McpTransport, ProviderSpec, REST_PREFIX, RedactionTerms, Terms, placeholders,
+    ContractSpec, McpTransport, ProviderSpec, RedactionTerms, Terms, names_a_secret, placeholders,
     url_secrets, without_parameters,
 };
 use crate::inference::Secret;
@@ -22,21 +23,10 @@ const OPEN_VARIABLES: [&str; 15] = [
     "HOME", "HOSTNAME", "LANG", "LC_ALL", "LOGNAME", MCP_ROOT, "PATH", "PWD", "SHELL", "TEMP",
     "TERM", "TMP", "TMPDIR", "TZ", "USER",
 ];
-/// Parts of a name that mark its value as secret.
-const TELLING: [&str; 9] = [
-    "auth",
-    "cookie",
-    "credential",
-    "key",
-    "pass",
-    "pwd",
-    "secret",
-    "session",
-    "token",
-];
-
 /// The fewest characters of a piece of text that may be random.
 const SHORTEST_RANDOM: usize = 16;
+/// The fewest digits of a number that may be a secret.
+const LONGEST_NUMBER: usize = 6;
 /// The most bytes of values that are looked for at once: fewer than those of as many lines as a search knows.
 const MOST_AT_ONCE: usize = 16 * 1024;
 
@@ -239,7 +229,7 @@ impl Secrets {
     /// Holds the secrets against a contract, which is recorded as it is: what it shows and may be anything is no secret.
     ///
     /// # Errors
-    /// [`DriverError::SecretInContract`] where it shows one that is secret for sure.
+    /// [`DriverError::SecretInContract`] where it shows one that is secret for sure, or what can only be a credential.
     pub(super) fn held_against(
         self,
         contract: &Terms,
@@ -251,7 +241,7 @@ impl Secrets {
         } else {
             self.not_shown_by(&document)?
         };
-        match key_in_an_address(&document) {
+        match credential_in(&document) {
             Some((pointer, place)) => Err(DriverError::SecretInContract { pointer, place }),
             None => Ok(kept),
         }
@@ -295,44 +285,33 @@ fn values_only(values: Arc<KnownValues>) -> Redactor {
     Redactor::fixed(Arc::new(KnownSecrets::values_only(values)))
 }
 
-/// An address of the contract with a well-known credential: its RFC 6901 pointer, and its place in the file.
-fn key_in_an_address(document: &Value) -> Option<(String, String)> {
-    let shapes = KnownSecrets::of([], &RedactionTerms::default());
-    let finder = Redactor::fixed(Arc::new(shapes));
-    let sections = [("providers", "base_url"), ("servers", "url")];
-    sections.into_iter().find_map(|(section, key)| {
-        let all = document.get(section)?.as_object()?;
-        let visible = all.iter().find(|(_, terms)| {
-            let address = terms.get(key).and_then(Value::as_str);
-            // The name of a host may look like anything, and is no secret.
-            let path = address
-                .and_then(|address| address.split_once("://")?.1.split_once('/'))
-                .map(|(_, path)| path);
-            path.is_some_and(|path| finder.text(path) != path)
-        });
-        let (name, _) = visible?;
-        let place = match name.strip_prefix(REST_PREFIX) {
-            _ if section == "providers" => format!("providers.{name}"),
-            Some(own) => format!("tools.rest.{own}"),
-            None => format!("tools.mcp.{name}"),
-        };
-        let step = name.replace('~', "~0").replace('/', "~1");
-        Some((format!("/{section}/{step}/{key}"), format!("{place}.{key}")))
-    })
-}
-
 /// Whether the value of a variable, at that place of a file, is no secret: it is one of those that hold paths, or it is a path of this
-/// machine or a plain address, and none of its names means a secret.
+/// machine, a plain address or an ordinary word, and none of its names means a secret.
 fn is_open(variable: &str, names: &[&str], environment: &Environment, place: &str) -> bool {
     let value = || environment.get_at(variable, place).unwrap_or_default();
     let mut names = names.iter().chain([&variable]);
     OPEN_VARIABLES.contains(&variable)
         || (!names.any(|name| names_a_secret(name))
-            && (is_there(&value()) || is_plain_address(&value())))
+            && (is_there(&value()) || is_plain_address(&value()) || is_ordinary(&value())))
+}
+
+/// Whether a text is of a few ordinary words and small numbers, such as `production`, `us-east-1` and `README`.
+fn is_ordinary(text: &str) -> bool {
+    let is_word = |piece: &str| {
+        let rest = piece.get(1..).unwrap_or_default();
+        let is_letters = piece.bytes().all(|b| b.is_ascii_alphabetic());
+        let is_lower = rest.bytes().all(|b| b.is_ascii_lowercase());
+        let is_upper = piece.bytes().all(|b| b.is_ascii_uppercase());
+        let is_number = piece.len() < LONGEST_NUMBER && piece.bytes().all(|b| b.is_ascii_digit());
+        is_letters && (is_lower || is_upper) || is_number
+    };
+    text.len() < SHORTEST_RANDOM
+        && text.contains(|c: char| c.is_ascii_alphabetic())
+        && text.split(['-', '_', '.', ':', ',', ' ']).all(is_word)
 }
 
 /// Whether a text looks like a credential, not like words: letters and digits in one piece that is long.
-fn looks_random(text: &str) -> bool {
+pub(super) fn looks_random(text: &str) -> bool {
     let mut pieces = text.split(|c: char| !c.is_ascii_alphanumeric());
     pieces.any(|piece| {
         piece.len() >= SHORTEST_RANDOM
@@ -343,22 +322,19 @@ fn looks_random(text: &str) -> bool {
 
 /// Whether that is an address without a user and without a query.
 fn is_plain_address(text: &str) -> bool {
-    let rest = text
-        .strip_prefix("https://")
-        .or_else(|| text.strip_prefix("http://"));
-    rest.is_some_and(|rest| !rest.contains(['@', '?', '#']) && !looks_random(rest))
+    let split = text.split_once("://");
+    let rest = split.filter(|(scheme, _)| {
+        scheme
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'+')
+    });
+    rest.is_some_and(|(_, rest)| !rest.contains(['@', '?', '#']) && !looks_random(rest))
 }
 
 /// Whether that is the path of something on this machine.
 fn is_there(path: &str) -> bool {
     let path = Path::new(path);
     path.is_absolute() && path.exists()
-}
-
-/// Whether a header, variable or parameter of that name is secret by its name.
-fn names_a_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    TELLING.iter().any(|part| name.contains(part))
 }
 
 /// Where a document first shows what the finder finds: an RFC 6901 pointer.
@@ -415,6 +391,14 @@ mod tests {
         check(&command("ID: a1b2c3d4e5f6a7b8"), &[], &["a1b2c3d4e5f6a7b8"]);
         check(&command("ROOT: '${REPO}'"), &[("REPO", &here)], &[]);
         check(&command("SECRET: '${REPO}'"), &[("REPO", &here)], &[&here]);
+        for word in ["production", "us-east-1", "redis://localhost:6379"] {
+            check(&command("MODE: '${W}'"), &[("W", word)], &[]);
+            check(&command("TOKEN: '${W}'"), &[("W", word)], &[word]);
+            check(&command("MODE: '${KEY_W}'"), &[("KEY_W", word)], &[word]);
+        }
+        for random in ["s3cret-value", "aBcDeFgHiJ", "ab12cd34", "271828182"] {
+            check(&command("MODE: '${W}'"), &[("W", random)], &[random]);
+        }
         let gone = "/no/such/place/x";
         check(&command("ROOT: '${REPO}'"), &[("REPO", gone)], &[gone]);
         let home = "https://example.org/docs";

@@ -42,11 +42,21 @@ struct SavedMessage {
 #[derive(Deserialize)]
 struct SavedCall {
     id: String,
-    name: String,
-    #[serde(alias = "parameters")]
-    arguments: Box<RawValue>,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default, alias = "parameters")]
+    arguments: Option<Box<RawValue>>,
+    /// Both where they are written as in OpenAI's API.
+    #[serde(default)]
+    function: Option<SavedFunction>,
     #[serde(default)]
     fault: Option<FailureCode>,
+}
+
+#[derive(Deserialize)]
+struct SavedFunction {
+    name: String,
+    arguments: Box<RawValue>,
 }
 
 /// The messages of a saved conversation without its system prompt, which is that of the agent. Tokens are not counted. A final report is
@@ -177,7 +187,17 @@ impl History {
 impl SavedCall {
     /// The call, its arguments byte for byte. Some programs write them as a text that holds the object.
     fn invocation(self) -> Result<ToolInvocation, String> {
-        let raw = self.arguments.get();
+        let (name, arguments) = match (self.name, self.arguments, self.function) {
+            (Some(name), Some(arguments), None) => (name, arguments),
+            (None, None, Some(SavedFunction { name, arguments })) => (name, arguments),
+            _ => {
+                return Err(format!(
+                    "the call {} has no `name` and `arguments`, there or in its `function`",
+                    self.id
+                ));
+            }
+        };
+        let raw = arguments.get();
         let inner: Option<String> = serde_json::from_str(raw).ok();
         let arguments = ObjectText::parse(inner.unwrap_or_else(|| raw.to_owned()));
         let arguments =
@@ -186,7 +206,7 @@ impl SavedCall {
             arguments,
             fault: self.fault,
             id: self.id,
-            name: self.name,
+            name,
             raw_payload: None,
             source_model: String::new(),
         })
@@ -240,6 +260,12 @@ mod tests {
                 {"role":"assistant","content":null,"toolCalls":[{"id":"a","name":"read","parameters":{}}]},
                 {"role":"tool","content":"x","toolCallId":"a"}]"#,
             &["User Hi", "Assistant  read{}", "Tool x to a"],
+        );
+        check(
+            r#"[{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function",
+                "function":{"name":"read","arguments":"{\"n\":1}"}}]},
+                {"role":"tool","content":"x","tool_call_id":"a"}]"#,
+            &["Assistant  read{\"n\":1}", "Tool x to a"],
         );
         check(
             r#"[{"role":"user","content":[{"type":"text","text":"H"},{"type":"text","text":"i"}]}]"#,

@@ -265,6 +265,52 @@ fn prompts_come_from_files_and_one_of_them_from_standard_input() {
     assert!(left.err.contains(expect), "{}", left.err);
 }
 
+/// 001 §2, §3, §11: only an agent's file has front matter. What is piped in includes nothing; a file, what stands beside it and below.
+#[test]
+fn a_system_prompt_of_the_command_line_is_text() {
+    let desk = desk(&[&says("Hello.")]);
+    let front = "---\nmodels: [demo/evil]\nagents: [a.ai]\ntools: [none]\n---";
+    desk.write("usr.txt", "mine");
+    desk.write("sub/in.txt", "there");
+    desk.write("sub/s.txt", &format!("{front}\nsub ${{include:in.txt}}"));
+    desk.write("sub/up.txt", "${include:../usr.txt}");
+    let piped = format!("{front}\nMail: {{{{include:usr.txt}}}} and ${{include:/etc/hostname}}");
+    let check = |system: &str, run: &str, expect: &str| {
+        let args = [
+            "run",
+            system,
+            "Sum up",
+            "--run-id",
+            run,
+            "--models",
+            "demo/script",
+        ];
+        let mut command = desk.command(&[&args[..], &MESSAGE].concat());
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // Where the prompt is no pipe, it may be closed before that.
+        drop(std::io::Write::write_all(&mut stdin, piped.as_bytes()));
+        drop(stdin);
+        assert!(child.wait().unwrap().success(), "{system}");
+        assert_eq!(system_of(&desk, run), expect);
+        assert!(!desk.ok(&["export", run]).contains("agent__a"));
+    };
+    check("-", "r1", &piped);
+    check("@/dev/stdin", "r2", &piped);
+    check("@sub/s.txt", "r3", &format!("{front}\nsub there"));
+    check("I am ${include:usr.txt}", "r4", "I am mine");
+    // What was included is a part of the prompt from then on.
+    desk.write("usr.txt", "another");
+    desk.ok(&["continue", "r4", "More", "--run-id", "r5"]);
+    assert_eq!(system_of(&desk, "r5"), "I am mine");
+    for system in ["@sub/up.txt", "${include:/etc/hostname}"] {
+        let left = desk.ends(&["run", system, "Hi", "--models", "demo/script"], 4);
+        let expect = "is not in the folder of the prompt";
+        assert!(left.err.contains(expect), "{}", left.err);
+    }
+}
+
 /// 001/8.overrides.1
 /// 001/2.file.9, 001/8.overrides.3
 #[test]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use wiremock::{Mock, MockServer, ResponseTemplate, matchers};
 
 use crate::desk::{Desk, calls, says};
@@ -141,6 +141,99 @@ fn a_secret_in_the_path_of_an_address_is_refused() {
         "the contract shows a secret: what tools.mcp.gh.url gives is at \"/servers/gh/url\"";
     assert!(checked.err.contains(fault), "{}", checked.err);
     assert!(!checked.said().contains(TOKEN), "{}", checked.said());
+}
+
+/// A contract is recorded as it is: what can only be a credential is refused wherever it stands, and commands are shown masked.
+#[test]
+fn a_credential_that_is_written_out_is_refused_with_its_place() {
+    let desk = Desk::new();
+    let key = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+    let check = |args: Value, more: (&str, &str), place: &str, secret: &str| {
+        let layer = json!({
+            "providers": {"demo": {
+                "type": "ollama", "contextWindow": 9000,
+                "custom": {"providerOptions": {"ollama": {"user": more.0}}},
+            }},
+            "mcpServers": {"gh": {"type": "stdio", "command": "true", "args": args}},
+            "restTools": {"r": {
+                "description": "d", "method": "POST", "url": "https://example.org/echo",
+                "parametersSchema": {"type": "object", "properties": {}},
+                "bodyTemplate": {"password": more.1},
+            }},
+        });
+        desk.write(".ai-agent.json", &layer.to_string());
+        for command in [
+            &["run", "b.ai", "hi", "--dry-run"][..],
+            &["run", "b.ai", "hi"],
+            &["contract", "check", "b.ai"],
+            &["contract", "show", "b.ai"],
+            &["tools", "b.ai"],
+        ] {
+            let left = desk.run(command);
+            assert_eq!(left.code, 4, "{command:?}: {}", left.said());
+            let fault = format!("what {place} gives");
+            assert!(left.err.contains(&fault), "{command:?}: {}", left.err);
+            assert!(!left.said().contains(secret), "{}", left.said());
+        }
+    };
+    desk.write("b.ai", &AGENT.replace("[gh]", "[gh, rest__r]"));
+    let first = "tools.mcp.gh.args.0";
+    check(json!([key]), ("me", ""), first, key);
+    let script = format!("TOKEN={key} exec x");
+    check(
+        json!(["-c", script]),
+        ("me", ""),
+        "tools.mcp.gh.args.1",
+        key,
+    );
+    check(
+        json!(["postgres://u:mongopw77@h/db"]),
+        ("me", ""),
+        first,
+        "mongopw77",
+    );
+    check(
+        json!(["--token=argtokenlit"]),
+        ("me", ""),
+        first,
+        "argtokenlit",
+    );
+    let pair = json!(["--password", "hunter3literal"]);
+    check(pair, ("me", ""), "tools.mcp.gh.args", "hunter3literal");
+    check(json!([]), (key, ""), "targets.0.provider_options", key);
+    let body = "tools.rest.r.body_template.password";
+    check(json!([]), ("me", "bodypw123"), body, "bodypw123");
+    desk.write("b.ai", &format!("{AGENT}Use {key} now."));
+    check(json!([]), ("me", ""), "system", key);
+
+    let layer = json!({
+        "providers": {"demo": {"type": "ollama", "contextWindow": 9000}},
+        "mcpServers": {"gh": {"type": "stdio", "command": "true", "args": ["--auth=plainword", "--token=${T}"]}},
+    });
+    desk.write(".ai-agent.json", &layer.to_string());
+    desk.write("b.ai", AGENT);
+    let left = desk.run(&["contract", "check", "b.ai"]);
+    assert!(left.said().contains("--auth=***"), "{}", left.said());
+    assert!(!left.said().contains("plainword"), "{}", left.said());
+}
+
+/// 001 §6: `${NAME}` of a word that no name calls a secret is no secret: the agent may speak of it.
+#[test]
+fn an_ordinary_word_of_a_variable_may_stand_in_a_prompt() {
+    let desk = Desk::new();
+    let layer = json!({
+        "providers": {"demo": {"type": "ollama", "contextWindow": 9000}},
+        "mcpServers": {"gh": {"type": "stdio", "command": "true", "env": {"MODE": "${PLAINWORD}"}}},
+    });
+    desk.write(".ai-agent.json", &layer.to_string());
+    desk.write("agent.ai", &format!("{AGENT}We go to production."));
+    desk.write(".ai-agent.env", "PLAINWORD=production\n");
+    let checked = desk.run(&["contract", "check", "agent.ai"]);
+    assert_eq!(checked.code, 0, "{}", checked.said());
+    desk.write(".ai-agent.env", "PLAINWORD=pr0duction7\n");
+    desk.write("agent.ai", &format!("{AGENT}We go to pr0duction7."));
+    let checked = desk.run(&["contract", "check", "agent.ai"]);
+    assert_eq!(checked.code, 4, "{}", checked.said());
 }
 
 /// Checks of the finished contract name what the author wrote, and where.

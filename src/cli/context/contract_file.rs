@@ -22,9 +22,11 @@ mod agent;
 mod delegates;
 mod faults;
 mod known;
+mod prompt;
 mod workflow;
 
 pub(in crate::cli) use agent::ChosenAgent;
+pub(in crate::cli) use prompt::Prompt;
 
 use known::{Known, Reading};
 
@@ -57,7 +59,7 @@ pub(in crate::cli) struct ContractFile {
     /// Where it is.
     path: PathBuf,
     /// A system prompt in the place of a file.
-    prompt: Option<String>,
+    prompt: Option<Prompt>,
     /// What placeholders mean in the prompt of an agent's file.
     placeholders: Placeholders,
     /// Why it is read.
@@ -85,7 +87,7 @@ impl ContractFile {
     }
 
     /// An agent that is a system prompt and no file.
-    pub(in crate::cli) fn prompt(app: &App, prompt: String, sets: Vec<String>) -> Self {
+    pub(in crate::cli) fn prompt(app: &App, prompt: Prompt, sets: Vec<String>) -> Self {
         Self {
             placeholders: Placeholders::now().with_place(app),
             prompt: Some(prompt),
@@ -144,7 +146,8 @@ impl ContractFile {
         let is_found = named.is_none();
         let kept = begun.sets.iter();
         let mut kept = kept.filter_map(|set| set.strip_prefix(PROMPT_KEPT));
-        let prompt = kept.next().filter(|_| is_found).map(str::to_owned);
+        let prompt = kept.next().filter(|_| is_found);
+        let prompt = prompt.map(|text| Prompt::text(text.to_owned()));
         let name = named.unwrap_or(begun.contract_file);
         let begun_sets = begun.sets.iter();
         let begun_sets = begun_sets.filter(|set| !set.starts_with(PROMPT_KEPT));
@@ -179,12 +182,13 @@ impl ContractFile {
         let mut sets: Vec<String> = kept.cloned().collect();
         // A prompt that names the time names the same one in a resume.
         if self.is_agent()
-            && let Ok(text) = self.text().and_then(|text| self.whole(&text))
+            && let Ok(whole) = self.text().and_then(|text| self.whole(&text))
         {
-            sets.extend(self.placeholders.kept(&text.text, &self.sets));
-        }
-        if let Some(prompt) = &self.prompt {
-            sets.push(format!("{PROMPT_KEPT}{prompt}"));
+            sets.extend(self.placeholders.kept(&whole.text, &self.sets));
+            // What it included then is a part of it from now on.
+            if self.prompt.is_some() {
+                sets.push(format!("{PROMPT_KEPT}{}", whole.text));
+            }
         }
         Invocation {
             base_dir: self.base_dir.clone(),
@@ -355,7 +359,7 @@ impl ContractFile {
     /// What the file holds.
     pub(in crate::cli) fn text(&self) -> Result<String, ContractFault> {
         if let Some(prompt) = &self.prompt {
-            return Ok(prompt.clone());
+            return Ok(prompt.text.clone());
         }
         let refuse = |reason: String| {
             let path = self.name.clone();

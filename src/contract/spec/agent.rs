@@ -215,6 +215,10 @@ impl AgentSource<'_> {
                 body: "",
                 front: Some(text.to_owned()),
             }),
+            AgentForm::Text => Ok(Parts {
+                body: text.trim(),
+                front: None,
+            }),
         }
     }
 

@@ -69,6 +69,7 @@ mod workflow_file;
 pub(crate) use agent::{AGENT_SET, AgentSource, FORMAT, NO_MODEL, PROFILE_SET, PROMPT_SET};
 pub(crate) use agent_file::{
     AgentFiles, AgentForm, IncludeFault, IncludedText, KNOBS, prompt_names, with_includes,
+    with_includes_below,
 };
 pub(crate) use agent_spec::{AgentDefinition, AgentSpec};
 pub use contract_spec::ContractSpec;

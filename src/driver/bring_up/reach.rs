@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Serialize;
 use url::Url;
@@ -11,10 +12,12 @@ use super::addresses::address_of;
 use super::sources::used_providers;
 use crate::contract::{
     ContractSpec, DelegateTerms, ExecutionContract, McpTransport, OAuthSpec, PrivateNetwork,
-    SandboxSpec, SandboxTerms, WebLimits, placeholders, recorded_template, recorded_url,
-    server_sandbox, shell_sandbox,
+    RedactionTerms, SandboxSpec, SandboxTerms, WebLimits, masked_words, placeholders,
+    recorded_template, recorded_url, server_sandbox, shell_sandbox,
 };
 use crate::driver::Environment;
+use crate::message::Scrubber;
+use crate::session::{KnownSecrets, Redactor};
 use crate::tools::Confined;
 
 /// What a host is called that may be on this machine.
@@ -55,7 +58,7 @@ pub(crate) struct ReachedAgent {
 pub(crate) struct ReachedCommand {
     /// The dotted path of the file that names it.
     pub(crate) place: String,
-    /// The program and its arguments.
+    /// The program and its arguments, with secrets masked.
     pub(crate) command: Vec<String>,
     /// Whether it is confined: where its author says nothing, where the system can.
     pub(crate) confined: Confined,
@@ -181,7 +184,8 @@ impl Reach {
                         reach.variable(environment, variable, place, Some(command.clone()));
                     }
                     reach.placeholders(environment, env, &format!("{place}.env"), command);
-                    let command = [command].into_iter().chain(args).cloned().collect();
+                    let words: Vec<_> = [command].into_iter().chain(args).cloned().collect();
+                    let command = shown_words(&words);
                     let stated = server.sandbox.as_ref();
                     let terms = server_sandbox(stated.unwrap_or(&SandboxSpec::default()));
                     let confined = match stated {
@@ -339,6 +343,17 @@ impl Reach {
             goes_to,
         });
     }
+}
+
+/// The words of a command for people: without what is given to names of secrets, without passwords of addresses, and without
+/// well-known credentials.
+pub(crate) fn shown_words(words: &[String]) -> Vec<String> {
+    let shapes = KnownSecrets::of([], &RedactionTerms::default());
+    let shapes = Redactor::fixed(Arc::new(shapes));
+    let masked = masked_words(words).into_iter();
+    masked
+        .map(|word| (&shapes as &dyn Scrubber).owned_text(word))
+        .collect()
 }
 
 /// Whether a command under stated terms is confined.

@@ -25,5 +25,5 @@ mod view;
 pub(crate) use forms::{can_be_matched, key_texts};
 pub(crate) use redactor::{KnownSecrets, Redactor};
 pub use salt::RedactionKey;
-pub(crate) use shapes::SCHEMES;
+pub(crate) use shapes::{SCHEMES, credentials_in};
 pub(crate) use values::KnownValues;

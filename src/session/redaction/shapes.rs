@@ -279,6 +279,18 @@ impl Shapes {
     }
 }
 
+/// What of a text has the shape of a well-known credential.
+pub(crate) fn credentials_in(text: &str) -> Vec<&str> {
+    let shapes = Shapes::new(&RedactionTerms::default());
+    if !shapes.may_be_in(text.as_bytes()) {
+        return Vec::new();
+    }
+    let found = shapes.credentials(text.as_bytes()).into_iter();
+    let found = found.flat_map(|shape| shape.captures_iter(text.as_bytes()));
+    let found = found.filter_map(|hit| text.get(secret_of(&hit)?));
+    found.collect()
+}
+
 /// The bytes of a match that are secret: its first group where it has one, without white space around it.
 pub(super) fn secret_of(found: &Captures<'_>) -> Option<std::ops::Range<usize>> {
     let part = found.get(1).or_else(|| found.get(0))?;

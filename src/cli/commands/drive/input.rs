@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
 
 use crate::cli::context::app::App;
-use crate::cli::context::contract_file::look_for_agent_file;
+use crate::cli::context::contract_file::{Prompt, look_for_agent_file};
 use crate::cli::context::error::{CliError, InputFault, STDIN};
 use crate::store::{is_handed_in, open_given};
 
@@ -28,7 +28,7 @@ pub(in crate::cli) enum NamedContract {
     /// In a file; none where it is the folder's own.
     File(Option<PathBuf>),
     /// It is what follows from a system prompt.
-    Prompt(String),
+    Prompt(Prompt),
 }
 
 impl NamedContract {
@@ -121,13 +121,19 @@ impl RunInput {
         if is_piped_task(&system) && is_piped_task(&user) {
             return Err(InputFault::OneInputTwice.into());
         }
-        let system = task_of(app, system).map_err(|fault| match fault {
+        let file = system.strip_prefix('@').map(|path| app.cwd.join(path));
+        let is_piped = is_piped_task(&system);
+        let text = task_of(app, system).map_err(|fault| match fault {
             CliError::Input(InputFault::Task { from, reason }) => {
                 InputFault::Prompt { from, reason }.into()
             }
             fault => fault,
+        })?;
+        let named = NamedContract::Prompt(match file {
+            _ if is_piped => Prompt::text(text),
+            Some(file) => Prompt::of_file(file, text),
+            None => Prompt::argument(text),
         });
-        let named = NamedContract::Prompt(system?);
         let task = Some(task_of(app, user)?);
         Ok(Self { named, task })
     }

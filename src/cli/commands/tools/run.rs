@@ -20,7 +20,7 @@ use crate::contract::{
     ApprovalAction, DelegateTerms, ExecutionContract, SandboxTerms, ServerKind, ServerTerms,
     ToolTerms, tool_warnings,
 };
-use crate::driver::Preview;
+use crate::driver::{Preview, shown_words};
 use crate::message::Digest;
 
 /// Characters of a description that one line shows.
@@ -253,7 +253,9 @@ fn reached_by(server: &ServerTerms) -> String {
             Some(url) => format!("{} at {url}", openapi.spec),
             None => openapi.spec.clone(),
         },
-        (Some(command), _) => [&[command.clone()][..], &server.args].concat().join(" "),
+        (Some(command), _) => {
+            shown_words(&[&[command.clone()][..], &server.args].concat()).join(" ")
+        }
         (None, Some(url)) => url.clone(),
         (None, None) if server.kind == ServerKind::Agents => "runs of their own".to_owned(),
         (None, None) => "inside monolith".to_owned(),

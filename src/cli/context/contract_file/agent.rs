@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ContractFile;
+use super::{ContractFile, PROMPT_NAME, Prompt};
 use crate::agent::{Ability, injected, matched, standard};
 use crate::cli::context::agent::{Beside, agent_form, text_of};
 use crate::cli::context::app::App;
@@ -34,7 +34,7 @@ impl ContractFile {
     /// The agent that is always there.
     pub(in crate::cli) fn standard_agent(app: &App, sets: Vec<String>) -> Self {
         let (_, prompt) = standard();
-        Self::prompt(app, prompt.to_owned(), sets)
+        Self::prompt(app, Prompt::text(prompt.to_owned()), sets)
     }
 
     /// The same, as the agent that was chosen. A resume knows it, too.
@@ -58,7 +58,11 @@ impl ContractFile {
     /// The text of an agent's file with everything that it includes.
     pub(super) fn whole(&self, text: &str) -> Result<IncludedText, ContractFault> {
         let beside = self.beside();
-        let mut whole = with_includes(&self.path, text, &beside).map_err(ContractFault::Include)?;
+        let whole = match &self.prompt {
+            Some(prompt) => prompt.whole(&self.base_dir, PROMPT_NAME, &beside),
+            None => with_includes(&self.path, text, &beside),
+        };
+        let mut whole = whole.map_err(ContractFault::Include)?;
         for part in &mut whole.parts {
             let name = part
                 .file
@@ -82,7 +86,7 @@ impl ContractFile {
     /// In which form an agent stands in it; none where it is a contract file.
     pub(super) fn form(&self) -> Option<AgentForm> {
         match self.prompt {
-            Some(_) => Some(AgentForm::FrontMatter),
+            Some(_) => Some(AgentForm::Text),
             None => agent_form(&self.path),
         }
     }

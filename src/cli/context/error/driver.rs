@@ -66,7 +66,7 @@ impl Advice for DriverError {
                 "tools of a server are called SERVER__TOOL: mend the name, or define the server"
             }
             Self::SecretInContract { .. } => {
-                "keep the value out of the file, or do not name it as a secret"
+                "keep the value out of the file: name a variable, `${NAME}`, in env, headers or (in .ai-agent.json) args; one that is no secret, write there as it is"
             }
             Self::OtherContract { file: Some(_), .. } => {
                 "put the file back as it was: its run goes on under the contract that it was begun with"
@@ -136,13 +136,13 @@ impl Advice for DriverError {
 
 /// How a target gets its context window: written beside its model, or from a profile.
 fn window_help(profiles: &[(&str, u64)]) -> String {
-    let mut help = "write beside the model how many tokens it takes in, as its server was started: context_window: 32768"
+    let mut help = "write beside the model how many tokens it takes in, as its server was started: context_window: 32768; for an agent (.ai), in .ai-agent.json: providers.PROVIDER.models.MODEL.contextWindow"
         .to_owned();
     if !profiles.is_empty() {
         let known = profiles.iter();
         let known = known.map(|(id, window)| format!("{id} ({window})"));
         let known = known.collect::<Vec<_>>().join(", ");
-        help.push_str("; or name a profile that has it, as model_profile_id: ");
+        help.push_str("; or name a profile that has it, as model_profile_id (of an agent: --set model_profile_id=…): ");
         help.push_str(&known);
     }
     help

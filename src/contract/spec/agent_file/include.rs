@@ -47,6 +47,21 @@ pub(crate) struct IncludedText {
     pub(crate) text: String,
 }
 
+impl IncludedText {
+    /// A text that includes nothing.
+    pub(crate) fn bare(text: &str) -> Self {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text).to_owned();
+        let part = IncludedPart {
+            column: 1,
+            file: None,
+            line: 1,
+            offset: 0,
+        };
+        let parts = vec![part];
+        Self { parts, text }
+    }
+}
+
 /// A part of that text, as it stands in one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct IncludedPart {
@@ -87,12 +102,34 @@ pub(crate) fn with_includes(
     text: &str,
     files: &dyn AgentFiles,
 ) -> Result<IncludedText, IncludeFault> {
+    included(file, text, files, false)
+}
+
+/// [`with_includes`], where only files of that file's folder and below may be included, links followed.
+///
+/// # Errors
+/// The same, and a file that stands elsewhere.
+pub(crate) fn with_includes_below(
+    file: &Path,
+    text: &str,
+    files: &dyn AgentFiles,
+) -> Result<IncludedText, IncludeFault> {
+    included(file, text, files, true)
+}
+
+fn included(
+    file: &Path,
+    text: &str,
+    files: &dyn AgentFiles,
+    is_confined: bool,
+) -> Result<IncludedText, IncludeFault> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let own = files.text(file).map_or(file.to_owned(), |(path, _)| path);
     let folder_of = |file: &Path| file.parent().unwrap_or(Path::new("")).to_owned();
     let mut inliner = Inliner {
         files,
         folder: folder_of(&own),
+        is_confined,
         left: MAX_INCLUDES,
         named_folder: folder_of(file),
         out: IncludedText::default(),
@@ -105,6 +142,8 @@ struct Inliner<'f> {
     files: &'f dyn AgentFiles,
     /// The agent's folder without links.
     folder: PathBuf,
+    /// Whether only what stands there and below is included.
+    is_confined: bool,
     left: usize,
     /// The same as it is named.
     named_folder: PathBuf,
@@ -188,6 +227,11 @@ impl Inliner<'_> {
         if self.is_hidden_behind_a_link(&path, &real) {
             let real = real.display();
             return Err(format!("`{name}` leads to {real}, which is hidden: {RULE}"));
+        }
+        if self.is_confined && !real.starts_with(&self.folder) {
+            return Err(format!(
+                "`{name}` is not in the folder of the prompt: a prompt of the command line includes files below its own folder alone"
+            ));
         }
         if open.contains(&real) {
             return Err(format!("`{name}` includes itself"));

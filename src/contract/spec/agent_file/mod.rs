@@ -25,7 +25,9 @@ mod tests;
 
 pub(super) use front::{Front, Translator, narrowed, translated};
 pub(in crate::contract::spec) use include::place_in;
-pub(crate) use include::{AgentFiles, IncludeFault, IncludedPart, IncludedText, with_includes};
+pub(crate) use include::{
+    AgentFiles, IncludeFault, IncludedPart, IncludedText, with_includes, with_includes_below,
+};
 pub(crate) use keys::KNOBS;
 pub(super) use keys::{knob_before, shown_path};
 pub(crate) use profile::AgentForm;

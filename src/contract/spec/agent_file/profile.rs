@@ -19,6 +19,8 @@ pub(crate) enum AgentForm {
     FrontMatter,
     /// A mapping.
     Profile,
+    /// A prompt and nothing else: one of the command line.
+    Text,
 }
 
 /// The most items of a list, and the most characters of a text, of a profile.

@@ -1,0 +1,469 @@
+//! What gives a secret away by the words before it: names of options, variables, headers and members, and addresses. Masks such
+//! texts for people. Does not know the values of secrets, nor the shapes of well-known credentials.
+
+use serde_json::Value;
+
+use super::redaction::{address_user, recorded_url, url_secrets};
+
+/// What stands in the place of a secret that is shown to people.
+const MASK: &str = "***";
+/// What a secret is called that stands before the `@` of an address.
+pub(crate) const ADDRESS_PASSWORD: &str = "user:password@";
+/// Parts of a name that mark its value as secret.
+const TELLING: [&str; 9] = [
+    "auth",
+    "cookie",
+    "credential",
+    "key",
+    "pass",
+    "pwd",
+    "secret",
+    "session",
+    "token",
+];
+/// Names that have such a part and mark nothing: of numbers, of folders, and of what holds the name of a variable.
+const OPEN: [&str; 9] = [
+    "api_key_env",
+    "contextWindowBufferTokens",
+    "maxOutputTokens",
+    "max_output_tokens",
+    "reasoningTokens",
+    "reasoning_tokens",
+    "sessionsDir",
+    "sessions_dir",
+    "tokenizer",
+];
+/// What stands before a secret in a header.
+const SCHEMES: [&str; 4] = ["basic", "bearer", "digest", "token"];
+/// How a name ends of which the value can only be a secret.
+const CERTAIN_ENDS: [&str; 7] = [
+    "apikey",
+    "passphrase",
+    "passwd",
+    "password",
+    "pwd",
+    "secret",
+    "token",
+];
+/// The last word of a name of which the value can only be a secret.
+const CERTAIN_WORDS: [&str; 6] = [
+    "authorization",
+    "cookie",
+    "credential",
+    "credentials",
+    "pass",
+    "passcode",
+];
+/// Words before `key` that make it a secret.
+const KEYS: [&str; 8] = [
+    "access",
+    "account",
+    "api",
+    "auth",
+    "encryption",
+    "private",
+    "secret",
+    "signing",
+];
+/// Options whose argument may be `USER:PASSWORD`.
+const USERS: [&str; 3] = ["-u", "--user", "--proxy-user"];
+/// What is written in the place of a secret, or switches something.
+const NO_VALUES: [&str; 8] = [
+    "default", "disabled", "enabled", "keychain", "keyring", "optional", "prompt", "required",
+];
+/// The fewest bytes of a value that is distinguished from ordinary text.
+const SHORTEST: usize = 6;
+/// The fewest different characters of a value that is not there to fill a place.
+const FEWEST_CHARACTERS: usize = 4;
+/// The most digits of what may be a count.
+const LONGEST_NUMBER: usize = 9;
+
+/// Whether a header, variable, option or member of that name is secret by its name.
+pub(crate) fn names_a_secret(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    !OPEN.contains(&name) && TELLING.iter().any(|part| lower.contains(part))
+}
+
+/// Whether what is called so can only be a secret: `--api-key`, not `--keyboard`.
+pub(crate) fn is_certainly_secret(name: &str) -> bool {
+    if name == ADDRESS_PASSWORD {
+        return true;
+    }
+    if OPEN.contains(&name) {
+        return false;
+    }
+    let words = words_of(name);
+    let mut words = words.iter().rev().map(String::as_str);
+    match words.next() {
+        Some("key") => words.next().is_some_and(|before| KEYS.contains(&before)),
+        Some(last) => {
+            CERTAIN_WORDS.contains(&last) || CERTAIN_ENDS.iter().any(|end| last.ends_with(end))
+        }
+        None => false,
+    }
+}
+
+/// Whether a value only fills the place of a secret, names one, or is a path or a count.
+pub(crate) fn is_stand_in(value: &str) -> bool {
+    let value = value.trim_matches(['"', '\'', '`']);
+    let mut characters: Vec<char> = value.chars().collect();
+    characters.sort_unstable();
+    characters.dedup();
+    let lower = value.to_lowercase();
+    let has_digit = value.bytes().any(|byte| byte.is_ascii_digit());
+    let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
+    let is_path = ["/", "./", "../", "~", "@"]
+        .iter()
+        .any(|begin| value.starts_with(begin));
+    let is_marked = value.starts_with(['$', '<', '{', '[', '*', '%']) || value.contains("${");
+    let is_variable = value
+        .bytes()
+        .all(|byte| byte.is_ascii_uppercase() || b"_-".contains(&byte));
+    value.len() < SHORTEST
+        || characters.len() < FEWEST_CHARACTERS
+        || is_number && value.len() <= LONGEST_NUMBER
+        || is_path
+        || is_marked
+        || is_variable
+        || !has_digit && is_of_a_name(value)
+        || NO_VALUES.contains(&lower.as_str())
+        || lower.contains("example")
+        || lower.contains("xxxx")
+}
+
+/// The words of a command as people may see them.
+#[must_use]
+pub(crate) fn masked_words(words: &[String]) -> Vec<String> {
+    let words = words.iter().cloned().map(Value::String).collect();
+    match masked_value("", &Value::Array(words), &mut |_, _| {}) {
+        Value::Array(masked) => masked
+            .into_iter()
+            .map(|word| match word {
+                Value::String(text) => text,
+                other => other.to_string(),
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A value under that name as people may see it. `found` gets the name and the text of each secret.
+pub(crate) fn masked_value(name: &str, value: &Value, found: &mut dyn FnMut(&str, &str)) -> Value {
+    masked(names_a_secret(name).then_some(name), value, found)
+}
+
+/// The same where all that stands in it is secret.
+pub(crate) fn masked_whole(name: &str, value: &Value) -> Value {
+    masked(Some(name), value, &mut |_, _| {})
+}
+
+/// A text as people may see it. `found` gets the name and the text of each secret.
+pub(crate) fn masked_text(text: &str, found: &mut dyn FnMut(&str, &str)) -> String {
+    text_of(text, None, found)
+}
+
+fn masked(secret: Option<&str>, value: &Value, found: &mut dyn FnMut(&str, &str)) -> Value {
+    match value {
+        Value::String(text) => Value::String(text_of(text, secret, found)),
+        Value::Array(items) => {
+            let mut before = Before::default();
+            let items = items.iter().map(|item| match item {
+                Value::String(text) => Value::String(before.word(text, secret, found)),
+                other => masked(secret, other, found),
+            });
+            Value::Array(items.collect())
+        }
+        Value::Object(members) => {
+            let members = members.iter().map(|(key, value)| {
+                let own = names_a_secret(key).then_some(key.as_str());
+                (key.clone(), masked(secret.or(own), value, found))
+            });
+            Value::Object(members.collect())
+        }
+        Value::Number(_) if secret.is_some() => Value::from(MASK),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
+}
+
+/// What the word before says of the next one.
+#[derive(Default)]
+enum Before {
+    #[default]
+    Nothing,
+    /// It names a secret: `--token VALUE`.
+    Name(String),
+    /// The next one may be `USER:PASSWORD`.
+    User,
+}
+
+impl Before {
+    fn word(
+        &mut self,
+        word: &str,
+        secret: Option<&str>,
+        found: &mut dyn FnMut(&str, &str),
+    ) -> String {
+        let before = std::mem::take(self);
+        let bare = word.trim_matches(['"', '\'', '`', '{', ',']);
+        if USERS.contains(&bare) {
+            *self = Self::User;
+        } else if bare.starts_with('-') && !bare.contains('=') && names_a_secret(bare) {
+            *self = Self::Name(bare.to_owned());
+        } else if let Some(name) = bare.strip_suffix(':').filter(|name| names_a_secret(name)) {
+            // `Authorization: VALUE`, `"password": "VALUE"`
+            *self = Self::Name(name.trim_end_matches(['"', '\'']).to_owned());
+        }
+        match before {
+            Self::Name(name) if !matches!(self, Self::Name(_)) => {
+                if SCHEMES.contains(&bare.to_lowercase().as_str()) {
+                    *self = Self::Name(name);
+                    return word.to_owned();
+                }
+                text_of(word, Some(&name), found)
+            }
+            Self::User if let Some((user, password)) = user_of(word) => {
+                let is_mixed = password.contains(|c: char| c.is_ascii_digit())
+                    && password.contains(|c: char| c.is_ascii_alphabetic());
+                let name = if is_mixed { ADDRESS_PASSWORD } else { "user" };
+                let password = text_of(password, Some(name), found);
+                format!("{user}:{password}")
+            }
+            _ => text_of(word, secret, found),
+        }
+    }
+}
+
+fn text_of(text: &str, secret: Option<&str>, found: &mut dyn FnMut(&str, &str)) -> String {
+    if let Some(name) = secret {
+        let bare = without_placeholders(text).trim().to_lowercase();
+        if bare.is_empty() || SCHEMES.contains(&bare.as_str()) {
+            return text.to_owned();
+        }
+        let scheme = text.split_once(' ');
+        let scheme = scheme.filter(|(w, _)| SCHEMES.contains(&w.to_lowercase().as_str()));
+        found(name, scheme.map_or(text, |(_, value)| value.trim()));
+        return MASK.to_owned();
+    }
+    if text.starts_with(['{', '['])
+        && let Ok(value @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(text)
+    {
+        let shown = masked(None, &value, found);
+        return if shown == value {
+            text.to_owned()
+        } else {
+            shown.to_string()
+        };
+    }
+    let has_blank = text.contains(char::is_whitespace);
+    // An address that begins the text may have `=` in its query.
+    if let Some((scheme, _)) = text.split_once("://")
+        && is_name(scheme)
+        && !has_blank
+    {
+        return address(text, found);
+    }
+    // `Authorization: VALUE`: an argument may be a header.
+    if let Some((name, value)) = text.split_once(':')
+        && is_name(name)
+        && names_a_secret(name)
+        && !value.contains('\n')
+    {
+        return format!("{name}: {}", text_of(value.trim_start(), Some(name), found));
+    }
+    // `Bearer VALUE`
+    if let Some((scheme, value)) = text.split_once(' ')
+        && SCHEMES.contains(&scheme.to_lowercase().as_str())
+        && !value.contains(' ')
+    {
+        return format!("{scheme} {}", text_of(value, Some("authorization"), found));
+    }
+    // `--header=Authorization: VALUE`: an option, with all that follows.
+    if let Some((name, value)) = text.split_once('=')
+        && is_name(name)
+        && (!has_blank || name.starts_with('-'))
+        && !value.contains(';')
+    {
+        let secret = names_a_secret(name).then_some(name);
+        return format!("{name}={}", text_of(value, secret, found));
+    }
+    // `Server=db;Pwd=VALUE`
+    if text.contains(';') && text.contains('=') && !has_blank {
+        let parts = text.split(';').map(|part| text_of(part, None, found));
+        return parts.collect::<Vec<_>>().join(";");
+    }
+    if has_blank {
+        return words(text, found);
+    }
+    // `"password":"VALUE"`, `name: VALUE`, `'TOKEN=VALUE'`
+    let bare = text.trim_start_matches(['"', '\'', '`', '{', '(']);
+    if let Some((name, value)) = bare.split_once(['=', ':'])
+        && is_name(name.trim_end_matches(['"', '\'']))
+        && names_a_secret(name)
+        && !value.is_empty()
+    {
+        let name = name.trim_end_matches(['"', '\'']);
+        let value = value.trim_matches(['"', '\'', '`', '}', ')', ',', ';', '.']);
+        if let Some(at) = text.rfind(value).filter(|_| !value.is_empty()) {
+            let masked = text_of(value, Some(name), found);
+            let (before, rest) = text.split_at_checked(at).unwrap_or((text, ""));
+            let after = rest.get(value.len()..).unwrap_or_default();
+            return format!("{before}{masked}{after}");
+        }
+    }
+    if text.contains("://") {
+        return address(text, found);
+    }
+    text.to_owned()
+}
+
+/// A text with blanks, word by word.
+fn words(text: &str, found: &mut dyn FnMut(&str, &str)) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut before = Before::default();
+    for piece in text.split_inclusive(char::is_whitespace) {
+        let word = piece.trim_end();
+        if !word.is_empty() {
+            out.push_str(&before.word(word, None, found));
+        }
+        out.push_str(piece.get(word.len()..).unwrap_or_default());
+    }
+    out
+}
+
+/// The parts of `USER:PASSWORD`.
+fn user_of(word: &str) -> Option<(&str, &str)> {
+    word.split_once(':').filter(|_| !word.contains("://"))
+}
+
+fn address(text: &str, found: &mut dyn FnMut(&str, &str)) -> String {
+    if let Some((_, password)) = address_user(text).split_once(':') {
+        found(ADDRESS_PASSWORD, password);
+    }
+    for (name, value) in url_secrets(text) {
+        if let Some(name) = name.filter(|name| names_a_secret(name)) {
+            found(name, &value);
+        }
+    }
+    recorded_url(text)
+}
+
+/// Whether it may be the name of a header or an option, or the scheme of an address.
+fn is_name(name: &str) -> bool {
+    let mut chars = name.chars();
+    !name.is_empty() && chars.all(|c| c.is_ascii_alphanumeric() || "-_+.".contains(c))
+}
+
+/// Whether a text has a word that names a secret, so that it hardly is one: `your-token`, not `argtokenlit`.
+fn is_of_a_name(text: &str) -> bool {
+    let words = words_of(text);
+    let mut words = words.iter().map(String::as_str);
+    words.any(|word| {
+        TELLING.contains(&word) || CERTAIN_ENDS.contains(&word) || CERTAIN_WORDS.contains(&word)
+    })
+}
+
+/// The words of a name, in lower case: `apiKey`, `API_KEY` and `--api-key` have two.
+fn words_of(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for c in name.chars() {
+        let begins = c.is_ascii_uppercase() && was_lower || !c.is_alphanumeric();
+        if begins {
+            words.push(String::new());
+        }
+        was_lower = c.is_lowercase() || c.is_ascii_digit();
+        if let Some(last) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+            last.extend(c.to_lowercase());
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// What is left of a text without `${NAME}`.
+fn without_placeholders(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        out.push_str(before);
+        let Some((_, tail)) = after.split_once('}') else {
+            out.push_str("${");
+            rest = after;
+            break;
+        };
+        rest = tail;
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_command_are_masked_wherever_a_secret_may_stand() {
+        let check = |words: &[&str], expect: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            assert_eq!(masked_words(&words), expect);
+        };
+        check(&["--token", "abc", "x"], &["--token", "***", "x"]);
+        check(
+            &["--pwd", "p1", "--session=s1"],
+            &["--pwd", "***", "--session=***"],
+        );
+        check(&["-u", "bob:bobpw12345"], &["-u", "bob:***"]);
+        check(
+            &["--conn", "Server=db;Uid=u;Pwd=v1"],
+            &["--conn", "Server=db;Uid=u;Pwd=***"],
+        );
+        check(&["run --token abcsecret99 --x"], &["run --token *** --x"]);
+        check(
+            &["-c", "TOKEN=abc exec x", "{\"password\":\"j1\"}"],
+            &["-c", "TOKEN=*** exec x", "{\"password\":\"***\"}"],
+        );
+        check(&["postgres://u:pw@h/db"], &["postgres://h/db"]);
+        check(
+            &["./mcp.py", "--author", "me you", "a=b c"],
+            &["./mcp.py", "--author", "***", "a=b c"],
+        );
+        check(&["--token=${T}", "${U}"], &["--token=${T}", "${U}"]);
+    }
+
+    #[test]
+    fn only_some_names_and_values_are_secret_for_sure() {
+        for name in [
+            "--api-key",
+            "apiKey",
+            "GITHUB_TOKEN",
+            "--password",
+            "clientSecret",
+            "PGPASSWORD",
+        ] {
+            assert!(is_certainly_secret(name), "{name}");
+        }
+        for name in [
+            "--author",
+            "--keyboard",
+            "tokenizer",
+            "--token-file",
+            "--max-tokens",
+            "--auth",
+        ] {
+            assert!(!is_certainly_secret(name), "{name}");
+        }
+        for value in ["hunter3literal", "argtokenlit", "mongopw"] {
+            assert!(!is_stand_in(value), "{value}");
+        }
+        for value in [
+            "${T}",
+            "<token>",
+            "YOUR_API_KEY",
+            "password",
+            "/run/token",
+            "8192",
+            "xxxxxxxxxx",
+        ] {
+            assert!(is_stand_in(value), "{value}");
+        }
+    }
+}
