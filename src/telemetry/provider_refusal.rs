@@ -21,6 +21,12 @@ pub(crate) fn unsure_key(view: &RunView) -> Option<&str> {
     (terms.provider_type.usual_key_env() == Some(variable)).then_some(variable)
 }
 
+/// The variable that holds the key which the last request's provider refused; none where nothing names one.
+pub(crate) fn refused_key_of(view: &RunView) -> Option<&str> {
+    let (_, terms) = refusing(view)?;
+    terms.api_key_env.as_deref()
+}
+
 /// The provider whose server has nothing at the address of the last request.
 pub(crate) fn misled(view: &RunView) -> Option<&str> {
     let request = last_attempt(view)?;

@@ -135,9 +135,43 @@ fn a_profile_that_has_changed_is_neither_run_nor_selected() {
         said.contains("is not what was registered") && said.contains("--update"),
         "{said}"
     );
+    let again = format!(
+        "monolith agent add --update {}",
+        desk.path(ADD[2]).canonicalize().unwrap().display()
+    );
+    assert!(said.contains(&again), "{said}");
+    // What has become of it is shown nevertheless.
+    let shown = || -> Value {
+        serde_json::from_str(&desk.ok(&["agent", "show", "code-reviewer"])).unwrap()
+    };
+    let changed = shown();
+    assert_eq!(
+        (&changed["state"], &changed["profile"]),
+        (&json!("changed"), &Value::Null)
+    );
+    assert!(
+        changed["path"].as_str().unwrap().ends_with(ADD[2]),
+        "{changed}"
+    );
     let selected = desk.ok(&["agent", "select", "review the change"]);
     assert_eq!(selected, "0.50  standard\n");
     desk.ok(&["agent", "add", "--update", ADD[2]]);
+    let ready = shown();
+    assert_eq!(
+        (&ready["state"], &ready["blake3"]),
+        (&json!("ready"), &ready["profile"]["digest"])
+    );
+    assert_ne!(changed["blake3"], ready["blake3"]);
+    for args in [
+        &["agent", "show", "nope"][..],
+        &["run", "--agent", "nope", "Do it."],
+    ] {
+        let said = desk.ends(args, 4).said();
+        assert!(
+            said.contains("failed to find the agent: no agent `nope`"),
+            "{said}"
+        );
+    }
     assert_eq!(desk.ok(&run), "Fine.\n");
 }
 

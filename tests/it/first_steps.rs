@@ -653,7 +653,9 @@ fn init_writes_nothing_for_a_named_server_that_does_not_answer_or_wants_a_key() 
     let (code, printed) = of(&[&closed, "--model", "m"]);
     assert_eq!(code, 3, "{printed}");
     assert!(
-        printed.contains("HTTP 401") && printed.contains("--key-env VAR"),
+        printed.contains("HTTP 401")
+            && printed.contains("--key-env VAR")
+            && printed.contains("--model NAME"),
         "{printed}"
     );
     assert!(!folder.path().join("agent.yaml").exists());

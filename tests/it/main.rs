@@ -52,6 +52,8 @@ mod display;
 #[cfg(test)]
 mod evidence;
 #[cfg(test)]
+mod failed_steps;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod first_steps;
@@ -174,6 +176,9 @@ mod tool_faults;
 mod unchanged_files;
 #[cfg(test)]
 mod undo;
+#[cfg(test)]
+#[cfg(unix)]
+mod unproven;
 #[cfg(test)]
 mod verifier;
 #[cfg(test)]

@@ -46,8 +46,10 @@ impl Terminal {
             ws_ypixel: 0,
         };
         tcsetwinsize(&slave, size).unwrap();
+        if !command.get_envs().any(|(name, _)| name == "TERM") {
+            command.env("TERM", "xterm");
+        }
         let child = command
-            .env("TERM", "xterm")
             .stdin(slave.try_clone().unwrap())
             .stdout(slave.try_clone().unwrap())
             .stderr(slave)

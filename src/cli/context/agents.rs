@@ -38,6 +38,8 @@ struct Record {
 /// An agent that is registered.
 #[derive(Debug)]
 pub(in crate::cli) struct RegisteredAgent {
+    /// What its profile was known by when it was registered.
+    pub(in crate::cli) digest: Digest,
     pub(in crate::cli) id: AgentId,
     pub(in crate::cli) path: PathBuf,
     pub(in crate::cli) profile: ProfileNow,
@@ -70,6 +72,7 @@ impl Agents {
             let record = read_record(&path)?;
             let profile = now(app, &record);
             all.push(RegisteredAgent {
+                digest: record.blake3,
                 id: record.id,
                 path: record.path,
                 profile,
@@ -168,7 +171,7 @@ impl Agents {
             if id.as_str() == AgentProfile::STANDARD {
                 return ContractFile::standard_agent(app, sets).of_agent(chosen);
             }
-            return Err(AgentFault::Registry(RegistryFault::Unknown { id }).into());
+            return Err(AgentFault::Unknown { id }.into());
         };
         let path = agent.path.clone();
         match &agent.profile {

@@ -271,7 +271,8 @@ impl ContractFile {
             self.give_agent(&mut spec)?;
             spec
         } else {
-            ContractSpec::parse_with(&name, text, &self.sets, &known)?
+            let parsed = ContractSpec::parse_with(&name, text, &self.sets, &known);
+            parsed.map_err(|errors| self.not_read(text, errors))?
         };
         secrets::learn(&spec, &app.environment);
         if spec

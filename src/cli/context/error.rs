@@ -161,7 +161,9 @@ impl CliError {
     /// A word for programs: what `metadata.reason` says where no run was begun.
     pub(in crate::cli) const fn reason(&self) -> &'static str {
         match self {
-            Self::Spec(_) | Self::Config(_) | Self::Contract(ContractFault::Unreadable { .. }) => {
+            Self::Spec(_)
+            | Self::Config(_)
+            | Self::Contract(ContractFault::Unreadable { .. } | ContractFault::Workflow { .. }) => {
                 "contract_invalid"
             }
             Self::Located(fault, _) | Self::ChangedFile(fault, _) => reason_of(fault),
@@ -222,7 +224,7 @@ impl CliError {
     fn in_one_line(&self) -> String {
         match self {
             Self::Spec(errors) | Self::Located(_, errors) => {
-                let lines = errors.errors.iter().map(|error| {
+                let lines = errors.with_helps().map(|(error, help)| {
                     let place = if let Some(set) = &error.set {
                         as_typed(set)
                     } else {
@@ -234,7 +236,7 @@ impl CliError {
                     } else {
                         format!("{}: ", error.path)
                     };
-                    let help = error.help.as_ref().map(|help| format!(" ({help})"));
+                    let help = help.map(|help| format!(" ({help})"));
                     format!("{place}: {path}{}{}", error.rule, help.unwrap_or_default())
                 });
                 lines.collect::<Vec<_>>().join("; ")

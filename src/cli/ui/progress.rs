@@ -44,7 +44,7 @@ impl Progress {
         let due = self
             .drawn
             .is_none_or(|drawn| drawn.elapsed().as_millis() >= EVERY_MS);
-        if !self.screen.is_watched() || !(due || have == self.total) {
+        if !self.screen.redraws() || !(due || have == self.total) {
             return;
         }
         self.drawn = Some(Instant::now());

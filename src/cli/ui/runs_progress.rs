@@ -80,7 +80,7 @@ impl RunsProgress {
 
     /// Draws the line.
     pub(in crate::cli) fn show(&self, now: RunsNow) {
-        if !self.screen.is_watched() {
+        if !self.screen.redraws() {
             return;
         }
         let since_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);

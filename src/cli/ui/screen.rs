@@ -27,6 +27,8 @@ struct Stream {
     color: bool,
     is_err: bool,
     is_terminal: bool,
+    /// Whether the terminal can wipe a line that it has shown.
+    redraws: bool,
 }
 
 /// How a piece of text stands out.
@@ -41,12 +43,13 @@ pub(in crate::cli) enum Style {
 impl Screen {
     /// What the process has.
     pub(in crate::cli) fn of_process(environment: &Environment) -> Self {
-        let plain = environment.get("NO_COLOR").is_some()
-            || environment.get("TERM").is_some_and(|term| term == "dumb");
+        let is_dumb = environment.get("TERM").is_some_and(|term| term == "dumb");
+        let plain = is_dumb || environment.get("NO_COLOR").is_some();
         let stream = |is_err, is_terminal| Stream {
             color: is_terminal && !plain,
             is_err,
             is_terminal,
+            redraws: is_terminal && !is_dumb,
         };
         Self {
             err: stream(true, io::stderr().is_terminal()),
@@ -76,6 +79,11 @@ impl Screen {
     /// Whether somebody watches stderr.
     pub(in crate::cli) const fn is_watched(self) -> bool {
         self.err.is_terminal && !self.quiet
+    }
+
+    /// Whether a line of stderr may be drawn again in its place, for somebody who watches.
+    pub(in crate::cli) const fn redraws(self) -> bool {
+        self.is_watched() && self.err.redraws
     }
 
     /// Text for stderr in that style, where colours are wanted there.

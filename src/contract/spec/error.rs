@@ -79,19 +79,23 @@ impl SpecErrors {
     /// named by `typed`.
     pub(crate) fn render_within(&self, width: usize, typed: &dyn Fn(&str) -> String) -> String {
         let mut out = String::new();
-        let mut shown_helps = BTreeSet::new();
-        for (n, error) in self.errors.iter().enumerate() {
+        for (n, (error, help)) in self.with_helps().enumerate() {
             if n > 0 {
                 out.push('\n');
             }
-            let help = error.help.as_deref();
-            // A long list is read once.
-            let again =
-                help.is_some_and(|help| help.len() > LONG_HELP && !shown_helps.insert(help));
-            let help = if again { Some("as above") } else { help };
             self.render_one(error, help, (width, typed), &mut out);
         }
         out
+    }
+
+    /// Each error with its help. A long one is written out once.
+    pub(crate) fn with_helps(&self) -> impl Iterator<Item = (&SpecError, Option<&str>)> {
+        let mut shown = BTreeSet::new();
+        self.errors.iter().map(move |error| {
+            let help = error.help.as_deref();
+            let again = help.is_some_and(|help| help.len() > LONG_HELP && !shown.insert(help));
+            (error, if again { Some("as above") } else { help })
+        })
     }
 
     fn render_one(

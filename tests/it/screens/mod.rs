@@ -14,6 +14,8 @@ use unicode_width::UnicodeWidthStr as _;
 use crate::desk::{Desk, Left, calls, says};
 use crate::terminal::Terminal;
 
+mod workflow;
+
 const WIDTHS: [u16; 5] = [40, 60, 80, 120, 200];
 /// Wipes the line that the cursor stands in.
 const WIPE: &str = "\r\u{1b}[2K";
@@ -237,10 +239,10 @@ fn replaced(text: &str, desk: &Desk) -> String {
         let digit = |c: char| if c.is_ascii_digit() { '0' } else { c };
         found[0].chars().map(digit).collect()
     };
-    Regex::new(date)
-        .unwrap()
-        .replace_all(&text, zeros)
-        .into_owned()
+    let text = Regex::new(date).unwrap().replace_all(&text, zeros);
+    // The head of a workflow, and the milliseconds that it was driven.
+    let moving = Regex::new("(entries *head *)[0-9a-f]{16}|(ms *)[0-9,]+( *of)").unwrap();
+    moving.replace_all(&text, "${1}${2}0${3}").into_owned()
 }
 
 const LONG: &str = "Read what the folder holds, compare it with what the task of yesterday said of it, and write down in one sentence \

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 pub(in crate::cli) enum AgentCommand {
     /// List the registered agents, and what has become of their files
     List(ListAgentsArgs),
-    /// Print the profile of an agent as JSON
+    /// Print an agent as JSON: its profile, and what has become of its file
     Show(ShowAgentArgs),
     /// Judge the profile of a file without registering it
     Validate(ValidateAgentArgs),

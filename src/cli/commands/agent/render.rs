@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::agent::{Selection, standard};
 use crate::cli::context::agents::{Agents, ProfileNow, RegisteredAgent};
 use crate::cli::ui::escape::line;
-use crate::contract::{AgentProfile, AgentScore, SignalKind};
+use crate::contract::{AgentId, AgentProfile, AgentScore, SignalKind};
 
 /// Each agent in a line, `standard` included.
 pub(super) fn listed(agents: &Agents) -> String {
@@ -32,25 +32,46 @@ pub(super) fn listed(agents: &Agents) -> String {
 
 /// The same as a document.
 pub(super) fn document(agents: &Agents) -> Value {
-    let registered = agents.all().iter().map(|agent| {
-        let (profile, reason) = match &agent.profile {
-            ProfileNow::AsRegistered(profile) => (Some(profile), None),
-            ProfileNow::Changed => (None, None),
-            ProfileNow::Unusable(reason) => (None, Some(reason)),
-        };
-        json!({
-            "id": agent.id,
-            "path": agent.path,
-            "profile": profile,
-            "reason": reason,
-            "state": state(agent),
-        })
-    });
-    let builtin = builtin(agents).map(|profile| {
-        json!({"id": profile.id, "path": null, "profile": profile, "reason": null, "state": "ready"})
-    });
+    let registered = agents.all().iter().map(of_registered);
+    let builtin = builtin(agents).map(|profile| of_builtin(&profile));
     let all: Vec<Value> = builtin.into_iter().chain(registered).collect();
     json!({"format": "monolith-agents/1", "agents": all})
+}
+
+/// One of them: what was registered, what has become of it, and the profile where it is still that one.
+pub(super) fn shown(agents: &Agents, id: &AgentId) -> Option<Value> {
+    let found = agents.all().iter().find(|agent| agent.id == *id);
+    let builtin = || builtin(agents).filter(|profile| profile.id == *id);
+    found
+        .map(of_registered)
+        .or_else(|| builtin().map(|profile| of_builtin(&profile)))
+}
+
+fn of_registered(agent: &RegisteredAgent) -> Value {
+    let (profile, reason) = match &agent.profile {
+        ProfileNow::AsRegistered(profile) => (Some(profile), None),
+        ProfileNow::Changed => (None, None),
+        ProfileNow::Unusable(reason) => (None, Some(reason)),
+    };
+    json!({
+        "blake3": agent.digest,
+        "id": agent.id,
+        "path": agent.path,
+        "profile": profile,
+        "reason": reason,
+        "state": state(agent),
+    })
+}
+
+fn of_builtin(profile: &AgentProfile) -> Value {
+    json!({
+        "blake3": profile.digest,
+        "id": profile.id,
+        "path": null,
+        "profile": profile,
+        "reason": null,
+        "state": "ready",
+    })
 }
 
 /// The selected agent; with `explain`, every score and what it is made of.

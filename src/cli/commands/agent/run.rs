@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::args::{AddAgentArgs, AgentCommand, SelectAgentArgs};
 use super::render;
-use crate::agent::{RegistryFault, select};
+use crate::agent::select;
 use crate::cli::commands::drive::argument;
 use crate::cli::context::agents::{Agents, ProfileNow, agent_id};
 use crate::cli::context::app::App;
@@ -12,7 +12,7 @@ use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{AgentFault, CliError};
 use crate::cli::context::exit::Exit;
 use crate::cli::ui::escape::line;
-use crate::contract::{AgentId, AgentProfile, agent_profile_schema};
+use crate::contract::{AgentProfile, agent_profile_schema};
 
 /// `monolith agent`.
 pub(in crate::cli) fn agent(app: &App, command: AgentCommand) -> Result<Exit, CliError> {
@@ -26,8 +26,10 @@ pub(in crate::cli) fn agent(app: &App, command: AgentCommand) -> Result<Exit, Cl
             }
         }
         AgentCommand::Show(args) => {
-            let profile = shown(&Agents::of(app)?, agent_id(&args.id)?)?;
-            app.screen.out_json(&profile)?;
+            let id = agent_id(&args.id)?;
+            let shown = render::shown(&Agents::of(app)?, &id);
+            let shown = shown.ok_or(AgentFault::Unknown { id })?;
+            app.screen.out_json_text(&format!("{shown:#}\n"))?;
         }
         AgentCommand::Validate(args) => {
             let (_, profile) = read(app, args.file)?;
@@ -63,25 +65,6 @@ fn read(app: &App, file: PathBuf) -> Result<(PathBuf, AgentProfile), CliError> {
     let path = app.cwd.join(&file);
     let profile = ContractFile::given(app, file, Vec::new()).profile(app)?;
     Ok((path, profile))
-}
-
-fn shown(agents: &Agents, id: AgentId) -> Result<AgentProfile, CliError> {
-    let found = agents.all().iter().find(|agent| agent.id == id);
-    match found.map(|agent| (&agent.profile, &agent.path)) {
-        Some((ProfileNow::Changed, path)) => {
-            let path = path.clone();
-            Err(AgentFault::Changed { id, path }.into())
-        }
-        Some((ProfileNow::Unusable(reason), _)) => {
-            let reason = reason.clone();
-            Err(AgentFault::Unusable { id, reason }.into())
-        }
-        Some((ProfileNow::AsRegistered(profile), _)) => Ok((**profile).clone()),
-        None => agents
-            .registry()
-            .find(&id)
-            .ok_or_else(|| AgentFault::Registry(RegistryFault::Unknown { id }).into()),
-    }
 }
 
 fn selected(app: &App, args: SelectAgentArgs) -> Result<(), CliError> {

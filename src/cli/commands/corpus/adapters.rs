@@ -42,11 +42,11 @@ pub(in crate::cli) fn adapters(app: &App, args: &CorpusAdaptersArgs) -> Result<E
             Ok(Err(fault)) => tally.fault(&fault),
             Err(fault) => tally.broken = Some(fault),
         }
-        if tally.records.is_multiple_of(STRIDE) && screen.is_watched() {
+        if tally.records.is_multiple_of(STRIDE) && screen.redraws() {
             screen.write_err(&format!("\r\u{1b}[2K{} judged", tally.counts()));
         }
     }
-    if screen.is_watched() {
+    if screen.redraws() {
         screen.write_err("\r\u{1b}[2K");
     }
     let rows = tally.table.rows();

@@ -209,7 +209,7 @@ impl Live {
         let waited = following.since.elapsed().as_millis();
         let free = following.streamed.as_ref().is_none_or(|s| !s.is_open());
         let slow = waited >= PATIENCE_MS && !following.waiting.is_empty();
-        if following.screen.is_watched() && slow && free {
+        if following.screen.redraws() && slow && free {
             following.draw(waited);
         }
     }

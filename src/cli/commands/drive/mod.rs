@@ -8,6 +8,7 @@ mod approvers;
 mod awaited;
 mod cursor;
 mod ended;
+mod file_of_run;
 mod input;
 mod job;
 mod kept;
@@ -21,6 +22,7 @@ mod recording;
 mod report;
 mod snapshots;
 mod typed_at;
+mod unproven;
 mod way_out;
 
 pub(in crate::cli) use self::accounts::Accounts;
@@ -43,4 +45,5 @@ pub(in crate::cli) use self::report::{
     held_back, report, report_end, report_message, with_withheld,
 };
 pub(in crate::cli) use self::typed_at::TypedAt;
-pub(in crate::cli) use self::way_out::{proof_rule, way_out};
+pub(in crate::cli) use self::unproven::proof_rule;
+pub(in crate::cli) use self::way_out::way_out;

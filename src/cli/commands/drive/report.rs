@@ -1,10 +1,11 @@
 //! The end of a run for people and programs: how it ended, why, and what to type next.
 
 use super::ended::{Broken, Ended};
+use super::file_of_run::FileOfRun;
 use super::kept::keep;
 use super::not_begun::{print_result, result_of};
 use super::typed_at::TypedAt;
-use super::way_out::{contract_file, way_out};
+use super::way_out::way_out;
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
@@ -144,8 +145,9 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended, typed_at: TypedAt<'_>
                 None => error,
             };
             let places = (!places.is_empty()).then(|| format!("mend {places}"));
-            let first = places.or_else(|| way_out.map(|way_out| way_out.text));
-            let known: Vec<String> = first.into_iter().chain(held_back).collect();
+            let way_out = way_out.map(|way_out| way_out.text);
+            let known = places.into_iter().chain(way_out).chain(held_back);
+            let known: Vec<String> = known.collect();
             let help = if known.is_empty() {
                 why_hint
             } else {
@@ -202,7 +204,8 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended, typed_at: TypedAt<'_>
         }
         TypedAt::Shell => {
             // A file that was mended gives another contract, which is taken only where it is named.
-            let file = changes_file.then(|| contract_file(app, run_id)).flatten();
+            let file = changes_file.then(|| FileOfRun::of(app, run_id).to_continue_under());
+            let file = file.flatten();
             let file = file.map(|file| format!(" --contract {file}"));
             let next = format!("continue {name} \"…\"{}", file.unwrap_or_default());
             both(app, &why_hint, &app.hint(&next))

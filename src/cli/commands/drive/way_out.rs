@@ -1,19 +1,21 @@
 //! What may help where a run failed: by what is recorded of it, else by its code. Changes nothing.
 
+use super::file_of_run::FileOfRun;
 use super::typed_at::TypedAt;
+use super::unproven::{
+    accept_calls, is_unproven, missing_proof, not_executed, unread_calls, wants_unknown_tool,
+};
 use crate::cli::context::app::App;
-use crate::cli::context::error::CliError;
-use crate::cli::context::source::Recorded;
-use crate::cli::ui::command::shell_word;
+use crate::cli::context::source::Source;
 use crate::cli::ui::escape::line;
-use crate::contract::{ExecutionContract, Grounds, ProviderType, ToolPolicy, ToolProof};
-use crate::kernel::{AgentOutcome, EventKind, OutcomeCode};
+use crate::contract::ProviderType;
+use crate::kernel::{AgentOutcome, OutcomeCode, Run};
 use crate::message::RunId;
-use crate::telemetry::{keyless, misled, played_out, remedy, silent};
+use crate::telemetry::{keyless, misled, played_out, refused_key_of, remedy, silent};
 use crate::view::RunView;
 
-/// What the machine calls a tool that the contract does not offer.
-const NOT_FOUND: &str = "TOOL_NOT_FOUND: ";
+/// Limits that are recommended are multiples of it where a run needs more than twice its limit.
+const STEP_OF_TOKENS: u64 = 1_000;
 
 /// What may help after a run that failed.
 pub(in crate::cli) struct WayOut {
@@ -40,8 +42,18 @@ pub(in crate::cli) fn way_out(
     if outcome.class == AgentOutcome::Interrupted {
         return None;
     }
+    let key = refused_key_of(view).map(|variable| {
+        format!(
+            "put a key that the provider accepts into {}: `monolith continue RUN \"…\"` goes on",
+            line(variable)
+        )
+    });
+    let general = || {
+        let what = key.as_deref().or_else(|| not_executed(view, outcome.code));
+        what.or_else(|| remedy(outcome.code))
+    };
     let text = missing_proof(app, view, run_id, typed_at)
-        .or_else(|| Some(filled(app, view, run_id, typed_at, remedy(outcome.code)?)))?;
+        .or_else(|| Some(filled(app, view, run_id, typed_at, general()?)))?;
     Some(WayOut {
         changes_file: false,
         text,
@@ -56,31 +68,39 @@ fn filled(
     typed_at: TypedAt<'_>,
     remedy: &str,
 ) -> String {
-    let file = contract_file(app, run_id).unwrap_or_else(|| "FILE".to_owned());
+    let file = FileOfRun::of(app, run_id);
     let continued = |words: &str| match typed_at {
         TypedAt::Shell => words.to_owned(),
         TypedAt::Chat(again) => words
             .replace("continue RUN \"…\" --contract FILE", again)
             .replace("continue RUN \"…\"", again),
     };
+    let more = || more(app, view, run_id).map_or_else(|| "…".to_owned(), |more| more.to_string());
     let pieces = remedy.split('`').enumerate().map(|(at, piece)| {
         match (at % 2, piece.strip_prefix("monolith ")) {
             (0, _) => piece.to_owned(),
             (_, None) => format!("`{piece}`"),
             (_, Some(words)) => {
-                let words = continued(words)
-                    .replace("FILE", &file)
+                let words = if words.contains("MORE") {
+                    words.replace("MORE", &more())
+                } else {
+                    words.to_owned()
+                };
+                if let Some(step) = file.of_step(app, &words) {
+                    return step;
+                }
+                let words = continued(&words)
+                    .replace("FILE", &file.word)
                     .replace("RUN", &app.brief_name(run_id.as_str()));
-                let more = more(view).map_or_else(|| "…".to_owned(), |more| more.to_string());
-                app.hint(&words.replace("MORE", &more))
+                app.hint(&words)
             }
         }
     });
     pieces.collect()
 }
 
-/// Twice the limit that ended the run.
-fn more(view: &RunView) -> Option<u64> {
+/// Twice the limit that ended the run; more where it was about to use more.
+fn more(app: &App, view: &RunView, run_id: &RunId) -> Option<u64> {
     let contract = view.contract();
     let limit = match view.outcome()?.code {
         OutcomeCode::MaxTurnsExhausted | OutcomeCode::SynthesisWithoutTools => {
@@ -93,15 +113,43 @@ fn more(view: &RunView) -> Option<u64> {
         OutcomeCode::TotalTimeout => contract.total_timeout_ms,
         _ => return None,
     };
-    Some(limit.saturating_mul(2))
+    let twice = limit.saturating_mul(2);
+    Some(match view.outcome()?.code {
+        OutcomeCode::MaxTokens => twice.max(needed_tokens(app, view, run_id)),
+        _ => twice,
+    })
+}
+
+/// The tokens of a run with those of the request that it did not make any more, and of the longest answer to that.
+fn needed_tokens(app: &App, view: &RunView, run_id: &RunId) -> u64 {
+    let next = match view.machine() {
+        Some(machine) => Some(machine.next_prompt_tokens()),
+        // The driver had the machine.
+        None => app.reader().ok().flatten().and_then(|reader| {
+            let folded = Source::Run(run_id.clone(), reader)
+                .each_step(|_, _, _| Ok(()))
+                .ok()?;
+            folded.machine().map(Run::next_prompt_tokens)
+        }),
+    };
+    let targets = view.contract().targets.iter();
+    let answer = targets
+        .map(|target| target.sampling.max_output_tokens)
+        .max();
+    let used = view.counters().tree_tokens();
+    let needed = used
+        .saturating_add(next.unwrap_or(0))
+        .saturating_add(answer.unwrap_or(0));
+    needed
+        .div_ceil(STEP_OF_TOKENS)
+        .saturating_mul(STEP_OF_TOKENS)
 }
 
 /// What the author may change in the contract so that the next run does not fail so; none where nothing recorded says it.
 fn exact(app: &App, view: &RunView, run_id: &RunId) -> Option<String> {
-    let file = || contract_file(app, run_id).unwrap_or_else(|| "FILE".to_owned());
+    let file = FileOfRun::of(app, run_id);
     let asks = |what: String| {
-        let file = file();
-        let doctor = app.hint(&format!("doctor --contract {file}"));
+        let doctor = app.hint(&format!("doctor --contract {}", file.word));
         format!("{what}; {doctor} asks the server")
     };
     match view.outcome()?.code {
@@ -138,25 +186,21 @@ fn exact(app: &App, view: &RunView, run_id: &RunId) -> Option<String> {
         }
         OutcomeCode::ToolChanged => Some(format!(
             "read what has changed; where it is meant: {}",
-            app.hint(&format!("contract pin {}", file()))
+            file.pin(app)
         )),
-        OutcomeCode::ProofNotSucceeded => Some(accept_calls(app, view, &file(), run_id)),
+        OutcomeCode::ProofNotSucceeded => Some(accept_calls(app, view, &file, run_id)),
         OutcomeCode::SynthesisWithoutTools if view.counters().executed > 0 => {
-            Some(accept_calls(app, view, &file(), run_id))
+            Some(accept_calls(app, view, &file, run_id))
         }
-        OutcomeCode::Arguments
-        | OutcomeCode::NoCallResponse
-        | OutcomeCode::SynthesisWithoutTools
-            if view
-                .last_refusal()
-                .is_some_and(|why| why.contains(NOT_FOUND)) =>
+        code if (code == OutcomeCode::Arguments || is_unproven(code))
+            && wants_unknown_tool(view) =>
         {
-            let tools = app.hint(&format!("tools {}", file()));
+            let tools = app.hint(&format!("tools {}", file.word));
             Some(format!(
                 "{tools} lists what the model may call: offer it the tool that it asked for, or ask for what those can do"
             ))
         }
-        OutcomeCode::NoCallResponse | OutcomeCode::SynthesisWithoutTools => {
+        code if is_unproven(code) => {
             let profiles = unread_calls(app, view, run_id).ok()??;
             Some(format!(
                 "the text that was held back has the form of a call: `text_profile: {profiles}` at the target reads it"
@@ -202,141 +246,6 @@ fn name_a_model(app: &App, provider: &str) -> String {
     )
 }
 
-/// What helps where calls were executed and the contract counts none of them.
-fn accept_calls(app: &App, view: &RunView, file: &str, run_id: &RunId) -> String {
-    let name = app.brief_name(run_id.as_str());
-    let used = view.counters();
-    // Under `lineage` an agent that completed may be all there was.
-    let (proof, mend) = if used.executed_ok > 0 {
-        (
-            "succeeded",
-            "have the agents call their tools, or count an agent that completed",
-        )
-    } else {
-        (
-            "executed",
-            "mend what the calls failed with, or count a call that failed",
-        )
-    };
-    let accepts = format!("continue {name} \"…\" --contract {file} --set tool_proof={proof}");
-    format!("{mend}: {}", app.hint(&accepts))
-}
-
-/// The text profiles that read the first text of a run which was held back and has the form of a call. A target that has a text profile
-/// reads calls from text already.
-fn unread_calls(
-    app: &App,
-    view: &RunView,
-    run_id: &RunId,
-) -> Result<Option<&'static str>, CliError> {
-    let has_profile = |version: &str| version.contains('+');
-    let mut targets = view.contract().targets.iter();
-    if view.held_back_bytes() == 0 || targets.any(|target| has_profile(&target.adapter_version)) {
-        return Ok(None);
-    }
-    app.source(run_id.as_str())?.each_entry_with_blobs(
-        |_, _| None,
-        |found, entry, blobs| {
-            let Ok(decoded) = Recorded::decode(entry) else {
-                return;
-            };
-            let event = decoded.into_event();
-            let Some(EventKind::InferenceReturned(returned)) = event.map(|event| event.event)
-            else {
-                return;
-            };
-            let text = returned
-                .result
-                .withheld
-                .and_then(|held| blobs.blob(held.hash));
-            let text = text.unwrap_or_default();
-            *found = found.or_else(|| profiles_for(&String::from_utf8_lossy(&text)));
-        },
-    )
-}
-
-/// The text profiles in whose form a text writes a call; none where it writes none.
-fn profiles_for(text: &str) -> Option<&'static str> {
-    let text = text.trim();
-    let begins = |tag: &str| text.lines().any(|line| line.trim_start().starts_with(tag));
-    let is_object = || {
-        let value = serde_json::from_str::<serde_json::Value>(text).ok();
-        value.is_some_and(|value| value.get("name").is_some() && value.get("parameters").is_some())
-    };
-    if begins("<function=") {
-        Some("qwen")
-    } else if begins("<tool_call>") {
-        Some("hermes` or `qwen")
-    } else if text.starts_with("<|python_tag|>") || is_object() {
-        Some("llama3")
-    } else {
-        None
-    }
-}
-
-/// The rule that a run broke which answered without a call, and the way out. It holds in each run of a conversation anew.
-fn missing_proof(
-    app: &App,
-    view: &RunView,
-    run_id: &RunId,
-    typed_at: TypedAt<'_>,
-) -> Option<String> {
-    let code = view.outcome()?.code;
-    let answered = matches!(
-        code,
-        OutcomeCode::NoCallResponse | OutcomeCode::SynthesisWithoutTools
-    );
-    if !answered || view.requested_calls() > 0 {
-        return None;
-    }
-    let rule = proof_rule(view.contract())?;
-    let file = || contract_file(app, run_id).unwrap_or_else(|| "FILE".to_owned());
-    let change = match view.contract().policy_decision.grounds {
-        Grounds::CodeIntent | Grounds::CodeConceptual | Grounds::ChatPage => "page=null",
-        Grounds::Given | Grounds::Default => "tool_policy=optional",
-    };
-    let allowed = match typed_at {
-        TypedAt::Shell => {
-            let (file, name) = (file(), app.brief_name(run_id.as_str()));
-            format!("continue {name} \"…\" --contract {file} --set {change}")
-        }
-        TypedAt::Chat(again) => format!("{again} --set {change}"),
-    };
-    Some(format!(
-        "{rule}. Ask for something that needs a tool, or allow an answer without one: {}",
-        app.hint(&allowed)
-    ))
-}
-
-/// What a contract demands of each run, if it demands a call.
-pub(in crate::cli) fn proof_rule(contract: &ExecutionContract) -> Option<String> {
-    if contract.tool_policy != ToolPolicy::Required {
-        return None;
-    }
-    let (key, what) = match contract.tool_proof {
-        ToolProof::Executed => ("tool_policy: required", "a tool call of its own"),
-        ToolProof::Succeeded => (
-            "tool_policy: required, tool_proof: succeeded",
-            "a tool call of its own that succeeds",
-        ),
-        ToolProof::Lineage => (
-            "tool_policy: required, tool_proof: lineage",
-            "a tool call that succeeds, of its own or of an agent that it calls",
-        ),
-    };
-    Some(format!(
-        "{key}: each run needs {what}, also one that continues another"
-    ))
-}
-
-/// The contract file that the run was begun with, as the caller would name it.
-pub(super) fn contract_file(app: &App, run_id: &RunId) -> Option<String> {
-    let begun = app.reader().ok()??.invocation(run_id).ok()??;
-    let file = begun.contract_file;
-    let file = file.strip_prefix(&app.cwd).unwrap_or(&file);
-    Some(shell_word(&line(&file.display().to_string())))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -354,20 +263,5 @@ mod tests {
         check(Some("https://api.openai.com/v1"), true, far);
         let unset = format!("{far}, and set OPENAI_API_KEY, which holds its key");
         check(Some("https://api.openai.com/v1"), false, &unset);
-    }
-
-    #[test]
-    fn a_call_in_a_text_is_known_by_the_form_of_each_profile() {
-        let check = |text: &str, expect: Option<&str>| {
-            assert_eq!(profiles_for(text), expect, "{text}");
-        };
-        check("<tool_call>\n{}\n</tool_call>", Some("hermes` or `qwen"));
-        check("I read it.\n <tool_call>{}", Some("hermes` or `qwen"));
-        check("<tool_call>\n<function=read_file>", Some("qwen"));
-        check("<|python_tag|>{}", Some("llama3"));
-        check(r#"{"name": "a", "parameters": {}}"#, Some("llama3"));
-        check(r#"{"name": "a"}"#, None);
-        check("Tags such as <tool_call> begin a call.", None);
-        check("", None);
     }
 }

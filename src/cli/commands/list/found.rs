@@ -141,9 +141,13 @@ fn workflow_outline(mut run: RunReader<'_>) -> Option<RunOutline> {
         "" => id.clone(),
         input => format!("{id}: {input}"),
     };
-    let last = run.row().length.saturating_sub(1);
-    let last = run.starting_at(last).next_of_workflow();
-    let last = last.and_then(event_of);
+    // The last entry of one that has ended is its seal, which has no event.
+    let from = run.row().length.saturating_sub(2);
+    let mut rest = run.starting_at(from);
+    let mut last = None;
+    while let Some(entry) = rest.next_of_workflow() {
+        last = event_of(entry).or(last);
+    }
     Some(RunOutline {
         task: Some(task),
         contract_id: id,

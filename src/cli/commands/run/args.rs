@@ -8,6 +8,7 @@ use clap::Args;
 use crate::cli::commands::drive::{LeavingArgs, RecordingArgs};
 use crate::cli::commands::many::LimitArgs;
 use crate::cli::commands::values::run_id;
+use crate::cli::context::as_typed::remember;
 use crate::cli::context::knobs::{KnobArgs, listed_knobs};
 use crate::contract::AGENT_SET;
 use crate::message::RunId;
@@ -75,7 +76,11 @@ impl AgentArgs {
         let overrides = self.overrides.iter();
         let overrides = overrides.map(|set| format!("{AGENT_SET}{set}"));
         let format = self.format.iter();
-        let format = format.map(|format| format!("final_report.format={format}"));
+        let format = format.map(|format| {
+            let set = format!("final_report.format={format}");
+            remember(&set, format!("--format {format}"));
+            set
+        });
         let lists = [list("models", &self.models), list("tools", &self.tools)];
         let lists = lists.into_iter().flatten();
         overrides.chain(lists).chain(format).collect()

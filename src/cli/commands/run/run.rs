@@ -16,12 +16,13 @@ use crate::cli::commands::many::{Fleet, Lines, NewRuns, Terms};
 use crate::cli::commands::workflow::{WorkflowJob, as_written, refuse_options, run_workflow};
 use crate::cli::context::agents::{Agents, agent_id};
 use crate::cli::context::app::App;
+use crate::cli::context::as_typed::as_typed;
 use crate::cli::context::contract_file::{ChosenAgent, ContractFile};
 use crate::cli::context::error::{AgentFault, CliError, InputFault, STDIN};
 use crate::cli::context::exit::Exit;
 use crate::cli::ui::command::shell_word;
 use crate::cli::ui::escape::line;
-use crate::contract::{AGENT_SET, ContractSpec, FactoryError, check_input};
+use crate::contract::{ContractSpec, FactoryError, check_input};
 use crate::driver::DriverError;
 use crate::message::AgentMessage;
 use crate::store::open_given;
@@ -63,12 +64,11 @@ fn workflow_named(app: &App, args: &RunArgs) -> Option<ContractFile> {
 /// `monolith run` of a workflow: the task is its input.
 fn workflow(app: &App, file: ContractFile, mut args: RunArgs) -> Result<Exit, CliError> {
     let name = file.name().display().to_string();
-    let sets = args.sets.iter().map(|set| format!("--set {set}"));
     let front = args.agent.sets();
-    let front = front
-        .iter()
-        .map(|set| set.trim_start_matches(AGENT_SET).to_owned());
-    as_written(&name, sets.chain(front))?;
+    as_written(
+        &name,
+        args.sets.iter().chain(&front).map(|set| as_typed(set)),
+    )?;
     if args.agent.dry_run {
         let why = "each of its steps is a run of its own";
         let help = Some("monolith contract check FILE judges the file and each step");

@@ -141,7 +141,7 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
         return result_document(app, &args.run, source);
     }
     if form.raw || form.step.is_some() {
-        return stored_entries(app, form, source);
+        return stored_entries(app, &args.run, form, source);
     }
     let begun = match &source {
         Source::Run(run_id, reader) => reader.invocation(run_id)?,
@@ -227,7 +227,12 @@ fn result_document(app: &App, asked: &str, source: Source) -> Result<Exit, CliEr
 }
 
 /// Every entry as it is stored, or the one that is asked for.
-fn stored_entries(app: &App, form: &ShowForm, source: Source) -> Result<Exit, CliError> {
+fn stored_entries(
+    app: &App,
+    asked: &str,
+    form: &ShowForm,
+    source: Source,
+) -> Result<Exit, CliError> {
     let mut last = None;
     let mut found = false;
     source.each_entry(|_, _, entry| {
@@ -241,9 +246,10 @@ fn stored_entries(app: &App, form: &ShowForm, source: Source) -> Result<Exit, Cl
         Ok(())
     })?;
     match form.step {
-        Some(asked) if !found => Err(TranscriptFault::NoSuchEntry {
-            asked,
+        Some(step) if !found => Err(TranscriptFault::NoSuchEntry {
+            asked: step,
             last: last.unwrap_or(0),
+            run: asked.to_owned(),
         }
         .into()),
         _ => Ok(Exit::OK),

@@ -8,9 +8,10 @@ use serde_json::Value;
 
 use super::args::ToolsArgs;
 use crate::cli::commands::contract::{preview_of, report_gaps, report_warnings};
+use crate::cli::commands::workflow::as_written;
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::{ContractFile, look_for_agent_file};
-use crate::cli::context::error::CliError;
+use crate::cli::context::error::{CliError, ContractFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::reach::of_agent;
 use crate::cli::ui::escape::{brief, line};
@@ -119,7 +120,17 @@ pub(in crate::cli) fn tools(app: &App, args: &ToolsArgs) -> Result<Exit, CliErro
         look_for_agent_file(app, None, "tools FILE")?;
     }
     let file = ContractFile::given_or_found(app, file, sets);
-    let preview = preview_of(app, &file, file.read(app)?, true)?;
+    let spec = if args.file.is_some() && file.is_workflow() {
+        let name = file.name().display().to_string();
+        as_written(&name, args.sets.iter().map(|set| format!("--set {set}")))?;
+        // Each agent that a step delegates to has tools of its own.
+        let contract = file.read_workflow(app)?.contract;
+        let path = file.name().to_owned();
+        contract.ok_or(ContractFault::Workflow { path })?
+    } else {
+        file.read(app)?
+    };
+    let preview = preview_of(app, &file, spec, true)?;
     let contract = &preview.contract;
     if args.json {
         app.screen.out_json(&listing(&preview))?;

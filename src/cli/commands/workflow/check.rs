@@ -1,7 +1,7 @@
 //! What can be known of a workflow's steps before it runs: the agents that they delegate to, and the contract that each one runs under. Asks
 //! no model.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -75,6 +75,72 @@ pub(in crate::cli) async fn checked_steps(
     checked
 }
 
+/// A contract that steps of a workflow run under.
+pub(in crate::cli) struct StepContract {
+    /// The file of an agent; none where it is the workflow's own contract.
+    pub(in crate::cli) agent: Option<ContractFile>,
+    /// Its file, as messages call it.
+    pub(in crate::cli) file: String,
+    pub(in crate::cli) spec: ContractSpec,
+}
+
+/// The contracts that the steps run under, each once, as far as their files can be read.
+pub(in crate::cli) fn step_contracts(
+    app: &App,
+    file: &ContractFile,
+    spec: &WorkflowSpec,
+) -> Vec<StepContract> {
+    let steps = spec.definition.all_steps();
+    let asks = steps
+        .iter()
+        .any(|step| matches!(step.work, Work::Prompt(_)));
+    let own = |spec| StepContract {
+        agent: None,
+        file: name_of(file),
+        spec,
+    };
+    let mut known = BTreeSet::new();
+    let mut contracts = Vec::new();
+    for step in steps {
+        let Some((_, key)) = key_of(step) else {
+            continue;
+        };
+        if !known.insert(key) {
+            continue;
+        }
+        contracts.extend(match &step.work {
+            Work::Delegate(delegate) => {
+                let agent = file.agent_beside(app, &delegate.agent);
+                let read = agent_spec(app, agent, &delegate.task).ok();
+                read.map(|(agent, spec)| StepContract {
+                    agent: Some(agent),
+                    file: delegate.agent.clone(),
+                    spec,
+                })
+            }
+            // What a tool needs is needed by a prompt, too.
+            Work::Tool(call) if !asks => Some(own(tool_step(spec, &call.tool))),
+            Work::Prompt(_) => Some(own(prompt_step(spec))),
+            _ => None,
+        });
+    }
+    contracts
+}
+
+/// What a prompt of the workflow runs under.
+fn prompt_step(spec: &WorkflowSpec) -> ContractSpec {
+    ContractSpec {
+        task: Some(String::new()),
+        ..spec.contract.clone().unwrap_or_default()
+    }
+}
+
+/// What a call of that tool runs under.
+fn tool_step(spec: &WorkflowSpec, tool: &str) -> ContractSpec {
+    let contract = spec.contract.clone().unwrap_or_default();
+    tool_spec(&contract, (tool, "{}"), MAX_OUTPUT_BYTES as u64)
+}
+
 /// Refuses a workflow of which a step could not run.
 ///
 /// # Errors
@@ -131,7 +197,6 @@ async fn found(
     step: &Step,
     servers: ServersToStart,
 ) -> Found {
-    let contract = || spec.contract.clone().unwrap_or_default();
     match &step.work {
         Work::Delegate(delegate) => {
             let agent = file.agent_beside(app, &delegate.agent);
@@ -146,8 +211,7 @@ async fn found(
             }
         }
         Work::Tool(call) => {
-            let most = MAX_OUTPUT_BYTES as u64;
-            let spec = tool_spec(&contract(), (&call.tool, "{}"), most);
+            let spec = tool_step(spec, &call.tool);
             let mut found = of_spec(app, (file, name_of(file)), spec, servers).await;
             // What a server offers that was not started is not known; what no server can offer is.
             let servers = &found.not_started;
@@ -162,13 +226,7 @@ async fn found(
             }
             found
         }
-        _ => {
-            let spec = ContractSpec {
-                task: Some(String::new()),
-                ..contract()
-            };
-            of_spec(app, (file, name_of(file)), spec, servers).await
-        }
+        _ => of_spec(app, (file, name_of(file)), prompt_step(spec), servers).await,
     }
 }
 

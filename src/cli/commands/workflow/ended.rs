@@ -200,7 +200,7 @@ impl WorkflowResult {
             }
             Some(outcome) => {
                 let message = format!("workflow {run_id}: {outcome}: {}", self.why());
-                screen.fault(&message, Some(show));
+                screen.fault(&message, Some(format!("{show} --why")));
             }
         }
         if json {

@@ -18,7 +18,7 @@ mod tool_result;
 mod waiting;
 
 pub(in crate::cli) use self::among_many::{ListedWorkflow, workflow_among_many};
-pub(in crate::cli) use self::check::{CheckedStep, checked_steps};
+pub(in crate::cli) use self::check::{CheckedStep, StepContract, checked_steps, step_contracts};
 pub(in crate::cli) use self::drive::{WorkflowJob, fork_workflow, resume_workflow, run_workflow};
 pub(in crate::cli) use self::ended::WorkflowResult;
 pub(in crate::cli) use self::options::{as_written, refuse_options};

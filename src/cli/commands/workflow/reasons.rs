@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::agent::{StepResult, StepState, StepView, WorkflowEventKind, WorkflowView};
+use crate::cli::commands::drive::{TypedAt, way_out};
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::source::Source;
@@ -11,9 +12,10 @@ use crate::cli::ui::escape::{brief, line};
 use crate::cli::ui::numbers::{counted, grouped, seconds};
 use crate::cli::ui::screen::Style;
 use crate::contract::WorkflowDefinition;
+use crate::message::RunId;
 use crate::store::StoreError;
 use crate::telemetry::{why as why_of_run, workflow_sentence};
-use crate::view::TreeUsage;
+use crate::view::{RunView, TreeUsage};
 
 /// How many entries are listed.
 const MOST_ENTRIES: usize = 6;
@@ -71,9 +73,7 @@ pub(super) fn why(
         );
     }
     let stored = source.reader().is_some().then_some(app);
-    listed(&mut out, "What failed", view, stored, |state| {
-        matches!(state, StepState::Failed | StepState::CompensationFailed)
-    })?;
+    listed(&mut out, "What failed", view, stored, has_failed)?;
     listed(&mut out, "What was ended", view, stored, |state| {
         state == StepState::Ended
     })?;
@@ -147,32 +147,26 @@ fn listed(
             run.unwrap_or_default(),
             outcome.unwrap_or_default()
         );
-        if let Some(reason) = reason_of(step, stored)? {
+        let run = run_of(step, stored)?;
+        if let Some(reason) = reason_of(step, run.as_ref()) {
             let _ = writeln!(out, "    {}", brief(&reason, 300));
         }
+        let (Some(app), Some((run_id, run))) = (stored, &run) else {
+            continue;
+        };
+        let way = way_out(app, run, run_id, TypedAt::Shell);
+        let way = way.map(|way| format!("what may help: {}; ", way.text));
+        let more = app.hint(&format!("show {} --why", app.brief_name(run_id.as_str())));
+        let _ = writeln!(out, "    {}more: {more}", way.unwrap_or_default());
     }
     Ok(())
 }
 
-/// Why a step run did not end well, in its own words; none where it is not in the store.
-fn reason_of(step: &StepView, stored: Option<&App>) -> Result<Option<String>, CliError> {
-    let failed = matches!(
-        step.state,
-        StepState::Failed | StepState::CompensationFailed
-    );
-    let (Some(run_id), Some(outcome)) = (&step.run_id, step.outcome) else {
-        return Ok(step.text.clone());
-    };
-    if !failed {
+/// The run of a step that failed, as far as the store has it.
+fn run_of(step: &StepView, stored: Option<&App>) -> Result<Option<(RunId, RunView)>, CliError> {
+    let (true, Some(run_id)) = (has_failed(step.state), &step.run_id) else {
         return Ok(None);
-    }
-    if let Some(reason) = &step.reason {
-        return Ok(Some(reason.clone()));
-    }
-    if outcome.class.is_success() {
-        // Its tool reported an error: the result says which.
-        return Ok(step.text.clone());
-    }
+    };
     let Some(mut reader) = stored.map(App::reader).transpose()?.flatten() else {
         return Ok(None);
     };
@@ -181,7 +175,29 @@ fn reason_of(step: &StepView, stored: Option<&App>) -> Result<Option<String>, Cl
         there => there?,
     }
     let view = Source::Run(run_id.clone(), reader).each_step(|_, _, _| Ok(()))?;
-    Ok(why_of_run(&view))
+    Ok(Some((run_id.clone(), view)))
+}
+
+const fn has_failed(state: StepState) -> bool {
+    matches!(state, StepState::Failed | StepState::CompensationFailed)
+}
+
+/// Why a step run did not end well, in its own words; none where it is not in the store.
+fn reason_of(step: &StepView, run: Option<&(RunId, RunView)>) -> Option<String> {
+    let (Some(_), Some(outcome)) = (&step.run_id, step.outcome) else {
+        return step.text.clone();
+    };
+    if !has_failed(step.state) {
+        return None;
+    }
+    if let Some(reason) = &step.reason {
+        return Some(reason.clone());
+    }
+    if outcome.class.is_success() {
+        // Its tool reported an error: the result says which.
+        return step.text.clone();
+    }
+    run.and_then(|(_, view)| why_of_run(view))
 }
 
 /// What happened, in words.

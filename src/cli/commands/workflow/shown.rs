@@ -78,7 +78,8 @@ pub(in crate::cli) fn show_workflow(
     let text = graph(app, &source.run_id, &definition, &view, (head, &verified));
     app.screen.out(&text)?;
     if source.reader().is_some() && exit == Exit::OK {
-        app.screen.out(&next_steps(app, &source.run_id)?)?;
+        app.screen
+            .out(&next_steps(app, &source.run_id, view.outcome)?)?;
     }
     Ok(exit)
 }
@@ -108,6 +109,7 @@ fn entries(app: &App, source: &mut WorkflowSource, only: Option<u64>) -> Result<
         Some(asked) if !found => Err(TranscriptFault::NoSuchEntry {
             asked,
             last: last.unwrap_or(0),
+            run: source.run_id.to_string(),
         }
         .into()),
         _ => Ok(()),

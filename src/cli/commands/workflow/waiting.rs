@@ -10,6 +10,7 @@ use crate::cli::context::error::CliError;
 use crate::cli::context::source::Source;
 use crate::cli::context::waiting_call::WaitingCall;
 use crate::cli::ui::escape::line;
+use crate::contract::WorkflowOutcome;
 use crate::message::{CallSeq, Digest, RunId};
 use crate::store::StoreReader;
 
@@ -133,8 +134,22 @@ pub(super) fn undecided(app: &App, workflow: &RunId) -> Result<Vec<String>, CliE
     Ok(found)
 }
 
-/// What can be done about a workflow that has no end, and no process that drives it; nothing of another one.
-pub(super) fn next_steps(app: &App, workflow: &RunId) -> Result<String, CliError> {
+/// What can be done about a workflow that failed, or has no end and no process that drives it; nothing of another one.
+pub(super) fn next_steps(
+    app: &App,
+    workflow: &RunId,
+    outcome: Option<WorkflowOutcome>,
+) -> Result<String, CliError> {
+    if let Some(outcome) = outcome {
+        let name = app.brief_name(workflow.as_str());
+        let why = app.hint(&format!("show {name} --why"));
+        let failed = outcome.exit_code() != 0;
+        return Ok(if failed {
+            format!("\nWhy it ended so: {why}\n")
+        } else {
+            String::new()
+        });
+    }
     let Some(reader) = app.reader()? else {
         return Ok(String::new());
     };

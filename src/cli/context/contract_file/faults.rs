@@ -83,18 +83,20 @@ impl ContractFile {
         let failed = failed.into_iter();
         let faults = failed.flat_map(|name| faults_of(contract, name));
         let faults = faults.collect::<Vec<_>>();
-        let named = faults.iter().flat_map(knobs_of);
+        let is_knob = |path: &str| KNOBS.iter().any(|(_, knob)| *knob == path);
+        let also = faults.iter().flat_map(|fault| fault.also.iter().copied());
+        let named = faults.iter().flat_map(knobs_of).chain(also);
         let named = named.collect::<BTreeSet<_>>().into_iter();
         let named = named.filter_map(|path| {
             let found = self.fault_exactly_at(path, &(String::new(), None));
             let place = found.and_then(|found| written(path, &found));
-            place.or_else(|| Some(of_layer(path, origins.get(path)?)))
+            let layer = || origins.get(path).filter(|_| is_knob(path));
+            place.or_else(|| Some(of_layer(path, layer()?)))
         });
         let mut places = named.collect::<Vec<String>>();
         let paths = faults.iter().filter_map(|fault| fault.path.as_deref());
         for path in paths.collect::<BTreeSet<_>>() {
-            let has_knob = KNOBS.iter().any(|(_, knob)| *knob == path);
-            if has_knob && origins.contains_key(path) {
+            if is_knob(path) && origins.contains_key(path) {
                 continue;
             }
             let found = self.fault_at(path, &(String::new(), None));

@@ -6,7 +6,7 @@ use super::ContractFile;
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, ContractFault};
 use crate::cli::context::secrets;
-use crate::contract::{StepId, Work, WorkflowSpec};
+use crate::contract::{SpecErrors, StepId, Work, WorkflowSpec};
 use crate::message::Digest;
 
 impl ContractFile {
@@ -14,6 +14,16 @@ impl ContractFile {
     pub(in crate::cli) fn is_workflow(&self) -> bool {
         let text = self.text().ok().filter(|_| self.prompt.is_none());
         text.is_some_and(|text| WorkflowSpec::is_one(&text))
+    }
+
+    /// Why a text is no contract: where it is a workflow, its keys are not what is wrong.
+    pub(super) fn not_read(&self, text: &str, errors: SpecErrors) -> CliError {
+        if WorkflowSpec::is_one(text) {
+            let path = self.name.clone();
+            ContractFault::Workflow { path }.into()
+        } else {
+            errors.into()
+        }
     }
 
     /// Reads the workflow, with the digests of the agents that its steps delegate to.

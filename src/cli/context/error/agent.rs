@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::agent::{AbilityFault, RegistryFault};
 use crate::cli::context::error::advice::Advice;
 use crate::cli::context::exit::Exit;
+use crate::cli::ui::command::{command, shell_word};
+use crate::cli::ui::escape::line;
 use crate::contract::AgentId;
 
 /// An agent cannot be run, or the registry cannot be changed so.
@@ -13,6 +15,9 @@ pub(in crate::cli) enum AgentFault {
     /// The caller: the registry has one already, or has none.
     #[error("change the registry of agents: {0}")]
     Registry(RegistryFault),
+    /// The caller: no agent has that id.
+    #[error("find the agent: no agent `{id}` is registered")]
+    Unknown { id: AgentId },
     /// The caller: the text is no id.
     #[error("find the agent `{got}`: {rule}")]
     NotAnId { got: String, rule: String },
@@ -65,10 +70,14 @@ impl Advice for AgentFault {
             Self::Registry(RegistryFault::Duplicate { .. }) => {
                 "monolith agent add --update FILE takes the new one in its place"
             }
-            Self::Registry(RegistryFault::Unknown { .. }) => {
+            Self::Registry(RegistryFault::Unknown { .. }) | Self::Unknown { .. } => {
                 "monolith agent list shows what is registered; monolith agent add FILE registers one"
             }
-            Self::Changed { .. } => "monolith agent add --update FILE registers it as it is now",
+            Self::Changed { path, .. } => {
+                let path = shell_word(&line(&path.display().to_string()));
+                let update = command(&format!("monolith agent add --update {path}"));
+                return Some(format!("{update} registers it as it is now"));
+            }
             Self::Unusable { .. } => "monolith agent list shows what is registered, and how it is",
             Self::NotAnId { got, .. }
                 if Path::new(got).extension().is_some_and(|end| end == "ai") =>

@@ -20,6 +20,9 @@ pub(in crate::cli) enum ContractFault {
     /// The author: the contract file that the run was begun with is not there now.
     #[error("read the contract {}, which the run was begun with: {reason}", path.display())]
     Departed { path: PathBuf, reason: String },
+    /// The caller: a workflow in the place of a contract.
+    #[error("read the contract {}: it is a workflow", path.display())]
+    Workflow { path: PathBuf },
     /// The author: steps of a workflow could not run.
     #[error("run the workflow {}: {}", path.display(), faults.join("; "))]
     Steps { faults: Vec<String>, path: PathBuf },
@@ -101,6 +104,15 @@ impl Advice for ContractFault {
             Self::Departed { .. } => "put it back, or name where it is now with --contract FILE",
             Self::Unreadable { .. } => {
                 "name a contract file, as seen from the current folder; monolith init writes one"
+            }
+            Self::Workflow { path } => {
+                let file = word(path);
+                let run = command(&format!("monolith run {file}"));
+                let check = command(&format!("monolith contract check {file}"));
+                let doctor = command(&format!("monolith doctor --contract {file}"));
+                return Some(format!(
+                    "{run}, {check} and {doctor} take one; a contract has the keys of its section `contract`"
+                ));
             }
             Self::Steps { path, .. } => {
                 return Some(command(&format!("monolith contract check {}", word(path))));

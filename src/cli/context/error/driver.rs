@@ -2,6 +2,7 @@
 
 use crate::cli::context::error::advice::Advice;
 use crate::cli::context::exit::Exit;
+use crate::cli::ui::command::command;
 use crate::contract::{FactoryError, RefusedName};
 use crate::driver::DriverError;
 use crate::replay::ForkFault;
@@ -160,10 +161,14 @@ impl Advice for ForkFault {
 
     fn help(&self) -> Option<String> {
         match self {
-            Self::NoSuchEntry { .. } | Self::Unanswered { .. } => {
-                Some("monolith show RUN lists the entries".to_owned())
+            Self::NoSuchEntry { run_id, .. } | Self::Unanswered { run_id, .. } => {
+                let show = command(&format!("monolith show {run_id}"));
+                Some(format!("{show} lists the entries"))
             }
-            Self::NotEnded { .. } => Some("monolith resume RUN brings it to its end".to_owned()),
+            Self::NotEnded { run_id } => {
+                let resume = command(&format!("monolith resume {run_id}"));
+                Some(format!("{resume} brings it to its end"))
+            }
             Self::DoesNotReplay { .. } => None,
         }
     }

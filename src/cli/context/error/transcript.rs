@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::cli::context::error::advice::{Advice, KNOWN_VERSIONS, OUR_BUG};
 use crate::cli::context::exit::Exit;
+use crate::cli::ui::command::{command, shell_word};
 use crate::cli::ui::escape::line;
 use crate::message::{RunId, VersionFault};
 use crate::transcript::{Flaw, LineError};
@@ -72,7 +73,7 @@ pub(in crate::cli) enum TranscriptFault {
     Entry { seq: u64, flaw: Flaw },
     /// The caller: the run has no such entry.
     #[error("show entry {asked}: the run has entries 0 to {last}")]
-    NoSuchEntry { asked: u64, last: u64 },
+    NoSuchEntry { asked: u64, last: u64, run: String },
     /// The caller: a file where only a run of the store will do.
     #[error("export {}: it is a file already", path.display())]
     FileInsteadOfRun { path: PathBuf },
@@ -147,7 +148,10 @@ impl Advice for TranscriptFault {
             Self::NoFormat { .. } => {
                 "the file that an author writes has no version: monolith contract check FILE reads it"
             }
-            Self::NoSuchEntry { .. } => "monolith show RUN lists them",
+            Self::NoSuchEntry { run, .. } => {
+                let show = command(&format!("monolith show {}", shell_word(&line(run))));
+                return Some(format!("{show} lists them"));
+            }
             Self::NotATranscript { .. } => {
                 "monolith export RUN -o FILE.jsonl writes one; a page verifies what it holds in a browser"
             }

@@ -2,6 +2,7 @@
 
 use crate::cli::context::found::choice::{Choice, HOSTED};
 use crate::cli::context::found::servers::{Places, Server, ServerKind};
+use crate::cli::ui::command::shell_word;
 use crate::contract::recorded_url;
 use crate::driver::Environment;
 use crate::inference::{KNOWN_MODELS, StoredModel};
@@ -175,13 +176,20 @@ impl NoWay {
                 "start it, or mend --base-url, which mostly ends in /v1; nothing was written"
             }
             Self::WantsKey { .. } => {
-                "--key-env VAR names the variable that holds its key; nothing is sent with a key before a run"
+                "--key-env VAR names the variable that holds its key, --model NAME the model; nothing is sent with a key before a run"
             }
             Self::WebPage { .. } => {
                 "--base-url leads to something else than an API, whose address mostly ends in /v1; nothing was written"
             }
             Self::NoList { .. } => {
                 "--model NAME says which; nothing is sent with a key before a run"
+            }
+            Self::NoModel { held, .. } if !held.is_empty() => {
+                let one = held.split(", ").next().filter(|one| one == held);
+                return Some(format!(
+                    "--model {}",
+                    one.map_or_else(|| "NAME takes one of them".to_owned(), shell_word)
+                ));
             }
             Self::NotLookedFor { .. }
             | Self::Unknown { .. }

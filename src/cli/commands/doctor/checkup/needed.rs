@@ -9,6 +9,9 @@ use crate::cli::commands::contract::{failures, preview_of};
 use crate::cli::commands::doctor::checkup::answered::ProviderNeeds;
 use crate::cli::commands::doctor::checkup::finding::{Finding, missing, ok, wrong};
 use crate::cli::commands::doctor::checkup::progress::progress;
+use crate::cli::commands::workflow::{
+    CheckedStep, StepContract, as_written, checked_steps, step_contracts,
+};
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
@@ -17,10 +20,10 @@ use crate::cli::ui::command::{command, shell_word};
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::counted;
 use crate::contract::{
-    CapabilityManifest, ProviderType, ServerCapability, TermFault, Validators, recorded_url,
-    tool_faults_with,
+    CapabilityManifest, ContractSpec, ProviderType, ServerCapability, TermFault, Validators,
+    recorded_url, tool_faults_with,
 };
-use crate::driver::Preview;
+use crate::driver::{Preview, ServersToStart};
 use crate::inference::{Probe, answer_at, probe_address};
 use crate::kernel::CheckName;
 use crate::telemetry::with_short_log;
@@ -47,39 +50,122 @@ pub(super) fn needed(app: &App, path: &Path, sets: &[String]) -> Result<Vec<Find
     }
     let starts_servers = command(&format!("{check} --start-servers"));
     let check = command(&check);
-    let preview = file.read(app).and_then(|spec| {
-        let servers: Vec<&str> = spec.tools.servers.keys().map(String::as_str).collect();
-        if !servers.is_empty() {
-            let servers = line(&servers.join(", "));
-            progress(app, &format!("starting tool servers: {servers}"));
-        }
-        preview_of(app, &file, spec, true)
-    });
-    let preview = match preview {
-        Ok(preview) => preview,
+    let looked = if file.is_workflow() {
+        as_written(
+            &file.name().display().to_string(),
+            sets.iter().map(|set| format!("--set {set}")),
+        )?;
+        of_workflow(app, &file)
+    } else {
+        file.read(app).and_then(|spec| Needs::of(app, &file, spec))
+    };
+    let Needs {
+        broken,
+        mut found,
+        is_up,
+    } = match looked {
+        Ok(needs) => needs,
         Err(fault) => {
             let fix = format!("{check} says where");
             return Ok(vec![wrong(NAME, fault.summary(), fix)]);
         }
     };
-    let mut found = tool_servers(&preview);
-    found.extend(keys(&preview));
-    progress(app, "asking the servers of its models");
-    found.extend(answering(&preview)?);
-    let failed = failures(&preview).into_iter();
-    let failed = failed.filter_map(|(check, why)| match check {
-        CheckName::Tools => other_tool_faults(&preview),
-        _ => Some(why),
-    });
-    let unmet = preview.unmet.iter().map(ToString::to_string);
-    let failed: Vec<String> = failed.chain(unmet).collect();
-    if failed.is_empty() && down(&preview).next().is_none() {
+    if broken.is_empty() && is_up {
         found.push(ok(NAME, "it passes monolith contract check"));
     }
     // Without its servers the check knows less than was found here.
     let fix = format!("{starts_servers} says more");
-    found.extend(failed.into_iter().map(|why| wrong(NAME, why, fix.clone())));
+    found.extend(broken.into_iter().map(|why| wrong(NAME, why, fix.clone())));
     Ok(found)
+}
+
+/// What a contract needs, and what of it lacks.
+struct Needs {
+    /// The rules that it breaks.
+    broken: Vec<String>,
+    /// Its servers, its keys, and what is to answer it.
+    found: Vec<Finding>,
+    /// Whether each of its tool servers came up.
+    is_up: bool,
+}
+
+impl Needs {
+    fn of(app: &App, file: &ContractFile, spec: ContractSpec) -> Result<Self, CliError> {
+        let servers: Vec<&str> = spec.tools.servers.keys().map(String::as_str).collect();
+        if !servers.is_empty() {
+            let servers = line(&servers.join(", "));
+            progress(app, &format!("starting tool servers: {servers}"));
+        }
+        let preview = preview_of(app, file, spec, true)?;
+        let mut found = tool_servers(&preview);
+        found.extend(keys(&preview));
+        progress(app, "asking the servers of its models");
+        found.extend(answering(&preview)?);
+        let failed = failures(&preview).into_iter();
+        let failed = failed.filter_map(|(check, why)| match check {
+            CheckName::Tools => other_tool_faults(&preview),
+            _ => Some(why),
+        });
+        let unmet = preview.unmet.iter().map(ToString::to_string);
+        Ok(Self {
+            broken: failed.chain(unmet).collect(),
+            found,
+            is_up: down(&preview).next().is_none(),
+        })
+    }
+}
+
+/// The same of a workflow: of its own contract, and of each agent that a step delegates to.
+fn of_workflow(app: &App, file: &ContractFile) -> Result<Needs, CliError> {
+    let spec = file.read_workflow(app)?;
+    let checked = checked_steps(app, file, &spec, ServersToStart::Builtin);
+    let checked = runtime()?.block_on(checked);
+    let mut known = BTreeSet::new();
+    let mut all = Needs {
+        broken: Vec::new(),
+        found: Vec::new(),
+        is_up: true,
+    };
+    for step in &checked {
+        for fault in &step.faults {
+            if known.insert((step.file.clone(), fault.clone())) {
+                let CheckedStep { file, step, .. } = step;
+                all.broken.push(format!("step `{step}`, {file}: {fault}"));
+            }
+        }
+    }
+    for StepContract {
+        agent,
+        file: name,
+        spec,
+    } in step_contracts(app, file, &spec)
+    {
+        let needs = match Needs::of(app, agent.as_ref().unwrap_or(file), spec) {
+            Ok(needs) => needs,
+            // Each step that runs under it has the fault already.
+            Err(_)
+                if checked
+                    .iter()
+                    .any(|step| step.file == name && !step.faults.is_empty()) =>
+            {
+                continue;
+            }
+            Err(fault) => return Err(fault),
+        };
+        all.is_up &= needs.is_up;
+        // Two contracts may name the same server.
+        for finding in needs.found {
+            if all.found.iter().all(|known| known.detail != finding.detail) {
+                all.found.push(finding);
+            }
+        }
+        for why in needs.broken {
+            if known.insert((name.clone(), why.clone())) {
+                all.broken.push(format!("{name}: {why}"));
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// The servers that did not come up.

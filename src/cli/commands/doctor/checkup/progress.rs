@@ -9,7 +9,7 @@ const WIPE: &str = "\r\u{1b}[2K";
 
 /// Shows what takes its time now, in the place of what did before; nothing outside a terminal.
 pub(super) fn progress(app: &App, what: &str) {
-    if app.screen.is_watched() {
+    if app.screen.redraws() {
         // A line that wraps could not be wiped.
         let what = cut(what, app.screen.width() - 1);
         let what = app.screen.paint(Style::Dim, &what);
@@ -19,7 +19,7 @@ pub(super) fn progress(app: &App, what: &str) {
 
 /// Nothing is looked at any longer.
 pub(in crate::cli::commands::doctor) fn at_rest(app: &App) {
-    if app.screen.is_watched() {
+    if app.screen.redraws() {
         app.screen.write_err(WIPE);
     }
 }

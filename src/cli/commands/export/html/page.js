@@ -62,7 +62,7 @@
     $("bound").textContent = run.workflow ? "Workflow" : "Contract";
     $("states").hidden = Boolean(run.workflow);
     const rows = run.workflow ? [
-      ["id", contract.id], ["file", `${String(contract.file_digest).slice(0, 16)}…`], ["steps", String((contract.steps ?? []).length)],
+      ["id", contract.id], ["file", `${String(contract.file_digest).slice(0, 16)}…`], ["steps at the top", String((contract.steps ?? []).length)],
       ["on failure", contract.on_failure], ["comes from", parent?.run_id],
     ] : [
       ["id", contract.contract_id], ["hash", `${String(contract.contract_hash).slice(0, 16)}…`],

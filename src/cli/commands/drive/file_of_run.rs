@@ -1,0 +1,88 @@
+//! The file that a run was begun with, and what is typed to go on under it once it is changed. Reads no file.
+
+use crate::cli::context::app::App;
+use crate::cli::ui::command::shell_word;
+use crate::cli::ui::escape::line;
+use crate::message::RunId;
+use crate::store::StoreReader;
+
+/// The file that a run was begun with.
+pub(super) struct FileOfRun {
+    /// Whether it is a workflow, whose section `contract` the run is under.
+    is_workflow: bool,
+    /// Whether it is known.
+    is_known: bool,
+    /// As the caller would name it; `FILE` where it is not known.
+    pub(super) word: String,
+}
+
+impl FileOfRun {
+    pub(super) fn of(app: &App, run_id: &RunId) -> Self {
+        let reader = app.reader().ok().flatten();
+        let found = reader.and_then(|reader| {
+            let own = word_of(app, &reader, run_id);
+            own.map(|word| (word, false)).or_else(|| {
+                let above = reader.lineage(run_id).ok()??;
+                let word = above
+                    .is_workflow
+                    .then(|| word_of(app, &reader, &above.parent.run_id));
+                Some((word??, true))
+            })
+        });
+        let is_known = found.is_some();
+        let (word, is_workflow) = found.unwrap_or_else(|| ("FILE".to_owned(), false));
+        Self {
+            is_known,
+            is_workflow,
+            word,
+        }
+    }
+
+    /// The file to name where the run is continued under it; none where it is not known, or is no contract.
+    pub(super) fn to_continue_under(self) -> Option<String> {
+        (self.is_known && !self.is_workflow).then_some(self.word)
+    }
+
+    /// What goes on from that run with `KEY=VALUE`.
+    pub(super) fn with_value(&self, app: &App, run_id: &RunId, set: &str) -> String {
+        let name = app.brief_name(run_id.as_str());
+        let words = format!("continue {name} \"…\" --contract {} --set {set}", self.word);
+        self.of_step(app, &words)
+            .unwrap_or_else(|| app.hint(&words))
+    }
+
+    /// What takes the pins of its servers anew.
+    pub(super) fn pin(&self, app: &App) -> String {
+        if self.is_workflow {
+            format!("take away `pin` in the section `contract` of {}", self.word)
+        } else {
+            app.hint(&format!("contract pin {}", self.word))
+        }
+    }
+
+    /// What is done in the place of `continue …` where the run is a step, which has no contract file of its own to go on under; none of
+    /// other runs, and of other commands.
+    pub(super) fn of_step(&self, app: &App, words: &str) -> Option<String> {
+        if !self.is_workflow || !words.starts_with("continue ") {
+            return None;
+        }
+        let run = app.hint(&format!("run {}", self.word));
+        let set = words
+            .split_once(" --set ")
+            .and_then(|(_, set)| set.split_once('='));
+        Some(match set {
+            None => run,
+            Some((key, value)) => format!(
+                "`{key}: {value}` in the section `contract` of {}, then {run}",
+                self.word
+            ),
+        })
+    }
+}
+
+/// The file with which that run was begun by its own name.
+fn word_of(app: &App, reader: &StoreReader, run_id: &RunId) -> Option<String> {
+    let file = reader.invocation(run_id).ok()??.contract_file;
+    let file = file.strip_prefix(&app.cwd).unwrap_or(&file);
+    Some(shell_word(&line(&file.display().to_string())))
+}

@@ -1,0 +1,218 @@
+//! What may help where a run ended without the call, or the proof, that its contract requires. Changes nothing.
+
+use super::file_of_run::FileOfRun;
+use super::typed_at::TypedAt;
+use crate::cli::context::app::App;
+use crate::cli::context::error::CliError;
+use crate::cli::context::source::Recorded;
+use crate::contract::{ExecutionContract, Grounds, ToolPolicy, ToolProof};
+use crate::kernel::{EventKind, OutcomeCode};
+use crate::message::RunId;
+use crate::telemetry::remedy;
+use crate::view::{ApprovalEnd, Call, CallEnd, RunView};
+
+/// What the machine calls a tool that the contract does not offer.
+const NOT_FOUND: &str = "TOOL_NOT_FOUND: ";
+/// What it calls arguments that break the schema of their tool.
+const NOT_VALID: &str = "TOOL_VALIDATION_ERROR: ";
+
+/// Whether a run ended for want of a call, or of one that was executed.
+pub(super) const fn is_unproven(code: OutcomeCode) -> bool {
+    matches!(
+        code,
+        OutcomeCode::NoCallResponse | OutcomeCode::SynthesisWithoutTools
+    )
+}
+
+/// Whether the last call that was refused is of a tool that the contract does not offer.
+pub(super) fn wants_unknown_tool(view: &RunView) -> bool {
+    let refusal = view.last_refusal();
+    refusal.is_some_and(|why| why.contains(NOT_FOUND))
+}
+
+/// What helps where calls were asked for and none was executed, in the form of a [`remedy`]; none where nothing recorded says it.
+pub(super) fn not_executed(view: &RunView, code: OutcomeCode) -> Option<&'static str> {
+    if !is_unproven(code) || view.requested_calls() == 0 || view.counters().executed > 0 {
+        return None;
+    }
+    let mut calls = view.calls().values().rev();
+    calls.find_map(of_call).or_else(|| {
+        let refused = view.last_refusal()?;
+        let remedy = remedy(OutcomeCode::Arguments);
+        remedy.filter(|_| refused.contains(NOT_VALID))
+    })
+}
+
+fn of_call(call: &Call) -> Option<&'static str> {
+    match call.approval {
+        Some(ApprovalEnd::Refused) => {
+            return Some(
+                "ask for something that needs no such call, or allow it when it is asked for again: `monolith continue RUN \"…\"`",
+            );
+        }
+        Some(ApprovalEnd::Expired) => {
+            return Some(
+                "a longer `approval_timeout_ms`, or somebody who answers: `monolith continue RUN \"…\"` asks again",
+            );
+        }
+        Some(ApprovalEnd::Allowed | ApprovalEnd::Stopped) | None => {}
+    }
+    Some(match call.reported()? {
+        CallEnd::ConnectionLost { .. }
+        | CallEnd::RestartInProgress
+        | CallEnd::RestartFailed { .. } => {
+            "look why the tool server ended: `monolith doctor --contract FILE` starts it. Once it stays: `monolith continue RUN \"…\"`"
+        }
+        CallEnd::TimedOut => {
+            "a longer `tool_timeout_ms`, or a task for which the tool needs less time: `monolith continue RUN \"…\"`"
+        }
+        CallEnd::Malformed { .. } => remedy(OutcomeCode::ToolEnvelope)?,
+        CallEnd::ToolChanged { .. } => remedy(OutcomeCode::ToolChanged)?,
+        CallEnd::Returned(_)
+        | CallEnd::Cancelled
+        | CallEnd::NotBegun { .. }
+        | CallEnd::Lost
+        | CallEnd::GivenUp => return None,
+    })
+}
+
+/// What helps where calls were executed and the contract counts none of them.
+pub(super) fn accept_calls(app: &App, view: &RunView, file: &FileOfRun, run_id: &RunId) -> String {
+    let used = view.counters();
+    // Under `lineage` an agent that completed may be all there was.
+    let (proof, mend) = if used.executed_ok > 0 {
+        (
+            "succeeded",
+            "have the agents call their tools, or count an agent that completed",
+        )
+    } else {
+        (
+            "executed",
+            "mend what the calls failed with, or count a call that failed",
+        )
+    };
+    let accepts = file.with_value(app, run_id, &format!("tool_proof={proof}"));
+    format!("{mend}: {accepts}")
+}
+
+/// The text profiles that read the first text of a run which was held back and has the form of a call. A target that has a text profile
+/// reads calls from text already.
+pub(super) fn unread_calls(
+    app: &App,
+    view: &RunView,
+    run_id: &RunId,
+) -> Result<Option<&'static str>, CliError> {
+    let has_profile = |version: &str| version.contains('+');
+    let mut targets = view.contract().targets.iter();
+    if view.held_back_bytes() == 0 || targets.any(|target| has_profile(&target.adapter_version)) {
+        return Ok(None);
+    }
+    app.source(run_id.as_str())?.each_entry_with_blobs(
+        |_, _| None,
+        |found, entry, blobs| {
+            let Ok(decoded) = Recorded::decode(entry) else {
+                return;
+            };
+            let event = decoded.into_event();
+            let Some(EventKind::InferenceReturned(returned)) = event.map(|event| event.event)
+            else {
+                return;
+            };
+            let text = returned
+                .result
+                .withheld
+                .and_then(|held| blobs.blob(held.hash));
+            let text = text.unwrap_or_default();
+            *found = found.or_else(|| profiles_for(&String::from_utf8_lossy(&text)));
+        },
+    )
+}
+
+/// The text profiles in whose form a text writes a call; none where it writes none.
+fn profiles_for(text: &str) -> Option<&'static str> {
+    let text = text.trim();
+    let begins = |tag: &str| text.lines().any(|line| line.trim_start().starts_with(tag));
+    let is_object = || {
+        let value = serde_json::from_str::<serde_json::Value>(text).ok();
+        value.is_some_and(|value| value.get("name").is_some() && value.get("parameters").is_some())
+    };
+    if begins("<function=") {
+        Some("qwen")
+    } else if begins("<tool_call>") {
+        Some("hermes` or `qwen")
+    } else if text.starts_with("<|python_tag|>") || is_object() {
+        Some("llama3")
+    } else {
+        None
+    }
+}
+
+/// The rule that a run broke which answered without a call, and the way out. It holds in each run of a conversation anew.
+pub(super) fn missing_proof(
+    app: &App,
+    view: &RunView,
+    run_id: &RunId,
+    typed_at: TypedAt<'_>,
+) -> Option<String> {
+    let code = view.outcome()?.code;
+    let answered = matches!(
+        code,
+        OutcomeCode::NoCallResponse | OutcomeCode::SynthesisWithoutTools
+    );
+    if !answered || view.requested_calls() > 0 {
+        return None;
+    }
+    let rule = proof_rule(view.contract())?;
+    let change = match view.contract().policy_decision.grounds {
+        Grounds::CodeIntent | Grounds::CodeConceptual | Grounds::ChatPage => "page=null",
+        Grounds::Given | Grounds::Default => "tool_policy=optional",
+    };
+    let allowed = match typed_at {
+        TypedAt::Shell => FileOfRun::of(app, run_id).with_value(app, run_id, change),
+        TypedAt::Chat(again) => app.hint(&format!("{again} --set {change}")),
+    };
+    Some(format!(
+        "{rule}. Ask for something that needs a tool, or allow an answer without one: {allowed}"
+    ))
+}
+
+/// What a contract demands of each run, if it demands a call.
+pub(in crate::cli) fn proof_rule(contract: &ExecutionContract) -> Option<String> {
+    if contract.tool_policy != ToolPolicy::Required {
+        return None;
+    }
+    let (key, what) = match contract.tool_proof {
+        ToolProof::Executed => ("tool_policy: required", "a tool call of its own"),
+        ToolProof::Succeeded => (
+            "tool_policy: required, tool_proof: succeeded",
+            "a tool call of its own that succeeds",
+        ),
+        ToolProof::Lineage => (
+            "tool_policy: required, tool_proof: lineage",
+            "a tool call that succeeds, of its own or of an agent that it calls",
+        ),
+    };
+    Some(format!(
+        "{key}: each run needs {what}, also one that continues another"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_in_a_text_is_known_by_the_form_of_each_profile() {
+        let check = |text: &str, expect: Option<&str>| {
+            assert_eq!(profiles_for(text), expect, "{text}");
+        };
+        check("<tool_call>\n{}\n</tool_call>", Some("hermes` or `qwen"));
+        check("I read it.\n <tool_call>{}", Some("hermes` or `qwen"));
+        check("<tool_call>\n<function=read_file>", Some("qwen"));
+        check("<|python_tag|>{}", Some("llama3"));
+        check(r#"{"name": "a", "parameters": {}}"#, Some("llama3"));
+        check(r#"{"name": "a"}"#, None);
+        check("Tags such as <tool_call> begin a call.", None);
+        check("", None);
+    }
+}

@@ -1,0 +1,145 @@
+//! What a person reads of a workflow that failed, and what the commands that take a contract make of its file.
+
+use serde_json::Value;
+
+use crate::desk::{Desk, calls, says};
+
+/// A workflow `w.yaml` of these steps, under a contract with that and a model that says `No.`
+fn desk(contract: &str, steps: &str) -> Desk {
+    let desk = Desk::new();
+    desk.write(
+        "w.yaml",
+        &format!(
+            "workflow: tried\ncontract:\n  targets: [{{provider: demo, model: script}}]\n  \
+             providers: {{demo: {{type: scripted, file: s.jsonl}}}}\n{contract}steps:\n{steps}"
+        ),
+    );
+    desk.write("s.jsonl", &says("No."));
+    desk
+}
+
+const REQUIRED: &str = "  tool_policy: required\n  tools: {builtin: [echo]}\n";
+
+/// 001 §6: the error, the graph and `--why` lead to what may help; a step has no contract file that `continue` could take.
+#[test]
+fn a_failed_workflow_says_what_may_help_with_each_step_that_failed() {
+    let desk = desk(REQUIRED, "- {id: ask, prompt: hi}\n");
+    let ended = desk.ends(&["run", "w.yaml", "--run-id", "w"], 1);
+    assert!(
+        ended.err.contains("= help: monolith show w --why\n"),
+        "{}",
+        ended.err
+    );
+    let shown = desk.ok(&["show", "w"]);
+    assert!(
+        shown.ends_with("\nWhy it ended so: monolith show w --why\n"),
+        "{shown}"
+    );
+    let why = desk.ok(&["show", "w", "--why"]);
+    let way =
+        "`tool_policy: optional` in the section `contract` of w.yaml, then monolith run w.yaml";
+    let helps = [
+        "what may help: tool_policy: required: ",
+        way,
+        "; more: monolith show w.1 --why\n",
+    ];
+    for part in helps {
+        assert!(why.contains(part), "{part}\n{why}");
+    }
+    let step = desk.run(&["show", "w.1", "--why"]).out;
+    assert!(
+        step.contains("What may help: ") && step.contains(way),
+        "{step}"
+    );
+    assert!(!step.contains("FILE"), "{step}");
+    // What is named works.
+    desk.write(
+        "w.yaml",
+        &desk
+            .read("w.yaml")
+            .replace("tool_policy: required", "tool_policy: optional"),
+    );
+    let shown = desk.ok(&["run", "w.yaml", "--run-id", "w2"]);
+    assert_eq!(shown, "No.\n");
+    assert!(!desk.ok(&["show", "w2"]).contains("--why"));
+}
+
+#[test]
+fn a_workflow_that_has_ended_is_listed_with_the_time_that_it_was_driven() {
+    let desk = desk("", "- {id: ask, prompt: hi}\n- {id: more, prompt: go}\n");
+    desk.ok(&["run", "w.yaml", "--run-id", "w"]);
+    let (_, shown) = desk.json(&["show", "w"]);
+    let (_, list) = desk.json(&["list"]);
+    let listed = list["runs"].as_array().unwrap().iter();
+    let listed = listed.filter(|run| run["run_id"] == "w");
+    let times: Vec<&Value> = listed.map(|run| &run["elapsed_ms"]).collect();
+    assert_eq!(times, [&shown["elapsed_ms"]]);
+    assert_ne!(shown["elapsed_ms"], 0, "{shown}");
+}
+
+/// A valid one is not called wrong; a command that takes contracts alone says what takes a workflow.
+#[test]
+fn commands_for_a_contract_know_a_workflow() {
+    let steps = "- {id: ask, prompt: hi}\n- {id: give, delegate: agent.yaml, task: go}\n";
+    let desk = desk("  tools: {builtin: [echo]}\n", steps);
+    desk.script("tools: {mcp: {gone: {command: ./nope}}}\n", &[&says("x")]);
+    std::fs::rename(desk.path("c.yaml"), desk.path("agent.yaml")).unwrap();
+    // Each file that a step runs under is looked at.
+    let doctor = desk.ends(&["doctor", "--contract", "w.yaml"], 1).out;
+    assert!(
+        doctor.contains("tool server gone did not come up"),
+        "{doctor}"
+    );
+    assert!(!doctor.contains("wrong contract"), "{doctor}");
+    let agent = desk
+        .read("agent.yaml")
+        .replace("tools: {mcp: {gone: {command: ./nope}}}\n", "");
+    desk.write("agent.yaml", &agent);
+    let doctor = desk.run(&["doctor", "--contract", "w.yaml"]).out;
+    assert!(
+        doctor.contains("it passes monolith contract check"),
+        "{doctor}"
+    );
+    desk.write("agent.yaml", &format!("{agent}max_turn: 3\n"));
+    let doctor = desk.ends(&["doctor", "--contract", "w.yaml"], 1).out;
+    assert!(doctor.contains("step `give`, agent.yaml: "), "{doctor}");
+    desk.write("agent.yaml", &agent);
+    assert!(desk.ok(&["tools", "w.yaml"]).contains("echo"));
+    for args in [
+        &["contract", "show", "w.yaml"][..],
+        &["contract", "hash", "w.yaml"],
+        &["contract", "pin", "w.yaml"],
+        &["trust", "w.yaml"],
+        &["chat", "w.yaml"],
+    ] {
+        let said = desk.ends(args, 4).err;
+        assert!(
+            said.contains("w.yaml: it is a workflow"),
+            "{args:?}: {said}"
+        );
+        assert!(
+            said.contains("monolith contract check w.yaml"),
+            "{args:?}: {said}"
+        );
+        assert!(said.len() < 400, "{args:?}: {said}");
+    }
+    let said = desk.ends(&["run", "w.yaml", "--models", "x/y"], 4).err;
+    assert!(
+        said.contains("failed to take --models x/y for the workflow"),
+        "{said}"
+    );
+}
+
+/// A list that is long is written out once in a line, too.
+#[test]
+fn a_line_names_the_known_keys_once() {
+    let desk = Desk::new();
+    desk.script("", &[&says("x"), &calls("echo", "{}")]);
+    desk.write(
+        "c.yaml",
+        &format!("{}one_thing: 1\nanother_matter: 2\n", desk.read("c.yaml")),
+    );
+    let doctor = desk.ends(&["doctor", "--contract", "c.yaml"], 1).out;
+    assert_eq!(doctor.matches("known keys").count(), 1, "{doctor}");
+    assert!(doctor.contains("(as above)"), "{doctor}");
+}
