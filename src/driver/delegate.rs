@@ -16,7 +16,7 @@ use super::DriverError;
 use super::agent_reader::ReadAgent;
 use super::below::Below;
 use super::blocking::blocking;
-use super::bring_up::{Prepared, Reopened, RunRequest, prepare_delegated};
+use super::bring_up::{Prepared, Reopened, RunRequest, prepare_delegated, prepare_end};
 use super::delegating::{ChildChannels, Delegating};
 use super::known_child::{Ended, Known, UpAgain, known, report_of, up_again};
 use super::perform::{CallBlobs, Done};

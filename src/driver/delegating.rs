@@ -80,4 +80,10 @@ impl ChildChannels {
     pub(super) fn ask_to_stop(&self) {
         drop(self.control.try_send(Control::Stop));
     }
+
+    /// Whether the run above has ended, or is to. What was asked for before that is void.
+    pub(super) fn parent_has_ended(&mut self) -> bool {
+        std::iter::from_fn(|| self.controls.try_recv().ok())
+            .any(|asked| matches!(asked, Control::Parent))
+    }
 }

@@ -241,7 +241,7 @@ fn an_ordinary_word_of_a_variable_may_stand_in_a_prompt() {
 fn a_failed_check_names_the_knob_that_was_written_and_its_place() {
     let desk = Desk::new();
     let provider = json!({"demo": {"type": "ollama", "contextWindow": 9000}});
-    let layer = |defaults: serde_json::Value| {
+    let layer = |defaults: Value| {
         let layer = json!({"providers": provider, "defaults": defaults});
         desk.write(".ai-agent.json", &layer.to_string());
     };
