@@ -190,7 +190,7 @@ const AUTH_WORDS: &[&str] = &[
 ];
 
 /// Statuses of a request that would fail again: refused as it is, or sent where nothing takes it.
-const PERMANENT_STATUSES: [u16; 6] = [400, 404, 405, 410, 422, 501];
+const PERMANENT_STATUSES: [u16; 8] = [400, 404, 405, 410, 415, 422, 451, 501];
 /// Codes of such statuses that are about what the model wrote, which it writes otherwise the next time.
 const OF_A_SAMPLE: &[&str] = &[
     "json_validate_failed",

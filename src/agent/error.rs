@@ -31,7 +31,9 @@ pub(crate) enum AbilityFault {
         rule: String,
     },
     /// The author: not even the headings of the core abilities fit.
-    #[error("`abilityTokens` is {budget}, and {core} core abilities need {least} at least")]
+    #[error(
+        "fit the core abilities: `abilityTokens` is {budget}, and {core} of them need {least} at least"
+    )]
     Budget {
         /// What is allowed.
         budget: u64,

@@ -261,6 +261,25 @@ fn a_task_that_no_agent_fits_is_the_standard_agents() {
         50
     );
     desk.ok(&["replay", "r1"]);
+
+    // One of that id that cannot be run any more takes nothing away.
+    let own = "id: standard\nversion: 1.0.0\ncontract: {system: Mine.}\n";
+    desk.write("own.agent.yaml", own);
+    desk.ok(&["agent", "add", "own.agent.yaml"]);
+    desk.write("own.agent.yaml", &format!("{own}enabled: false\n"));
+    desk.write("s.jsonl", &says("Yes."));
+    let again = ["run", "--agent", "auto", "What is this?", "--run-id", "r2"];
+    let left = desk.ends(&[&again[..], &message, &models].concat(), 0);
+    assert!(
+        left.err.contains("the built-in one takes its place"),
+        "{}",
+        left.err
+    );
+    assert_eq!(contract_of(&desk, "r2")["system"], contract["system"]);
+    // And none is called what selects.
+    desk.write("auto.agent.yaml", &own.replace("standard", "auto"));
+    let said = desk.ends(&["agent", "add", "auto.agent.yaml"], 4).said();
+    assert!(said.contains("`--agent auto` selects one"), "{said}");
 }
 
 #[test]

@@ -268,7 +268,7 @@ fn prompts_come_from_files_and_one_of_them_from_standard_input() {
 /// 001 §2, §3, §11: only an agent's file has front matter. What is piped in includes nothing; a file, what stands beside it and below.
 #[test]
 fn a_system_prompt_of_the_command_line_is_text() {
-    let desk = desk(&[&says("Hello.")]);
+    let desk = desk(&[&says("Hello."), &says("More.")]);
     let front = "---\nmodels: [demo/evil]\nagents: [a.ai]\ntools: [none]\n---";
     desk.write("usr.txt", "mine");
     desk.write("sub/in.txt", "there");

@@ -28,7 +28,7 @@ fn a_request_that_would_fail_again_is_a_permanent_fault() {
         let fault = fault(status, &[], body);
         assert_eq!(fault.permanent, expect, "{status} {body}");
     };
-    for status in [400, 404, 405, 410, 422, 501] {
+    for status in [400, 404, 405, 410, 415, 422, 451, 501] {
         check(status, "<html>not found</html>", true);
         check(
             status,

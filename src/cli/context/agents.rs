@@ -14,6 +14,8 @@ use crate::contract::{AgentId, AgentProfile};
 use crate::message::Digest;
 use crate::store::{NewFile, open_regular, private_folder};
 
+/// What `--agent` takes for the agent that the task is for.
+pub(in crate::cli) const AUTO: &str = "auto";
 /// The folder, in the state folder.
 const FOLDER: &str = "agents";
 /// What the file of an agent ends in.
@@ -54,6 +56,12 @@ pub(in crate::cli) enum ProfileNow {
     Changed,
     /// It is not there, or not valid here.
     Unusable(String),
+}
+
+impl ProfileNow {
+    fn can_run(&self) -> bool {
+        matches!(self, Self::AsRegistered(profile) if profile.enabled)
+    }
 }
 
 /// The agents that are registered, in the order of their ids.
@@ -107,8 +115,11 @@ impl Agents {
         (path, profile): (&Path, &AgentProfile),
         update: bool,
     ) -> Result<(), CliError> {
-        app.ready_state()?;
         let id = &profile.id;
+        if id.as_str() == AUTO {
+            return Err(AgentFault::Reserved { id: id.clone() }.into());
+        }
+        app.ready_state()?;
         let place = self.record_of(id);
         let cannot = |fault: io::Error| SystemFault::CannotWrite {
             path: place.clone(),
@@ -167,7 +178,10 @@ impl Agents {
         sets: Vec<String>,
     ) -> Result<ContractFile, CliError> {
         let id = chosen.id.clone();
-        let Some(agent) = self.all.iter().find(|agent| agent.id == id) else {
+        let agent = self.all.iter().find(|agent| agent.id == id);
+        // What was selected where no agent fits is always there (INV-AGT-SEL-004): the built-in one, where the registered one cannot be run.
+        let agent = agent.filter(|agent| chosen.selection.is_none() || agent.profile.can_run());
+        let Some(agent) = agent else {
             if id.as_str() == AgentProfile::STANDARD {
                 return ContractFile::standard_agent(app, sets).of_agent(chosen);
             }

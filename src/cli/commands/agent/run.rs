@@ -90,7 +90,14 @@ pub(in crate::cli) fn note_left_out(app: &App, agents: &Agents) {
             ProfileNow::Changed => "its file is not what was registered".to_owned(),
             ProfileNow::Unusable(reason) => line(reason),
         };
-        let note = format!("note: agent {} is not considered: {why}\n", agent.id);
+        let instead = match agent.id.as_str() {
+            AgentProfile::STANDARD => "; the built-in one takes its place",
+            _ => "",
+        };
+        let note = format!(
+            "note: agent {} is not considered: {why}{instead}\n",
+            agent.id
+        );
         app.screen.write_err(&note);
     }
 }

@@ -105,8 +105,8 @@ pub(in crate::cli) struct RunArgs {
     ///
     /// A contract is a .yaml, .yml, .json or .ai file; without one it is agent.yaml or agent.yml of this folder. Relative paths in it
     /// begin in its folder. @FILE is the text of a file, - that of standard input. Two texts are a system prompt and the task; --models names
-    /// what is asked. Such a prompt is text: it has no front matter. What is typed, or in a file, may include files below its own folder; what
-    /// is piped in includes nothing.
+    /// what is asked. Such a prompt is text, without front matter; it may include
+    /// files below its folder where it is not piped in.
     #[arg(value_name = "FILE|TASK", num_args = 0..=2)]
     pub(in crate::cli) given: Vec<OsString>,
     /// The contract file, whatever its name is

@@ -14,7 +14,7 @@ use crate::cli::commands::drive::{
 };
 use crate::cli::commands::many::{Fleet, Lines, NewRuns, Terms};
 use crate::cli::commands::workflow::{WorkflowJob, as_written, refuse_options, run_workflow};
-use crate::cli::context::agents::{Agents, agent_id};
+use crate::cli::context::agents::{AUTO, Agents, agent_id};
 use crate::cli::context::app::App;
 use crate::cli::context::as_typed::as_typed;
 use crate::cli::context::contract_file::{ChosenAgent, ContractFile};
@@ -30,8 +30,6 @@ use crate::telemetry::saved_conversation;
 
 /// The most bytes of a saved conversation.
 const MOST_SAVED_BYTES: u64 = 64 << 20;
-/// The word for the agent that the task is for.
-const AUTO: &str = "auto";
 
 /// `monolith run`.
 pub(in crate::cli) fn run(app: &App, mut args: RunArgs) -> Result<Exit, CliError> {

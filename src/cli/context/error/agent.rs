@@ -21,6 +21,9 @@ pub(in crate::cli) enum AgentFault {
     /// The caller: the text is no id.
     #[error("find the agent `{got}`: {rule}")]
     NotAnId { got: String, rule: String },
+    /// The author: `--agent` takes that id for another thing.
+    #[error("register the agent `{id}`: `--agent {id}` selects one by the task")]
+    Reserved { id: AgentId },
     /// The caller: the profile is not the one that was registered.
     #[error("run the agent `{id}`: {} is not what was registered", path.display())]
     Changed { id: AgentId, path: PathBuf },
@@ -85,6 +88,7 @@ impl Advice for AgentFault {
                 "a file is run by its name, without --agent: monolith run FILE \"task\""
             }
             Self::NotAnId { .. } => "monolith agent list shows the ids",
+            Self::Reserved { .. } => "give the profile another id",
             Self::NoTask => "monolith run --agent auto \"task\"",
             Self::NoAbility { .. } => {
                 "an ability is a text in the folder `abilities` beside the profile"
