@@ -64,7 +64,7 @@ fn a_run_that_failed_names_its_remedy_in_a_pipe_and_where_it_is_asked_why() {
     let more = format!("{echo}tool_policy: required\nmax_tokens_consumed: 500\n");
     desk.script(&more, &[&counted, &counted]);
     let said = desk.fails(1);
-    help_in(&said, &again("max_tokens_consumed=1000"));
+    help_in(&said, &again("max_tokens_consumed=5000"));
     assert!(
         said.1.contains("max_tokens_consumed: 320 of 500 used"),
         "{}",
