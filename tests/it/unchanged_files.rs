@@ -200,7 +200,7 @@ fn a_credential_that_is_written_out_is_refused_with_its_place() {
     );
     let pair = json!(["--password", "hunter3literal"]);
     check(pair, ("me", ""), "tools.mcp.gh.args", "hunter3literal");
-    check(json!([]), (key, ""), "targets.0.provider_options", key);
+    check(json!([]), (key, ""), "providers.demo.provider_options", key);
     let body = "tools.rest.r.body_template.password";
     check(json!([]), ("me", "bodypw123"), body, "bodypw123");
     desk.write("b.ai", &format!("{AGENT}Use {key} now."));
@@ -211,6 +211,7 @@ fn a_credential_that_is_written_out_is_refused_with_its_place() {
         "mcpServers": {"gh": {"type": "stdio", "command": "true", "args": ["--auth=plainword", "--token=${T}"]}},
     });
     desk.write(".ai-agent.json", &layer.to_string());
+    desk.write(".ai-agent.env", "T=x7f3k9q2m5w8\n");
     desk.write("b.ai", AGENT);
     let left = desk.run(&["contract", "check", "b.ai"]);
     assert!(left.said().contains("--auth=***"), "{}", left.said());

@@ -460,32 +460,6 @@ fn a_step_that_could_not_begin_says_why_in_its_entry() {
 }
 
 #[test]
-fn an_entry_names_the_step_that_failed_with_it_and_why() {
-    let because = |number, reason: &str| {
-        let mut failed = result(number, "", Some(StepFailure::Tool));
-        if let StepResult::Run(run) = &mut failed {
-            run.reason = Some(reason.to_owned());
-        }
-        ended(number, failed)
-    };
-    let note = |driven: &Driven| driven.drafts.last().unwrap().action.note.clone();
-    let steps = ["bad", "slow", "late"].map(prompt).to_vec();
-    let held = group("g", 3, FailFast, steps);
-    let mut driven = Driven::new(workflow(vec![held], vec![]), "");
-    driven.take(because(1, "read_file: NOT_FOUND: there is no x"));
-    let expected = "g/bad failed: read_file: NOT_FOUND: there is no x";
-    assert_eq!(note(&driven).as_deref(), Some(expected));
-    // What was to end has ended; nothing more has failed with it.
-    driven.take(because(2, "interrupted"));
-    assert_eq!(note(&driven), None);
-    // The entry before says that time ran out.
-    let mut timed = Driven::new(workflow(vec![prompt("a")], vec![]), "");
-    timed.take_at(1_000, WorkflowEventKind::TimerFired);
-    timed.take(because(1, "interrupted"));
-    assert_eq!(timed.drafts[2].action.note, None);
-}
-
-#[test]
 fn an_event_without_meaning_is_written_down_and_changes_nothing() {
     let mut driven = Driven::new(workflow(vec![prompt("a")], vec![]), "");
     let before = driven.machine.decision_key();

@@ -102,3 +102,29 @@ fn the_failure_of_a_compensation_is_not_why_a_workflow_ended() {
     assert_eq!(outcome, "COMPENSATION_FAILED (step_failed)");
     assert!(why.starts_with("b failed: "), "{why}");
 }
+
+#[test]
+fn an_entry_names_the_step_that_failed_with_it_and_why() {
+    let because = |number, reason: &str| {
+        let mut failed = result(number, "", Some(StepFailure::Tool));
+        if let StepResult::Run(run) = &mut failed {
+            run.reason = Some(reason.to_owned());
+        }
+        ended(number, failed)
+    };
+    let note = |driven: &Driven| driven.drafts.last().unwrap().action.note.clone();
+    let steps = ["bad", "slow", "late"].map(prompt).to_vec();
+    let held = group("g", 3, FailureStrategy::FailFast, steps);
+    let mut driven = Driven::new(workflow(vec![held], vec![]), "");
+    driven.take(because(1, "read_file: NOT_FOUND: there is no x"));
+    let expected = "g/bad failed: read_file: NOT_FOUND: there is no x";
+    assert_eq!(note(&driven).as_deref(), Some(expected));
+    // What was to end has ended; nothing more has failed with it.
+    driven.take(because(2, "interrupted"));
+    assert_eq!(note(&driven), None);
+    // The entry before says that time ran out.
+    let mut timed = Driven::new(workflow(vec![prompt("a")], vec![]), "");
+    timed.take_at(1_000, WorkflowEventKind::TimerFired);
+    timed.take(because(1, "interrupted"));
+    assert_eq!(timed.drafts[2].action.note, None);
+}

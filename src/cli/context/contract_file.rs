@@ -26,14 +26,13 @@ mod prompt;
 mod workflow;
 
 pub(in crate::cli) use agent::ChosenAgent;
+use prompt::PROMPT_NAME;
 pub(in crate::cli) use prompt::Prompt;
 
 use known::{Known, Reading};
 
 /// What the contract of a folder may be called; where there are several, the first one is it.
 const AGENT_FILES: [&str; 2] = ["agent.yaml", "agent.yml"];
-/// What messages call a system prompt in the place of a file.
-const PROMPT_NAME: &str = "<system prompt>";
 /// What an override begins with that is such a prompt.
 const PROMPT_KEPT: &str = "agent.prompt=";
 /// What the file of pins is called that lies beside `NAME.yaml`: `NAME.pins.json`.

@@ -37,6 +37,10 @@ pub(super) fn not_executed(view: &RunView, code: OutcomeCode) -> Option<&'static
     }
     let mut calls = view.calls().values().rev();
     calls.find_map(of_call).or_else(|| {
+        if code != OutcomeCode::NoCallResponse {
+            // In a closing turn no call could be made again: that is what to mend.
+            return None;
+        }
         let refused = view.last_refusal()?;
         let remedy = remedy(OutcomeCode::Arguments);
         remedy.filter(|_| refused.contains(NOT_VALID))

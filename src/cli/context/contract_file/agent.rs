@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ContractFile, PROMPT_NAME, Prompt};
+use super::ContractFile;
+use super::prompt::{PROMPT_NAME, Prompt};
 use crate::agent::{Ability, injected, matched, standard};
 use crate::cli::context::agent::{Beside, agent_form, text_of};
 use crate::cli::context::app::App;

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 
 use crate::contract::{AgentFiles, IncludeFault, IncludedText, with_includes_below};
 
+/// What messages call a system prompt in the place of a file.
+pub(super) const PROMPT_NAME: &str = "<system prompt>";
+
 /// A system prompt, and from where it is.
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct Prompt {
