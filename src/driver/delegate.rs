@@ -303,14 +303,8 @@ async fn resumed(
         channels.ask_to_stop();
     }
     let above = (&delegating.store, delegating.link(delegation));
-    let up = up_again(
-        open,
-        request,
-        above,
-        &mut channels.controls,
-        &channels.cancel,
-    )
-    .await?;
+    let (controls, cancel) = (&mut channels.controls, &channels.cancel);
+    let up = Box::pin(up_again(open, request, above, controls, cancel)).await?;
     match up {
         UpAgain::Left => Ok(ChildResult::Left),
         UpAgain::Ended(recorded) => {

@@ -142,17 +142,19 @@ pub async fn drive(
         RequestSlots::of(&shared, max_inferences),
         recorder,
         session,
-        Children {
-            below,
-            controls: BTreeMap::new(),
-            drive: boxed,
-            max_inferences,
-            orphan,
-            run_id: run_id.clone(),
-            store: store.clone(),
-            waiting: Waiting::default(),
-        },
-        waiting,
+        (
+            Children {
+                below,
+                controls: BTreeMap::new(),
+                drive: boxed,
+                max_inferences,
+                orphan,
+                run_id: run_id.clone(),
+                store: store.clone(),
+                waiting: Waiting::default(),
+            },
+            waiting,
+        ),
     );
     let driven = host
         .until_done((first, orphan), &mut control, observer)

@@ -65,8 +65,7 @@ impl<'s> Host<'s> {
         slots: RequestSlots,
         recorder: Recorder<'s>,
         session: Session,
-        children: Children,
-        waiting: Option<WaitingReport>,
+        (children, waiting): (Children, Option<WaitingReport>),
     ) -> Self {
         let (sender, pieces) = mpsc::channel(PIECES);
         Self {

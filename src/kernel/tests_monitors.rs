@@ -31,6 +31,10 @@ pub(super) struct OpenCall {
 
 /// What a run has done so far, counted from outside.
 #[derive(Clone, Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own about the run"
+)]
 pub(super) struct Ledger {
     pub(super) at_ms: u64,
     pub(super) inflight: Option<InferenceSeq>,

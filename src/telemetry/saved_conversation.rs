@@ -188,8 +188,8 @@ impl SavedCall {
     /// The call, its arguments byte for byte. Some programs write them as a text that holds the object.
     fn invocation(self) -> Result<ToolInvocation, String> {
         let (name, arguments) = match (self.name, self.arguments, self.function) {
-            (Some(name), Some(arguments), None) => (name, arguments),
-            (None, None, Some(SavedFunction { name, arguments })) => (name, arguments),
+            (Some(name), Some(arguments), None)
+            | (None, None, Some(SavedFunction { name, arguments })) => (name, arguments),
             _ => {
                 return Err(format!(
                     "the call {} has no `name` and `arguments`, there or in its `function`",

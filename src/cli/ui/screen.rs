@@ -23,6 +23,10 @@ pub(in crate::cli) struct Screen {
 
 /// One of the process's two streams.
 #[derive(Clone, Copy, Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own about the stream"
+)]
 struct Stream {
     color: bool,
     is_err: bool,

@@ -130,7 +130,8 @@ impl StepTask {
         })?;
         let above = (&self.store, link);
         let cancel = CancellationToken::new();
-        let up = up_again(open, request, above, &mut self.controls, &cancel).await?;
+        let up = up_again(open, request, above, &mut self.controls, &cancel);
+        let up = Box::pin(up).await?;
         if let UpAgain::Up {
             is_to_stop: true, ..
         } = &up

@@ -32,14 +32,14 @@ impl FileOfRun {
         let is_known = found.is_some();
         let (word, is_workflow) = found.unwrap_or_else(|| ("FILE".to_owned(), false));
         Self {
-            is_known,
             is_workflow,
+            is_known,
             word,
         }
     }
 
     /// The file to name where the run is continued under it; none where it is not known, or is no contract.
-    pub(super) fn to_continue_under(self) -> Option<String> {
+    pub(super) fn into_contract_file(self) -> Option<String> {
         (self.is_known && !self.is_workflow).then_some(self.word)
     }
 

@@ -204,7 +204,7 @@ pub(in crate::cli) fn report_end(app: &App, ended: &Ended, typed_at: TypedAt<'_>
         }
         TypedAt::Shell => {
             // A file that was mended gives another contract, which is taken only where it is named.
-            let file = changes_file.then(|| FileOfRun::of(app, run_id).to_continue_under());
+            let file = changes_file.then(|| FileOfRun::of(app, run_id).into_contract_file());
             let file = file.flatten();
             let file = file.map(|file| format!(" --contract {file}"));
             let next = format!("continue {name} \"…\"{}", file.unwrap_or_default());

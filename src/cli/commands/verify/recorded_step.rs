@@ -66,15 +66,14 @@ impl Forks {
     ) -> Result<bool, CliError> {
         let mut at = workflow.clone();
         for _ in 0..MOST_FORKS {
-            let parent = match self.parents.get(&at) {
-                Some(parent) => parent.clone(),
-                None => {
-                    let is_here = reader.is_workflow(&at)?;
-                    let parent = is_here.then(|| fork_parent(reader, &at)).transpose()?;
-                    let parent = parent.flatten();
-                    self.parents.insert(at, parent.clone());
-                    parent
-                }
+            let parent = if let Some(parent) = self.parents.get(&at) {
+                parent.clone()
+            } else {
+                let is_here = reader.is_workflow(&at)?;
+                let parent = is_here.then(|| fork_parent(reader, &at)).transpose()?;
+                let parent = parent.flatten();
+                self.parents.insert(at, parent.clone());
+                parent
             };
             match parent {
                 None => return Ok(false),
