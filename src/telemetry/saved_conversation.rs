@@ -187,15 +187,14 @@ impl History {
 impl SavedCall {
     /// The call, its arguments byte for byte. Some programs write them as a text that holds the object.
     fn invocation(self) -> Result<ToolInvocation, String> {
-        let (name, arguments) = match (self.name, self.arguments, self.function) {
-            (Some(name), Some(arguments), None)
-            | (None, None, Some(SavedFunction { name, arguments })) => (name, arguments),
-            _ => {
-                return Err(format!(
-                    "the call {} has no `name` and `arguments`, there or in its `function`",
-                    self.id
-                ));
-            }
+        let function = (self.name, self.arguments, self.function);
+        let ((Some(name), Some(arguments), None)
+        | (None, None, Some(SavedFunction { name, arguments }))) = function
+        else {
+            return Err(format!(
+                "the call {} has no `name` and `arguments`, there or in its `function`",
+                self.id
+            ));
         };
         let raw = arguments.get();
         let inner: Option<String> = serde_json::from_str(raw).ok();
