@@ -188,7 +188,7 @@ fn every_recorded_response_brings_a_run_to_a_typed_end_that_verifies_and_replays
             let (folder, store) = (Arc::clone(&folder), Arc::clone(&store));
             let proto = record.proto.clone();
             runs.spawn(async move {
-                let ended = run(spec, format!("r-{at}"), folder, store).await;
+                let ended = Box::pin(run(spec, format!("r-{at}"), folder, store)).await;
                 drop(permit);
                 (proto, policy, ended)
             });

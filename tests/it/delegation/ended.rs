@@ -1,7 +1,5 @@
 //! A run that ends while runs below it go on: those end first, what they used is charged, and nothing stays open.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use super::{asks, named, prompt};
@@ -33,7 +31,7 @@ impl Desk {
             .used_by("lead.1.1")
             .is_none_or(|used| used.executed < 1)
         {
-            std::thread::sleep(Duration::from_millis(20));
+            std::thread::yield_now();
         }
         process.kill().unwrap();
         process.wait().unwrap();

@@ -75,24 +75,24 @@ fn a_parent_that_lies_about_a_run_below_is_found_though_its_own_transcript_holds
     type Lie<'l> = (&'l str, &'l dyn Fn(&mut Vec<Value>));
     let desk = tree();
     let lies: [Lie<'_>; 10] = [
-        ("", &|_| ()),
+        ("", &|_| {}),
         ("tokens", &|l| {
-            of_child(l, |child| child["tokens"] = json!(1))
+            of_child(l, |child| child["tokens"] = json!(1));
         }),
         ("cost", &|l| {
-            of_child(l, |child| child["cost_micro_usd"] = json!(1))
+            of_child(l, |child| child["cost_micro_usd"] = json!(1));
         }),
         ("tools_ok", &|l| {
-            of_child(l, |child| child["tools_ok"] = json!(7))
+            of_child(l, |child| child["tools_ok"] = json!(7));
         }),
         ("contract.max_tokens_consumed", &|l| {
-            of_grant(l, "max_tokens", 999)
+            of_grant(l, "max_tokens", 999);
         }),
         ("contract.max_cost_micro_usd", &|l| {
-            of_grant(l, "max_cost_micro_usd", 999)
+            of_grant(l, "max_cost_micro_usd", 999);
         }),
         ("contract.total_timeout_ms", &|l| {
-            of_grant(l, "total_timeout_ms", 1)
+            of_grant(l, "total_timeout_ms", 1);
         }),
         ("contract.delegation", &|l| {
             l[0]["contract"]["agents"]["agent__middle"]["digest"] = json!("0".repeat(64));

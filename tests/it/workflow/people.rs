@@ -267,14 +267,14 @@ fn a_step_whose_server_is_down_lets_the_calls_of_the_others_end() {
         raw.matches("\"kind\":\"suspended\"").count()
     };
     let before = suspended();
-    let child = desk.begins(&["resume", "w"]);
+    let process = desk.begins(&["resume", "w"]);
     let began = Instant::now();
     // It is left once more while the call is under way.
     while suspended() <= before {
         assert!(began.elapsed() < SOON, "it is not left");
     }
     desk.write("w/go", "");
-    let left = Left::from(child.wait_with_output().unwrap());
+    let left = Left::from(process.wait_with_output().unwrap());
     assert_eq!(left.code, 3, "{}", left.said());
     assert!(desk.path("w/ended").exists(), "{}", left.said());
     assert!(
