@@ -268,10 +268,10 @@ fn a_step_whose_server_is_down_lets_the_calls_of_the_others_end() {
     };
     let before = suspended();
     let process = desk.begins(&["resume", "w"]);
-    let began = Instant::now();
+    let resumed = Instant::now();
     // It is left once more while the call is under way.
     while suspended() <= before {
-        assert!(began.elapsed() < SOON, "it is not left");
+        assert!(resumed.elapsed() < SOON, "it is not left");
     }
     desk.write("w/go", "");
     let left = Left::from(process.wait_with_output().unwrap());
