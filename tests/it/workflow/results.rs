@@ -140,7 +140,7 @@ fn an_option_that_means_nothing_for_a_workflow_is_refused_by_its_name() {
         (&["--load", "f.json"], "--load"),
         (&["--dry-run"], "--dry-run"),
         (&["--set", "max_turns=3"], "--set max_turns=3"),
-        (&["--models", "demo/x"], "models=[\"demo/x\"]"),
+        (&["--models", "demo/x"], "--models demo/x"),
     ] {
         refused(&[&["run", "w.yaml"], option].concat(), name);
     }
