@@ -194,7 +194,7 @@ pub(super) async fn up_again(
             preparing_ends.cancel();
         }
         Control::Stop => stops = true,
-        // It asks nobody yet.
+        // No call of it waits for an answer yet.
         Control::Approve(_) | Control::Deny(_) => {}
     };
     let prepared = {

@@ -6,7 +6,7 @@ use super::tree::tree;
 use crate::desk::Desk;
 use crate::verifier::forge::{forged, rehash_contract};
 
-/// Verifies the tree of `lead` in a store of its own, where whoever owns all of it has made `change` to the lines of `lead`, and every hash
+/// Verifies the tree of `lead` in a store of its own, whose owner, who may write all of it, has made `change` to the lines of `lead`, and every hash
 /// that follows from it anew, in the run below, too.
 fn verified_after(desk: &Desk, change: &dyn Fn(&mut Vec<Value>)) -> Value {
     let folder = tempfile::tempdir().unwrap();

@@ -287,7 +287,7 @@ fn a_workflow_of_a_list_that_waits_is_left_with_what_answers_it() {
 }
 
 /// A tool server whose tool says that it was called, and never returns.
-pub(super) const STUCK: &str = "import json, sys
+const STUCK: &str = "import json, sys
 for line in sys.stdin:
     asked = json.loads(line)
     if 'id' not in asked:
@@ -305,12 +305,8 @@ for line in sys.stdin:
     print(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], 'result': result}), flush=True)
 ";
 
-/// The call of a step whose process was killed: it is not known whether it acted, and `show` and the end of the workflow say so.
-#[test]
-fn a_call_whose_process_was_killed_is_said_to_be_unknown() {
-    if !crate::bench::Bench::has_python() {
-        return;
-    }
+/// A workflow of one call, which its server writes down and never answers.
+pub(super) fn stuck() -> Desk {
     let desk = desk("steps: [{id: call, tool: fs__stuck}]\n");
     desk.write("stuck.py", STUCK);
     let server = desk.path("stuck.py");
@@ -318,10 +314,18 @@ fn a_call_whose_process_was_killed_is_said_to_be_unknown() {
         "  tools: {{mcp: {{fs: {{command: python3, args: ['{}', called]}}}}, builtin",
         server.display()
     );
-    desk.write(
-        "w.yaml",
-        &desk.read("w.yaml").replace("  tools: {builtin", &server),
-    );
+    let text = desk.read("w.yaml");
+    desk.write("w.yaml", &text.replace("  tools: {builtin", &server));
+    desk
+}
+
+/// The call of a step whose process was killed: it is not known whether it acted, and `show` and the end of the workflow say so.
+#[test]
+fn a_call_whose_process_was_killed_is_said_to_be_unknown() {
+    if !crate::bench::Bench::has_python() {
+        return;
+    }
+    let desk = stuck();
     let mut running = desk
         .command(&["run", "w.yaml", "--run-id", "w"])
         .spawn()

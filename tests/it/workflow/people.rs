@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use super::left::STUCK;
+use super::left::stuck;
 use super::{CONTRACT, desk};
 use crate::bench::Bench;
 use crate::delegation::asks;
@@ -369,15 +369,7 @@ fn a_stop_is_not_repeated_for_a_step_that_has_it_recorded() {
     if !Bench::has_python() {
         return;
     }
-    let desk = desk("steps: [{id: call, tool: fs__stuck}]\n");
-    desk.write("stuck.py", STUCK);
-    let server = desk.path("stuck.py");
-    let server = format!(
-        "  tools: {{mcp: {{fs: {{command: python3, args: ['{}', called]}}}}, builtin",
-        server.display()
-    );
-    let text = desk.read("w.yaml");
-    desk.write("w.yaml", &text.replace("  tools: {builtin", &server));
+    let desk = stuck();
     let mut child = desk.begins(&["run", "w.yaml", "--run-id", "w"]);
     let began = Instant::now();
     while !desk.path("w/called").exists() {

@@ -34,7 +34,7 @@ pub(in crate::cli) enum TranscriptFault {
     /// Somebody else: what was judged is not there any more.
     #[error("export {asked}: it changed while it was exported")]
     ChangedMeanwhile { asked: String },
-    /// Whoever changed the store, or deleted a run: a run below the exported one is not there, or its first entry does not read.
+    /// The operator: the store was changed, or a run deleted; a run below the exported one is not there, or its first entry does not read.
     #[error(
         "export {root} with all below it: run {run}, whose end {above} recorded, is not in this store, or cannot be read"
     )]
