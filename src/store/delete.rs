@@ -10,9 +10,9 @@ use super::lock::{RunLock, lock_run, lock_store};
 use super::open_writer::open_writer;
 use super::schema::BLOB_INDEX;
 use super::store_file::StoreFile;
-use super::{Durability, StoreError, log_name};
+use super::{Durability, StoreError, lineage, log_name};
 use crate::message::{Digest, RunId};
-use crate::transcript::{DeletedLeaf, Deletion, SecretKey};
+use crate::transcript::{DeletedLeaf, DeletedParent, Deletion, SecretKey};
 
 /// How many runs are locked at a time and deleted in one transaction: a lock holds two descriptors, and a process has few.
 const BATCH: usize = 32;
@@ -85,6 +85,7 @@ struct Doomed {
     head: Digest,
     entries: u64,
     run_id: RunId,
+    parent: Option<DeletedParent>,
 }
 
 /// Deletes runs with everything that only they use. A signed note stays of each, and its leaf in the
@@ -186,11 +187,16 @@ fn find(
     if open && !force {
         return Err(RemoveError::Open { run_id });
     }
+    let parent = lineage::parent_of(conn, &run_id).map_err(sql)?;
     Ok(Doomed {
         key,
         head: Digest::from_bytes(head),
         entries: u64::try_from(seq.saturating_add(1)).unwrap_or(0),
         run_id,
+        parent: parent.map(|parent| DeletedParent {
+            run_id: parent.run_id,
+            head: parent.head,
+        }),
     })
 }
 
@@ -213,6 +219,7 @@ fn take_out(
         run_id: run.run_id.clone(),
         entries: run.entries,
         head: run.head,
+        parent: run.parent.clone(),
         reason: asked.reason.clone(),
         at_unix_ms: asked.at_unix_ms,
     };

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 
 use rusqlite::{Connection, OptionalExtension as _, Row};
 
+use super::lineage::find_entry;
 use super::log_name::name;
 use super::schema::refusal;
 use super::{StoreError, StoreReader};
 use crate::message::{Digest, RunId};
 use crate::transcript::{
-    Flaw, FlawKind, LogDeletion, LogDeletions, PublicKey, SignedDeletion, Trust,
+    Flaw, FlawKind, LogDeletion, LogDeletions, ParentFound, PublicKey, SignedDeletion, Trust,
 };
 
 impl StoreReader {
@@ -25,30 +26,35 @@ impl StoreReader {
         Ok(judged.map(by_whom))
     }
 
-    /// Why a run was deleted since the run above it was begun, which may be empty; none where none of that name was. Who signed the note is
-    /// not judged.
+    /// Why a run that the run above it had begun was deleted, which may be empty; none if none was. The note names the entry of the run
+    /// above, so that an earlier run of that name explains nothing, and no clock decides. Who signed the note is not judged.
     pub(crate) fn deleted_below(
         &self,
         run_id: &RunId,
         above: &RunId,
     ) -> Result<Option<String>, StoreError> {
         let look = || {
-            let Some(judged) = last(&self.conn, run_id.as_str(), &[])? else {
-                return Ok(None);
+            let flawed = || "its note does not hold".to_owned();
+            let Ok(log) = name(&self.conn)? else {
+                return Ok(Some(flawed()));
             };
-            let begun: Option<i64> = self
+            let mut select = self
                 .conn
-                .prepare_cached("SELECT created_unix_ms FROM runs WHERE run_id = ?1")?
-                .query_row([above.as_str()], |row| row.get(0))
-                .optional()?;
-            let begun = begun.and_then(|begun| u64::try_from(begun).ok());
-            let begun = begun.unwrap_or_default();
-            Ok(match judged {
-                // The note of an earlier run of that name says nothing of this one.
-                Ok(read) if read.stated.at_unix_ms < begun => None,
-                Ok(read) => Some(read.stated.reason),
-                Err(_) => Some("its note does not hold".to_owned()),
-            })
+                .prepare_cached(&format!("{ROW} WHERE d.run_id = ?1 ORDER BY d.rowid DESC"))?;
+            let mut rows = select.query([run_id.as_str()])?;
+            while let Some(row) = rows.next()? {
+                let Ok(read) = judge_row(row, &log, &[])? else {
+                    return Ok(Some(flawed()));
+                };
+                let stated = read.stated;
+                let parent = stated.parent.filter(|parent| parent.run_id == *above);
+                let Some(parent) = parent else { continue };
+                let found = find_entry(&self.conn, above, &parent.head)?;
+                if matches!(found, ParentFound::Entry(_)) {
+                    return Ok(Some(stated.reason));
+                }
+            }
+            Ok(None)
         };
         look().map_err(|fault| refusal(&self.conn, &self.path, &fault))
     }

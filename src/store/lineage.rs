@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use super::entry_text::text_of;
 use super::{StoreError, StoreReader};
 use crate::kernel::{Event, EventKind, ParentRun};
-use crate::message::{CallSeq, RunId};
+use crate::message::{CallSeq, Digest, RunId};
 use crate::transcript::ParentFound;
 
 /// Where a run comes from, and whether that is in the same store.
@@ -106,22 +106,7 @@ impl StoreReader {
     /// The parent of a run; none if it has none.
     pub fn lineage(&self, run_id: &RunId) -> Result<Option<Lineage>, StoreError> {
         let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
-        let event: Option<Option<Event>> = self
-            .conn
-            .prepare_cached(
-                "SELECT event FROM entries WHERE seq = 0 AND run = (SELECT id FROM runs WHERE run_id = ?1)",
-            )
-            .and_then(|mut select| {
-                select
-                    .query_row([run_id.as_str()], |row| Ok(event_of(row.get_ref(0)?)))
-                    .optional()
-            })
-            .map_err(sql)?;
-        let parent = event.flatten().and_then(|event| match event.event {
-            EventKind::RunStarted(started) => started.parent,
-            _ => None,
-        });
-        let Some(parent) = parent else {
+        let Some(parent) = parent_of(&self.conn, run_id).map_err(sql)? else {
             return Ok(None);
         };
         let found = find_parent(&self.conn, &parent).map_err(sql)?;
@@ -134,6 +119,20 @@ impl StoreReader {
     }
 }
 
+/// The parent that entry 0 of a run names; none if it names none, or does not read back.
+pub(super) fn parent_of(conn: &Connection, run_id: &RunId) -> rusqlite::Result<Option<ParentRun>> {
+    let event: Option<Option<Event>> = conn
+        .prepare_cached(
+            "SELECT event FROM entries WHERE seq = 0 AND run = (SELECT id FROM runs WHERE run_id = ?1)",
+        )?
+        .query_row([run_id.as_str()], |row| Ok(event_of(row.get_ref(0)?)))
+        .optional()?;
+    Ok(event.flatten().and_then(|event| match event.event {
+        EventKind::RunStarted(started) => started.parent,
+        _ => None,
+    }))
+}
+
 /// The event of an entry. What does not read back is for the verification.
 fn event_of(value: ValueRef<'_>) -> Option<Event> {
     serde_json::from_str(&text_of(value).ok()?).ok()
@@ -141,16 +140,25 @@ fn event_of(value: ValueRef<'_>) -> Option<Event> {
 
 /// Looks for the entry of the parent that is named as its head.
 pub(super) fn find_parent(conn: &Connection, parent: &ParentRun) -> rusqlite::Result<ParentFound> {
+    find_entry(conn, &parent.run_id, &parent.head)
+}
+
+/// Looks for the entry of a run that has this hash.
+pub(super) fn find_entry(
+    conn: &Connection,
+    run_id: &RunId,
+    hash: &Digest,
+) -> rusqlite::Result<ParentFound> {
     let run: Option<i64> = conn
         .prepare_cached("SELECT id FROM runs WHERE run_id = ?1")?
-        .query_row([parent.run_id.as_str()], |row| row.get(0))
+        .query_row([run_id.as_str()], |row| row.get(0))
         .optional()?;
     let Some(run) = run else {
         return Ok(ParentFound::NotHere);
     };
     let seq: Option<i64> = conn
         .prepare_cached("SELECT seq FROM entries WHERE run = ?1 AND hash = ?2")?
-        .query_row(params![run, parent.head.as_bytes()], |row| row.get(0))
+        .query_row(params![run, hash.as_bytes()], |row| row.get(0))
         .optional()?;
     let seq = seq.and_then(|seq| u64::try_from(seq).ok());
     Ok(seq.map_or(ParentFound::NoSuchEntry, ParentFound::Entry))

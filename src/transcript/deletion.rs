@@ -34,6 +34,8 @@ pub(crate) struct Deletion {
     pub(crate) entries: u64,
     /// The hash of the last of them.
     pub(crate) head: Digest,
+    /// The run that it comes from, and the entry of that; none if it comes from no other.
+    pub(crate) parent: Option<DeletedParent>,
     /// Why; empty if no reason was given.
     pub(crate) reason: String,
     /// When, in milliseconds since 1970-01-01 UTC, by the clock of the machine that deleted it.
@@ -71,6 +73,31 @@ impl DeletedLeaf {
     }
 }
 
+/// The run that a deleted run comes from: it was forked from it, continued it, or was begun below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DeletedParent {
+    /// Its name.
+    pub(crate) run_id: RunId,
+    /// Its head when the deleted run was begun. A later run of the same name has no entry with this hash.
+    pub(crate) head: Digest,
+}
+
+impl DeletedParent {
+    fn read(text: &str) -> Option<Self> {
+        let (run_id, head) = text.split_once(' ')?;
+        Some(Self {
+            run_id: RunId::try_from(run_id.to_owned()).ok()?,
+            head: head.parse().ok()?,
+        })
+    }
+}
+
+impl fmt::Display for DeletedParent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.run_id, self.head)
+    }
+}
+
 /// A leaf, or the word for none.
 fn leaf_text(leaf: Option<DeletedLeaf>) -> String {
     leaf.map_or_else(|| NO_LEAF.to_owned(), |leaf| leaf.to_string())
@@ -79,8 +106,10 @@ fn leaf_text(leaf: Option<DeletedLeaf>) -> String {
 impl Deletion {
     /// The text that is signed. The reason is the text of a JSON string, so that it stays on its line.
     pub(crate) fn text(&self) -> String {
+        let parent = self.parent.as_ref();
+        let parent = parent.map_or_else(String::new, |parent| format!("parent {parent}\n"));
         format!(
-            "{TITLE}\nlog {}\nleaf {}\nrun {}\nentries {}\nhead {}\nreason {}\ntime {}\n",
+            "{TITLE}\nlog {}\nleaf {}\nrun {}\nentries {}\nhead {}\n{parent}reason {}\ntime {}\n",
             self.log,
             leaf_text(self.leaf),
             self.run_id,
@@ -98,8 +127,13 @@ impl Deletion {
 
     /// What a note states; none if it is not exactly that of a deletion.
     pub(crate) fn read(note: &Note) -> Option<Self> {
-        let mut lines = note.text().strip_prefix(TITLE)?.split('\n').skip(1);
-        let mut value = |key: &str| lines.next()?.strip_prefix(key);
+        let lines = note.text().strip_prefix(TITLE)?.split('\n').skip(1);
+        let mut lines = lines.peekable();
+        // The value of the next line, where it has that key.
+        let mut value = |key: &str| {
+            let line = lines.next_if(|line| line.starts_with(key))?;
+            line.strip_prefix(key)
+        };
         let stated = Self {
             log: value("log ")?.to_owned(),
             leaf: match value("leaf ")? {
@@ -109,6 +143,10 @@ impl Deletion {
             run_id: RunId::try_from(value("run ")?.to_owned()).ok()?,
             entries: value("entries ")?.parse().ok()?,
             head: value("head ")?.parse().ok()?,
+            parent: match value("parent ") {
+                None => None,
+                Some(parent) => Some(DeletedParent::read(parent)?),
+            },
             reason: serde_json::from_str(value("reason ")?).ok()?,
             at_unix_ms: value("time ")?.parse().ok()?,
         };
@@ -257,6 +295,7 @@ mod tests {
             run_id: RunId::try_from("r-1".to_owned()).unwrap(),
             entries: 24,
             head: Digest::of(b"the last entry"),
+            parent: None,
             reason: "asked for\nby \"them\" é".to_owned(),
             at_unix_ms: 1_790_000_000_000,
         };
@@ -264,12 +303,19 @@ mod tests {
             leaf: None,
             ..sealed.clone()
         };
-        for deletion in [&sealed, &open] {
+        let below = Deletion {
+            parent: Some(DeletedParent {
+                run_id: RunId::try_from("r".to_owned()).unwrap(),
+                head: Digest::of(b"its caller"),
+            }),
+            ..sealed.clone()
+        };
+        for (deletion, lines) in [(&sealed, 8), (&open, 8), (&below, 9)] {
             let note: Note = deletion.sign(&key).to_string().parse().unwrap();
             assert_eq!(Deletion::read(&note).as_ref(), Some(deletion));
-            assert_eq!(note.text().lines().count(), 8);
+            assert_eq!(note.text().lines().count(), lines);
         }
-        let text = sealed.text();
+        let text = below.text();
         for (from, to) in [
             ("v1", "v2"),
             ("log 0", "log 0 "),
@@ -281,6 +327,8 @@ mod tests {
             ("=\nrun", "\nrun"),
             ("leaf 7", "leaf none"),
             ("entries 24", "entries 024"),
+            ("parent r ", "parent  "),
+            ("parent r ", "parent r"),
             ("time 1", "time 01"),
             ("time 1", "time 99999999991"),
             ("é", "\\u00e9"),

@@ -55,7 +55,9 @@ pub(crate) use blobs::{Presence, blob_references, is_redacted};
 pub use blocks::BlockError;
 pub use chain::{Chain, Link};
 pub use checkpoint::{Checkpoint, EarlierCheckpoints};
-pub(crate) use deletion::{DeletedLeaf, Deletion, LogDeletion, LogDeletions, SignedDeletion};
+pub(crate) use deletion::{
+    DeletedLeaf, DeletedParent, Deletion, LogDeletion, LogDeletions, SignedDeletion,
+};
 pub use entry::SealedEntry;
 pub use file::{LineError, LineReader, checkpoint_line, tombstone_line};
 pub(crate) use file::{MAX_LINE_BYTES, TRANSCRIPT_FORMAT, workflow_entry_line};

@@ -59,7 +59,10 @@ fn a_run_that_times_out_is_charged_for_what_its_agents_used() {
     let [middle] = desk.children_of("lead").try_into().unwrap();
     assert_eq!(middle.outcome.to_string(), "FAILED_TIMEOUT (total_timeout)");
     let [worker] = desk.children_of("lead.1").try_into().unwrap();
-    assert_eq!(worker.outcome.to_string(), "INTERRUPTED (parent)");
+    // Its own time is what was left of the one above: either may be over first.
+    let ends = ["INTERRUPTED (parent)", "FAILED_TIMEOUT (total_timeout)"];
+    let end = worker.outcome.to_string();
+    assert!(ends.contains(&end.as_str()), "{end}");
     let own = |run: &str| tokens(&desk.used_by(run).unwrap());
     assert_eq!(worker.tokens, own("lead.1.1"));
     assert_eq!(middle.tokens, own("lead.1") + own("lead.1.1"));

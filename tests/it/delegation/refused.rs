@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{asks, prompt, shown};
+use super::{asks, lead, prompt, shown};
 use crate::desk::Desk;
 
 /// 003/INV-DT-001: a run at the greatest depth delegates to none; the error says so, and the run goes on.
@@ -231,4 +231,36 @@ fn a_run_with_agents_does_not_begin_where_a_name_below_its_own_is_taken() {
     // One without agents begins none.
     let run = ["run", "worker.yaml", "--task", "go", "--run-id", "lead"];
     desk.ok(&run);
+}
+
+/// A run of another tree that got such a name while the run was suspended is not taken for the agent's: its call fails with the reason, and
+/// the run goes on to its end.
+#[test]
+fn a_run_of_another_tree_that_was_imported_under_the_name_is_not_taken_for_the_agents() {
+    let suspended = || {
+        let desk = Desk::new();
+        desk.worker("worker");
+        let mut says = asks(&[("echo", json!({"text": "hi"}))], "");
+        says.pop();
+        says.extend(asks(&[("agent__worker", prompt("go"))], "done"));
+        let more = "tools: {builtin: [echo]}\nrequire_approval: [echo]\nagents: [worker.yaml]\n";
+        desk.agent("lead", more, &says);
+        desk.ends(&lead(&["--no-wait"]), 8);
+        let (_, waiting) = desk.json(&["approvals"]);
+        let hash = waiting["approvals"][0]["arguments_hash"].as_str().unwrap();
+        desk.ok(&["approve", "lead", "--yes", "--arguments", hash]);
+        desk
+    };
+    let (here, elsewhere) = (suspended(), suspended());
+    elsewhere.ok(&["resume", "lead"]);
+    let stranger = elsewhere.ok(&["export", "lead.2"]);
+    here.write("stranger.jsonl", &stranger);
+    here.ok(&["import", "stranger.jsonl"]);
+    let result = here.ends(&["resume", "lead", "--json"], 0).document();
+    let shown = shown(&result);
+    assert!(
+        shown[1].contains("another run is called lead.2"),
+        "{shown:?}"
+    );
+    here.ok(&["replay", "lead"]);
 }

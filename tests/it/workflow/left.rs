@@ -1,5 +1,6 @@
 //! A workflow that is left and gone on with: by name, with `resume --all`, with what waits for a person, and without what somebody deleted.
 
+use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use super::{desk, steps_of};
@@ -134,15 +135,23 @@ fn a_run_below_an_open_tree_is_not_deleted_and_not_begun_anew_where_it_was() {
         "{said}"
     );
     desk.ok(&["delete", "w.2", "--yes", "--force"]);
+    // No clock decides: neither one that went back before the deletion, nor one that stood far ahead.
+    let begun = Connection::open(desk.path("home/runs.db")).unwrap();
+    let far = "UPDATE runs SET created_unix_ms = 9000000000000 WHERE run_id = 'w'";
+    assert_eq!(begun.execute(far, []).unwrap(), 1);
     let said = desk.ends(&["resume", "w"], 7).err;
     assert!(
         said.contains("resume run w: run w.2, which it began, was deleted"),
         "{said}"
     );
     assert_eq!(desk.json(&["list"]).1["runs"].as_array().unwrap().len(), 2);
-    // The whole can go, and the name is free again.
+    // The whole can go, and the name is free again. The deletions below the first `w` do not count for the second, even where that
+    // seems to be the older one.
     desk.ok(&["delete", "w", "--yes", "--force"]);
     desk.ends(&["run", "w.yaml", "--run-id", "w"], 8);
+    let old = "UPDATE runs SET created_unix_ms = 1 WHERE run_id = 'w'";
+    assert_eq!(begun.execute(old, []).unwrap(), 1);
+    desk.ends(&["resume", "w"], 8);
 
     // The same of a run that called agents.
     desk.ends(&lead(&["--no-wait"]), 8);
