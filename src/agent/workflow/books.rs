@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::value::Value;
 use super::{EndStep, WorkflowCounters};
@@ -16,8 +16,7 @@ static BOOKS: DigestContext = DigestContext::new("monolith workflow v1 books");
 ///
 /// What grows with the steps is changed by methods alone: each change is hashed once, so that the digest of all costs what is under
 /// way, and not what has ended.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Books {
     /// What each step came to that a later one can name.
     bindings: BTreeMap<StepId, Bound>,
@@ -41,21 +40,15 @@ pub(crate) struct Books {
 }
 
 /// The workflow's own sequence.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Root {
     pub(super) phase: Phase,
     pub(super) sequence: Sequence,
 }
 
 /// Whether steps are done or undone.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(
-    tag = "kind",
-    content = "value",
-    rename_all = "snake_case",
-    deny_unknown_fields
-)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", content = "value", rename_all = "snake_case")]
 pub(super) enum Phase {
     #[default]
     Forward,
@@ -63,8 +56,7 @@ pub(super) enum Phase {
 }
 
 /// What is compensated, one after the other.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Rollback {
     /// The number of the run that compensates, and of the one that it undoes.
     pub(super) current: Option<(u64, u64)>,
@@ -73,25 +65,19 @@ pub(super) struct Rollback {
 }
 
 /// Steps one after the other.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Sequence {
     /// The index of the step that is under way, or comes next.
     pub(super) at: usize,
     pub(super) under_way: Option<Box<Active>>,
     /// Whether one of its steps has completed with errors in it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) with_errors: bool,
 }
 
 /// A step that is under way.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(
-    tag = "kind",
-    content = "value",
-    rename_all = "snake_case",
-    deny_unknown_fields
-)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", content = "value", rename_all = "snake_case")]
 pub(super) enum Active {
     /// The run of that number.
     Run(u64),
@@ -103,26 +89,24 @@ pub(super) enum Active {
     Group(Group),
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Loop {
     /// How many items there are, where it goes over a list.
     pub(super) count: Option<u32>,
     pub(super) inside: Sequence,
-    /// The items, once they were read: what they are read from stays as it is.
+    /// The items, where it goes over a list. They follow from what has ended, so that no digest needs them.
     #[serde(skip)]
-    pub(super) items: Items,
+    pub(super) items: Arc<[String]>,
     /// How many iterations were begun.
     pub(super) iteration: u32,
     /// Whether one is under way.
     pub(super) open: bool,
     /// Whether one has completed with errors in it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) with_errors: bool,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Group {
     pub(super) failed: bool,
     pub(super) members: Vec<Member>,
@@ -130,13 +114,8 @@ pub(super) struct Group {
 }
 
 /// A step of a group.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(
-    tag = "kind",
-    content = "value",
-    rename_all = "snake_case",
-    deny_unknown_fields
-)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", content = "value", rename_all = "snake_case")]
 pub(super) enum Member {
     Waiting,
     Active(Active),
@@ -149,16 +128,14 @@ pub(super) enum Member {
 }
 
 /// What a step came to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Bound {
     pub(super) ok: bool,
     pub(super) value: Value,
 }
 
 /// A step run that completed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Completed {
     /// What undoes it.
     pub(super) compensate: Option<StepId>,
@@ -171,8 +148,7 @@ pub(super) struct Completed {
 }
 
 /// A step run under way.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct InFlight {
     pub(super) compensates: Option<u64>,
     /// How its end was requested, where it was.
@@ -183,8 +159,7 @@ pub(super) struct InFlight {
 }
 
 /// What failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct StepError {
     /// Why.
     pub(crate) code: WorkflowCode,
@@ -195,25 +170,13 @@ pub(crate) struct StepError {
 }
 
 /// Why nothing more is begun.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Stop {
     Timeout,
     Asked,
     Now,
 }
-
-/// The items of a loop as they were read. Equal to any other: they follow from what the loop was begun with.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Items(pub(super) Option<Arc<[String]>>);
-
-impl PartialEq for Items {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for Items {}
 
 /// A change of what grows.
 #[derive(Serialize)]

@@ -1,6 +1,6 @@
 //! What the machine wants done. How it is done is for the driver.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{StepInput, WorkflowDraft};
 use crate::contract::{StepId, WorkflowOutcome};
@@ -24,7 +24,7 @@ pub(crate) enum WorkflowEffect {
 }
 
 /// How the end of a step run is requested, the stronger request last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum EndStep {
     /// As a person would: it may still answer.

@@ -1,19 +1,11 @@
 //! What a step run is given. Does not fill placeholders.
 
-use serde::{Deserialize, Serialize};
-
 use crate::message::{Digest, DigestContext};
 
 static INPUT: DigestContext = DigestContext::new("monolith workflow v1 step input");
 
 /// What a step is given, its placeholders filled.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(
-    tag = "kind",
-    content = "value",
-    rename_all = "snake_case",
-    deny_unknown_fields
-)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StepInput {
     /// The prompt.
     Prompt(String),

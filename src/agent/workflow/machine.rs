@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::books::{Books, Stop};
-#[cfg(test)]
-use super::checkpoint::{Checkpoint, CheckpointContext, MemorySnapshot};
 use super::checkpoint::{CheckpointRecord, context_digest};
 use super::effect::{EndStep, StepOrder, WorkflowEffect};
 use super::event::{StepFailure, StepResult};
@@ -68,50 +66,6 @@ impl Workflow {
         let begins = (WorkflowEntryKind::Start, WorkflowState::Running);
         let effects = workflow.walked(event, begins, None, Vec::new());
         (workflow, effects)
-    }
-
-    /// A workflow as a checkpoint has it: it goes on with the step after it (INV-CP-002).
-    #[cfg(test)]
-    #[must_use]
-    pub(crate) fn restore(definition: Arc<WorkflowDefinition>, checkpoint: Checkpoint) -> Self {
-        let Checkpoint {
-            context,
-            memory_snapshot,
-            step_outputs,
-            ..
-        } = checkpoint;
-        Self {
-            at_ms: context.at_ms,
-            books: memory_snapshot.books,
-            definition,
-            entries: context.entries,
-            inputs: memory_snapshot.inputs,
-            outcome: context.outcome,
-            outputs: step_outputs,
-            started_digest: context.started.digest(),
-            started: context.started,
-        }
-    }
-
-    /// All that is needed to go on from here (INV-CP-001).
-    #[cfg(test)]
-    #[must_use]
-    pub(crate) fn checkpoint(&self) -> Checkpoint {
-        Checkpoint {
-            completed_step_id: self.books.last_completed.clone(),
-            context: CheckpointContext {
-                at_ms: self.at_ms,
-                entries: self.entries,
-                outcome: self.outcome,
-                started: self.started.clone(),
-            },
-            memory_snapshot: MemorySnapshot {
-                books: self.books.clone(),
-                inputs: self.inputs.clone(),
-            },
-            step_index: self.step_index(),
-            step_outputs: self.outputs.clone(),
-        }
     }
 
     /// Takes an event. Empty once the workflow has ended.
@@ -204,13 +158,6 @@ impl Workflow {
         &self.started
     }
 
-    /// What it is bound to.
-    #[cfg(test)]
-    #[must_use]
-    pub(crate) const fn definition(&self) -> &Arc<WorkflowDefinition> {
-        &self.definition
-    }
-
     /// How long it was driven.
     #[must_use]
     pub(crate) const fn at_ms(&self) -> u64 {
@@ -240,17 +187,21 @@ impl Workflow {
     /// Whether two machines stand alike, so that they react alike.
     #[cfg(test)]
     pub(super) fn stands_as(&self, other: &Self) -> bool {
-        (&self.books, &self.inputs, self.outcome) == (&other.books, &other.inputs, other.outcome)
-            && self.outputs == other.outputs
-            && self.entries == other.entries
+        (&self.books, &self.inputs, &self.outputs) == (&other.books, &other.inputs, &other.outputs)
+            && (self.at_ms, self.entries, self.outcome)
+                == (other.at_ms, other.entries, other.outcome)
+            && self.started == other.started
     }
 
     /// All that decides what comes next, as text: equal texts react equally.
     #[cfg(test)]
     pub(super) fn decision_key(&self) -> String {
         let outputs = self.outputs.digest();
-        let books = serde_json::to_string(&self.books.without_history()).unwrap_or_default();
-        format!("{:?} {outputs} {books}", self.outcome)
+        format!(
+            "{:?} {outputs} {:?}",
+            self.outcome,
+            self.books.without_history()
+        )
     }
 
     /// The index of the last step of the definition's array that has completed.

@@ -8,7 +8,7 @@
 //!            ┌────────────────────── one step ──────────────────────┐
 //! Event ──▶  │ the tree of what is under way, walked once, in order  │ ──▶ [Append(entries), Begin, End, Finish]
 //!            └──────────────────────────────────────────────────────┘
-//! RUNNING ─▶ STOPPING ─▶ COMPENSATING ─▶ TERMINATE        Checkpoint ◀─ after each step ─▶ Workflow::restore
+//! RUNNING ─▶ STOPPING ─▶ COMPENSATING ─▶ TERMINATE        entries up to a checkpoint ──▶ WorkflowFold ──▶ the machine there
 //! ```
 
 mod books;
@@ -37,12 +37,12 @@ mod tests_detail;
 mod tests_explore;
 #[cfg(test)]
 mod tests_monitor;
+#[cfg(test)]
+mod tests_resume;
 mod value;
 mod view;
 mod walk;
 
-#[cfg(test)]
-pub(crate) use checkpoint::Checkpoint;
 pub(crate) use checkpoint::CheckpointRecord;
 pub(crate) use counters::WorkflowCounters;
 pub(crate) use effect::{EndStep, StepOrder, WorkflowEffect};

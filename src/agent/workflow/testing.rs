@@ -132,6 +132,17 @@ pub(super) fn ended(number: u64, result: StepResult) -> WorkflowEventKind {
     WorkflowEventKind::StepEnded { number, result }
 }
 
+/// Entries as a store keeps them: written, and read again.
+pub(super) fn recorded(drafts: &[WorkflowDraft]) -> Vec<(WorkflowAction, Option<WorkflowEvent>)> {
+    let read = |draft: &WorkflowDraft| {
+        let action = serde_json::to_string(&draft.action).unwrap();
+        let event = serde_json::to_string(&draft.event).unwrap();
+        let event = serde_json::from_str(&event).unwrap();
+        (serde_json::from_str(&action).unwrap(), event)
+    };
+    drafts.iter().map(read).collect()
+}
+
 /// A workflow with what it did so far.
 #[derive(Clone)]
 pub(super) struct Driven {
@@ -151,6 +162,19 @@ impl Driven {
         };
         driven.keep();
         driven
+    }
+
+    /// The workflow of those entries as another process has it: written, read again and folded.
+    pub(super) fn folded(definition: &WorkflowDefinition, drafts: &[WorkflowDraft]) -> Self {
+        let mut fold = WorkflowFold::new(Arc::new(definition.clone()));
+        for (action, event) in recorded(drafts) {
+            fold.take(&action, event.as_ref()).unwrap();
+        }
+        Self {
+            drafts: drafts.to_vec(),
+            last: Vec::new(),
+            machine: fold.into_workflow().unwrap(),
+        }
     }
 
     fn keep(&mut self) {
@@ -205,6 +229,13 @@ impl Driven {
             _ => None,
         });
         end_requests.collect()
+    }
+
+    /// What the last event sets going, its entries left out.
+    pub(super) fn effects(&self) -> Vec<WorkflowEffect> {
+        let effects = self.last.iter();
+        let effects = effects.filter(|effect| !matches!(effect, WorkflowEffect::Append(_)));
+        effects.cloned().collect()
     }
 
     pub(super) fn outcome(&self) -> Option<String> {

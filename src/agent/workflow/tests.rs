@@ -264,80 +264,6 @@ fn a_compensation_is_given_what_its_own_iteration_came_to() {
     assert_eq!(driven.given(), [StepInput::Prompt("m1 u1".to_owned())]);
 }
 
-/// 003/INV-CP-001
-#[test]
-fn a_checkpoint_has_all_that_another_process_needs() {
-    let steps = vec![prompt("a"), given("b", "${steps.a.output}"), prompt("c")];
-    let definition = workflow(steps, vec![]);
-    let mut driven = Driven::new(definition.clone(), "given");
-    driven.ok(1, "A");
-    let checkpoint = driven.machine.checkpoint();
-    let stored = serde_json::to_string(&checkpoint).unwrap();
-    for member in [
-        "stepIndex",
-        "completedStepId",
-        "stepOutputs",
-        "context",
-        "memorySnapshot",
-    ] {
-        assert!(stored.contains(&format!("\"{member}\":")), "{member}");
-    }
-    assert_eq!(checkpoint.step_index, Some(0));
-    assert_eq!(checkpoint.completed_step_id, Some(id("a")));
-    let entry = driven.drafts.last().unwrap();
-    assert_eq!(entry.action.checkpoint, checkpoint.record());
-    // And it follows from the transcript alone.
-    let mut fold = WorkflowFold::new(Arc::new(definition));
-    for draft in &driven.drafts {
-        fold.take(&draft.action, draft.event.as_ref()).unwrap();
-    }
-    let folded = fold.into_workflow().unwrap();
-    assert_eq!(folded.checkpoint(), checkpoint);
-}
-
-/// 003/INV-CP-002
-#[test]
-fn a_resumed_workflow_goes_on_with_the_step_after_its_checkpoint() {
-    let steps = vec![prompt("a"), given("b", "${steps.a.output}"), prompt("c")];
-    let definition = Arc::new(workflow(steps, vec![]));
-    let mut driven = Driven::new((*definition).clone(), "");
-    driven.ok(1, "A");
-    let stored = serde_json::to_string(&driven.machine.checkpoint()).unwrap();
-    let checkpoint: Checkpoint = serde_json::from_str(&stored).unwrap();
-    let next = checkpoint.step_index.unwrap() + 1;
-    let resumed = Workflow::restore(Arc::clone(&definition), checkpoint);
-    let mut other = Driven {
-        drafts: Vec::new(),
-        last: Vec::new(),
-        machine: resumed,
-    };
-    other.take(WorkflowEventKind::Resumed);
-    let expected = &definition.steps[usize::try_from(next).unwrap()].id;
-    assert_eq!(other.begun(), places(&[(2, expected.as_str())]));
-    // The output of the step before is restored, not computed again.
-    assert_eq!(other.given(), [StepInput::Prompt("A".to_owned())]);
-}
-
-#[test]
-fn nothing_is_begun_between_a_suspension_and_the_resume() {
-    let mut driven = Driven::new(workflow(vec![prompt("a"), prompt("b")], vec![]), "");
-    driven.take(WorkflowEventKind::Suspended);
-    assert_eq!(driven.ok(1, "").begun(), []);
-    assert_eq!(driven.outcome(), None);
-    driven.take(WorkflowEventKind::Resumed);
-    assert_eq!(driven.begun(), places(&[(2, "b")]));
-}
-
-#[test]
-fn what_was_under_way_is_begun_again_under_its_number() {
-    let held = group("g", 2, FailFast, vec![prompt("a"), prompt("b")]);
-    let mut driven = Driven::new(workflow(vec![held], vec![]), "");
-    let first = driven.given();
-    driven.take(WorkflowEventKind::Resumed);
-    assert_eq!(driven.begun(), places(&[(1, "g/a"), (2, "g/b")]));
-    assert_eq!(driven.given(), first);
-}
-
 #[test]
 fn a_stop_asks_what_is_under_way_and_the_second_ends_it() {
     let mut driven = Driven::new(workflow(vec![prompt("a"), prompt("b")], vec![]), "");
@@ -359,32 +285,6 @@ fn a_rollback_goes_on_through_a_stop_and_the_second_one_ends_it() {
     assert_eq!(driven.ok(5, "").begun(), places(&[(6, "g/b/undo-b")]));
     driven.take(WorkflowEventKind::StopRequested);
     assert_eq!(driven.end_requests(), [(6, EndStep::Now)]);
-}
-
-/// The next process is asked again, at once and after the order of the run.
-#[test]
-fn what_was_to_end_when_its_process_was_lost_is_to_end_in_the_next_one() {
-    let held = group("g", 2, FailFast, vec![prompt("a"), prompt("b")]);
-    let mut driven = Driven::new(workflow(vec![held], vec![]), "");
-    driven.take(WorkflowEventKind::StopRequested);
-    driven.take(WorkflowEventKind::Resumed);
-    assert_eq!(driven.begun(), places(&[(1, "g/a"), (2, "g/b")]));
-    let both = |how| [(1, how), (2, how)];
-    assert_eq!(driven.end_requests(), both(EndStep::Stop));
-    assert_eq!(driven.drafts.last().unwrap().action.ending, [1, 2]);
-    // The strongest request is the one that is repeated.
-    driven.take(WorkflowEventKind::StopRequested);
-    driven.take(WorkflowEventKind::Resumed);
-    assert_eq!(driven.end_requests(), both(EndStep::Now));
-    let mut failed = Driven::new(
-        workflow(
-            vec![group("g", 2, FailFast, vec![prompt("a"), prompt("b")])],
-            vec![],
-        ),
-        "",
-    );
-    failed.fails(1).take(WorkflowEventKind::Resumed);
-    assert_eq!(failed.end_requests(), [(2, EndStep::Now)]);
 }
 
 /// Who stops may want to look first, also where time had run out before.

@@ -56,6 +56,8 @@ impl Letter {
 
 #[derive(Clone)]
 struct Watched {
+    /// What another process makes of the entries so far.
+    fold: WorkflowFold,
     machine: Workflow,
     monitor: Monitor,
     /// How many rationed letters are left.
@@ -88,30 +90,37 @@ impl Watched {
         runs.chain(others).filter(fits).collect()
     }
 
-    /// The machine of a checkpoint that was written here and read again (INV-CP-001).
-    fn restored(&self) -> Workflow {
-        let stored = serde_json::to_string(&self.machine.checkpoint()).unwrap();
-        let checkpoint = serde_json::from_str(&stored).unwrap();
-        Workflow::restore(Arc::clone(self.machine.definition()), checkpoint)
+    /// Folds the entries among these effects, as they are stored: they give the machine that never stopped, so that it goes on as that
+    /// one does (INV-CP-001).
+    fn fold(&mut self, effects: &[WorkflowEffect]) -> Result<(), String> {
+        for effect in effects {
+            let WorkflowEffect::Append(drafts) = effect else {
+                continue;
+            };
+            for (action, event) in recorded(drafts) {
+                let taken = self.fold.take(&action, event.as_ref());
+                taken.map_err(|fault| fault.to_string())?;
+            }
+        }
+        let folded = self.fold.workflow().ok_or("nothing is folded")?;
+        if !folded.stands_as(&self.machine) {
+            return Err("the machine of the entries is another one".to_owned());
+        }
+        Ok(())
     }
 
-    /// Takes one letter; `restored` is the machine of this state's checkpoint.
-    fn take(&self, map: &Map<'_>, restored: &Workflow, letter: Letter) -> Result<Self, String> {
+    /// Takes one letter; what followed from it is handed out.
+    fn take(&self, map: &Map<'_>, letter: Letter) -> Result<(Self, Vec<WorkflowEffect>), String> {
         let mut next = self.clone();
         next.ration -= u8::from(letter.is_rationed());
         let event = letter.event();
         let effects = next.machine.step(event.clone());
         next.monitor.take(map, &event.event, &effects)?;
-        let mut restored = restored.clone();
-        let again = restored.step(event);
-        if again != effects || !restored.stands_as(&next.machine) {
-            return Err("the machine of the checkpoint reacts otherwise".to_owned());
-        }
         let over = next.machine.outcome().is_some();
         if !over && next.machine.under_way() == 0 && !next.monitor.suspended {
             return Err("nothing is under way, and it has not ended".to_owned());
         }
-        Ok(next)
+        Ok((next, effects))
     }
 
     fn key(&self) -> String {
@@ -122,27 +131,28 @@ impl Watched {
 
 /// How many states there are, and the first property that does not hold, with the way there.
 fn explored(definition: &WorkflowDefinition, ration: u8) -> Result<usize, String> {
-    let map = Map { definition };
-    let (machine, effects) =
-        Workflow::start(Arc::new(definition.clone()), started(definition, "[1, 2]"));
+    let (map, shared) = (Map { definition }, Arc::new(definition.clone()));
+    let (machine, effects) = Workflow::start(Arc::clone(&shared), started(definition, "[1, 2]"));
     let mut monitor = Monitor::default();
     let begins = WorkflowEventKind::Started(Box::new(started(definition, "")));
     monitor.take(&map, &begins, &effects)?;
-    let first = Watched {
+    let mut first = Watched {
+        fold: WorkflowFold::new(shared),
         machine,
         monitor,
         ration,
     };
+    first.fold(&effects)?;
     let mut seen = HashSet::from([first.key()]);
     let mut queue = VecDeque::from([(first, Vec::new())]);
     while let Some((watched, path)) = queue.pop_front() {
-        let restored = watched.restored();
         for letter in watched.letters() {
             let mut way: Vec<Letter> = path.clone();
             way.push(letter);
-            let next = watched.take(&map, &restored, letter);
-            let next = next.map_err(|breach| format!("{breach}: {way:?}"))?;
+            let breach = |breach: String| format!("{breach}: {way:?}");
+            let (mut next, effects) = watched.take(&map, letter).map_err(breach)?;
             if seen.insert(next.key()) {
+                next.fold(&effects).map_err(breach)?;
                 queue.push_back((next, way));
             }
         }

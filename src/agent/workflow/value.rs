@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::contract::StepId;
 use crate::message::{Digest, DigestContext};
@@ -10,8 +10,7 @@ use crate::message::{Digest, DigestContext};
 static OUTPUTS: DigestContext = DigestContext::new("monolith workflow v1 outputs");
 
 /// The outputs of step runs, and a digest that grows with them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outputs {
     bytes: u64,
     digest: Digest,
@@ -19,13 +18,8 @@ pub(crate) struct Outputs {
 }
 
 /// What a step came to, by the runs in it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(
-    tag = "kind",
-    content = "value",
-    rename_all = "snake_case",
-    deny_unknown_fields
-)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", content = "value", rename_all = "snake_case")]
 pub(crate) enum Value {
     /// Nothing was run.
     #[default]

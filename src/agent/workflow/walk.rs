@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::books::{
-    Active, Books, Bound, Completed, Group, InFlight, Items, Loop, Sequence, StepError,
-};
+use super::books::{Active, Books, Bound, Completed, Group, InFlight, Loop, Sequence, StepError};
 use super::effect::{EndStep, StepOrder};
 use super::filled::{MAX_INPUT_BYTES, input_of, parts_of};
 use super::value::{Outputs, Value};
@@ -132,7 +130,7 @@ impl Walker<'_> {
                 Some(items) => match u32::try_from(items.len()) {
                     Ok(count) if count <= held.max_iterations => Some(Active::Loop(Loop {
                         count: Some(count),
-                        items: Items(Some(items)),
+                        items,
                         ..Loop::default()
                     })),
                     _ => {
@@ -249,14 +247,7 @@ impl Walker<'_> {
         held: Option<&ForEach>,
     ) -> Flow {
         let loop_place = format!("{}{}", around.place, step.id);
-        let items = match held {
-            Some(held) => at
-                .items
-                .0
-                .get_or_insert_with(|| self.items(held, around).unwrap_or_default())
-                .clone(),
-            None => Arc::default(),
-        };
+        let items = Arc::clone(&at.items);
         loop {
             if !at.open {
                 if around.halting {
