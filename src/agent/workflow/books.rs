@@ -108,9 +108,13 @@ pub(super) struct Loop {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Group {
+    /// Whether one of its steps has failed.
     pub(super) failed: bool,
     pub(super) members: Vec<Member>,
     pub(super) phase: Phase,
+    /// Whether one has completed with errors in it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) with_errors: bool,
 }
 
 /// A step of a group.

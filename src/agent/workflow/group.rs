@@ -98,7 +98,7 @@ impl Walker<'_> {
         let Flow::Ended(end) = flow else { return };
         let (member, failed) = match end {
             End::Completed { ok, .. } => {
-                group.failed |= !ok && goes_on;
+                group.with_errors |= !ok;
                 (Member::Completed, false)
             }
             End::Failed => (Member::Failed, true),
@@ -152,7 +152,7 @@ impl Walker<'_> {
             Some((step.id.clone(), bound.value.clone()))
         });
         let value = Value::Members(completed.collect());
-        let ok = !group.failed;
+        let ok = !group.failed && !group.with_errors;
         Some(Flow::Ended(End::Completed { ok, value }))
     }
 }

@@ -38,6 +38,8 @@ mod tests_explore;
 #[cfg(test)]
 mod tests_monitor;
 #[cfg(test)]
+mod tests_nesting;
+#[cfg(test)]
 mod tests_resume;
 mod value;
 mod view;

@@ -173,22 +173,6 @@ fn continue_on_error_completes_what_does_not_wait_for_the_failure() {
     assert_eq!(driven.outcome().as_deref(), Some("COMPLETED (with_errors)"));
 }
 
-#[test]
-fn a_group_with_errors_has_not_succeeded_through_what_stands_around_it() {
-    let inner = || vec![group("g", 1, ContinueOnError, vec![prompt("a")])];
-    let ran = || condition("p", Test::Succeeded(true));
-    for around in [
-        if_("around", ran(), inner(), vec![]),
-        each("around", "[1]", inner()),
-    ] {
-        let succeeded = condition("around", Test::Succeeded(true));
-        let last = if_("q", succeeded, vec![prompt("yes")], vec![prompt("no")]);
-        let mut driven = Driven::new(workflow(vec![prompt("p"), around, last], vec![]), "");
-        driven.ok(1, "");
-        assert_eq!(driven.fails(2).begun(), places(&[(3, "q/no")]));
-    }
-}
-
 fn rolled_back() -> Driven {
     let steps = vec![
         prompt("a").undone_by("undo-a"),
