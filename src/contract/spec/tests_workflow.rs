@@ -128,6 +128,15 @@ fn a_file_is_a_workflow_by_its_keys() {
     assert!(!WorkflowSpec::is_one(
         "id: a\nversion: '1'\nworkflow: Read first."
     ));
+    // One of the two keys is missing, and nothing else says what the file is.
+    let whole = "workflow: w\ncontract: {tools: {builtin: [clock]}}\n";
+    assert!(WorkflowSpec::is_one(whole));
+    assert_eq!(faults(whole), ["1 : the key `steps` is missing"]);
+    let steps = "steps: [{id: a, delegate: a.ai, task: go}]\n";
+    assert!(WorkflowSpec::is_one(steps));
+    assert_eq!(faults(steps), ["1 : the key `workflow` is missing"]);
+    assert!(WorkflowSpec::is_one("workflow: w\nstep: []\n"));
+    assert!(!WorkflowSpec::is_one(&format!("targets: []\n{steps}")));
 }
 
 #[test]

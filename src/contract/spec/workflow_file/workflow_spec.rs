@@ -4,11 +4,13 @@ use serde_json::json;
 
 use super::keys::{AnyStep, WORKFLOW_FILE};
 use super::tool_spec::{STEP_MODEL, STEP_PROVIDER};
+use crate::contract::spec::agent_file::AGENT_PROFILE;
 use crate::contract::spec::contract_spec::ContractSpec;
 use crate::contract::spec::definitions::Definitions;
 use crate::contract::spec::error::{Findings, Origin, SpecErrors};
 use crate::contract::spec::file::read_file;
 use crate::contract::spec::fill::{child, fill};
+use crate::contract::spec::form::Form as _;
 use crate::contract::spec::keys::FILE;
 use crate::contract::spec::parse::Whole;
 use crate::contract::spec::reporter::Reporter;
@@ -35,14 +37,27 @@ pub(crate) struct WorkflowSpec {
 }
 
 impl WorkflowSpec {
-    /// Whether a text is the file of a workflow: it has the keys `workflow` and `steps`.
+    /// Whether a text is the file of a workflow: it has the keys `workflow` and `steps`, or one of them and none that only a contract file
+    /// or a profile has. What it lacks is then said of a workflow.
     #[must_use]
     pub(crate) fn is_one(text: &str) -> bool {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let findings = Findings::new(text, &[]);
         let root = tree::parse(text, Origin::File, &findings);
-        let has = |key: &str| root.as_ref().and_then(|root| child(root, key)).is_some();
-        has(WORKFLOW_FILE.workflow.name) && has(WORKFLOW_FILE.steps.name)
+        let Some(Kind::Map(entries)) = root.map(|root| root.kind) else {
+            return false;
+        };
+        let has = |key: &str| entries.iter().any(|(own, _)| own.text == key);
+        let (workflow, steps) = (WORKFLOW_FILE.workflow.name, WORKFLOW_FILE.steps.name);
+        let is_anothers = |key: &str| {
+            let of = |names: &[&str]| names.contains(&key);
+            !of(WORKFLOW_FILE.names()) && (of(FILE.names()) || of(AGENT_PROFILE.names()))
+        };
+        match (has(workflow), has(steps)) {
+            (true, true) => true,
+            (false, false) => false,
+            _ => !entries.iter().any(|(key, _)| is_anothers(&key.text)),
+        }
     }
 
     /// Reads the file; `known` has the definitions of what its contract names and does not define.
