@@ -242,16 +242,16 @@ fn changed(terms: &DelegateTerms, read: &ReadAgent) -> Option<String> {
         return Some(format!("{} has changed", terms.file));
     }
     let differs = |(file, digest): &(&String, &Digest)| terms.below.get(*file) != Some(*digest);
-    let changed = read.below.iter().find(differs);
-    let gone = || {
-        let mut files = terms.below.iter();
-        files.find(|(file, _)| !read.below.contains_key(*file))
-    };
-    let (file, _) = changed.or_else(gone)?;
-    Some(format!(
-        "{file}, an agent below {}, has changed",
-        terms.file
-    ))
+    let above = &terms.file;
+    if let Some((file, _)) = read.below.iter().find(differs) {
+        return Some(format!("{file}, an agent below {above}, has changed"));
+    }
+    // What is the same text names the same files.
+    let gone = terms.below.keys();
+    let gone = gone.filter(|file| !read.below.contains_key(*file));
+    let gone: Vec<&str> = gone.map(String::as_str).collect();
+    let files = (!gone.is_empty()).then(|| gone.join(" or "))?;
+    Some(format!("{files}, below {above}, cannot be read"))
 }
 
 /// Begins the run.

@@ -257,10 +257,10 @@ pub enum DriverError {
     #[error(
         "resume run {run_id}: {} gives another contract{}: {pointer} is {given}, and the run was begun with {recorded}",
         named(file.as_deref()),
-        changed_agent(agent.as_deref())
+        for_agent(agent.as_deref())
     )]
     OtherContract {
-        /// The file of an agent that the file names, as written there, where that is what has changed.
+        /// Which agent is another one, or cannot be read, in words, where that is the difference.
         agent: Option<Box<str>>,
         /// The file, where it is not the one that the caller named.
         file: Option<Box<Path>>,
@@ -459,10 +459,8 @@ fn named(file: Option<&Path>) -> String {
     file.map_or_else(|| "the file".to_owned(), |file| file.display().to_string())
 }
 
-fn changed_agent(agent: Option<&str>) -> String {
-    agent.map_or_else(String::new, |agent| {
-        format!(", for its agent {agent} has changed")
-    })
+fn for_agent(agent: Option<&str>) -> String {
+    agent.map_or_else(String::new, |agent| format!(", for {agent}"))
 }
 
 fn because(reason: &str) -> String {

@@ -233,6 +233,7 @@ fn fault_of(mismatch: Mismatch, run_id: &RunId) -> DriverError {
     let run_id = run_id.clone();
     let reason = match mismatch {
         Mismatch::Contract {
+            agent: _,
             pointer,
             recorded,
             given,

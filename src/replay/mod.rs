@@ -38,7 +38,7 @@ pub use difference::{Attribution, Difference};
 
 pub use fork::{Fork, ForkFault, ForkPoint};
 pub use live_report::LiveReport;
-pub(crate) use pointer::differences;
+pub(crate) use pointer::{ABSENT, differences};
 #[cfg(test)]
 pub(crate) use pointer::first_difference;
 pub use reissuer::{LiveScope, Reissue, Reissuer};

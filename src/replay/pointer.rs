@@ -4,6 +4,8 @@ use serde_json::Value;
 
 use crate::message::{char_prefix, nearest_value};
 
+/// What stands for a value that one of the two has not.
+pub(crate) const ABSENT: &str = "absent";
 /// The longest text of a value that a difference shows.
 const SHOWN_BYTES: usize = 400;
 
@@ -40,7 +42,7 @@ pub(crate) fn differences(
     };
     let mut found = Vec::new();
     let text = |side: Option<&Value>| {
-        side.map_or_else(|| "absent".to_owned(), |value| shown(&value.to_string()))
+        side.map_or_else(|| ABSENT.to_owned(), |value| shown(&value.to_string()))
     };
     descend(root, Some(&left), Some(&right), &mut |path, left, right| {
         if found.len() < most {

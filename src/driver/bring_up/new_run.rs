@@ -351,6 +351,7 @@ fn changed(mismatch: Mismatch, run_id: &RunId) -> DriverError {
     let run_id = run_id.clone();
     match mismatch {
         Mismatch::Contract {
+            agent: _,
             pointer,
             recorded,
             given,

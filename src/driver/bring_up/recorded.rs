@@ -19,7 +19,7 @@ use crate::driver::DriverError;
 use crate::inference::Backend;
 use crate::kernel::{BringUpFault, ProviderAddress, RunStarted};
 use crate::message::{RunId, TokenCounter, ToolServerStatement};
-use crate::replay::differences;
+use crate::replay::{ABSENT, differences};
 use crate::session::Redactor;
 use crate::tools::ToolServers;
 
@@ -31,6 +31,8 @@ const DERIVED: [&str; 5] = [
     "session_tools",
     "token_gate",
 ];
+/// The member of an agent's terms that has the files below it.
+const BELOW: &str = "below";
 /// Among how many differences of two contracts the one is looked for that is named.
 const MAX_DIFFERENCES: usize = 64;
 
@@ -78,6 +80,8 @@ pub(in crate::driver) struct BroughtUp {
 pub(in crate::driver) enum Mismatch {
     /// The file gives another contract.
     Contract {
+        /// The agent that is another one, or cannot be read, in words; none where the difference is elsewhere.
+        agent: Option<String>,
         /// Where the two documents first differ.
         pointer: String,
         recorded: String,
@@ -204,16 +208,53 @@ pub(super) fn check_contract(
     let (was, is) = (terms_text(recorded), terms_text(&given));
     let whole = || (String::new(), "another".to_owned(), "another".to_owned());
     let mut found_all = differences("", &was, &is, MAX_DIFFERENCES);
-    // What an author wrote explains what was derived from it.
-    found_all.sort_by_key(|(pointer, ..)| is_derived(pointer));
-    let (pointer, recorded, given) = found_all.into_iter().next().unwrap_or_else(whole);
+    // What an author wrote explains what was derived from it, and a file that is another one what is no longer below it.
+    found_all.sort_by_key(|(pointer, _, given)| {
+        let is_gone = pointer.starts_with("/agents/") && given == ABSENT;
+        (is_derived(pointer), is_gone)
+    });
+    let (pointer, was, is) = found_all.into_iter().next().unwrap_or_else(whole);
     Err(match found.sources.script_at(found.spec, &pointer) {
         Some((provider, path)) => Mismatch::Script { path, provider },
         None => Mismatch::Contract {
+            agent: other_agent(recorded, &given, &pointer),
             pointer,
-            recorded,
-            given,
+            recorded: was,
+            given: is,
         },
+    })
+}
+
+/// Which agent has another file now, or cannot be read, where that is the difference there.
+fn other_agent(
+    recorded: &ExecutionContract,
+    given: &ExecutionContract,
+    pointer: &str,
+) -> Option<String> {
+    let name = |step: &str| step.replace("~1", "/").replace("~0", "~");
+    let mut steps = pointer.strip_prefix("/agents/")?.split('/').map(name);
+    let tool = steps.next()?;
+    let was = recorded.agents.get(&tool)?;
+    let file = &was.file;
+    let is_below = steps.next().is_some_and(|step| step == BELOW);
+    let below = steps.next().filter(|_| is_below);
+    // The text of the agent is the same, so it names the same files: what is not below it any more could not be read.
+    let same = given.agents.get(&tool);
+    let same = same.filter(|now| is_below && now.digest == was.digest);
+    let gone = same.map(|now| {
+        let gone = was.below.keys();
+        let gone = gone.filter(|file| !now.below.contains_key(*file));
+        gone.map(String::as_str).collect::<Vec<_>>()
+    });
+    Some(match (gone, below) {
+        (Some(gone), below)
+            if below.as_deref().is_none_or(|below| gone.contains(&below)) && !gone.is_empty() =>
+        {
+            let gone = gone.join(" or ");
+            format!("{gone}, below its agent {file}, cannot be read")
+        }
+        (_, Some(below)) => format!("its agent {file} ({below} below it) has changed"),
+        (_, None) => format!("its agent {file} has changed"),
     })
 }
 

@@ -8,7 +8,6 @@ use super::prepared::{GRACE, Prepared, Resumption, Start};
 use super::recorded::{BroughtUp, Mismatch, Models, Recorded, bring_up_again};
 use super::reopened::Reopened;
 use super::request::RunRequest;
-use crate::contract::ExecutionContract;
 use crate::driver::ancestry::by_target;
 use crate::driver::below::Below;
 use crate::driver::{DriverError, Environment};
@@ -57,7 +56,7 @@ pub(crate) async fn prepare_resume(
         servers,
         tool_servers,
         ..
-    } = up.map_err(|mismatch| fault_of(mismatch, &run_id).of_agent(&contract))?;
+    } = up.map_err(|mismatch| fault_of(mismatch, &run_id))?;
     let first = Input::Resumed {
         addresses,
         bring_up: differing,
@@ -132,35 +131,17 @@ impl Reopened {
     }
 }
 
-impl DriverError {
-    /// Names the agent whose file is another one now, where that is the difference.
-    fn of_agent(mut self, recorded: &ExecutionContract) -> Self {
-        if let Self::OtherContract { agent, pointer, .. } = &mut self
-            && let Some(rest) = pointer.strip_prefix("/agents/")
-        {
-            let name = |step: &str| step.replace("~1", "/").replace("~0", "~");
-            let mut steps = rest.split('/').map(name);
-            let terms = recorded.agents.get(&steps.next().unwrap_or_default());
-            let below = steps.nth(1);
-            *agent = terms.map(|terms| match below {
-                Some(file) => format!("{} ({file} below it)", terms.file).into(),
-                None => terms.file.as_str().into(),
-            });
-        }
-        self
-    }
-}
-
 /// What keeps a run from being resumed.
 pub(super) fn fault_of(mismatch: Mismatch, run_id: &RunId) -> DriverError {
     let run_id = run_id.clone();
     match mismatch {
         Mismatch::Contract {
+            agent,
             pointer,
             recorded,
             given,
         } => DriverError::OtherContract {
-            agent: None,
+            agent: agent.map(String::into_boxed_str),
             file: None,
             run_id,
             pointer: pointer.into(),

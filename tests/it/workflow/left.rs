@@ -212,6 +212,13 @@ fn a_changed_file_of_an_agent_is_named_two_levels_down() {
         "lead.yaml",
         "lead.yaml, the agent of step `give`, has changed since it was begun",
     );
+    // One that is not there is not the fault of the agent above it.
+    let text = desk.read("clock.yaml");
+    std::fs::remove_file(desk.path("clock.yaml")).unwrap();
+    let said = desk.ends(&["resume", "w"], 4).err;
+    let whole = "contract, for clock.yaml, below its agent middle.yaml, cannot be read: /agents/";
+    assert!(said.contains(whole), "{said}");
+    desk.write("clock.yaml", &text);
     desk.ok(&["resume", "w"]);
 }
 
