@@ -110,6 +110,17 @@ impl ModelPrice {
         micro_of(parts.into_iter().fold(0, sum))
     }
 
+    /// The higher one of two prices, for each kind of token.
+    #[must_use]
+    pub(super) fn or_higher(self, other: Self) -> Self {
+        Self {
+            cache_read_pico_usd: self.cache_read_pico_usd.max(other.cache_read_pico_usd),
+            cache_write_pico_usd: self.cache_write_pico_usd.max(other.cache_write_pico_usd),
+            input_pico_usd: self.input_pico_usd.max(other.input_pico_usd),
+            output_pico_usd: self.output_pico_usd.max(other.output_pico_usd),
+        }
+    }
+
     /// The least that a prompt of so many tokens costs: all of it from the cache, and an empty answer.
     #[must_use]
     pub fn least_micro_usd(&self, prompt_tokens: u64) -> u64 {

@@ -43,7 +43,8 @@ impl ContractSpec {
     ) -> Self {
         self.inherit_limits(by.spec);
         let stated = self.inherit_sampling(by.spec);
-        inherit_models(&mut self, &stated, (folder, by.folder), by.spec);
+        let limited = by.contract.max_cost_micro_usd.is_some();
+        inherit_models(&mut self, &stated, (folder, by.folder), by.spec, limited);
         inherit_redaction(&mut self.redact, &by.spec.redact);
         let stated = self.total_timeout_ms.unwrap_or(grant.total_timeout_ms);
         self.total_timeout_ms = Some(stated.min(grant.total_timeout_ms));

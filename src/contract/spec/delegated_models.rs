@@ -6,12 +6,14 @@ use super::contract_spec::{ContractSpec, ProviderSpec, Setting, TargetSpec};
 use super::keys::FILE;
 
 /// Gives the agent the models of the delegating run where its file names none, with their providers, and prices of models that it has none
-/// for. `stated` are parameters that it states itself; the folders are its own and that of the delegating run.
+/// for. `stated` are parameters that it states itself; the folders are its own and that of the delegating run; `limited` says whether that
+/// one limits the cost.
 pub(super) fn inherit_models(
     own: &mut ContractSpec,
     stated: &[&str],
     folders: (&Path, &Path),
     by: &ContractSpec,
+    limited: bool,
 ) {
     if own.targets.is_empty() {
         take_targets(own, stated, by);
@@ -35,7 +37,7 @@ pub(super) fn inherit_models(
         let window = &mut own.context_budget.context_window;
         *window = window.or(by.context_budget.context_window);
     }
-    take_prices(own, by);
+    take_prices(own, by, limited);
 }
 
 /// The models that attempts go to, and the one that makes summaries where the agent names none.
@@ -113,8 +115,9 @@ fn is_called(target: &TargetSpec, named: &str) -> bool {
     named == target.model || named == format!("{}/{}", target.provider, target.model)
 }
 
-/// Prices of the delegating run, for the agent's providers and for models that it has no price of.
-fn take_prices(own: &mut ContractSpec, by: &ContractSpec) {
+/// Prices of the delegating run, for the agent's providers and for models that it has no price of. Under a limit from above its own
+/// prices make nothing cheaper: of two, the higher one counts.
+fn take_prices(own: &mut ContractSpec, by: &ContractSpec, limited: bool) {
     let Some(theirs) = &by.prices else {
         return;
     };
@@ -126,8 +129,12 @@ fn take_prices(own: &mut ContractSpec, by: &ContractSpec) {
         }
         let known = made.models.entry(provider.clone()).or_default();
         for (model, price) in models {
-            taken |= !known.contains_key(model);
-            known.entry(model.clone()).or_insert(*price);
+            let price = match known.get(model) {
+                Some(own) if limited => own.or_higher(*price),
+                Some(own) => *own,
+                None => *price,
+            };
+            taken |= known.insert(model.clone(), price) != Some(price);
         }
     }
     if !taken {

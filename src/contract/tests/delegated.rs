@@ -195,6 +195,41 @@ fn a_model_that_the_agent_names_elsewhere_is_there_beside_those_of_its_caller() 
     assert_eq!(spec.providers["p"].file.as_deref(), Some("lead.jsonl"));
 }
 
+/// What a run below costs counts against the limit of the one above: its own file makes nothing cheaper there.
+#[test]
+fn under_a_limit_from_above_the_higher_price_counts() {
+    let own = "\
+targets: [{provider: p, model: big}]
+providers: {p: {type: scripted, file: own.jsonl}}
+prices: {version: b, models: {p: {big: {input: 0, output: 9}, own: {input: 0, output: 0}}}}
+";
+    let prices = |lead: &str| {
+        let files = [
+            ("lead.yaml", lead),
+            ("sub/scout.ai", BARE),
+            ("own.yaml", own),
+        ];
+        let by = Folder::of(&files).spec("lead.yaml", &[]);
+        let contract = contract_of(&by);
+        let by = Delegator {
+            contract: &contract,
+            folder: Path::new("/a"),
+            spec: &by,
+        };
+        let spec = Folder::of(&files).called().spec("own.yaml", &[]);
+        let spec = spec.delegated(by, ("agent__scout", Path::new("/a")), &GRANT, String::new());
+        let table = spec.prices.unwrap();
+        let of = |model: &str| {
+            let price = table.models["p"][model];
+            (price.input_pico_usd.0, price.output_pico_usd.0)
+        };
+        (of("big"), of("own"))
+    };
+    assert_eq!(prices(LEAD), ((0, 9_000_000), (0, 0)));
+    let limited = format!("{LEAD}max_cost_micro_usd: 100\n");
+    assert_eq!(prices(&limited), ((1_000_000, 9_000_000), (0, 0)));
+}
+
 #[test]
 fn a_run_has_what_it_is_given() {
     let spec = delegated(OWN);
