@@ -47,7 +47,7 @@ impl Children {
     }
 
     /// What is asked of a run reaches all below it.
-    pub(super) fn tell(&self, control: &Control) {
+    pub(super) fn broadcast(&self, control: &Control) {
         for child in self.controls.values() {
             // One that is so far behind was asked to end often enough.
             drop(child.try_send(control.clone()));

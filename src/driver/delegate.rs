@@ -18,7 +18,7 @@ use super::below::Below;
 use super::blocking::blocking;
 use super::bring_up::{Prepared, Reopened, RunRequest, prepare_delegated, prepare_end};
 use super::delegating::{ChildChannels, Delegating};
-use super::known_child::{Ended, Known, UpAgain, known, report_of, up_again};
+use super::known_child::{ChildState, Ended, UpAgain, child_state, report_of, up_again};
 use super::perform::{CallBlobs, Done};
 use super::queues::{CallPermit, Queues};
 use crate::contract::{DelegateTerms, Delegator, task_of, ungranted};
@@ -57,10 +57,10 @@ pub(super) fn delegate(
             Err(fault) => return Done::failed(fault),
         };
         let permit = match &known {
-            Known::Ended(_) | Known::Taken => Some(None),
-            Known::None | Known::Open(_) => {
+            ChildState::Ended(_) | ChildState::NameTaken => Some(None),
+            ChildState::Absent | ChildState::Open(_) => {
                 let (queues, queue) = (Arc::clone(&delegating.queues), delegation.queue.clone());
-                let is_open = matches!(known, Known::Open(_));
+                let is_open = matches!(known, ChildState::Open(_));
                 place_in_queue(queues, queue, channels.cancel.clone(), is_open).await
             }
         };
@@ -114,20 +114,20 @@ async fn known_run(
     delegating: &Delegating,
     delegation: &Delegation,
     channels: &mut ChildChannels,
-) -> Result<Known, DriverError> {
+) -> Result<ChildState, DriverError> {
     let Some(below) = &delegating.below else {
-        return Ok(Known::None);
+        return Ok(ChildState::Absent);
     };
-    let known = known(
+    let known = child_state(
         &delegating.store,
         &below.environment,
         delegating.link(delegation),
     )
     .await?;
     match &known {
-        Known::Ended(ended) => channels.observer.recorded(&ended.contract, &ended.entries),
-        Known::Open(open) => channels.observer.recorded(open.contract(), open.entries()),
-        Known::None | Known::Taken => {}
+        ChildState::Ended(ended) => channels.observer.recorded(&ended.contract, &ended.entries),
+        ChildState::Open(open) => channels.observer.recorded(open.contract(), open.entries()),
+        ChildState::Absent | ChildState::NameTaken => {}
     }
     Ok(known)
 }
@@ -172,25 +172,25 @@ fn envelope_text(ended: &Ended) -> String {
 async fn run_child(
     delegating: &Delegating,
     delegation: &Delegation,
-    known: Known,
+    known: ChildState,
     channels: ChildChannels,
 ) -> Result<ChildResult, DriverError> {
     let open = match known {
-        Known::Ended(recorded) => {
+        ChildState::Ended(recorded) => {
             let ended = blocking(move || recorded.ended()).await?;
             return Ok(ChildResult::Ended(Box::new(ended)));
         }
-        Known::Taken => {
+        ChildState::NameTaken => {
             let run_id = &delegation.run_id;
             let reason = format!("another run is called {run_id}");
             return Ok(ChildResult::NotBegun(reason));
         }
-        Known::Open(open) if delegating.ends => {
+        ChildState::Open(open) if delegating.ends => {
             return ended_below(delegating, delegation, *open, channels).await;
         }
-        Known::Open(reopened) => Some(reopened),
-        Known::None if delegating.ends => return Ok(ChildResult::Cancelled),
-        Known::None => None,
+        ChildState::Open(reopened) => Some(reopened),
+        ChildState::Absent if delegating.ends => return Ok(ChildResult::Cancelled),
+        ChildState::Absent => None,
     };
     let name = &delegation.order.invocation.name;
     let (Some(below), Some(terms)) = (&delegating.below, delegating.contract.agents.get(name))

@@ -12,7 +12,7 @@ use super::below::Below;
 use super::bring_up::Prepared;
 use super::clock::RunClock;
 use super::finished::Finished;
-use super::known_child::Link;
+use super::known_child::ChildLink;
 use super::observer::Observer;
 use super::queues::Queues;
 use super::waiting::WaitingReport;
@@ -65,8 +65,8 @@ pub(super) struct ChildChannels {
 
 impl Delegating {
     /// Which run the run of that call is.
-    pub(super) fn link(&self, delegation: &Delegation) -> Link {
-        Link {
+    pub(super) fn link(&self, delegation: &Delegation) -> ChildLink {
+        ChildLink {
             call: Some(delegation.order.call),
             child: delegation.run_id.clone(),
             parent: self.run_id.clone(),

@@ -133,11 +133,11 @@ impl<'s> Host<'s> {
                             match wanted {
                                 Control::Stop => {
                                     self.tools.queues.stop();
-                                    self.children.tell(&Control::Stop);
+                                    self.children.broadcast(&Control::Stop);
                                 }
                                 Control::Suspend => {
                                     self.slots.suspended.cancel();
-                                    self.children.tell(&Control::Suspend);
+                                    self.children.broadcast(&Control::Suspend);
                                     self.leaves_at = Instant::now().checked_add(self.grace);
                                 }
                                 _ => {}
@@ -231,7 +231,7 @@ impl<'s> Host<'s> {
                     }
                 }
                 Output::Cancel => {
-                    self.children.tell(&Control::Parent);
+                    self.children.broadcast(&Control::Parent);
                     self.cancel.cancel();
                     self.cancel = CancellationToken::new();
                     self.reading.clear();
@@ -333,8 +333,8 @@ impl<'s> Host<'s> {
             .is_some_and(|run| run.outcome().is_some());
         if !has_ended {
             // Asked twice, a run is left at once.
-            self.children.tell(&Control::Suspend);
-            self.children.tell(&Control::Suspend);
+            self.children.broadcast(&Control::Suspend);
+            self.children.broadcast(&Control::Suspend);
         }
         self.cancel.cancel();
         // A task may wait for a place among the pieces.

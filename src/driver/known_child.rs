@@ -36,10 +36,10 @@ pub(super) fn report_of(run: &Run) -> Option<String> {
 }
 
 /// What the store knows of the run of a call, or of a step.
-pub(super) enum Known {
-    None,
+pub(super) enum ChildState {
+    Absent,
     /// Another run has its name.
-    Taken,
+    NameTaken,
     Open(Box<Reopened>),
     Ended(Box<Recorded>),
 }
@@ -53,7 +53,7 @@ pub(super) struct Recorded {
 
 /// Which run the run of a call, or of a step, is.
 #[derive(Clone, Debug)]
-pub(super) struct Link {
+pub(super) struct ChildLink {
     /// The call; none of a step.
     pub(super) call: Option<CallSeq>,
     pub(super) child: RunId,
@@ -63,11 +63,11 @@ pub(super) struct Link {
 }
 
 /// Looks the run up, on a thread of its own. An open one is locked for this process.
-pub(super) async fn known(
+pub(super) async fn child_state(
     store: &Store,
     environment: &Environment,
-    link: Link,
-) -> Result<Known, DriverError> {
+    link: ChildLink,
+) -> Result<ChildState, DriverError> {
     let (store, environment) = (store.clone(), environment.clone());
     let look = move || {
         let mut reader = store.reader()?;
@@ -76,18 +76,18 @@ pub(super) async fn known(
                 if link.was_begun {
                     not_deleted(&store, &link.child, &link.parent)?;
                 }
-                return Ok(Known::None);
+                return Ok(ChildState::Absent);
             }
             read => read?,
         }
         // Another one may be driven elsewhere, or be damaged: that is no concern of this run.
         let lineage = reader.lineage(&link.child)?;
         if !lineage.is_some_and(|found| found.is_of(&link.parent, link.call)) {
-            return Ok(Known::Taken);
+            return Ok(ChildState::NameTaken);
         }
         drop(reader);
         match reopen_below(&store, &link.child, &environment) {
-            Ok(reopened) => Ok(Known::Open(Box::new(reopened))),
+            Ok(reopened) => Ok(ChildState::Open(Box::new(reopened))),
             // Another process may have sealed it since.
             Err(DriverError::RunEnded { .. }) => recorded(&store, link.child),
             Err(fault) => Err(fault),
@@ -114,7 +114,7 @@ fn not_deleted(store: &Store, below: &RunId, above: &RunId) -> Result<(), Driver
 }
 
 /// A run that is sealed, once its evidence holds.
-fn recorded(store: &Store, run_id: RunId) -> Result<Known, DriverError> {
+fn recorded(store: &Store, run_id: RunId) -> Result<ChildState, DriverError> {
     let mut reader = store.reader()?;
     if let Some(flaw) = &reader.verify_run(&run_id, false)?.first_bad {
         return Err(DriverError::DoesNotReplay {
@@ -125,7 +125,7 @@ fn recorded(store: &Store, run_id: RunId) -> Result<Known, DriverError> {
     let stored = reader.read_run(&run_id)?;
     let contract = Arc::new(stored.contract()?);
     let entries: Vec<SealedEntry> = stored.collect::<Result<_, _>>()?;
-    Ok(Known::Ended(Box::new(Recorded {
+    Ok(ChildState::Ended(Box::new(Recorded {
         contract,
         entries,
         run_id,
@@ -175,7 +175,7 @@ pub(super) enum UpAgain {
 pub(super) async fn up_again(
     open: Reopened,
     request: RunRequest,
-    (store, link): (&Store, Link),
+    (store, link): (&Store, ChildLink),
     controls: &mut mpsc::Receiver<Control>,
     cancel: &CancellationToken,
 ) -> Result<UpAgain, DriverError> {
@@ -230,16 +230,18 @@ pub(super) async fn up_again(
     if !ends {
         return Ok(UpAgain::Left);
     }
-    Ok(match known(store, &request.environment, link).await? {
-        Known::Open(open) => UpAgain::Up {
-            is_to_stop: false,
-            prepared: Box::new(prepare_end(
-                *open,
-                &request.environment,
-                &request.redaction_key,
-            )),
+    Ok(
+        match child_state(store, &request.environment, link).await? {
+            ChildState::Open(open) => UpAgain::Up {
+                is_to_stop: false,
+                prepared: Box::new(prepare_end(
+                    *open,
+                    &request.environment,
+                    &request.redaction_key,
+                )),
+            },
+            ChildState::Ended(recorded) => UpAgain::Ended(recorded),
+            ChildState::Absent | ChildState::NameTaken => UpAgain::Left,
         },
-        Known::Ended(recorded) => UpAgain::Ended(recorded),
-        Known::None | Known::Taken => UpAgain::Left,
-    })
+    )
 }

@@ -1,40 +1,40 @@
 //! The workflow's own sequence, and what it comes to.
 
-use super::books::{Phase, Root, Stop};
-use super::walk::{Around, End, Flow, Walker};
+use super::interpreter::{Interpreter, Progress, Scope, StepEnd};
+use super::memory::{Phase, Root, Stop};
 use crate::contract::{FailureStrategy, WorkflowClass, WorkflowCode, WorkflowOutcome};
 
-impl Walker<'_> {
+impl Interpreter<'_> {
     /// The workflow's own sequence; the outcome, once it is over.
     pub(super) fn root(&mut self, root: &mut Root) -> Option<WorkflowOutcome> {
-        if !root.phase.is_back() {
-            let around = Around {
-                halting: self.books.stop.is_some(),
+        if !root.phase.is_rolling_back() {
+            let scope = Scope {
+                halting: self.memory.stop.is_some(),
                 item: None,
                 place: "",
             };
             let definition = self.definition;
-            match self.sequence(&definition.steps, &mut root.sequence, around) {
-                Flow::Pending => return None,
-                Flow::Ended(End::Completed { .. }) => return Some(self.completed()),
-                Flow::Ended(End::Failed) => {}
-                Flow::Ended(End::Halted) if self.books.stop == Some(Stop::Timeout) => {
+            match self.sequence(&definition.steps, &mut root.sequence, scope) {
+                Progress::Pending => return None,
+                Progress::Ended(StepEnd::Completed { .. }) => return Some(self.completed()),
+                Progress::Ended(StepEnd::Failed) => {}
+                Progress::Ended(StepEnd::Halted) if self.memory.stop == Some(Stop::Timeout) => {
                     self.error(String::new(), WorkflowCode::TotalTimeout, false);
                 }
-                Flow::Ended(End::Halted) => return Some(self.interrupted()),
+                Progress::Ended(StepEnd::Halted) => return Some(self.interrupted()),
             }
             if self.definition.on_failure != FailureStrategy::Rollback {
                 return Some(self.failed());
             }
-            root.phase = Phase::Back(self.undone_below(""));
+            root.phase = Phase::RollingBack(self.plan_rollback(""));
         }
-        let Phase::Back(rollback) = &mut root.phase else {
+        let Phase::RollingBack(rollback) = &mut root.phase else {
             return None;
         };
         if !self.roll_back(rollback) {
             return None;
         }
-        Some(if self.books.stop == Some(Stop::Now) {
+        Some(if self.memory.stop == Some(Stop::Now) {
             self.interrupted()
         } else {
             self.failed()
@@ -42,7 +42,7 @@ impl Walker<'_> {
     }
 
     fn completed(&self) -> WorkflowOutcome {
-        let code = if self.books.errors().is_empty() {
+        let code = if self.memory.errors().is_empty() {
             WorkflowCode::AllSteps
         } else {
             WorkflowCode::WithErrors
@@ -56,9 +56,9 @@ impl Walker<'_> {
     }
 
     fn interrupted(&self) -> WorkflowOutcome {
-        let code = match self.books.stop {
+        let code = match self.memory.stop {
             Some(Stop::Now) => WorkflowCode::Abort,
-            Some(Stop::Asked | Stop::Timeout) | None => WorkflowCode::Stop,
+            Some(Stop::Requested | Stop::Timeout) | None => WorkflowCode::Stop,
         };
         let class = if self.compensation_failed() {
             WorkflowClass::CompensationFailed
@@ -69,12 +69,12 @@ impl Walker<'_> {
     }
 
     fn failed(&self) -> WorkflowOutcome {
-        let errors = self.books.errors().iter().rev();
+        let errors = self.memory.errors().iter().rev();
         let cause = errors.clone().find(|error| !error.compensation);
         let code = cause.map_or(WorkflowCode::StepFailed, |error| error.code);
         let class = if self.compensation_failed() {
             WorkflowClass::CompensationFailed
-        } else if self.books.counters.compensated > 0 {
+        } else if self.memory.counters.compensated > 0 {
             WorkflowClass::Compensated
         } else {
             WorkflowClass::Failed
@@ -83,6 +83,6 @@ impl Walker<'_> {
     }
 
     fn compensation_failed(&self) -> bool {
-        self.books.errors().iter().any(|error| error.compensation)
+        self.memory.errors().iter().any(|error| error.compensation)
     }
 }

@@ -1,37 +1,37 @@
 //! Steps that may run at the same time (INV-PE-001…003): who begins, and what follows from a failure.
 
-use super::books::{Group, Member, Phase};
+use super::interpreter::{Interpreter, Progress, Scope, StepEnd};
+use super::memory::{Group, Member, Phase};
 use super::value::Value;
-use super::walk::{Around, End, Flow, Walker};
 use crate::contract::{Dependencies, FailureStrategy, Parallel, Step};
 
-impl Walker<'_> {
+impl Interpreter<'_> {
     /// Goes on with a group, as far as it comes.
     pub(super) fn group(
         &mut self,
         step: &Step,
         held: &Parallel,
         group: &mut Group,
-        around: Around<'_>,
-    ) -> Flow {
-        let place = format!("{}{}/", around.place, step.id);
+        scope: Scope<'_>,
+    ) -> Progress {
+        let place = format!("{}{}/", scope.place, step.id);
         if let Phase::Forward = group.phase
-            && let Some(flow) = self.forward(held, group, &place, around)
+            && let Some(progress) = self.forward(held, group, &place, scope)
         {
-            return flow;
+            return progress;
         }
-        let Phase::Back(rollback) = &mut group.phase else {
-            return Flow::Ended(End::Failed);
+        let Phase::RollingBack(rollback) = &mut group.phase else {
+            return Progress::Ended(StepEnd::Failed);
         };
         if !self.roll_back(rollback) {
-            return Flow::Pending;
+            return Progress::Pending;
         }
-        let end = if around.halting {
-            End::Halted
+        let end = if scope.halting {
+            StepEnd::Halted
         } else {
-            End::Failed
+            StepEnd::Failed
         };
-        Flow::Ended(end)
+        Progress::Ended(end)
     }
 
     /// Does the steps; none where they are to be undone.
@@ -40,19 +40,19 @@ impl Walker<'_> {
         held: &Parallel,
         group: &mut Group,
         place: &str,
-        around: Around<'_>,
-    ) -> Option<Flow> {
+        scope: Scope<'_>,
+    ) -> Option<Progress> {
         let goes_on = held.on_failure == FailureStrategy::ContinueOnError;
         let mut at = 0;
         while let Some(step) = held.steps.get(at) {
-            let inner = Around {
-                halting: around.halting || (group.failed && !goes_on),
+            let inner = Scope {
+                halting: scope.halting || (group.failed && !goes_on),
                 place,
-                ..around
+                ..scope
             };
             if let Some(Member::Active(active)) = group.members.get_mut(at) {
-                let flow = self.go_on(step, active, inner);
-                self.settle(group, at, flow, goes_on, place);
+                let progress = self.advance(step, active, inner);
+                self.member_ended(group, at, progress, goes_on, place);
             }
             at = at.saturating_add(1);
         }
@@ -62,8 +62,8 @@ impl Walker<'_> {
         let dependencies = some_wait.then(|| Dependencies::of(&held.steps).ok());
         let dependencies = dependencies.flatten();
         loop {
-            let halting = around.halting || (group.failed && !goes_on);
-            if halting || self.books.suspended {
+            let halting = scope.halting || (group.failed && !goes_on);
+            if halting || self.memory.suspended {
                 break;
             }
             let needed = |step| dependencies.as_ref().map_or(&[][..], |d| d.of_step(step));
@@ -73,36 +73,45 @@ impl Walker<'_> {
             let Some(step) = held.steps.get(next) else {
                 break;
             };
-            let inner = Around {
+            let inner = Scope {
                 halting,
                 place,
-                ..around
+                ..scope
             };
-            let flow = match self.begin(step, inner) {
-                None => Flow::Ended(End::Failed),
+            let progress = match self.begin(step, inner) {
+                None => Progress::Ended(StepEnd::Failed),
                 Some(mut active) => {
-                    let flow = self.go_on(step, &mut active, inner);
+                    let progress = self.advance(step, &mut active, inner);
                     if let Some(member) = group.members.get_mut(next) {
                         *member = Member::Active(active);
                     }
-                    flow
+                    progress
                 }
             };
-            self.settle(group, next, flow, goes_on, place);
+            self.member_ended(group, next, progress, goes_on, place);
         }
-        self.over(held, group, place, around, goes_on)
+        self.over(held, group, place, scope, goes_on)
     }
 
     /// Notes how far a step of the group came.
-    fn settle(&mut self, group: &mut Group, at: usize, flow: Flow, goes_on: bool, place: &str) {
-        let Flow::Ended(end) = flow else { return };
+    fn member_ended(
+        &mut self,
+        group: &mut Group,
+        at: usize,
+        progress: Progress,
+        goes_on: bool,
+        place: &str,
+    ) {
+        let Progress::Ended(end) = progress else {
+            return;
+        };
         let (member, failed) = match end {
-            End::Completed { ok, .. } => {
+            StepEnd::Completed { ok, .. } => {
                 group.with_errors |= !ok;
                 (Member::Completed, false)
             }
-            End::Failed => (Member::Failed, true),
-            End::Halted => (Member::Halted, false),
+            StepEnd::Failed => (Member::Failed, true),
+            StepEnd::Halted => (Member::Halted, false),
         };
         if let Some(of) = group.members.get_mut(at) {
             *of = member;
@@ -118,42 +127,42 @@ impl Walker<'_> {
         held: &Parallel,
         group: &mut Group,
         place: &str,
-        around: Around<'_>,
+        scope: Scope<'_>,
         goes_on: bool,
-    ) -> Option<Flow> {
+    ) -> Option<Progress> {
         let under_way = |member: &Member| matches!(member, Member::Active(_));
         if group.members.iter().any(under_way) {
-            return Some(Flow::Pending);
+            return Some(Progress::Pending);
         }
-        let halting = around.halting || (group.failed && !goes_on);
+        let halting = scope.halting || (group.failed && !goes_on);
         let waits = |member: &Member| matches!(member, Member::Waiting);
         if group.members.iter().any(waits) {
             if !halting {
-                return Some(Flow::Pending);
+                return Some(Progress::Pending);
             }
             for member in group.members.iter_mut().filter(|member| waits(member)) {
                 *member = Member::Skipped;
             }
         }
-        if around.halting {
-            return Some(Flow::Ended(End::Halted));
+        if scope.halting {
+            return Some(Progress::Ended(StepEnd::Halted));
         }
         if group.failed && held.on_failure == FailureStrategy::Rollback {
-            group.phase = Phase::Back(self.undone_below(place));
+            group.phase = Phase::RollingBack(self.plan_rollback(place));
             return None;
         }
         if group.failed && !goes_on {
-            return Some(Flow::Ended(End::Failed));
+            return Some(Progress::Ended(StepEnd::Failed));
         }
         let members = held.steps.iter().zip(&group.members);
         let completed = members.filter(|(_, member)| matches!(member, Member::Completed));
         let completed = completed.filter_map(|(step, _)| {
-            let bound = self.books.bound(&step.id)?;
-            Some((step.id.clone(), bound.value.clone()))
+            let binding = self.memory.binding(&step.id)?;
+            Some((step.id.clone(), binding.value.clone()))
         });
         let value = Value::Members(completed.collect());
         let ok = !group.failed && !group.with_errors;
-        Some(Flow::Ended(End::Completed { ok, value }))
+        Some(Progress::Ended(StepEnd::Completed { ok, value }))
     }
 }
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::books::{Books, Stop};
 use super::checkpoint::{CheckpointRecord, context_digest};
 use super::effect::{EndStep, StepOrder, WorkflowEffect};
 use super::event::{StepFailure, StepResult};
+use super::interpreter::Interpreter;
+use super::memory::{Memory, Stop};
 use super::note::{EndedStep, note};
 use super::value::Outputs;
-use super::walk::Walker;
 use super::{
     BegunStep, StepInput, WorkflowAction, WorkflowDraft, WorkflowEntryKind, WorkflowEvent,
     WorkflowEventKind, WorkflowStarted, WorkflowState,
@@ -30,7 +30,7 @@ pub(crate) const MAX_REASON_BYTES: usize = 2_048;
 #[derive(Clone, Debug)]
 pub(crate) struct Workflow {
     at_ms: u64,
-    books: Books,
+    memory: Memory,
     definition: Arc<WorkflowDefinition>,
     entries: u64,
     /// What the runs under way are given.
@@ -54,7 +54,7 @@ impl Workflow {
         };
         let mut workflow = Self {
             at_ms: 0,
-            books: Books::default(),
+            memory: Memory::default(),
             definition,
             entries: 0,
             inputs: BTreeMap::new(),
@@ -64,7 +64,7 @@ impl Workflow {
             started,
         };
         let begins = (WorkflowEntryKind::Start, WorkflowState::Running);
-        let effects = workflow.walked(event, begins, None, Vec::new());
+        let effects = workflow.apply(event, begins, None, Vec::new());
         (workflow, effects)
     }
 
@@ -95,13 +95,13 @@ impl Workflow {
                 _ => WorkflowEntryKind::Ignored,
             },
             WorkflowEventKind::StopRequested
-                if self.books.stop.is_some_and(|s| s >= Stop::Asked) =>
+                if self.memory.stop.is_some_and(|s| s >= Stop::Requested) =>
             {
                 ending = self.stop(Stop::Now);
                 WorkflowEntryKind::Transition
             }
             WorkflowEventKind::StopRequested => {
-                ending = self.stop(Stop::Asked);
+                ending = self.stop(Stop::Requested);
                 WorkflowEntryKind::Transition
             }
             WorkflowEventKind::Interrupted => {
@@ -109,26 +109,26 @@ impl Workflow {
                 WorkflowEntryKind::Transition
             }
             WorkflowEventKind::Suspended => {
-                self.books.suspended = true;
+                self.memory.suspended = true;
                 WorkflowEntryKind::Noted
             }
             WorkflowEventKind::Resumed => {
-                self.books.suspended = false;
-                self.books.counters.resumes = self.books.counters.resumes.saturating_add(1);
+                self.memory.suspended = false;
+                self.memory.counters.resumes = self.memory.counters.resumes.saturating_add(1);
                 WorkflowEntryKind::Transition
             }
         };
         if kind == WorkflowEntryKind::Ignored {
-            let draft = self.draft(Some(event), kind, from, Parts::default());
+            let draft = self.draft(Some(event), kind, from, EntryParts::default());
             return vec![WorkflowEffect::Append(vec![draft])];
         }
-        self.walked(event, (kind, from), ended.as_ref(), ending)
+        self.apply(event, (kind, from), ended.as_ref(), ending)
     }
 
     /// When the workflow wants to be woken, in milliseconds since it began; none where nothing is timed.
     #[must_use]
     pub(crate) fn next_deadline(&self) -> Option<u64> {
-        let timed = self.state() == WorkflowState::Running && !self.books.suspended;
+        let timed = self.state() == WorkflowState::Running && !self.memory.suspended;
         timed.then_some(self.definition.total_timeout_ms)
     }
 
@@ -137,9 +137,9 @@ impl Workflow {
     pub(crate) fn state(&self) -> WorkflowState {
         if self.outcome.is_some() {
             WorkflowState::Terminate
-        } else if self.books.root.phase.is_back() {
+        } else if self.memory.root.phase.is_rolling_back() {
             WorkflowState::Compensating
-        } else if self.books.stop.is_some() {
+        } else if self.memory.stop.is_some() {
             WorkflowState::Stopping
         } else {
             WorkflowState::Running
@@ -167,27 +167,28 @@ impl Workflow {
     /// The number of the step that was begun last; 0 before the first.
     #[must_use]
     pub(crate) const fn last_number(&self) -> u64 {
-        self.books.numbers
+        self.memory.numbers
     }
 
     /// How many step runs are under way.
     #[cfg(test)]
     #[must_use]
     pub(crate) fn under_way(&self) -> usize {
-        self.books.in_flight.len()
+        self.memory.in_flight.len()
     }
 
     /// What the last step came to, in the order of the definition.
     #[must_use]
     pub(crate) fn output(&self) -> String {
-        let (steps, sequence) = (&self.definition.steps, &self.books.root.sequence);
-        self.books.last_of(steps, sequence).text(&self.outputs)
+        let (steps, sequence) = (&self.definition.steps, &self.memory.root.sequence);
+        self.memory.last_of(steps, sequence).text(&self.outputs)
     }
 
     /// Whether two machines stand alike, so that they react alike.
     #[cfg(test)]
     pub(super) fn stands_as(&self, other: &Self) -> bool {
-        (&self.books, &self.inputs, &self.outputs) == (&other.books, &other.inputs, &other.outputs)
+        (&self.memory, &self.inputs, &self.outputs)
+            == (&other.memory, &other.inputs, &other.outputs)
             && (self.at_ms, self.entries, self.outcome)
                 == (other.at_ms, other.entries, other.outcome)
             && self.started == other.started
@@ -200,19 +201,19 @@ impl Workflow {
         format!(
             "{:?} {outputs} {:?}",
             self.outcome,
-            self.books.without_history()
+            self.memory.without_history()
         )
     }
 
     /// The index of the last step of the definition's array that has completed.
     fn step_index(&self) -> Option<u64> {
-        let before = self.books.root.sequence.at.checked_sub(1)?;
+        let before = self.memory.root.sequence.at.checked_sub(1)?;
         u64::try_from(before).ok()
     }
 
     /// Takes what a step run came to; none where no such run is under way.
     fn take_result(&mut self, number: u64, result: &StepResult) -> Option<EndedStep> {
-        let run = self.books.in_flight.remove(&number)?;
+        let run = self.memory.in_flight.remove(&number)?;
         self.inputs.remove(&number);
         let result = match result {
             StepResult::NotBegun(_) => Err(WorkflowCode::StepNotBegun),
@@ -228,7 +229,7 @@ impl Workflow {
             }
         };
         if run.compensates.is_none() {
-            let counters = &mut self.books.counters;
+            let counters = &mut self.memory.counters;
             let of = match result {
                 Ok(()) => &mut counters.completed,
                 Err(_) => &mut counters.failed,
@@ -250,41 +251,41 @@ impl Workflow {
 
     /// Notes that nothing more is begun; returns which ends are requested of what is under way. A rollback goes on until an immediate end is requested.
     fn stop(&mut self, why: Stop) -> Vec<(u64, EndStep)> {
-        self.books.stop = self.books.stop.max(Some(why));
+        self.memory.stop = self.memory.stop.max(Some(why));
         let how = match why {
-            Stop::Asked => EndStep::Stop,
+            Stop::Requested => EndStep::Stop,
             Stop::Timeout | Stop::Now => EndStep::Now,
         };
-        let all = self.books.in_flight.iter_mut();
+        let all = self.memory.in_flight.iter_mut();
         let meant = all.filter(|(_, run)| why == Stop::Now || run.compensates.is_none());
         let requests = meant.filter_map(|(number, run)| run.ends(*number, how));
         requests.collect()
     }
 
     /// Walks what is under way, and writes down what came of it.
-    fn walked(
+    fn apply(
         &mut self,
         event: WorkflowEvent,
         (kind, from): (WorkflowEntryKind, WorkflowState),
         ended: Option<&EndedStep>,
         mut ending: Vec<(u64, EndStep)>,
     ) -> Vec<WorkflowEffect> {
-        let completed = self.books.completed().len();
-        let failed = self.books.errors().len();
+        let completed = self.memory.completed().len();
+        let failed = self.memory.errors().len();
         let resumed = matches!(event.event, WorkflowEventKind::Resumed);
-        let mut parts = Parts::default();
+        let mut parts = EntryParts::default();
         let mut orders = Vec::new();
         if resumed {
-            (parts.begun, orders) = self.under_way_again();
+            (parts.begun, orders) = self.reissue();
             // The process that was asked to end them is gone: the next one is asked again.
-            let asked = self.books.in_flight.iter();
+            let asked = self.memory.in_flight.iter();
             ending.extend(asked.filter_map(|(number, run)| Some((*number, run.ending?))));
         }
         let definition = Arc::clone(&self.definition);
-        let mut root = std::mem::take(&mut self.books.root);
-        let mut walker = Walker {
+        let mut root = std::mem::take(&mut self.memory.root);
+        let mut interpreter = Interpreter {
             begun: Vec::new(),
-            books: &mut self.books,
+            memory: &mut self.memory,
             definition: &definition,
             ended: ended.map(|ended| (ended.number, ended.result)),
             ending,
@@ -294,24 +295,24 @@ impl Workflow {
             orders: Vec::new(),
             outputs: &self.outputs,
         };
-        let end = walker.root(&mut root);
-        parts.notes.append(&mut walker.notes);
-        parts.begun.append(&mut walker.begun);
-        orders.append(&mut walker.orders);
-        let ending = walker.ending;
-        self.books.root = root;
+        let end = interpreter.root(&mut root);
+        parts.notes.append(&mut interpreter.notes);
+        parts.begun.append(&mut interpreter.begun);
+        orders.append(&mut interpreter.orders);
+        let ending = interpreter.ending;
+        self.memory.root = root;
         parts.ending = ending.iter().map(|(number, _)| *number).collect();
         parts.ending.sort_unstable();
         parts.ending.dedup();
-        parts.checkpoint = self.books.completed().len() > completed;
-        let errors = self.books.errors().get(failed..).unwrap_or_default();
+        parts.checkpoint = self.memory.completed().len() > completed;
+        let errors = self.memory.errors().get(failed..).unwrap_or_default();
         let failed = note(&event.event, ended, errors);
         parts.notes.splice(0..0, failed);
         self.outcome = end;
         let mut drafts = vec![self.draft(Some(event), kind, from, parts)];
         if end.is_some() {
             let to = WorkflowState::Terminate;
-            drafts.push(self.draft(None, WorkflowEntryKind::Seal, to, Parts::default()));
+            drafts.push(self.draft(None, WorkflowEntryKind::Seal, to, EntryParts::default()));
         }
         let mut effects = vec![WorkflowEffect::Append(drafts)];
         let begin = |order: StepOrder| WorkflowEffect::Begin(Box::new(order));
@@ -323,8 +324,8 @@ impl Workflow {
     }
 
     /// The orders of what is under way, for a process that begins anew.
-    fn under_way_again(&self) -> (Vec<BegunStep>, Vec<StepOrder>) {
-        let again = self.books.in_flight.iter().filter_map(|(number, run)| {
+    fn reissue(&self) -> (Vec<BegunStep>, Vec<StepOrder>) {
+        let again = self.memory.in_flight.iter().filter_map(|(number, run)| {
             let input = self.inputs.get(number)?.clone();
             let begun = BegunStep {
                 compensates: run.compensates,
@@ -347,8 +348,8 @@ impl Workflow {
 
     /// Why nothing more is begun, with how far the workflow has come.
     fn under_way_text(&self, why: &str) -> String {
-        let (begun, most) = (self.books.counters.steps, self.definition.max_steps);
-        let under_way = self.books.in_flight.values();
+        let (begun, most) = (self.memory.counters.steps, self.definition.max_steps);
+        let under_way = self.memory.in_flight.values();
         let under_way: Vec<&str> = under_way.map(|run| run.place.as_str()).collect();
         let under_way = match under_way.as_slice() {
             [] => "none under way".to_owned(),
@@ -362,23 +363,23 @@ impl Workflow {
         event: Option<WorkflowEvent>,
         kind: WorkflowEntryKind,
         from: WorkflowState,
-        parts: Parts,
+        parts: EntryParts,
     ) -> WorkflowDraft {
         let seq = self.entries;
         self.entries = self.entries.saturating_add(1);
         let sealed = kind == WorkflowEntryKind::Seal;
-        let state_digest = self.books.digest();
+        let state_digest = self.memory.digest();
         let checkpoint = parts.checkpoint.then(|| self.record(state_digest));
-        let heard = event
+        let taken = event
             .as_ref()
             .filter(|_| kind != WorkflowEntryKind::Ignored);
-        let note = heard.and_then(|event| self.note(event));
+        let note = taken.and_then(|event| self.note(event));
         let notes: Vec<String> = note.into_iter().chain(parts.notes).collect();
         WorkflowDraft {
             action: WorkflowAction {
                 begun: parts.begun,
                 checkpoint: checkpoint.flatten(),
-                counters: self.books.counters,
+                counters: self.memory.counters,
                 ending: parts.ending,
                 from,
                 kind,
@@ -394,12 +395,12 @@ impl Workflow {
     }
 
     /// What an entry states of the checkpoint; none before a step has completed.
-    fn record(&self, books: Digest) -> Option<CheckpointRecord> {
+    fn record(&self, memory: Digest) -> Option<CheckpointRecord> {
         let (at_ms, entries) = (self.at_ms, self.entries);
         Some(CheckpointRecord {
-            completed_step_id: self.books.last_completed.clone()?,
+            completed_step_id: self.memory.last_completed.clone()?,
             context: context_digest(at_ms, entries, self.outcome, self.started_digest),
-            memory_snapshot: books,
+            memory_snapshot: memory,
             step_index: self.step_index(),
             step_outputs: self.outputs.digest(),
         })
@@ -427,7 +428,7 @@ impl Workflow {
 
 /// What an entry says beside its state.
 #[derive(Default)]
-struct Parts {
+struct EntryParts {
     begun: Vec<BegunStep>,
     checkpoint: bool,
     ending: Vec<u64>,

@@ -11,7 +11,6 @@
 //! RUNNING ─▶ STOPPING ─▶ COMPENSATING ─▶ TERMINATE        entries up to a checkpoint ──▶ WorkflowFold ──▶ the machine there
 //! ```
 
-mod books;
 mod checkpoint;
 mod counters;
 mod effect;
@@ -22,7 +21,9 @@ mod filled;
 mod fold;
 mod group;
 mod input;
+mod interpreter;
 mod machine;
+mod memory;
 mod note;
 mod rollback;
 #[cfg(test)]
@@ -43,7 +44,6 @@ mod tests_nesting;
 mod tests_resume;
 mod value;
 mod view;
-mod walk;
 
 pub(crate) use checkpoint::CheckpointRecord;
 pub(crate) use counters::WorkflowCounters;

@@ -1,6 +1,6 @@
 //! What an entry says to people of the failures that came with its event. Decides nothing.
 
-use super::books::StepError;
+use super::memory::StepError;
 use super::{StepResult, WorkflowEventKind};
 use crate::contract::WorkflowCode;
 

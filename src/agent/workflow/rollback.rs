@@ -1,15 +1,15 @@
 //! Compensation: what has completed is undone, one run after the other, the last one first (INV-PE-003).
 
-use super::books::{Bound, Rollback, Stop};
 use super::filled::input_of;
+use super::interpreter::Interpreter;
+use super::memory::{Binding, Rollback, Stop};
 use super::value::Value;
-use super::walk::Walker;
 use crate::contract::{Part, StepId, WorkflowCode};
 
-impl Walker<'_> {
+impl Interpreter<'_> {
     /// What has completed below a place and has a compensation that was not tried yet.
-    pub(super) fn undone_below(&self, place: &str) -> Rollback {
-        let completed = self.books.completed().iter();
+    pub(super) fn plan_rollback(&self, place: &str) -> Rollback {
+        let completed = self.memory.completed().iter();
         let waiting = completed
             .filter(|run| run.compensate.is_some() && run.compensated.is_none())
             .filter(|run| run.place.starts_with(place))
@@ -26,7 +26,7 @@ impl Walker<'_> {
     pub(super) fn roll_back(&mut self, rollback: &mut Rollback) -> bool {
         loop {
             if let Some((run, of)) = rollback.current {
-                if self.books.in_flight.contains_key(&run) {
+                if self.memory.in_flight.contains_key(&run) {
                     return false;
                 }
                 let result = match self.ended {
@@ -36,10 +36,10 @@ impl Walker<'_> {
                 self.note_compensation(of, result);
                 rollback.current = None;
             }
-            if self.books.stop == Some(Stop::Now) {
+            if self.memory.stop == Some(Stop::Now) {
                 return true;
             }
-            if self.books.suspended && !rollback.waiting.is_empty() {
+            if self.memory.suspended && !rollback.waiting.is_empty() {
                 return false;
             }
             let Some(of) = rollback.waiting.pop() else {
@@ -53,14 +53,19 @@ impl Walker<'_> {
     }
 
     fn begin_compensation(&mut self, of: u64) -> Result<u64, WorkflowCode> {
-        let mut completed = self.books.completed().iter();
+        let mut completed = self.memory.completed().iter();
         let completed = completed.find(|run| run.number == of);
         let completed = completed.ok_or(WorkflowCode::StepNotBegun)?;
         let id = completed.compensate.as_ref();
         let compensation = id.and_then(|id| self.definition.compensation(id));
         let compensation = compensation.ok_or(WorkflowCode::StepNotBegun)?;
         let output = |value: &Value| value.text(self.outputs);
-        let known = |id: &StepId| completed.given.get(id).map(|Bound { value, .. }| value);
+        let known = |id: &StepId| {
+            completed
+                .captured
+                .get(id)
+                .map(|Binding { value, .. }| value)
+        };
         let fill = |part: &Part| match part {
             Part::Text(text) => text.clone(),
             Part::Input => self.input.to_owned(),
@@ -75,10 +80,10 @@ impl Walker<'_> {
     }
 
     fn note_compensation(&mut self, of: u64, result: Result<(), WorkflowCode>) {
-        let place = self.books.compensate(of, result.is_ok());
+        let place = self.memory.compensate(of, result.is_ok());
         match result {
             Ok(()) => {
-                let counters = &mut self.books.counters;
+                let counters = &mut self.memory.counters;
                 counters.compensated = counters.compensated.saturating_add(1);
             }
             Err(code) => self.error(place.unwrap_or_default(), code, true),

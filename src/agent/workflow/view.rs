@@ -149,7 +149,7 @@ impl WorkflowView {
 
     /// A step run by its number: they are begun in that order, from 1.
     fn step(&mut self, number: u64) -> Option<&mut StepView> {
-        self.steps.get_mut(place_of(number)?)
+        self.steps.get_mut(index_of(number)?)
     }
 
     /// Whether that is the end of a run that compensates.
@@ -157,7 +157,7 @@ impl WorkflowView {
         let WorkflowEventKind::StepEnded { number, .. } = event else {
             return false;
         };
-        let step = place_of(*number).and_then(|place| self.steps.get(place));
+        let step = index_of(*number).and_then(|place| self.steps.get(place));
         step.is_some_and(|step| step.compensates.is_some())
     }
 
@@ -210,6 +210,6 @@ impl WorkflowView {
 }
 
 /// Where a step run stands in the list of them.
-fn place_of(number: u64) -> Option<usize> {
+fn index_of(number: u64) -> Option<usize> {
     usize::try_from(number).ok()?.checked_sub(1)
 }

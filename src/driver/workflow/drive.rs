@@ -11,8 +11,8 @@ use tokio::sync::mpsc;
 use super::begin::{Start, WorkflowBegin};
 use super::host::{StepHost, locked};
 use super::record::WorkflowRecord;
-use super::step_run::{StepEnd, StepTask, StepTerms};
-use super::watched::{Asked, Reports};
+use super::step_run::{StepRunEnd, StepTask, StepTerms};
+use super::watched::{ApprovalRequest, Reports};
 use crate::agent::{
     EndStep, StepOrder, Workflow, WorkflowDraft, WorkflowEffect, WorkflowEvent, WorkflowEventKind,
 };
@@ -69,7 +69,7 @@ pub(crate) async fn drive_workflow<H: StepHost + Send>(
             let record =
                 WorkflowRecord::beginning(store, &definition, &run_id, created, invocation);
             let (workflow, effects) = Workflow::start(Arc::clone(&definition), started);
-            (workflow, First::Effects(effects), record)
+            (workflow, Initial::Effects(effects), record)
         }
         Start::Forked {
             drafts,
@@ -79,7 +79,7 @@ pub(crate) async fn drive_workflow<H: StepHost + Send>(
             let created = workflow.started().started_unix_ms;
             let record =
                 WorkflowRecord::beginning(store, &definition, &run_id, created, invocation);
-            (*workflow, First::Fork(drafts), record)
+            (*workflow, Initial::Fork(drafts), record)
         }
         Start::Resumed { head, workflow } => {
             let handle = store.claim_run(&run_id).await?;
@@ -88,7 +88,7 @@ pub(crate) async fn drive_workflow<H: StepHost + Send>(
                 return Err(StoreError::Fenced { run_id }.into());
             }
             let record = WorkflowRecord::going_on(store, handle);
-            (*workflow, First::Resume, record)
+            (*workflow, Initial::Resume, record)
         }
     };
     let mut driving = Driving {
@@ -131,14 +131,14 @@ pub(crate) async fn drive_workflow<H: StepHost + Send>(
 }
 
 /// What a workflow begins with in this process.
-enum First {
+enum Initial {
     Effects(Vec<WorkflowEffect>),
     Fork(Vec<WorkflowDraft>),
     Resume,
 }
 
 /// A step run to come.
-type Running<'a> = BoxFuture<'a, (u64, Result<StepEnd, DriverError>)>;
+type Running<'a> = BoxFuture<'a, (u64, Result<StepRunEnd, DriverError>)>;
 
 struct Driving<'a, H> {
     clock: RunClock,
@@ -164,16 +164,16 @@ struct Driving<'a, H> {
 impl<H: StepHost + Send> Driving<'_, H> {
     async fn until_done(
         &mut self,
-        first: First,
+        first: Initial,
         control: &mut mpsc::Receiver<Control>,
     ) -> Result<(), DriverError> {
         match first {
-            First::Effects(effects) => self.perform(effects).await?,
-            First::Fork(drafts) => {
+            Initial::Effects(effects) => self.perform(effects).await?,
+            Initial::Fork(drafts) => {
                 self.record.append(&drafts).await?;
                 self.happened(WorkflowEventKind::Resumed).await?;
             }
-            First::Resume => self.happened(WorkflowEventKind::Resumed).await?,
+            Initial::Resume => self.happened(WorkflowEventKind::Resumed).await?,
         }
         let mut open = true;
         loop {
@@ -193,14 +193,14 @@ impl<H: StepHost + Send> Driving<'_, H> {
                     Some(_) => self.happened(WorkflowEventKind::Interrupted).await?,
                     None => open = false,
                 },
-                () = self.reports.changed() => self.answer(),
+                () = self.reports.changed() => self.hand_out(),
                 () = sleep_until(due) => self.happened(WorkflowEventKind::TimerFired).await?,
                 Some((number, end)) = self.steps.next() => {
                     self.controls.remove(&number);
                     self.waiting.remove(&number);
                     match end {
-                        Ok(StepEnd::Left) => self.leave().await?,
-                        Ok(StepEnd::Ended(order, result)) => {
+                        Ok(StepRunEnd::Left) => self.leave().await?,
+                        Ok(StepRunEnd::Ended(order, result)) => {
                             locked(self.host).step_ended(&order, &result);
                             let result = Box::new(result);
                             self.happened(WorkflowEventKind::StepEnded { number, result }).await?;
@@ -225,18 +225,18 @@ impl<H: StepHost + Send> Driving<'_, H> {
     }
 
     /// Hands out the answers of people to the calls that wait.
-    fn answer(&mut self) {
-        for Asked {
+    fn hand_out(&mut self) {
+        for ApprovalRequest {
             control,
             number,
             order,
             run_id,
-        } in self.reports.asked()
+        } in self.reports.requests()
         {
-            let answer = locked(self.host).answer(&order, &run_id);
-            match answer {
+            let approval = locked(self.host).approval(&order, &run_id);
+            match approval {
                 // A full queue holds enough that ends it already.
-                Some(answer) => drop(control.try_send(answer)),
+                Some(approval) => drop(control.try_send(approval)),
                 None => {
                     self.waiting.insert(number);
                 }
@@ -248,7 +248,8 @@ impl<H: StepHost + Send> Driving<'_, H> {
     /// has its answer first, and each step run is up, so that every resume comes further.
     async fn leave_unanswered(&mut self) -> Result<(), DriverError> {
         let waits = !self.left && !self.waiting.is_empty();
-        if waits && !locked(self.host).has_answers() && self.reports.are_up(self.controls.keys()) {
+        if waits && !locked(self.host).has_approvals() && self.reports.are_up(self.controls.keys())
+        {
             self.leave().await?;
         }
         Ok(())

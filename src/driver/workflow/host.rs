@@ -37,10 +37,10 @@ pub(crate) trait StepHost {
     fn files(&self) -> Arc<dyn StepFiles>;
 
     /// The answer of a person to a call that waits for one; none where there is none, and the workflow is left.
-    fn answer(&mut self, order: &CallOrder, run_id: &RunId) -> Option<Control>;
+    fn approval(&mut self, order: &CallOrder, run_id: &RunId) -> Option<Control>;
 
     /// Whether an answer that a person left before waits for the run that it is meant for: the workflow is not left before that has it.
-    fn has_answers(&self) -> bool {
+    fn has_approvals(&self) -> bool {
         false
     }
 

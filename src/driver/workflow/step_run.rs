@@ -11,7 +11,7 @@ use super::watched::{Reports, Watched};
 use crate::agent::{MAX_REASON_BYTES, StepOrder, StepResult};
 use crate::driver::blocking::blocking;
 use crate::driver::bring_up::prepare_step;
-use crate::driver::known_child::{Known, Link, UpAgain, known, up_again};
+use crate::driver::known_child::{ChildLink, ChildState, UpAgain, child_state, up_again};
 use crate::driver::{DriverError, Observer, Prepared, Reopened, drive};
 use crate::kernel::ParentRun;
 use crate::message::{RunId, char_prefix};
@@ -46,7 +46,7 @@ pub(super) struct StepTask {
 }
 
 /// What became of a step run.
-pub(super) enum StepEnd {
+pub(super) enum StepRunEnd {
     /// It is over.
     Ended(Box<StepOrder>, StepResult),
     /// It was left, and another process can go on with it.
@@ -55,43 +55,43 @@ pub(super) enum StepEnd {
 
 impl StepTask {
     /// Runs the step, whatever of it has happened before: nothing of it happens twice.
-    pub(super) async fn run(mut self) -> Result<StepEnd, DriverError> {
+    pub(super) async fn run(mut self) -> Result<StepRunEnd, DriverError> {
         let name = format!("{}.{}", self.parent.run_id, self.order.number);
         let run_id = match RunId::try_from(name) {
             Ok(run_id) => run_id,
             Err(fault) => return Ok(self.not_begun(&fault.to_string())),
         };
-        let link = Link {
+        let link = ChildLink {
             call: None,
             child: run_id.clone(),
             parent: self.parent.run_id.clone(),
             was_begun: self.was_begun,
         };
         let environment = self.files.environment();
-        let prepared = match known(&self.store, &environment, link.clone()).await? {
-            Known::Taken => {
+        let prepared = match child_state(&self.store, &environment, link.clone()).await? {
+            ChildState::NameTaken => {
                 let rule = format!("the name {run_id} is taken by a run of another origin");
                 return Ok(self.not_begun(&rule));
             }
-            Known::Ended(recorded) => {
+            ChildState::Ended(recorded) => {
                 self.observer
                     .recorded(&recorded.contract, &recorded.entries);
                 drop(recorded);
-                return come_to(self.files, self.order, run_id).await;
+                return read_result(self.files, self.order, run_id).await;
             }
-            Known::Open(open) => match Box::pin(self.resumed(*open, link)).await? {
+            ChildState::Open(open) => match Box::pin(self.resumed(*open, link)).await? {
                 UpAgain::Up { prepared, .. } => Some(*prepared),
                 UpAgain::Left => None,
-                UpAgain::Ended(_) => return come_to(self.files, self.order, run_id).await,
+                UpAgain::Ended(_) => return read_result(self.files, self.order, run_id).await,
             },
-            Known::None => match Box::pin(self.begun(&run_id)).await? {
+            ChildState::Absent => match Box::pin(self.begun(&run_id)).await? {
                 Begun::Prepared(prepared) => Some(*prepared),
                 Begun::Left => None,
                 Begun::Not(reason) => return Ok(self.not_begun(&reason)),
             },
         };
         let Some(prepared) = prepared else {
-            return Ok(StepEnd::Left);
+            return Ok(StepRunEnd::Left);
         };
         let Self {
             control,
@@ -114,13 +114,13 @@ impl StepTask {
         let driving = drive(prepared, &store, controls, &mut watched);
         let finished = Box::pin(driving).await?;
         if finished.run.outcome().is_none() {
-            return Ok(StepEnd::Left);
+            return Ok(StepRunEnd::Left);
         }
-        come_to(files, order, run_id).await
+        read_result(files, order, run_id).await
     }
 
     /// Goes on with an open run.
-    async fn resumed(&mut self, open: Reopened, link: Link) -> Result<UpAgain, DriverError> {
+    async fn resumed(&mut self, open: Reopened, link: ChildLink) -> Result<UpAgain, DriverError> {
         self.observer.recorded(open.contract(), open.entries());
         let (files, order) = (Arc::clone(&self.files), self.order.clone());
         let request = blocking(move || Ok(files.request(&order))).await?;
@@ -164,21 +164,21 @@ impl StepTask {
         })
     }
 
-    fn not_begun(self, reason: &str) -> StepEnd {
+    fn not_begun(self, reason: &str) -> StepRunEnd {
         let reason = char_prefix(reason, MAX_REASON_BYTES).to_owned();
-        StepEnd::Ended(Box::new(self.order), StepResult::NotBegun(reason))
+        StepRunEnd::Ended(Box::new(self.order), StepResult::NotBegun(reason))
     }
 }
 
 /// What a step run that is sealed came to.
-async fn come_to(
+async fn read_result(
     files: Arc<dyn StepFiles>,
     order: StepOrder,
     run_id: RunId,
-) -> Result<StepEnd, DriverError> {
+) -> Result<StepRunEnd, DriverError> {
     let of = order.clone();
     let run = blocking(move || files.ended(&of, &run_id)).await?;
-    Ok(StepEnd::Ended(Box::new(order), StepResult::Run(run)))
+    Ok(StepRunEnd::Ended(Box::new(order), StepResult::Run(run)))
 }
 
 /// What became of a step run that was to begin.

@@ -13,7 +13,7 @@ use crate::session::Control;
 use crate::transcript::SealedEntry;
 
 /// A call that waits for a person.
-pub(super) struct Asked {
+pub(super) struct ApprovalRequest {
     /// Where its run is asked for something.
     pub(super) control: mpsc::Sender<Control>,
     /// The number of the step that it is in or below.
@@ -32,7 +32,7 @@ pub(super) struct Reports {
 
 #[derive(Default)]
 struct Noted {
-    asked: BTreeMap<RunId, Asked>,
+    requests: BTreeMap<RunId, ApprovalRequest>,
     /// The numbers of the step runs that had an entry in this process.
     up: BTreeSet<u64>,
 }
@@ -44,9 +44,9 @@ impl Reports {
     }
 
     /// The calls that wait, each once.
-    pub(super) fn asked(&self) -> Vec<Asked> {
-        let asked = std::mem::take(&mut self.noted().asked);
-        asked.into_values().collect()
+    pub(super) fn requests(&self) -> Vec<ApprovalRequest> {
+        let requests = std::mem::take(&mut self.noted().requests);
+        requests.into_values().collect()
     }
 
     /// Whether all of these step runs had an entry in this process.
@@ -112,13 +112,13 @@ impl Observer for Watched {
         let mut noted = self.reports.noted();
         noted.up.insert(self.number);
         if let Some(order) = order {
-            let asked = Asked {
+            let request = ApprovalRequest {
                 control: self.control.clone(),
                 number: self.number,
                 order,
                 run_id: self.run_id.clone(),
             };
-            noted.asked.insert(self.run_id.clone(), asked);
+            noted.requests.insert(self.run_id.clone(), request);
         }
         drop(noted);
         self.reports.changed.notify_one();

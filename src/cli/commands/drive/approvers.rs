@@ -9,13 +9,13 @@ use crate::session::Control;
 use crate::store::Store;
 
 /// What is asked of a run of the tree.
-pub(super) struct Asked {
+pub(super) struct RunControl {
     pub(super) control: Control,
     /// The run below that it is asked of; none for the first.
     pub(super) of: Option<mpsc::Sender<Control>>,
 }
 
-impl Asked {
+impl RunControl {
     /// Hands it to the run below that it is for; else it is the caller's.
     pub(super) fn for_the_first(self) -> Option<Control> {
         match self.of {
@@ -63,7 +63,7 @@ impl<'a> Approvers<'a> {
     }
 
     /// Called about ten times a second: asks about a call that waits and was not asked about yet, and returns an answer to one.
-    pub(super) async fn look(&mut self) -> Option<Asked> {
+    pub(super) async fn look(&mut self) -> Option<RunControl> {
         self.find_places();
         let at_terminal = |place: &Place<'_>| place.approver.is_at_terminal();
         let mut asking = self.all.iter().position(at_terminal);
@@ -71,7 +71,7 @@ impl<'a> Approvers<'a> {
             let may_ask = asking.is_none_or(|at| at == n);
             if let Some(control) = place.approver.look(may_ask).await {
                 let of = place.of.clone();
-                return Some(Asked { control, of });
+                return Some(RunControl { control, of });
             }
             if at_terminal(place) {
                 asking = Some(n);
@@ -99,16 +99,16 @@ impl<'a> Approvers<'a> {
     }
 
     /// What is asked of a run that waits for a person where no one is waited for: to leave, or to go on without an answer.
-    pub(super) fn without_an_answer(&self) -> Option<Asked> {
+    pub(super) fn without_an_answer(&self) -> Option<RunControl> {
         self.all.iter().find_map(|place| {
             let (order, _) = place.run.awaited()?;
             Some(match refused_now(&order) {
-                Some(control) => Asked {
+                Some(control) => RunControl {
                     control,
                     of: place.of.clone(),
                 },
                 // All of the tree is left together.
-                None => Asked {
+                None => RunControl {
                     control: Control::Suspend,
                     of: None,
                 },

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::approvers::{Approvers, Asked};
+use super::approvers::{Approvers, RunControl};
 use super::ended::{Broken, Ended};
 use super::leaving::LeavingArgs;
 use super::live::Live;
@@ -248,7 +248,7 @@ async fn drive(
                 if leaving.no_wait && !suspended {
                     asked = asked.or_else(|| approvers.without_an_answer());
                 }
-                match asked.and_then(Asked::for_the_first) {
+                match asked.and_then(RunControl::for_the_first) {
                     Some(control) => control,
                     None => continue,
                 }

@@ -46,13 +46,13 @@ impl StepHost for Host {
         Box::new(live)
     }
 
-    fn answer(&mut self, order: &CallOrder, run_id: &RunId) -> Option<Control> {
+    fn approval(&mut self, order: &CallOrder, run_id: &RunId) -> Option<Control> {
         self.answered.remove(run_id);
         let left = left_answer(&self.live, &self.files.store, order, run_id);
         left.or_else(|| refused_now(order))
     }
 
-    fn has_answers(&self) -> bool {
+    fn has_approvals(&self) -> bool {
         !self.answered.is_empty()
     }
 

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::books::{Active, Books, Bound, Completed, Group, InFlight, Loop, Sequence, StepError};
 use super::effect::{EndStep, StepOrder};
 use super::filled::{MAX_INPUT_BYTES, input_of, parts_of};
+use super::memory::{
+    Active, Binding, CompletedRun, Group, InFlight, Loop, Memory, Sequence, StepError,
+};
 use super::value::{Outputs, Value};
 use super::{BegunStep, StepInput};
 use crate::contract::{
@@ -18,9 +20,9 @@ use crate::contract::{
 const MOST_ITERATIONS: u64 = 10_000;
 
 /// One walk: what it reads, what it changes, what it sets going.
-pub(super) struct Walker<'w> {
+pub(super) struct Interpreter<'w> {
     pub(super) begun: Vec<BegunStep>,
-    pub(super) books: &'w mut Books,
+    pub(super) memory: &'w mut Memory,
     pub(super) definition: &'w WorkflowDefinition,
     /// The step run that has just ended, and whether it completed.
     pub(super) ended: Option<(u64, Result<(), WorkflowCode>)>,
@@ -35,7 +37,7 @@ pub(super) struct Walker<'w> {
 
 /// What is around a step.
 #[derive(Clone, Copy)]
-pub(super) struct Around<'a> {
+pub(super) struct Scope<'a> {
     /// Nothing more is begun, and the end of what is under way was requested.
     pub(super) halting: bool,
     /// The items of the innermost `for_each`, and the index of the one that it is at.
@@ -45,15 +47,15 @@ pub(super) struct Around<'a> {
 }
 
 /// How far a step came.
-pub(super) enum Flow {
+pub(super) enum Progress {
     /// It waits for runs.
     Pending,
     /// It is over.
-    Ended(End),
+    Ended(StepEnd),
 }
 
 /// How a step ended.
-pub(super) enum End {
+pub(super) enum StepEnd {
     /// It completed; `ok` says whether without errors in it.
     Completed { ok: bool, value: Value },
     /// It failed, and why is among the errors.
@@ -62,67 +64,67 @@ pub(super) enum End {
     Halted,
 }
 
-impl Walker<'_> {
+impl Interpreter<'_> {
     /// Steps one after the other, as far as they come.
     pub(super) fn sequence(
         &mut self,
         steps: &[Step],
         sequence: &mut Sequence,
-        around: Around<'_>,
-    ) -> Flow {
+        scope: Scope<'_>,
+    ) -> Progress {
         loop {
             let Some(step) = steps.get(sequence.at) else {
-                return Flow::Ended(End::Completed {
+                return Progress::Ended(StepEnd::Completed {
                     ok: !sequence.with_errors,
-                    value: self.books.last_of(steps, sequence),
+                    value: self.memory.last_of(steps, sequence),
                 });
             };
             let mut active = match sequence.under_way.take() {
                 Some(active) => active,
-                None if around.halting => return Flow::Ended(End::Halted),
-                None if self.books.suspended => return Flow::Pending,
-                None => match self.begin(step, around) {
+                None if scope.halting => return Progress::Ended(StepEnd::Halted),
+                None if self.memory.suspended => return Progress::Pending,
+                None => match self.begin(step, scope) {
                     Some(active) => Box::new(active),
-                    None => return Flow::Ended(End::Failed),
+                    None => return Progress::Ended(StepEnd::Failed),
                 },
             };
-            match self.go_on(step, &mut active, around) {
-                Flow::Pending => {
+            match self.advance(step, &mut active, scope) {
+                Progress::Pending => {
                     sequence.under_way = Some(active);
-                    return Flow::Pending;
+                    return Progress::Pending;
                 }
-                Flow::Ended(End::Completed { ok, .. }) => {
+                Progress::Ended(StepEnd::Completed { ok, .. }) => {
                     sequence.at = sequence.at.saturating_add(1);
                     sequence.with_errors |= !ok;
                 }
-                over @ Flow::Ended(End::Failed | End::Halted) => return over,
+                over @ Progress::Ended(StepEnd::Failed | StepEnd::Halted) => return over,
             }
         }
     }
 
     /// Begins a step; none where it cannot be, and why is among the errors.
-    pub(super) fn begin(&mut self, step: &Step, around: Around<'_>) -> Option<Active> {
-        let place = format!("{}{}", around.place, step.id);
+    pub(super) fn begin(&mut self, step: &Step, scope: Scope<'_>) -> Option<Active> {
+        let place = format!("{}{}", scope.place, step.id);
         match &step.work {
             Work::Prompt(_) | Work::Tool(_) | Work::Delegate(_) => {
                 let most = self.definition.max_steps;
-                if self.books.counters.steps >= most {
+                if self.memory.counters.steps >= most {
                     let why = format!("limits.max_steps: {most} of {most} steps were begun");
                     return self.fail(&step.id, place, (WorkflowCode::MaxSteps, why));
                 }
-                let fill = |part: &Part| self.part(part, around);
+                let fill = |part: &Part| self.part(part, scope);
                 let Some(input) = input_of(&step.work, &fill) else {
                     let why = format!("what it is given has more than {MAX_INPUT_BYTES} bytes");
                     return self.fail(&step.id, place, (WorkflowCode::InputSize, why));
                 };
-                self.books.counters.steps = self.books.counters.steps.saturating_add(1);
+                self.memory.counters.steps = self.memory.counters.steps.saturating_add(1);
                 Some(Active::Run(self.order(&step.id, place, input, None)))
             }
             Work::If(held) => Some(Active::Branch {
                 inside: Sequence::default(),
                 then: self.holds(&held.condition),
             }),
-            Work::ForEach(held) => match self.items(held, around) {
+            Work::ForEach(held) => match self.items(held, scope) {
                 None => {
                     let why = "what for_each goes over is no JSON array".to_owned();
                     self.fail(&step.id, place, (WorkflowCode::NotAList, why))
@@ -146,37 +148,42 @@ impl Walker<'_> {
     }
 
     /// Goes on with a step that is under way; where it ends, what it came to is known from then on.
-    pub(super) fn go_on(&mut self, step: &Step, active: &mut Active, around: Around<'_>) -> Flow {
-        let flow = match (&step.work, active) {
-            (_, Active::Run(number)) => self.run(step, *number, around),
+    pub(super) fn advance(
+        &mut self,
+        step: &Step,
+        active: &mut Active,
+        scope: Scope<'_>,
+    ) -> Progress {
+        let progress = match (&step.work, active) {
+            (_, Active::Run(number)) => self.run(step, *number, scope),
             (Work::If(held), Active::Branch { inside, then }) => {
                 let steps = if *then { &held.then } else { &held.otherwise };
-                let place = format!("{}{}/", around.place, step.id);
-                let inner = Around {
+                let place = format!("{}{}/", scope.place, step.id);
+                let inner = Scope {
                     place: &place,
-                    ..around
+                    ..scope
                 };
                 self.sequence(steps, inside, inner)
             }
             (Work::ForEach(held), Active::Loop(at)) => {
-                self.iterate(step, &held.steps, at, around, Some(held))
+                self.iterate(step, &held.steps, at, scope, Some(held))
             }
             (Work::While(held), Active::Loop(at)) => {
-                self.iterate(step, &held.steps, at, around, None)
+                self.iterate(step, &held.steps, at, scope, None)
             }
-            (Work::Parallel(held), Active::Group(group)) => self.group(step, held, group, around),
+            (Work::Parallel(held), Active::Group(group)) => self.group(step, held, group, scope),
             // What is under way was made from the definition.
-            _ => Flow::Ended(End::Halted),
+            _ => Progress::Ended(StepEnd::Halted),
         };
-        let bound = match &flow {
-            Flow::Ended(End::Completed { ok, value }) => Some((*ok, value.clone())),
-            Flow::Ended(End::Failed) => Some((false, self.value_of_failed(step))),
-            Flow::Pending | Flow::Ended(End::Halted) => None,
+        let binding = match &progress {
+            Progress::Ended(StepEnd::Completed { ok, value }) => Some((*ok, value.clone())),
+            Progress::Ended(StepEnd::Failed) => Some((false, self.value_of_failed(step))),
+            Progress::Pending | Progress::Ended(StepEnd::Halted) => None,
         };
-        if let Some((ok, value)) = bound {
-            self.books.bind(&step.id, Bound { ok, value });
+        if let Some((ok, value)) = binding {
+            self.memory.bind(&step.id, Binding { ok, value });
         }
-        flow
+        progress
     }
 
     /// A run that failed may have said something all the same.
@@ -187,11 +194,11 @@ impl Walker<'_> {
         }
     }
 
-    fn run(&mut self, step: &Step, number: u64, around: Around<'_>) -> Flow {
-        if self.books.in_flight.contains_key(&number) {
-            return Flow::Pending;
+    fn run(&mut self, step: &Step, number: u64, scope: Scope<'_>) -> Progress {
+        if self.memory.in_flight.contains_key(&number) {
+            return Progress::Pending;
         }
-        let place = format!("{}{}", around.place, step.id);
+        let place = format!("{}{}", scope.place, step.id);
         let result = match self.ended {
             Some((ended, result)) if ended == number => result,
             // What is not under way any more has ended in this step.
@@ -201,38 +208,38 @@ impl Walker<'_> {
             Ok(()) => {
                 self.complete(step, number, place);
                 let value = Value::Run(number);
-                Flow::Ended(End::Completed { ok: true, value })
+                Progress::Ended(StepEnd::Completed { ok: true, value })
             }
-            Err(_) if around.halting => Flow::Ended(End::Halted),
+            Err(_) if scope.halting => Progress::Ended(StepEnd::Halted),
             Err(code) => {
                 self.error(place, code, false);
-                Flow::Ended(End::Failed)
+                Progress::Ended(StepEnd::Failed)
             }
         }
     }
 
     /// Notes that a step run completed, with what its compensation will be given.
     fn complete(&mut self, step: &Step, number: u64, place: String) {
-        let own = Bound {
+        let own = Binding {
             ok: true,
             value: Value::Run(number),
         };
-        self.books.bind(&step.id, own);
+        self.memory.bind(&step.id, own);
         let compensation = step.compensate.as_ref();
         let compensation = compensation.and_then(|id| self.definition.compensation(id));
-        let mut given = BTreeMap::new();
+        let mut captured = BTreeMap::new();
         for part in compensation.into_iter().flat_map(|c| parts_of(&c.work)) {
             if let Part::Output(id) = part
-                && let Some(bound) = self.books.bound(&id)
+                && let Some(binding) = self.memory.binding(&id)
             {
-                given.insert(id, bound.clone());
+                captured.insert(id, binding.clone());
             }
         }
-        self.books.last_completed = Some(step.id.clone());
-        self.books.complete(Completed {
+        self.memory.last_completed = Some(step.id.clone());
+        self.memory.complete(CompletedRun {
             compensate: compensation.map(|compensation| compensation.id.clone()),
             compensated: None,
-            given,
+            captured,
             number,
             place,
         });
@@ -243,62 +250,62 @@ impl Walker<'_> {
         step: &Step,
         steps: &[Step],
         at: &mut Loop,
-        around: Around<'_>,
+        scope: Scope<'_>,
         held: Option<&ForEach>,
-    ) -> Flow {
-        let loop_place = format!("{}{}", around.place, step.id);
+    ) -> Progress {
+        let loop_place = format!("{}{}", scope.place, step.id);
         let items = Arc::clone(&at.items);
         loop {
             if !at.open {
-                if around.halting {
-                    self.books.gathered(&loop_place);
-                    return Flow::Ended(End::Halted);
+                if scope.halting {
+                    self.memory.take_iterations(&loop_place);
+                    return Progress::Ended(StepEnd::Halted);
                 }
-                if self.books.suspended {
-                    return Flow::Pending;
+                if self.memory.suspended {
+                    return Progress::Pending;
                 }
-                match self.opens(step, at) {
+                match self.has_next_iteration(step, at) {
                     Ok(true) => {}
                     Ok(false) => {
-                        let value = Value::List(self.books.gathered(&loop_place));
+                        let value = Value::List(self.memory.take_iterations(&loop_place));
                         let ok = !at.with_errors;
-                        return Flow::Ended(End::Completed { ok, value });
+                        return Progress::Ended(StepEnd::Completed { ok, value });
                     }
                     Err(why) => {
-                        self.books.gathered(&loop_place);
+                        self.memory.take_iterations(&loop_place);
                         self.notes.push(format!("{loop_place} failed: {why}"));
                         self.error(loop_place, WorkflowCode::MaxIterations, false);
-                        return Flow::Ended(End::Failed);
+                        return Progress::Ended(StepEnd::Failed);
                     }
                 }
                 for inside in steps.iter().flat_map(Step::all) {
-                    self.books.unbind(&inside.id);
+                    self.memory.unbind(&inside.id);
                 }
                 at.inside = Sequence::default();
                 at.iteration = at.iteration.saturating_add(1);
                 at.open = true;
-                let counters = &mut self.books.counters;
+                let counters = &mut self.memory.counters;
                 counters.iterations = counters.iterations.saturating_add(1);
             }
             let place = format!("{loop_place}.{}/", at.iteration);
             let index = at.iteration.saturating_sub(1);
-            let inner = Around {
+            let inner = Scope {
                 item: match held {
                     Some(_) => Some((&items, index)),
-                    None => around.item,
+                    None => scope.item,
                 },
                 place: &place,
-                ..around
+                ..scope
             };
             match self.sequence(steps, &mut at.inside, inner) {
-                Flow::Ended(End::Completed { ok, value }) => {
+                Progress::Ended(StepEnd::Completed { ok, value }) => {
                     at.with_errors |= !ok;
-                    self.books.iterated(&loop_place, value);
+                    self.memory.iterated(&loop_place, value);
                     at.open = false;
                 }
-                Flow::Pending => return Flow::Pending,
-                over @ Flow::Ended(_) => {
-                    self.books.gathered(&loop_place);
+                Progress::Pending => return Progress::Pending,
+                over @ Progress::Ended(_) => {
+                    self.memory.take_iterations(&loop_place);
                     return over;
                 }
             }
@@ -306,7 +313,7 @@ impl Walker<'_> {
     }
 
     /// Whether one more iteration begins, or why there is none more to be had.
-    fn opens(&self, step: &Step, at: &Loop) -> Result<bool, String> {
+    fn has_next_iteration(&self, step: &Step, at: &Loop) -> Result<bool, String> {
         let more = match (&step.work, at.count) {
             (_, Some(count)) => at.iteration < count,
             (Work::While(held), None) => {
@@ -321,7 +328,7 @@ impl Walker<'_> {
             }
             _ => false,
         };
-        if more && self.books.counters.iterations >= MOST_ITERATIONS {
+        if more && self.memory.counters.iterations >= MOST_ITERATIONS {
             return Err(format!(
                 "{MOST_ITERATIONS} iterations of all loops, and a workflow has no more"
             ));
@@ -337,10 +344,10 @@ impl Walker<'_> {
         input: StepInput,
         compensates: Option<u64>,
     ) -> u64 {
-        self.books.numbers = self.books.numbers.saturating_add(1);
-        let number = self.books.numbers;
+        self.memory.numbers = self.memory.numbers.saturating_add(1);
+        let number = self.memory.numbers;
         let input_hash = input.hash();
-        self.books.in_flight.insert(
+        self.memory.in_flight.insert(
             number,
             InFlight {
                 compensates,
@@ -370,7 +377,7 @@ impl Walker<'_> {
 
     /// Requests the immediate end of the steps under way at that place, once each; what compensates goes on.
     pub(super) fn end_all(&mut self, place: &str) {
-        for (number, run) in &mut self.books.in_flight {
+        for (number, run) in &mut self.memory.in_flight {
             if run.place.starts_with(place) && run.compensates.is_none() {
                 self.ending.extend(run.ends(*number, EndStep::Now));
             }
@@ -378,7 +385,7 @@ impl Walker<'_> {
     }
 
     pub(super) fn error(&mut self, place: String, code: WorkflowCode, compensation: bool) {
-        self.books.fail(StepError {
+        self.memory.fail(StepError {
             code,
             compensation,
             place,
@@ -391,28 +398,28 @@ impl Walker<'_> {
         place: String,
         (code, why): (WorkflowCode, String),
     ) -> Option<T> {
-        let bound = Bound {
+        let binding = Binding {
             ok: false,
             value: Value::Empty,
         };
-        self.books.bind(step, bound);
+        self.memory.bind(step, binding);
         self.notes.push(format!("{place} failed: {why}"));
         self.error(place, code, false);
         None
     }
 
     fn holds(&self, condition: &Condition) -> bool {
-        let bound = self.books.bound(&condition.step);
-        let output = bound.map(|bound| bound.value.text(self.outputs));
-        let ok = bound.is_some_and(|bound| bound.ok);
+        let binding = self.memory.binding(&condition.step);
+        let output = binding.map(|binding| binding.value.text(self.outputs));
+        let ok = binding.is_some_and(|binding| binding.ok);
         condition.test.holds(ok, &output.unwrap_or_default())
     }
 
     /// The items of a list, as they stand in steps: a text as itself, anything else as it was written, for a number may have more digits
     /// than are calculated with. None where it is no list.
-    fn items(&self, held: &ForEach, around: Around<'_>) -> Option<Arc<[String]>> {
+    fn items(&self, held: &ForEach, scope: Scope<'_>) -> Option<Arc<[String]>> {
         let template = Template::parse(&held.items).ok()?;
-        let text = template.filled(MAX_INPUT_BYTES, &|part| self.part(part, around))?;
+        let text = template.filled(MAX_INPUT_BYTES, &|part| self.part(part, scope))?;
         let items: Vec<&RawValue> = serde_json::from_str(text.trim()).ok()?;
         let shown = |item: &RawValue| {
             let text = serde_json::from_str::<String>(item.get());
@@ -422,18 +429,18 @@ impl Walker<'_> {
     }
 
     /// What stands in the place of a placeholder.
-    fn part(&self, part: &Part, around: Around<'_>) -> String {
+    fn part(&self, part: &Part, scope: Scope<'_>) -> String {
         match part {
             Part::Text(text) => text.clone(),
             Part::Input => self.input.to_owned(),
-            Part::Index => around.item.map_or_else(String::new, |(_, n)| n.to_string()),
-            Part::Item => around.item.map_or_else(String::new, |(items, n)| {
+            Part::Index => scope.item.map_or_else(String::new, |(_, n)| n.to_string()),
+            Part::Item => scope.item.map_or_else(String::new, |(items, n)| {
                 let item = usize::try_from(n).ok().and_then(|n| items.get(n));
                 item.cloned().unwrap_or_default()
             }),
             Part::Output(id) => {
-                let bound = self.books.bound(id);
-                bound.map_or_else(String::new, |bound| bound.value.text(self.outputs))
+                let binding = self.memory.binding(id);
+                binding.map_or_else(String::new, |binding| binding.value.text(self.outputs))
             }
             Part::Compensated => String::new(),
         }

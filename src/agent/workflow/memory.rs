@@ -10,23 +10,23 @@ use super::{EndStep, WorkflowCounters};
 use crate::contract::{Step, StepId, WorkflowCode};
 use crate::message::{Digest, DigestContext};
 
-static BOOKS: DigestContext = DigestContext::new("monolith workflow v1 books");
+static MEMORY: DigestContext = DigestContext::new("monolith workflow v1 books");
 
 /// All that the next decision is made from, but the texts.
 ///
 /// What grows with the steps is changed by methods alone: each change is hashed once, so that the digest of all costs what is under
 /// way, and not what has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Books {
+pub(crate) struct Memory {
     /// What each step came to that a later one can name.
-    bindings: BTreeMap<StepId, Bound>,
+    bindings: BTreeMap<StepId, Binding>,
     /// Step runs that completed, in the order in which they did.
-    completed: Vec<Completed>,
+    completed: Vec<CompletedRun>,
     pub(super) counters: WorkflowCounters,
     /// What failed, in the order in which it did.
     errors: Vec<StepError>,
     /// Rolling digest over the changes of what grows.
-    grown: Digest,
+    history_digest: Digest,
     pub(super) in_flight: BTreeMap<u64, InFlight>,
     /// What the iterations of each loop under way came to, by the place of the loop.
     iterations: BTreeMap<String, Vec<Value>>,
@@ -52,7 +52,8 @@ pub(crate) struct Root {
 pub(super) enum Phase {
     #[default]
     Forward,
-    Back(Rollback),
+    #[serde(rename = "back")]
+    RollingBack(Rollback),
 }
 
 /// What is compensated, one after the other.
@@ -133,20 +134,21 @@ pub(super) enum Member {
 
 /// What a step came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Bound {
+pub(super) struct Binding {
     pub(super) ok: bool,
     pub(super) value: Value,
 }
 
 /// A step run that completed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Completed {
+pub(super) struct CompletedRun {
     /// What undoes it.
     pub(super) compensate: Option<StepId>,
     /// Whether that worked, once it was tried.
     pub(super) compensated: Option<bool>,
     /// What the compensation is given, as it was when the step completed: an iteration later it is another's.
-    pub(super) given: BTreeMap<StepId, Bound>,
+    #[serde(rename = "given")]
+    pub(super) captured: BTreeMap<StepId, Binding>,
     pub(super) number: u64,
     pub(super) place: String,
 }
@@ -178,17 +180,18 @@ pub(crate) struct StepError {
 #[serde(rename_all = "snake_case")]
 pub(super) enum Stop {
     Timeout,
-    Asked,
+    #[serde(rename = "asked")]
+    Requested,
     Now,
 }
 
 /// A change of what grows.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Change<'c> {
-    Bound(&'c StepId, &'c Bound),
+enum HistoryEvent<'c> {
+    Bound(&'c StepId, &'c Binding),
     Compensated(u64, bool),
-    Completed(&'c Completed),
+    Completed(&'c CompletedRun),
     Failed(&'c StepError),
     /// The loop at that place is over.
     Gathered(&'c str),
@@ -197,13 +200,14 @@ enum Change<'c> {
     Unbound(&'c StepId),
 }
 
-impl Books {
+impl Memory {
     /// BLAKE3 over it: over what is under way, and the rolling digest of the rest.
     pub(super) fn digest(&self) -> Digest {
         #[derive(Serialize)]
         struct UnderWay<'b> {
             counters: WorkflowCounters,
-            grown: Digest,
+            #[serde(rename = "grown")]
+            history_digest: Digest,
             in_flight: &'b BTreeMap<u64, InFlight>,
             last_completed: Option<&'b StepId>,
             numbers: u64,
@@ -213,7 +217,7 @@ impl Books {
         }
         let under_way = UnderWay {
             counters: self.counters,
-            grown: self.grown,
+            history_digest: self.history_digest,
             in_flight: &self.in_flight,
             last_completed: self.last_completed.as_ref(),
             numbers: self.numbers,
@@ -227,17 +231,17 @@ impl Books {
     /// What the last step of a sequence came to that has completed.
     pub(super) fn last_of(&self, steps: &[Step], sequence: &Sequence) -> Value {
         let last = sequence.at.checked_sub(1).and_then(|at| steps.get(at));
-        let bound = last.and_then(|step| self.bound(&step.id));
-        bound.map_or(Value::Empty, |bound| bound.value.clone())
+        let binding = last.and_then(|step| self.binding(&step.id));
+        binding.map_or(Value::Empty, |binding| binding.value.clone())
     }
 
     /// What a step came to, where a later one can name it.
-    pub(super) fn bound(&self, step: &StepId) -> Option<&Bound> {
+    pub(super) fn binding(&self, step: &StepId) -> Option<&Binding> {
         self.bindings.get(step)
     }
 
     /// Step runs that completed, in the order in which they did.
-    pub(super) fn completed(&self) -> &[Completed] {
+    pub(super) fn completed(&self) -> &[CompletedRun] {
         &self.completed
     }
 
@@ -246,25 +250,25 @@ impl Books {
         &self.errors
     }
 
-    pub(super) fn bind(&mut self, step: &StepId, bound: Bound) {
-        self.changed(&Change::Bound(step, &bound));
-        self.bindings.insert(step.clone(), bound);
+    pub(super) fn bind(&mut self, step: &StepId, binding: Binding) {
+        self.changed(&HistoryEvent::Bound(step, &binding));
+        self.bindings.insert(step.clone(), binding);
     }
 
     pub(super) fn unbind(&mut self, step: &StepId) {
         if self.bindings.remove(step).is_some() {
-            self.changed(&Change::Unbound(step));
+            self.changed(&HistoryEvent::Unbound(step));
         }
     }
 
-    pub(super) fn complete(&mut self, completed: Completed) {
-        self.changed(&Change::Completed(&completed));
+    pub(super) fn complete(&mut self, completed: CompletedRun) {
+        self.changed(&HistoryEvent::Completed(&completed));
         self.completed.push(completed);
     }
 
     /// Notes whether a step run that completed was undone; returns its place.
     pub(super) fn compensate(&mut self, number: u64, ok: bool) -> Option<String> {
-        self.changed(&Change::Compensated(number, ok));
+        self.changed(&HistoryEvent::Compensated(number, ok));
         let mut completed = self.completed.iter_mut();
         let run = completed.find(|run| run.number == number)?;
         run.compensated = Some(ok);
@@ -272,34 +276,34 @@ impl Books {
     }
 
     pub(super) fn fail(&mut self, error: StepError) {
-        self.changed(&Change::Failed(&error));
+        self.changed(&HistoryEvent::Failed(&error));
         self.errors.push(error);
     }
 
     /// Keeps what an iteration of the loop at that place came to.
     pub(super) fn iterated(&mut self, place: &str, value: Value) {
-        self.changed(&Change::Iterated(place, &value));
+        self.changed(&HistoryEvent::Iterated(place, &value));
         let ends = self.iterations.entry(place.to_owned());
         ends.or_default().push(value);
     }
 
     /// What the iterations of the loop at that place came to; it is over.
-    pub(super) fn gathered(&mut self, place: &str) -> Vec<Value> {
+    pub(super) fn take_iterations(&mut self, place: &str) -> Vec<Value> {
         let ends = self.iterations.remove(place);
-        self.changed(&Change::Gathered(place));
+        self.changed(&HistoryEvent::Gathered(place));
         ends.unwrap_or_default()
     }
 
-    fn changed(&mut self, change: &Change<'_>) {
+    fn changed(&mut self, change: &HistoryEvent<'_>) {
         let change = serde_json::to_vec(change).unwrap_or_default();
-        self.grown = BOOKS.rolled(self.grown, &change);
+        self.history_digest = MEMORY.rolled(self.history_digest, &change);
     }
 
-    /// The books without the digest of how they came about: equal ones lead to equal decisions.
+    /// The memory without the digest of how it came about: equal ones lead to equal decisions.
     #[cfg(test)]
     pub(super) fn without_history(&self) -> Self {
         Self {
-            grown: Digest::ZERO,
+            history_digest: Digest::ZERO,
             ..self.clone()
         }
     }
@@ -307,8 +311,8 @@ impl Books {
 
 impl Phase {
     /// Whether what has completed is being undone.
-    pub(super) const fn is_back(&self) -> bool {
-        matches!(self, Self::Back(_))
+    pub(super) const fn is_rolling_back(&self) -> bool {
+        matches!(self, Self::RollingBack(_))
     }
 }
 
