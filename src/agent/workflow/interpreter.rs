@@ -1,9 +1,6 @@
 //! Walks what is under way, in the order of the definition, and begins what comes next (INV-AGT-003). Knows no entries.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use serde_json::value::RawValue;
 
 use super::effect::{EndStep, StepOrder};
 use super::filled::{MAX_INPUT_BYTES, input_of, parts_of};
@@ -12,23 +9,18 @@ use super::memory::{
 };
 use super::value::{Outputs, Value};
 use super::{BegunStep, StepInput};
-use crate::contract::{
-    Condition, ForEach, Part, Step, StepId, Template, Work, WorkflowCode, WorkflowDefinition,
-};
-
-/// The most iterations of all loops of a workflow together.
-const MOST_ITERATIONS: u64 = 10_000;
+use crate::contract::{Condition, Part, Step, StepId, Work, WorkflowCode, WorkflowDefinition};
 
 /// One walk: what it reads, what it changes, what it sets going.
 pub(super) struct Interpreter<'w> {
     pub(super) begun: Vec<BegunStep>,
-    pub(super) memory: &'w mut Memory,
     pub(super) definition: &'w WorkflowDefinition,
     /// The step run that has just ended, and whether it completed.
     pub(super) ended: Option<(u64, Result<(), WorkflowCode>)>,
     pub(super) ending: Vec<(u64, EndStep)>,
     pub(super) input: &'w str,
     pub(super) inputs: &'w mut BTreeMap<u64, StepInput>,
+    pub(super) memory: &'w mut Memory,
     /// What failed without a run, with limit and figure, for people.
     pub(super) notes: Vec<String>,
     pub(super) orders: Vec<StepOrder>,
@@ -245,97 +237,6 @@ impl Interpreter<'_> {
         });
     }
 
-    fn iterate(
-        &mut self,
-        step: &Step,
-        steps: &[Step],
-        at: &mut Loop,
-        scope: Scope<'_>,
-        held: Option<&ForEach>,
-    ) -> Progress {
-        let loop_place = format!("{}{}", scope.place, step.id);
-        let items = Arc::clone(&at.items);
-        loop {
-            if !at.open {
-                if scope.halting {
-                    self.memory.take_iterations(&loop_place);
-                    return Progress::Ended(StepEnd::Halted);
-                }
-                if self.memory.suspended {
-                    return Progress::Pending;
-                }
-                match self.has_next_iteration(step, at) {
-                    Ok(true) => {}
-                    Ok(false) => {
-                        let value = Value::List(self.memory.take_iterations(&loop_place));
-                        let ok = !at.with_errors;
-                        return Progress::Ended(StepEnd::Completed { ok, value });
-                    }
-                    Err(why) => {
-                        self.memory.take_iterations(&loop_place);
-                        self.notes.push(format!("{loop_place} failed: {why}"));
-                        self.error(loop_place, WorkflowCode::MaxIterations, false);
-                        return Progress::Ended(StepEnd::Failed);
-                    }
-                }
-                for inside in steps.iter().flat_map(Step::all) {
-                    self.memory.unbind(&inside.id);
-                }
-                at.inside = Sequence::default();
-                at.iteration = at.iteration.saturating_add(1);
-                at.open = true;
-                let counters = &mut self.memory.counters;
-                counters.iterations = counters.iterations.saturating_add(1);
-            }
-            let place = format!("{loop_place}.{}/", at.iteration);
-            let index = at.iteration.saturating_sub(1);
-            let inner = Scope {
-                item: match held {
-                    Some(_) => Some((&items, index)),
-                    None => scope.item,
-                },
-                place: &place,
-                ..scope
-            };
-            match self.sequence(steps, &mut at.inside, inner) {
-                Progress::Ended(StepEnd::Completed { ok, value }) => {
-                    at.with_errors |= !ok;
-                    self.memory.iterated(&loop_place, value);
-                    at.open = false;
-                }
-                Progress::Pending => return Progress::Pending,
-                over @ Progress::Ended(_) => {
-                    self.memory.take_iterations(&loop_place);
-                    return over;
-                }
-            }
-        }
-    }
-
-    /// Whether one more iteration begins, or why there is none more to be had.
-    fn has_next_iteration(&self, step: &Step, at: &Loop) -> Result<bool, String> {
-        let more = match (&step.work, at.count) {
-            (_, Some(count)) => at.iteration < count,
-            (Work::While(held), None) => {
-                let holds = self.holds(&held.condition);
-                let most = held.max_iterations;
-                if holds && at.iteration >= most {
-                    return Err(format!(
-                        "max_iterations: the condition holds after {most} of {most} iterations"
-                    ));
-                }
-                holds
-            }
-            _ => false,
-        };
-        if more && self.memory.counters.iterations >= MOST_ITERATIONS {
-            return Err(format!(
-                "{MOST_ITERATIONS} iterations of all loops, and a workflow has no more"
-            ));
-        }
-        Ok(more)
-    }
-
     /// Orders a step run; returns its number.
     pub(super) fn order(
         &mut self,
@@ -408,41 +309,10 @@ impl Interpreter<'_> {
         None
     }
 
-    fn holds(&self, condition: &Condition) -> bool {
+    pub(super) fn holds(&self, condition: &Condition) -> bool {
         let binding = self.memory.binding(&condition.step);
         let output = binding.map(|binding| binding.value.text(self.outputs));
         let ok = binding.is_some_and(|binding| binding.ok);
         condition.test.holds(ok, &output.unwrap_or_default())
-    }
-
-    /// The items of a list, as they stand in steps: a text as itself, anything else as it was written, for a number may have more digits
-    /// than are calculated with. None where it is no list.
-    fn items(&self, held: &ForEach, scope: Scope<'_>) -> Option<Arc<[String]>> {
-        let template = Template::parse(&held.items).ok()?;
-        let text = template.filled(MAX_INPUT_BYTES, &|part| self.part(part, scope))?;
-        let items: Vec<&RawValue> = serde_json::from_str(text.trim()).ok()?;
-        let shown = |item: &RawValue| {
-            let text = serde_json::from_str::<String>(item.get());
-            text.unwrap_or_else(|_| item.get().to_owned())
-        };
-        Some(items.into_iter().map(shown).collect())
-    }
-
-    /// What stands in the place of a placeholder.
-    fn part(&self, part: &Part, scope: Scope<'_>) -> String {
-        match part {
-            Part::Text(text) => text.clone(),
-            Part::Input => self.input.to_owned(),
-            Part::Index => scope.item.map_or_else(String::new, |(_, n)| n.to_string()),
-            Part::Item => scope.item.map_or_else(String::new, |(items, n)| {
-                let item = usize::try_from(n).ok().and_then(|n| items.get(n));
-                item.cloned().unwrap_or_default()
-            }),
-            Part::Output(id) => {
-                let binding = self.memory.binding(id);
-                binding.map_or_else(String::new, |binding| binding.value.text(self.outputs))
-            }
-            Part::Compensated => String::new(),
-        }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::checkpoint::{CheckpointRecord, context_digest};
+use super::draft::EntryParts;
 use super::effect::{EndStep, StepOrder, WorkflowEffect};
 use super::event::{StepFailure, StepResult};
 use super::interpreter::Interpreter;
@@ -11,8 +11,8 @@ use super::memory::{Memory, Stop};
 use super::note::{EndedStep, note};
 use super::value::Outputs;
 use super::{
-    BegunStep, StepInput, WorkflowAction, WorkflowDraft, WorkflowEntryKind, WorkflowEvent,
-    WorkflowEventKind, WorkflowStarted, WorkflowState,
+    BegunStep, StepInput, WorkflowEntryKind, WorkflowEvent, WorkflowEventKind, WorkflowStarted,
+    WorkflowState,
 };
 use crate::contract::{WorkflowCode, WorkflowDefinition, WorkflowOutcome};
 use crate::message::Digest;
@@ -29,16 +29,16 @@ pub(crate) const MAX_REASON_BYTES: usize = 2_048;
 /// `step` never fails: an event that has no meaning is written down as ignored. After the end nothing is written.
 #[derive(Clone, Debug)]
 pub(crate) struct Workflow {
-    at_ms: u64,
-    memory: Memory,
-    definition: Arc<WorkflowDefinition>,
-    entries: u64,
+    pub(super) at_ms: u64,
+    pub(super) definition: Arc<WorkflowDefinition>,
+    pub(super) entries: u64,
     /// What the runs under way are given.
-    inputs: BTreeMap<u64, StepInput>,
-    outcome: Option<WorkflowOutcome>,
-    outputs: Outputs,
-    started: WorkflowStarted,
-    started_digest: Digest,
+    pub(super) inputs: BTreeMap<u64, StepInput>,
+    pub(super) memory: Memory,
+    pub(super) outcome: Option<WorkflowOutcome>,
+    pub(super) outputs: Outputs,
+    pub(super) started: WorkflowStarted,
+    pub(super) started_digest: Digest,
 }
 
 impl Workflow {
@@ -54,10 +54,10 @@ impl Workflow {
         };
         let mut workflow = Self {
             at_ms: 0,
-            memory: Memory::default(),
             definition,
             entries: 0,
             inputs: BTreeMap::new(),
+            memory: Memory::default(),
             outcome: None,
             outputs: Outputs::default(),
             started_digest: started.digest(),
@@ -205,12 +205,6 @@ impl Workflow {
         )
     }
 
-    /// The index of the last step of the definition's array that has completed.
-    fn step_index(&self) -> Option<u64> {
-        let before = self.memory.root.sequence.at.checked_sub(1)?;
-        u64::try_from(before).ok()
-    }
-
     /// Takes what a step run came to; none where no such run is under way.
     fn take_result(&mut self, number: u64, result: &StepResult) -> Option<EndedStep> {
         let run = self.memory.in_flight.remove(&number)?;
@@ -285,12 +279,12 @@ impl Workflow {
         let mut root = std::mem::take(&mut self.memory.root);
         let mut interpreter = Interpreter {
             begun: Vec::new(),
-            memory: &mut self.memory,
             definition: &definition,
             ended: ended.map(|ended| (ended.number, ended.result)),
             ending,
             input: &self.started.input,
             inputs: &mut self.inputs,
+            memory: &mut self.memory,
             notes: Vec::new(),
             orders: Vec::new(),
             outputs: &self.outputs,
@@ -345,92 +339,4 @@ impl Workflow {
         });
         again.unzip()
     }
-
-    /// Why nothing more is begun, with how far the workflow has come.
-    fn under_way_text(&self, why: &str) -> String {
-        let (begun, most) = (self.memory.counters.steps, self.definition.max_steps);
-        let under_way = self.memory.in_flight.values();
-        let under_way: Vec<&str> = under_way.map(|run| run.place.as_str()).collect();
-        let under_way = match under_way.as_slice() {
-            [] => "none under way".to_owned(),
-            places => format!("under way: {}", places.join(", ")),
-        };
-        format!("{why}; {begun} of {most} steps begun, {under_way}")
-    }
-
-    fn draft(
-        &mut self,
-        event: Option<WorkflowEvent>,
-        kind: WorkflowEntryKind,
-        from: WorkflowState,
-        parts: EntryParts,
-    ) -> WorkflowDraft {
-        let seq = self.entries;
-        self.entries = self.entries.saturating_add(1);
-        let sealed = kind == WorkflowEntryKind::Seal;
-        let state_digest = self.memory.digest();
-        let checkpoint = parts.checkpoint.then(|| self.record(state_digest));
-        let taken = event
-            .as_ref()
-            .filter(|_| kind != WorkflowEntryKind::Ignored);
-        let note = taken.and_then(|event| self.note(event));
-        let notes: Vec<String> = note.into_iter().chain(parts.notes).collect();
-        WorkflowDraft {
-            action: WorkflowAction {
-                begun: parts.begun,
-                checkpoint: checkpoint.flatten(),
-                counters: self.memory.counters,
-                ending: parts.ending,
-                from,
-                kind,
-                length: sealed.then_some(self.entries),
-                note: (!notes.is_empty()).then(|| notes.join("; ")),
-                outcome: self.outcome,
-                seq,
-                state_digest,
-                to: self.state(),
-            },
-            event,
-        }
-    }
-
-    /// What an entry states of the checkpoint; none before a step has completed.
-    fn record(&self, memory: Digest) -> Option<CheckpointRecord> {
-        let (at_ms, entries) = (self.at_ms, self.entries);
-        Some(CheckpointRecord {
-            completed_step_id: self.memory.last_completed.clone()?,
-            context: context_digest(at_ms, entries, self.outcome, self.started_digest),
-            memory_snapshot: memory,
-            step_index: self.step_index(),
-            step_outputs: self.outputs.digest(),
-        })
-    }
-
-    /// Why nothing more is begun, where the event says that.
-    fn note(&self, event: &WorkflowEvent) -> Option<String> {
-        match &event.event {
-            WorkflowEventKind::TimerFired => {
-                let (at, most) = (self.at_ms, self.definition.total_timeout_ms);
-                let why = format!("limits.total_timeout_ms: {at} of {most} ms are over");
-                Some(self.under_way_text(&why))
-            }
-            WorkflowEventKind::StopRequested => Some(self.under_way_text("a stop was asked for")),
-            WorkflowEventKind::Interrupted => {
-                Some(self.under_way_text("an end at once was asked for"))
-            }
-            WorkflowEventKind::Started(_)
-            | WorkflowEventKind::StepEnded { .. }
-            | WorkflowEventKind::Suspended
-            | WorkflowEventKind::Resumed => None,
-        }
-    }
-}
-
-/// What an entry says beside its state.
-#[derive(Default)]
-struct EntryParts {
-    begun: Vec<BegunStep>,
-    checkpoint: bool,
-    ending: Vec<u64>,
-    notes: Vec<String>,
 }

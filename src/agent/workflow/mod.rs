@@ -13,6 +13,7 @@
 
 mod checkpoint;
 mod counters;
+mod draft;
 mod effect;
 mod ending;
 mod entry;
@@ -22,10 +23,12 @@ mod fold;
 mod group;
 mod input;
 mod interpreter;
+mod iteration;
 mod machine;
 mod memory;
 mod note;
 mod rollback;
+mod step_input;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

@@ -1,0 +1,105 @@
+//! The entries of the machine: what each states of the step and of the checkpoint, and says to people. Decides nothing.
+
+use super::checkpoint::{CheckpointRecord, context_digest};
+use super::{
+    BegunStep, Workflow, WorkflowAction, WorkflowDraft, WorkflowEntryKind, WorkflowEvent,
+    WorkflowEventKind, WorkflowState,
+};
+use crate::message::Digest;
+
+/// What an entry says beside its state.
+#[derive(Default)]
+pub(super) struct EntryParts {
+    pub(super) begun: Vec<BegunStep>,
+    pub(super) checkpoint: bool,
+    pub(super) ending: Vec<u64>,
+    pub(super) notes: Vec<String>,
+}
+
+impl Workflow {
+    /// The next entry.
+    pub(super) fn draft(
+        &mut self,
+        event: Option<WorkflowEvent>,
+        kind: WorkflowEntryKind,
+        from: WorkflowState,
+        parts: EntryParts,
+    ) -> WorkflowDraft {
+        let seq = self.entries;
+        self.entries = self.entries.saturating_add(1);
+        let sealed = kind == WorkflowEntryKind::Seal;
+        let state_digest = self.memory.digest();
+        let checkpoint = parts.checkpoint.then(|| self.record(state_digest));
+        let taken = event
+            .as_ref()
+            .filter(|_| kind != WorkflowEntryKind::Ignored);
+        let note = taken.and_then(|event| self.note(event));
+        let notes: Vec<String> = note.into_iter().chain(parts.notes).collect();
+        WorkflowDraft {
+            action: WorkflowAction {
+                begun: parts.begun,
+                checkpoint: checkpoint.flatten(),
+                counters: self.memory.counters,
+                ending: parts.ending,
+                from,
+                kind,
+                length: sealed.then_some(self.entries),
+                note: (!notes.is_empty()).then(|| notes.join("; ")),
+                outcome: self.outcome,
+                seq,
+                state_digest,
+                to: self.state(),
+            },
+            event,
+        }
+    }
+
+    /// What an entry states of the checkpoint; none before a step has completed.
+    fn record(&self, memory: Digest) -> Option<CheckpointRecord> {
+        let (at_ms, entries) = (self.at_ms, self.entries);
+        Some(CheckpointRecord {
+            completed_step_id: self.memory.last_completed.clone()?,
+            context: context_digest(at_ms, entries, self.outcome, self.started_digest),
+            memory_snapshot: memory,
+            step_index: self.step_index(),
+            step_outputs: self.outputs.digest(),
+        })
+    }
+
+    /// Why nothing more is begun, where the event says that.
+    fn note(&self, event: &WorkflowEvent) -> Option<String> {
+        match &event.event {
+            WorkflowEventKind::TimerFired => {
+                let (at, most) = (self.at_ms, self.definition.total_timeout_ms);
+                let why = format!("limits.total_timeout_ms: {at} of {most} ms are over");
+                Some(self.under_way_text(&why))
+            }
+            WorkflowEventKind::StopRequested => Some(self.under_way_text("a stop was asked for")),
+            WorkflowEventKind::Interrupted => {
+                Some(self.under_way_text("an end at once was asked for"))
+            }
+            WorkflowEventKind::Started(_)
+            | WorkflowEventKind::StepEnded { .. }
+            | WorkflowEventKind::Suspended
+            | WorkflowEventKind::Resumed => None,
+        }
+    }
+
+    /// The index of the last step of the definition's array that has completed.
+    fn step_index(&self) -> Option<u64> {
+        let before = self.memory.root.sequence.at.checked_sub(1)?;
+        u64::try_from(before).ok()
+    }
+
+    /// Why nothing more is begun, with how far the workflow has come.
+    fn under_way_text(&self, why: &str) -> String {
+        let (begun, most) = (self.memory.counters.steps, self.definition.max_steps);
+        let under_way = self.memory.in_flight.values();
+        let under_way: Vec<&str> = under_way.map(|run| run.place.as_str()).collect();
+        let under_way = match under_way.as_slice() {
+            [] => "none under way".to_owned(),
+            places => format!("under way: {}", places.join(", ")),
+        };
+        format!("{why}; {begun} of {most} steps begun, {under_way}")
+    }
+}
