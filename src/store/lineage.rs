@@ -36,10 +36,29 @@ impl Lineage {
     }
 }
 
-/// How far up the runs above a run are followed: deeper than any may stand.
-const MOST_LEVELS: usize = 64;
+/// How far up the line of a run is followed: a longer one is none that people make.
+const MOST_GENERATIONS: usize = 1_000;
 
 impl StoreReader {
+    /// A run and each one above it, with where it comes from, as far as the store has them: the last one is that whose parent is not here, or
+    /// that comes from none, which is left out. Bounded, for a line may be a circle where a store was changed.
+    pub(crate) fn ancestors(
+        &self,
+        run_id: &RunId,
+    ) -> impl Iterator<Item = Result<(RunId, Lineage), StoreError>> {
+        let mut next = Some(run_id.clone());
+        let line = std::iter::from_fn(move || {
+            let run = next.take()?;
+            let lineage = self.lineage(&run).transpose()?;
+            Some(lineage.map(|lineage| {
+                let is_here = lineage.found != ParentFound::NotHere;
+                next = is_here.then(|| lineage.parent.run_id.clone());
+                (run, lineage)
+            }))
+        });
+        line.take(MOST_GENERATIONS)
+    }
+
     /// The run with which a run goes on: the highest of the open ones above it, and the run itself where the one above has ended, is not
     /// here, or is another one of that name.
     ///
@@ -47,17 +66,13 @@ impl StoreReader {
     /// The faults of the file.
     pub(crate) fn goes_on_with(&self, run_id: &RunId) -> Result<RunId, StoreError> {
         let mut highest = run_id.clone();
-        for _ in 0..MOST_LEVELS {
-            match self.lineage(&highest)? {
-                Some(found)
-                    if found.is_below()
-                        && matches!(found.found, ParentFound::Entry(_))
-                        && self.is_open(&found.parent.run_id)? =>
-                {
-                    highest = found.parent.run_id;
-                }
-                _ => break,
+        for above in self.ancestors(run_id) {
+            let (_, found) = above?;
+            let is_begun_there = found.is_below() && matches!(found.found, ParentFound::Entry(_));
+            if !is_begun_there || !self.is_open(&found.parent.run_id)? {
+                break;
             }
+            highest = found.parent.run_id;
         }
         Ok(highest)
     }
@@ -68,13 +83,12 @@ impl StoreReader {
     /// The faults of the file.
     pub(crate) fn first_here(&self, run_id: &RunId) -> Result<RunId, StoreError> {
         let mut first = run_id.clone();
-        for _ in 0..MOST_LEVELS {
-            match self.lineage(&first)? {
-                Some(found) if found.is_below() && found.found != ParentFound::NotHere => {
-                    first = found.parent.run_id;
-                }
-                _ => break,
+        for above in self.ancestors(run_id) {
+            let (_, found) = above?;
+            if !found.is_below() || found.found == ParentFound::NotHere {
+                break;
             }
+            first = found.parent.run_id;
         }
         Ok(first)
     }

@@ -6,9 +6,6 @@ use crate::message::RunId;
 use crate::store::StoreReader;
 use crate::transcript::ParentFound;
 
-/// How many generations are looked at; a longer line is none that people make.
-const MOST_GENERATIONS: usize = 1_000;
-
 /// The first run of the line that this one was forked or called along, itself where it was not; none where a run of the line is not in
 /// the store.
 pub(in crate::cli) fn first_of(
@@ -16,14 +13,15 @@ pub(in crate::cli) fn first_of(
     run_id: &RunId,
 ) -> Result<Option<RunId>, CliError> {
     let mut first = run_id.clone();
-    for _ in 0..MOST_GENERATIONS {
-        match reader.lineage(&first)? {
-            None => return Ok(Some(first)),
-            Some(lineage) if lineage.found == ParentFound::NotHere => return Ok(None),
-            Some(lineage) => first = lineage.parent.run_id,
+    for above in reader.ancestors(run_id) {
+        let (_, lineage) = above?;
+        if lineage.found == ParentFound::NotHere {
+            return Ok(None);
         }
+        first = lineage.parent.run_id;
     }
-    Ok(None)
+    // A line that is a circle has no first one.
+    Ok(reader.lineage(&first)?.is_none().then_some(first))
 }
 
 /// The workflow and the step of it that the run is, or was called below: `review-notes:summary`. None elsewhere.
@@ -31,25 +29,24 @@ pub(in crate::cli) fn step_path_of(
     reader: &mut StoreReader,
     run_id: &RunId,
 ) -> Result<Option<String>, CliError> {
-    let mut run = run_id.clone();
-    for _ in 0..MOST_GENERATIONS {
-        let Some(lineage) = reader.lineage(&run)? else {
-            return Ok(None);
-        };
-        let parent = lineage.parent;
-        if lineage.is_workflow {
-            let id = reader.read_run(&parent.run_id)?.definition()?.id;
-            let view = view_of(reader, &parent.run_id)?;
-            let number = run.as_str().rsplit('.').next().unwrap_or_default();
-            let mut steps = view.steps.iter();
-            let step = steps.find(|step| step.number.to_string() == number);
-            return Ok(step.map(|step| format!("{id}:{}", step.step)));
-        }
-        // What was forked stands by itself.
-        if parent.call.is_none() {
-            return Ok(None);
-        }
-        run = parent.run_id;
+    // What was forked stands by itself.
+    let mut line = reader.ancestors(run_id);
+    let first = line.find(|above| match above {
+        Ok((_, lineage)) => lineage.is_workflow || lineage.parent.call.is_none(),
+        Err(_) => true,
+    });
+    drop(line);
+    let Some((run, lineage)) = first.transpose()? else {
+        return Ok(None);
+    };
+    if !lineage.is_workflow {
+        return Ok(None);
     }
-    Ok(None)
+    let workflow = lineage.parent.run_id;
+    let id = reader.read_run(&workflow)?.definition()?.id;
+    let view = view_of(reader, &workflow)?;
+    let number = run.as_str().rsplit('.').next().unwrap_or_default();
+    let mut steps = view.steps.iter();
+    let step = steps.find(|step| step.number.to_string() == number);
+    Ok(step.map(|step| format!("{id}:{}", step.step)))
 }

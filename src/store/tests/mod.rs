@@ -7,6 +7,7 @@ mod evidence;
 mod fixture;
 mod import;
 mod import_notes;
+mod lineage;
 mod migrate;
 #[cfg(unix)]
 mod migrate_killed;
