@@ -11,10 +11,11 @@ use super::column::Columns;
 use super::run_row::{ROW, run_row};
 use super::schema::refusal;
 use super::{RunRow, StoreError};
+use crate::agent::WorkflowEntry;
 use crate::contract::{ExecutionContract, WorkflowDefinition};
 use crate::kernel::State;
 use crate::message::{Digest, RunId, amount};
-use crate::transcript::{SealedEntry, SealedWorkflowEntry};
+use crate::transcript::{Flaw, SealedEntry, SealedWorkflowEntry};
 
 /// How many entries are held at a time while a run is read.
 const PAGE: i64 = 32;
@@ -264,6 +265,23 @@ impl RunReader<'_> {
             ));
         }
         self.next_stored()
+    }
+
+    /// Hands on each entry of a workflow in order, read back; `flawed` is the fault of one that does not read.
+    ///
+    /// # Errors
+    /// The faults of the file, what `flawed` gives, and what `take` says.
+    pub(crate) fn each_of_workflow<E: From<StoreError>>(
+        &mut self,
+        flawed: impl Fn(u64, Flaw) -> E,
+        mut take: impl FnMut(WorkflowEntry) -> Result<(), E>,
+    ) -> Result<(), E> {
+        while let Some(entry) = self.next_of_workflow() {
+            let entry = entry?;
+            let read = WorkflowEntry::decode(&entry).map_err(|flaw| flawed(entry.seq, flaw))?;
+            take(read)?;
+        }
+        Ok(())
     }
 
     /// The definition of a workflow.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{CheckpointRecord, WorkflowCounters, WorkflowEvent};
 use crate::contract::{StepId, WorkflowOutcome};
 use crate::message::Digest;
+use crate::transcript::{Flaw, SealedWorkflowEntry};
 
 /// An entry as the machine decided it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +14,31 @@ pub(crate) struct WorkflowDraft {
     pub(crate) action: WorkflowAction,
     /// The event that began the step; the first entry of a step carries it.
     pub(crate) event: Option<WorkflowEvent>,
+}
+
+/// An entry of a transcript, read back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WorkflowEntry {
+    /// What the machine did.
+    pub(crate) action: WorkflowAction,
+    /// The event that began the step; none where the entry carries none.
+    pub(crate) event: Option<WorkflowEvent>,
+    /// The entry's hash.
+    pub(crate) hash: Digest,
+}
+
+impl WorkflowEntry {
+    /// The entry that this text is.
+    ///
+    /// # Errors
+    /// [`Flaw`] where it is not the canonical text of an entry.
+    pub(crate) fn decode(entry: &SealedWorkflowEntry) -> Result<Self, Flaw> {
+        Ok(Self {
+            action: entry.decode_action()?,
+            event: entry.decode_event()?,
+            hash: entry.hash,
+        })
+    }
 }
 
 /// Where a workflow stands.

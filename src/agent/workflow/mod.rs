@@ -52,7 +52,7 @@ pub(crate) use checkpoint::CheckpointRecord;
 pub(crate) use counters::WorkflowCounters;
 pub(crate) use effect::{EndStep, StepOrder, WorkflowEffect};
 pub(crate) use entry::{
-    BegunStep, WorkflowAction, WorkflowDraft, WorkflowEntryKind, WorkflowState,
+    BegunStep, WorkflowAction, WorkflowDraft, WorkflowEntry, WorkflowEntryKind, WorkflowState,
 };
 pub(crate) use event::{
     StepFailure, StepResult, StepRun, WorkflowEvent, WorkflowEventKind, WorkflowStarted,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::agent::{WorkflowAction, WorkflowEvent, WorkflowEventKind, WorkflowView};
+use crate::agent::{WorkflowAction, WorkflowEntry, WorkflowEvent, WorkflowEventKind, WorkflowView};
 use crate::cli::context::error::{CliError, TranscriptFault};
 use crate::cli::context::source::{Source, each_line};
 use crate::contract::WorkflowDefinition;
@@ -85,7 +85,10 @@ impl WorkflowSource {
             match record {
                 Record::Header(_) => {}
                 Record::WorkflowEntry(entry) => {
-                    decoded(&SealedWorkflowEntry::from(&*entry), &mut take)?;
+                    let entry = SealedWorkflowEntry::from(&*entry);
+                    let read = WorkflowEntry::decode(&entry);
+                    let entry = read.map_err(|flaw| flawed(entry.seq, flaw))?;
+                    take(entry.hash, &entry.action, entry.event.as_ref())?;
                 }
                 // Nothing but checkpoints stands behind the entries.
                 _ => return Ok(false),
@@ -157,21 +160,13 @@ pub(in crate::cli) fn each_entry(
     mut take: impl FnMut(Digest, &WorkflowAction, Option<&WorkflowEvent>) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
     let mut run = reader.read_run(run_id)?;
-    while let Some(entry) = run.next_of_workflow() {
-        decoded(&entry?, &mut take)?;
-    }
-    Ok(())
+    run.each_of_workflow(
+        |seq, flaw| flawed(seq, flaw).into(),
+        |entry| take(entry.hash, &entry.action, entry.event.as_ref()),
+    )
 }
 
-fn decoded(
-    entry: &SealedWorkflowEntry,
-    take: &mut impl FnMut(Digest, &WorkflowAction, Option<&WorkflowEvent>) -> Result<(), CliError>,
-) -> Result<(), CliError> {
-    let refuse = |flaw: Flaw| TranscriptFault::Entry {
-        seq: entry.seq,
-        flaw,
-    };
-    let action: WorkflowAction = entry.decode_action().map_err(refuse)?;
-    let event: Option<WorkflowEvent> = entry.decode_event().map_err(refuse)?;
-    take(entry.hash, &action, event.as_ref())
+/// An entry that does not read.
+const fn flawed(seq: u64, flaw: Flaw) -> TranscriptFault {
+    TranscriptFault::Entry { seq, flaw }
 }

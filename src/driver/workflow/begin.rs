@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use crate::agent::{
-    Workflow, WorkflowAction, WorkflowDraft, WorkflowEffect, WorkflowEvent, WorkflowEventKind,
-    WorkflowFold, WorkflowStarted,
+    Workflow, WorkflowDraft, WorkflowEffect, WorkflowEvent, WorkflowEventKind, WorkflowFold,
+    WorkflowStarted,
 };
 use crate::contract::{Work, WorkflowDefinition};
 use crate::driver::DriverError;
 use crate::driver::clock::unix_ms;
 use crate::kernel::ParentRun;
 use crate::message::{Digest, RunId};
-use crate::store::{Invocation, RunLock, RunReader, Store, StoreError};
-use crate::transcript::FirstBad;
+use crate::store::{Invocation, RunLock, Store, StoreError};
+use crate::transcript::{FirstBad, Flaw};
 
 /// The most characters of a workflow's name: those of its step runs have a number behind it.
 const MOST_NAME: usize = 58;
@@ -124,25 +124,6 @@ fn started(
     Ok((lock, started))
 }
 
-/// Hands on each recorded entry of a workflow, decoded.
-fn each_entry(
-    stored: &mut RunReader<'_>,
-    run_id: &RunId,
-    mut take: impl FnMut(Digest, &WorkflowAction, Option<WorkflowEvent>) -> Result<(), DriverError>,
-) -> Result<(), DriverError> {
-    while let Some(entry) = stored.next_of_workflow() {
-        let entry = entry?;
-        let action: WorkflowAction = entry
-            .decode_action()
-            .map_err(|flaw| differs(run_id, &flaw))?;
-        let event = entry
-            .decode_event()
-            .map_err(|flaw| differs(run_id, &flaw))?;
-        take(entry.hash, &action, event)?;
-    }
-    Ok(())
-}
-
 /// A run whose evidence is bad.
 fn flawed(run_id: &RunId, flaw: &FirstBad) -> DriverError {
     let FirstBad {
@@ -194,10 +175,12 @@ pub(crate) fn fork_workflow(
     let mut stored = reader.read_run(of)?;
     let definition = stored.definition()?;
     let (mut events, mut head) = (Vec::new(), None);
-    each_entry(&mut stored, of, |hash, action, event| {
-        if action.seq <= at {
-            events.extend(event);
-            head = (action.seq == at).then_some(hash);
+    let flawed = |_: u64, flaw: Flaw| differs(of, &flaw);
+    stored.each_of_workflow(flawed, |entry| {
+        let seq = entry.action.seq;
+        if seq <= at {
+            events.extend(entry.event);
+            head = (seq == at).then_some(entry.hash);
         }
         Ok(())
     })?;
@@ -272,9 +255,10 @@ pub(crate) fn reopen_workflow(
     let definition = Arc::new(stored.definition()?);
     let mut fold = WorkflowFold::new(Arc::clone(&definition));
     let mut head = Digest::ZERO;
-    each_entry(&mut stored, run_id, |hash, action, event| {
-        head = hash;
-        let taken = fold.take(action, event.as_ref());
+    let flawed = |_: u64, flaw: Flaw| differs(run_id, &flaw);
+    stored.each_of_workflow(flawed, |entry| {
+        head = entry.hash;
+        let taken = fold.take(&entry.action, entry.event.as_ref());
         taken.map_err(|fault| differs(run_id, &fault))
     })?;
     let workflow = fold.into_workflow();
