@@ -147,6 +147,17 @@ impl WorkflowView {
         }
     }
 
+    /// The step that the run of that name is; none where it is no step of this workflow.
+    pub(crate) fn step_of(&self, run: &str) -> Option<&StepView> {
+        let (workflow, number) = run.rsplit_once('.')?;
+        let own = self.started.as_ref()?;
+        let number = number
+            .parse()
+            .ok()
+            .filter(|_| workflow == own.run_id.as_str())?;
+        self.steps.get(index_of(number)?)
+    }
+
     /// A step run by its number: they are begun in that order, from 1.
     fn step(&mut self, number: u64) -> Option<&mut StepView> {
         self.steps.get_mut(index_of(number)?)

@@ -221,9 +221,8 @@ impl Family {
         let view = self.workflows.entry(run_id.as_str().to_owned());
         let view = view.or_insert_with(|| view_of(reader, &run_id).ok());
         let number = name.rsplit('.').next().unwrap_or(name);
-        let steps = view.iter().flat_map(|view| &view.steps);
-        let mut own = steps.filter(|step| step.number.to_string() == number);
-        Some(own.next().map_or_else(
+        let own = view.as_ref().and_then(|view| view.step_of(name));
+        Some(own.map_or_else(
             || format!("step {number}"),
             |step| {
                 let undoes = step.compensates.map(|of| format!(", undoes {of}"));

@@ -45,8 +45,6 @@ pub(in crate::cli) fn step_path_of(
     let workflow = lineage.parent.run_id;
     let id = reader.read_run(&workflow)?.definition()?.id;
     let view = view_of(reader, &workflow)?;
-    let number = run.as_str().rsplit('.').next().unwrap_or_default();
-    let mut steps = view.steps.iter();
-    let step = steps.find(|step| step.number.to_string() == number);
+    let step = view.step_of(run.as_str());
     Ok(step.map(|step| format!("{id}:{}", step.step)))
 }
