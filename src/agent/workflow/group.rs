@@ -3,7 +3,7 @@
 use super::interpreter::{Interpreter, Progress, Scope, StepEnd};
 use super::memory::{Group, Member, Phase};
 use super::value::Value;
-use crate::contract::{Dependencies, FailureStrategy, Parallel, Step};
+use crate::contract::{FailureStrategy, Parallel, Step};
 
 impl Interpreter<'_> {
     /// Goes on with a group, as far as it comes.
@@ -56,17 +56,13 @@ impl Interpreter<'_> {
             }
             at = at.saturating_add(1);
         }
-        let waits = |member: &Member| matches!(member, Member::Waiting);
-        let some_wait = group.members.iter().any(waits);
-        // A definition that was judged has an order.
-        let dependencies = some_wait.then(|| Dependencies::of(&held.steps).ok());
-        let dependencies = dependencies.flatten();
+        let dependencies = group.dependencies.clone();
+        let needed = |step| dependencies.as_ref().map_or(&[][..], |d| d.of_step(step));
         loop {
             let halting = scope.halting || (group.failed && !goes_on);
             if halting || self.memory.suspended {
                 break;
             }
-            let needed = |step| dependencies.as_ref().map_or(&[][..], |d| d.of_step(step));
             let Some(next) = next(group, held.max_concurrency, &needed) else {
                 break;
             };

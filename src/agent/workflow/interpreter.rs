@@ -135,7 +135,7 @@ impl Interpreter<'_> {
                 },
             },
             Work::While(_) => Some(Active::Loop(Loop::default())),
-            Work::Parallel(held) => Some(Active::Group(Group::of(held.steps.len()))),
+            Work::Parallel(held) => Some(Active::Group(Group::of(&held.steps))),
         }
     }
 

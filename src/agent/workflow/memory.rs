@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::value::Value;
 use super::{EndStep, WorkflowCounters};
-use crate::contract::{Step, StepId, WorkflowCode};
+use crate::contract::{Dependencies, Step, StepId, WorkflowCode};
 use crate::message::{Digest, DigestContext};
 
 static MEMORY: DigestContext = DigestContext::new("monolith workflow v1 books");
@@ -109,6 +109,9 @@ pub(super) struct Loop {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Group {
+    /// What its steps wait for. It follows from the definition, so that no digest needs it.
+    #[serde(skip)]
+    pub(super) dependencies: Option<Arc<Dependencies>>,
     /// Whether one of its steps has failed.
     pub(super) failed: bool,
     pub(super) members: Vec<Member>,
@@ -329,9 +332,11 @@ impl InFlight {
 
 impl Group {
     /// A group of which nothing is begun yet.
-    pub(super) fn of(steps: usize) -> Self {
+    pub(super) fn of(steps: &[Step]) -> Self {
         Self {
-            members: vec![Member::Waiting; steps],
+            // A definition that was judged has an order.
+            dependencies: Dependencies::of(steps).ok().map(Arc::new),
+            members: vec![Member::Waiting; steps.len()],
             ..Self::default()
         }
     }

@@ -2,6 +2,7 @@
 
 use super::testing::*;
 use super::*;
+use crate::contract::FailureStrategy::FailFast;
 use crate::contract::{ForEach, Step, Work};
 use crate::{allocated, message::hashed};
 
@@ -74,4 +75,18 @@ fn an_entry_of_a_long_loop_costs_what_its_new_bytes_cost() {
     let items: Vec<u32> = (0..600).collect();
     let items = serde_json::to_string(&items).unwrap();
     costs_the_same(Driven::new(definition, &items), 100, 1_000);
+}
+
+#[test]
+fn an_entry_of_a_group_costs_what_its_members_take_in_the_digest() {
+    let cost_of = |members: usize| {
+        let steps = (0..members).map(|n| given(&format!("s{n}"), "${input}"));
+        let held = group("g", 2, FailFast, steps.collect());
+        let mut driven = Driven::new(long(vec![held]), "go");
+        cost(&mut driven, 1)
+    };
+    let (few, many) = (cost_of(50), cost_of(250));
+    // A word for each member, in a buffer that doubles. What they wait for is known since the group began.
+    assert!(many.0 <= few.0 + 200 * 24, "hashed: {few:?} {many:?}");
+    assert!(many.1 <= few.1 + 200 * 96, "allocated: {few:?} {many:?}");
 }
