@@ -24,6 +24,6 @@ pub(crate) use selection::{Selection, select};
 pub(crate) use workflow::{
     EndStep, MAX_OUTPUT_BYTES, MAX_REASON_BYTES, StepFailure, StepInput, StepOrder, StepResult,
     StepRun, StepState, StepView, Workflow, WorkflowAction, WorkflowCounters, WorkflowDraft,
-    WorkflowEffect, WorkflowEntry, WorkflowEntryKind, WorkflowEvent, WorkflowEventKind, WorkflowFold,
-    WorkflowStarted, WorkflowView,
+    WorkflowEffect, WorkflowEntry, WorkflowEntryKind, WorkflowEvent, WorkflowEventKind,
+    WorkflowFold, WorkflowStarted, WorkflowView,
 };

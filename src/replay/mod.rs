@@ -38,9 +38,9 @@ pub use difference::{Attribution, Difference};
 
 pub use fork::{Fork, ForkFault, ForkPoint};
 pub use live_report::LiveReport;
-pub(crate) use pointer::{ABSENT, differences};
 #[cfg(test)]
 pub(crate) use pointer::first_difference;
+pub(crate) use pointer::{ABSENT, differences};
 pub use reissuer::{LiveScope, Reissue, Reissuer};
 pub use replayer::Replayer;
 pub use report::ReplayReport;
