@@ -79,6 +79,14 @@ pub(crate) enum ToolServerError {
         /// The address as given.
         url: String,
     },
+    /// The author: a web service stands where no tool may reach it, or it was not found.
+    #[error("reach {place}: {reason}")]
+    Forbidden {
+        /// Where the file defines it.
+        place: String,
+        /// Why, and which key allows it.
+        reason: String,
+    },
     /// The author of a description, or the network: a web service has no tools.
     #[error("take over the operations of a web service: {reason}")]
     Description {

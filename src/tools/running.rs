@@ -109,9 +109,7 @@ impl RunningServer {
                     tools = tokio::time::timeout(Duration::from_millis(timeouts.0.whole_ms()), imported) => tools,
                 };
                 let tools = tools.unwrap_or(Err(WebFault::Late));
-                let tools = tools.map_err(|fault| ToolServerError::Description {
-                    reason: fault.to_string(),
-                })?;
+                let tools = tools.map_err(|fault| unusable(name, spec.kind(), &fault))?;
                 return Ok(Self::web(name, spec.kind(), tools));
             }
             ServerSpec::Rest {
@@ -121,6 +119,7 @@ impl RunningServer {
             } => {
                 let guard = AddressGuard::of_service(limits, Arc::new(SystemResolver));
                 let tools = WebTools::of_rest(own_name(name), tool, headers, limits, guard);
+                let tools = tools.map_err(|fault| unusable(name, spec.kind(), &fault))?;
                 return Ok(Self::web(name, spec.kind(), tools));
             }
             ServerSpec::Stdio {
@@ -336,6 +335,18 @@ impl RunningServer {
             Self::Builtin { .. } | Self::Web { .. } => {}
             Self::Mcp { server, _alive, .. } => server.close().await,
         }
+    }
+}
+
+/// Why a web service gives no tools.
+fn unusable(name: &str, kind: ServerKind, fault: &WebFault) -> ToolServerError {
+    let reason = fault.to_string();
+    match fault {
+        WebFault::Address(_) => ToolServerError::Forbidden {
+            place: kind.place(name),
+            reason,
+        },
+        _ => ToolServerError::Description { reason },
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::request::{RequestBody, RequestFault, RequestParts};
-use super::template::{UrlTemplate, arguments_of_body, fill_body, pairs_of};
+use super::template::{UrlTemplate, argument_in_key, arguments_of_body, fill_body, pairs_of};
 use super::{HttpMethod, StreamTerms};
 
 /// The media type of bodies that are made of arguments.
@@ -64,9 +64,42 @@ impl RestTool {
             let rule = format!("a {} request has no body", self.method.as_str());
             return Err(DefinitionFault::Body(rule));
         }
+        if let Some(key) = argument_in_key(body) {
+            let rule =
+                format!("the key `{key}` holds a placeholder; only values stand for arguments");
+            return Err(DefinitionFault::Body(rule));
+        }
         match unknown(arguments_of_body(body)) {
             Some(rule) => Err(DefinitionFault::Body(rule)),
             None => Ok(()),
+        }
+    }
+
+    /// The schema that a model reads: an argument that has its place in the path is needed, whatever the author says of it.
+    pub(crate) fn offered_schema(&self) -> Value {
+        let mut schema = self.parameters_schema.clone();
+        let url = UrlTemplate::parse(&self.url).ok();
+        let needed = url.iter().flat_map(UrlTemplate::arguments_of_path);
+        let needed: BTreeSet<&str> = needed.map(|name| self.argument_of(name)).collect();
+        if let Some(members) = schema.as_object_mut().filter(|_| !needed.is_empty()) {
+            let required = members.entry("required").or_insert_with(|| json!([]));
+            if let Some(required) = required.as_array_mut() {
+                let missing = needed
+                    .iter()
+                    .filter(|name| !required.contains(&json!(name)));
+                let missing: Vec<Value> = missing.map(|name| json!(name)).collect();
+                required.extend(missing);
+            }
+        }
+        schema
+    }
+
+    /// The argument that a placeholder takes its value from.
+    fn argument_of<'n>(&self, name: &'n str) -> &'n str {
+        let first = name.split('.').next().unwrap_or(name);
+        match self.properties() {
+            Some(known) if known.contains_key(name) => name,
+            _ => first,
         }
     }
 

@@ -77,6 +77,11 @@ impl<'t> UrlTemplate<'t> {
         parts.into_iter().flat_map(arguments_in).collect()
     }
 
+    /// Those that its path names: no request is made without them.
+    pub(super) fn arguments_of_path(&self) -> BTreeSet<&'t str> {
+        arguments_in(self.path).collect()
+    }
+
     /// The address with arguments, and pairs of a query after those of its own.
     pub(super) fn fill(
         &self,
@@ -202,6 +207,20 @@ pub(super) fn arguments_of_body(template: &Value) -> BTreeSet<&str> {
         Value::Array(items) => items.iter().flat_map(arguments_of_body).collect(),
         Value::Object(members) => members.values().flat_map(arguments_of_body).collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) => BTreeSet::new(),
+    }
+}
+
+/// A key of a body that holds a placeholder.
+pub(super) fn argument_in_key(template: &Value) -> Option<&str> {
+    match template {
+        Value::Array(items) => items.iter().find_map(argument_in_key),
+        Value::Object(members) => members.iter().find_map(|(key, value)| {
+            let is_it = arguments_in(key).next().is_some();
+            is_it
+                .then_some(key.as_str())
+                .or_else(|| argument_in_key(value))
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     }
 }
 

@@ -180,6 +180,36 @@ fn a_definition_is_refused_by_the_rule_that_it_breaks() {
     )
     .check();
     assert!(matches!(body, Err(DefinitionFault::Body(_))));
+    let body = json!({"a": [{"${parameters.q}": 1}]});
+    let body = tool(HttpMethod::Post, "https://h.example/", body).check();
+    let Err(DefinitionFault::Body(rule)) = body else {
+        panic!("{body:?}");
+    };
+    assert!(rule.contains("the key `${parameters.q}`"), "{rule}");
+}
+
+/// 001/6.rest.1
+#[test]
+fn an_argument_of_the_path_is_needed_in_what_is_offered() {
+    let offered = |url: &str, required: Value| {
+        let mut tool = tool(HttpMethod::Get, url, Value::Null);
+        if !required.is_null() {
+            tool.parameters_schema["required"] = required;
+        }
+        let schema = tool.offered_schema();
+        // Nothing else of it is another.
+        let mut same = schema.clone();
+        same["required"] = tool.parameters_schema["required"].clone();
+        let mut stated = tool.parameters_schema.clone();
+        stated["required"] = tool.parameters_schema["required"].clone();
+        assert_eq!(same, stated, "{url}");
+        schema.get("required").cloned().unwrap_or_default()
+    };
+    let url = "https://h.example/${parameters.id}/${parameters.page.size}?q=${parameters.q}";
+    assert_eq!(offered(url, Value::Null), json!(["id", "page"]));
+    assert_eq!(offered(url, json!(["q", "id"])), json!(["q", "id", "page"]));
+    let url = "https://h.example/?q=${parameters.q}";
+    assert_eq!(offered(url, Value::Null), Value::Null);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::tree::{Kind, Node};
 use crate::contract::{
     DefinitionFault, HttpMethod, MOST_BODY_BYTES, MOST_NETWORKS, MOST_REDIRECTS, McpTerms,
     OpenapiTerms, PrivateNetwork, REST_PREFIX, RestTool, StreamTerms, ToolFilter, WebLimits,
-    check_address,
+    check_address, placeholders,
 };
 
 /// Names of tools of web services, as a pattern: with what stands before them they have 64 characters at most.
@@ -23,6 +23,9 @@ const MOST_NAME_BYTES: usize = 58;
 /// Names of services with operations: those have names of their own behind them.
 const IMPORT_NAME: &str = "^[A-Za-z0-9_-]{1,32}$";
 const MOST_IMPORT_BYTES: usize = 32;
+
+/// What names of placeholders begin with that stand for arguments.
+const ARGUMENTS: &str = "parameters.";
 
 /// Tools of web services, as servers of one tool each, by the name that their tools have in the contract.
 #[derive(Default)]
@@ -81,6 +84,14 @@ impl Read for RestEntry {
             let max_redirects = section.get(&REST_TOOL.max_redirects);
             let networks = section.get(&REST_TOOL.networks).unwrap_or_default();
             let limits = limits(section, (loopback, networks), (max_bytes, max_redirects));
+            for (name, text) in &headers {
+                if placeholders(text).any(|name| name.starts_with(ARGUMENTS)) {
+                    let rule = format!(
+                        "{name} holds a placeholder of an argument; a header takes variables alone"
+                    );
+                    section.refuse_key(REST_TOOL.headers.name, rule, None);
+                }
+            }
             let no_arguments =
                 || json!({"type": "object", "properties": {}, "additionalProperties": false});
             let tool = RestTool {

@@ -1,6 +1,6 @@
 //! Vets the host of an address, and makes the client that reaches nothing else. Does not know contracts.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -11,6 +11,8 @@ use super::ranges::AddressKind;
 use crate::contract::{PrivateNetwork, WebLimits};
 use crate::tools::http_client;
 
+/// The name of this machine.
+const THIS_MACHINE: &str = "localhost";
 /// The most addresses of one name.
 const MOST_ADDRESSES: usize = 64;
 
@@ -120,6 +122,20 @@ impl AddressGuard {
         client.build().map_err(|fault| AddressRefusal::Client {
             reason: fault.without_url().to_string(),
         })
+    }
+
+    /// Vets a host that is written out: an address, or `localhost`. What another name means is judged where it is asked.
+    ///
+    /// # Errors
+    /// Where no request can ever be sent there.
+    pub(in crate::tools) fn vet_written(&self, url: &Url) -> Result<(), AddressRefusal> {
+        let address = match url.host() {
+            Some(Host::Ipv4(four)) => IpAddr::V4(four),
+            Some(Host::Ipv6(six)) => IpAddr::V6(six),
+            Some(Host::Domain(THIS_MACHINE)) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            Some(Host::Domain(_)) | None => return Ok(()),
+        };
+        self.judge(url.host_str().unwrap_or_default(), address)
     }
 
     async fn resolved(&self, name: &str) -> Result<Vec<IpAddr>, AddressRefusal> {

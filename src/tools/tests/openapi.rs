@@ -322,6 +322,43 @@ async fn what_is_wrong_with_a_description_is_said_by_file_place_and_rule() {
     );
 }
 
+/// 001/2.file.17: a service that is nowhere a tool may reach is known before it is asked.
+#[tokio::test]
+async fn a_service_that_no_tool_may_reach_is_a_fault_and_one_of_several_is_left_out() {
+    let fault = async |server: &str, base_url: Option<&str>, servers: &Value| {
+        let paths = json!({
+            "/a": {"get": {"operationId": "a"}},
+            "/b": {"get": {"operationId": "b", "servers": servers}},
+        });
+        let folder = written(&described(server, &paths).to_string());
+        let mut own = terms("shop.yaml");
+        own.limits.loopback = false;
+        own.base_url = base_url.map(str::to_owned);
+        up(own, folder.path()).await.faults().join(" ")
+    };
+    let none = json!(null);
+    let expect = "rest__shop: failed to reach tools.openapi.shop: ";
+    for (server, base_url, why) in [
+        ("http://169.254.169.254/", None, "no tool connects there"),
+        ("http://10.0.0.1/", None, "`networks` in the contract"),
+        (
+            "https://h.example/",
+            Some("http://localhost:9"),
+            "`loopback: true`",
+        ),
+    ] {
+        let said = fault(server, base_url, &none).await;
+        assert!(said.starts_with(expect) && said.contains(why), "{said}");
+    }
+    let other = json!([{"url": "http://127.0.0.1:9/"}]);
+    let left = fault("https://h.example/", None, &other).await;
+    assert!(!left.contains(expect), "{left}");
+    assert!(
+        left.contains("shop.yaml#/paths/~1b/get") && left.contains("this machine"),
+        "{left}"
+    );
+}
+
 /// Fault S8: a description that changes where its service is gives tools of another pin, and what it refers to elsewhere is never asked.
 #[tokio::test]
 async fn s8_a_description_that_leads_elsewhere_has_another_pin_and_fetches_nothing() {

@@ -179,8 +179,14 @@ async fn a_stream_is_read_up_to_its_last_event() {
 /// Fault S7: what a REST tool connects to is vetted on every hop.
 #[tokio::test]
 async fn s7_a_rest_tool_reaches_nothing_but_its_public_service() {
+    // What is written out is judged before the model is asked, and the place and the key are said.
     for (url, expect) in [
-        ("http://127.0.0.1:9/", "this machine"),
+        (
+            "http://127.0.0.1:9/",
+            "`loopback: true` in the contract allows",
+        ),
+        ("http://127.0.0.1:9/${parameters.id}", "this machine"),
+        ("http://0.0.0.0/", "no tool connects there"),
         ("http://localhost:9/", "this machine"),
         ("http://[::1]:9/", "this machine"),
         ("http://0x7f.1:9/", "this machine"),
@@ -200,12 +206,11 @@ async fn s7_a_rest_tool_reaches_nothing_but_its_public_service() {
             loopback: false,
             ..limits()
         };
-        let said = up(tool(HttpMethod::Get, url), closed)
-            .await
-            .said(TOOL, "{}")
-            .await;
+        let faults = up(tool(HttpMethod::Get, url), closed).await.faults();
+        let said = faults.join(" ");
         assert!(
-            said.starts_with("ADDRESS_NOT_ALLOWED: ") && said.contains(expect),
+            said.starts_with("rest__ask: failed to reach tools.rest.ask: ")
+                && said.contains(expect),
             "{url}: {said}"
         );
     }
@@ -230,14 +235,22 @@ async fn s7_a_rest_tool_reaches_nothing_but_its_public_service() {
     for (at, to) in [
         ("/private", "http://10.0.0.7/".to_owned()),
         ("/metadata", "http://169.254.169.254/".to_owned()),
-        ("/other", format!("{}/stolen", other.uri())),
-        ("/user", format!("http://me@{}/stolen", server.address())),
+        (
+            "/other",
+            format!("{}/stolen?token=hunter2#hunter2", other.uri()),
+        ),
+        (
+            "/user",
+            format!("http://me:hunter2@{}/stolen", server.address()),
+        ),
     ] {
         serve(&server, at, redirect(302, &to)).await;
         let get = tool(HttpMethod::Get, &format!("{}{at}?q=private", server.uri()));
         let said = said(get, "{}").await;
         assert!(
-            said.starts_with("REDIRECT_NOT_FOLLOWED: ") && !said.contains("q=private"),
+            said.starts_with("REDIRECT_NOT_FOLLOWED: ")
+                && !said.contains("q=private")
+                && !said.contains("hunter2"),
             "{at}: {said}"
         );
     }

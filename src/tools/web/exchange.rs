@@ -7,7 +7,7 @@ use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderNa
 use url::Url;
 
 use super::fault::WebFault;
-use crate::contract::{HttpMethod, RequestParts, WebLimits};
+use crate::contract::{HttpMethod, RequestParts, WebLimits, recorded_url};
 use crate::message::amount;
 use crate::tools::address_guard::AddressGuard;
 use crate::tools::web_answer::{reason_of, target_of};
@@ -62,7 +62,8 @@ impl Exchange {
                 return Ok(response);
             };
             let refuse = |rule| {
-                let (from, to) = (shown(&url), target.clone());
+                // What a service says of itself may hold a key of its own.
+                let (from, to) = (shown(&url), recorded_url(&target));
                 Err(WebFault::Redirect { from, rule, to })
             };
             if !matches!(method, HttpMethod::Get | HttpMethod::Head) {

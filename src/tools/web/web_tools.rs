@@ -8,13 +8,14 @@ use std::sync::Arc;
 use reqwest::Response;
 use reqwest::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, LAST_MODIFIED, LOCATION};
 use serde_json::{Map, Value};
+use url::Url;
 
 use super::description::description;
 use super::exchange::Exchange;
 use super::fault::WebFault;
 use crate::contract::{
     HttpOperation, ImportTerms, OpenapiTerms, RequestFault, RequestParts, RestTool, StreamReader,
-    StreamTerms, WebLimits, imported,
+    StreamTerms, WebLimits, imported, without_parameters,
 };
 use crate::message::{ObjectText, amount};
 use crate::tools::CallTerms;
@@ -66,24 +67,31 @@ impl Asked {
 
 impl WebTools {
     /// A tool that its author wrote out, under its own name.
+    ///
+    /// # Errors
+    /// Where no request can ever be sent to its address.
     pub(in crate::tools) fn of_rest(
         name: &str,
         tool: &RestTool,
         headers: &BTreeMap<String, String>,
         limits: &WebLimits,
         guard: AddressGuard,
-    ) -> Self {
+    ) -> Result<Self, WebFault> {
+        // No argument stands in a host.
+        if let Ok(url) = Url::parse(&without_parameters(&tool.url)) {
+            guard.vet_written(&url)?;
+        }
         let offered = WebTool {
             annotations: tool.method.annotations(),
             asked: Asked::Template(tool.clone()),
             description: tool.description.clone(),
-            input_schema: tool.parameters_schema.clone(),
+            input_schema: tool.offered_schema(),
         };
-        Self {
+        Ok(Self {
             exchange: Exchange::new(headers, limits, guard),
             left_out: Vec::new(),
             tools: BTreeMap::from([(name.to_owned(), offered)]),
-        }
+        })
     }
 
     /// The operations of a service, whose exposed names begin with `prefix`. A path of the description begins in the folder.
@@ -108,21 +116,33 @@ impl WebTools {
             spec: spec.clone(),
         })?;
         let left_out = found.left_out.into_iter();
-        let tools = found.tools.into_iter().map(|tool| {
+        let left_out = left_out.map(|(at, fault)| (format!("{spec}{at}"), fault.to_string()));
+        let mut left_out: Vec<(String, String)> = left_out.collect();
+        let (mut tools, mut unreachable) = (BTreeMap::new(), None);
+        for tool in found.tools {
+            // A description may name several services.
+            let url = tool.operation.service();
+            if let Some(Err(fault)) = url.map(|url| guard.vet_written(&url)) {
+                left_out.push((format!("{spec}{}", tool.pointer), fault.to_string()));
+                unreachable = Some(fault);
+                continue;
+            }
             let offered = WebTool {
                 annotations: tool.operation.annotations(),
                 asked: Asked::Operation(tool.operation),
                 description: tool.description,
                 input_schema: tool.input_schema,
             };
-            (tool.name, offered)
-        });
+            tools.insert(tool.name, offered);
+        }
+        if let (true, Some(fault)) = (tools.is_empty(), unreachable) {
+            return Err(fault.into());
+        }
+        left_out.sort();
         Ok(Self {
             exchange: Exchange::new(headers, &terms.limits, guard),
-            left_out: left_out
-                .map(|(pointer, fault)| (format!("{spec}{pointer}"), fault.to_string()))
-                .collect(),
-            tools: tools.collect(),
+            left_out,
+            tools,
         })
     }
 

@@ -1,5 +1,7 @@
 //! The text of a description as a document, and references within it. Opens no other document.
 
+use std::fmt::Display;
+
 use serde_json::Value;
 
 use super::fault::OpenapiFault;
@@ -35,9 +37,13 @@ impl SpecDocument {
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let root = if text.trim_start().starts_with('{') {
-            serde_json::from_str(text).map_err(|fault| fault.to_string())
+            serde_json::from_str(text)
+                .map_err(|fault| unreadable("JSON", (fault.line(), fault.column())))
         } else {
-            serde_saphyr::from_str(text).map_err(|fault| fault.to_string())
+            serde_saphyr::from_str(text).map_err(|fault| {
+                let place = fault.location().map(|at| (at.line(), at.column()));
+                unreadable("YAML", place.unwrap_or_default())
+            })
         };
         let root: Value = root.map_err(|reason| OpenapiFault::Unreadable { reason })?;
         if let Some(version) = root.get("swagger") {
@@ -85,6 +91,14 @@ impl SpecDocument {
             reference: reference.chars().take(200).collect(),
         })
     }
+}
+
+/// Why a text cannot be read. The parser's own words would show what stands there; line and column say enough.
+fn unreadable<N: Default + Display + PartialEq>(form: &str, (line, column): (N, N)) -> String {
+    if line == N::default() {
+        return format!("it is no {form}");
+    }
+    format!("it is no {form} at line {line}, column {column}")
 }
 
 /// The reference that a value is.

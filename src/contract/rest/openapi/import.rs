@@ -44,6 +44,8 @@ pub(crate) struct ImportedTool {
     pub(crate) input_schema: Value,
     pub(crate) name: String,
     pub(crate) operation: HttpOperation,
+    /// Where the description has it (RFC 6901).
+    pub(crate) pointer: String,
 }
 
 /// The tools of a description, sorted by name.
@@ -69,13 +71,13 @@ pub(crate) fn imported(text: &str, terms: &ImportTerms) -> Result<Imported, Open
             most: MOST_OPERATIONS,
         });
     }
-    let mut all: Vec<(String, String, Described)> = Vec::new();
+    let mut all: Vec<(String, String, (String, Described))> = Vec::new();
     for found in &found {
         let key = format!("{} {}", found.method.as_str(), found.path);
         let made = service(&document, found, terms)
             .and_then(|service| described(&document, found, service, &own_headers));
         match made {
-            Ok(made) => all.push((key, wanted_name(found), made)),
+            Ok(made) => all.push((key, wanted_name(found), (found.pointer(), made))),
             Err(fault) => left_out.push((found.pointer(), fault)),
         }
     }
@@ -93,7 +95,7 @@ pub(crate) fn imported(text: &str, terms: &ImportTerms) -> Result<Imported, Open
     for (_, name, _) in &all {
         *count.entry(cut(name, terms.name_bytes)).or_default() += 1;
     }
-    let tools = all.into_iter().map(|(key, name, made)| {
+    let tools = all.into_iter().map(|(key, name, (pointer, made))| {
         let short = cut(&name, terms.name_bytes);
         let is_own = short == name && count.get(&short) == Some(&1);
         let name = if is_own {
@@ -106,6 +108,7 @@ pub(crate) fn imported(text: &str, terms: &ImportTerms) -> Result<Imported, Open
             input_schema: made.input_schema,
             name,
             operation: made.plan,
+            pointer,
         }
     });
     let mut tools: Vec<ImportedTool> = tools.collect();

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+use url::Url;
 
 use super::body::Body;
 use super::parameter::{Location, Parameter};
@@ -34,6 +35,12 @@ impl HttpOperation {
             members.insert("request".to_owned(), request);
         }
         annotations
+    }
+
+    /// Where its service is.
+    #[must_use]
+    pub(crate) fn service(&self) -> Option<Url> {
+        Url::parse(&self.origin).ok()
     }
 
     /// The request of a call.

@@ -37,6 +37,18 @@ fn only_the_versions_that_are_known_are_read() {
     for text in ["{", "a: [", "\"", ": :\n- a"] {
         assert!(fault(text).starts_with("read the description: "), "{text}");
     }
+    // Line and column, and nothing of what stands there.
+    for (text, form) in [
+        ("{\n  \"TOKEN\": hunter2", "JSON"),
+        ("TOKEN: a\nhunter2: [", "YAML"),
+    ] {
+        let fault = fault(text);
+        let place = format!("read the description: it is no {form} at line 2, column ");
+        let column = fault
+            .strip_prefix(&place)
+            .unwrap_or_else(|| panic!("{fault}"));
+        assert!(column.bytes().all(|b| b.is_ascii_digit()), "{fault}");
+    }
     let yaml = "openapi: 3.0.3\nservers: [{url: https://h.example}]\npaths:\n  /a:\n    get:\n      responses:\n        200: {description: d}\n";
     let json =
         r#"{"openapi":"3.0.3","servers":[{"url":"https://h.example"}],"paths":{"/a":{"get":{}}}}"#;
