@@ -25,6 +25,7 @@ mod provider_refusal;
 mod reason;
 mod remedy;
 mod result;
+mod saved_content;
 mod saved_conversation;
 mod server_log;
 mod session_tree;

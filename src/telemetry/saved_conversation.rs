@@ -6,8 +6,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::saved_content::{SavedCall, SavedContent};
 use crate::contract::FINAL_REPORT;
-use crate::message::{AgentMessage, FailureCode, ObjectText, Role, ToolInvocation};
+use crate::message::{AgentMessage, ObjectText, Role};
 
 /// The most messages of a conversation.
 const MOST_MESSAGES: usize = 10_000;
@@ -29,34 +30,15 @@ pub(crate) enum SavedFault {
 /// A message as `--save` writes it; other programs call some of its members otherwise.
 #[derive(Deserialize)]
 struct SavedMessage {
-    role: Role,
-    content: Option<Value>,
+    role: String,
+    #[serde(default)]
+    content: Option<Box<RawValue>>,
     #[serde(default, alias = "toolCalls")]
-    tool_calls: Vec<SavedCall>,
+    tool_calls: Option<Vec<SavedCall>>,
     #[serde(default, alias = "toolCallId")]
     tool_call_id: Option<String>,
     #[serde(default)]
     reasoning: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct SavedCall {
-    id: String,
-    #[serde(default)]
-    name: Option<String>,
-    #[serde(default, alias = "parameters")]
-    arguments: Option<Box<RawValue>>,
-    /// Both where they are written as in OpenAI's API.
-    #[serde(default)]
-    function: Option<SavedFunction>,
-    #[serde(default)]
-    fault: Option<FailureCode>,
-}
-
-#[derive(Deserialize)]
-struct SavedFunction {
-    name: String,
-    arguments: Box<RawValue>,
 }
 
 /// The messages of a saved conversation without its system prompt, which is that of the agent. Tokens are not counted. A final report is
@@ -66,7 +48,7 @@ struct SavedFunction {
 /// [`SavedFault`], with the number of the message.
 pub(crate) fn saved_conversation(text: &str) -> Result<Vec<AgentMessage>, SavedFault> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let saved: Vec<SavedMessage> =
+    let saved: Vec<Box<RawValue>> =
         serde_json::from_str(text).map_err(|fault| SavedFault::NotMessages {
             reason: fault.to_string(),
         })?;
@@ -75,30 +57,13 @@ pub(crate) fn saved_conversation(text: &str) -> Result<Vec<AgentMessage>, SavedF
         return Err(SavedFault::TooMany { count });
     }
     let mut history = History::default();
-    for (index, message) in saved.into_iter().enumerate() {
+    for (index, message) in saved.iter().enumerate() {
         let number = index + 1;
-        let refused = |rule| SavedFault::Message { number, rule };
-        history.take(number, message).map_err(refused)?;
+        let read = serde_json::from_str(message.get()).map_err(|fault| reason_of(&fault));
+        let taken = read.and_then(|message| history.take(number, message));
+        taken.map_err(|rule| SavedFault::Message { number, rule })?;
     }
     history.closed()
-}
-
-/// What a message says: a text, or several that stand in parts.
-fn text_of(content: Option<Value>) -> Result<Option<String>, String> {
-    let parts = match content {
-        None | Some(Value::Null) => return Ok(None),
-        Some(Value::String(text)) => return Ok(Some(text)),
-        Some(Value::Array(parts)) => parts,
-        Some(_) => return Err("its content is no text".to_owned()),
-    };
-    let text = parts.iter().map(|part| {
-        let kind = part.get("type").and_then(Value::as_str);
-        let text = part.get("text").and_then(Value::as_str);
-        text.filter(|_| matches!(kind, None | Some("text")))
-    });
-    let text: Option<String> = text.collect();
-    let text = text.ok_or("a part of its content is no text")?;
-    Ok(Some(text))
 }
 
 /// The conversation so far.
@@ -113,41 +78,68 @@ struct History {
 
 impl History {
     fn take(&mut self, number: usize, message: SavedMessage) -> Result<(), String> {
-        let is_answer = message.role == Role::Tool;
+        let role = role_of(&message.role)?;
+        let content = SavedContent::of(message.content.as_deref(), role)?;
+        let is_answer = role == Role::Tool || !content.results.is_empty();
         if !is_answer && let Some(call) = self.open.first() {
             return Err(format!("the call {call} before it has no answer"));
         }
-        if message.role != Role::Assistant && !message.tool_calls.is_empty() {
+        let calls = message.tool_calls.unwrap_or_default();
+        if role != Role::Assistant && !calls.is_empty() {
             return Err("only a message of the assistant calls tools".to_owned());
         }
-        match message.role {
+        match role {
             Role::System if number == 1 => return Ok(()),
             Role::System => return Err("a system prompt stands at the beginning alone".to_owned()),
             Role::Tool => {
-                let content = text_of(message.content)?.unwrap_or_default();
                 let id = message.tool_call_id.as_deref();
                 let id = id.ok_or("it names no call that it answers: tool_call_id is missing")?;
-                if !self.open.remove(id) {
-                    return Err(format!("it answers the call {id}, which is not open there"));
-                }
-                self.messages
-                    .push(AgentMessage::observation(id, content, 0));
+                self.answered(id, content.text.unwrap_or_default())?;
             }
             Role::User => {
-                let content = text_of(message.content)?;
-                let content = content.ok_or("it has no content")?;
-                self.messages
-                    .push(AgentMessage::text(Role::User, content, 0));
+                let has_results = !content.results.is_empty();
+                for (id, text) in content.results {
+                    self.answered(&id, text)?;
+                }
+                match content.text {
+                    None if has_results => {}
+                    Some(_) if !self.open.is_empty() => {
+                        let call = self.open.first().cloned().unwrap_or_default();
+                        return Err(format!("the call {call} before it has no answer"));
+                    }
+                    text => {
+                        let text = text.ok_or("it has no content")?;
+                        self.messages.push(AgentMessage::text(Role::User, text, 0));
+                    }
+                }
             }
-            Role::Assistant => self.model_said(number, message)?,
+            Role::Assistant => {
+                let calls = calls.into_iter().chain(content.calls);
+                let reasoning = message.reasoning.or(content.reasoning);
+                let text = content.text.unwrap_or_default();
+                self.model_said(number, (text, reasoning), calls)?;
+            }
         }
         Ok(())
     }
 
-    fn model_said(&mut self, number: usize, message: SavedMessage) -> Result<(), String> {
-        let mut content = text_of(message.content)?.unwrap_or_default();
+    /// The answer of a call that is open.
+    fn answered(&mut self, id: &str, text: String) -> Result<(), String> {
+        if !self.open.remove(id) {
+            return Err(format!("it answers the call {id}, which is not open there"));
+        }
+        self.messages.push(AgentMessage::observation(id, text, 0));
+        Ok(())
+    }
+
+    fn model_said(
+        &mut self,
+        number: usize,
+        (mut content, reasoning): (String, Option<String>),
+        saved: impl Iterator<Item = SavedCall>,
+    ) -> Result<(), String> {
         let mut calls = Vec::new();
-        for call in message.tool_calls {
+        for call in saved {
             let call = call.invocation()?;
             // A report was never answered: what it says is what the model said.
             if call.name == FINAL_REPORT {
@@ -163,7 +155,7 @@ impl History {
         }
         self.asked_by = number;
         let said = AgentMessage {
-            reasoning: message.reasoning,
+            reasoning,
             tool_calls: calls,
             ..AgentMessage::text(Role::Assistant, content, 0)
         };
@@ -184,32 +176,24 @@ impl History {
     }
 }
 
-impl SavedCall {
-    /// The call, its arguments byte for byte. Some programs write them as a text that holds the object.
-    fn invocation(self) -> Result<ToolInvocation, String> {
-        let function = (self.name, self.arguments, self.function);
-        let ((Some(name), Some(arguments), None)
-        | (None, None, Some(SavedFunction { name, arguments }))) = function
-        else {
-            return Err(format!(
-                "the call {} has no `name` and `arguments`, there or in its `function`",
-                self.id
-            ));
-        };
-        let raw = arguments.get();
-        let inner: Option<String> = serde_json::from_str(raw).ok();
-        let arguments = ObjectText::parse(inner.unwrap_or_else(|| raw.to_owned()));
-        let arguments =
-            arguments.map_err(|fault| format!("the arguments of the call {}: {fault}", self.id))?;
-        Ok(ToolInvocation {
-            arguments,
-            fault: self.fault,
-            id: self.id,
-            name,
-            raw_payload: None,
-            source_model: String::new(),
-        })
+/// Who speaks, by the words of several APIs.
+fn role_of(word: &str) -> Result<Role, String> {
+    match word {
+        "system" | "developer" => Ok(Role::System),
+        "user" => Ok(Role::User),
+        "assistant" => Ok(Role::Assistant),
+        "tool" => Ok(Role::Tool),
+        other => Err(format!(
+            "its role is {other:?}; there are system, developer, user, assistant and tool"
+        )),
     }
+}
+
+/// Why a message is none, without the line: that is one of the message alone.
+fn reason_of(fault: &serde_json::Error) -> String {
+    let text = fault.to_string();
+    let end = text.rfind(" at line ").unwrap_or(text.len());
+    text.get(..end).unwrap_or_default().to_owned()
 }
 
 /// What a final report says.
@@ -267,8 +251,25 @@ mod tests {
             &["Assistant  read{\"n\":1}", "Tool x to a"],
         );
         check(
-            r#"[{"role":"user","content":[{"type":"text","text":"H"},{"type":"text","text":"i"}]}]"#,
+            r#"[{"role":"developer","content":"Be brief."},
+                {"role":"user","content":[{"type":"text","text":"H"},{"type":"text","text":"i"}]}]"#,
             &["User Hi"],
+        );
+        // As Anthropic's API has it.
+        check(
+            r#"[{"role":"user","content":"Hi"},
+                {"role":"assistant","content":[{"type":"thinking","thinking":"Hm.","signature":"s"},{"type":"text","text":"I read."},
+                    {"type":"tool_use","id":"a","name":"read","input":{"n": 1e2}},{"type":"tool_use","id":"b","name":"read","input":{}}]},
+                {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"x"},
+                    {"type":"tool_result","tool_use_id":"b","is_error":true,"content":[{"type":"text","text":"y"}]},
+                    {"type":"text","text":"Go on."}]}]"#,
+            &[
+                "User Hi",
+                "Assistant I read. read{\"n\": 1e2} read{}",
+                "Tool x to a",
+                "Tool y to b",
+                "User Go on.",
+            ],
         );
         check(
             r#"[{"role":"assistant","content":null,"tool_calls":[{"id":"a","name":"agent__final_report",
@@ -295,8 +296,13 @@ mod tests {
         check("{}", "no JSON array of messages");
         check(
             "[{\"role\":\"robot\",\"content\":\"\"}]",
-            "no JSON array of messages",
+            "message 1: its role is \"robot\"; there are system, developer, ",
         );
+        check(
+            &format!("[{user},{{\"content\":\"\"}}]"),
+            "message 2: missing field `role`",
+        );
+        check(&format!("[{user},7]"), "message 2: invalid type");
         check(
             &format!("[{user},{{\"role\":\"system\",\"content\":\"x\"}}]"),
             "message 2: a system prompt",
@@ -320,15 +326,56 @@ mod tests {
         check("[{\"role\":\"user\"}]", "message 1: it has no content");
         check(
             r#"[{"role":"user","content":[{"type":"image","url":"x"}]}]"#,
-            "message 1: a part of its content is no text",
+            "message 1: content.0 is a part of the type \"image\"",
         );
         check(
             r#"[{"role":"user","content":7}]"#,
-            "message 1: its content is no text",
+            "message 1: content is neither a text nor a list of parts",
         );
         check(
             "[{\"role\":\"tool\",\"content\":\"x\"}]",
             "message 1: it names no call",
+        );
+        let part = |role: &str, part: &str| {
+            format!(r#"[{{"role":"{role}","content":[{{"type":"text","text":""}},{part}]}}]"#)
+        };
+        for (role, text, expect) in [
+            (
+                "user",
+                r#"{"type":"tool_use","id":"a","name":"t","input":{}}"#,
+                "content.1 calls a tool; only the assistant does",
+            ),
+            (
+                "assistant",
+                r#"{"type":"tool_use","name":"t","input":{}}"#,
+                "content.1: `id` is missing",
+            ),
+            (
+                "assistant",
+                r#"{"type":"tool_result","tool_use_id":"a"}"#,
+                "content.1 is the result of a call; only a user's message has one",
+            ),
+            (
+                "user",
+                r#"{"type":"tool_result","content":"x"}"#,
+                "content.1: `tool_use_id` is missing",
+            ),
+            (
+                "user",
+                r#"{"type":"tool_result","tool_use_id":"a","content":"x"}"#,
+                "content.1 is the result of a call, and stands behind a text",
+            ),
+            ("user", r#"{"type":"text"}"#, "content.1: `text` is missing"),
+            ("user", "7", "content.1 is no part"),
+        ] {
+            check(&part(role, text), &format!("message 1: {expect}"));
+        }
+        check(
+            &format!(
+                r#"[{},{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"a"}},{{"type":"text","text":"x"}}]}}]"#,
+                asks(&["a", "b"])
+            ),
+            "message 2: the call b before it",
         );
         check(
             "[{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":[{\"id\":\"a\",\"name\":\"t\",\"arguments\":[1]}]}]",
