@@ -111,6 +111,14 @@ fn result(view: &RunView, number: CallSeq) -> Option<String> {
     let took = execution.ended_at_ms.unwrap_or(execution.began_at_ms);
     let took = took.saturating_sub(execution.began_at_ms);
     let (mark, what) = match (failures::of_execution(execution), execution.result()) {
+        (None, Some(result)) if result.cut => {
+            let limit = view.contract().tool_output_budget.max_bytes_per_call;
+            let (bytes, cut) = (result.bytes_out, "the model reads its beginning");
+            (
+                "[WRN]",
+                format!("ok, {bytes} bytes, more than {limit}: {cut}"),
+            )
+        }
         (None, Some(result)) => ("[VRB]", format!("ok, {} bytes", result.bytes_out)),
         (Some(failure), _) => ("[WRN]", failure),
         (None, None) => ("[WRN]", "no result".to_owned()),

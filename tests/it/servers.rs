@@ -20,17 +20,24 @@ fn run(desk: &Desk, name: &str, sets: &[&str]) -> Left {
     );
     let call = calls(&format!("odd__{name}"), arguments);
     desk.script(&terms, &[&call, &says("Done.")]);
-    let mut arguments = vec!["run", "--json", "--run-id", "r", "--contract", "c.yaml"];
+    let mut arguments = vec!["run", "--json", "--verbose", "--run-id", "r"];
+    arguments.extend(["--contract", "c.yaml"]);
     for set in sets {
         arguments.extend(["--set", set]);
     }
     desk.run(&arguments)
 }
 
-fn check(name: &str, sets: &[&str], outcome: (&str, &str), code: i32, observed: &str) {
+fn check(
+    name: &str,
+    sets: &[&str],
+    outcome: (&str, &str),
+    code: i32,
+    observed: &str,
+) -> Option<String> {
     if Command::new("python3").arg("--version").output().is_err() {
         println!("skipped 1 case: python3 is not here");
-        return;
+        return None;
     }
     let desk = Desk::new();
     let ended = run(&desk, name, sets);
@@ -59,6 +66,7 @@ fn check(name: &str, sets: &[&str], outcome: (&str, &str), code: i32, observed: 
     for proof in ["verify", "replay"] {
         desk.ok(&[proof, "r"]);
     }
+    Some(ended.err)
 }
 
 #[test]
@@ -112,7 +120,14 @@ fn a_server_that_never_answers_meets_the_tool_timeout() {
 #[test]
 fn an_oversized_result_is_cut_and_counts() {
     let outcome = ("COMPLETED_WITH_TOOLS", "final_message");
-    check("huge", &[], outcome, 0, "[TRUNCATED] Original size ");
+    let said = check("huge", &[], outcome, 0, "[TRUNCATED] Original size ");
+    // The size and the limit are said, too (001 §1).
+    if let Some(said) = said {
+        let begin = "[WRN] ← [1.1] tool mcp:odd:huge: ok, ";
+        let line = said.lines().find_map(|line| line.strip_prefix(begin));
+        let expect = " bytes, more than 12288: the model reads its beginning, ";
+        assert!(line.is_some_and(|line| line.contains(expect)), "{said}");
+    }
 }
 
 #[test]
