@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::AccountingLine;
 use crate::message::RunId;
-use crate::store::{open_own, private_file};
+use crate::store::{open_own, open_regular, private_file};
 
 /// The most bytes of one line that are looked at; a longer one is none of ours.
 const MAX_LINE_BYTES: u64 = 1 << 20;
@@ -42,6 +42,25 @@ pub(crate) struct BillingFault {
     pub reason: String,
 }
 
+/// Why a file that holds something else is left as it is.
+const NO_LINES: &str =
+    "it does not begin with a line of JSON, so it is another file than one of accounting";
+/// What each line begins with.
+const LINE_BEGINS: &[u8] = b"{\"";
+/// How many bytes of white space may stand before the first one.
+const MOST_WHITE: u64 = 4096;
+
+/// Whether a file is empty, or begins as one of lines does: what else it holds is not ours to add to.
+fn begins_as_lines(mut file: &File) -> io::Result<bool> {
+    let mut begin = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.take(MOST_WHITE).read_to_end(&mut begin)?;
+    let begin = begin.trim_ascii_start();
+    let length = begin.len().min(LINE_BEGINS.len());
+    // A crash may have cut the first line at any place.
+    Ok(begin.get(..length) == LINE_BEGINS.get(..length))
+}
+
 /// The members of a line that identify its entry.
 #[derive(Deserialize)]
 struct Named {
@@ -65,6 +84,10 @@ impl BillingFile {
         let mut options = private_file();
         let options = options.read(true).append(true).create(true);
         let file = open_own(options, path).map_err(|fault| refuse(fault.to_string()))?;
+        let begins = begins_as_lines(&file).map_err(|fault| refuse(fault.to_string()))?;
+        if !begins {
+            return Err(refuse(NO_LINES.to_owned()));
+        }
         Ok(Self {
             durable,
             end: None,
@@ -72,6 +95,16 @@ impl BillingFile {
             path: path.to_owned(),
             unsynced: false,
         })
+    }
+
+    /// Why lines cannot be added to the file of that path, as far as the file itself shows it. Makes none.
+    pub(crate) fn refusal(path: &Path) -> Option<String> {
+        let file = open_regular(path).ok()?;
+        match begins_as_lines(&file) {
+            Ok(true) => None,
+            Ok(false) => Some(NO_LINES.to_owned()),
+            Err(fault) => Some(fault.to_string()),
+        }
     }
 
     /// Adds lines, all of them or none.
@@ -335,6 +368,32 @@ mod tests {
             let text = std::fs::read_to_string(&path).unwrap();
             assert!(text.starts_with(&before), "what stood there stays");
         }
+    }
+
+    /// 001/11.direct.10
+    #[test]
+    fn another_file_is_left_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.ai");
+        for (text, is_ours) in [
+            ("---\nmodels: [a/b]\n---\nHi", false),
+            ("{\n  \"task\": \"t\"\n}", false),
+            ("[]", false),
+            ("\0", false),
+            ("", true),
+            ("\n", true),
+            ("{", true),
+            ("\n{\"type\": \"ot", true),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let said = BillingFile::open(&path, false).map(drop);
+            let said = said.map_err(|fault| fault.to_string()).err();
+            assert_eq!(said.is_none(), is_ours, "{text:?}: {said:?}");
+            assert!(said.is_none_or(|said| said.contains("another file than one of accounting")));
+            assert_eq!(BillingFile::refusal(&path).is_none(), is_ours, "{text:?}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        }
+        assert_eq!(BillingFile::refusal(&folder.path().join("none")), None);
     }
 
     #[test]
