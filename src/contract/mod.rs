@@ -65,6 +65,7 @@ mod sampling;
 mod sandbox_choice;
 mod sandbox_terms;
 mod schema_bounds;
+mod schema_rule;
 mod server_name;
 mod server_terms;
 mod session_tools;

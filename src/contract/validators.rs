@@ -4,18 +4,17 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use jsonschema::{PatternOptions, ValidationError, Validator};
+use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
 use super::schema_bounds::{SchemaFault, bounds};
+use super::schema_rule::rule_of;
 use super::value_bounds::{StepsLeft, ValueBounds};
 use super::{FINAL_REPORT, FinalReportTerms, Terms, ToolTerms};
 use crate::message::{Digest, ObjectText, exact_value};
 
 /// Bytes of one compiled regular expression.
 const MAX_REGEX_BYTES: usize = 1 << 20;
-/// Bytes of a rule's text; the model reads it.
-const MAX_RULE_BYTES: usize = 200;
 
 /// The compiled input schemas of the tools a contract exposes, by exposed name.
 ///
@@ -258,26 +257,12 @@ fn compile_rule(schema: &Value) -> Option<Arc<Compiled>> {
     Compiled::of(schema, Digest::ZERO).ok().map(Arc::new)
 }
 
-/// The broken rule on one short line, the offending value masked.
-fn rule_of(error: &ValidationError<'_>) -> String {
-    let text = format!("{}: {}", error.kind().keyword(), error.masked());
-    let mut rule = String::new();
-    for c in text.chars() {
-        let c = if c.is_control() { ' ' } else { c };
-        if rule.len() + c.len_utf8() > MAX_RULE_BYTES - '…'.len_utf8() {
-            rule.push('…');
-            break;
-        }
-        rule.push(c);
-    }
-    rule
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::contract::schema_rule::MAX_RULE_BYTES;
     use crate::contract::tests::make;
 
     fn compile(schema: &Value) -> Validators {
